@@ -1,4 +1,4 @@
-import { storeUnavailable } from '../../shared/lib/errors/turnlogError.ts';
+import { storeUnavailableError } from '../../shared/lib/errors/turnlogError.ts';
 import { openHostClient } from './clientInternals.ts';
 import type { Connection, Connections } from './connection.ts';
 import { parseConnectionString, type Host, type Target } from './connectionString.ts';
@@ -77,7 +77,7 @@ export function createConnections(
     live = begin(found);
     notes.set(found.trouble);
     const reason = 'The connection to the event store was given up for another one.';
-    if (before) give(before, storeUnavailable(reason));
+    if (before) give(before, storeUnavailableError(reason));
     waiting.proceed();
   }
 
@@ -100,7 +100,7 @@ export function createConnections(
         revived() {
           const reason = 'The connection to the event store was silent and is made anew.';
           discovery.hint(host);
-          give(node, storeUnavailable(reason));
+          give(node, storeUnavailableError(reason));
           seek();
         },
       },
@@ -121,7 +121,7 @@ export function createConnections(
     const leader = leaderNamedBy(error);
     if (leader) discovery.hint(leader);
     if (live === doubtful) notes.set(troubleWith(doubtful.host, target, error));
-    give(doubtful, storeUnavailable('The connection to the event store was given up.', error));
+    give(doubtful, storeUnavailableError('The connection to the event store was given up.', error));
     seek();
   }
 
@@ -147,7 +147,7 @@ export function createConnections(
     closed: closed.signal,
     requiresLeader,
     close() {
-      closed.abort(storeUnavailable('The event store is closed.'));
+      closed.abort(storeUnavailableError('The event store is closed.'));
       if (live) give(live, closed.signal.reason as Error);
     },
   };

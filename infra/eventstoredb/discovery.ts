@@ -1,4 +1,4 @@
-import { pauseAtMost } from '../../shared/lib/time/sleep.ts';
+import { sleepUntilAborted } from '../../shared/lib/time/sleep.ts';
 import type { Host, Target } from './connectionString.ts';
 import { createGossip } from './gossip.ts';
 import { createSearch } from './search.ts';
@@ -63,7 +63,7 @@ export function createDiscovery({
     async look() {
       wanted = true;
       const tries = target.cluster ? asked.due().map(ask) : visited.due().map(visit);
-      const tick = pauseAtMost(LOOK_MS, { signal: closed, ref: false });
+      const tick = sleepUntilAborted(LOOK_MS, { signal: closed, ref: false });
       const settled = Promise.all(tries).then(() => (asking() || visiting() ? tick : undefined));
       if (!arrived) await Promise.race([arrival.promise, tick, settled]);
       const found = arrived;

@@ -1,4 +1,4 @@
-import { backOffMs } from '../../shared/lib/time/backoff.ts';
+import { backoffMs } from '../../shared/lib/time/backoff.ts';
 import { hostName, type Host } from './connectionString.ts';
 
 /** How soon a host is asked again whose answer does not help yet, in milliseconds. */
@@ -81,7 +81,7 @@ export function createHosts(seeds: readonly Host[]): Hosts {
       ),
     failed: (host, trouble, refused) =>
       update(host, (known) => {
-        const pauseMs = backOffMs(refused ? REFUSED_PAUSES : PAUSES, known.failures);
+        const pauseMs = backoffMs(refused ? REFUSED_PAUSES : PAUSES, known.failures);
         Object.assign(known, {
           failures: known.failures + 1,
           nextTryAt: performance.now() + pauseMs,

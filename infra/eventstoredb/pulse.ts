@@ -1,5 +1,5 @@
-import { backOffMs } from '../../shared/lib/time/backoff.ts';
-import { pauseAtMost } from '../../shared/lib/time/sleep.ts';
+import { backoffMs } from '../../shared/lib/time/backoff.ts';
+import { sleepUntilAborted } from '../../shared/lib/time/sleep.ts';
 import type { HostClient } from './clientInternals.ts';
 import { isAccessDenied, isUnauthenticated } from './serverErrors.ts';
 import type { AskIfServing } from './serving.ts';
@@ -99,11 +99,11 @@ export function startPulse({ client, askIfServing, signal }: Watched, findings: 
   }
 
   const pause = (milliseconds: number): Promise<void> =>
-    pauseAtMost(milliseconds, { signal, ref: false });
+    sleepUntilAborted(milliseconds, { signal, ref: false });
 
   async function watch(): Promise<void> {
     while (!signal.aborted) {
-      await pause(backOffMs(PULSE, refusals));
+      await pause(backoffMs(PULSE, refusals));
       // A question that is not answered in time is not waited for: the next one may be.
       if (!signal.aborted) await Promise.race([ask(), pause(patienceMs)]);
     }

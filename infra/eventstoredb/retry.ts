@@ -1,7 +1,7 @@
 import { addAbortListener } from 'node:events';
-import { backOffMs } from '../../shared/lib/time/backoff.ts';
-import { isTurnlogError, storeUnavailable } from '../../shared/lib/errors/turnlogError.ts';
-import { pauseAtMost } from '../../shared/lib/time/sleep.ts';
+import { backoffMs } from '../../shared/lib/time/backoff.ts';
+import { isTurnlogError, storeUnavailableError } from '../../shared/lib/errors/turnlogError.ts';
+import { sleepUntilAborted } from '../../shared/lib/time/sleep.ts';
 import type { Connection, Connections } from './connection.ts';
 import type { Right } from './rights.ts';
 import { isAccessDenied, isUnauthenticated } from './serverErrors.ts';
@@ -47,7 +47,7 @@ export function createRetrying(connections: Connections, deadlineMs: number): Re
   }
 
   const unavailable = (cause: unknown) =>
-    storeUnavailable(
+    storeUnavailableError(
       'The event store does not answer.',
       new Error(connections.trouble() ?? 'No answer came in time.', { cause }),
     );
@@ -56,9 +56,11 @@ export function createRetrying(connections: Connections, deadlineMs: number): Re
   function requireRepeatable(error: unknown, right: Right): void {
     if (isTurnlogError(error) && !error.retriable) throw error;
     const refused = 'The event store refuses the credentials.';
-    if (isAccessDenied(error)) throw storeUnavailable(refused, connections.denied(right, error));
-    if (isUnauthenticated(error)) throw storeUnavailable(refused, error);
-    if (connections.closed.aborted) throw storeUnavailable('The event store is closed.', error);
+    if (isAccessDenied(error))
+      throw storeUnavailableError(refused, connections.denied(right, error));
+    if (isUnauthenticated(error)) throw storeUnavailableError(refused, error);
+    if (connections.closed.aborted)
+      throw storeUnavailableError('The event store is closed.', error);
   }
 
   return async (right, attempt) => {
@@ -77,7 +79,7 @@ export function createRetrying(connections: Connections, deadlineMs: number): Re
           if (over.signal.aborted) throw unavailable(last ?? error);
           last = error;
         }
-        await pauseAtMost(backOffMs(PAUSES, tries), { signal: over.signal });
+        await sleepUntilAborted(backoffMs(PAUSES, tries), { signal: over.signal });
       }
     } finally {
       clearTimeout(timer);

@@ -1,4 +1,4 @@
-import { pauseAtMost } from '../../shared/lib/time/sleep.ts';
+import { sleepUntilAborted } from '../../shared/lib/time/sleep.ts';
 import type { Discovery } from './discovery.ts';
 import type { Found } from './visit.ts';
 
@@ -39,7 +39,10 @@ export function createSeek({
       if (!isInUse()) onTrouble(discovery.trouble());
       nudge = new AbortController();
       const signal = AbortSignal.any([closed, nudge.signal]);
-      await pauseAtMost(Math.max(LEAST_PAUSE_MS, discovery.pauseMs()), { signal, ref: false });
+      await sleepUntilAborted(Math.max(LEAST_PAUSE_MS, discovery.pauseMs()), {
+        signal,
+        ref: false,
+      });
     }
   }
 

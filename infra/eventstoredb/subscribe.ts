@@ -1,7 +1,7 @@
-import { backOffMs } from '../../shared/lib/time/backoff.ts';
+import { backoffMs } from '../../shared/lib/time/backoff.ts';
 import { isTurnlogError } from '../../shared/lib/errors/turnlogError.ts';
-import { pauseAtMost } from '../../shared/lib/time/sleep.ts';
-import { unlessAborted } from '../../shared/lib/concurrency/abortable.ts';
+import { sleepUntilAborted } from '../../shared/lib/time/sleep.ts';
+import { abortable } from '../../shared/lib/concurrency/abortable.ts';
 import type { StoreLogger } from './logger.ts';
 import { createTrail, type Identified } from '../../shared/eventlog/identity/logIdentity.ts';
 import type { EventStore } from '../../shared/ports/eventStore.ts';
@@ -55,7 +55,7 @@ export function createSubscribe({
       let connection: Connection | undefined;
       let view: LogView | undefined;
       let feed: Feed | undefined;
-      let pauseMs = backOffMs(PAUSES, failures);
+      let pauseMs = backoffMs(PAUSES, failures);
       try {
         connection = await connections.current(over);
         view = createLogView({
@@ -65,7 +65,7 @@ export function createSubscribe({
           signal: AbortSignal.any([over, connection.lost]),
           logger,
         });
-        await unlessAborted(trail.verify(), over);
+        await abortable(trail.verify(), over);
         // Others' records that were passed beyond the last event of ours may be gone as well.
         position = trail.resumesAfter();
         if (position !== undefined) await view.requireWithin(position);
@@ -102,7 +102,7 @@ export function createSubscribe({
       } finally {
         feed?.stop();
       }
-      await pauseAtMost(pauseMs, { signal: over });
+      await sleepUntilAborted(pauseMs, { signal: over });
     }
   };
 }

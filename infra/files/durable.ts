@@ -1,7 +1,7 @@
 /** Files that are there, whole, when what writes them resolves: also after a power failure. */
 import { mkdir, open, rename, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { storeUnavailable } from '../../shared/lib/errors/turnlogError.ts';
+import { storeUnavailableError } from '../../shared/lib/errors/turnlogError.ts';
 
 /** Files that are written at a time: the disk takes them together. */
 const AT_A_TIME = 16;
@@ -90,7 +90,7 @@ export async function onDisk<Result>(work: () => Promise<Result>): Promise<Resul
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (typeof code !== 'string' || !('errno' in (error as object))) throw error;
-    throw storeUnavailable(
+    throw storeUnavailableError(
       `The files of the transparency log can't be read or written: ${(error as Error).message}.`,
       error,
     );

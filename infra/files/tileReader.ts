@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { proofInvalid } from '../../shared/lib/errors/turnlogError.ts';
+import { proofInvalidError } from '../../shared/lib/errors/turnlogError.ts';
 import type { TileReader, TreeState } from '../../shared/transparency/tileStore.ts';
 import { parseTilePath } from '../../shared/transparency/tlog/tiles.ts';
 import { parseCheckpoint, readBundleStart } from './bundleStarts.ts';
@@ -31,7 +31,7 @@ function parseState(text: string, file: string): TreeState {
   } catch {
     // Told below.
   }
-  throw proofInvalid(`${file} does not say how large the tree is. Put it back from a backup.`);
+  throw proofInvalidError(`${file} does not say how large the tree is. Put it back from a backup.`);
 }
 
 /**

@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { storeUnavailable } from '../../shared/lib/errors/turnlogError.ts';
+import { storeUnavailableError } from '../../shared/lib/errors/turnlogError.ts';
 import type { TileStore, TileTrees } from '../../shared/transparency/tileStore.ts';
 import { parseTilePath, TILE_WIDTH } from '../../shared/transparency/tlog/tiles.ts';
 import { firstUnknownStart, putBundleStarts } from './bundleStarts.ts';
@@ -31,7 +31,7 @@ function treeIn(folder: string): TileStore {
       onDisk(async () => {
         const { size } = await reader.state();
         if (size !== from)
-          throw storeUnavailable(`The tree has ${size} leaves, and was to grow from ${from}.`);
+          throw storeUnavailableError(`The tree has ${size} leaves, and was to grow from ${from}.`);
         // Beyond the state: what a crash leaves of them is written again.
         await putAndTell({
           files: files.map(({ path, bytes }) => ({ path: join(folder, path), bytes })),

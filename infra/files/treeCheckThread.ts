@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import { storeUnavailable, TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
+import { storeUnavailableError, TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import type { Leaf, TreeChecker } from '../../shared/transparency/proof/treeChecker.ts';
 import type { TreeCheckData, TreeCheckReply, TreeCheckRequest } from './treeCheckWorker.ts';
 
@@ -23,12 +23,13 @@ function startWorker(workerData: TreeCheckData) {
   let cause: unknown;
   worker.on('message', (reply: TreeCheckReply) => {
     if (!('code' in reply)) asked?.resolve(reply);
-    else if (reply.code === 'store_unavailable') asked?.reject(storeUnavailable(reply.message));
+    else if (reply.code === 'store_unavailable')
+      asked?.reject(storeUnavailableError(reply.message));
     else asked?.reject(new TurnlogError(reply.code, reply.message));
   });
   worker.on('error', (error: unknown) => (cause = error));
   worker.on('exit', () => {
-    gone = storeUnavailable('The thread that compares the transparency log has ended.', cause);
+    gone = storeUnavailableError('The thread that compares the transparency log has ended.', cause);
     asked?.reject(gone);
   });
   return {

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { storeUnavailable } from '../../shared/lib/errors/turnlogError.ts';
+import { storeUnavailableError } from '../../shared/lib/errors/turnlogError.ts';
 import type {
   WebhookProgress,
   WebhookProgressReader,
@@ -10,7 +10,7 @@ import { isAbsent, putFile } from './durable.ts';
 /** Errors: `store_unavailable` with what the file system says. */
 const onDisk = <Result>(work: () => Promise<Result>): Promise<Result> =>
   work().catch((error: unknown) => {
-    throw storeUnavailable(
+    throw storeUnavailableError(
       `The file of how far webhooks are can't be read or written: ${(error as Error).message}.`,
       error,
     );

@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import { LIMITS } from '../../shared/limits.ts';
 import { TOO_SLOW, type SchemaChecker } from '../../shared/ports/schemaChecker.ts';
-import { createAskedThread, GaveUp } from '../../shared/lib/concurrency/workerClient.ts';
+import { createWorkerClient, WorkerTimeout } from '../../shared/lib/concurrency/workerClient.ts';
 import type { Question } from './check.ts';
 
 const { checkMs, waitMs, heapMb } = LIMITS.responseFormat;
@@ -11,7 +11,7 @@ const { checkMs, waitMs, heapMb } = LIMITS.responseFormat;
  * a pattern, or few references to one another, can take for ever.
  */
 export function createSchemaChecker(): SchemaChecker & AsyncDisposable {
-  const thread = createAskedThread<Question, string | undefined>({
+  const thread = createWorkerClient<Question, string | undefined>({
     start: () =>
       new Worker(new URL('checkWorker.ts', import.meta.url), {
         name: 'schemas',
@@ -21,8 +21,8 @@ export function createSchemaChecker(): SchemaChecker & AsyncDisposable {
     waitMs,
   });
   const ask = (question: Question, accountId: string): Promise<string | undefined> =>
-    thread.ask(question, accountId).catch((error: unknown) => {
-      if (error instanceof GaveUp) return TOO_SLOW;
+    thread.request(question, accountId).catch((error: unknown) => {
+      if (error instanceof WorkerTimeout) return TOO_SLOW;
       throw error;
     });
 

@@ -1,5 +1,5 @@
 import type { EachBatchPayload, Kafka } from 'kafkajs';
-import { settlesWithin } from '../../shared/lib/time/resolvesWithin.ts';
+import { resolvesWithin } from '../../shared/lib/time/resolvesWithin.ts';
 import { withAdmin } from './client.ts';
 import { createReader, type Reader } from './reader.ts';
 import { endOf } from './topics.ts';
@@ -125,7 +125,7 @@ export function createNotesReader(kafka: Kafka, { topic, keys }: NotesTopic): No
       waiting.add(resolve);
       const left = Math.max(0, limit - performance.now());
       const patience = reading.fetching ? Math.min(left, SILENCE_MS) : left;
-      const woken = await settlesWithin(promise, patience).finally(() => waiting.delete(resolve));
+      const woken = await resolvesWithin(promise, patience).finally(() => waiting.delete(resolve));
       if (!woken && !done())
         throw new Error(`the topic ${topic} could not be read: no answer for ${patience} ms`);
       if (performance.now() >= limit && !done())
@@ -162,7 +162,7 @@ export function createNotesReader(kafka: Kafka, { topic, keys }: NotesTopic): No
       const closing = current;
       current = undefined;
       if (closing)
-        await settlesWithin(
+        await resolvesWithin(
           closing.then(end, () => undefined),
           CLOSE_LIMIT_MS,
         );

@@ -1,5 +1,5 @@
 import type { Consumer, EachBatchPayload, Kafka, KafkaMessage } from 'kafkajs';
-import { pauseFor } from '../../shared/lib/time/sleep.ts';
+import { sleep } from '../../shared/lib/time/sleep.ts';
 import { withAdmin } from './client.ts';
 import { persist } from './persist.ts';
 import { createReader } from './reader.ts';
@@ -75,7 +75,7 @@ async function readThrough(
       const [place, { next }] = [...partitions].find(([, partition]) => !isRead(partition))!;
       throw new Error(`${place} (topic/partition) can't be read from the offset ${next} on`);
     }
-    await pauseFor(LOOK_MS, signal);
+    await sleep(LOOK_MS, signal);
   }
 }
 

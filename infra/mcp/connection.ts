@@ -5,7 +5,7 @@ import {
   type Transport,
 } from '@modelcontextprotocol/client';
 import { LIMITS } from '../../shared/limits.ts';
-import { settlesWithin } from '../../shared/lib/time/resolvesWithin.ts';
+import { resolvesWithin } from '../../shared/lib/time/resolvesWithin.ts';
 import { createBoundedFetch } from './boundedFetch.ts';
 import { createProcessTransport } from './processTransport.ts';
 import type { McpServer } from './server.ts';
@@ -89,8 +89,8 @@ export async function connect(
   const close = async (): Promise<void> => {
     const { closeMs } = LIMITS.mcp;
     if (transport instanceof StreamableHTTPClientTransport)
-      await settlesWithin(transport.terminateSession(), closeMs).catch(() => false);
-    await settlesWithin(client.close(), closeMs).catch(() => false);
+      await resolvesWithin(transport.terminateSession(), closeMs).catch(() => false);
+    await resolvesWithin(client.close(), closeMs).catch(() => false);
     await transport.close();
   };
   try {

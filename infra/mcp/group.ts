@@ -1,11 +1,11 @@
 import { ProtocolError, SdkError, SdkErrorCode } from '@modelcontextprotocol/client';
-import { createFairLine } from '../../shared/lib/concurrency/fairSemaphore.ts';
+import { createFairSemaphore } from '../../shared/lib/concurrency/fairSemaphore.ts';
 import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import type { Logger } from '../../shared/lib/logger.ts';
 import type { Calling, ToolGroup } from '../../shared/ports/toolGroup.ts';
 import type { ToolResult } from '../../shared/ports/toolbox.ts';
-import { settlesWithin } from '../../shared/lib/time/resolvesWithin.ts';
+import { resolvesWithin } from '../../shared/lib/time/resolvesWithin.ts';
 import type { Connection } from './connection.ts';
 import { resultText } from './resultText.ts';
 import type { McpServer } from './server.ts';
@@ -46,11 +46,11 @@ export function createMcpGroup(
 ): McpGroup {
   const { calls, callsOfAccount, callWaitMs, firstListMs } = LIMITS.mcp;
   const name = `mcp:${server.name}`;
-  const line = createFairLine(
-    { places: calls, bytes: Infinity },
-    { places: callsOfAccount, bytes: Infinity },
+  const line = createFairSemaphore(
+    { permits: calls, bytes: Infinity },
+    { permits: callsOfAccount, bytes: Infinity },
   );
-  const watched = supervise(server, { logger, version, isBusy: () => line.taken() > 0 });
+  const watched = supervise(server, { logger, version, isBusy: () => line.activeCount() > 0 });
 
   async function make(
     connection: Connection,
@@ -58,12 +58,12 @@ export function createMcpGroup(
     args: unknown,
     { account_id, signal }: Calling,
   ): Promise<ToolResult> {
-    const place = await line.enter({ account_id, bytes: 0 }, { waitMs: callWaitMs, signal });
+    const place = await line.acquire({ account_id, bytes: 0 }, { waitMs: callWaitMs, signal });
     try {
       const told = args as Record<string, unknown>;
       return resultText(await connection.callTool(tool, told, signal));
     } finally {
-      place.leave();
+      place.release();
     }
   }
 
@@ -71,7 +71,7 @@ export function createMcpGroup(
     name,
     tools: watched.tools,
     async known() {
-      await settlesWithin(watched.heard, watched.tools() ? 0 : firstListMs);
+      await resolvesWithin(watched.heard, watched.tools() ? 0 : firstListMs);
       const tools = watched.tools();
       if (!tools) throw unheard(name);
       return tools;

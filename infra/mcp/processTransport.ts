@@ -7,7 +7,7 @@ import {
   type Transport,
 } from '@modelcontextprotocol/client';
 import { LIMITS } from '../../shared/limits.ts';
-import { settlesWithin } from '../../shared/lib/time/resolvesWithin.ts';
+import { resolvesWithin } from '../../shared/lib/time/resolvesWithin.ts';
 import type { McpTransport } from './server.ts';
 
 type ProcessOptions = Extract<McpTransport, { kind: 'process' }>;
@@ -92,7 +92,7 @@ export function createProcessTransport(options: ProcessOptions): ProcessTranspor
       killGroup(started, 'SIGKILL');
       forget(started);
       // What it wrote last is still on its way; who has left its group may keep the pipes open.
-      void settlesWithin(once(started, 'close'), LAST_WORDS_MS).then(finish, finish);
+      void resolvesWithin(once(started, 'close'), LAST_WORDS_MS).then(finish, finish);
     });
   }
 
@@ -122,9 +122,9 @@ export function createProcessTransport(options: ProcessOptions): ProcessTranspor
       }
       closing.stdin?.end();
       const { closeMs } = LIMITS.mcp;
-      if (!(await settlesWithin(ended, closeMs / 4))) killGroup(closing, 'SIGTERM');
-      if (!(await settlesWithin(ended, closeMs / 2))) killGroup(closing, 'SIGKILL');
-      await settlesWithin(ended, closeMs / 4);
+      if (!(await resolvesWithin(ended, closeMs / 4))) killGroup(closing, 'SIGTERM');
+      if (!(await resolvesWithin(ended, closeMs / 2))) killGroup(closing, 'SIGKILL');
+      await resolvesWithin(ended, closeMs / 4);
       buffer.clear();
     },
   };

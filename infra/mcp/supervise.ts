@@ -1,8 +1,8 @@
 import { SdkError, SdkErrorCode } from '@modelcontextprotocol/client';
-import { createBackOff } from '../../shared/lib/time/backoff.ts';
+import { createBackoff } from '../../shared/lib/time/backoff.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import type { Logger } from '../../shared/lib/logger.ts';
-import { pauseAtMost } from '../../shared/lib/time/sleep.ts';
+import { sleepUntilAborted } from '../../shared/lib/time/sleep.ts';
 import type { GroupHealth } from '../../shared/ports/toolbox.ts';
 import { connect, Unreachable, type Connection } from './connection.ts';
 import type { McpServer } from './server.ts';
@@ -85,7 +85,7 @@ export function supervise(
       if (health.state !== 'up')
         logger.info({ server: server.name, tools: tools?.length }, 'an MCP server is connected');
       health = { state: 'up' };
-      await pauseAtMost(LIMITS.mcp.refreshMs, { signal: news.signal });
+      await sleepUntilAborted(LIMITS.mcp.refreshMs, { signal: news.signal });
     }
   }
 
@@ -112,7 +112,7 @@ export function supervise(
   }
 
   async function run(): Promise<void> {
-    const pauses = createBackOff({
+    const pauses = createBackoff({
       firstMs: FIRST_PAUSE_MS,
       longestMs: LIMITS.mcp.retryMs,
       spread: [0.8, 1.2],
@@ -121,7 +121,7 @@ export function supervise(
       const began = performance.now();
       await attempt();
       if (performance.now() - began > STEADY_MS) pauses.reset();
-      await pauseAtMost(pauses.next(), { signal });
+      await sleepUntilAborted(pauses.next(), { signal });
     }
   }
   const running = run();

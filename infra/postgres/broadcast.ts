@@ -1,6 +1,6 @@
-import { createBackOff } from '../../shared/lib/time/backoff.ts';
+import { createBackoff } from '../../shared/lib/time/backoff.ts';
 import { LIMITS } from '../../shared/limits.ts';
-import { pauseAtMost } from '../../shared/lib/time/sleep.ts';
+import { sleepUntilAborted } from '../../shared/lib/time/sleep.ts';
 import { ALL, MEMBER, MESSAGE_BYTES, type Broadcast } from '../../shared/ports/broadcast.ts';
 import { connect, type Connection } from './connection.ts';
 
@@ -69,7 +69,7 @@ export function openPostgresBroadcast(databaseUrl: string, name: string): Broadc
       listeners.forEach(({ missed }) => missed?.());
       const over = AbortSignal.any([ended, closing.signal]);
       while (!over.aborted) {
-        await pauseAtMost(HEARTBEAT_MS, { signal: over, ref: false });
+        await sleepUntilAborted(HEARTBEAT_MS, { signal: over, ref: false });
         if (!over.aborted) await client.query('SELECT');
       }
     } finally {
@@ -81,10 +81,10 @@ export function openPostgresBroadcast(databaseUrl: string, name: string): Broadc
 
   async function followForEver(): Promise<void> {
     const { signal } = closing;
-    const pauses = createBackOff(PAUSES);
+    const pauses = createBackoff(PAUSES);
     while (!signal.aborted) {
       await follow(pauses.reset).catch(() => undefined);
-      if (!signal.aborted) await pauseAtMost(pauses.next(), { signal, ref: false });
+      if (!signal.aborted) await sleepUntilAborted(pauses.next(), { signal, ref: false });
     }
   }
 

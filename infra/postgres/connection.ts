@@ -1,6 +1,6 @@
 import { Socket } from 'node:net';
 import { Client, types, type ClientBase, type ClientConfig } from 'pg';
-import { settlesWithin } from '../../shared/lib/time/resolvesWithin.ts';
+import { resolvesWithin } from '../../shared/lib/time/resolvesWithin.ts';
 
 const BIGINT = 20;
 /** How long a client waits for a connection, in milliseconds. */
@@ -77,7 +77,7 @@ export async function connect(databaseUrl: string, purpose: Purpose): Promise<Co
   client.on('end', () => ended.abort());
   const close = async (): Promise<void> => {
     const ending = client.end().catch(() => undefined);
-    await settlesWithin(ending, END_TIMEOUT_MS);
+    await resolvesWithin(ending, END_TIMEOUT_MS);
     socket.destroy();
     ended.abort();
   };

@@ -1,7 +1,7 @@
 import { DatabaseError } from 'pg';
 import {
   isTurnlogError,
-  storeUnavailable,
+  storeUnavailableError,
   TurnlogError,
 } from '../../shared/lib/errors/turnlogError.ts';
 
@@ -38,7 +38,7 @@ export const rightsMissing = (what: string, cause?: unknown): TurnlogError =>
   );
 
 export const databaseUnavailable = (cause: unknown): TurnlogError =>
-  storeUnavailable("PostgreSQL can't be reached or does not answer.", cause);
+  storeUnavailableError("PostgreSQL can't be reached or does not answer.", cause);
 
 /**
  * Errors: `store_unavailable`, whatever the driver or the server threw; TurnlogErrors as they are.

@@ -1,5 +1,5 @@
 import { Pool, type ClientBase } from 'pg';
-import { storeUnavailable } from '../../shared/lib/errors/turnlogError.ts';
+import { storeUnavailableError } from '../../shared/lib/errors/turnlogError.ts';
 import type { FoundKey, KeyStore, OpenErasure, WrappedKey } from '../../shared/ports/keyStore.ts';
 import { commitDurably, connect, connectionOptions, transaction } from './connection.ts';
 import { guarded, sqlState } from './failures.ts';
@@ -46,7 +46,7 @@ const columnsOf = (keys: readonly WrappedKey[]): string[][] => [
 
 const idTaken = (error: unknown): unknown =>
   sqlState(error) === UNIQUE_VIOLATION
-    ? storeUnavailable('The key store has one of the new keys already.', error)
+    ? storeUnavailableError('The key store has one of the new keys already.', error)
     : error;
 
 /** Errors: `store_unavailable`, `configuration_invalid` where the role may not migrate. */

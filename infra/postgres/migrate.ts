@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import type { Client } from 'pg';
 import { transaction } from './connection.ts';
 import { retry } from '../../shared/lib/time/backoff.ts';
-import { storeUnavailable } from '../../shared/lib/errors/turnlogError.ts';
+import { storeUnavailableError } from '../../shared/lib/errors/turnlogError.ts';
 import { isLockedByOthers, isMissingRight, rightsMissing } from './failures.ts';
 import { SCHEMA_LOCK } from './locks.ts';
 
@@ -54,7 +54,7 @@ export async function migrate(client: Client): Promise<void> {
     });
   } catch (error) {
     if (isLockedByOthers(error))
-      throw storeUnavailable(
+      throw storeUnavailableError(
         "PostgreSQL can't be migrated now: another session, a backup perhaps, uses the tables of the schema turnlog.",
         error,
       );

@@ -1,9 +1,9 @@
 import { addAbortListener } from 'node:events';
 import type { Client, QueryConfig } from 'pg';
-import { createBackOff } from '../../shared/lib/time/backoff.ts';
+import { createBackoff } from '../../shared/lib/time/backoff.ts';
 import { isTurnlogError } from '../../shared/lib/errors/turnlogError.ts';
-import { pauseAtMost } from '../../shared/lib/time/sleep.ts';
-import { settlesWithin } from '../../shared/lib/time/resolvesWithin.ts';
+import { sleepUntilAborted } from '../../shared/lib/time/sleep.ts';
+import { resolvesWithin } from '../../shared/lib/time/resolvesWithin.ts';
 import { commitDurably, connect, type Connection } from './connection.ts';
 import { databaseUnavailable, guarded, sqlState } from './failures.ts';
 import { migrate } from './migrate.ts';
@@ -71,7 +71,7 @@ function sessionOver({ client, ended, close }: Connection): WriterSession {
     run,
     async close() {
       clearInterval(heartbeat);
-      await settlesWithin(last, CLOSE_LIMIT_MS);
+      await resolvesWithin(last, CLOSE_LIMIT_MS);
       await close();
     },
   };
@@ -143,18 +143,18 @@ export async function awaitWriterSession({
   onFailure,
   ...wanted
 }: StandBy): Promise<WriterSession | undefined> {
-  const pauses = createBackOff(PAUSES);
+  const pauses = createBackoff(PAUSES);
   while (!signal.aborted) {
     try {
       return await attempt(wanted, async () => {
         pauses.reset();
-        await pauseAtMost(ASK_MS, { signal });
+        await sleepUntilAborted(ASK_MS, { signal });
         return !signal.aborted;
       });
     } catch (error) {
       const retryInMs = pauses.next();
       onFailure(error, retryInMs);
-      await pauseAtMost(retryInMs, { signal });
+      await sleepUntilAborted(retryInMs, { signal });
     }
   }
   return undefined;

@@ -1,7 +1,7 @@
 import {
   isTurnlogError,
-  logHasChanged,
-  storeUnavailable,
+  logChangedError,
+  storeUnavailableError,
   TurnlogError,
 } from '../../shared/lib/errors/turnlogError.ts';
 
@@ -42,7 +42,7 @@ function describe(error: unknown): string {
 
 /** Any failure of a call to SQLite as `store_unavailable`; a TurnlogError passes unchanged. */
 export const asTurnlogError = (error: unknown): TurnlogError =>
-  isTurnlogError(error) ? error : storeUnavailable(describe(error), error);
+  isTurnlogError(error) ? error : storeUnavailableError(describe(error), error);
 
 /** The event log can't be opened as it is, until somebody changes it. Names the file. */
 export const cannotOpen = (file: string, why: string, cause?: unknown): TurnlogError =>
@@ -58,8 +58,8 @@ export const cannotOpenBecause = (file: string, error: unknown): TurnlogError =>
 
 /** The log's names lead to other files than those that are open, or to none. */
 export const logExchanged = (change: string): TurnlogError =>
-  logHasChanged(
+  logChangedError(
     `The event log was changed under the running service: ${change}. Nothing is recorded until it is back in its place, or the service was restarted.`,
   );
 
-export const storeClosed = (): TurnlogError => storeUnavailable('The event store is closed.');
+export const storeClosed = (): TurnlogError => storeUnavailableError('The event store is closed.');

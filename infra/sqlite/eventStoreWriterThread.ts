@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import {
-  logHasChanged,
-  storeUnavailable,
+  logChangedError,
+  storeUnavailableError,
   TurnlogError,
 } from '../../shared/lib/errors/turnlogError.ts';
 import { LIMITS } from '../../shared/limits.ts';
@@ -28,8 +28,9 @@ interface WriterThread {
 
 function settle({ resolve, reject }: Pending, reply: Written | Refusal): void {
   if (!('code' in reply)) resolve(reply);
-  else if (reply.code === 'store_unavailable') reject(storeUnavailable(reply.message, reply.cause));
-  else if (reply.code === 'log_changed') reject(logHasChanged(reply.message, reply.cause));
+  else if (reply.code === 'store_unavailable')
+    reject(storeUnavailableError(reply.message, reply.cause));
+  else if (reply.code === 'log_changed') reject(logChangedError(reply.message, reply.cause));
   else reject(new TurnlogError(reply.code, reply.message));
 }
 
@@ -58,7 +59,10 @@ function startWorker(workerData: WriterData, { onAnswered, onEnd }: Listener) {
   worker.on('error', (error: unknown) => (cause = error));
   const ended = new Promise<void>((resolve) => {
     worker.on('exit', () => {
-      const failure = storeUnavailable('The thread that writes the event log has ended.', cause);
+      const failure = storeUnavailableError(
+        'The thread that writes the event log has ended.',
+        cause,
+      );
       for (const pending of sent) pending.reject(failure);
       onEnd(failure);
       resolve();
@@ -123,7 +127,7 @@ export function startWriterThread(file: string, files: LogFiles): WriterThread {
     const change = worker ? undefined : changeIn(files);
     if (change !== undefined) throw logExchanged(change);
     if (pendingBytes + bytes > LIMITS.store.pendingBytes)
-      throw storeUnavailable('Too much is waiting to be written to the event log.');
+      throw storeUnavailableError('Too much is waiting to be written to the event log.');
     pendingBytes += bytes;
     try {
       return await new Promise<Written>((resolve, reject) => {

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { retry } from '../../shared/lib/time/backoff.ts';
-import { isTurnlogError, storeUnavailable } from '../../shared/lib/errors/turnlogError.ts';
+import { isTurnlogError, storeUnavailableError } from '../../shared/lib/errors/turnlogError.ts';
 import type { FoundKey, KeyStore, OpenErasure, WrappedKey } from '../../shared/ports/keyStore.ts';
 import { isBusy, sqliteCode, sqliteReason } from './eventStoreErrors.ts';
 import { changeIn, filesOf } from './eventStoreFiles.ts';
@@ -45,7 +45,7 @@ function patiently<Result>(work: () => Result): Promise<Result> {
   const again = (error: unknown): boolean => isBusy(error) && performance.now() < deadline;
   return retry(async () => work(), { pauses: PAUSES, again }).catch((error: unknown) => {
     if (isTurnlogError(error)) throw error;
-    throw storeUnavailable(`The key store is not available: ${describe(error)}.`, error);
+    throw storeUnavailableError(`The key store is not available: ${describe(error)}.`, error);
   });
 }
 
@@ -75,7 +75,7 @@ async function emptyWriteAheadFile(database: DatabaseSync): Promise<void> {
   const again = (error: unknown): boolean =>
     isTurnlogError(error, 'store_unavailable') && performance.now() < deadline;
   const empty = async (): Promise<void> => {
-    if (!(await patiently(() => emptied(database)))) throw storeUnavailable(READERS_STAY);
+    if (!(await patiently(() => emptied(database)))) throw storeUnavailableError(READERS_STAY);
   };
   await retry(empty, { pauses: PAUSES, again });
 }
@@ -92,7 +92,7 @@ export async function openSqliteKeyStore({ folder }: { folder: string }): Promis
   function requireSameFiles(): void {
     const change = changeIn(files);
     if (change === undefined) return;
-    throw storeUnavailable(`The key store was changed under the running service: ${change}.`);
+    throw storeUnavailableError(`The key store was changed under the running service: ${change}.`);
   }
   // SQLite goes on writing into files that were removed or replaced: looked for before and after.
   const write = (work: () => void): Promise<void> =>

@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs';
-import { proofInvalid } from '../../shared/lib/errors/turnlogError.ts';
+import { proofInvalidError } from '../../shared/lib/errors/turnlogError.ts';
 import type { BundleFile } from '../../shared/transparency/proof/bundleFormat.ts';
 import { asSentence } from './fileErrors.ts';
 import { BLOCK, headerOf, restOfBlock, TIMES } from './header.ts';
@@ -25,7 +25,8 @@ function sourceOf(file: string, chunks: AsyncIterator<Buffer>): Source {
     for (let left = bytes; left > 0;) {
       if (rest.length === 0) {
         const next = await chunks.next();
-        if (next.done) throw proofInvalid(`${file} is no whole tar archive: it ends too early.`);
+        if (next.done)
+          throw proofInvalidError(`${file} is no whole tar archive: it ends too early.`);
         rest = next.value;
       }
       const piece = rest.subarray(0, left);
@@ -54,7 +55,7 @@ export async function* readTar(file: string): AsyncGenerator<BundleFile> {
   };
   const requireZeros = (bytes: Buffer): void => {
     if (bytes.some((byte) => byte !== 0))
-      throw proofInvalid(`${file} has something between its files, or after them.`);
+      throw proofInvalidError(`${file} has something between its files, or after them.`);
   };
   try {
     for (;;) {
@@ -71,7 +72,7 @@ export async function* readTar(file: string): AsyncGenerator<BundleFile> {
       requireZeros(await whole(restOfBlock(bytes)));
     }
     requireZeros(await whole(BLOCK));
-    if (!(await isAtEnd())) throw proofInvalid(`${file} goes on after its end.`);
+    if (!(await isAtEnd())) throw proofInvalidError(`${file} goes on after its end.`);
   } finally {
     await chunks.return(undefined);
   }

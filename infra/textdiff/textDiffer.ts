@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import { LIMITS } from '../../shared/limits.ts';
 import type { DiffPart, TextDiffer, TextPair } from '../../shared/replays/comparison/textDiffer.ts';
-import { createAskedThread, GaveUp } from '../../shared/lib/concurrency/workerClient.ts';
+import { createWorkerClient, WorkerTimeout } from '../../shared/lib/concurrency/workerClient.ts';
 
 const { diffMs, diffWaitMs, diffHeapMb } = LIMITS.replays;
 
@@ -10,7 +10,7 @@ const { diffMs, diffWaitMs, diffHeapMb } = LIMITS.replays;
  * for words; then the thread ends it.
  */
 export function createTextDiffer(): TextDiffer & AsyncDisposable {
-  const thread = createAskedThread<TextPair, DiffPart[] | undefined>({
+  const thread = createWorkerClient<TextPair, DiffPart[] | undefined>({
     start: () =>
       new Worker(new URL('diffWorker.ts', import.meta.url), {
         name: 'diffs',
@@ -21,8 +21,8 @@ export function createTextDiffer(): TextDiffer & AsyncDisposable {
   });
   return {
     diffOf: (texts, accountId) =>
-      thread.ask(texts, accountId).catch((error: unknown) => {
-        if (error instanceof GaveUp) return undefined;
+      thread.request(texts, accountId).catch((error: unknown) => {
+        if (error instanceof WorkerTimeout) return undefined;
         throw error;
       }),
     [Symbol.asyncDispose]: () => thread[Symbol.asyncDispose](),

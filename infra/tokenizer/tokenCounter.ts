@@ -1,4 +1,4 @@
-import { createFairLine } from '../../shared/lib/concurrency/fairSemaphore.ts';
+import { createFairSemaphore } from '../../shared/lib/concurrency/fairSemaphore.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import type { TokenCounter } from '../../shared/ports/tokenCounter.ts';
 import { LONGEST_TOKEN, loadTokenizer, slicesOf, type Count } from './countTokens.ts';
@@ -13,7 +13,7 @@ const AT_ONCE = 2_048;
 const SHORT = 512;
 
 /** Two slices at a time, one of an account: the thread has the next when it is done with one. */
-const TWO = { places: 2, bytes: Infinity };
+const TWO = { permits: 2, bytes: Infinity };
 
 /** The few texts that can be counted in this thread without holding it up. */
 function countsAtOnce(): (length: number) => boolean {
@@ -34,20 +34,20 @@ function countsAtOnce(): (length: number) => boolean {
  */
 export function createTokenCounter(): TokenCounter & AsyncDisposable {
   const thread = createTokenThread();
-  const line = createFairLine(TWO);
+  const line = createFairSemaphore(TWO);
   const fitsAtOnce = countsAtOnce();
   const closing = new AbortController();
   let loading: Promise<Count> | undefined;
 
   async function countSlice(slice: string, account_id: string, until: number): Promise<number> {
-    const place = await line.enter(
+    const place = await line.acquire(
       { account_id, bytes: 0 },
       { waitMs: Math.max(0, until - performance.now()), signal: closing.signal },
     );
     try {
       return await thread.count(slice);
     } finally {
-      place.leave();
+      place.release();
     }
   }
 

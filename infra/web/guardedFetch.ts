@@ -1,6 +1,6 @@
 import { LIMITS } from '../../shared/limits.ts';
 import { isTurnlogError } from '../../shared/lib/errors/turnlogError.ts';
-import { unlessAborted } from '../../shared/lib/concurrency/abortable.ts';
+import { abortable } from '../../shared/lib/concurrency/abortable.ts';
 import { isPublicAddress } from './addressGuard.ts';
 import { exchange, type Answered } from './exchange.ts';
 import { webFailed, webRefused } from './failures.ts';
@@ -114,7 +114,7 @@ export function createGuardedFetch(options: GuardOptions): GuardedFetch {
     const leave = (): void => limit.abort(signal.reason);
     signal.addEventListener('abort', leave, { once: true });
     try {
-      return await unlessAborted(follow(request, options, limit.signal), limit.signal);
+      return await abortable(follow(request, options, limit.signal), limit.signal);
     } catch (error) {
       limit.signal.throwIfAborted();
       if (isTurnlogError(error)) throw error;

@@ -1,4 +1,4 @@
-import { createFairLine } from '../../shared/lib/concurrency/fairSemaphore.ts';
+import { createFairSemaphore } from '../../shared/lib/concurrency/fairSemaphore.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import type { ReadPage } from '../../shared/ports/pages.ts';
 import { webFailed } from './failures.ts';
@@ -43,15 +43,15 @@ export function createPageReader(
   options: Pick<GuardOptions, 'allowPrivate'> & Partial<GuardOptions>,
 ): ReadPage {
   const fetchPage = createGuardedFetch({ redirects, bytes: pageBytes, ms: pageMs, ...options });
-  const line = createFairLine(
-    { places: pages, bytes: Infinity },
-    { places: pagesOfAccount, bytes: Infinity },
+  const line = createFairSemaphore(
+    { permits: pages, bytes: Infinity },
+    { permits: pagesOfAccount, bytes: Infinity },
   );
-  const threads = createFairLine({ places: conversions, bytes: Infinity });
+  const threads = createFairSemaphore({ permits: conversions, bytes: Infinity });
 
   return async (url, { account_id, signal }) => {
     const asked = { account_id, bytes: 0 };
-    const place = await line.enter(asked, { waitMs: pageWaitMs, signal });
+    const place = await line.acquire(asked, { waitMs: pageWaitMs, signal });
     try {
       const headers = {
         accept: 'text/html, text/*, application/json;q=0.9',
@@ -66,14 +66,14 @@ export function createPageReader(
       const text = decode(answer, isHtml);
       const note = noteOn(url, answer);
       if (!isHtml) return note + text;
-      const thread = await threads.enter(asked, { waitMs: pageWaitMs, signal });
+      const thread = await threads.acquire(asked, { waitMs: pageWaitMs, signal });
       try {
         return note + (await textOfHtml({ text, url: answer.url }, signal));
       } finally {
-        thread.leave();
+        thread.release();
       }
     } finally {
-      place.leave();
+      place.release();
     }
   };
 }

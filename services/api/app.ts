@@ -1,6 +1,6 @@
 import Koa from 'koa';
 import { LIMITS } from '../../shared/limits.ts';
-import { createPlaces } from '../../shared/lib/concurrency/capacity.ts';
+import { createPermitPool } from '../../shared/lib/concurrency/capacity.ts';
 import type { ApiContext, ProcessContext } from './context.ts';
 import { createAnswerRoom, type AnswerRoom } from './http/responses/responseMemory.ts';
 import { sendData } from './http/responses/envelope.ts';
@@ -46,7 +46,7 @@ function createBareApp(
 export function createApp(api: ApiContext): Koa {
   const answers = createAnswerRoom();
   const app = createBareApp(api, answers);
-  const streams = createPlaces({ places: LIMITS.stream.open, bytes: Infinity });
+  const streams = createPermitPool({ permits: LIMITS.stream.open, bytes: Infinity });
   for (const middleware of createRouter({ ...api, answers, streams }, routes)) app.use(middleware);
   return app;
 }

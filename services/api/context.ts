@@ -2,7 +2,7 @@ import type { ErasureContext } from '../../shared/erasure/retention/requireErasa
 import type { RunContext } from '../../shared/runs/context.ts';
 import type { TextDiffer } from '../../shared/replays/comparison/textDiffer.ts';
 import type { TileReader } from '../../shared/transparency/tileStore.ts';
-import type { Places } from '../../shared/lib/concurrency/capacity.ts';
+import type { PermitPool } from '../../shared/lib/concurrency/capacity.ts';
 import type { Health } from '../../shared/health/health.ts';
 import type { AccountFeed } from '../../shared/feed/accountFeed.ts';
 import type { ServedWebhooks } from '../../shared/webhooks/queries.ts';
@@ -37,7 +37,7 @@ export interface ServedLog {
 export interface ServedFeed {
   feed: AccountFeed;
   /** What clients that follow take up. */
-  followers: Places;
+  followers: PermitPool;
   /** The `source` of the CloudEvents. */
   eventSource: string;
 }
@@ -53,5 +53,5 @@ export type ApiContext = RunContext &
 export type RouteContext = ApiContext & {
   answers: AnswerRoom;
   /** What streams of events take up while they are open. */
-  streams: Places;
+  streams: PermitPool;
 };

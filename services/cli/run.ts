@@ -1,5 +1,5 @@
 import { parseConfig, type Config } from '../../shared/lib/config/config.ts';
-import { isLogAway } from '../../shared/lib/errors/turnlogError.ts';
+import { isLogUnavailable } from '../../shared/lib/errors/turnlogError.ts';
 import { createLogger } from '../../shared/lib/logger.ts';
 import { requireEvents, requireLogIn } from '../compose/existing.ts';
 import { openOperator, type Operator } from '../compose/operator.ts';
@@ -53,7 +53,7 @@ async function requireEventsIn(cluster: string, { store }: Operator): Promise<vo
   try {
     await requireEvents(store, cluster, LOOK_THERE);
   } catch (error) {
-    if (!isLogAway(error)) throw error;
+    if (!isLogUnavailable(error)) throw error;
   }
 }
 

@@ -1,4 +1,4 @@
-import { isTurnlogError, proofInvalid } from '../../shared/lib/errors/turnlogError.ts';
+import { isTurnlogError, proofInvalidError } from '../../shared/lib/errors/turnlogError.ts';
 import { decodeEvent } from '../../shared/eventlog/codec.ts';
 import type { Position, StoredEvent } from '../../shared/ports/eventStore.ts';
 import type { TileReader } from '../../shared/transparency/tileStore.ts';
@@ -78,7 +78,7 @@ export async function openTree(
   const from = after === undefined ? 0 : await leafAfter(context, reader, after, size);
   if (from === undefined) {
     if (last === undefined || after! > last.position) return undefined;
-    throw proofInvalid(
+    throw proofInvalidError(
       `The transparency log does not find the leaf of the event at ${after}, and has later ones: its entries, or what it keeps of where bundles begin, are damaged. Verify the whole log, without --after.`,
     );
   }

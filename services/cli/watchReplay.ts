@@ -1,6 +1,6 @@
-import { createBackOff } from '../../shared/lib/time/backoff.ts';
+import { createBackoff } from '../../shared/lib/time/backoff.ts';
 import { isTurnlogError } from '../../shared/lib/errors/turnlogError.ts';
-import { pauseFor } from '../../shared/lib/time/sleep.ts';
+import { sleep } from '../../shared/lib/time/sleep.ts';
 import type { ApiClient } from './replayClient.ts';
 
 /** A replay, as far as a command looks at it. */
@@ -59,7 +59,7 @@ export async function watchReplay(
   told: (replay: ReplayShown) => void,
   signal: AbortSignal,
 ): Promise<void> {
-  const pauses = createBackOff(PAUSES);
+  const pauses = createBackoff(PAUSES);
   let last: string | undefined;
   for (let tries = 1; ; tries += 1) {
     try {
@@ -76,6 +76,6 @@ export async function watchReplay(
       signal.throwIfAborted();
       if ((isTurnlogError(error) && !error.retriable) || tries >= TRIES) throw error;
     }
-    await pauseFor(pauses.next(), signal);
+    await sleep(pauses.next(), signal);
   }
 }

@@ -16,12 +16,12 @@ import { createSessionQueue } from '../../shared/runs/queueing/sessionQueue.ts';
 import { createTurnSignals } from '../../shared/runs/queueing/turnSignals.ts';
 import { createTurnWatch } from '../../shared/runs/queueing/turnWatch.ts';
 import type { Config } from '../../shared/lib/config/config.ts';
-import { createFairLine } from '../../shared/lib/concurrency/fairSemaphore.ts';
+import { createFairSemaphore } from '../../shared/lib/concurrency/fairSemaphore.ts';
 import { heapFor } from '../../shared/lib/heapBudget.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import type { Broadcast } from '../../shared/ports/broadcast.ts';
 import type { TextDiffer } from '../../shared/replays/comparison/textDiffer.ts';
-import { createPlaces } from '../../shared/lib/concurrency/capacity.ts';
+import { createPermitPool } from '../../shared/lib/concurrency/capacity.ts';
 import { rememberedLimits } from '../../shared/accounts/accountLimits.ts';
 import { startClosing, startWatching } from '../process/sweep.ts';
 import type { Part } from '../process/turnlog.ts';
@@ -48,7 +48,7 @@ export type ServedRuns = RunContext & { differ: TextDiffer };
 function admissionBounds({ MAX_RUNS, MAX_RUNS_PER_ACCOUNT, MAX_PROMPT_BYTES }: Config) {
   const bytes = MAX_PROMPT_BYTES ?? heapFor('prompts');
   const ofOne = Math.min(MAX_RUNS_PER_ACCOUNT ?? Math.ceil(MAX_RUNS / 2), MAX_RUNS);
-  return { all: { places: MAX_RUNS, bytes }, share: { places: ofOne, bytes: bytes / 2 } };
+  return { all: { permits: MAX_RUNS, bytes }, share: { permits: ofOne, bytes: bytes / 2 } };
 }
 
 /** Opens it. Errors: `configuration_invalid` (the files of models and tools). */
@@ -74,13 +74,13 @@ export async function openRunContext(opening: Opening, storage: RunStorage): Pro
     },
     sessions: {
       admission: createAdmission(admissionBounds(config)),
-      reads: createFairLine({ places: LIMITS.run.sessionReads, bytes: Infinity }),
+      reads: createFairSemaphore({ permits: LIMITS.run.sessionReads, bytes: Infinity }),
       queue: createSessionQueue(),
       inFlight: createRunsInFlight(),
       live,
       elsewhere: opened.use(createMirroredTurns({ broadcast, keys: storage.store.keys })),
       watch: createTurnWatch({ store: storage.store, signals, shared }),
-      waits: createPlaces({ places: LIMITS.turn.waiting, bytes: Infinity }),
+      waits: createPermitPool({ permits: LIMITS.turn.waiting, bytes: Infinity }),
       memory: new LRUCache({ maxSize: LIMITS.cache.sessionChars, sizeCalculation: charsOf }),
       failedCompactions: new LRUCache({ max: LIMITS.cache.failedCompactions }),
       leftOpen: createLeftOpen(),

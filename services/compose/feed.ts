@@ -1,7 +1,7 @@
 import type { ProtectedStore } from '../../shared/eventlog/encryption/protectedStore.ts';
 import { createAccountFeed, type AccountFeed } from '../../shared/feed/accountFeed.ts';
 import { LIMITS } from '../../shared/limits.ts';
-import { createPlaces, type Places } from '../../shared/lib/concurrency/capacity.ts';
+import { createPermitPool, type PermitPool } from '../../shared/lib/concurrency/capacity.ts';
 import type { Part } from '../process/turnlog.ts';
 import type { Opening } from './opening.ts';
 
@@ -12,8 +12,8 @@ import type { Opening } from './opening.ts';
 export function openFeed(
   { opened }: Pick<Opening, 'opened'>,
   store: ProtectedStore,
-): { served: { feed: AccountFeed; followers: Places }; part: Part } {
+): { served: { feed: AccountFeed; followers: PermitPool }; part: Part } {
   const feed = opened.use(createAccountFeed(store));
-  const followers = createPlaces({ places: LIMITS.feed.followers, bytes: Infinity });
+  const followers = createPermitPool({ permits: LIMITS.feed.followers, bytes: Infinity });
   return { served: { feed, followers }, part: { upkeep: () => feed } };
 }

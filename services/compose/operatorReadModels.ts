@@ -4,9 +4,9 @@ import { openSqliteProjectionStore } from '../../infra/sqlite/readModels/project
 import { openSqliteReadModels } from '../../infra/sqlite/readModels/readModels.ts';
 import { openSqliteRebuildStore } from '../../infra/sqlite/readModels/rebuildStore.ts';
 import { VERSION } from '../../infra/sqlite/readModels/version.ts';
-import { logHasChanged } from '../../shared/lib/errors/turnlogError.ts';
+import { logChangedError } from '../../shared/lib/errors/turnlogError.ts';
 import type { Logger } from '../../shared/lib/logger.ts';
-import { pauseFor } from '../../shared/lib/time/sleep.ts';
+import { sleep } from '../../shared/lib/time/sleep.ts';
 import type { EventStore } from '../../shared/ports/eventStore.ts';
 import type { ReadModels, RebuildStore } from '../../shared/ports/readModels.ts';
 import { createProgressChannel } from '../../shared/projections/progress.ts';
@@ -90,7 +90,7 @@ function inFolder({ store, logger, signal }: Updating, folder: string): UpToDate
       },
       onHealing: () => undefined,
       onLogChanged(reason) {
-        if (reason !== undefined) changed.abort(logHasChanged(reason));
+        if (reason !== undefined) changed.abort(logChangedError(reason));
       },
     });
     changed.signal.throwIfAborted();
@@ -116,7 +116,7 @@ function inFolder({ store, logger, signal }: Updating, folder: string): UpToDate
         const forgotten = await current.forget?.(true);
         if (forgotten !== 'begun' && forgotten !== 'some') return;
         // A server that projects beside this command has its turn in between.
-        await pauseFor(performance.now() - begun, signal);
+        await sleep(performance.now() - begun, signal);
       }
     } finally {
       await current.close();

@@ -1,25 +1,25 @@
 import { createCompareTurn } from '../../shared/replays/comparison/comparePair.ts';
 import type { RunContext } from '../../shared/runs/context.ts';
-import { createFairLine } from '../../shared/lib/concurrency/fairSemaphore.ts';
+import { createFairSemaphore } from '../../shared/lib/concurrency/fairSemaphore.ts';
 import { LIMITS } from '../../shared/limits.ts';
-import type { ActivePlace } from '../../shared/lib/concurrency/leaderTask.ts';
+import type { Leadership } from '../../shared/lib/concurrency/leaderTask.ts';
 import { askJudgeWith } from '../followers/replays/askJudge.ts';
 import { createPace } from '../followers/replays/pace.ts';
 import { startReplays } from '../followers/replays/start.ts';
 import type { Part } from '../process/turnlog.ts';
 import type { Opening } from './opening.ts';
 
-type BecomeActive = (signal: AbortSignal) => Promise<ActivePlace | undefined>;
+type BecomeActive = (signal: AbortSignal) => Promise<Leadership | undefined>;
 
 /** Parts that know whether the read models can be trusted; they are prepared before. */
 type Shown = readonly Pick<Part, 'doubt'>[];
 
 /** The part that runs replays, while the process serves and no other one runs them. */
 function replaysPart(context: RunContext, shown: Shown, becomeActive: BecomeActive): Part {
-  const { turns: places } = LIMITS.replays;
-  const all = { places, bytes: Infinity };
+  const { turns: permits } = LIMITS.replays;
+  const all = { permits, bytes: Infinity };
   // Turns are short: whoever waits is next.
-  const line = createFairLine(all, all);
+  const line = createFairSemaphore(all, all);
   const running = { context, line, pace: createPace(context.sessions.admission) };
   const { catalogue } = context;
   const compareTurn = createCompareTurn({ catalogue, askJudge: askJudgeWith(running) });

@@ -3,7 +3,7 @@ import { openFileWebhookProgress } from '../../infra/files/webhookProgress.ts';
 import { createWebhookSender } from '../../infra/web/webhookSender.ts';
 import { giveUpWebhook } from '../../shared/webhooks/changeWebhook.ts';
 import type { HandleContext } from '../../shared/commandHandling/handle.ts';
-import { createFairLine } from '../../shared/lib/concurrency/fairSemaphore.ts';
+import { createFairSemaphore } from '../../shared/lib/concurrency/fairSemaphore.ts';
 import type { AccountFeed } from '../../shared/feed/accountFeed.ts';
 import { cloudEventOf } from '../../shared/publicEvents/cloudEvent.ts';
 import type { PublicEvent } from '../../shared/publicEvents/publicEvent.ts';
@@ -42,7 +42,7 @@ function webhooksPart(
     follow: followFeed(context.feed, context.store),
     send: createWebhookSender({ allowPrivate: config.WEBHOOKS_ALLOW_PRIVATE }),
     bodyOf: (event: PublicEvent) => JSON.stringify(cloudEventOf(event, config.KAFKA_EVENT_SOURCE)),
-    line: createFairLine({ places, bytes }),
+    line: createFairSemaphore({ permits: places, bytes }),
     textsOf: (row: WebhookRow) => textsOf(context, row),
     giveUp: (row: WebhookRow, reason: DisabledReason) => giveUpWebhook(context, row, reason),
     clock: systemClock,

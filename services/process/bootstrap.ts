@@ -2,7 +2,7 @@ import { issueKey, openAccount } from '../../shared/accounts/commands.ts';
 import { untilShown, type CommandContext } from '../../shared/commandHandling/context.ts';
 import { SCOPES } from '../../shared/accounts/events.ts';
 import { isRejection, type RejectionCode } from '../../shared/domain/rejection.ts';
-import { storeUnavailable } from '../../shared/lib/errors/turnlogError.ts';
+import { storeUnavailableError } from '../../shared/lib/errors/turnlogError.ts';
 import { untilAllShown } from './untilAllShown.ts';
 
 /**
@@ -27,7 +27,7 @@ const unlessRejected = <Result>(
 /** A node that only follows may not have the account yet that was opened a moment ago. */
 function asNotThereYet(error: unknown): never {
   if (!isRejection(error, 'account_missing')) throw error;
-  throw storeUnavailable("The account that was opened just now can't be read yet.", error);
+  throw storeUnavailableError("The account that was opened just now can't be read yet.", error);
 }
 
 /**

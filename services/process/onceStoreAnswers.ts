@@ -1,5 +1,5 @@
 import { retry } from '../../shared/lib/time/backoff.ts';
-import { isLogAway } from '../../shared/lib/errors/turnlogError.ts';
+import { isLogUnavailable } from '../../shared/lib/errors/turnlogError.ts';
 import type { Logger } from '../../shared/lib/logger.ts';
 
 const PAUSES = { firstMs: 1_000, longestMs: 1_000 };
@@ -18,7 +18,7 @@ export function onceStoreAnswers<Result>(
 ): Promise<Result> {
   let told: string | undefined;
   function again(error: unknown): boolean {
-    if (!isLogAway(error) || !error.retriable) return false;
+    if (!isLogUnavailable(error) || !error.retriable) return false;
     const reason = sentence(error);
     if (reason !== told)
       logger.warn({ reason }, 'a store is away; the start goes on when it is back');

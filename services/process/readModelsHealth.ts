@@ -1,6 +1,6 @@
 import {
   isTurnlogError,
-  storeUnavailable,
+  storeUnavailableError,
   type TurnlogError,
 } from '../../shared/lib/errors/turnlogError.ts';
 import type { ParkedStreams, ProjectorBeat } from '../../shared/ports/readModels.ts';
@@ -87,7 +87,7 @@ export function followReadModels(
     health() {
       if (failure) throw failure;
       if (!known || now() - known.at > KNOWN_FOR_MS)
-        throw storeUnavailable('The database of the read models does not answer.');
+        throw storeUnavailableError('The database of the read models does not answer.');
       const { parked_streams, unindexed_turns, doubt } = known;
       const lag = lagOf(known);
       const caught_up = lag.caught_up && doubt === undefined;

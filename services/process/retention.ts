@@ -1,9 +1,9 @@
 import type { JudgedTime } from '../../shared/erasure/retention/judgeClock.ts';
 import type { Swept } from '../../shared/erasure/retention/sweepSessions.ts';
 import { isTurnlogError } from '../../shared/lib/errors/turnlogError.ts';
-import { inShort } from '../../shared/lib/errors/errorSummary.ts';
+import { errorSummary } from '../../shared/lib/errors/errorSummary.ts';
 import type { Logger } from '../../shared/lib/logger.ts';
-import { pauseAtMost } from '../../shared/lib/time/sleep.ts';
+import { sleepUntilAborted } from '../../shared/lib/time/sleep.ts';
 import type { RetentionHealth } from '../../shared/health/health.ts';
 import type { Part } from './turnlog.ts';
 
@@ -68,14 +68,14 @@ export function retentionPart({
   }
 
   async function sweepOnAndOn(signal: AbortSignal): Promise<void> {
-    await pauseAtMost(pauses.firstMs, { signal, ref: false });
+    await sleepUntilAborted(pauses.firstMs, { signal, ref: false });
     while (!signal.aborted) {
       await sweepOnce(signal).catch((error: unknown) => {
         if (signal.aborted) return;
-        logger.warn(inShort(error), 'a sweep for sessions past their retention has failed');
+        logger.warn(errorSummary(error), 'a sweep for sessions past their retention has failed');
         become({ state: 'failing', reason: reasonOf(error) });
       });
-      await pauseAtMost(pauses.nextMs, { signal, ref: false });
+      await sleepUntilAborted(pauses.nextMs, { signal, ref: false });
     }
   }
 

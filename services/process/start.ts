@@ -1,7 +1,7 @@
 import { createRunsInFlight } from '../../shared/runs/queueing/runsInFlight.ts';
 import type { Config } from '../../shared/lib/config/config.ts';
 import type { Logger } from '../../shared/lib/logger.ts';
-import { pauseFor } from '../../shared/lib/time/sleep.ts';
+import { sleep } from '../../shared/lib/time/sleep.ts';
 import type { Ids } from '../../shared/ports/clock.ts';
 import { createApp, createHealthApp } from '../api/app.ts';
 import type { Availability, ProcessContext } from '../api/context.ts';
@@ -107,7 +107,7 @@ export async function startServing(turnlog: Turnlog, start: Start): Promise<Runn
       if (api && config.DRAIN_MS > 0) {
         availability = 'draining';
         logger.info({ drain_ms: config.DRAIN_MS }, 'draining: requests are served, not ready');
-        await pauseFor(config.DRAIN_MS);
+        await sleep(config.DRAIN_MS);
       }
       availability = 'stopping';
       stopping.abort();

@@ -1,7 +1,7 @@
 import type { RunsInFlight } from '../../shared/runs/queueing/runsInFlight.ts';
 import type { Logger } from '../../shared/lib/logger.ts';
 import type { ApiServer } from '../api/http/connection/server.ts';
-import { settlesWithin } from '../../shared/lib/time/resolvesWithin.ts';
+import { resolvesWithin } from '../../shared/lib/time/resolvesWithin.ts';
 
 /**
  * How long the answers to interrupted runs may take to be written, and slow readers to take theirs.
@@ -26,8 +26,8 @@ export async function stopInOrder({ server, inFlight, logger, graceMs }: Stoppin
   const timeLeft = (): number => Math.max(0, graceEnds - performance.now());
   const closed = server.close();
   let answered = false;
-  while (await settlesWithin(inFlight.idle(), timeLeft())) {
-    answered = await settlesWithin(closed, LAST_WORDS_MS);
+  while (await resolvesWithin(inFlight.idle(), timeLeft())) {
+    answered = await resolvesWithin(closed, LAST_WORDS_MS);
     // A request that was accepted before may have begun its run only now, or is about to.
     if (answered || timeLeft() === 0) break;
     if (inFlight.count() === 0 && !server.isAnswering()) break;
@@ -40,7 +40,7 @@ export async function stopInOrder({ server, inFlight, logger, graceMs }: Stoppin
       'the grace time is over: the runs in flight are interrupted',
     );
     await inFlight.idle();
-    answered = await settlesWithin(closed, LAST_WORDS_MS);
+    answered = await resolvesWithin(closed, LAST_WORDS_MS);
   }
   if (!answered) server.cut();
   logger.info('shut down');

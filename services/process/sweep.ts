@@ -1,6 +1,6 @@
 import type { TurnWatch } from '../../shared/runs/queueing/turnWatch.ts';
 import type { LeftOpenCloser } from '../../shared/runs/recovery/closeOwnOpenTurns.ts';
-import { isLogAway } from '../../shared/lib/errors/turnlogError.ts';
+import { isLogUnavailable } from '../../shared/lib/errors/turnlogError.ts';
 import type { Logger } from '../../shared/lib/logger.ts';
 
 /** How often the turns of others are looked after. */
@@ -42,7 +42,8 @@ export function startSweeper(
     try {
       await sweep(signal);
     } catch (error) {
-      if (isLogAway(error)) logger.debug({ err: error }, `${what} could not be looked after yet`);
+      if (isLogUnavailable(error))
+        logger.debug({ err: error }, `${what} could not be looked after yet`);
       else logger.error({ err: error }, `${what} could not be looked after`);
     }
     sweeping = undefined;

@@ -1,7 +1,7 @@
 import type { ErasureContext } from '../../shared/erasure/retention/requireErasable.ts';
 import type { RunContext } from '../../shared/runs/context.ts';
 import type { AccountFeed } from '../../shared/feed/accountFeed.ts';
-import type { Places } from '../../shared/lib/concurrency/capacity.ts';
+import type { PermitPool } from '../../shared/lib/concurrency/capacity.ts';
 import type { TextDiffer } from '../../shared/replays/comparison/textDiffer.ts';
 import type { TileReader } from '../../shared/transparency/tileStore.ts';
 import type { ServedWebhooks } from '../../shared/webhooks/queries.ts';
@@ -37,7 +37,7 @@ export interface Turnlog extends AsyncDisposable {
     | (RunContext & {
         tiles: TileReader;
         feed: AccountFeed;
-        followers: Places;
+        followers: PermitPool;
         webhooks: ServedWebhooks;
         differ: TextDiffer;
       } & Required<Pick<ErasureContext, 'judge'>>)

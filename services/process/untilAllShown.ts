@@ -1,5 +1,5 @@
 import type { CommandContext } from '../../shared/commandHandling/context.ts';
-import { logHasChanged } from '../../shared/lib/errors/turnlogError.ts';
+import { logChangedError } from '../../shared/lib/errors/turnlogError.ts';
 import type { EventLog, Position } from '../../shared/ports/eventStore.ts';
 import { onceStoreAnswers } from './onceStoreAnswers.ts';
 
@@ -25,7 +25,7 @@ export async function untilAllShown(
   while (end !== undefined && !(await readModels.untilShown(end, LOOK_MS))) {
     signal.throwIfAborted();
     const reason = logChanged();
-    if (reason !== undefined) throw logHasChanged(reason);
+    if (reason !== undefined) throw logChangedError(reason);
     // The end may have been that of a node which had fallen behind: what is no longer in the log is
     // not waited for.
     const now = await endNow();

@@ -1,7 +1,7 @@
 import { isTurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import { requireFit } from '../../shared/eventlog/identity/logIdentity.ts';
 import type { Logger } from '../../shared/lib/logger.ts';
-import { pauseFor } from '../../shared/lib/time/sleep.ts';
+import { sleep } from '../../shared/lib/time/sleep.ts';
 import type { Checkpoint, EventStore } from '../../shared/ports/eventStore.ts';
 import { onceStoreAnswers } from './onceStoreAnswers.ts';
 
@@ -43,6 +43,6 @@ export async function untilFollowed(
     if (reason === undefined) return;
     if (reason !== told) logger.error({}, `The service waits with its start. ${reason}`);
     told = reason;
-    await pauseFor(LOOK_MS, signal);
+    await sleep(LOOK_MS, signal);
   }
 }

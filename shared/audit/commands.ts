@@ -1,13 +1,13 @@
 import { audit } from './decider.ts';
 import type { Audited } from './events.ts';
 import {
-  isLogAway,
+  isLogUnavailable,
   isTurnlogError,
-  storeUnavailable,
+  storeUnavailableError,
   TurnlogError,
 } from '../lib/errors/turnlogError.ts';
 import { auditStream } from '../eventlog/streams.ts';
-import { inLine } from '../lib/concurrency/keyedMutex.ts';
+import { runExclusive } from '../lib/concurrency/keyedMutex.ts';
 import type { Actor } from '../commandHandling/context.ts';
 import { handle, type HandleContext } from '../commandHandling/handle.ts';
 import { endOfStream } from '../commandHandling/targetStream.ts';
@@ -16,10 +16,10 @@ const NOT_RECORDED = 'What was asked can be answered only once that is recorded 
 
 /** Whoever asks again meets the same damage: it is no store that comes back. */
 function notRecorded(error: unknown): TurnlogError {
-  if (isLogAway(error) || isTurnlogError(error, 'event_invalid')) return error;
+  if (isLogUnavailable(error) || isTurnlogError(error, 'event_invalid')) return error;
   return isTurnlogError(error, 'stream_damaged')
     ? new TurnlogError('stream_damaged', `${NOT_RECORDED} ${error.message}`, { cause: error.cause })
-    : storeUnavailable(NOT_RECORDED, error);
+    : storeUnavailableError(NOT_RECORDED, error);
 }
 
 /**
@@ -40,7 +40,7 @@ export async function recordAudit(
     context.damaged.forget(target.stream, { from: 0, to: Infinity });
   }
   try {
-    await inLine(context.store, actor.account_id, note);
+    await runExclusive(context.store, actor.account_id, note);
   } catch (error) {
     throw notRecorded(error);
   }

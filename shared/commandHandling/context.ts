@@ -1,6 +1,6 @@
 import type { DamagedStreams } from '../eventlog/reading/damagedStreams.ts';
 import type { ProtectedStore } from '../eventlog/encryption/protectedStore.ts';
-import { inShort } from '../lib/errors/errorSummary.ts';
+import { errorSummary } from '../lib/errors/errorSummary.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { Clock, Ids } from '../ports/clock.ts';
 import type { Position } from '../ports/eventStore.ts';
@@ -48,7 +48,10 @@ export async function untilShown(
       );
   } catch (error) {
     shown = false;
-    logger.warn(inShort(error), 'the read models could not be asked whether they show a write');
+    logger.warn(
+      errorSummary(error),
+      'the read models could not be asked whether they show a write',
+    );
   }
   if (!shown) onLate?.();
 }

@@ -2,7 +2,7 @@ import type { DomainEvent } from '../domain/events.ts';
 import { appendEvents, type Authorship, type StreamHead } from '../eventlog/append.ts';
 import { requireFits } from '../eventlog/domainEvent.ts';
 import { sealEvents, type SealedEvents } from '../eventlog/encryption/sealTexts.ts';
-import { giveWayForText } from '../lib/concurrency/yieldToEventLoop.ts';
+import { yieldForText } from '../lib/concurrency/yieldToEventLoop.ts';
 import { isoTime } from '../ports/clock.ts';
 import type { EventStore, Position } from '../ports/eventStore.ts';
 import type { Actor, CommandContext } from './context.ts';
@@ -42,7 +42,7 @@ export async function factsOf(
 ): Promise<Facts> {
   events.forEach(requireFits);
   const chars = events.reduce((sum, event) => sum + charsOf(event), 0);
-  await giveWayForText(account_id, chars);
+  await yieldForText(account_id, chars);
   const decided = events.map((event) => ({ id: ids.uuid(), ...event }));
   const recorded_at = isoTime(clock.now());
   return {

@@ -2,7 +2,7 @@ import type { AccountState } from '../accounts/decider.ts';
 import { Rejection } from '../domain/rejection.ts';
 import { isTurnlogError } from '../lib/errors/turnlogError.ts';
 import { accountStream, streamKind } from '../eventlog/streams.ts';
-import { pauseFor } from '../lib/time/sleep.ts';
+import { sleep } from '../lib/time/sleep.ts';
 import type { Position } from '../ports/eventStore.ts';
 import type { Actor } from '../commandHandling/context.ts';
 import { endErasure, eraseStream, recordErasure, type ErasedStream } from './eraseStream.ts';
@@ -178,7 +178,7 @@ export async function eraseAccount(
   let last = erasure?.position ?? (await context.store.head())!;
   const recordedAt = performance.now();
   let more = await eraseAll();
-  await pauseFor(
+  await sleep(
     Math.max(0, recordedAt + (context.noticedMs ?? NOTICED_MS) - performance.now()),
     signal,
   );

@@ -1,4 +1,4 @@
-import { storeUnavailable } from '../lib/errors/turnlogError.ts';
+import { storeUnavailableError } from '../lib/errors/turnlogError.ts';
 import { sessionStream, streamId, streamKind } from '../eventlog/streams.ts';
 import { LIMITS } from '../limits.ts';
 import type { Position } from '../ports/eventStore.ts';
@@ -22,7 +22,9 @@ export const replaysShown =
   (readModels: Replays & Pick<ReadModels, 'untilShown'>, waitMs: number) =>
   async (position: Position): Promise<Replays> => {
     if (await readModels.untilShown(position, waitMs)) return readModels;
-    throw storeUnavailable('The read models do not show which replays go with the session yet.');
+    throw storeUnavailableError(
+      'The read models do not show which replays go with the session yet.',
+    );
   };
 
 /** One page after the other, each session after those that replays made of it. */

@@ -1,8 +1,8 @@
 import { Rejection } from '../domain/rejection.ts';
-import { isLogAway, isTurnlogError } from '../lib/errors/turnlogError.ts';
+import { isLogUnavailable, isTurnlogError } from '../lib/errors/turnlogError.ts';
 import { streamKind } from '../eventlog/streams.ts';
-import { backOffMs } from '../lib/time/backoff.ts';
-import { inShort } from '../lib/errors/errorSummary.ts';
+import { backoffMs } from '../lib/time/backoff.ts';
+import { errorSummary } from '../lib/errors/errorSummary.ts';
 import { LIMITS } from '../limits.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { OpenErasure } from '../ports/keyStore.ts';
@@ -71,9 +71,12 @@ export function createFinisher(context: FinishContext, now = (): number => perfo
   /** Said once for each reason, and tried again less and less often. */
   function failed({ stream }: OpenErasure, left: Left, error: unknown): void {
     const reason = isTurnlogError(error) ? error.message : 'It failed; the log says why.';
-    if (left.reason !== reason && !isLogAway(error))
-      context.logger.warn({ ...inShort(error), stream }, 'an erasure could not be finished yet');
-    left.dueAt = now() + backOffMs(PAUSES, left.failures);
+    if (left.reason !== reason && !isLogUnavailable(error))
+      context.logger.warn(
+        { ...errorSummary(error), stream },
+        'an erasure could not be finished yet',
+      );
+    left.dueAt = now() + backoffMs(PAUSES, left.failures);
     left.failures += 1;
     left.reason = reason;
   }
@@ -86,7 +89,7 @@ export function createFinisher(context: FinishContext, now = (): number => perfo
       if (signal.aborted) return false;
       if (!isOver(error)) {
         failed(open, left, error);
-        return !isLogAway(error);
+        return !isLogUnavailable(error);
       }
       context.logger.warn({ err: error, stream: open.stream }, 'an erasure could not be finished');
       // Nobody is to try for ever; what its log says and the keys that were found have been seen to.

@@ -1,4 +1,4 @@
-import { logHasChanged } from '../lib/errors/turnlogError.ts';
+import { logChangedError } from '../lib/errors/turnlogError.ts';
 import type { ProtectedStore } from './encryption/protectedStore.ts';
 
 /**
@@ -14,7 +14,7 @@ export const appendsWhileFollowed = (
   async append(stream, expected, events) {
     const reason = logChanged();
     if (reason !== undefined)
-      throw logHasChanged(
+      throw logChangedError(
         `The event log is not the one that this service follows, and nothing is written to it. ${reason}`,
       );
     return store.append(stream, expected, events);

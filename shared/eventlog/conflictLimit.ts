@@ -1,6 +1,6 @@
-import { createBackOff } from '../lib/time/backoff.ts';
-import { storeUnavailable, type TurnlogError } from '../lib/errors/turnlogError.ts';
-import { pauseFor, type Bounds } from '../lib/time/sleep.ts';
+import { createBackoff } from '../lib/time/backoff.ts';
+import { storeUnavailableError, type TurnlogError } from '../lib/errors/turnlogError.ts';
+import { sleep, type WaitLimits } from '../lib/time/sleep.ts';
 import { foundDamaged, type StreamSource } from './reading/reportDamage.ts';
 
 const PAUSES = { firstMs: 5, longestMs: 250 };
@@ -18,7 +18,7 @@ const STUCK_MS = 5_000;
 const LIMIT_MS = 10_000;
 
 /** How long a loop may go on, and what it ends with. */
-export interface LimitOfConflicts extends Bounds {
+export interface LimitOfConflicts extends WaitLimits {
   /** What a loop that others leave no place for ends with. By default `store_unavailable`. */
   tooMany?: () => TurnlogError;
 }
@@ -40,7 +40,7 @@ export function createConflictLimit(
   { until = performance.now() + LIMIT_MS, signal, tooMany }: LimitOfConflicts = {},
 ): ConflictLimit {
   let last: { revision: number; since: number; times: number } | undefined;
-  const pauses = createBackOff(PAUSES);
+  const pauses = createBackoff(PAUSES);
   return {
     async lost(revision) {
       if (last?.revision !== revision) last = { revision, since: performance.now(), times: 0 };
@@ -55,9 +55,10 @@ export function createConflictLimit(
       const pauseMs = pauses.next();
       if (performance.now() + pauseMs > until)
         throw (
-          tooMany?.() ?? storeUnavailable(`Others write to the stream ${stream} without a pause.`)
+          tooMany?.() ??
+          storeUnavailableError(`Others write to the stream ${stream} without a pause.`)
         );
-      await pauseFor(pauseMs, signal);
+      await sleep(pauseMs, signal);
     },
   };
 }

@@ -1,6 +1,6 @@
 import type { ProtectedStore } from '../eventlog/encryption/protectedStore.ts';
 import { LIMITS } from '../limits.ts';
-import { pauseAtMost } from '../lib/time/sleep.ts';
+import { sleepUntilAborted } from '../lib/time/sleep.ts';
 import type { EventLog } from '../ports/eventStore.ts';
 import { createCatchUp } from './catchUp.ts';
 import { endOf, openCursor } from './cursor.ts';
@@ -107,7 +107,7 @@ export function createAccountFeed(log: EventLog & Pick<ProtectedStore, 'keys'>):
         unsure &&= !isTold;
         yield { items: [], cursor: place.cursor, caughtUp: found.caughtUp };
       } else if (found.isLive) place = await live.news(accountId, place, signal);
-      else if (found.caughtUp) await pauseAtMost(SETTLE_MS, { signal });
+      else if (found.caughtUp) await sleepUntilAborted(SETTLE_MS, { signal });
     }
   }
 

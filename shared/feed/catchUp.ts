@@ -1,4 +1,4 @@
-import { createFairLine } from '../lib/concurrency/fairSemaphore.ts';
+import { createFairSemaphore } from '../lib/concurrency/fairSemaphore.ts';
 import { LIMITS } from '../limits.ts';
 import type { EventLog } from '../ports/eventStore.ts';
 import type { LoggedEvent, LoggedEvents } from './loggedEvents.ts';
@@ -58,16 +58,16 @@ async function readOn(
  * does not come, the signal's reason.
  */
 export function createCatchUp(reading: Reading): CatchUp {
-  const line = createFairLine({ places: LIMITS.feed.catchUps, bytes: Infinity });
+  const line = createFairSemaphore({ permits: LIMITS.feed.catchUps, bytes: Infinity });
   return async (account_id, place, signal) => {
-    const turn = await line.enter(
+    const turn = await line.acquire(
       { account_id, bytes: 0 },
       { waitMs: LIMITS.feed.catchUpWaitMs, signal },
     );
     try {
       return await readOn(reading, account_id, place, signal);
     } finally {
-      turn.leave();
+      turn.release();
     }
   };
 }

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { logHasChanged, TurnlogError } from '../lib/errors/turnlogError.ts';
+import { logChangedError, TurnlogError } from '../lib/errors/turnlogError.ts';
 import {
   checkpointOf,
   identityOf,
@@ -51,7 +51,7 @@ function misfit(cursor: string, { root, declarations }: LogIdentity): TurnlogErr
   const lineage = [root, ...declarations.map(({ id }) => id)];
   if (declarations.some(({ replaces }) => isNamed(replaces)) || !isNamed(lineage))
     return positionUnknown();
-  return logHasChanged(
+  return logChangedError(
     'The log does not hold the event any more that the position names. An operator is to put the right log back, or to declare that it was restored.',
   );
 }

@@ -1,5 +1,5 @@
 import { addAbortListener } from 'node:events';
-import { storeUnavailable } from '../lib/errors/turnlogError.ts';
+import { storeUnavailableError } from '../lib/errors/turnlogError.ts';
 import { LIMITS } from '../limits.ts';
 import type { EventBatch, EventLog } from '../ports/eventStore.ts';
 import type { LoggedEvents } from './loggedEvents.ts';
@@ -71,7 +71,7 @@ export function createLive({ log, logged }: Reading): Live {
     wakeAll();
     const from = { after, batchSize: LIMITS.feed.batchEvents, signal };
     for await (const batch of log.subscribe(from)) await take(now, recent, batch);
-    if (!signal.aborted) throw storeUnavailable('The event log is not followed any more.');
+    if (!signal.aborted) throw storeUnavailableError('The event log is not followed any more.');
   }
 
   function begin(): Following {

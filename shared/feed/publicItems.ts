@@ -1,7 +1,7 @@
 import { isTurnlogError, TurnlogError } from '../lib/errors/turnlogError.ts';
 import type { Keyring } from '../eventlog/encryption/keyring.ts';
 import { openTexts, type ReadableEvent } from '../eventlog/encryption/openTexts.ts';
-import { giveWay } from '../lib/concurrency/yieldToEventLoop.ts';
+import { yieldToEventLoop } from '../lib/concurrency/yieldToEventLoop.ts';
 import { LIMITS } from '../limits.ts';
 import type { PublicEvent } from '../publicEvents/publicEvent.ts';
 import { toPublicEvents } from '../publicEvents/toPublicEvents.ts';
@@ -74,7 +74,7 @@ export async function* publicItems(
 ): AsyncGenerator<{ items: FeedItem[]; cursor: string }> {
   for (let from = 0; from < events.length; from += LIMITS.feed.openedEvents) {
     const piece = events.slice(from, from + LIMITS.feed.openedEvents);
-    await giveWay(accountId);
+    await yieldToEventLoop(accountId);
     const { items, failure } = await opened(keys, piece, types);
     const last = failure ? items.at(-1)?.cursor : cursorOf(piece.at(-1)!.checkpoint);
     if (last !== undefined) yield { items, cursor: last };

@@ -6,7 +6,7 @@ const pool = Buffer.alloc(POOL_BYTES);
 let drawn = POOL_BYTES;
 
 /** Random bytes, for ids, salts and IVs; valid until the next call only. */
-export function drawRandom(bytes: number): Buffer {
+export function pooledRandomBytes(bytes: number): Buffer {
   if (drawn + bytes > POOL_BYTES) {
     randomFillSync(pool);
     drawn = 0;

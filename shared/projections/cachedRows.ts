@@ -1,11 +1,11 @@
 import { LRUCache } from 'lru-cache';
-import { isTurnlogError, storeUnavailable } from '../lib/errors/turnlogError.ts';
+import { isTurnlogError, storeUnavailableError } from '../lib/errors/turnlogError.ts';
 import { accountStream, agentStream } from '../eventlog/streams.ts';
 import { LIMITS } from '../limits.ts';
 import type { EventStore, StoredEvent } from '../ports/eventStore.ts';
 import type { ReadModels } from '../ports/readModels.ts';
 import type { AgentRow, ApiKeyRow } from '../readModels/tables.ts';
-import { settlesWithin } from '../lib/time/resolvesWithin.ts';
+import { resolvesWithin } from '../lib/time/resolvesWithin.ts';
 
 /**
  * With the projector's delay less than a second: so long a key that another replica revoked still
@@ -41,8 +41,8 @@ interface Memory<Row> {
 }
 
 async function answerInTime<Answer>(asked: Promise<Answer>): Promise<Answer> {
-  if (await settlesWithin(asked, ANSWER_LIMIT_MS)) return asked;
-  throw storeUnavailable('The read models do not answer in time.');
+  if (await resolvesWithin(asked, ANSWER_LIMIT_MS)) return asked;
+  throw storeUnavailableError('The read models do not answer in time.');
 }
 
 /** What is not there is never remembered: it may be there at the next moment. */

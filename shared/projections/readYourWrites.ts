@@ -1,4 +1,4 @@
-import { storeUnavailable } from '../lib/errors/turnlogError.ts';
+import { storeUnavailableError } from '../lib/errors/turnlogError.ts';
 import type { Position } from '../ports/eventStore.ts';
 import type { ReadModels } from '../ports/readModels.ts';
 
@@ -38,7 +38,9 @@ export function neverStale(readModels: ReadModels, { waitMs, late }: Options): R
 
   async function untilPaid(position: Position): Promise<void> {
     if (!(await readModels.untilShown(position, patience(waitMs))))
-      throw storeUnavailable(`What was written last can't be shown yet. ${late() ?? ''}`.trimEnd());
+      throw storeUnavailableError(
+        `What was written last can't be shown yet. ${late() ?? ''}`.trimEnd(),
+      );
     if (owed === position) owed = undefined;
     if (owedToSessions === position) owedToSessions = undefined;
   }

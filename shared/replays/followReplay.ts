@@ -3,7 +3,7 @@ import type { StreamSource } from '../eventlog/reading/reportDamage.ts';
 import { readPage } from '../eventlog/reading/readWhole.ts';
 import { replayStream } from '../eventlog/streams.ts';
 import { LIMITS } from '../limits.ts';
-import { pauseFor } from '../lib/time/sleep.ts';
+import { sleep } from '../lib/time/sleep.ts';
 import type { ReadModels } from '../ports/readModels.ts';
 import type { ReplayRow } from '../readModels/tables.ts';
 import { ownReplay } from './queries.ts';
@@ -51,6 +51,6 @@ export async function* followReplay(
       return;
     }
     if (isNew) yield { type: 'progress', revision: told, row };
-    await pauseFor(followMs, signal);
+    await sleep(followMs, signal);
   }
 }

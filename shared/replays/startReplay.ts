@@ -3,7 +3,7 @@ import type { ReplayStartedData } from './events.ts';
 import { TurnlogError } from '../lib/errors/turnlogError.ts';
 import { readPage } from '../eventlog/reading/readWhole.ts';
 import { replayStream } from '../eventlog/streams.ts';
-import { inLine } from '../lib/concurrency/keyedMutex.ts';
+import { runExclusive } from '../lib/concurrency/keyedMutex.ts';
 import { LIMITS } from '../limits.ts';
 import { findOwnAgent } from '../agents/queries.ts';
 import { requireSupported, type AgentCatalogue } from '../agents/catalogue.ts';
@@ -113,7 +113,7 @@ export function startReplay(
   const replay_id = claim?.reserved.id ?? context.ids.typeId('replay');
   // One after the other, so that each sees the one before in the read models.
   const create = (): Promise<StartedReplay> =>
-    inLine(context.readModels, `replays/${actor.account_id}`, async () => {
+    runExclusive(context.readModels, `replays/${actor.account_id}`, async () => {
       const command = {
         type: 'start_replay',
         replay: await requireStartable(context, actor, await findInput()),

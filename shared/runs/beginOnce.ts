@@ -1,5 +1,5 @@
 import type { Position } from '../ports/eventStore.ts';
-import { settlesWithin } from '../lib/time/resolvesWithin.ts';
+import { resolvesWithin } from '../lib/time/resolvesWithin.ts';
 import { untilTurnShown } from '../commandHandling/context.ts';
 import { idempotencyInProgress, type Claim } from '../requests/claim.ts';
 import type { RunContext } from './context.ts';
@@ -44,7 +44,7 @@ async function answerOf(
   waitMs = Infinity,
 ): Promise<RunResult> {
   const end = endOf(context, found);
-  if (waitMs < Infinity && !(await settlesWithin(end, waitMs))) throw idempotencyInProgress();
+  if (waitMs < Infinity && !(await resolvesWithin(end, waitMs))) throw idempotencyInProgress();
   const { answer, position } = await end;
   context.onReplayed?.();
   await untilTurnShown(context, position);
@@ -58,11 +58,11 @@ async function inPlace<Result>(
   account_id: string,
   wait: () => Promise<Result>,
 ): Promise<Result> {
-  const place = sessions.waits.claim({ account_id, bytes: 0 });
+  const place = sessions.waits.acquire({ account_id, bytes: 0 });
   try {
     return await wait();
   } finally {
-    place.leave();
+    place.release();
   }
 }
 
@@ -98,7 +98,7 @@ export async function beginOnce(
   for (let { first } = claim; ; first = false) {
     const other = beginning.get(claim.request_id);
     if (other) {
-      const wait = (): Promise<boolean> => settlesWithin(other, until - performance.now());
+      const wait = (): Promise<boolean> => resolvesWithin(other, until - performance.now());
       if (!(await inPlace(context, account_id, wait))) throw idempotencyInProgress();
       continue;
     }

@@ -1,9 +1,9 @@
-import { createBackOff } from '../lib/time/backoff.ts';
+import { createBackoff } from '../lib/time/backoff.ts';
 import { isRejection } from '../domain/rejection.ts';
 import { isTurnlogError } from '../lib/errors/turnlogError.ts';
 import { createConflictLimit } from '../eventlog/conflictLimit.ts';
 import { sessionStream } from '../eventlog/streams.ts';
-import { pauseFor } from '../lib/time/sleep.ts';
+import { sleep } from '../lib/time/sleep.ts';
 import { interruptIfOrphaned } from './recovery/interruptTurn.ts';
 import type { Arrival } from './queueing/admission.ts';
 import type { OpenRun, RunContext } from './context.ts';
@@ -78,7 +78,7 @@ export async function beginTurn(
     }
   }
 
-  const pauses = createBackOff(PAUSES);
+  const pauses = createBackoff(PAUSES);
   for (;;) {
     const pauseMs = pauses.next();
     const run = await attempt().catch(async (error: unknown) => {
@@ -87,6 +87,6 @@ export async function beginTurn(
     if (run === 'moved') continue;
     if (run !== 'held') return run;
     if (performance.now() + pauseMs > bounds.until) throw sessionBusy();
-    await pauseFor(pauseMs, signal);
+    await sleep(pauseMs, signal);
   }
 }

@@ -6,9 +6,9 @@ import type { TurnContext } from '../sessions/turns/promptParts.ts';
 import type { Summary, Turn } from '../sessions/turns/prompt.ts';
 import type { StreamHead } from '../eventlog/append.ts';
 import type { KnownRows } from '../projections/cachedRows.ts';
-import type { Places } from '../lib/concurrency/capacity.ts';
+import type { PermitPool } from '../lib/concurrency/capacity.ts';
 import type { Position } from '../ports/eventStore.ts';
-import type { FairLine } from '../lib/concurrency/fairSemaphore.ts';
+import type { FairSemaphore } from '../lib/concurrency/fairSemaphore.ts';
 import type { RateLimiter } from '../ports/rateLimiter.ts';
 import type { AgentCatalogue } from '../agents/catalogue.ts';
 import type { CommandContext } from '../commandHandling/context.ts';
@@ -37,7 +37,7 @@ interface RunLimits {
 export interface RunSessions {
   admission: Admission;
   /** The line of those who read a session. */
-  reads: FairLine;
+  reads: FairSemaphore;
   queue: SessionQueue;
   inFlight: RunsInFlight;
   live: LiveTurns;
@@ -45,7 +45,7 @@ export interface RunSessions {
   elsewhere: MirroredTurns;
   watch: TurnWatch;
   /** Of requests that wait for the end of a turn. */
-  waits: Places;
+  waits: PermitPool;
   memory: SessionMemory;
   /** Sessions whose older turns could not be summed up, and at which turn that was. */
   failedCompactions: LRUCache<string, number>;

@@ -1,7 +1,7 @@
 import type { SessionCommand } from '../sessions/commands.ts';
 import type { ModelCall } from '../sessions/turns/promptParts.ts';
 import { isTurnlogError, TurnlogError } from '../lib/errors/turnlogError.ts';
-import { inShort } from '../lib/errors/errorSummary.ts';
+import { errorSummary } from '../lib/errors/errorSummary.ts';
 import { untilTurnShown } from '../commandHandling/context.ts';
 import type { OpenRun, RunContext } from './context.ts';
 import { sumTokens } from './model/converse.ts';
@@ -62,7 +62,7 @@ export async function recordFailure(
         session_id,
         turn: run.state.turn,
         provider: context.catalogue.models.find(agent.model)?.provider,
-        ...inShort(error),
+        ...errorSummary(error),
       },
       'a turn ended without an answer',
     );

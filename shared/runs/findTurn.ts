@@ -3,9 +3,9 @@ import type { TurnStartedData } from '../sessions/events.ts';
 import type { TurnContext } from '../sessions/turns/promptParts.ts';
 import { decodeEvent } from '../eventlog/codec.ts';
 import { sessionStream } from '../eventlog/streams.ts';
-import { storeUnavailable } from '../lib/errors/turnlogError.ts';
+import { storeUnavailableError } from '../lib/errors/turnlogError.ts';
 import { LIMITS } from '../limits.ts';
-import { pauseFor, type Bounds } from '../lib/time/sleep.ts';
+import { sleep, type WaitLimits } from '../lib/time/sleep.ts';
 import type { EventStore, Position, StoredEvent } from '../ports/eventStore.ts';
 import type { Claim } from '../requests/claim.ts';
 
@@ -53,7 +53,7 @@ export interface TurnSearch {
    * after it is the request's only one.
    * Errors: TurnBegunBefore, `store_unavailable` also where the bounds end first, the signal's reason.
    */
-  requireNone(upTo: number, bounds: Bounds): Promise<void>;
+  requireNone(upTo: number, bounds: WaitLimits): Promise<void>;
 }
 
 /** Begins where the first try found its session, page after page; texts stay closed. */
@@ -89,8 +89,8 @@ export function createTurnSearch(
         if (found) throw new TurnBegunBefore(found);
         if (seen >= upTo) return;
         if (performance.now() + LOOK_AGAIN_MS > until)
-          throw storeUnavailable('The store does not show all of the session yet.');
-        await pauseFor(LOOK_AGAIN_MS, signal);
+          throw storeUnavailableError('The store does not show all of the session yet.');
+        await sleep(LOOK_AGAIN_MS, signal);
       }
     },
   };

@@ -1,12 +1,12 @@
-import { createBackOff } from '../lib/time/backoff.ts';
+import { createBackoff } from '../lib/time/backoff.ts';
 import { session } from '../sessions/decider.ts';
 import type { SessionCommand } from '../sessions/commands.ts';
 import { isTurnlogError } from '../lib/errors/turnlogError.ts';
 import { createConflictLimit, type ConflictLimit } from '../eventlog/conflictLimit.ts';
 import { asDamage } from '../eventlog/reading/reportDamage.ts';
 import { sessionStream } from '../eventlog/streams.ts';
-import { inShort } from '../lib/errors/errorSummary.ts';
-import { pauseFor } from '../lib/time/sleep.ts';
+import { errorSummary } from '../lib/errors/errorSummary.ts';
+import { sleep } from '../lib/time/sleep.ts';
 import type { Position } from '../ports/eventStore.ts';
 import { appendFacts, factsOf, type Facts } from '../commandHandling/recordEvents.ts';
 import type { HandleContext } from '../commandHandling/handle.ts';
@@ -61,7 +61,7 @@ export async function recordInRun(
   const conflicts = createConflictLimit(context, sessionStream(session_id), {
     until: began + LIMIT_MS,
   });
-  const pauses = createBackOff(PAUSES);
+  const pauses = createBackoff(PAUSES);
   let said = false;
   for (;;) {
     const pauseMs = pauses.next();
@@ -73,11 +73,16 @@ export async function recordInRun(
       if (!isTurnlogError(error, 'store_unavailable') || tooLate) throw error;
       if (!said)
         context.logger.warn(
-          { request_id: actor.request_id, session_id, turn: run.state.turn, ...inShort(error) },
+          {
+            request_id: actor.request_id,
+            session_id,
+            turn: run.state.turn,
+            ...errorSummary(error),
+          },
           'a fact of a turn could not be recorded yet',
         );
       said = true;
-      await pauseFor(pauseMs);
+      await sleep(pauseMs);
     }
   }
 }

@@ -1,6 +1,6 @@
 import { isTurnlogError } from '../lib/errors/turnlogError.ts';
-import { inShort } from '../lib/errors/errorSummary.ts';
-import { settlesWithin } from '../lib/time/resolvesWithin.ts';
+import { errorSummary } from '../lib/errors/errorSummary.ts';
+import { resolvesWithin } from '../lib/time/resolvesWithin.ts';
 import { untilTurnShown, type Actor } from '../commandHandling/context.ts';
 import type { RunContext } from './context.ts';
 import type { RunInput } from './runRequest.ts';
@@ -42,11 +42,11 @@ export async function startInBackground(
   }
   const { ended } = begun;
   const ending = ended.finally(() => context.sessions.watch.tellOthers(session_id));
-  if (waitMs > 0 && (await settlesWithin(ending, waitMs))) return { result: await ended };
+  if (waitMs > 0 && (await resolvesWithin(ending, waitMs))) return { result: await ended };
   ending.catch((error: unknown) => {
     // The turn says what became of it, and has its line where its model is to blame.
     const level = isTurnlogError(error) ? 'info' : 'error';
-    const fields = { request_id: actor.request_id, session_id, turn, ...inShort(error) };
+    const fields = { request_id: actor.request_id, session_id, turn, ...errorSummary(error) };
     context.logger[level](fields, 'a run in the background ended without an answer');
   });
   await untilTurnShown(context, position);

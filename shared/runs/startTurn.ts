@@ -2,7 +2,7 @@ import { session } from '../sessions/decider.ts';
 import type { RunningSession, SessionCommand } from '../sessions/commands.ts';
 import type { ChatSettings } from '../sessions/turns/chat.ts';
 import { turnsOf } from '../sessions/turns/prompt.ts';
-import { isLogAway, isTurnlogError, TurnlogError } from '../lib/errors/turnlogError.ts';
+import { isLogUnavailable, isTurnlogError, TurnlogError } from '../lib/errors/turnlogError.ts';
 import { sessionStream } from '../eventlog/streams.ts';
 import { isoTime } from '../ports/clock.ts';
 import { appendFacts, authorOf, factsOf } from '../commandHandling/recordEvents.ts';
@@ -98,7 +98,8 @@ export async function startTurn(
       startedAt,
     };
   } catch (error) {
-    if (isLogAway(error)) context.sessions.leftOpen.add(session_id, loaded.head.revision + 1);
+    if (isLogUnavailable(error))
+      context.sessions.leftOpen.add(session_id, loaded.head.revision + 1);
     if (isTurnlogError(error, 'event_invalid'))
       throw new TurnlogError('payload_too_large', 'The input is too large to be recorded.', {
         cause: error,

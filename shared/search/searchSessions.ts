@@ -1,7 +1,7 @@
-import { storeUnavailable, TurnlogError } from '../lib/errors/turnlogError.ts';
+import { storeUnavailableError, TurnlogError } from '../lib/errors/turnlogError.ts';
 import type { Keyring } from '../eventlog/encryption/keyring.ts';
 import { LIMITS } from '../limits.ts';
-import { pauseFor, type Bounds } from '../lib/time/sleep.ts';
+import { sleep, type WaitLimits } from '../lib/time/sleep.ts';
 import type { Page, PageOf, ReadModels } from '../ports/readModels.ts';
 import type { IndexProgress, ListedSession } from './turnIndex.ts';
 import { percentOf } from '../projections/progress.ts';
@@ -48,17 +48,17 @@ const reached = ({ indexed }: IndexProgress, { ended }: IndexProgress): boolean 
 async function untilIndexed(
   { readModels }: SearchSource,
   asked: IndexProgress,
-  { until, signal }: Required<Bounds>,
+  { until, signal }: Required<WaitLimits>,
 ): Promise<number> {
   let now = await readModels.indexProgress();
   while (!reached(now, asked)) {
     if (performance.now() > until) {
       const percent = percentOf(now.indexed ?? undefined, asked.ended ?? undefined);
-      throw storeUnavailable(
+      throw storeUnavailableError(
         `The index that words are found by is not up to date: it has come to ${Math.floor(percent)} % of the log.`,
       );
     }
-    await pauseFor(LOOK_MS, signal);
+    await sleep(LOOK_MS, signal);
     now = await readModels.indexProgress();
   }
   return now.generation;

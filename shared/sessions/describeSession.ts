@@ -1,4 +1,4 @@
-import { createBackOff } from '../lib/time/backoff.ts';
+import { createBackoff } from '../lib/time/backoff.ts';
 import type { SessionCommand } from './commands.ts';
 import {
   afterChange,
@@ -8,12 +8,12 @@ import {
 } from './description.ts';
 import { isRejection } from '../domain/rejection.ts';
 import { sessionErased } from '../erasure/errors.ts';
-import { storeUnavailable, TurnlogError } from '../lib/errors/turnlogError.ts';
+import { storeUnavailableError, TurnlogError } from '../lib/errors/turnlogError.ts';
 import { readPage } from '../eventlog/reading/readWhole.ts';
 import { sessionStream } from '../eventlog/streams.ts';
 import { untilWhole } from '../eventlog/reading/untilWhole.ts';
 import { LIMITS } from '../limits.ts';
-import { pauseFor } from '../lib/time/sleep.ts';
+import { sleep } from '../lib/time/sleep.ts';
 import { ownSession } from './queries.ts';
 import type { SessionRow } from '../readModels/tables.ts';
 import { untilShown, type Actor } from '../commandHandling/context.ts';
@@ -51,7 +51,7 @@ async function descriptionAt(
 ): Promise<Description> {
   let described: Description = { title: row.title, labels: row.labels };
   if (revision - row.revision > LIMITS.description.laterEvents)
-    throw storeUnavailable(
+    throw storeUnavailableError(
       'The read models are too far behind to tell what the session is called.',
     );
   for (let from = row.revision + 1; from <= revision;) {
@@ -127,7 +127,7 @@ async function betweenTurns(
   asked: Asked,
   bounds: RunBounds,
 ): Promise<Handled<FoundSession>> {
-  const pauses = createBackOff(PAUSES);
+  const pauses = createBackoff(PAUSES);
   for (;;) {
     try {
       return await describe(context, asked, bounds);
@@ -138,7 +138,7 @@ async function betweenTurns(
     if (appended) continue;
     const pauseMs = pauses.next();
     if (performance.now() + pauseMs > bounds.until) throw sessionBusy();
-    await pauseFor(pauseMs, bounds.signal);
+    await sleep(pauseMs, bounds.signal);
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Tokens } from '../domain/schema.ts';
-import { giveWay } from '../lib/concurrency/yieldToEventLoop.ts';
+import { yieldToEventLoop } from '../lib/concurrency/yieldToEventLoop.ts';
 import { LIMITS } from '../limits.ts';
 import type { ChatModels } from '../ports/chatModel.ts';
 import type { PageOf, ReadModels } from '../ports/readModels.ts';
@@ -145,7 +145,7 @@ export async function readUsage(
   const first = byDay && after && after[0]! > from ? after[0]! : from;
   let place: UsagePlace | undefined = beginningOf(first);
   while (place) {
-    await giveWay(accountId);
+    await yieldToEventLoop(accountId);
     signal.throwIfAborted();
     const { sums, next } = await readModels.sumUsage(accountId, {
       ...sliceOf,

@@ -3,7 +3,7 @@ import { webhook } from './decider.ts';
 import { TurnlogError } from '../lib/errors/turnlogError.ts';
 import { readPage } from '../eventlog/reading/readWhole.ts';
 import { webhookStream } from '../eventlog/streams.ts';
-import { inLine } from '../lib/concurrency/keyedMutex.ts';
+import { runExclusive } from '../lib/concurrency/keyedMutex.ts';
 import { LIMITS } from '../limits.ts';
 import { untilShown, type Actor, type CommandContext } from '../commandHandling/context.ts';
 import { handle } from '../commandHandling/handle.ts';
@@ -83,7 +83,7 @@ export function createWebhook(
   const webhook_id = claim?.reserved.id ?? context.ids.typeId('webhook');
   // One after the other, so that each sees the one before in the read models.
   const create = (): Promise<CreatedWebhook> =>
-    inLine(context.readModels, actor.account_id, async () => {
+    runExclusive(context.readModels, actor.account_id, async () => {
       const url = await requireCreatable(context, actor, input);
       const secret = mintSecret();
       const settings = { url, ...(types && { types }) };

@@ -77,9 +77,11 @@ describe('the ports of docs/extend.md', () => {
 
   test('are all of shared/ports but time and ids, and those that one feature keeps beside it', () => {
     const ports = projectFiles('shared/ports').filter((path) => !path.endsWith('/clock.ts'));
-    const paths = listed.map(([port]) => port![0]!);
-    expect(paths.filter((path) => path.startsWith('shared/ports/')).toSorted()).toEqual(ports);
-    expect(paths.filter((path) => !projectFiles('shared').includes(path))).toEqual([]);
+    const listedPorts = listed.map(([port]) => port![0]!);
+    expect(listedPorts.filter((path) => path.startsWith('shared/ports/')).toSorted()).toEqual(
+      ports,
+    );
+    expect(listedPorts.filter((path) => !projectFiles('shared').includes(path))).toEqual([]);
   });
 
   test('have a suite each, and the adapters that implement them', () => {

@@ -11,7 +11,7 @@ import { openKafkaPublisher } from '../../infra/kafka/publisher.ts';
 import { openSqliteEventStore } from '../../infra/sqlite/eventStore.ts';
 import type { EventStore, Position } from '../../shared/ports/eventStore.ts';
 import { parseConfig } from '../../shared/lib/config/config.ts';
-import { settlesWithin } from '../../shared/lib/time/resolvesWithin.ts';
+import { resolvesWithin } from '../../shared/lib/time/resolvesWithin.ts';
 import { size } from '../support/jest/size.ts';
 import { startFaultyProxy, type Fate, type FaultyProxy } from '../support/kafka/faultyProxy.ts';
 import { collectFrom } from '../support/kafka/kafkaConsumer.ts';
@@ -134,7 +134,7 @@ onKafka('with two relays', () => {
       const failing = untilSays(sick, 'The relay failed');
       await append();
       // The sick one takes over, and has something that it can't publish.
-      while (!(await settlesWithin(failing, 100))) await append();
+      while (!(await resolvesWithin(failing, 100))) await append();
       const began = performance.now();
       await append();
       await untilPublished();

@@ -34,7 +34,10 @@ export const mutations: readonly Mutation[] = [
     file: 'shared/eventlog/hashChain.ts',
     from: 'return recomputed === hash;',
     to: 'return recomputed.length === hash.length;',
-    likely: ['test/unit/shared/eventlog/reading/chainChecker.test.ts', 'test/integration/cli/audit.test.ts'],
+    likely: [
+      'test/unit/shared/eventlog/reading/chainChecker.test.ts',
+      'test/integration/cli/audit.test.ts',
+    ],
   },
   {
     name: 'a row takes the event that it has seen last once more',
@@ -159,7 +162,10 @@ export const mutations: readonly Mutation[] = [
     file: 'services/followers/relay/retries.ts',
     from: 'const isBack = tookOver && !gotOn && !isQuick(failure);',
     to: 'const isBack = tookOver && gotOn && !isQuick(failure);',
-    likely: ['test/unit/services/followers/relay/run.takeOvers.test.ts', 'test/faults/relayFaults.test.ts'],
+    likely: [
+      'test/unit/services/followers/relay/run.takeOvers.test.ts',
+      'test/faults/relayFaults.test.ts',
+    ],
   },
   {
     name: 'a projector that another has replaced goes on writing to PostgreSQL',
@@ -239,7 +245,10 @@ export const mutations: readonly Mutation[] = [
     file: 'services/api/http/errors/validation.ts',
     from: 'errors?.slice(0, LIMITS.http.details)',
     to: 'errors?.slice(LIMITS.http.details - 20)',
-    likely: ['test/integration/http/rubbishBodies.test.ts', 'test/unit/services/api/http/errors/validation.test.ts'],
+    likely: [
+      'test/integration/http/rubbishBodies.test.ts',
+      'test/unit/services/api/http/errors/validation.test.ts',
+    ],
   },
   {
     name: 'a model may call tools for a hundred rounds',

@@ -1,6 +1,6 @@
 import type { Client } from 'pg';
-import { createBackOff } from '../../../shared/lib/time/backoff.ts';
-import { pauseAtMost } from '../../../shared/lib/time/sleep.ts';
+import { createBackoff } from '../../../shared/lib/time/backoff.ts';
+import { sleepUntilAborted } from '../../../shared/lib/time/sleep.ts';
 import type { Position } from '../../../shared/ports/eventStore.ts';
 import { canBePosition } from '../../../shared/eventlog/identity/positions.ts';
 import { createPositionWaiters } from '../../../shared/projections/positionWaiters.ts';
@@ -103,7 +103,7 @@ export function createFollower(databaseUrl: string) {
       onConnected();
       const over = AbortSignal.any([ended, closing.signal]);
       while (!over.aborted) {
-        await pauseAtMost(HEARTBEAT_MS, { signal: over, ref: false });
+        await sleepUntilAborted(HEARTBEAT_MS, { signal: over, ref: false });
         if (!over.aborted) await refresh(client);
       }
     } finally {
@@ -114,11 +114,11 @@ export function createFollower(databaseUrl: string) {
 
   async function followForEver(): Promise<void> {
     const { signal } = closing;
-    const pauses = createBackOff(PAUSES);
+    const pauses = createBackoff(PAUSES);
     while (!signal.aborted) {
       await follow(pauses.reset).catch(() => undefined);
       if (signal.aborted) return;
-      await pauseAtMost(pauses.next(), { signal, ref: false });
+      await sleepUntilAborted(pauses.next(), { signal, ref: false });
     }
   }
 

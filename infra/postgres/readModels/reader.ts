@@ -1,5 +1,5 @@
 import { Pool, type QueryResultRow } from 'pg';
-import { storeUnavailable } from '../../../shared/lib/errors/turnlogError.ts';
+import { storeUnavailableError } from '../../../shared/lib/errors/turnlogError.ts';
 import { connectionOptions } from '../connection.ts';
 import { guarded, isMissing } from '../failures.ts';
 import { createFollower } from './follower.ts';
@@ -32,7 +32,9 @@ export function createReader(databaseUrl: string, poolSize: number) {
     try {
       return (await pool.query<Row>(sql, [...parameters])).rows;
     } catch (error) {
-      throw isMissing(error) ? storeUnavailable('The read models are being built.', error) : error;
+      throw isMissing(error)
+        ? storeUnavailableError('The read models are being built.', error)
+        : error;
     }
   }
 

@@ -1,5 +1,5 @@
 import type { Client, QueryResultRow } from 'pg';
-import { storeUnavailable } from '../../../shared/lib/errors/turnlogError.ts';
+import { storeUnavailableError } from '../../../shared/lib/errors/turnlogError.ts';
 import type { ActiveTrees, Growth, TileStore } from '../../../shared/transparency/tileStore.ts';
 import { parseTilePath, TILE_WIDTH } from '../../../shared/transparency/tlog/tiles.ts';
 import { transaction } from '../connection.ts';
@@ -46,7 +46,7 @@ async function write(client: Client, origin: string, growth: Growth): Promise<vo
   const checkpoint = state.checkpoint && JSON.stringify(state.checkpoint);
   const { rowCount } = await client.query(STATE, [origin, from, state.size, checkpoint]);
   if (rowCount !== 1)
-    throw storeUnavailable(
+    throw storeUnavailableError(
       `The tree ${origin} no longer has ${from} leaves: another has grown it.`,
     );
   const paths = files.map(({ path }) => path);

@@ -1,6 +1,6 @@
 import {
   isTurnlogError,
-  storeUnavailable,
+  storeUnavailableError,
   type TurnlogError,
 } from '../../../shared/lib/errors/turnlogError.ts';
 import { sqliteCode } from '../eventStoreErrors.ts';
@@ -25,7 +25,7 @@ export const isRowFailure = (error: unknown): boolean =>
 export const isDamaged = (error: unknown): boolean => DAMAGED_CODES.has(sqliteCode(error) ?? 0);
 
 export const readModelsUnavailable = (cause: unknown): TurnlogError =>
-  storeUnavailable("The read models can't be reached.", cause);
+  storeUnavailableError("The read models can't be reached.", cause);
 
 /** Errors: `store_unavailable`, whatever SQLite threw; TurnlogErrors as they are. */
 export async function guarded<Result>(work: () => Result | Promise<Result>): Promise<Result> {

@@ -2,7 +2,7 @@
  * Searches whose filter leaves few sessions: words are sought in the turns of these then, where the
  * index would give all the turns of the account that have them.
  */
-import { giveWay } from '../../../shared/lib/concurrency/yieldToEventLoop.ts';
+import { yieldToEventLoop } from '../../../shared/lib/concurrency/yieldToEventLoop.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import type { Page } from '../../../shared/ports/readModels.ts';
 import type { SessionFilter } from '../../../shared/sessions/sessionFilter.ts';
@@ -55,7 +55,7 @@ export async function* foundAmong(
     const row = current().get(sql, ...parameters);
     if (row && row['matches'] !== null) yield row;
     if (performance.now() - since < PIECE_MS) continue;
-    await giveWay(accountId);
+    await yieldToEventLoop(accountId);
     since = performance.now();
   }
 }

@@ -1,4 +1,4 @@
-import { storeUnavailable } from '../../../shared/lib/errors/turnlogError.ts';
+import { storeUnavailableError } from '../../../shared/lib/errors/turnlogError.ts';
 import { createPositionWaiters } from '../../../shared/projections/positionWaiters.ts';
 import type { ProgressSource, ProjectionProgress } from '../../../shared/projections/progress.ts';
 import { openGenerationReader, type GenerationReader } from './generationReader.ts';
@@ -59,7 +59,7 @@ export function createFollower(folder: string, progress: ProgressSource) {
      */
     current(): GenerationReader {
       if (!complete || !reader)
-        throw storeUnavailable(
+        throw storeUnavailableError(
           `The read models are being rebuilt: ${Math.floor(latest?.percent ?? 0)} %`,
         );
       return reader;

@@ -4,7 +4,7 @@
  * and what an interrupted rebuild left.
  */
 import type { DatabaseSync } from 'node:sqlite';
-import { createBackOff } from '../../../shared/lib/time/backoff.ts';
+import { createBackoff } from '../../../shared/lib/time/backoff.ts';
 import type { Position } from '../../../shared/ports/eventStore.ts';
 import type { Version } from '../../../shared/readModels/version.ts';
 import { dropLeftovers } from './generations.ts';
@@ -46,7 +46,7 @@ function lastErasure(database: DatabaseSync): Position | undefined {
  * again until the file is closed. Errors: what SQLite throws.
  */
 export function createForgetting({ database, folder, version }: File): Forgetting {
-  const pauses = createBackOff(PAUSES);
+  const pauses = createBackoff(PAUSES);
   let timer: NodeJS.Timeout | undefined;
 
   function empty(): void {

@@ -4,7 +4,7 @@ import {
   type SQLOutputValue,
   type StatementSync,
 } from 'node:sqlite';
-import { storeUnavailable } from '../../../shared/lib/errors/turnlogError.ts';
+import { storeUnavailableError } from '../../../shared/lib/errors/turnlogError.ts';
 import { readModelsUnavailable } from './failures.ts';
 import { generationFile } from './generations.ts';
 
@@ -47,7 +47,7 @@ export function openGenerationReader(folder: string, generation: number) {
     } catch (error) {
       throw database.isOpen
         ? readModelsUnavailable(error)
-        : storeUnavailable('The read models are closed.', error);
+        : storeUnavailableError('The read models are closed.', error);
     }
   }
 

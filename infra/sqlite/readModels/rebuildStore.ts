@@ -1,5 +1,5 @@
 import { renameSync } from 'node:fs';
-import { storeUnavailable, TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
+import { storeUnavailableError, TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import type { RebuildStore } from '../../../shared/ports/readModels.ts';
 import { isBusy } from '../eventStoreErrors.ts';
 import {
@@ -17,7 +17,7 @@ function publishFile(folder: string, file: string): void {
     renameSync(file, generationFile(folder, (currentGeneration(folder) ?? 0) + 1));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-    throw storeUnavailable(
+    throw storeUnavailableError(
       'The copy of the read models was deleted while it was built; rebuild it again.',
       error,
     );

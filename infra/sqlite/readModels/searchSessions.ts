@@ -1,4 +1,4 @@
-import { giveWay } from '../../../shared/lib/concurrency/yieldToEventLoop.ts';
+import { yieldToEventLoop } from '../../../shared/lib/concurrency/yieldToEventLoop.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import type { PageOf } from '../../../shared/ports/readModels.ts';
 import type { ListedSession } from '../../../shared/search/turnIndex.ts';
@@ -77,7 +77,7 @@ async function* found(
     leastMs = Math.min(leastMs, took);
     const tookMore = took - leastMs;
     yield* rows;
-    if (took > PIECE_MS.short) await giveWay(accountId);
+    if (took > PIECE_MS.short) await yieldToEventLoop(accountId);
     if (search.order === 'oldest') lowest += size;
     else highest -= size;
     pieces += 1;

@@ -12,7 +12,7 @@ import { listPieces, MAKING_BYTES, pageBody } from '../http/responses/listRespon
 import type { PageBody, Recipient, Rows } from '../http/responses/listResponse.ts';
 import { presentAgent } from './presenter.ts';
 import { AgentList } from './schemas.ts';
-import { giveWay } from '../../../shared/lib/concurrency/yieldToEventLoop.ts';
+import { yieldToEventLoop } from '../../../shared/lib/concurrency/yieldToEventLoop.ts';
 
 const ROWS: Rows<AgentRow> = {
   around: [],
@@ -98,7 +98,7 @@ export async function sendAgentList(
     }
     answers.holdUntilSent(accountId, answer.body.length, ctx.res);
   } finally {
-    held.leave();
+    held.release();
   }
   if (answer.next !== undefined) linkNext(ctx, answer.next);
   sendJson(ctx, 200, answer.body);
@@ -119,6 +119,6 @@ async function make(
     ...(after === undefined ? {} : { after }),
   };
   const { api, accountId } = listing;
-  await giveWay(accountId);
+  await yieldToEventLoop(accountId);
   return pageBody(await api.readModels.listAgents(accountId, page), ROWS, recipientOf(listing));
 }

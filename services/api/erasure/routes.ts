@@ -1,6 +1,6 @@
 import { eraseAgent, eraseSession, requireOwn } from '../../../shared/erasure/commands.ts';
 import type { ErasedStream } from '../../../shared/erasure/eraseStream.ts';
-import { inShort } from '../../../shared/lib/errors/errorSummary.ts';
+import { errorSummary } from '../../../shared/lib/errors/errorSummary.ts';
 import { receiptFor } from '../../../shared/transparency/proof/sessionProof.ts';
 import type { RouteContext } from '../context.ts';
 import { presentErasure } from './presenter.ts';
@@ -10,7 +10,7 @@ import { ErasedAgent, ErasedSession, ErasureQuery } from './schemas.ts';
 /** The erasure is done, whether the transparency log can be asked for its proof or not. */
 const receiptOf = ({ tiles, logger }: RouteContext, { position, event }: ErasedStream) =>
   receiptFor(tiles, { position, hash: event.hash }).catch((error: unknown) => {
-    logger.warn(inShort(error), 'an erasure was answered without its proof');
+    logger.warn(errorSummary(error), 'an erasure was answered without its proof');
     return undefined;
   });
 

@@ -49,9 +49,9 @@ export async function sendExport(
 ): Promise<void> {
   const { api, actor, ctx, subject } = exporting;
   const { account_id } = actor;
-  const place = api.streams.claim({ account_id, bytes: 0 });
+  const place = api.streams.acquire({ account_id, bytes: 0 });
   const left = new AbortController();
-  const taken: (() => unknown)[] = [place.leave, () => left.abort(clientLeft())];
+  const taken: (() => unknown)[] = [place.release, () => left.abort(clientLeft())];
   // One listener for all of it: an answer has few of them.
   whenClosed(ctx.res, () => {
     for (const giveBack of taken) giveBack();
@@ -60,7 +60,7 @@ export async function sendExport(
     if (ctx.res.closed) giveBack();
     else taken.push(giveBack);
   };
-  untilClosed((await api.answers.take(account_id, LIMITS.export.bytes, ctx.res)).leave);
+  untilClosed((await api.answers.take(account_id, LIMITS.export.bytes, ctx.res)).release);
   const pieces = whileServed(await make(left.signal), exporting);
   untilClosed(() => void pieces.return());
   const first = await pieces.next();

@@ -4,7 +4,7 @@ import {
   type ExportFormat,
   type MakeWriter,
 } from '../../../shared/exports/formats.ts';
-import { giveWay, PIECE_BYTES } from '../../../shared/lib/concurrency/yieldToEventLoop.ts';
+import { yieldToEventLoop, SLICE_BYTES } from '../../../shared/lib/concurrency/yieldToEventLoop.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { agentsAt, readRecords, type FindAgentAt } from '../../../shared/exports/sessionRecords.ts';
 import { ownSession, readSessionEvents } from '../../../shared/sessions/queries.ts';
@@ -27,7 +27,7 @@ async function* eventLines(
 ): AsyncGenerator<string, void> {
   const bounds = { limit: LIMITS.http.pageEntries, bytes: LIMITS.http.pageBytes };
   for (let after: number | undefined, more = true; more;) {
-    await giveWay(account_id);
+    await yieldToEventLoop(account_id);
     const place = after === undefined ? {} : { after };
     const page = await readSessionEvents(api, account_id, sessionId, { ...bounds, ...place });
     for (const event of page.rows) yield `${JSON.stringify(presentEvent(event))}\n`;
@@ -46,7 +46,7 @@ async function* writtenText(
   if (row.status === 'erased') throw sessionErased();
   const writer = write(row);
   for await (const records of readRecords(api, row)) {
-    await giveWay(account_id);
+    await yieldToEventLoop(account_id);
     for (const record of records) yield* writer.add(record, await findAgentAt(record));
   }
   yield writer.end();
@@ -85,7 +85,7 @@ async function* inBytes(
   let pending = '';
   for await (const text of texts) {
     pending += text;
-    if (pending.length < PIECE_BYTES) continue;
+    if (pending.length < SLICE_BYTES) continue;
     yield* inPieces(pending, account_id);
     pending = '';
   }

@@ -1,7 +1,7 @@
 import type { Context } from 'koa';
 import type { FeedPage, FeedStart } from '../../../shared/feed/accountFeed.ts';
 import { isCursor, positionUnknown } from '../../../shared/feed/cursor.ts';
-import { settlesWithin } from '../../../shared/lib/time/resolvesWithin.ts';
+import { resolvesWithin } from '../../../shared/lib/time/resolvesWithin.ts';
 import { clientLeft, whenClosed } from '../http/connection/clientDisconnect.ts';
 import { linkNext } from '../http/responses/envelope.ts';
 import { sendEventStream } from '../http/responses/sse.ts';
@@ -32,7 +32,7 @@ async function begun(
 ): Promise<AsyncGenerator<FeedPage, void>> {
   const first = await pages.next();
   const second = pages.next();
-  await settlesWithin(second, FIRST_LOOK_MS);
+  await resolvesWithin(second, FIRST_LOOK_MS);
   return (async function* () {
     if (!first.done) yield first.value;
     const next = await second;
@@ -59,10 +59,10 @@ export const followEventsRoute = defineRoute({
     const { account_id: accountId } = actor;
     const from = startOf(ctx, query);
     const types = query.types === undefined ? undefined : new Set(query.types.split(','));
-    const place = api.followers.claim({ account_id: accountId, bytes: 0 });
+    const place = api.followers.acquire({ account_id: accountId, bytes: 0 });
     const left = new AbortController();
     whenClosed(ctx.res, () => {
-      place.leave();
+      place.release();
       left.abort(clientLeft());
     });
     const options = { from, types, signal: left.signal };

@@ -1,5 +1,5 @@
 import type { Static } from 'typebox';
-import { storeUnavailable } from '../../../shared/lib/errors/turnlogError.ts';
+import { storeUnavailableError } from '../../../shared/lib/errors/turnlogError.ts';
 import type {
   DamagedStream,
   Health,
@@ -92,7 +92,7 @@ export function presentHealth({
   webhooks,
   replays,
 }: Health): Static<typeof Ready> {
-  if (!ready) throw storeUnavailable(reason ?? 'The service is not ready.');
+  if (!ready) throw storeUnavailableError(reason ?? 'The service is not ready.');
   const parked = projection?.parked_streams.count ?? 0;
   const degraded =
     parked + damaged_streams.length > 0 ||

@@ -3,7 +3,7 @@ import type { Context } from 'koa';
 import { claimRequest, type Claim } from '../../../shared/requests/claim.ts';
 import { contentHmac, requestIdOf } from '../../../shared/requests/requestId.ts';
 import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
-import { giveWayForText } from '../../../shared/lib/concurrency/yieldToEventLoop.ts';
+import { yieldForText } from '../../../shared/lib/concurrency/yieldToEventLoop.ts';
 import type { RouteContext } from '../context.ts';
 import type { Route, RouteRequest } from './route.ts';
 
@@ -51,7 +51,7 @@ export async function claimFor(
   const { account_id } = request.actor;
   const { method, path } = ctx;
   const keyed = { key, account_id, method, path };
-  await giveWayForText(account_id, ctx.request.length ?? 0);
+  await yieldForText(account_id, ctx.request.length ?? 0);
   return claimRequest(api, request.actor, {
     request_id: requestIdOf(keyed),
     operation: route.operationId,

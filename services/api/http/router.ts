@@ -1,10 +1,14 @@
 import Router from '@koa/router';
 import type { Context, Middleware } from 'koa';
 import { shuttingDown } from '../../../shared/runs/queueing/runsInFlight.ts';
-import { storeUnavailable } from '../../../shared/lib/errors/turnlogError.ts';
+import { storeUnavailableError } from '../../../shared/lib/errors/turnlogError.ts';
 import { heapFor } from '../../../shared/lib/heapBudget.ts';
 import { LIMITS } from '../../../shared/limits.ts';
-import { createPlaces, type Place, type Places } from '../../../shared/lib/concurrency/capacity.ts';
+import {
+  createPermitPool,
+  type Permit,
+  type PermitPool,
+} from '../../../shared/lib/concurrency/capacity.ts';
 import { requireScope } from '../../../shared/accounts/authenticate.ts';
 import { clientLeft, whenClosed } from './connection/clientDisconnect.ts';
 import type { RouteContext } from '../context.ts';
@@ -17,7 +21,7 @@ import { takeRequest } from './middleware/rateLimit.ts';
 import { claimFor, idempotencyKeyOf } from './idempotency.ts';
 import type { Answer, Route } from './route.ts';
 import { CommonQuery } from '../openapi/commonSchemas.ts';
-import { giveWay } from '../../../shared/lib/concurrency/yieldToEventLoop.ts';
+import { yieldToEventLoop } from '../../../shared/lib/concurrency/yieldToEventLoop.ts';
 import { bodyValidator, queryValidator } from './errors/validation.ts';
 
 /**
@@ -28,7 +32,7 @@ async function requireAvailable(api: RouteContext, ctx: Context): Promise<void> 
   ctx.state['unavailable'] = true;
   if (api.availability() === 'stopping') throw shuttingDown();
   const { ready, reason } = await api.health();
-  if (!ready) throw storeUnavailable(reason ?? 'The service is starting.');
+  if (!ready) throw storeUnavailableError(reason ?? 'The service is starting.');
   ctx.state['unavailable'] = false;
 }
 
@@ -50,14 +54,14 @@ interface Gate {
   /** Counts the requests of who needs no key. */
   takeOfAddress: ReturnType<typeof createAddressLimit>;
   /** What bodies may hold, from their first byte to the answer. */
-  bodies: Places;
+  bodies: PermitPool;
 }
 
 const createGate = (api: RouteContext): Gate => ({
   api,
   authenticated: authenticator(api, createFailedLogins(api.logger)),
   takeOfAddress: createAddressLimit(),
-  bodies: createPlaces({ places: Infinity, bytes: heapFor('bodies') }),
+  bodies: createPermitPool({ permits: Infinity, bytes: heapFor('bodies') }),
 });
 
 /**
@@ -86,12 +90,12 @@ function handlerOf(gate: Gate, route: Route): Middleware {
     ctx.state['account_id'] = account_id;
     const isLeftOut = route.bodyOptional === true && hasNoBody(ctx);
     const place = checkBody && !isLeftOut ? admitBody(ctx, bodies, account_id) : undefined;
-    let held: Place | undefined;
+    let held: Permit | undefined;
     try {
       const body = place ? checkBody?.(await readJsonBody(ctx, place, account_id)) : {};
       if (route.holds) {
         held = await api.answers.take(account_id, route.holds, ctx.res);
-        await giveWay(account_id);
+        await yieldToEventLoop(account_id);
       }
       const own = route.method === 'get' ? api : forClient(api, ctx);
       const asked = { actor, params: ctx['params'] as Record<string, string>, query, body };
@@ -106,8 +110,8 @@ function handlerOf(gate: Gate, route: Route): Middleware {
       if (length > LIMITS.http.smallAnswerBytes)
         api.answers.holdUntilSent(account_id, length, ctx.res);
     } finally {
-      held?.leave();
-      place?.leave();
+      held?.release();
+      place?.release();
     }
   };
 }

@@ -36,7 +36,7 @@ async function readWithRoom(
   try {
     return await readTurn(api, { account_id, ...turn });
   } finally {
-    held.leave();
+    held.release();
   }
 }
 

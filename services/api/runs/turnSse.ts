@@ -3,7 +3,7 @@ import { nameOfPlace, type TurnPlace } from '../../../shared/sessions/turns/turn
 import type { TurnSubject } from '../../../shared/runs/live/liveTurns.ts';
 import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import { LIMITS } from '../../../shared/limits.ts';
-import type { Place } from '../../../shared/lib/concurrency/capacity.ts';
+import type { Permit } from '../../../shared/lib/concurrency/capacity.ts';
 import { followTurn, type Look, type TurnNews } from '../../../shared/runs/live/followTurn.ts';
 import { recordedTurn, type TurnEnd } from '../../../shared/sessions/turns/recordedTurn.ts';
 import { readTurn } from '../../../shared/sessions/turns/turn.ts';
@@ -56,13 +56,13 @@ export async function lookAtTurn(
   subject: TurnSubject,
   ctx: Context,
 ): Promise<Look> {
-  const room: Place = await api.answers.take(subject.account_id, LIMITS.http.pageBytes, ctx.res);
+  const room: Permit = await api.answers.take(subject.account_id, LIMITS.http.pageBytes, ctx.res);
   try {
     const row = await readTurn(api, subject);
     // A fork shows a turn that it shares as its own.
-    return { turn: recordedTurn({ ...row, session_id: subject.session_id }), done: room.leave };
+    return { turn: recordedTurn({ ...row, session_id: subject.session_id }), done: room.release };
   } catch (error) {
-    room.leave();
+    room.release();
     throw error;
   }
 }
@@ -107,5 +107,5 @@ export async function* turnEvents(
  * `rate_limited`, `overloaded`.
  */
 export function claimStream({ streams }: RouteContext, account_id: string, ctx: Context): void {
-  whenClosed(ctx.res, streams.claim({ account_id, bytes: 0 }).leave);
+  whenClosed(ctx.res, streams.acquire({ account_id, bytes: 0 }).release);
 }

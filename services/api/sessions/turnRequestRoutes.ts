@@ -1,5 +1,5 @@
 import { readRequests, type RebuiltRequest } from '../../../shared/sessions/turns/turnRequests.ts';
-import type { Place } from '../../../shared/lib/concurrency/capacity.ts';
+import type { Permit } from '../../../shared/lib/concurrency/capacity.ts';
 import { wantsPretty } from '../http/responses/envelope.ts';
 import { MAKING_BYTES, pageBody, type Rows } from '../http/responses/listResponse.ts';
 import { presentRequest } from './turnRequestPresenter.ts';
@@ -31,7 +31,7 @@ const listTurnRequestsRoute = defineRoute({
   errors: ['turn_not_found', 'agent_erased', ...SHARED_SESSION_ERRORS],
   holds: MAKING_BYTES,
   handle: async (api, { actor: { account_id }, params, query }, ctx) => {
-    const held: Place[] = [];
+    const held: Permit[] = [];
     const hold = async (bytes: number): Promise<void> => {
       held.push(await api.answers.take(account_id, HELD_PER_BYTE * bytes, ctx.res));
     };
@@ -41,7 +41,7 @@ const listTurnRequestsRoute = defineRoute({
       const made = await pageBody(page, REQUESTS, { account_id, pretty: wantsPretty(ctx) });
       return { page: () => Promise.resolve(made) };
     } finally {
-      for (const place of held) place.leave();
+      for (const place of held) place.release();
     }
   },
 });

@@ -1,5 +1,5 @@
-import { createBackOff } from '../../../shared/lib/time/backoff.ts';
-import { pauseAtMost } from '../../../shared/lib/time/sleep.ts';
+import { createBackoff } from '../../../shared/lib/time/backoff.ts';
+import { sleepUntilAborted } from '../../../shared/lib/time/sleep.ts';
 import type { ActiveProjectionStore, RebuildStore } from '../../../shared/ports/readModels.ts';
 import type { EventLog, Position } from '../../../shared/ports/eventStore.ts';
 import { rebuildReadModels, type RebuildProgress } from './rebuild.ts';
@@ -34,7 +34,7 @@ export async function healReadModels(
 ): Promise<void> {
   const { signal, logger } = parts;
   let told: string | undefined;
-  const pauses = createBackOff(PAUSES);
+  const pauses = createBackoff(PAUSES);
   while (!signal.aborted) {
     try {
       const refused = await store.refused();
@@ -54,6 +54,6 @@ export async function healReadModels(
         );
       told = String(error);
     }
-    await pauseAtMost(pauses.next(), { signal });
+    await sleepUntilAborted(pauses.next(), { signal });
   }
 }

@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
-import { createBackOff } from '../../../shared/lib/time/backoff.ts';
+import { createBackoff } from '../../../shared/lib/time/backoff.ts';
 import type { Keyring } from '../../../shared/eventlog/encryption/keyring.ts';
 import { LIMITS } from '../../../shared/limits.ts';
-import { pauseAtMost } from '../../../shared/lib/time/sleep.ts';
+import { sleepUntilAborted } from '../../../shared/lib/time/sleep.ts';
 import type { TurnIndex } from '../../../shared/search/turnIndex.ts';
 import { createTurnTokens } from '../../../shared/search/turnTokens.ts';
 import type { ProjectorLogger } from './projection.ts';
@@ -63,7 +63,7 @@ export function startIndexer(indexing: Indexing): Indexer {
   const { store, logger, onTrouble, forgetEveryMs = LIMITS.search.forgetEveryMs } = indexing;
   const closing = new AbortController();
   const { signal } = closing;
-  const pauses = createBackOff(PAUSES);
+  const pauses = createBackoff(PAUSES);
   let newsAt = 0;
   let asked = Promise.withResolvers<void>();
   let saidUnread = false;
@@ -111,7 +111,7 @@ export function startIndexer(indexing: Indexing): Indexer {
     const idle = forgets ? LEFT_WHILE_FORGETTING : 0;
     const left = now - newsAt < BUSY_MS ? LEFT_TO_OTHERS : idle;
     asked = Promise.withResolvers<void>();
-    await pauseAtMost(more ? (now - begun) * left : GATHER_MS, { signal });
+    await sleepUntilAborted(more ? (now - begun) * left : GATHER_MS, { signal });
   }
 
   async function run(): Promise<void> {
@@ -125,7 +125,7 @@ export function startIndexer(indexing: Indexing): Indexer {
         if (!failed) logger.warn({ err: error }, `Turns can not be indexed and wait: ${reason}`);
         failed = true;
         onTrouble?.(reason);
-        await pauseAtMost(pauses.next(), { signal });
+        await sleepUntilAborted(pauses.next(), { signal });
       }
     }
   }

@@ -1,5 +1,5 @@
 import { isTurnlogError, type TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
-import { pauseAtMost } from '../../../shared/lib/time/sleep.ts';
+import { sleepUntilAborted } from '../../../shared/lib/time/sleep.ts';
 import type { Checkpoint } from '../../../shared/ports/eventStore.ts';
 import type { Projection } from './projection.ts';
 
@@ -61,7 +61,7 @@ export function createLogChanges({
     async refused(error: TurnlogError): Promise<void> {
       looks += 1;
       if (looks >= LOOKS) await tell(error.message);
-      await pauseAtMost(looks < LOOKS ? LOOK_MS : LOOK_AGAIN_MS, { signal });
+      await sleepUntilAborted(looks < LOOKS ? LOOK_MS : LOOK_AGAIN_MS, { signal });
     },
   };
 }

@@ -1,5 +1,5 @@
-import { createBackOff } from '../../../shared/lib/time/backoff.ts';
-import { pauseAtMost } from '../../../shared/lib/time/sleep.ts';
+import { createBackoff } from '../../../shared/lib/time/backoff.ts';
+import { sleepUntilAborted } from '../../../shared/lib/time/sleep.ts';
 import { serveAsActive, type Standing } from './serveAsActive.ts';
 import { untilLogAnswers } from './untilLogAnswers.ts';
 
@@ -19,7 +19,7 @@ const RESTS = { firstMs: 2_000, longestMs: 10_000 };
  */
 export async function projectWhenActive(standing: Standing): Promise<void> {
   const { becomeActive, onState, signal, logger, log } = standing;
-  const rests = createBackOff(RESTS);
+  const rests = createBackoff(RESTS);
   let stoodStill = false;
   let saidOfLog: string | undefined;
   const onLogChanged: Standing['onLogChanged'] = async (reason) => {
@@ -54,13 +54,13 @@ export async function projectWhenActive(standing: Standing): Promise<void> {
       if (!stoodStill) logger.warn({}, `This projector gives up its place: ${why}`);
       stoodStill = true;
       onState('standing_by');
-      await pauseAtMost(rests.next(), { signal });
+      await sleepUntilAborted(rests.next(), { signal });
     } catch (error) {
       logger.warn(
         { err: error, retry_in_ms: PAUSE_MS },
         'This projector could not become active and tries again',
       );
-      await pauseAtMost(PAUSE_MS, { signal });
+      await sleepUntilAborted(PAUSE_MS, { signal });
     }
   }
 }

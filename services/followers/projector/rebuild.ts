@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { EventLog, Position } from '../../../shared/ports/eventStore.ts';
-import { storeUnavailable } from '../../../shared/lib/errors/turnlogError.ts';
+import { storeUnavailableError } from '../../../shared/lib/errors/turnlogError.ts';
 import type { RebuildStore } from '../../../shared/ports/readModels.ts';
 import type { AppliedBatch, Projection, ProjectorLogger } from './projection.ts';
 import { runProjection } from './run.ts';
@@ -120,7 +120,7 @@ export async function rebuildReadModels(rebuild: Rebuild): Promise<boolean> {
   try {
     await store.publish(async (goal) => {
       if (!(await runUntil(reaching(goal, signal))))
-        throw storeUnavailable('The rebuild was interrupted.');
+        throw storeUnavailableError('The rebuild was interrupted.');
     });
   } catch (error) {
     if (signal.aborted) return false;

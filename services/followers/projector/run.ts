@@ -1,6 +1,6 @@
-import { createBackOff } from '../../../shared/lib/time/backoff.ts';
+import { createBackoff } from '../../../shared/lib/time/backoff.ts';
 import { isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
-import { pauseAtMost } from '../../../shared/lib/time/sleep.ts';
+import { sleepUntilAborted } from '../../../shared/lib/time/sleep.ts';
 import type { Checkpoint, Position, StoredEvent } from '../../../shared/ports/eventStore.ts';
 import { streamKind } from '../../../shared/eventlog/streams.ts';
 import { percentOf } from '../../../shared/projections/progress.ts';
@@ -58,7 +58,8 @@ async function follow(projection: Projection, course: Course): Promise<void> {
     toldAll = true;
     onProgress({ position, caughtUp, percent, onlySessions, events: course.events, parked });
     if (signal.aborted) return;
-    if (gatherMs !== undefined && caughtUp && onlySessions) await pauseAtMost(gatherMs, { signal });
+    if (gatherMs !== undefined && caughtUp && onlySessions)
+      await sleepUntilAborted(gatherMs, { signal });
   }
   if (!signal.aborted) throw new Error('the subscription ended');
 }
@@ -74,7 +75,7 @@ export async function runProjection(projection: Projection): Promise<RestoredLog
   const { signal, logger } = projection;
   const changes = createLogChanges(projection);
   const course: Course = { events: 0, checkpoint: undefined, fits: changes.fits };
-  const pauses = createBackOff(PAUSES);
+  const pauses = createBackoff(PAUSES);
   while (!signal.aborted) {
     const before = course.events;
     try {
@@ -94,7 +95,7 @@ export async function runProjection(projection: Projection): Promise<RestoredLog
         { err: error, retry_in_ms: retryInMs },
         'The projection failed and goes on from its checkpoint',
       );
-      await pauseAtMost(retryInMs, { signal });
+      await sleepUntilAborted(retryInMs, { signal });
     }
   }
   return undefined;

@@ -1,4 +1,4 @@
-import { pauseAtMost } from '../../../shared/lib/time/sleep.ts';
+import { sleepUntilAborted } from '../../../shared/lib/time/sleep.ts';
 import type { ProjectorLogger } from './projection.ts';
 
 /** How often it looks whether it is needed. */
@@ -48,7 +48,7 @@ export function startStandIn({ needed, start, logger }: StandIn): Closable {
   async function lookOnAndOn(): Promise<void> {
     while (!signal.aborted) {
       await look();
-      await pauseAtMost(LOOK_MS, { signal, ref: false });
+      await sleepUntilAborted(LOOK_MS, { signal, ref: false });
     }
     await projector?.close();
   }

@@ -1,6 +1,6 @@
 import type { Worker } from 'node:worker_threads';
-import { createBackOff } from '../../../shared/lib/time/backoff.ts';
-import { pauseAtMost } from '../../../shared/lib/time/sleep.ts';
+import { createBackoff } from '../../../shared/lib/time/backoff.ts';
+import { sleepUntilAborted } from '../../../shared/lib/time/sleep.ts';
 import {
   createProgressChannel,
   type ProgressSource,
@@ -79,7 +79,7 @@ export async function startProjectorThread({
   let caughtUp = false;
   /** `since` in milliseconds of `performance.now()`. */
   let trouble: { since: number; reason: string } | undefined;
-  const pauses = createBackOff(PAUSES);
+  const pauses = createBackoff(PAUSES);
   let worker: Worker;
 
   function fail(reason: string): void {
@@ -139,7 +139,7 @@ export async function startProjectorThread({
         { err: error, retry_in_ms: retryInMs },
         "The projector's thread died and is started again",
       );
-      await pauseAtMost(retryInMs, { signal: closing.signal, ref: false });
+      await sleepUntilAborted(retryInMs, { signal: closing.signal, ref: false });
       if (closing.signal.aborted) return;
     }
   }

@@ -1,4 +1,4 @@
-import { pauseAtMost } from '../../../shared/lib/time/sleep.ts';
+import { sleepUntilAborted } from '../../../shared/lib/time/sleep.ts';
 import type { EventLog } from '../../../shared/ports/eventStore.ts';
 
 /** How long one answer is waited for. */
@@ -19,8 +19,8 @@ export async function untilLogAnswers(
       () => false,
     );
   while (!signal.aborted) {
-    const tooLate = pauseAtMost(ANSWER_LIMIT_MS, { signal }).then(() => false);
+    const tooLate = sleepUntilAborted(ANSWER_LIMIT_MS, { signal }).then(() => false);
     if (await Promise.race([answers(), tooLate])) return;
-    await pauseAtMost(PAUSE_MS, { signal });
+    await sleepUntilAborted(PAUSE_MS, { signal });
   }
 }

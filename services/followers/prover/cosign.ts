@@ -1,6 +1,6 @@
-import { createBackOff } from '../../../shared/lib/time/backoff.ts';
+import { createBackoff } from '../../../shared/lib/time/backoff.ts';
 import { LIMITS } from '../../../shared/limits.ts';
-import { pauseAtMost } from '../../../shared/lib/time/sleep.ts';
+import { sleepUntilAborted } from '../../../shared/lib/time/sleep.ts';
 import type { TileStore } from '../../../shared/transparency/tileStore.ts';
 import type { WitnessPolicy } from '../../../shared/transparency/witness.ts';
 import { askWitness } from './askWitness.ts';
@@ -92,7 +92,7 @@ export function startCosigning(cosigning: Cosigning): Cosigner {
 
   async function follow(known: Known): Promise<void> {
     const { signal } = closing;
-    const pauses = createBackOff({ firstMs: FIRST_RETRY_MS, longestMs: retryMs, spread: [0.5, 1] });
+    const pauses = createBackoff({ firstMs: FIRST_RETRY_MS, longestMs: retryMs, spread: [0.5, 1] });
     while (!signal.aborted) {
       const target = newest;
       if (!target || target.lines.has(known.name)) {
@@ -113,7 +113,7 @@ export function startCosigning(cosigning: Cosigning): Cosigner {
       } else {
         tell(known, answer.trouble);
         changed();
-        await pauseAtMost(pauses.next(), { signal, ref: false });
+        await sleepUntilAborted(pauses.next(), { signal, ref: false });
       }
     }
   }

@@ -4,8 +4,8 @@ import {
   type Identified,
   type LogIdentity,
 } from '../../../shared/eventlog/identity/logIdentity.ts';
-import { orIdle } from '../../../shared/lib/time/withIdleTicks.ts';
-import { pauseAtMost } from '../../../shared/lib/time/sleep.ts';
+import { withIdleTicks } from '../../../shared/lib/time/withIdleTicks.ts';
+import { sleepUntilAborted } from '../../../shared/lib/time/sleep.ts';
 import type { EventBatch, Position } from '../../../shared/ports/eventStore.ts';
 import type { TileTrees } from '../../../shared/transparency/tileStore.ts';
 import { startCosigning, type Cosigner } from './cosign.ts';
@@ -83,7 +83,7 @@ async function followTo(
   const signing = createSigning(prover, tree, cosigner);
   let read = after?.position;
   try {
-    for await (const batch of orIdle(source, QUIET_MS)) {
+    for await (const batch of withIdleTicks(source, QUIET_MS)) {
       const moves = batch !== 'idle' && isOfAnotherLog(batch, identity);
       if (batch === 'idle') await looks(read);
       else {
@@ -94,7 +94,7 @@ async function followTo(
       signing.covered(read);
       if (moves || signal.aborted) return;
       if (batch !== 'idle' && batch.events.length < BATCH_SIZE)
-        await pauseAtMost(GATHER_MS, { signal });
+        await sleepUntilAborted(GATHER_MS, { signal });
     }
   } finally {
     ended.abort();
@@ -120,7 +120,7 @@ function createLooks(log: Pick<Identified, 'head'>) {
 export async function growTree(prover: Prover, trees: TileTrees): Promise<void> {
   const { log, logger, signal } = prover;
   const identity = await identityOf(log);
-  if (!identity) return pauseAtMost(EMPTY_LOG_MS, { signal });
+  if (!identity) return sleepUntilAborted(EMPTY_LOG_MS, { signal });
   const tree = await openTree(prover, trees, identity);
   await mendBundles(prover, tree, identity);
   if (tree.kept() === 0)

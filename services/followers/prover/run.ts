@@ -1,7 +1,7 @@
-import { createBackOff } from '../../../shared/lib/time/backoff.ts';
+import { createBackoff } from '../../../shared/lib/time/backoff.ts';
 import { isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
-import { pauseAtMost } from '../../../shared/lib/time/sleep.ts';
-import { settlesWithin } from '../../../shared/lib/time/resolvesWithin.ts';
+import { sleepUntilAborted } from '../../../shared/lib/time/sleep.ts';
+import { resolvesWithin } from '../../../shared/lib/time/resolvesWithin.ts';
 import type { ActiveTrees } from '../../../shared/transparency/tileStore.ts';
 import type { ProverReport } from '../../../shared/health/health.ts';
 import { growTree } from './grow.ts';
@@ -49,7 +49,7 @@ async function untilActive(
   onState: (state: ProverReport['state']) => void,
 ): Promise<ActiveTrees | undefined> {
   const asked = becomeActive(signal);
-  if (await settlesWithin(asked, STAND_BY_MS)) return asked;
+  if (await resolvesWithin(asked, STAND_BY_MS)) return asked;
   onState('standing_by');
   const trees = await asked;
   // It may have much to catch up with before it signs.
@@ -78,7 +78,7 @@ async function proveWhenActive(
  */
 export async function runProver(prover: Prover): Promise<void> {
   const { signal, onReport } = prover;
-  const pauses = createBackOff(PAUSES);
+  const pauses = createBackoff(PAUSES);
   const trouble = createTrouble(prover);
   const watched: Prover = {
     ...prover,
@@ -94,7 +94,7 @@ export async function runProver(prover: Prover): Promise<void> {
     } catch (error) {
       if (signal.aborted) return;
       trouble.tell(error);
-      await pauseAtMost(pauses.next(), { signal });
+      await sleepUntilAborted(pauses.next(), { signal });
     }
   }
 }

@@ -3,7 +3,7 @@ import type { Publication } from '../../../shared/publicEvents/publisher.ts';
 import { lagLines } from './lagLines.ts';
 import { subscribeAfter, wasRestored } from './logIdentity.ts';
 import { createLogWatch } from '../../../shared/eventlog/identity/logWatch.ts';
-import { orIdle } from '../../../shared/lib/time/withIdleTicks.ts';
+import { withIdleTicks } from '../../../shared/lib/time/withIdleTicks.ts';
 import { publishMissing } from './publishMissing.ts';
 import type { Relay } from './relay.ts';
 import { toPublicEvents } from '../../../shared/publicEvents/toPublicEvents.ts';
@@ -40,7 +40,7 @@ async function follow(
   }
 
   try {
-    for await (const batch of orIdle(subscribeAfter(from), beatMs)) {
+    for await (const batch of withIdleTicks(subscribeAfter(from), beatMs)) {
       if (batch === 'idle') {
         if (await hasNothing(read)) await showLife();
         continue;

@@ -1,4 +1,4 @@
-import { storeUnavailable } from '../../../shared/lib/errors/turnlogError.ts';
+import { storeUnavailableError } from '../../../shared/lib/errors/turnlogError.ts';
 import {
   checkpointOf,
   identityOf,
@@ -7,7 +7,7 @@ import {
 import type { Checkpoint, EventBatch, Position } from '../../../shared/ports/eventStore.ts';
 import type { Publication } from '../../../shared/publicEvents/publisher.ts';
 import { subscribeAfter } from './logIdentity.ts';
-import { orIdle } from '../../../shared/lib/time/withIdleTicks.ts';
+import { withIdleTicks } from '../../../shared/lib/time/withIdleTicks.ts';
 import type { Relay } from './relay.ts';
 import { toPublicEvents } from '../../../shared/publicEvents/toPublicEvents.ts';
 
@@ -30,9 +30,9 @@ async function* untilCaughtUp(
   after: Start,
 ): AsyncGenerator<EventBatch> {
   const source = subscribeAfter({ log, after, batchSize: BATCH_SIZE, signal });
-  for await (const batch of orIdle(source, takeOverMs)) {
+  for await (const batch of withIdleTicks(source, takeOverMs)) {
     if (batch === 'idle')
-      throw storeUnavailable(`The event log has brought nothing for ${takeOverMs} ms.`);
+      throw storeUnavailableError(`The event log has brought nothing for ${takeOverMs} ms.`);
     yield batch;
     if (batch.caughtUp) return;
   }

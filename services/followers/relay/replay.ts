@@ -1,5 +1,5 @@
 import { isTurnlogError, TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
-import { pauseAtMost } from '../../../shared/lib/time/sleep.ts';
+import { sleepUntilAborted } from '../../../shared/lib/time/sleep.ts';
 import type { EventLog, Position } from '../../../shared/ports/eventStore.ts';
 import type { Publisher } from '../../../shared/publicEvents/publisher.ts';
 import type { Channel } from '../../../shared/publicEvents/schema.ts';
@@ -104,7 +104,7 @@ export async function replay(parts: Replay): Promise<boolean> {
         parts.signal.aborted
       )
         throw error;
-      await pauseAtMost(PAUSE_MS * course.failures, { signal: parts.signal });
+      await sleepUntilAborted(PAUSE_MS * course.failures, { signal: parts.signal });
     }
   }
 }

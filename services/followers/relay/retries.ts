@@ -1,6 +1,6 @@
-import { createBackOff } from '../../../shared/lib/time/backoff.ts';
+import { createBackoff } from '../../../shared/lib/time/backoff.ts';
 import { isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
-import { pauseAtMost } from '../../../shared/lib/time/sleep.ts';
+import { sleepUntilAborted } from '../../../shared/lib/time/sleep.ts';
 import type { Attempt } from './attempt.ts';
 import type { Relay } from './relay.ts';
 
@@ -20,9 +20,9 @@ type Parts = Pick<Relay, 'signal' | 'logger' | 'lag' | 'takeOverMs'>;
 /** How failures are logged and how long they are followed by a pause. */
 export function createRetries({ signal, logger, lag, takeOverMs }: Parts) {
   // One each: an ordinary failure after a refusal is tried again as soon as any other.
-  const ordinary = createBackOff(PAUSES);
-  const ofHelpless = createBackOff(HELPLESS_PAUSES);
-  const stepsBack = createBackOff({ firstMs: 2 * takeOverMs, longestMs: 16 * takeOverMs });
+  const ordinary = createBackoff(PAUSES);
+  const ofHelpless = createBackoff(HELPLESS_PAUSES);
+  const stepsBack = createBackoff({ firstMs: 2 * takeOverMs, longestMs: 16 * takeOverMs });
   let told: string | undefined;
   /** Take-overs in vain in a row, by what can pass. */
   const inVain = { count: 0, since: 0 };
@@ -62,7 +62,7 @@ export function createRetries({ signal, logger, lag, takeOverMs }: Parts) {
       const fields = { err: failure, retry_in_ms: retryInMs, position: lag.position() };
       if (helpless === undefined || helpless !== told) logger.warn(fields, line);
       told = helpless;
-      await pauseAtMost(retryInMs, { signal });
+      await sleepUntilAborted(retryInMs, { signal });
     },
   };
 }

@@ -1,4 +1,4 @@
-import { pauseFor } from '../../../shared/lib/time/sleep.ts';
+import { sleep } from '../../../shared/lib/time/sleep.ts';
 import type { Relay } from './relay.ts';
 
 /** Looks in the time that the active relay may be silent. */
@@ -18,7 +18,7 @@ export async function standBy({
   const patienceMs = takeOverMs * (1 + Math.random() * SPREAD);
   let seen = await publisher.activity();
   for (let since = performance.now(); performance.now() - since < patienceMs;) {
-    await pauseFor(takeOverMs / LOOKS, signal);
+    await sleep(takeOverMs / LOOKS, signal);
     const now = await publisher.activity();
     if (now !== seen) since = performance.now();
     seen = now;

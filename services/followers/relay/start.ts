@@ -3,7 +3,7 @@ import type { ParkedKeys } from '../../../shared/publicEvents/publisher.ts';
 import type { RelayHealth } from '../../../shared/health/health.ts';
 import { createEndOfLog } from '../../../shared/eventlog/identity/endOfLog.ts';
 import { createLag } from '../../../shared/eventlog/identity/lag.ts';
-import { settlesWithin } from '../../../shared/lib/time/resolvesWithin.ts';
+import { resolvesWithin } from '../../../shared/lib/time/resolvesWithin.ts';
 import type { Relay } from './relay.ts';
 import { runRelay } from './run.ts';
 
@@ -48,10 +48,10 @@ export function startRelay({
     },
     async close() {
       closing.abort();
-      await settlesWithin(run, CLOSE_LIMIT_MS);
+      await resolvesWithin(run, CLOSE_LIMIT_MS);
       // Cuts the connection of a transaction that has not ended; the broker aborts it.
       await parts.publisher.close();
-      await settlesWithin(run, CLOSE_LIMIT_MS);
+      await resolvesWithin(run, CLOSE_LIMIT_MS);
     },
   };
 }

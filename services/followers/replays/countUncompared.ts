@@ -5,7 +5,7 @@ import type { Budget, RunningReplay } from '../../../shared/replays/comparison/t
 import type { ReplayedSession } from '../../../shared/replays/sessionStates.ts';
 import { isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import type { StreamSource } from '../../../shared/eventlog/reading/reportDamage.ts';
-import { inShort } from '../../../shared/lib/errors/errorSummary.ts';
+import { errorSummary } from '../../../shared/lib/errors/errorSummary.ts';
 import type { Logger } from '../../../shared/lib/logger.ts';
 import type { Ids } from '../../../shared/ports/clock.ts';
 import { isPassing } from './patience.ts';
@@ -29,7 +29,7 @@ export async function countUncompared(
       await readReplayedTurns(context, { sessionId: at, onTry }).lastTry(Infinity);
     } catch (error) {
       if (isPassing(error) || !isTurnlogError(error)) throw error;
-      context.logger.debug(inShort(error), 'what a session of a replay took is not known');
+      context.logger.debug(errorSummary(error), 'what a session of a replay took is not known');
     }
   };
   await read(replay_session_id, (replayed, turn, tokens) => {

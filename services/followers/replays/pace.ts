@@ -1,6 +1,6 @@
 import type { Admission } from '../../../shared/runs/queueing/admission.ts';
 import { LIMITS } from '../../../shared/limits.ts';
-import { pauseFor } from '../../../shared/lib/time/sleep.ts';
+import { sleep } from '../../../shared/lib/time/sleep.ts';
 
 const LOOK_MS = 5;
 
@@ -29,7 +29,7 @@ export function createPace(runs: Pick<Admission, 'inFlight' | 'waiting'>): Pace 
           own += 1;
           return () => void (own -= 1);
         }
-        await pauseFor(LOOK_MS, signal);
+        await sleep(LOOK_MS, signal);
       }
     },
   };

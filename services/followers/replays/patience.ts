@@ -1,22 +1,22 @@
-import { createBackOff } from '../../../shared/lib/time/backoff.ts';
-import { isLogAway, isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
-import { inShort } from '../../../shared/lib/errors/errorSummary.ts';
+import { createBackoff } from '../../../shared/lib/time/backoff.ts';
+import { isLogUnavailable, isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
+import { errorSummary } from '../../../shared/lib/errors/errorSummary.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import type { Logger } from '../../../shared/lib/logger.ts';
-import { pauseFor } from '../../../shared/lib/time/sleep.ts';
+import { sleep } from '../../../shared/lib/time/sleep.ts';
 
 /** What says that somebody has too much to do, or is away: however often, it is nobody's failure. */
 const BUSY: readonly string[] = ['model_overloaded', 'overloaded', 'rate_limited', 'session_busy'];
 
 /** True for what waiting mends, however long it takes. */
 export const isPassing = (error: unknown): boolean =>
-  isLogAway(error) || (isTurnlogError(error) && BUSY.includes(error.code));
+  isLogUnavailable(error) || (isTurnlogError(error) && BUSY.includes(error.code));
 
 /** Pauses between the tries of one thing, longer and longer. */
 export function createPauses(): (signal: AbortSignal) => Promise<void> {
   const { firstPauseMs: firstMs, longestPauseMs: longestMs } = LIMITS.replays;
-  const pauses = createBackOff({ firstMs, longestMs, spread: [0.5, 1] });
-  return (signal) => pauseFor(pauses.next(), signal);
+  const pauses = createBackoff({ firstMs, longestMs, spread: [0.5, 1] });
+  return (signal) => sleep(pauses.next(), signal);
 }
 
 /**
@@ -34,7 +34,7 @@ export async function patiently<Result>(
       return await work();
     } catch (error) {
       if (!isPassing(error)) throw error;
-      if (first) logger.warn(inShort(error), 'a replay waits until a trouble has passed');
+      if (first) logger.warn(errorSummary(error), 'a replay waits until a trouble has passed');
     }
     await pause(signal);
   }

@@ -1,6 +1,6 @@
 import type { CompareTurn } from '../../../shared/replays/comparison/turnPair.ts';
 import type { RunContext } from '../../../shared/runs/context.ts';
-import type { FairLine } from '../../../shared/lib/concurrency/fairSemaphore.ts';
+import type { FairSemaphore } from '../../../shared/lib/concurrency/fairSemaphore.ts';
 import type { Pace } from './pace.ts';
 
 /** What all replays of a process are run with. */
@@ -8,7 +8,7 @@ export interface Replaying {
   context: RunContext;
   compareTurn: CompareTurn;
   /** Turns that are replayed at a time; the accounts take turns. */
-  line: FairLine;
+  line: FairSemaphore;
   pace: Pace;
 }
 

@@ -2,7 +2,7 @@ import type { Budget, RunningReplay } from '../../../shared/replays/comparison/t
 import type { ReplayedSession } from '../../../shared/replays/sessionStates.ts';
 import { isRejection, Rejection } from '../../../shared/domain/rejection.ts';
 import { isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
-import { inShort } from '../../../shared/lib/errors/errorSummary.ts';
+import { errorSummary } from '../../../shared/lib/errors/errorSummary.ts';
 import { patiently } from './patience.ts';
 import { openReplayLog, type ReplayLog } from './replayLog.ts';
 import type { Replaying } from './replaying.ts';
@@ -37,7 +37,7 @@ async function oneSession(
     const { session_id } = session;
     const code =
       isTurnlogError(error) || error instanceof Rejection ? error.code : 'internal_error';
-    const failure = { replay_id: work.replay.replay_id, session_id, ...inShort(error) };
+    const failure = { replay_id: work.replay.replay_id, session_id, ...errorSummary(error) };
     logger.warn(failure, 'a session could not be replayed');
     const other_tokens = budget.uncompared(session_id);
     const end = { status: 'failed', code, ...(other_tokens > 0 && { other_tokens }) } as const;

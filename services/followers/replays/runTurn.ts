@@ -7,8 +7,8 @@ import { runAgent } from '../../../shared/runs/runAgent.ts';
 import { shuttingDown } from '../../../shared/runs/queueing/runsInFlight.ts';
 import type { Actor } from '../../../shared/commandHandling/context.ts';
 import { isRejection } from '../../../shared/domain/rejection.ts';
-import { isTurnlogError, storeUnavailable } from '../../../shared/lib/errors/turnlogError.ts';
-import { inShort } from '../../../shared/lib/errors/errorSummary.ts';
+import { isTurnlogError, storeUnavailableError } from '../../../shared/lib/errors/turnlogError.ts';
+import { errorSummary } from '../../../shared/lib/errors/errorSummary.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { BudgetSpent } from './budget.ts';
 import { createPauses, isPassing } from './patience.ts';
@@ -26,7 +26,10 @@ async function endTurn(
 ): Promise<void> {
   if (reason instanceof ReplayEnded)
     await cancelTurn(context, actor, { session_id }).catch((error: unknown) =>
-      context.logger.debug(inShort(error), 'a turn of a cancelled replay was not there to cancel'),
+      context.logger.debug(
+        errorSummary(error),
+        'a turn of a cancelled replay was not there to cancel',
+      ),
     );
   context.sessions.inFlight.end((subject) => subject.session_id === session_id, shuttingDown());
 }
@@ -52,7 +55,7 @@ async function runOnce(
   const { context, line, pace } = replaying;
   const { account_id } = actor;
   const session_id = input.session_id!;
-  const place = await line.enter({ account_id, bytes: 0 }, { waitMs: WAIT_MS, signal });
+  const place = await line.acquire({ account_id, bytes: 0 }, { waitMs: WAIT_MS, signal });
   try {
     const ended = await pace.begin(signal);
     if (budget.isSpent()) {
@@ -70,7 +73,7 @@ async function runOnce(
     );
     await running;
   } finally {
-    place.leave();
+    place.release();
   }
 }
 
@@ -108,7 +111,7 @@ export async function runTurn(
     signal.throwIfAborted();
     if (failed instanceof BudgetSpent && seen) return seen;
     // A node that follows the others may not have it yet.
-    failed ??= storeUnavailable('The turn that was replayed can not be read yet.');
+    failed ??= storeUnavailableError('The turn that was replayed can not be read yet.');
     if (!isPassing(failed)) {
       const isOurs = isRejection(failed, 'session_moved');
       const again = isOurs || (isTurnlogError(failed) && failed.retriable);
@@ -118,7 +121,7 @@ export async function runTurn(
       }
       tries += 1;
     }
-    logger.debug(inShort(failed), 'a turn is replayed once more');
+    logger.debug(errorSummary(failed), 'a turn is replayed once more');
     await pause(signal);
   }
 }

@@ -1,8 +1,8 @@
 import { LIMITS } from '../../../shared/limits.ts';
 import {
-  reasonOf,
-  startOneAtWork,
-  type ActivePlace,
+  publicReason,
+  startLeaderTask,
+  type Leadership,
 } from '../../../shared/lib/concurrency/leaderTask.ts';
 import type { ReplaysHealth } from '../../../shared/health/health.ts';
 import { createPauses } from './patience.ts';
@@ -17,7 +17,7 @@ interface Replays {
    * Waits until no other process replays; undefined when the signal aborted first. Errors:
    * `store_unavailable`.
    */
-  becomeActive: (signal: AbortSignal) => Promise<ActivePlace | undefined>;
+  becomeActive: (signal: AbortSignal) => Promise<Leadership | undefined>;
 }
 
 interface RunningReplays {
@@ -48,7 +48,7 @@ export function startReplays({ replaying, doubt, becomeActive }: Replays): Runni
         return await runReplay(replaying, replay_id, signal);
       } catch (error) {
         if (signal.aborted) return;
-        lane.trouble = reasonOf(error);
+        lane.trouble = publicReason(error);
         logger.error({ err: error, replay_id }, 'a replay could not be run');
       }
       await pause(signal).catch(() => undefined);
@@ -62,24 +62,24 @@ export function startReplays({ replaying, doubt, becomeActive }: Replays): Runni
   }
 
   const begin = async () => ({
-    async look() {
+    async poll() {
       const running = new Set(await readModels.listRunningReplays(runningOfAll));
       for (const [id, { stop }] of lanes) if (!running.has(id)) stop.abort(new ReplayEnded());
       for (const id of running) if (!lanes.has(id)) start(id);
     },
-    async end() {
+    async stop() {
       const left = [...lanes.values()];
       for (const { stop } of left) stop.abort(new ReplayLeft());
       await Promise.all(left.map(({ ended }) => ended));
     },
   });
 
-  const work = startOneAtWork({
+  const work = startLeaderTask({
     name: 'running replays',
-    becomeActive,
+    acquireLeadership: becomeActive,
     begin,
-    lookMs,
-    doubt,
+    pollMs: lookMs,
+    pausedReason: doubt,
     logger,
   });
   return {

@@ -54,7 +54,7 @@ export async function deliver(lane: Lane, probes: boolean): Promise<void> {
     while (isFull()) await Promise.race(chains.values());
     const body = lane.bodyOf(event);
     const asked = { account_id: row.account_id, bytes: Buffer.byteLength(body) };
-    const place = await lane.line.enter(asked, { waitMs: WAIT_MS, signal });
+    const place = await lane.line.acquire(asked, { waitMs: WAIT_MS, signal });
     const done = window.begin(cursor, event);
     onTheWay += 1;
     const before = chains.get(event.key);
@@ -68,7 +68,7 @@ export async function deliver(lane: Lane, probes: boolean): Promise<void> {
         failed.abort(error);
       } finally {
         onTheWay -= 1;
-        place.leave();
+        place.release();
         if (chains.get(event.key) === chain) chains.delete(event.key);
       }
     };

@@ -1,7 +1,7 @@
-import { inShort } from '../../../shared/lib/errors/errorSummary.ts';
+import { errorSummary } from '../../../shared/lib/errors/errorSummary.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import type { Logger } from '../../../shared/lib/logger.ts';
-import { pauseAtMost } from '../../../shared/lib/time/sleep.ts';
+import { sleepUntilAborted } from '../../../shared/lib/time/sleep.ts';
 import type {
   WebhookChanges,
   WebhookProgress,
@@ -53,13 +53,13 @@ export async function keepProgress(
   let failed = false;
   let last = false;
   while (!last) {
-    await pauseAtMost(LIMITS.webhooks.keepMs, { signal, ref: false });
+    await sleepUntilAborted(LIMITS.webhooks.keepMs, { signal, ref: false });
     // What comes while a round keeps what was there needs one more.
     last = signal.aborted;
     await progress.flush().then(
       () => void (failed = false),
       (error: unknown) => {
-        if (!failed) logger.warn(inShort(error), 'how far webhooks are could not be kept');
+        if (!failed) logger.warn(errorSummary(error), 'how far webhooks are could not be kept');
         failed = true;
       },
     );

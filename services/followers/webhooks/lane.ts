@@ -1,4 +1,4 @@
-import type { FairLine } from '../../../shared/lib/concurrency/fairSemaphore.ts';
+import type { FairSemaphore } from '../../../shared/lib/concurrency/fairSemaphore.ts';
 import type { Logger } from '../../../shared/lib/logger.ts';
 import type { Clock } from '../../../shared/ports/clock.ts';
 import type { WebhookProgress } from '../../../shared/webhooks/webhookProgress.ts';
@@ -15,7 +15,7 @@ export interface Sending {
   /** The message of an event, as JSON. */
   bodyOf: (event: PublicEvent) => string;
   /** Messages on their way; the accounts take turns. */
-  line: FairLine;
+  line: FairSemaphore;
   /** Address and secret. Errors: `key_missing`, `store_unavailable`. */
   textsOf: (row: WebhookRow) => Promise<{ url: string; secret: string }>;
   /** Errors: those of a command. */

@@ -1,7 +1,7 @@
 import { LIMITS } from '../../../shared/limits.ts';
 import type { ReadModels } from '../../../shared/ports/readModels.ts';
 import type { WebhookRow } from '../../../shared/readModels/tables.ts';
-import { settlesWithin } from '../../../shared/lib/time/resolvesWithin.ts';
+import { resolvesWithin } from '../../../shared/lib/time/resolvesWithin.ts';
 import type { KeptProgress } from './keepProgress.ts';
 import type { Sending } from './lane.ts';
 import { runLane } from './runLane.ts';
@@ -55,7 +55,7 @@ export function createLanes(sending: Sending, readModels: Looked, progress: Kept
     });
     async function stop(): Promise<void> {
       stopping.abort();
-      await settlesWithin(run, END_MS);
+      await resolvesWithin(run, END_MS);
       cutting.abort();
       await run;
     }

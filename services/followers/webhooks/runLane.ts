@@ -1,8 +1,8 @@
-import { createBackOff } from '../../../shared/lib/time/backoff.ts';
+import { createBackoff } from '../../../shared/lib/time/backoff.ts';
 import { isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
-import { inShort } from '../../../shared/lib/errors/errorSummary.ts';
+import { errorSummary } from '../../../shared/lib/errors/errorSummary.ts';
 import { LIMITS } from '../../../shared/limits.ts';
-import { pauseAtMost } from '../../../shared/lib/time/sleep.ts';
+import { sleepUntilAborted } from '../../../shared/lib/time/sleep.ts';
 import { isoTime } from '../../../shared/ports/clock.ts';
 import { deliver } from './deliver.ts';
 import { isRestored } from './follow.ts';
@@ -50,7 +50,7 @@ function noteTrouble({ row, onTrouble, onProgress, progress, logger }: Lane, err
   }
   const message = isTurnlogError(error) ? error.message : 'It failed; the log says why.';
   if (!PASSING.some((code) => isTurnlogError(error, code)))
-    logger.error({ ...inShort(error), webhook_id }, 'nothing can be sent to a webhook');
+    logger.error({ ...errorSummary(error), webhook_id }, 'nothing can be sent to a webhook');
   onTrouble(message);
 }
 
@@ -61,8 +61,8 @@ function noteTrouble({ row, onTrouble, onProgress, progress, logger }: Lane, err
  */
 export async function runLane(lane: Lane): Promise<void> {
   const { signal } = lane;
-  const pauses = createBackOff(PAUSES);
-  const troubles = createBackOff(TROUBLES);
+  const pauses = createBackoff(PAUSES);
+  const troubles = createBackoff(TROUBLES);
   let began = 0;
   let failedAt: number | undefined;
   /** From one failure to the next, where nothing of ours comes between them. */
@@ -94,14 +94,14 @@ export async function runLane(lane: Lane): Promise<void> {
       began = performance.now();
       await deliver(lane, lane.progress().failing_since !== undefined);
       // What was followed has ended: this process ends, too.
-      await pauseAtMost(firstPauseMs, { signal, ref: false });
+      await sleepUntilAborted(firstPauseMs, { signal, ref: false });
     } catch (error) {
       if (signal.aborted) return;
       const ms = await pauseAfter(error).catch((reason: unknown) => {
         noteTrouble(lane, reason);
         return troubles.next();
       });
-      await pauseAtMost(ms, { signal, ref: false });
+      await sleepUntilAborted(ms, { signal, ref: false });
     }
   }
 }

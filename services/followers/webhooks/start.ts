@@ -1,4 +1,4 @@
-import { startOneAtWork } from '../../../shared/lib/concurrency/leaderTask.ts';
+import { startLeaderTask } from '../../../shared/lib/concurrency/leaderTask.ts';
 import type { ReadModels } from '../../../shared/ports/readModels.ts';
 import type { WebhookProgressStore } from '../../../shared/webhooks/webhookProgress.ts';
 import type { WebhooksHealth } from '../../../shared/health/health.ts';
@@ -43,8 +43,8 @@ export function startWebhooks(webhooks: Webhooks): RunningWebhooks {
     const kept = keepProgress(progress, logger, ended.signal);
     lanes = begun;
     return {
-      look: () => begun.look(),
-      async end() {
+      poll: () => begun.look(),
+      async stop() {
         await begun.stop();
         lanes = undefined;
         // The last round of it keeps what came in the end.
@@ -55,7 +55,14 @@ export function startWebhooks(webhooks: Webhooks): RunningWebhooks {
   }
 
   const name = 'sending to webhooks';
-  const work = startOneAtWork({ name, becomeActive, begin, lookMs: LOOK_MS, doubt, logger });
+  const work = startLeaderTask({
+    name,
+    acquireLeadership: becomeActive,
+    begin,
+    pollMs: LOOK_MS,
+    pausedReason: doubt,
+    logger,
+  });
   return {
     health: () => ({
       state: work.isActive() ? 'active' : 'standing_by',

@@ -1,8 +1,8 @@
-import { isLogAway, isTurnlogError } from '../../lib/errors/turnlogError.ts';
-import { inShort } from '../../lib/errors/errorSummary.ts';
+import { isLogUnavailable, isTurnlogError } from '../../lib/errors/turnlogError.ts';
+import { errorSummary } from '../../lib/errors/errorSummary.ts';
 import { LIMITS } from '../../limits.ts';
 import type { Logger } from '../../lib/logger.ts';
-import { pauseFor } from '../../lib/time/sleep.ts';
+import { sleep } from '../../lib/time/sleep.ts';
 import type { ReadModels } from '../../ports/readModels.ts';
 import type { AccountRow, SessionRow } from '../../readModels/tables.ts';
 import { pastMaximumBefore } from './requireErasable.ts';
@@ -105,13 +105,13 @@ export async function sweepSessions({
     } catch (error) {
       signal.throwIfAborted();
       const itsOwn = isItsOwn(error);
-      if (isLogAway(error) && !itsOwn) throw error;
+      if (isLogUnavailable(error) && !itsOwn) throw error;
       // It went on, or was held, since the page was read.
       if (!isTurnlogError(error, 'erasure_refused')) {
         failed(session, isTurnlogError(error) ? error.message : 'it failed; the log says why.');
         if (!itsOwn || (lines += 1) <= MAX_LINES)
           logger.warn(
-            { session_id: session.session_id, ...inShort(error) },
+            { session_id: session.session_id, ...errorSummary(error) },
             'a session past its retention could not be erased',
           );
         // However many of these there are: they are no reason to keep the others.
@@ -155,7 +155,7 @@ export async function sweepSessions({
       const after = await sweepPage(turn);
       if (after === undefined) continue;
       next.push({ ...turn, after });
-      await pauseFor(PAUSE_MS, signal);
+      await sleep(PAUSE_MS, signal);
     }
     turns = next;
   }

@@ -1,6 +1,6 @@
 /** AES-256-GCM (NIST SP 800-38D) as all that is closed here is written: IV ‖ ciphertext ‖ tag. */
 import { createCipheriv, createDecipheriv, type KeyObject } from 'node:crypto';
-import { drawRandom } from '../../lib/pooledRandomBytes.ts';
+import { pooledRandomBytes } from '../../lib/pooledRandomBytes.ts';
 
 const CIPHER = 'aes-256-gcm';
 const IV_BYTES = 12;
@@ -12,7 +12,7 @@ export const ADDED_BYTES = IV_BYTES + TAG_BYTES;
 
 /** Encrypts, with an IV of its own; `place` is what it opens with again, and nowhere else. */
 export function encrypt(bytes: Uint8Array, key: KeyObject, place: string): Buffer {
-  const iv = drawRandom(IV_BYTES);
+  const iv = pooledRandomBytes(IV_BYTES);
   const cipher = createCipheriv(CIPHER, key, iv, TAG);
   cipher.setAAD(Buffer.from(place));
   const closed = Buffer.allocUnsafe(bytes.length + ADDED_BYTES);

@@ -5,7 +5,7 @@
  * them; who is not learns nothing; without the key the text is gone and every chain still holds.
  */
 import { createSecretKey, hash as digest, type KeyObject } from 'node:crypto';
-import { drawRandom } from '../../lib/pooledRandomBytes.ts';
+import { pooledRandomBytes } from '../../lib/pooledRandomBytes.ts';
 import { ADDED_BYTES, decrypt, encrypt } from './aesGcm.ts';
 
 /** A text as it is stored. A copy of the log may leave the box out. */
@@ -85,7 +85,7 @@ const keyOf = (secret: string): KeyObject => createSecretKey(secret, 'base64url'
 /** Commits to a text, with a salt of its own. */
 export function commit(text: string): DisclosedText {
   const salted = Buffer.allocUnsafe(SALT_BYTES + Buffer.byteLength(text));
-  drawRandom(SALT_BYTES).copy(salted);
+  pooledRandomBytes(SALT_BYTES).copy(salted);
   salted.write(text, SALT_BYTES);
   const salt = salted.toString('base64url', 0, SALT_BYTES);
   return { sha256: commitmentOf(salted), salt, text };

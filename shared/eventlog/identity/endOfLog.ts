@@ -1,5 +1,5 @@
 import type { EventLog, Position } from '../../ports/eventStore.ts';
-import { settlesWithin } from '../../lib/time/resolvesWithin.ts';
+import { resolvesWithin } from '../../lib/time/resolvesWithin.ts';
 
 /** What an estimate or a health check may cost. */
 const LIMIT_MS = 100;
@@ -30,7 +30,7 @@ export function createEndOfLog(log: Pick<EventLog, 'head'>, limitMs = LIMIT_MS):
 
   return {
     async latest() {
-      await settlesWithin((asking ??= ask()), limitMs);
+      await resolvesWithin((asking ??= ask()), limitMs);
       return known;
     },
   };

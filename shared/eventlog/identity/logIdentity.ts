@@ -2,7 +2,7 @@
  * Which log it is. A log is known by its first event, until somebody restores it and declares so:
  * the event of that declaration is its id from there on, and names the logs that it stands for.
  */
-import { logHasChanged, TurnlogError } from '../../lib/errors/turnlogError.ts';
+import { logChangedError, TurnlogError } from '../../lib/errors/turnlogError.ts';
 import type { Checkpoint, EventLog, Position, StoredEvent } from '../../ports/eventStore.ts';
 import { decodeEvent } from '../codec.ts';
 import { toDomainEvent } from '../domainEvent.ts';
@@ -87,7 +87,7 @@ async function whatIsThere(
   return end < position ? `ends at ${end}` : 'holds no event there';
 }
 
-const logChanged = (sentence: string): TurnlogError => logHasChanged(`${sentence} ${ADVICE}`);
+const logChanged = (sentence: string): TurnlogError => logChangedError(`${sentence} ${ADVICE}`);
 
 /**
  * Resolves with the log's identity when it holds the event of the checkpoint.

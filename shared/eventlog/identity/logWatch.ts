@@ -1,7 +1,7 @@
-import { storeUnavailable } from '../../lib/errors/turnlogError.ts';
+import { storeUnavailableError } from '../../lib/errors/turnlogError.ts';
 import type { Identified } from './logIdentity.ts';
 import type { Position } from '../../ports/eventStore.ts';
-import { settlesWithin } from '../../lib/time/resolvesWithin.ts';
+import { resolvesWithin } from '../../lib/time/resolvesWithin.ts';
 
 /** An end of the log that has just been written, or is an event of others, takes a second. */
 const LEAST_MS = 2_000;
@@ -19,10 +19,10 @@ export function createLogWatch(log: Pick<Identified, 'head'>, withinMs: number) 
   return async (reached: Position | undefined): Promise<boolean> => {
     let end: Position | undefined;
     const asked = log.head().then((at) => void (end = at));
-    if (!(await settlesWithin(asked, limitMs, { ref: false }))) {
+    if (!(await resolvesWithin(asked, limitMs, { ref: false }))) {
       // Nobody waits for the answer any more.
       asked.catch(() => undefined);
-      throw storeUnavailable(`The event log has not answered for ${limitMs} ms.`);
+      throw storeUnavailableError(`The event log has not answered for ${limitMs} ms.`);
     }
     if (end === undefined || (reached ?? '') >= end) {
       ahead = undefined;
@@ -30,7 +30,7 @@ export function createLogWatch(log: Pick<Identified, 'head'>, withinMs: number) 
     }
     if (!ahead || (reached ?? '') >= ahead.end) ahead = { end, since: performance.now() };
     if (performance.now() - ahead.since < limitMs) return false;
-    throw storeUnavailable(
+    throw storeUnavailableError(
       `The event log goes on to ${end}, and its subscription brings nothing after ${reached ?? 'its beginning'}.`,
     );
   };

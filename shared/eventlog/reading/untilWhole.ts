@@ -1,5 +1,5 @@
-import { storeUnavailable } from '../../lib/errors/turnlogError.ts';
-import { pauseFor, type Bounds } from '../../lib/time/sleep.ts';
+import { storeUnavailableError } from '../../lib/errors/turnlogError.ts';
+import { sleep, type WaitLimits } from '../../lib/time/sleep.ts';
 import { foundDamaged, type StreamSource } from './reportDamage.ts';
 import type { Flaw } from './streamDamage.ts';
 
@@ -26,7 +26,7 @@ export async function untilWhole<Found>(
   source: StreamSource,
   stream: string,
   { look, missing }: Look<Found>,
-  { until = Infinity, signal }: Bounds = {},
+  { until = Infinity, signal }: WaitLimits = {},
 ): Promise<Found> {
   for (let looks = 0; ; looks += 1) {
     const found = await look();
@@ -35,9 +35,9 @@ export async function untilWhole<Found>(
     const pause = source.damaged.has(stream) ? undefined : LOOK_AGAIN_AFTER_MS[looks];
     if (pause === undefined) throw await foundDamaged(source, stream, flaw);
     if (performance.now() + pause > until)
-      throw storeUnavailable(
+      throw storeUnavailableError(
         `The store does not show all of the stream ${stream} yet. Try again in a moment.`,
       );
-    await pauseFor(pause, signal);
+    await sleep(pause, signal);
   }
 }

@@ -1,10 +1,10 @@
 import { addAbortListener } from 'node:events';
 
 /** How long somebody waits, and what is said when that was too long. */
-export interface Patience {
+export interface AcquireOptions {
   waitMs: number;
   signal: AbortSignal;
-  late: () => Error;
+  timeoutError: () => Error;
 }
 
 /**
@@ -12,9 +12,9 @@ export interface Patience {
  * its line again, which happens when the wait ends otherwise.
  * Errors: `late()` after `waitMs`, the signal's reason.
  */
-export const waitInLine = (
+export const acquireWithTimeout = (
   join: (admit: () => void) => () => void,
-  { waitMs, signal, late }: Patience,
+  { waitMs, signal, timeoutError: late }: AcquireOptions,
 ): Promise<void> =>
   new Promise((resolve, reject) => {
     const stopWaiting = (): void => {

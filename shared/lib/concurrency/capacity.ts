@@ -1,85 +1,91 @@
-import { noRoom } from '../errors/capacityError.ts';
+import { capacityError } from '../errors/capacityError.ts';
 
 /** What a process has to give away, or the most of it that one account may have. */
-export interface Room {
-  places: number;
+export interface Capacity {
+  permits: number;
   bytes: number;
 }
 
 /** Who wants a place, and how large. */
-export interface Asked {
+export interface PermitRequest {
   account_id: string;
   bytes: number;
   /** What the account may have at a time, where that is less than its share. */
-  most?: Room;
+  limit?: Capacity;
 }
 
 /** Whose room is taken up; undefined where there is room. */
-export type Full = 'process' | 'account' | undefined;
+export type ExhaustedScope = 'process' | 'account' | undefined;
 
-export interface Place {
+export interface Permit {
   /**
    * Makes the place larger or smaller, when so many bytes are kept for somebody else. False, and
    * nothing changed, where there is no room.
    */
   resize(bytes: number, keptBytes?: number): boolean;
   /** Gives the place back; a second time changes nothing. */
-  leave(): void;
+  release(): void;
 }
 
-export interface Places {
+export interface PermitPool {
   /**
    * Whether there is room, when so many bytes are kept for somebody else. What is larger than all
    * room there is has its place alone.
    */
-  fullFor(asked: Asked, keptBytes?: number): Full;
+  exhaustedScope(asked: PermitRequest, keptBytes?: number): ExhaustedScope;
   /** Gives a place, whether there is room or not. */
-  take(asked: Asked): Place;
+  forceAcquire(asked: PermitRequest): Permit;
   /** Gives a place where there is room. Errors: `rate_limited` (the account), `overloaded`. */
-  claim(asked: Asked): Place;
+  acquire(asked: PermitRequest): Permit;
   /** How many are given away. */
-  taken(): number;
+  activeCount(): number;
 }
 
-const NO_MORE: Room = { places: Infinity, bytes: Infinity };
+const UNLIMITED: Capacity = { permits: Infinity, bytes: Infinity };
 
-const half = ({ places, bytes }: Room): Room => ({ places: places / 2, bytes: bytes / 2 });
+const half = ({ permits: places, bytes }: Capacity): Capacity => ({
+  permits: places / 2,
+  bytes: bytes / 2,
+});
 
-const fits = (taken: Room, all: Room, bytes: number): boolean =>
-  taken.places === 0 || (taken.places + 1 <= all.places && taken.bytes + bytes <= all.bytes);
+const fits = (taken: Capacity, all: Capacity, bytes: number): boolean =>
+  taken.permits === 0 || (taken.permits + 1 <= all.permits && taken.bytes + bytes <= all.bytes);
 
 /**
  * Counts places and bytes given away, of the process and of each account. An account has its share
  * of what the others leave: a half where it is alone, a third each where there are two, and so on.
  * So there is room left for one who comes with nothing, however many others take all they can.
  */
-export function createPlaces(all: Room, share = half(all)): Places {
-  const process: Room = { places: 0, bytes: 0 };
-  const accounts = new Map<string, Room>();
+export function createPermitPool(all: Capacity, share = half(all)): PermitPool {
+  const process: Capacity = { permits: 0, bytes: 0 };
+  const accounts = new Map<string, Capacity>();
 
-  function mostOf(account: Room, most = NO_MORE): Room {
-    const of = (what: keyof Room): number => {
+  function mostOf(account: Capacity, most = UNLIMITED): Capacity {
+    const of = (what: keyof Capacity): number => {
       const others = process[what] - account[what];
       return Math.min(most[what], share[what] * (1 - others / all[what]));
     };
-    return { places: of('places'), bytes: of('bytes') };
+    return { permits: of('permits'), bytes: of('bytes') };
   }
 
-  function fullFor({ account_id, most, bytes }: Asked, keptBytes = 0): Full {
+  function fullFor(
+    { account_id, limit: most, bytes }: PermitRequest,
+    keptBytes = 0,
+  ): ExhaustedScope {
     const account = accounts.get(account_id);
     if (account && !fits(account, mostOf(account, most), bytes)) return 'account';
-    const rest = { places: all.places, bytes: all.bytes - keptBytes };
+    const rest = { permits: all.permits, bytes: all.bytes - keptBytes };
     return fits(process, rest, bytes) ? undefined : 'process';
   }
 
-  function take({ account_id, most, bytes: first }: Asked): Place {
+  function take({ account_id, limit: most, bytes: first }: PermitRequest): Permit {
     let bytes = first;
     let left = false;
-    const account = accounts.get(account_id) ?? { places: 0, bytes: 0 };
+    const account = accounts.get(account_id) ?? { permits: 0, bytes: 0 };
     accounts.set(account_id, account);
-    const add = (places: number, more: number): void => {
+    const add = (permits: number, more: number): void => {
       for (const taken of [process, account]) {
-        taken.places += places;
+        taken.permits += permits;
         taken.bytes += more;
       }
     };
@@ -87,31 +93,31 @@ export function createPlaces(all: Room, share = half(all)): Places {
     return {
       resize(wanted, keptBytes = 0) {
         const more = wanted - bytes;
-        const grows = (taken: Room, limit: number): boolean =>
-          more <= 0 || taken.places === 1 || taken.bytes + more <= limit;
+        const grows = (taken: Capacity, limit: number): boolean =>
+          more <= 0 || taken.permits === 1 || taken.bytes + more <= limit;
         if (!grows(process, all.bytes - keptBytes)) return false;
         if (!grows(account, mostOf(account, most).bytes)) return false;
         bytes = wanted;
         add(0, more);
         return true;
       },
-      leave() {
+      release() {
         if (left) return;
         left = true;
         add(-1, -bytes);
-        if (account.places === 0) accounts.delete(account_id);
+        if (account.permits === 0) accounts.delete(account_id);
       },
     };
   }
 
   return {
-    fullFor,
-    take,
-    claim(asked) {
+    exhaustedScope: fullFor,
+    forceAcquire: take,
+    acquire(asked) {
       const full = fullFor(asked);
-      if (full) throw noRoom(full);
+      if (full) throw capacityError(full);
       return take(asked);
     },
-    taken: () => process.places,
+    activeCount: () => process.permits,
   };
 }

@@ -1,26 +1,26 @@
-import { noRoom } from '../errors/capacityError.ts';
-import { createPlaces, type Asked, type Place, type Room } from './capacity.ts';
-import { waitInLine, type Patience } from './acquireWithTimeout.ts';
+import { capacityError } from '../errors/capacityError.ts';
+import { createPermitPool, type PermitRequest, type Permit, type Capacity } from './capacity.ts';
+import { acquireWithTimeout, type AcquireOptions } from './acquireWithTimeout.ts';
 
 interface Waiter {
-  asked: Asked;
-  admit: (place: Place) => void;
+  asked: PermitRequest;
+  admit: (place: Permit) => void;
 }
 
 /** How long somebody waits, and what ends the wait sooner. */
-type Bounds = Omit<Patience, 'late'>;
+type AcquireLimits = Omit<AcquireOptions, 'timeoutError'>;
 
-export interface FairLine {
+export interface FairSemaphore {
   /** Waits for a place. Errors: `rate_limited`, `overloaded`, the signal's reason. */
-  enter(asked: Asked, bounds: Bounds): Promise<Place>;
+  acquire(asked: PermitRequest, bounds: AcquireLimits): Promise<Permit>;
   /** A place that is there without a wait. */
-  tryEnter(asked: Asked): Place | undefined;
+  tryAcquire(asked: PermitRequest): Permit | undefined;
   /** Gives a place, whether there is room or not, and whoever waits. */
-  take(asked: Asked): Place;
+  forceAcquire(asked: PermitRequest): Permit;
   /** How many are in. */
-  taken(): number;
+  activeCount(): number;
   /** Whether anybody waits. */
-  isBusy(): boolean;
+  hasWaiters(): boolean;
 }
 
 /**
@@ -29,8 +29,8 @@ export interface FairLine {
  * back. When the next one's turn has come and it is too large for what is left, what becomes free is kept
  * for it, so that smaller ones can't pass it for ever; they go on in the rest.
  */
-export function createFairLine(all: Room, share?: Room): FairLine {
-  const places = createPlaces(all, share);
+export function createFairSemaphore(all: Capacity, share?: Capacity): FairSemaphore {
+  const places = createPermitPool(all, share);
   /** Those who wait, by account; the account whose turn it is comes first. */
   const waiting = new Map<string, Set<Waiter>>();
   /** Bytes that are kept for one who waits. */
@@ -46,9 +46,9 @@ export function createFairLine(all: Room, share?: Room): FairLine {
   function letIn(): void {
     kept = 0;
     for (const [account_id, line] of waiting) {
-      if (places.taken() >= all.places) return;
+      if (places.activeCount() >= all.permits) return;
       const first = line.values().next().value!;
-      const full = places.fullFor(first.asked, kept);
+      const full = places.exhaustedScope(first.asked, kept);
       if (full === 'process' && kept === 0) kept = first.asked.bytes;
       if (full !== undefined) continue;
       waiting.delete(account_id);
@@ -58,31 +58,31 @@ export function createFairLine(all: Room, share?: Room): FairLine {
     }
   }
 
-  function take(asked: Asked): Place {
-    const place = places.take(asked);
+  function take(asked: PermitRequest): Permit {
+    const place = places.forceAcquire(asked);
     return {
       resize(bytes) {
         const resized = place.resize(bytes, kept);
         if (resized && waiting.size > 0) letIn();
         return resized;
       },
-      leave() {
-        place.leave();
+      release() {
+        place.release();
         if (waiting.size > 0) letIn();
       },
     };
   }
 
   /** Whoever waits had no room, or what is kept for one of them is not for this one. */
-  const fullFor = (asked: Asked) => places.fullFor(asked, kept);
+  const fullFor = (asked: PermitRequest) => places.exhaustedScope(asked, kept);
 
-  function tryEnter(asked: Asked): Place | undefined {
+  function tryEnter(asked: PermitRequest): Permit | undefined {
     if (waiting.has(asked.account_id) || fullFor(asked) !== undefined) return undefined;
     return take(asked);
   }
 
-  async function wait(asked: Asked, bounds: Bounds): Promise<Place> {
-    let place: Place | undefined;
+  async function wait(asked: PermitRequest, bounds: AcquireLimits): Promise<Permit> {
+    let place: Permit | undefined;
     const join = (admit: () => void): (() => void) => {
       const waiter: Waiter = {
         asked,
@@ -98,23 +98,31 @@ export function createFairLine(all: Room, share?: Room): FairLine {
         letIn();
       };
     };
-    await waitInLine(join, { ...bounds, late: () => noRoom(places.fullFor(asked)) });
+    await acquireWithTimeout(join, {
+      ...bounds,
+      timeoutError: () => capacityError(places.exhaustedScope(asked)),
+    });
     return place!;
   }
 
   return {
-    enter: async (asked, bounds) => {
+    acquire: async (asked, bounds) => {
       bounds.signal.throwIfAborted();
       const place = tryEnter(asked);
       if (place) return place;
       const isFirst = !waiting.has(asked.account_id);
-      if (isFirst && kept === 0 && places.taken() < all.places && fullFor(asked) === 'process')
+      if (
+        isFirst &&
+        kept === 0 &&
+        places.activeCount() < all.permits &&
+        fullFor(asked) === 'process'
+      )
         kept = asked.bytes;
       return wait(asked, bounds);
     },
-    tryEnter,
-    take,
-    taken: places.taken,
-    isBusy: () => waiting.size > 0,
+    tryAcquire: tryEnter,
+    forceAcquire: take,
+    activeCount: places.activeCount,
+    hasWaiters: () => waiting.size > 0,
   };
 }

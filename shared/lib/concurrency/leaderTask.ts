@@ -1,42 +1,42 @@
-import { createBackOff } from '../time/backoff.ts';
-import { isLogAway, isTurnlogError } from '../errors/turnlogError.ts';
-import { inShort } from '../errors/errorSummary.ts';
+import { createBackoff } from '../time/backoff.ts';
+import { isLogUnavailable, isTurnlogError } from '../errors/turnlogError.ts';
+import { errorSummary } from '../errors/errorSummary.ts';
 import type { Logger } from '../logger.ts';
-import { pauseAtMost } from '../time/sleep.ts';
+import { sleepUntilAborted } from '../time/sleep.ts';
 
 const PAUSES = { firstMs: 200, longestMs: 5_000, spread: [0.5, 1] } as const;
 
 /** That this process is the one of several that does some work. */
-export interface ActivePlace {
+export interface Leadership {
   /** Aborts when another process may do it. */
   lost: AbortSignal;
   close(): Promise<void>;
 }
 
 /** The work, while this process does it. */
-export interface Duty {
+export interface LeaderWork {
   /** Looks what there is to do, and begins it; called again and again. */
-  look(): Promise<void>;
+  poll(): Promise<void>;
   /** Ends what was begun. */
-  end(): Promise<void>;
+  stop(): Promise<void>;
 }
 
-interface Work<Place extends ActivePlace> {
+interface LeaderTaskOptions<Place extends Leadership> {
   /** As logs name it: "sending to webhooks". */
   name: string;
   /**
    * Waits until no other process does it; undefined when the signal aborted first. Errors:
    * `store_unavailable`.
    */
-  becomeActive: (signal: AbortSignal) => Promise<Place | undefined>;
-  begin: (place: Place) => Promise<Duty>;
-  lookMs: number;
+  acquireLeadership: (signal: AbortSignal) => Promise<Place | undefined>;
+  begin: (place: Place) => Promise<LeaderWork>;
+  pollMs: number;
   /** Why nothing is looked for now; undefined where it may be. */
-  doubt: () => string | undefined;
+  pausedReason: () => string | undefined;
   logger: Pick<Logger, 'warn' | 'error'>;
 }
 
-export interface OneAtWork {
+export interface LeaderTask {
   isActive(): boolean;
   /** Why the work is not done, or not all of it. */
   reason(): string | undefined;
@@ -44,29 +44,38 @@ export interface OneAtWork {
 }
 
 /** What is told of a failure to those who don't read the log. */
-export const reasonOf = (error: unknown): string =>
+export const publicReason = (error: unknown): string =>
   isTurnlogError(error) ? error.message : 'It failed; the log says why.';
 
 /**
  * Does some work in one process of several, in this one or after another one, until it is closed.
  * It needs nobody's care: failures are logged, and tried again after a pause.
  */
-export function startOneAtWork<Place extends ActivePlace>(work: Work<Place>): OneAtWork {
-  const { name, becomeActive, begin, lookMs, doubt, logger } = work;
+export function startLeaderTask<Place extends Leadership>(
+  work: LeaderTaskOptions<Place>,
+): LeaderTask {
+  const {
+    name,
+    acquireLeadership: becomeActive,
+    begin,
+    pollMs: lookMs,
+    pausedReason: doubt,
+    logger,
+  } = work;
   const closing = new AbortController();
-  const pauses = createBackOff(PAUSES);
+  const pauses = createBackoff(PAUSES);
   let active = false;
   let trouble: string | undefined;
 
-  async function lookWith(duty: Duty): Promise<void> {
+  async function lookWith(duty: LeaderWork): Promise<void> {
     if (doubt() !== undefined) return;
     try {
-      await duty.look();
+      await duty.poll();
       trouble = undefined;
       pauses.reset();
     } catch (error) {
-      if (isLogAway(error)) return;
-      trouble = reasonOf(error);
+      if (isLogUnavailable(error)) return;
+      trouble = publicReason(error);
       logger.error({ err: error }, `${name}: it could not be looked what there is to do`);
     }
   }
@@ -78,10 +87,10 @@ export function startOneAtWork<Place extends ActivePlace>(work: Work<Place>): On
     try {
       while (!signal.aborted) {
         await lookWith(duty);
-        await pauseAtMost(lookMs, { signal, ref: false });
+        await sleepUntilAborted(lookMs, { signal, ref: false });
       }
     } finally {
-      await duty.end();
+      await duty.stop();
       active = false;
     }
   }
@@ -98,10 +107,10 @@ export function startOneAtWork<Place extends ActivePlace>(work: Work<Place>): On
         }
       } catch (error) {
         active = false;
-        trouble = reasonOf(error);
+        trouble = publicReason(error);
         const retry_in_ms = pauses.next();
-        logger.warn({ ...inShort(error), retry_in_ms }, `${name} failed`);
-        await pauseAtMost(retry_in_ms, { signal: closing.signal, ref: false });
+        logger.warn({ ...errorSummary(error), retry_in_ms }, `${name} failed`);
+        await sleepUntilAborted(retry_in_ms, { signal: closing.signal, ref: false });
       }
     }
   }

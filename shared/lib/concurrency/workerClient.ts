@@ -1,6 +1,6 @@
 import { once, type EventEmitter } from 'node:events';
-import { createFairLine } from './fairSemaphore.ts';
-import { settlesWithin } from '../time/resolvesWithin.ts';
+import { createFairSemaphore } from './fairSemaphore.ts';
+import { resolvesWithin } from '../time/resolvesWithin.ts';
 
 /** A `Worker` of `node:worker_threads`. */
 interface Thread extends EventEmitter {
@@ -10,7 +10,7 @@ interface Thread extends EventEmitter {
 }
 
 /** What runs in the thread. */
-interface Program {
+interface WorkerOptions {
   /** Of bounded memory. It says `ready` first, and then answers each message with one, in order. */
   start: () => Thread;
   /** For one answer. */
@@ -19,32 +19,32 @@ interface Program {
   waitMs: number;
 }
 
-export interface AskedThread<Question, Answer> extends AsyncDisposable {
+export interface WorkerClient<Question, Answer> extends AsyncDisposable {
   /**
    * Asks when those who came before have their answers; the accounts take turns. Errors: GaveUp;
    * `overloaded`, `rate_limited` for one who waited too long.
    */
-  ask(question: Question, accountId: string): Promise<Answer>;
+  request(question: Question, accountId: string): Promise<Answer>;
 }
 
 /** An answer took too long, or more memory than there is. */
-export class GaveUp extends Error {}
+export class WorkerTimeout extends Error {}
 
 /** A busy machine takes its time to start a thread; this is not the question's doing. */
 const START_MS = 15_000;
 /** The thread does one thing after the other. */
-const ONE = { places: 1, bytes: Infinity };
+const ONE = { permits: 1, bytes: Infinity };
 
 async function answerOf(worker: Thread, withinMs: number): Promise<unknown> {
   const over = new AbortController();
   const answered = once(worker, 'message', over).then(([said]) => said as unknown);
   const exited = once(worker, 'exit', over).then(() =>
-    Promise.reject(new GaveUp('The thread has ended.')),
+    Promise.reject(new WorkerTimeout('The thread has ended.')),
   );
   const answer = Promise.race([answered, exited]);
   try {
-    if (await settlesWithin(answer, withinMs)) return await answer;
-    throw new GaveUp('The thread took too long.');
+    if (await resolvesWithin(answer, withinMs)) return await answer;
+    throw new WorkerTimeout('The thread took too long.');
   } finally {
     over.abort();
     await Promise.allSettled([answered, exited]);
@@ -55,10 +55,10 @@ async function answerOf(worker: Thread, withinMs: number): Promise<unknown> {
  * A thread for work on what others wrote, which may take for ever or all the memory there is; it is
  * started when it is first asked. What is over its bounds ends it; the next question starts another.
  */
-export function createAskedThread<Question, Answer>(
-  program: Program,
-): AskedThread<Question, Answer> {
-  const line = createFairLine(ONE);
+export function createWorkerClient<Question, Answer>(
+  program: WorkerOptions,
+): WorkerClient<Question, Answer> {
+  const line = createFairSemaphore(ONE);
   const closing = new AbortController();
   let running: Thread | undefined;
 
@@ -94,13 +94,13 @@ export function createAskedThread<Question, Answer>(
   }
 
   return {
-    async ask(question, account_id) {
+    async request(question, account_id) {
       const bounds = { waitMs: program.waitMs, signal: closing.signal };
-      const place = await line.enter({ account_id, bytes: 0 }, bounds);
+      const place = await line.acquire({ account_id, bytes: 0 }, bounds);
       try {
         return await answer(question);
       } finally {
-        place.leave();
+        place.release();
       }
     },
     async [Symbol.asyncDispose]() {

@@ -4,7 +4,7 @@ import { TurnlogError } from './turnlogError.ts';
 const RETRY = { retriable: true, retryAfterSeconds: 2 };
 
 /** The error of who finds no room, or has waited for it for too long: whose room is taken up. */
-export const noRoom = (full: 'process' | 'account' | undefined): TurnlogError =>
+export const capacityError = (full: 'process' | 'account' | undefined): TurnlogError =>
   full === 'account'
     ? new TurnlogError(
         'rate_limited',

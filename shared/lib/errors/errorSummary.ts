@@ -1,12 +1,12 @@
 import { isTurnlogError } from './turnlogError.ts';
 
-const LONGEST = 300;
+const MAX_LENGTH = 300;
 
-const cut = (text: string): string =>
-  text.length > LONGEST ? `${text.slice(0, LONGEST - 1).toWellFormed()}…` : text;
+const truncate = (text: string): string =>
+  text.length > MAX_LENGTH ? `${text.slice(0, MAX_LENGTH - 1).toWellFormed()}…` : text;
 
 /** What a line of the log says of an ordinary failure: no stack, and nothing of any length. */
-interface InShort {
+interface ErrorSummary {
   code: string;
   reason: string;
   /** What the cause says, where there is one. */
@@ -14,11 +14,11 @@ interface InShort {
 }
 
 /** An ordinary failure, for a line of the log. One with a stack is for defects. */
-export function inShort(error: unknown): InShort {
+export function errorSummary(error: unknown): ErrorSummary {
   const { message, cause } = error instanceof Error ? error : new Error(String(error));
   return {
     code: isTurnlogError(error) ? error.code : 'internal_error',
-    reason: cut(message),
-    ...(cause instanceof Error && { cause: cut(cause.message) }),
+    reason: truncate(message),
+    ...(cause instanceof Error && { cause: truncate(cause.message) }),
   };
 }

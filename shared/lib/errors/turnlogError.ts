@@ -116,17 +116,17 @@ export const isTurnlogError = (error: unknown, code?: ErrorCode): error is Turnl
  * The log is not the one that it was: what would be written to it, or followed from it, can't be
  * trusted until an operator has looked.
  */
-export const logHasChanged = (message: string, cause?: unknown): TurnlogError =>
+export const logChangedError = (message: string, cause?: unknown): TurnlogError =>
   new TurnlogError('log_changed', message, { retriable: true, retryAfterSeconds: 10, cause });
 
 /** True where the log can't be used at this time, and what was asked of it has to wait. */
-export const isLogAway = (error: unknown): error is TurnlogError =>
+export const isLogUnavailable = (error: unknown): error is TurnlogError =>
   isTurnlogError(error, 'store_unavailable') || isTurnlogError(error, 'log_changed');
 
 /** The event store can't be reached or can't write now; the caller may try again. */
-export const storeUnavailable = (message: string, cause?: unknown): TurnlogError =>
+export const storeUnavailableError = (message: string, cause?: unknown): TurnlogError =>
   new TurnlogError('store_unavailable', message, { retriable: true, retryAfterSeconds: 1, cause });
 
 /** A note, a checkpoint, a tile or a proof is not what it has to be; the sentence says how. */
-export const proofInvalid = (message: string, cause?: unknown): TurnlogError =>
+export const proofInvalidError = (message: string, cause?: unknown): TurnlogError =>
   new TurnlogError('proof_invalid', message, { cause });

@@ -1,7 +1,7 @@
-import { pauseFor } from './sleep.ts';
+import { sleep } from './sleep.ts';
 
 /** How long to wait after failures: twice as long after each, up to a bound. In milliseconds. */
-interface Schedule {
+interface BackoffSchedule {
   firstMs: number;
   longestMs: number;
   /** Each pause is multiplied by a random number between these: clients don't come in step. */
@@ -9,33 +9,33 @@ interface Schedule {
 }
 
 /** The pause after a failure that so many others came before, in milliseconds. */
-export const backOffMs = (
-  { firstMs, longestMs, spread: [least, most] = [1, 1] }: Schedule,
+export const backoffMs = (
+  { firstMs, longestMs, spread: [least, most] = [1, 1] }: BackoffSchedule,
   failures: number,
 ): number =>
   Math.min(longestMs, firstMs * 2 ** failures) * (least + Math.random() * (most - least));
 
 /** The pauses between the tries of one loop. */
-interface BackOff {
+interface Backoff {
   /** How long the pause after this failure is, in milliseconds; the next one is longer. */
   next(): number;
   /** Begins with the first pause again. */
   reset(): void;
 }
 
-export function createBackOff(schedule: Schedule): BackOff {
+export function createBackoff(schedule: BackoffSchedule): Backoff {
   let failures = 0;
   return {
     next() {
       failures += 1;
-      return backOffMs(schedule, failures - 1);
+      return backoffMs(schedule, failures - 1);
     },
     reset: () => void (failures = 0),
   };
 }
 
 interface Retry {
-  pauses: Schedule;
+  pauses: BackoffSchedule;
   /** Whether to try again after this error, the one of that number (from 1). */
   again: (error: unknown, failures: number) => boolean;
   /** Ends a pause. */
@@ -53,6 +53,6 @@ export async function retry<Result>(
     } catch (error) {
       if (!again(error, failures)) throw error;
     }
-    await pauseFor(backOffMs(pauses, failures - 1), signal);
+    await sleep(backoffMs(pauses, failures - 1), signal);
   }
 }

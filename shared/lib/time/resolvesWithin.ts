@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
  * on. Rejects when `work` does in that time. With `ref: false` the wait alone does not keep the
  * process alive.
  */
-export async function settlesWithin(
+export async function resolvesWithin(
   work: Promise<unknown>,
   milliseconds: number,
   { ref = true }: { ref?: boolean } = {},

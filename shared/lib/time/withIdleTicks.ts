@@ -1,10 +1,10 @@
-import { settlesWithin } from './resolvesWithin.ts';
+import { resolvesWithin } from './resolvesWithin.ts';
 
 /**
  * The items of a source, and `idle` whenever none has come for so long. Ends with the source, and
  * ends the source with itself.
  */
-export async function* orIdle<Item>(
+export async function* withIdleTicks<Item>(
   source: AsyncIterable<Item>,
   idleMs: number,
 ): AsyncGenerator<Item | 'idle'> {
@@ -12,7 +12,7 @@ export async function* orIdle<Item>(
   let next = iterator.next();
   try {
     for (;;) {
-      if (!(await settlesWithin(next, idleMs, { ref: false }))) {
+      if (!(await resolvesWithin(next, idleMs, { ref: false }))) {
         yield 'idle';
         continue;
       }

@@ -1,6 +1,6 @@
 import { isTurnlogError } from '../../lib/errors/turnlogError.ts';
 import type { StreamSource } from '../../eventlog/reading/reportDamage.ts';
-import { giveWay } from '../../lib/concurrency/yieldToEventLoop.ts';
+import { yieldToEventLoop } from '../../lib/concurrency/yieldToEventLoop.ts';
 import { LIMITS } from '../../limits.ts';
 import type { PageOf, ReadModels } from '../../ports/readModels.ts';
 import type { DiffPart, TextDiffer } from './textDiffer.ts';
@@ -55,7 +55,7 @@ async function differenceOf(
   const replayedTurn = { session_id: replay_session_id, turn: replay_turn };
   const recorded = await outputOf(source, accountId, { session_id, turn });
   const replayed = await outputOf(source, accountId, replayedTurn);
-  await giveWay(accountId);
+  await yieldToEventLoop(accountId);
   if (recorded === undefined || replayed === undefined) return { diff_omitted: 'erased' };
   const longest = Math.max(recorded.length, replayed.length);
   if (longest > LIMITS.replays.diffChars) return { diff_omitted: 'too_long' };

@@ -5,10 +5,10 @@ import {
   type TurnPart,
   type TurnPlace,
 } from '../../sessions/turns/turnOutputPosition.ts';
-import { storeUnavailable } from '../../lib/errors/turnlogError.ts';
+import { storeUnavailableError } from '../../lib/errors/turnlogError.ts';
 import { LIMITS } from '../../limits.ts';
-import { pauseFor } from '../../lib/time/sleep.ts';
-import { unlessAborted } from '../../lib/concurrency/abortable.ts';
+import { sleep } from '../../lib/time/sleep.ts';
+import { abortable } from '../../lib/concurrency/abortable.ts';
 import type { RecordedTurn, TurnEnd } from '../../sessions/turns/recordedTurn.ts';
 
 /** What somebody hears who follows a turn. */
@@ -46,7 +46,7 @@ async function* fromLive(
       yield { ...part, recorded: false };
     }
     if (live.hasEnded()) return place;
-    await unlessAborted(live.changed(), signal);
+    await abortable(live.changed(), signal);
   }
   return place;
 }
@@ -88,12 +88,12 @@ export async function* followTurn(
     }
     if (record.end) return yield { type: 'ended', ...record.end };
     if (changed && !running?.hasEnded()) {
-      await unlessAborted(changed, signal);
+      await abortable(changed, signal);
       continue;
     }
     either.throwIfAborted();
     if (now() > Date.parse(record.deadline) + LIMITS.stream.overdueMs)
-      throw storeUnavailable('The end of the turn is not recorded yet.');
+      throw storeUnavailableError('The end of the turn is not recorded yet.');
     const mirror = elsewhere.follow(subject, record.rounds.length + 1);
     const [from, began] = [place, performance.now()];
     try {
@@ -102,6 +102,6 @@ export async function* followTurn(
       mirror.leave();
     }
     const early = LIMITS.stream.lookMs - (performance.now() - began);
-    if (place === from && early > 0) await pauseFor(early, either);
+    if (place === from && early > 0) await sleep(early, either);
   }
 }

@@ -1,8 +1,8 @@
 import type { TurnPlace } from '../../sessions/turns/turnOutputPosition.ts';
 import { LIMITS } from '../../limits.ts';
-import { pauseAtMost } from '../../lib/time/sleep.ts';
+import { sleepUntilAborted } from '../../lib/time/sleep.ts';
 import type { Broadcast } from '../../ports/broadcast.ts';
-import { settlesWithin } from '../../lib/time/resolvesWithin.ts';
+import { resolvesWithin } from '../../lib/time/resolvesWithin.ts';
 import { parseMessage, sealText, type DeltaMessage } from './deltaMessages.ts';
 import type { LiveTurn, LiveTurns } from './liveTurns.ts';
 
@@ -60,11 +60,11 @@ export function startSendingDeltas({
       if (turn.isKept() && !sendBatch(turn, sender, to)) break;
       if (turn.next(sender.place) === undefined) {
         if (turn.hasEnded()) break;
-        await settlesWithin(change, interestMs, { ref: false });
+        await resolvesWithin(change, interestMs, { ref: false });
         // Of a turn whose text is not kept, what has changed is recorded.
         if (!turn.isKept()) break;
       }
-      await pauseAtMost(batchMs, { signal: closing.signal, ref: false });
+      await sleepUntilAborted(batchMs, { signal: closing.signal, ref: false });
     }
     if (!closing.signal.aborted) tell(to, { is: 'recorded', session_id, turn: number });
   }

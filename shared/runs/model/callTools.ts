@@ -3,10 +3,10 @@ import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import type { ToolCallRequest } from '../../sessions/turns/chat.ts';
 import type { ToolCalledData } from '../../sessions/events.ts';
 import { LIMITS } from '../../limits.ts';
-import { msSince } from '../../lib/time/elapsedMs.ts';
+import { elapsedMs } from '../../lib/time/elapsedMs.ts';
 import type { ChatAnswer } from '../../ports/chatModel.ts';
 import { toolNotRecorded } from '../../replays/errors.ts';
-import { unlessAborted } from '../../lib/concurrency/abortable.ts';
+import { abortable } from '../../lib/concurrency/abortable.ts';
 import type { OpenRun, RunContext } from '../context.ts';
 import { recordInRun } from '../recordTurn.ts';
 import type { ToolAllowance } from './toolAllowance.ts';
@@ -125,7 +125,7 @@ async function callTool(
     replayed ??
     (agent.tool === null
       ? { result: `There is no function ${name}.`, is_error: true }
-      : await unlessAborted(catalogue.toolbox.call(agent.tool, wanted, signal), signal));
+      : await abortable(catalogue.toolbox.call(agent.tool, wanted, signal), signal));
   return {
     turn: state.turn,
     call_id: call.id,
@@ -134,6 +134,6 @@ async function callTool(
     result,
     is_error,
     ...(replay && { replayed: replayed?.replayed ?? 'live' }),
-    duration_ms: msSince(began),
+    duration_ms: elapsedMs(began),
   };
 }

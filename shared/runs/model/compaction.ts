@@ -4,7 +4,7 @@ import type { ModelCall } from '../../sessions/turns/promptParts.ts';
 import { compactionRequest, type Turn } from '../../sessions/turns/prompt.ts';
 import { isTurnlogError, TurnlogError } from '../../lib/errors/turnlogError.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
-import { inShort } from '../../lib/errors/errorSummary.ts';
+import { errorSummary } from '../../lib/errors/errorSummary.ts';
 import { LIMITS } from '../../limits.ts';
 import { appendFacts, authorOf, factsOf } from '../../commandHandling/recordEvents.ts';
 import type { RunContext } from '../context.ts';
@@ -133,7 +133,7 @@ export async function compact(
         request_id: actor.request_id,
         session_id,
         has_summary: summary !== undefined,
-        ...inShort(error),
+        ...errorSummary(error),
       },
       'older turns could not be summed up; the run goes on without',
     );

@@ -8,9 +8,9 @@ import { canonicalJson } from '../../eventlog/canonicalJson.ts';
 import { sha256 } from '../../eventlog/hashChain.ts';
 import { LIMITS } from '../../limits.ts';
 import type { ChatAnswer } from '../../ports/chatModel.ts';
-import { giveWayForText } from '../../lib/concurrency/yieldToEventLoop.ts';
-import { unlessAborted } from '../../lib/concurrency/abortable.ts';
-import { msSince } from '../../lib/time/elapsedMs.ts';
+import { yieldForText } from '../../lib/concurrency/yieldToEventLoop.ts';
+import { abortable } from '../../lib/concurrency/abortable.ts';
+import { elapsedMs } from '../../lib/time/elapsedMs.ts';
 import { askModels } from './callModels.ts';
 import { callTools } from './callTools.ts';
 import { countAfterwards, MESSAGE_OVERHEAD, textsOf } from './countTokens.ts';
@@ -95,12 +95,12 @@ export async function callModel(
 ): Promise<ChatAnswer> {
   const { account_id } = run.request.actor;
   const chars = textsOf(request.messages).reduce((sum, text) => sum + text.length, 0);
-  await giveWayForText(account_id, chars);
+  await yieldForText(account_id, chars);
   const began = performance.now();
   const asked = await askModels(context, { of: run.request, request, calls, onDelta }, signal);
   const { answer, fallback } = asked;
-  const duration_ms = msSince(began);
-  await giveWayForText(account_id, chars);
+  const duration_ms = elapsedMs(began);
+  await yieldForText(account_id, chars);
   calls.push({
     request_sha256: sha256(canonicalJson(asked.request)),
     response_id: answer.response_id,
@@ -108,7 +108,7 @@ export async function callModel(
     finish_reason: answer.finish_reason,
     tokens:
       answer.tokens ??
-      (await unlessAborted(countedTokens(context, run.request, request, answer), signal)),
+      (await abortable(countedTokens(context, run.request, request, answer), signal)),
     duration_ms,
     ...(fallback && { fallback }),
   });
@@ -144,7 +144,7 @@ const completed = (
     model: last.model,
     tokens: sumTokens(calls),
     finish_reason: last.finish_reason,
-    duration_ms: msSince(run.startedAt),
+    duration_ms: elapsedMs(run.startedAt),
     calls: [...calls],
   };
 };

@@ -1,6 +1,6 @@
 import { isTurnlogError, TurnlogError } from '../../lib/errors/turnlogError.ts';
 import { LIMITS } from '../../limits.ts';
-import { unlessAborted } from '../../lib/concurrency/abortable.ts';
+import { abortable } from '../../lib/concurrency/abortable.ts';
 import type { OpenRun, RunContext } from '../context.ts';
 
 /** Any JSON object. */
@@ -36,6 +36,6 @@ export async function requireFormat(
       if (isTurnlogError(error)) return 'could not be checked in time';
       throw error;
     });
-  const misfit = await unlessAborted(checked, signal);
+  const misfit = await abortable(checked, signal);
   if (misfit !== undefined) throw new UnfitAnswer(misfit, output);
 }

@@ -109,14 +109,14 @@ export async function inTurn<Result>(
   { until, signal }: RunBounds,
   read: () => Promise<Result>,
 ): Promise<Result> {
-  const place = await sessions.reads.enter(
+  const place = await sessions.reads.acquire(
     { account_id, bytes: 0 },
     { waitMs: Math.max(0, until - performance.now()), signal },
   );
   try {
     return await read();
   } finally {
-    place.leave();
+    place.release();
   }
 }
 

@@ -1,14 +1,14 @@
-import { createFairLine } from '../../lib/concurrency/fairSemaphore.ts';
+import { createFairSemaphore } from '../../lib/concurrency/fairSemaphore.ts';
 import { LIMITS } from '../../limits.ts';
-import { createPlaces, type Place, type Room } from '../../lib/concurrency/capacity.ts';
+import { createPermitPool, type Permit, type Capacity } from '../../lib/concurrency/capacity.ts';
 import type { AccountLimits } from '../../accounts/events.ts';
 
 /** What runs of a process take up at the most. */
 interface AdmissionBounds {
   /** Runs in flight, and bytes of their prompts. */
-  all: Room;
+  all: Capacity;
   /** The most of them that are one account's, while it is alone. */
-  share: Room;
+  share: Capacity;
 }
 
 /** A run that asks for its place. */
@@ -41,32 +41,32 @@ export interface Admission {
  * (see createFairLine). Those without a place hold their input, so there is an end to them as well.
  */
 export function createAdmission({ all, share }: AdmissionBounds): Admission {
-  const line = createFairLine(all, share);
-  const hall = createPlaces({ places: LIMITS.run.waiting, bytes: all.bytes });
+  const line = createFairSemaphore(all, share);
+  const hall = createPermitPool({ permits: LIMITS.run.waiting, bytes: all.bytes });
 
   return {
     arrive(account_id, held, { runs = Infinity, prompt_bytes = Infinity }) {
-      const most: Room = { places: runs, bytes: prompt_bytes };
-      let waiting: Place | undefined = hall.claim({ account_id, bytes: held });
-      let place: Place | undefined;
+      const most: Capacity = { permits: runs, bytes: prompt_bytes };
+      let waiting: Permit | undefined = hall.acquire({ account_id, bytes: held });
+      let place: Permit | undefined;
       const leave = (): void => {
-        waiting?.leave();
-        place?.leave();
+        waiting?.release();
+        place?.release();
         waiting = place = undefined;
       };
       return {
         async enter(bytes, waitMs, signal) {
           leave();
-          waiting = hall.claim({ account_id, bytes });
-          place = await line.enter({ account_id, bytes, most }, { waitMs, signal });
-          waiting.leave();
+          waiting = hall.acquire({ account_id, bytes });
+          place = await line.acquire({ account_id, bytes, limit: most }, { waitMs, signal });
+          waiting.release();
           waiting = undefined;
         },
         grow: (bytes) => place?.resize(bytes) ?? false,
         leave,
       };
     },
-    inFlight: line.taken,
-    waiting: hall.taken,
+    inFlight: line.activeCount,
+    waiting: hall.activeCount,
   };
 }

@@ -1,5 +1,5 @@
 import { addAbortListener } from 'node:events';
-import { pauseAtMost } from '../../lib/time/sleep.ts';
+import { sleepUntilAborted } from '../../lib/time/sleep.ts';
 import type { TurnRow } from '../../readModels/tables.ts';
 import type { RunSessions } from '../context.ts';
 import type { WatchedTurn } from './turnWatch.ts';
@@ -45,7 +45,7 @@ export async function awaitTurn(context: WatchContext, waiting: Waiting): Promis
   const until = performance.now() + waitMs;
   let row = await look();
   if (row.status !== 'running' || waitMs === 0) return row;
-  const place = context.waits.claim({ account_id, bytes: 0 });
+  const place = context.waits.acquire({ account_id, bytes: 0 });
   try {
     while (row.status === 'running' && performance.now() < until && !signal.aborted) {
       const { session_id, turn, revision } = row;
@@ -53,10 +53,10 @@ export async function awaitTurn(context: WatchContext, waiting: Waiting): Promis
       await untilSomething(context, { session_id, turn, revision }, { waitMs: left, signal });
       row = await look();
       const late = Math.min(LOOK_AGAIN_MS, until - performance.now());
-      if (row.status === 'running' && late > 0) await pauseAtMost(late, { signal });
+      if (row.status === 'running' && late > 0) await sleepUntilAborted(late, { signal });
     }
     return row;
   } finally {
-    place.leave();
+    place.release();
   }
 }

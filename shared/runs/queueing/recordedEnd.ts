@@ -1,11 +1,11 @@
-import { createBackOff } from '../../lib/time/backoff.ts';
+import { createBackoff } from '../../lib/time/backoff.ts';
 import { sessionErased } from '../../erasure/errors.ts';
 import { TurnlogError, type ErrorCode } from '../../lib/errors/turnlogError.ts';
 import { readPage } from '../../eventlog/reading/readWhole.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
 import type { KnownEvent } from '../../eventlog/reading/wholeStream.ts';
 import { LIMITS } from '../../limits.ts';
-import { pauseFor } from '../../lib/time/sleep.ts';
+import { sleep } from '../../lib/time/sleep.ts';
 import { idempotencyInProgress } from '../../requests/claim.ts';
 import { interruptIfOrphaned } from '../recovery/interruptTurn.ts';
 import type { RunContext } from '../context.ts';
@@ -80,7 +80,7 @@ export async function recordedEnd(
 ): Promise<RecordedEnd> {
   const { session_id, owner } = found;
   const readEnd = createEndReader(context, found);
-  const pauses = createBackOff(PAUSES);
+  const pauses = createBackoff(PAUSES);
   let askedAt = -Infinity;
   for (;;) {
     const end = await readEnd();
@@ -93,6 +93,6 @@ export async function recordedEnd(
     }
     const pauseMs = pauses.next();
     if (now + pauseMs > until) throw idempotencyInProgress();
-    await pauseFor(pauseMs);
+    await sleep(pauseMs);
   }
 }

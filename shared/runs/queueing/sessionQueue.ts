@@ -1,6 +1,6 @@
 import { TurnlogError } from '../../lib/errors/turnlogError.ts';
 import { LIMITS } from '../../limits.ts';
-import { waitInLine } from '../../lib/concurrency/acquireWithTimeout.ts';
+import { acquireWithTimeout } from '../../lib/concurrency/acquireWithTimeout.ts';
 
 export interface SessionQueue {
   /**
@@ -48,7 +48,7 @@ export function createSessionQueue(): SessionQueue {
           line.add(admit);
           return () => line.delete(admit);
         };
-        await waitInLine(join, { waitMs, signal, late: sessionBusy });
+        await acquireWithTimeout(join, { waitMs, signal, timeoutError: sessionBusy });
       }
       return () => leave(sessionId);
     },

@@ -1,7 +1,7 @@
 import { addAbortListener } from 'node:events';
-import { isLogAway, isTurnlogError } from '../../lib/errors/turnlogError.ts';
+import { isLogUnavailable, isTurnlogError } from '../../lib/errors/turnlogError.ts';
 import { isUnreadable } from '../../eventlog/reading/streamDamage.ts';
-import { unlessAborted } from '../../lib/concurrency/abortable.ts';
+import { abortable } from '../../lib/concurrency/abortable.ts';
 import type { CommandContext } from '../../commandHandling/context.ts';
 import type { RunSessions } from '../context.ts';
 import { interruptIfOrphaned, type OrphanContext } from './interruptTurn.ts';
@@ -49,7 +49,7 @@ async function lookAt(context: Context, turn: LeftTurn, signal: AbortSignal): Pr
   const leave = await queue.enter(turn.session_id, 0, signal);
   try {
     const looking = interruptIfOrphaned(context, turn, { signal });
-    const { state, head } = (await unlessAborted(looking, signal)).found;
+    const { state, head } = (await abortable(looking, signal)).found;
     // Before that revision was reached a late append may still open a turn.
     if (state.status === 'running' || head.revision >= turn.revision) leftOpen.settle(turn);
     else leftOpen.lookAgain(turn);
@@ -77,7 +77,7 @@ export function createLeftOpenCloser(context: Context): LeftOpenCloser {
       leftOpen.putBack(turn, signal.reason === TOOK_TOO_LONG);
       if (isTurnlogError(error, 'session_busy') || signal.aborted) return;
       together = SCOUTS;
-      const level = isLogAway(error) ? 'debug' : 'error';
+      const level = isLogUnavailable(error) ? 'debug' : 'error';
       logger[level](
         { err: error, session_id: turn.session_id },
         'a turn that was left open could not be closed yet',

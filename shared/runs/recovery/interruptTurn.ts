@@ -1,10 +1,10 @@
 import type { RunningSession, SessionCommand } from '../../sessions/commands.ts';
 import type { InterruptionReason } from '../../sessions/events.ts';
-import { isLogAway } from '../../lib/errors/turnlogError.ts';
+import { isLogUnavailable } from '../../lib/errors/turnlogError.ts';
 import { isUnreadable } from '../../eventlog/reading/streamDamage.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
 import { untilWhole } from '../../eventlog/reading/untilWhole.ts';
-import type { Bounds } from '../../lib/time/sleep.ts';
+import type { WaitLimits } from '../../lib/time/sleep.ts';
 import type { OpenTurn } from '../../ports/readModels.ts';
 import type { CommandContext } from '../../commandHandling/context.ts';
 import {
@@ -68,7 +68,7 @@ function interruption(
 export const interruptIfOrphaned = (
   context: OrphanContext,
   { session_id, loaded }: { session_id: string; loaded?: LoadedSession },
-  bounds: Bounds = {},
+  bounds: WaitLimits = {},
 ): Promise<Handled<LoadedSession>> =>
   handleFound(
     context,
@@ -116,7 +116,7 @@ export async function interruptOrphans(
       if (context.damaged.foundLately(sessionStream(session_id))) continue;
       await interruptShown(context, session_id, signal).catch((error: unknown) => {
         if (signal.aborted || isUnreadable(error)) return;
-        if (isLogAway(error)) away = error;
+        if (isLogUnavailable(error)) away = error;
         else
           context.logger.error(
             { err: error, session_id, turn },

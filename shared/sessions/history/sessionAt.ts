@@ -1,5 +1,5 @@
 import { sessionErased } from '../../erasure/errors.ts';
-import { storeUnavailable } from '../../lib/errors/turnlogError.ts';
+import { storeUnavailableError } from '../../lib/errors/turnlogError.ts';
 import { readPage } from '../../eventlog/reading/readWhole.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
 import { untilWhole } from '../../eventlog/reading/untilWhole.ts';
@@ -80,7 +80,7 @@ export async function readTranscriptAt(
   const at = await endOfTurn(source, asked);
   const found = await readTranscript(source, account_id, session_id, page);
   if (at.session_id === session_id && found.session.revision < at.revision)
-    throw storeUnavailable('The turn is recorded, and not shown yet. Try again in a moment.');
+    throw storeUnavailableError('The turn is recorded, and not shown yet. Try again in a moment.');
   const rows = found.turns.rows.filter((row) => row.turn <= turn);
   const more = found.turns.more && rows.length > 0 && rows.at(-1)!.turn < turn;
   // A fork began after the turns that it shares had ended.

@@ -1,5 +1,5 @@
 import { sessionErased } from '../../erasure/errors.ts';
-import { storeUnavailable } from '../../lib/errors/turnlogError.ts';
+import { storeUnavailableError } from '../../lib/errors/turnlogError.ts';
 import { BoxBroken } from '../../eventlog/encryption/protectedText.ts';
 import {
   foundDamaged,
@@ -70,7 +70,7 @@ function createRoom({ limit, bytes }: NumberedPage) {
 }
 
 const notShown = () =>
-  storeUnavailable('The read models do not show all of the turns that the session shares.');
+  storeUnavailableError('The read models do not show all of the turns that the session shares.');
 
 /**
  * Where the turns of a fork are, the oldest first: nothing of an erased session, nor of those before

@@ -1,7 +1,7 @@
 import { textOpener } from '../../eventlog/encryption/closedText.ts';
 import type { Keyring } from '../../eventlog/encryption/keyring.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
-import { giveWay, PIECE_BYTES } from '../../lib/concurrency/yieldToEventLoop.ts';
+import { yieldToEventLoop, SLICE_BYTES } from '../../lib/concurrency/yieldToEventLoop.ts';
 import type { SessionRow, TurnRow } from '../../readModels/tables.ts';
 
 /** A turn's row with each of its texts replaced. */
@@ -40,8 +40,8 @@ export async function openTurns(
   let chars = 0;
   for (const [index, row] of rows.entries()) {
     for (const { length } of textsOf(row)) chars += length;
-    if (chars > PIECE_BYTES) {
-      await giveWay(account_id);
+    if (chars > SLICE_BYTES) {
+      await yieldToEventLoop(account_id);
       chars = 0;
     }
     rows[index] = mapTexts(row, open);

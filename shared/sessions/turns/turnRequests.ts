@@ -6,7 +6,7 @@ import { sha256 } from '../../eventlog/hashChain.ts';
 import { foundDamaged, type StreamSource } from '../../eventlog/reading/reportDamage.ts';
 import { readBeginning } from '../../eventlog/reading/readWhole.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
-import { giveWayForText } from '../../lib/concurrency/yieldToEventLoop.ts';
+import { yieldForText } from '../../lib/concurrency/yieldToEventLoop.ts';
 import type { Logger } from '../../lib/logger.ts';
 import type { PageOf } from '../../ports/readModels.ts';
 import { configurationAt } from '../../agents/revisions.ts';
@@ -75,7 +75,7 @@ export async function readRequests(
     turns: turnsOf(events),
     summaryOf,
   });
-  const breathe = (): Promise<void> => giveWayForText(account_id, bytes);
+  const breathe = (): Promise<void> => yieldForText(account_id, bytes);
   const found = await compared(made, page, breathe).catch(async (error: unknown) => {
     if (!(error instanceof SyntaxError)) throw error;
     const reason = `the form of the answer of turn ${turn} is no JSON`;

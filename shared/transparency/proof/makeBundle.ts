@@ -1,4 +1,4 @@
-import { proofInvalid, TurnlogError } from '../../lib/errors/turnlogError.ts';
+import { proofInvalidError, TurnlogError } from '../../lib/errors/turnlogError.ts';
 import { canonicalJson } from '../../eventlog/canonicalJson.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
 import { LIMITS } from '../../limits.ts';
@@ -56,7 +56,7 @@ export function bundleContent(source: BundleSource): BundleContent {
       yield `${lineOf(shown)}\n`;
     }
     if (seen.events !== manifest.events || seen.hash !== head.hash)
-      throw proofInvalid('The session has changed while it was exported.');
+      throw proofInvalidError('The session has changed while it was exported.');
     redaction.requireAllMet();
   }
 

@@ -1,4 +1,4 @@
-import { proofInvalid } from '../../lib/errors/turnlogError.ts';
+import { proofInvalidError } from '../../lib/errors/turnlogError.ts';
 import { parseCheckpoint, type CheckpointText } from '../tlog/checkpoint.ts';
 import { openNote } from '../tlog/note.ts';
 import type { NoteKey } from '../tlog/noteKeys.ts';
@@ -15,6 +15,6 @@ export function openCheckpoint(
   const checkpoint = parseCheckpoint(note.text);
   const [{ name } = { name: '' }] = keys;
   if (checkpoint.origin !== name)
-    throw proofInvalid(`The checkpoint is of ${checkpoint.origin}, and the key of ${name}.`);
+    throw proofInvalidError(`The checkpoint is of ${checkpoint.origin}, and the key of ${name}.`);
   return { note, checkpoint };
 }

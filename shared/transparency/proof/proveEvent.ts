@@ -1,7 +1,7 @@
-import { proofInvalid, TurnlogError } from '../../lib/errors/turnlogError.ts';
+import { proofInvalidError, TurnlogError } from '../../lib/errors/turnlogError.ts';
 import type { Position } from '../../ports/eventStore.ts';
 import type { TileReader } from '../tileStore.ts';
-import { pauseFor } from '../../lib/time/sleep.ts';
+import { sleep } from '../../lib/time/sleep.ts';
 import { parseCheckpoint } from '../tlog/checkpoint.ts';
 import { leafEntry, leafIndexOf } from '../tlog/leaf.ts';
 import { leafHash } from '../tlog/merkle.ts';
@@ -45,7 +45,7 @@ export async function proofUnder(
   if (index === undefined) return undefined;
   const hashes = await inclusionProof(tiles, index, size);
   if (!verifyInclusion(hashes, index, leafHash(leafEntry(hash, index)), head))
-    throw proofInvalid(
+    throw proofInvalidError(
       `The tiles of the transparency log don't lead from leaf ${index} to its checkpoint of ${size}: files were changed. audit verify says which; put them back from a backup.`,
     );
   return { leaf: { hash, index }, proof: formatProof({ index, hashes, checkpoint }), checkpoint };
@@ -66,7 +66,7 @@ export async function proveEvent(
     const proof = checkpoint && (await proofUnder(tiles, event, checkpoint));
     if (proof) return proof;
     if (performance.now() >= deadline) throw pending();
-    await pauseFor(LOOK_MS);
+    await sleep(LOOK_MS);
   }
 }
 

@@ -1,4 +1,4 @@
-import { proofInvalid } from '../../lib/errors/turnlogError.ts';
+import { proofInvalidError } from '../../lib/errors/turnlogError.ts';
 import { LIMITS } from '../../limits.ts';
 import { canonicalJson } from '../../eventlog/canonicalJson.ts';
 import {
@@ -16,7 +16,7 @@ function textOf(bytes: Uint8Array, what: string): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch (error) {
-    throw proofInvalid(`${what} is not UTF-8.`, error);
+    throw proofInvalidError(`${what} is not UTF-8.`, error);
   }
 }
 
@@ -29,7 +29,7 @@ function parsed(text: string, what: string): unknown {
   } catch {
     // The sentence is the same.
   }
-  throw proofInvalid(`${what} is not canonical JSON.`);
+  throw proofInvalidError(`${what} is not canonical JSON.`);
 }
 
 /**
@@ -41,10 +41,10 @@ export async function nextFile(
   due: BundleFileName,
 ): Promise<BundleFile> {
   const next = await files.next();
-  if (next.done) throw proofInvalid(`The bundle has no ${due}.`);
+  if (next.done) throw proofInvalidError(`The bundle has no ${due}.`);
   const { name, isFile } = next.value;
   if (name !== due || !isFile)
-    throw proofInvalid(
+    throw proofInvalidError(
       `A bundle has the files ${BUNDLE_FILES.join(', ')} in this order: where ${due} is due stands ${isFile ? '' : 'what is no file of a bundle, '}${JSON.stringify(name.slice(0, 100))}.`,
     );
   return next.value;
@@ -53,7 +53,7 @@ export async function nextFile(
 /** The whole text of a file that is small. Errors: `proof_invalid`, those of reading. */
 export async function smallText({ name, bytes, content }: BundleFile): Promise<string> {
   const most = LIMITS.proof.fileBytes;
-  if (bytes > most) throw proofInvalid(`${name} has more than ${most} bytes.`);
+  if (bytes > most) throw proofInvalidError(`${name} has more than ${most} bytes.`);
   const chunks: Uint8Array[] = [];
   for await (const chunk of content) chunks.push(chunk);
   return textOf(Buffer.concat(chunks), name);
@@ -61,16 +61,17 @@ export async function smallText({ name, bytes, content }: BundleFile): Promise<s
 
 /** Errors: `proof_invalid`. */
 export function parseManifest(text: string): Manifest {
-  if (!text.endsWith('\n')) throw proofInvalid('manifest has no line feed at its end.');
+  if (!text.endsWith('\n')) throw proofInvalidError('manifest has no line feed at its end.');
   const manifest = parsed(text.slice(0, -1), 'manifest');
-  if (!isManifest()(manifest)) throw proofInvalid('manifest is not of a bundle that is known.');
+  if (!isManifest()(manifest))
+    throw proofInvalidError('manifest is not of a bundle that is known.');
   return manifest;
 }
 
 /** `bytes` are those of a line with its line feed. Errors: `proof_invalid`. */
 function requireWithin(bytes: number, what: string): void {
   const most = LIMITS.proof.lineBytes;
-  if (bytes > most) throw proofInvalid(`${what} has more than ${most} bytes.`);
+  if (bytes > most) throw proofInvalidError(`${what} has more than ${most} bytes.`);
 }
 
 /**
@@ -95,5 +96,5 @@ export async function* jsonLines({ name, content }: BundleFile): AsyncGenerator 
     // A copy: what is read next may take the chunk's place.
     if (from < chunk.length) rest.push(Buffer.from(chunk.subarray(from)));
   }
-  if (held > 0) throw proofInvalid(`Line ${line + 1} of ${name} has no end.`);
+  if (held > 0) throw proofInvalidError(`Line ${line + 1} of ${name} has no end.`);
 }

@@ -1,4 +1,4 @@
-import { proofInvalid } from '../../lib/errors/turnlogError.ts';
+import { proofInvalidError } from '../../lib/errors/turnlogError.ts';
 import { GENESIS_HASH } from '../../eventlog/hashChain.ts';
 import { isAsCommitted } from '../../eventlog/encryption/protectedText.ts';
 import { mapTexts, shownEventHash, type ShownEvent } from './shownTexts.ts';
@@ -86,9 +86,9 @@ export function createStreamChecker(stream: string): {
     seen,
     add(event) {
       const place = `The event at revision ${seen.events} does not fit`;
-      if (!isEvent(event)) throw proofInvalid(`${place}: it is no event.`);
+      if (!isEvent(event)) throw proofInvalidError(`${place}: it is no event.`);
       const fault = faultIn(event);
-      if (fault !== undefined) throw proofInvalid(`${place}: ${fault}.`);
+      if (fault !== undefined) throw proofInvalidError(`${place}: ${fault}.`);
       seen.events += 1;
       seen.hash = event.metadata.hash;
     },

@@ -1,4 +1,4 @@
-import { proofInvalid } from '../../lib/errors/turnlogError.ts';
+import { proofInvalidError } from '../../lib/errors/turnlogError.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
 import type { CheckpointText } from '../tlog/checkpoint.ts';
 import { verifyCosignature } from '../tlog/cosignature.ts';
@@ -41,11 +41,11 @@ function requireSame(checkpoint: CheckpointText, given: string | undefined, key:
   if (given === undefined) return;
   const other = openCheckpoint(given, [key]).checkpoint;
   if (other.size !== checkpoint.size)
-    throw proofInvalid(
+    throw proofInvalidError(
       `The bundle's proof leads to a tree of ${checkpoint.size} leaves, and the checkpoint that was given is of ${other.size}: ask for a bundle that is exported with that checkpoint.`,
     );
   if (!other.root.equals(checkpoint.root))
-    throw proofInvalid(
+    throw proofInvalidError(
       'The checkpoint that was given has another root than the one of the bundle: the log has shown two histories.',
     );
 }
@@ -57,7 +57,7 @@ function cosigners({ text, signatures }: Note, witnesses: readonly string[]): st
       signatures.some((line) => verifyCosignature(text, key, line) !== undefined) ? [key.name] : [],
     );
   if (witnesses.length > 0 && found.length === 0)
-    throw proofInvalid('None of the witnesses that were given has cosigned the checkpoint.');
+    throw proofInvalidError('None of the witnesses that were given has cosigned the checkpoint.');
   return found;
 }
 
@@ -66,10 +66,11 @@ function verifyHead(small: Small, hash: string, known: Known) {
   const key = parseVkey((known.vkey ?? small.vkey).trimEnd());
   const { note, checkpoint } = openCheckpoint(small.checkpoint, [key]);
   const { extra, index, hashes, checkpoint: proven } = parseProof(small['session.tlog-proof']);
-  if (extra) throw proofInvalid('The proof of a bundle has no extra data: nothing vouches for it.');
-  if (proven !== small.checkpoint) throw proofInvalid('The proof is not of the checkpoint.');
+  if (extra)
+    throw proofInvalidError('The proof of a bundle has no extra data: nothing vouches for it.');
+  if (proven !== small.checkpoint) throw proofInvalidError('The proof is not of the checkpoint.');
   if (!verifyInclusion(hashes, index, leafHash(leafEntry(hash, index)), checkpoint))
-    throw proofInvalid(
+    throw proofInvalidError(
       'The proof does not lead from the last event to the checkpoint: events were changed, added or cut off.',
     );
   requireSame(checkpoint, known.checkpoint, key);
@@ -100,7 +101,9 @@ export async function verifyBundle(
     onProgress(seen.events);
   }
   if (seen.events !== events)
-    throw proofInvalid(`The bundle has ${seen.events} events, and its manifest says ${events}.`);
-  if (!(await files.next()).done) throw proofInvalid('The bundle has further files.');
+    throw proofInvalidError(
+      `The bundle has ${seen.events} events, and its manifest says ${events}.`,
+    );
+  if (!(await files.next()).done) throw proofInvalidError('The bundle has further files.');
   return { session_id, seen, ...verifyHead(small, seen.hash, known) };
 }

@@ -1,5 +1,5 @@
 /** C2SP tlog-checkpoint: the text of a note that names a tree. */
-import { proofInvalid } from '../../lib/errors/turnlogError.ts';
+import { proofInvalidError } from '../../lib/errors/turnlogError.ts';
 import { decodeBase64 } from './base64.ts';
 import { HASH_BYTES } from './merkle.ts';
 import type { TreeHead } from './verify.ts';
@@ -32,8 +32,8 @@ export function parseCheckpoint(text: string): CheckpointText {
   const leaves = parseDecimal(size);
   const hash = decodeBase64(root);
   if (lines.pop() !== '' || lines.length < 3 || lines.includes(''))
-    throw proofInvalid('A checkpoint is three lines or more, none of them empty.');
+    throw proofInvalidError('A checkpoint is three lines or more, none of them empty.');
   if (leaves === undefined || hash?.length !== HASH_BYTES)
-    throw proofInvalid('A checkpoint has no size or no root on its second and third line.');
+    throw proofInvalidError('A checkpoint has no size or no root on its second and third line.');
   return { origin, size: leaves, root: hash };
 }

@@ -1,5 +1,5 @@
 /** The leaves of a log's tree: one for each event, in the order of the log, and it names nobody. */
-import { proofInvalid } from '../../lib/errors/turnlogError.ts';
+import { proofInvalidError } from '../../lib/errors/turnlogError.ts';
 import type { Position } from '../../ports/eventStore.ts';
 import type { TileReader } from '../tileStore.ts';
 import { readEntries } from './readTiles.ts';
@@ -19,7 +19,7 @@ export const leafEntry = (eventHash: string, index: number): Buffer =>
 export function parseLeafEntry(entry: Uint8Array): { hash: string; index: number } {
   const [, hash, index] = ENTRY.exec(Buffer.from(entry).toString('latin1')) ?? [];
   if (hash === undefined)
-    throw proofInvalid('An entry of the transparency log is not of an event.');
+    throw proofInvalidError('An entry of the transparency log is not of an event.');
   return { hash, index: Number(index) };
 }
 
@@ -35,7 +35,7 @@ async function bundleOf(
     const middle = Math.ceil((first + last) / 2);
     const before = await reader.beforeBundle(middle);
     if (!before)
-      throw proofInvalid(
+      throw proofInvalidError(
         `The transparency log does not know where bundle ${middle} begins: what it keeps of that is damaged. Restart the server, which reads it again from the log.`,
       );
     if (before.position < position) first = middle;

@@ -1,5 +1,5 @@
 /** C2SP signed-note: a text, an empty line, and lines with signatures of it. */
-import { proofInvalid } from '../../lib/errors/turnlogError.ts';
+import { proofInvalidError } from '../../lib/errors/turnlogError.ts';
 import { LIMITS } from '../../limits.ts';
 import { decodeBase64 } from './base64.ts';
 import { ED25519, isKeyName, isSignedBy, type NoteKey, type NoteSigner } from './noteKeys.ts';
@@ -31,7 +31,7 @@ export function parseSignatureLine(line: string): NoteSignature {
   const [, name = '', encoded = ''] = /^— ([^ ]+) ([^ ]+)$/.exec(line) ?? [];
   const bytes = decodeBase64(encoded);
   if (!isKeyName(name) || !bytes || bytes.length <= ID_BYTES)
-    throw proofInvalid('A line below a signed note is no signature.');
+    throw proofInvalidError('A line below a signed note is no signature.');
   return {
     name,
     id: bytes.subarray(0, ID_BYTES).toString('hex'),
@@ -45,16 +45,16 @@ export function parseSignatureLine(line: string): NoteSignature {
  */
 export function parseNote(note: string): Note {
   if (Buffer.byteLength(note) > LIMITS.tlog.noteBytes)
-    throw proofInvalid(`A signed note has more than ${LIMITS.tlog.noteBytes} bytes.`);
+    throw proofInvalidError(`A signed note has more than ${LIMITS.tlog.noteBytes} bytes.`);
   // eslint-disable-next-line no-control-regex
   if (!note.isWellFormed() || /[\u0000-\u0009\u000b-\u001f]/.test(note))
-    throw proofInvalid('A signed note has characters that it must not have.');
+    throw proofInvalidError('A signed note has characters that it must not have.');
   const end = note.lastIndexOf('\n\n');
   if (end < 0 || !note.endsWith('\n') || end + 2 === note.length)
-    throw proofInvalid('A signed note is a text, an empty line, and signatures.');
+    throw proofInvalidError('A signed note is a text, an empty line, and signatures.');
   const lines = note.slice(end + 2, -1).split('\n');
   if (lines.length > LIMITS.tlog.signatures)
-    throw proofInvalid(`A signed note has more than ${LIMITS.tlog.signatures} signatures.`);
+    throw proofInvalidError(`A signed note has more than ${LIMITS.tlog.signatures} signatures.`);
   return { text: note.slice(0, end + 1), signatures: lines.map(parseSignatureLine) };
 }
 
@@ -73,12 +73,12 @@ export function openNote(note: string, keys: readonly NoteKey[]): Note & { by: N
   const by = keys.filter((key) => {
     if (key.type !== ED25519) return false;
     const [found, second] = signaturesOf(parsed, key);
-    if (second) throw proofInvalid(`A note has two signatures of ${key.name}+${key.id}.`);
+    if (second) throw proofInvalidError(`A note has two signatures of ${key.name}+${key.id}.`);
     if (found && !isSignedBy(key, message, found.signature))
-      throw proofInvalid(`The signature of ${key.name}+${key.id} below a note is wrong.`);
+      throw proofInvalidError(`The signature of ${key.name}+${key.id} below a note is wrong.`);
     return found !== undefined;
   });
-  if (by.length === 0) throw proofInvalid('A note has no signature of a key that is known.');
+  if (by.length === 0) throw proofInvalidError('A note has no signature of a key that is known.');
   return { ...parsed, by };
 }
 

@@ -6,7 +6,7 @@ import {
   verify as verifyBytes,
   type KeyObject,
 } from 'node:crypto';
-import { proofInvalid } from '../../lib/errors/turnlogError.ts';
+import { proofInvalidError } from '../../lib/errors/turnlogError.ts';
 import { decodeBase64 } from './base64.ts';
 
 /** The signature types of C2SP signed-note that are understood. */
@@ -47,9 +47,10 @@ function idOf(name: string, type: number, raw: Uint8Array): string {
 }
 
 function keyOf(name: string, type: number, publicKey: KeyObject): NoteKey {
-  if (!isKeyName(name)) throw proofInvalid('The name of a key is empty, or has a space or a plus.');
+  if (!isKeyName(name))
+    throw proofInvalidError('The name of a key is empty, or has a space or a plus.');
   if (publicKey.asymmetricKeyType !== 'ed25519')
-    throw proofInvalid('A key of signed notes is an Ed25519 key.');
+    throw proofInvalidError('A key of signed notes is an Ed25519 key.');
   return { name, type, publicKey, id: idOf(name, type, rawOf(publicKey)) };
 }
 
@@ -78,14 +79,14 @@ export function parseVkey(text: string): NoteKey {
   const [, name, id, encoded] = /^([^+]+)\+([0-9a-f]{8})\+(.+)$/.exec(text) ?? [];
   const bytes = encoded === undefined ? undefined : decodeBase64(encoded);
   if (name === undefined || !bytes)
-    throw proofInvalid('A vkey reads <name>+<8 hex digits>+<base64>.');
+    throw proofInvalidError('A vkey reads <name>+<8 hex digits>+<base64>.');
   const type = bytes[0];
   if (type !== ED25519 && type !== COSIGNATURE)
-    throw proofInvalid(`The vkey of ${name} has a type that is not understood.`);
+    throw proofInvalidError(`The vkey of ${name} has a type that is not understood.`);
   if (bytes.length !== 1 + KEY_BYTES)
-    throw proofInvalid(`The vkey of ${name} does not hold an Ed25519 key.`);
+    throw proofInvalidError(`The vkey of ${name} does not hold an Ed25519 key.`);
   const der = Buffer.concat([SPKI_PREFIX, bytes.subarray(1)]);
   const key = keyOf(name, type, createPublicKey({ key: der, type: 'spki', format: 'der' }));
-  if (key.id !== id) throw proofInvalid(`The vkey of ${name} has the id of another key.`);
+  if (key.id !== id) throw proofInvalidError(`The vkey of ${name} has the id of another key.`);
   return key;
 }

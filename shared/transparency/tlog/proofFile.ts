@@ -1,5 +1,5 @@
 /** C2SP tlog-proof: an entry's proof, with the checkpoint that it leads to, as text. */
-import { proofInvalid } from '../../lib/errors/turnlogError.ts';
+import { proofInvalidError } from '../../lib/errors/turnlogError.ts';
 import { LIMITS } from '../../limits.ts';
 import { decodeBase64 } from './base64.ts';
 import { parseDecimal } from './checkpoint.ts';
@@ -33,7 +33,7 @@ export function formatProof({ extra, index, hashes, checkpoint }: ProofFile): st
 
 function parseHash(line: string): Buffer {
   const hash = decodeBase64(line);
-  if (hash?.length !== HASH_BYTES) throw proofInvalid('A proof has a line that is no hash.');
+  if (hash?.length !== HASH_BYTES) throw proofInvalidError('A proof has a line that is no hash.');
   return hash;
 }
 
@@ -43,17 +43,18 @@ function parseHash(line: string): Buffer {
  */
 export function parseProof(text: string): ProofFile {
   if (Buffer.byteLength(text) > LIMITS.tlog.proofBytes)
-    throw proofInvalid(`A proof has more than ${LIMITS.tlog.proofBytes} bytes.`);
+    throw proofInvalidError(`A proof has more than ${LIMITS.tlog.proofBytes} bytes.`);
   const end = text.indexOf('\n\n');
   const lines = text.slice(0, Math.max(end, 0)).split('\n');
-  if (lines.shift() !== HEADER) throw proofInvalid(`A proof begins with the line ${HEADER}.`);
+  if (lines.shift() !== HEADER) throw proofInvalidError(`A proof begins with the line ${HEADER}.`);
   const extra = lines[0]?.startsWith('extra ')
     ? decodeBase64((lines.shift() ?? '').slice('extra '.length))
     : null;
-  if (extra === undefined) throw proofInvalid('The extra data of a proof is not base64.');
+  if (extra === undefined) throw proofInvalidError('The extra data of a proof is not base64.');
   const index = parseDecimal(/^index (.*)$/.exec(lines.shift() ?? '')?.[1] ?? '');
-  if (index === undefined) throw proofInvalid('A proof has no index.');
-  if (lines.length > MAX_HASHES) throw proofInvalid(`A proof has more than ${MAX_HASHES} hashes.`);
+  if (index === undefined) throw proofInvalidError('A proof has no index.');
+  if (lines.length > MAX_HASHES)
+    throw proofInvalidError(`A proof has more than ${MAX_HASHES} hashes.`);
   const hashes = lines.map(parseHash);
   return { ...(extra && { extra }), index, hashes, checkpoint: text.slice(end + 2) };
 }

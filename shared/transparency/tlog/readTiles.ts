@@ -1,4 +1,4 @@
-import { proofInvalid } from '../../lib/errors/turnlogError.ts';
+import { proofInvalidError } from '../../lib/errors/turnlogError.ts';
 import type { TileReader } from '../tileStore.ts';
 import { entriesOf, hashesOf, TILE_WIDTH, tilePath, widthAt, type TilePlace } from './tiles.ts';
 
@@ -17,7 +17,7 @@ async function readWide(
       ? await reader.read(tilePath({ ...place, width: TILE_WIDTH }))
       : undefined;
   if (full) return { bytes: full, width: TILE_WIDTH };
-  throw proofInvalid(
+  throw proofInvalidError(
     `The transparency log has no ${tilePath(place)}. Put its files back from a backup.`,
   );
 }
@@ -27,7 +27,7 @@ function named<Result>(path: string, read: () => Result): Result {
   try {
     return read();
   } catch (error) {
-    throw proofInvalid(
+    throw proofInvalidError(
       `${path} of the transparency log is damaged: ${(error as Error).message} Put it back from a backup.`,
       error,
     );

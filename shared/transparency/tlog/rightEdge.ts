@@ -1,5 +1,5 @@
 /** A tree that grows: its right edge is all that is kept of it. */
-import { proofInvalid } from '../../lib/errors/turnlogError.ts';
+import { proofInvalidError } from '../../lib/errors/turnlogError.ts';
 import type { TileFile } from '../tileStore.ts';
 import { EMPTY_ROOT, leafHash, nodeHash, rootOfFull } from './merkle.ts';
 import { readEntries, readHashes, type Tiles } from './readTiles.ts';
@@ -129,7 +129,7 @@ async function partialEntries(
   const entries = all.slice(0, size % TILE_WIDTH);
   const wrong = entries.findIndex((entry, at) => leafHash(entry).compare(hashes[at]!) !== 0);
   if (wrong >= 0)
-    throw proofInvalid(
+    throw proofInvalidError(
       `Entry ${size - entries.length + wrong} of the transparency log has not the hash that is kept of it. Put its files back from a backup.`,
     );
   return entries.map(encodeEntry);

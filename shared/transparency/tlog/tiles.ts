@@ -1,5 +1,5 @@
 /** Tiles and entry bundles of C2SP tlog-tiles: their paths and their bytes. */
-import { proofInvalid } from '../../lib/errors/turnlogError.ts';
+import { proofInvalidError } from '../../lib/errors/turnlogError.ts';
 import { HASH_BYTES } from './merkle.ts';
 
 /** Hashes of a full tile, entries of a full bundle. */
@@ -59,7 +59,7 @@ export const widthAt = (level: number, index: number, size: number): number =>
 /** The hashes of a tile. Errors: `proof_invalid` where its length is not that of `width` hashes. */
 export function hashesOf(tile: Uint8Array, width: number): Uint8Array[] {
   if (tile.length !== width * HASH_BYTES)
-    throw proofInvalid(`A tile has ${tile.length} bytes, and ${width * HASH_BYTES} are due.`);
+    throw proofInvalidError(`A tile has ${tile.length} bytes, and ${width * HASH_BYTES} are due.`);
   return Array.from({ length: width }, (_, at) =>
     tile.subarray(at * HASH_BYTES, (at + 1) * HASH_BYTES),
   );
@@ -87,6 +87,6 @@ export function entriesOf(bundle: Uint8Array, width: number): Uint8Array[] {
     at = end;
   }
   if (entries.length !== width || at !== bundle.length)
-    throw proofInvalid(`An entry bundle does not hold exactly ${width} whole entries.`);
+    throw proofInvalidError(`An entry bundle does not hold exactly ${width} whole entries.`);
   return entries;
 }

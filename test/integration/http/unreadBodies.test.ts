@@ -5,7 +5,7 @@ import { startTestService, TEST_KEY, type TestService } from '../../support/http
 import { sendSlowly } from '../../support/http/slowSender.ts';
 import { newKey, clientWith } from '../../support/processes/operator.ts';
 import { LIMITS } from '../../../shared/limits.ts';
-import { settlesWithin } from '../../../shared/lib/time/resolvesWithin.ts';
+import { resolvesWithin } from '../../../shared/lib/time/resolvesWithin.ts';
 
 let service: TestService;
 let reader: string;
@@ -125,7 +125,7 @@ test('a connection whose requests are answered whole is kept', async () => {
     { everyMs: 10_000 },
   );
   const closed = new Promise((resolve) => socket.once('end', resolve));
-  expect(await settlesWithin(closed, 1_500)).toBe(false);
+  expect(await resolvesWithin(closed, 1_500)).toBe(false);
   expect(received()).toMatch(/^HTTP\/1.1 400 /);
   expect(received()).not.toMatch(/connection: close/i);
   socket.destroy();

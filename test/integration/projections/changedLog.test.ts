@@ -10,7 +10,7 @@ import { openSqliteProjectionStore } from '../../../infra/sqlite/readModels/proj
 import { openSqliteRebuildStore } from '../../../infra/sqlite/readModels/rebuildStore.ts';
 import { followGenerations } from '../../../services/followers/projector/followGenerations.ts';
 import { rebuildReadModels } from '../../../services/followers/projector/rebuild.ts';
-import { storeUnavailable } from '../../../shared/lib/errors/turnlogError.ts';
+import { storeUnavailableError } from '../../../shared/lib/errors/turnlogError.ts';
 import type { StoredEvent } from '../../../shared/ports/eventStore.ts';
 import { agentCreated, restoreAccepted } from '../../support/events/events.ts';
 import { positionOf, recordHistory } from '../../support/events/history.ts';
@@ -104,7 +104,7 @@ describe('a projection in a data folder', () => {
 
   test('believes a log that has changed when it is so twice in a row, for a node may have fallen behind', async () => {
     const [right, wrong] = [fixedLog(known), fixedLog(other)];
-    const away = storeUnavailable('away');
+    const away = storeUnavailableError('away');
     const once = await follow(oneByOne(wrong, right));
     expect(once).toMatchObject({ told: [undefined], lines: [] });
     const log = oneByOne(wrong, away, wrong, right);

@@ -4,7 +4,7 @@ import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
 import { openSqliteProjectionStore } from '../../../infra/sqlite/readModels/projectionStore.ts';
 import type { AppliedBatch } from '../../../services/followers/projector/projection.ts';
 import { runProjection } from '../../../services/followers/projector/run.ts';
-import { storeUnavailable } from '../../../shared/lib/errors/turnlogError.ts';
+import { storeUnavailableError } from '../../../shared/lib/errors/turnlogError.ts';
 import type { EventStore, Position, SubscribeOptions } from '../../../shared/ports/eventStore.ts';
 import type { ProjectionStore } from '../../../shared/ports/readModels.ts';
 import { sessionStarted } from '../../support/events/events.ts';
@@ -108,7 +108,7 @@ test('a projection whose store fails goes on from the checkpoint when the store 
     apply(events, checkpoint) {
       calls += 1;
       return calls === 2
-        ? Promise.reject(storeUnavailable('The disk is full.'))
+        ? Promise.reject(storeUnavailableError('The disk is full.'))
         : store.apply(events, checkpoint);
     },
   };
@@ -129,7 +129,7 @@ test('a projection whose subscription breaks or ends subscribes again after its 
       starts.push(options.after);
       for await (const batch of log.subscribe(options)) {
         yield batch;
-        if (starts.length === 1) throw storeUnavailable('The connection was lost.');
+        if (starts.length === 1) throw storeUnavailableError('The connection was lost.');
         if (starts.length === 2) return;
       }
     },
@@ -147,7 +147,7 @@ test('a projection whose subscription breaks or ends subscribes again after its 
 test('an abort ends a projection that waits for its next attempt', async () => {
   const end = new AbortController();
   const { lines, logger } = recordingLogger();
-  const broken = { ...store, checkpoint: () => Promise.reject(storeUnavailable('Gone.')) };
+  const broken = { ...store, checkpoint: () => Promise.reject(storeUnavailableError('Gone.')) };
   const run = runProjection({
     log,
     store: broken,

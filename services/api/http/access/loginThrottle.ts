@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
 import { LIMITS } from '../../../../shared/limits.ts';
 import type { Logger } from '../../../../shared/lib/logger.ts';
-import { pauseFor } from '../../../../shared/lib/time/sleep.ts';
+import { sleep } from '../../../../shared/lib/time/sleep.ts';
 
 /** A key that is not valid. `key_id` is the one that it claims, where there is such a key. */
 interface FailedLogin {
@@ -108,7 +108,7 @@ export function createFailedLogins(logger: Logger): (login: FailedLogin) => Prom
       });
     record.waiting += 1;
     waiting += 1;
-    await pauseFor(delay).finally(() => {
+    await sleep(delay).finally(() => {
       record.waiting -= 1;
       waiting -= 1;
     });

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Middleware } from 'koa';
 import { LIMITS } from '../../../../shared/limits.ts';
-import { settlesWithin } from '../../../../shared/lib/time/resolvesWithin.ts';
+import { resolvesWithin } from '../../../../shared/lib/time/resolvesWithin.ts';
 import { closeGently } from '../connection/lingeringClose.ts';
 
 /** What many clients send in a packet behind the headers: it is worth a moment, not a connection. */
@@ -16,7 +16,7 @@ const isLarge = ({ headers }: IncomingMessage): boolean =>
 
 async function comesAtOnce(request: IncomingMessage): Promise<boolean> {
   if (isLarge(request) || request.headers.expect !== undefined) return false;
-  await settlesWithin(new Promise((resolve) => request.once('close', resolve)), MOMENT_MS);
+  await resolvesWithin(new Promise((resolve) => request.once('close', resolve)), MOMENT_MS);
   return request.complete;
 }
 

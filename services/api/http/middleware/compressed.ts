@@ -41,6 +41,6 @@ export const compressed =
       const account = (ctx.state['account_id'] as string | undefined) ?? '';
       const held = answers.tryTake(account, LIMITS.http.compressorBytes);
       if (!held) return;
-      whenClosed(ctx.res, held.leave);
+      whenClosed(ctx.res, held.release);
       ctx.compress = true;
     });

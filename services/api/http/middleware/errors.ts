@@ -1,7 +1,7 @@
 import type { Middleware } from 'koa';
 import { Rejection } from '../../../../shared/domain/rejection.ts';
 import { TurnlogError, type ErrorCode } from '../../../../shared/lib/errors/turnlogError.ts';
-import { inShort } from '../../../../shared/lib/errors/errorSummary.ts';
+import { errorSummary } from '../../../../shared/lib/errors/errorSummary.ts';
 import type { Logger } from '../../../../shared/lib/logger.ts';
 import { ERROR_ANSWERS } from '../errors/errorResponses.ts';
 import { nowAndThen } from '../throttledLog.ts';
@@ -77,7 +77,7 @@ export function answerErrors(logger: Logger): Middleware {
           'a request failed',
         );
       else if (status > 500 && !isTold && !OF_A_TURN.has(error.code))
-        tellRefused(error.code, { ...inShort(error), ...request });
+        tellRefused(error.code, { ...errorSummary(error), ...request });
     }
     if (error.retryAfterSeconds !== undefined)
       ctx.set('retry-after', String(Math.ceil(error.retryAfterSeconds)));

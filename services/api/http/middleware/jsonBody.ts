@@ -3,8 +3,8 @@ import getRawBody from 'raw-body';
 import { isTurnlogError, TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
 import { hasMoreValues } from '../../../../shared/lib/validation/jsonComplexity.ts';
 import { LIMITS } from '../../../../shared/limits.ts';
-import type { Place, Places } from '../../../../shared/lib/concurrency/capacity.ts';
-import { giveWayForText } from '../../../../shared/lib/concurrency/yieldToEventLoop.ts';
+import type { Permit, PermitPool } from '../../../../shared/lib/concurrency/capacity.ts';
+import { yieldForText } from '../../../../shared/lib/concurrency/yieldToEventLoop.ts';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
@@ -25,11 +25,11 @@ function tooManyValues(): TurnlogError {
  * where that is not declared.
  * Errors: `unsupported_media_type`, `payload_too_large`, `rate_limited`, `overloaded`.
  */
-export function admitBody(ctx: Context, bodies: Places, account_id: string): Place {
+export function admitBody(ctx: Context, bodies: PermitPool, account_id: string): Permit {
   requireJson(ctx);
   const length = ctx.request.length ?? LIMITS.http.bodyBytes;
   if (length > LIMITS.http.bodyBytes) throw tooLarge();
-  return bodies.claim({ account_id, bytes: length });
+  return bodies.acquire({ account_id, bytes: length });
 }
 
 /** True for a request that announces no body, or an empty one. */
@@ -49,19 +49,19 @@ function free(bytes: Buffer): void {
 /** Reads the request's JSON. Errors: `payload_too_large`, `invalid_json`, `invalid_request`. */
 export async function readJsonBody(
   ctx: Context,
-  place: Place,
+  place: Permit,
   account_id: string,
 ): Promise<unknown> {
   const bytes = await readBytes(ctx);
   const { length } = bytes;
   place.resize(length);
-  await giveWayForText(account_id, length);
+  await yieldForText(account_id, length);
   try {
     const text = utf8.decode(bytes);
     free(bytes);
     if (hasMoreValues(text, LIMITS.http.bodyValues)) throw tooManyValues();
     const json = JSON.parse(text) as unknown;
-    await giveWayForText(account_id, length);
+    await yieldForText(account_id, length);
     return json;
   } catch (error) {
     if (isTurnlogError(error)) throw error;

@@ -1,7 +1,10 @@
 import { LIMITS } from '../../../../shared/limits.ts';
 import type { PageOf } from '../../../../shared/ports/readModels.ts';
 import { textAround } from './jsonListWriter.ts';
-import { giveWay, PIECE_BYTES } from '../../../../shared/lib/concurrency/yieldToEventLoop.ts';
+import {
+  yieldToEventLoop,
+  SLICE_BYTES,
+} from '../../../../shared/lib/concurrency/yieldToEventLoop.ts';
 
 /** Who gets an answer, and how. */
 export interface Recipient {
@@ -39,7 +42,7 @@ export async function pageBody<Row>(
   const text = textAround(around, pretty);
   const pieces = [Buffer.from(text.head)];
   let bytes = 0;
-  let breath = PIECE_BYTES;
+  let breath = SLICE_BYTES;
   let last: Row | undefined;
   let isCut = false;
   for (const row of rows) {
@@ -50,8 +53,8 @@ export async function pageBody<Row>(
     bytes += piece.length;
     last = row;
     if (bytes < breath) continue;
-    breath = bytes + PIECE_BYTES;
-    await giveWay(account_id);
+    breath = bytes + SLICE_BYTES;
+    await yieldToEventLoop(account_id);
   }
   pieces.push(Buffer.from(text.tail(last === undefined)));
   return {
@@ -72,12 +75,12 @@ export async function* listPieces<Row>(
   let pending = text.head;
   let last: string | undefined;
   for (let more = true; more;) {
-    await giveWay(account_id);
+    await yieldToEventLoop(account_id);
     const page = await read(last);
     for (const row of page.rows) {
       pending += text.row(present(row), last === undefined);
       last = cursorOf(row);
-      if (pending.length < PIECE_BYTES) continue;
+      if (pending.length < SLICE_BYTES) continue;
       yield* inPieces(pending, account_id);
       pending = '';
     }
@@ -89,9 +92,9 @@ export async function* listPieces<Row>(
 /** A text as bytes, a piece at a time, between which others have their turn. */
 export async function* inPieces(text: string, account_id: string): AsyncGenerator<Buffer, void> {
   const bytes = Buffer.from(text);
-  for (let from = 0; from < bytes.length; from += PIECE_BYTES) {
-    yield bytes.subarray(from, from + PIECE_BYTES);
+  for (let from = 0; from < bytes.length; from += SLICE_BYTES) {
+    yield bytes.subarray(from, from + SLICE_BYTES);
     // A client that takes all at once would have the process to itself.
-    await giveWay(account_id);
+    await yieldToEventLoop(account_id);
   }
 }

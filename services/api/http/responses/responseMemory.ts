@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http';
-import { createFairLine } from '../../../../shared/lib/concurrency/fairSemaphore.ts';
+import { createFairSemaphore } from '../../../../shared/lib/concurrency/fairSemaphore.ts';
 import { heapFor } from '../../../../shared/lib/heapBudget.ts';
 import { LIMITS } from '../../../../shared/limits.ts';
-import type { Place } from '../../../../shared/lib/concurrency/capacity.ts';
+import type { Permit } from '../../../../shared/lib/concurrency/capacity.ts';
 import { clientLeft, whenClosed } from '../connection/clientDisconnect.ts';
 
 /**
@@ -14,9 +14,9 @@ export interface AnswerRoom {
    * Waits for room, in turn with other accounts, and in order within one. A small answer does not.
    * Errors: `rate_limited`, `overloaded` where none came in time, or the client left.
    */
-  take(account_id: string, bytes: number, response: ServerResponse): Promise<Place>;
+  take(account_id: string, bytes: number, response: ServerResponse): Promise<Permit>;
   /** Takes room that is there and that nobody waits for. */
-  tryTake(account_id: string, bytes: number): Place | undefined;
+  tryTake(account_id: string, bytes: number): Permit | undefined;
   /**
    * Counts what an answer holds until its client has taken it, or has left. It can't wait any more,
    * also where there is no room for it.
@@ -31,26 +31,26 @@ export function createAnswerRoom(
   bytes = heapFor('answers'),
   waitMs: number = LIMITS.http.answerWaitMs,
 ): AnswerRoom {
-  const line = createFairLine({ places: Infinity, bytes });
+  const line = createFairSemaphore({ permits: Infinity, bytes });
   return {
     async take(account_id, wanted, response) {
       const asked = { account_id, bytes: wanted };
-      if (wanted <= LIMITS.http.smallAnswerBytes) return line.take(asked);
-      const place = line.tryEnter(asked);
+      if (wanted <= LIMITS.http.smallAnswerBytes) return line.forceAcquire(asked);
+      const place = line.tryAcquire(asked);
       if (place) return place;
       const waiting = new AbortController();
       const { signal } = waiting;
       const stopWatching = whenClosed(response, () => waiting.abort(clientLeft()));
       try {
-        return await line.enter(asked, { waitMs, signal });
+        return await line.acquire(asked, { waitMs, signal });
       } finally {
         stopWatching();
       }
     },
-    tryTake: (account_id, wanted) => line.tryEnter({ account_id, bytes: wanted }),
+    tryTake: (account_id, wanted) => line.tryAcquire({ account_id, bytes: wanted }),
     holdUntilSent: (account_id, held, response) => {
-      whenClosed(response, line.take({ account_id, bytes: held }).leave);
+      whenClosed(response, line.forceAcquire({ account_id, bytes: held }).release);
     },
-    isShort: (unsent) => line.isBusy() || unsent > bytes,
+    isShort: (unsent) => line.hasWaiters() || unsent > bytes,
   };
 }

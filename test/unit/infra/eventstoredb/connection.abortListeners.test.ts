@@ -12,7 +12,7 @@ import { createRetrying } from '../../../../infra/eventstoredb/retry.ts';
 import { within } from '../../../../infra/eventstoredb/within.ts';
 import { hearOfAppends } from '../../../../infra/sqlite/eventStoreNews.ts';
 import { createSessionQueue } from '../../../../shared/runs/queueing/sessionQueue.ts';
-import { pauseAtMost, pauseFor } from '../../../../shared/lib/time/sleep.ts';
+import { sleepUntilAborted, sleep } from '../../../../shared/lib/time/sleep.ts';
 import { temporaryFolder } from '../../../support/sqlite/sqliteEventStore.ts';
 
 const CALLS = 50;
@@ -60,8 +60,8 @@ afterAll(() => {
 });
 
 test.each<[string, () => Promise<unknown>]>([
-  ['a pause', () => pauseFor(1, signal)],
-  ['a pause that an abort ends', () => pauseAtMost(1, { signal })],
+  ['a pause', () => sleep(1, signal)],
+  ['a pause that an abort ends', () => sleepUntilAborted(1, { signal })],
   ['a call with a time limit', () => within(60_000, signal, async () => undefined)],
   [
     'a read',

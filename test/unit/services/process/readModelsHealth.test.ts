@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import { presentHealth } from '../../../../services/api/health/presenter.ts';
 import { followReadModels } from '../../../../services/process/readModelsHealth.ts';
-import { storeUnavailable } from '../../../../shared/lib/errors/turnlogError.ts';
+import { storeUnavailableError } from '../../../../shared/lib/errors/turnlogError.ts';
 import type { ProjectorBeat } from '../../../../shared/ports/readModels.ts';
 
 let now: number;
@@ -16,7 +16,7 @@ beforeEach(() => {
   unindexed = 0;
   beat = { lag: { events: 0, ms: 0 }, silent_ms: 300 };
   const answer = <Value>(value: Value) =>
-    away ? Promise.reject(storeUnavailable('PostgreSQL is away.')) : Promise.resolve(value);
+    away ? Promise.reject(storeUnavailableError('PostgreSQL is away.')) : Promise.resolve(value);
   const asked = {
     projectorBeat: () => answer(beat),
     listParkedStreams: () => answer({ count: 0, streams: [] }),

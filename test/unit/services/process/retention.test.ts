@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { JudgedTime } from '../../../../shared/erasure/retention/judgeClock.ts';
 import type { Swept } from '../../../../shared/erasure/retention/sweepSessions.ts';
-import { storeUnavailable } from '../../../../shared/lib/errors/turnlogError.ts';
+import { storeUnavailableError } from '../../../../shared/lib/errors/turnlogError.ts';
 import type { RetentionHealth } from '../../../../shared/health/health.ts';
 import { presentHealth } from '../../../../services/api/health/presenter.ts';
 import { retentionPart } from '../../../../services/process/retention.ts';
@@ -95,7 +95,7 @@ test('a sweep that fails is told, quotes nothing that is not ours, and is tried 
   const { state, until, end } = await setUp();
   state.swept = new Error('a secret');
   expect((await until((now) => now?.state === 'failing'))?.reason).toMatch(/log says why/);
-  state.swept = storeUnavailable('The store is away.');
+  state.swept = storeUnavailableError('The store is away.');
   await until((now) => now?.reason === 'The store is away.');
   state.swept = { erased: 0, due: 0, held: 0, failed: 0 };
   expect((await until((now) => now?.state === 'waiting'))?.due).toBe(0);

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { storeUnavailable } from '../../../../shared/lib/errors/turnlogError.ts';
+import { storeUnavailableError } from '../../../../shared/lib/errors/turnlogError.ts';
 import type { ReadModels } from '../../../../shared/ports/readModels.ts';
 import { rememberedLimits } from '../../../../shared/accounts/accountLimits.ts';
 
@@ -8,7 +8,7 @@ function setUp() {
   const state = { runs: 1, away: false, asked: 0, now: 0 };
   const findAccount = (async () => {
     state.asked += 1;
-    if (state.away) throw storeUnavailable('away');
+    if (state.away) throw storeUnavailableError('away');
     return { limits: { runs: state.runs } };
   }) as unknown as ReadModels['findAccount'];
   return { state, limitsOf: rememberedLimits({ findAccount }, () => state.now) };

@@ -6,7 +6,7 @@ import type { HandleContext } from '../../../../shared/commandHandling/handle.ts
 import { appendEvents, NO_STREAM } from '../../../../shared/eventlog/append.ts';
 import { createDamagedStreams } from '../../../../shared/eventlog/reading/damagedStreams.ts';
 import { accountStream, auditStream } from '../../../../shared/eventlog/streams.ts';
-import { storeUnavailable, TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
+import { storeUnavailableError, TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
 import { accountAudited } from '../../../support/events/events.ts';
 import { sqliteEventStoreFixture } from '../../../support/sqlite/sqliteEventStore.ts';
 
@@ -87,7 +87,7 @@ test('what can not be recorded is unavailable, whatever is wrong with the audit'
       },
     },
   });
-  for (const error of [storeUnavailable('away'), new TurnlogError('key_missing', 'lost')])
+  for (const error of [storeUnavailableError('away'), new TurnlogError('key_missing', 'lost')])
     await expect(recordAudit(failing(error), actor, read)).rejects.toMatchObject({
       code: 'store_unavailable',
       retriable: true,

@@ -16,7 +16,7 @@ import { whyText } from '../../../../shared/erasure/erasureReason.ts';
 import { appendFacts, authorOf, factsOf } from '../../../../shared/commandHandling/recordEvents.ts';
 import type { HandleContext } from '../../../../shared/commandHandling/handle.ts';
 import type { DomainEvent } from '../../../../shared/domain/events.ts';
-import { storeUnavailable, TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
+import { storeUnavailableError, TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
 import { NO_STREAM, type StreamHead } from '../../../../shared/eventlog/append.ts';
 import { createDamagedStreams } from '../../../../shared/eventlog/reading/damagedStreams.ts';
 import { openEvents } from '../../../../shared/eventlog/encryption/openTexts.ts';
@@ -276,7 +276,7 @@ describe('an erasure that was left', () => {
       },
       now,
     );
-  const withoutLog = () => over({ append: () => Promise.reject(storeUnavailable('away')) });
+  const withoutLog = () => over({ append: () => Promise.reject(storeUnavailableError('away')) });
 
   test('because the log was away is noted, and done when it is back', async () => {
     await write(STREAM, ...talked);
@@ -349,7 +349,7 @@ describe('an erasure that was left', () => {
     await write(STREAM, ...talked);
     const { keys } = context.store;
     const away = over({
-      keys: { ...keys, endErasure: () => Promise.reject(storeUnavailable('away')) },
+      keys: { ...keys, endErasure: () => Promise.reject(storeUnavailableError('away')) },
     });
     await expect(eraseStream(away, STREAM, REQUEST, actor)).rejects.toMatchObject({
       code: 'store_unavailable',
@@ -364,7 +364,10 @@ describe('an erasure that was left', () => {
   test('is not begun at all while the key store is away', async () => {
     await write(STREAM, ...talked);
     const away = over({
-      keys: { ...context.store.keys, beginErasure: () => Promise.reject(storeUnavailable('away')) },
+      keys: {
+        ...context.store.keys,
+        beginErasure: () => Promise.reject(storeUnavailableError('away')),
+      },
     });
     await expect(eraseStream(away, STREAM, REQUEST, actor)).rejects.toMatchObject({
       code: 'store_unavailable',

@@ -5,7 +5,7 @@ import type { CommandContext } from '../../../../shared/commandHandling/context.
 import { eraseWithReplays } from '../../../../shared/erasure/eraseWithReplays.ts';
 import { appendFacts, authorOf, factsOf } from '../../../../shared/commandHandling/recordEvents.ts';
 import type { SessionEvent } from '../../../../shared/sessions/events.ts';
-import { storeUnavailable } from '../../../../shared/lib/errors/turnlogError.ts';
+import { storeUnavailableError } from '../../../../shared/lib/errors/turnlogError.ts';
 import { NO_STREAM } from '../../../../shared/eventlog/append.ts';
 import { createDamagedStreams } from '../../../../shared/eventlog/reading/damagedStreams.ts';
 import {
@@ -94,7 +94,7 @@ test('a session is erased with those that replays made of it, and of these, and 
 });
 
 test('as long as its replays are not to be found the erasure is left to be gone on with', async () => {
-  const away = { replaysAt: () => Promise.reject(storeUnavailable('away')) };
+  const away = { replaysAt: () => Promise.reject(storeUnavailableError('away')) };
   await expect(erase(away)).rejects.toMatchObject({ code: 'store_unavailable' });
   expect([await isErased('s'), await isErased('r1'), await begun()]).toEqual([
     true,

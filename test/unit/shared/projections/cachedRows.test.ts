@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { storeUnavailable } from '../../../../shared/lib/errors/turnlogError.ts';
+import { storeUnavailableError } from '../../../../shared/lib/errors/turnlogError.ts';
 import type { EventStore, StoredEvent } from '../../../../shared/ports/eventStore.ts';
 import type { AgentRow, ApiKeyRow } from '../../../../shared/readModels/tables.ts';
 import { rememberedRows } from '../../../../shared/projections/cachedRows.ts';
@@ -15,7 +15,7 @@ let rows: ReturnType<typeof rememberedRows>;
 
 async function answer<Row>(row: () => Row): Promise<Row> {
   asked += 1;
-  if (away) throw storeUnavailable('away');
+  if (away) throw storeUnavailableError('away');
   return row();
 }
 

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { claimRequest } from '../../../../shared/requests/claim.ts';
 import { contentHmac, requestIdOf } from '../../../../shared/requests/requestId.ts';
 import type { HandleContext } from '../../../../shared/commandHandling/handle.ts';
-import { storeUnavailable, TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
+import { storeUnavailableError, TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
 import { createDamagedStreams } from '../../../../shared/eventlog/reading/damagedStreams.ts';
 import type { ProtectedStore } from '../../../../shared/eventlog/encryption/protectedStore.ts';
 import { requestStream } from '../../../../shared/eventlog/streams.ts';
@@ -81,7 +81,7 @@ describe('a claim', () => {
       ...store,
       async append(...given) {
         await store.append(...given);
-        throw storeUnavailable('The connection broke.');
+        throw storeUnavailableError('The connection broke.');
       },
     };
     await expect(claim(lossy)).rejects.toMatchObject({ code: 'store_unavailable' });

@@ -2,7 +2,7 @@ import { beforeEach, expect, test } from '@jest/globals';
 import { beginOnce, type BegunRun } from '../../../../shared/runs/beginOnce.ts';
 import type { RunContext } from '../../../../shared/runs/context.ts';
 import { TurnBegunBefore } from '../../../../shared/runs/findTurn.ts';
-import { createPlaces } from '../../../../shared/lib/concurrency/capacity.ts';
+import { createPermitPool } from '../../../../shared/lib/concurrency/capacity.ts';
 
 const session_id = 'session_1';
 const claim = { request_id: 'request', reserved: {}, first: true };
@@ -20,7 +20,7 @@ beforeEach(() => {
       beginning: new Map(),
       ending: new Map([[`${session_id} 1`, never]]),
       // One place of each account.
-      waits: createPlaces({ places: 2, bytes: Infinity }),
+      waits: createPermitPool({ permits: 2, bytes: Infinity }),
     },
   } as unknown as RunContext;
 });
@@ -36,7 +36,7 @@ test('those who wait until another try has begun its turn take a place each', as
   await expect(begin()).rejects.toMatchObject({ code: 'rate_limited' });
   await expect(first).rejects.toMatchObject({ code: 'idempotency_in_progress' });
   await expect(begin()).rejects.toMatchObject({ code: 'idempotency_in_progress' });
-  expect([context.sessions.waits.taken(), replayed]).toEqual([0, 0]);
+  expect([context.sessions.waits.activeCount(), replayed]).toEqual([0, 0]);
 });
 
 test('and so do those who wait for its end, which is no answer yet', async () => {
@@ -44,5 +44,5 @@ test('and so do those who wait for its end, which is no answer yet', async () =>
   const waiting = one.endedWithin!(200);
   await expect(other.endedWithin!(200)).rejects.toMatchObject({ code: 'rate_limited' });
   await expect(waiting).rejects.toMatchObject({ code: 'idempotency_in_progress' });
-  expect([context.sessions.waits.taken(), replayed]).toEqual([0, 0]);
+  expect([context.sessions.waits.activeCount(), replayed]).toEqual([0, 0]);
 });

@@ -11,7 +11,7 @@ import type { RunRequest } from '../../../../shared/runs/runRequest.ts';
 import { appendEvents, NO_STREAM, type StreamHead } from '../../../../shared/eventlog/append.ts';
 import { createDamagedStreams } from '../../../../shared/eventlog/reading/damagedStreams.ts';
 import { sessionStream } from '../../../../shared/eventlog/streams.ts';
-import { createFairLine } from '../../../../shared/lib/concurrency/fairSemaphore.ts';
+import { createFairSemaphore } from '../../../../shared/lib/concurrency/fairSemaphore.ts';
 import {
   AGENT_ID,
   sessionStarted,
@@ -25,7 +25,7 @@ const NOW = Date.UTC(2026, 10, 20, 9);
 const WAIT_MS = 600;
 /** Far beyond the wait limit: a run that has not ended by then would wait for ever. */
 const NEVER_MS = 5_000;
-const ROOM = { places: 10, bytes: 1_000_000 };
+const ROOM = { permits: 10, bytes: 1_000_000 };
 const actor = { account_id: 'acct_1', key_id: 'k', request_id: 'r' };
 
 let fixture: Awaited<ReturnType<typeof sqliteEventStoreFixture>>;
@@ -52,7 +52,7 @@ function begin(changes: Partial<RunRequest> = {}, store = fixture.store()): Prom
     damaged: createDamagedStreams(() => undefined),
     sessions: {
       memory: new LRUCache({ max: 10 }),
-      reads: createFairLine(ROOM),
+      reads: createFairSemaphore(ROOM),
       live: createLiveTurns(),
     },
     budget: { counter: { count: () => 1 }, turnTokens: new LRUCache({ max: 10 }) },

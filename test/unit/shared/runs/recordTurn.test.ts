@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { OpenRun, RunContext } from '../../../../shared/runs/context.ts';
 import { createLeftOpen } from '../../../../shared/runs/recovery/openTurnQueue.ts';
 import { recordEnd, recordInRun } from '../../../../shared/runs/recordTurn.ts';
-import { storeUnavailable, TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
+import { storeUnavailableError, TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
 import { appendEvents, headOf, NO_STREAM } from '../../../../shared/eventlog/append.ts';
 import { decodeEvent } from '../../../../shared/eventlog/codec.ts';
 import { createDamagedStreams } from '../../../../shared/eventlog/reading/damagedStreams.ts';
@@ -61,10 +61,10 @@ const append: EventStore['append'] = async (stream, expected, events) => {
   sent.push([...events]);
   const fate = fates.shift() ?? 'written';
   if (fate === 'conflict') throw new TurnlogError('stream_conflict', 'The stream is elsewhere.');
-  if (fate === 'lost_before_write') throw storeUnavailable('No answer.');
+  if (fate === 'lost_before_write') throw storeUnavailableError('No answer.');
   const written = await fixture.store().append(stream, expected, events);
   await appendByOthers(...meanwhile.splice(0));
-  if (fate === 'lost_after_write') throw storeUnavailable('No answer.');
+  if (fate === 'lost_after_write') throw storeUnavailableError('No answer.');
   if (fate === 'conflict_after_write')
     throw new TurnlogError('stream_conflict', 'The stream is elsewhere.');
   return written;

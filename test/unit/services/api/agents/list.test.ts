@@ -12,7 +12,7 @@ import {
 } from '../../../../../services/api/http/responses/responseMemory.ts';
 import type { RouteContext } from '../../../../../services/api/context.ts';
 import { compressed } from '../../../../../services/api/http/middleware/compressed.ts';
-import { storeUnavailable } from '../../../../../shared/lib/errors/turnlogError.ts';
+import { storeUnavailableError } from '../../../../../shared/lib/errors/turnlogError.ts';
 import type { Logger } from '../../../../../shared/lib/logger.ts';
 import type { ReadModels } from '../../../../../shared/ports/readModels.ts';
 import type { AgentRow } from '../../../../../shared/readModels/tables.ts';
@@ -30,7 +30,7 @@ function endless(failing = Infinity): ReadModels {
     agentListVersion: async () => 'v',
     listAgents: async (_account: string, { after = '0' }: { after?: string }) => {
       asked += 1;
-      if (asked > failing) throw storeUnavailable('The read models are away.');
+      if (asked > failing) throw storeUnavailableError('The read models are away.');
       const agent_id = String(Number(after) + 1);
       return { rows: [{ agent_id, instruction: 'x'.repeat(MIB) } as AgentRow], more: true };
     },
@@ -69,7 +69,7 @@ async function ask(encoding: string): Promise<IncomingMessage> {
 async function untilNothingIsHeld(): Promise<void> {
   for (;;) {
     const held = answers.tryTake('a', ROOM / 2);
-    held?.leave();
+    held?.release();
     if (held) return;
     await setTimeout(10);
   }

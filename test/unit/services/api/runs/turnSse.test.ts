@@ -3,10 +3,10 @@ import { expect, test } from '@jest/globals';
 import type { Context } from 'koa';
 import type { RouteContext } from '../../../../../services/api/context.ts';
 import { claimStream } from '../../../../../services/api/runs/turnSse.ts';
-import { createPlaces } from '../../../../../shared/lib/concurrency/capacity.ts';
+import { createPermitPool } from '../../../../../shared/lib/concurrency/capacity.ts';
 
 test('an account has its share of the streams, and gives a place back when its client leaves', () => {
-  const streams = createPlaces({ places: 4, bytes: Infinity });
+  const streams = createPermitPool({ permits: 4, bytes: Infinity });
   const open = (account: string): EventEmitter => {
     const res = Object.assign(new EventEmitter(), { closed: false });
     claimStream({ streams } as RouteContext, account, { res } as unknown as Context);
@@ -16,7 +16,7 @@ test('an account has its share of the streams, and gives a place back when its c
   open('one');
   expect(() => open('one')).toThrow(expect.objectContaining({ code: 'rate_limited' }));
   first.emit('close');
-  expect(streams.taken()).toBe(1);
+  expect(streams.activeCount()).toBe(1);
   open('one');
   open('other');
 });

@@ -3,7 +3,7 @@ import {
   startIndexer,
   type Indexer,
 } from '../../../../../services/followers/projector/indexTurns.ts';
-import { storeUnavailable } from '../../../../../shared/lib/errors/turnlogError.ts';
+import { storeUnavailableError } from '../../../../../shared/lib/errors/turnlogError.ts';
 import type { EndedTurn, Forgotten, TurnWords } from '../../../../../shared/search/turnIndex.ts';
 import { positionOf } from '../../../../support/events/history.ts';
 import { eventually } from '../../../../support/processes/operator.ts';
@@ -33,7 +33,7 @@ function storeWith(turns: EndedTurn[], atOnce = 2) {
       state.asked += 1;
       if (state.failures > 0) {
         state.failures -= 1;
-        throw storeUnavailable('away');
+        throw storeUnavailableError('away');
       }
       return turns.slice(state.indexed.length, state.indexed.length + atOnce);
     },

@@ -3,7 +3,10 @@ import {
   watchForStall,
   type StallWatch,
 } from '../../../../../services/followers/projector/stallWatch.ts';
-import { storeUnavailable, TurnlogError } from '../../../../../shared/lib/errors/turnlogError.ts';
+import {
+  storeUnavailableError,
+  TurnlogError,
+} from '../../../../../shared/lib/errors/turnlogError.ts';
 import type { EventBatch, Position } from '../../../../../shared/ports/eventStore.ts';
 import type { ActiveProjectionStore } from '../../../../../shared/ports/readModels.ts';
 import { positionOf, reached } from '../../../../support/events/history.ts';
@@ -75,7 +78,7 @@ test('a batch at work has 20 s', async () => {
 
 test('batches that can not be applied are no progress', async () => {
   head = async () => positionOf(2);
-  apply = () => Promise.reject(storeUnavailable('full'));
+  apply = () => Promise.reject(storeUnavailableError('full'));
   for (let tries = 0; tries < 20; tries += 1) {
     await watch.store.apply([], reached(positionOf(2))).catch(() => undefined);
     await jest.advanceTimersByTimeAsync(500);

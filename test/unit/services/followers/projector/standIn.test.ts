@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { startStandIn } from '../../../../../services/followers/projector/standIn.ts';
-import { storeUnavailable } from '../../../../../shared/lib/errors/turnlogError.ts';
+import { storeUnavailableError } from '../../../../../shared/lib/errors/turnlogError.ts';
 import { createLogger } from '../../../../../shared/lib/logger.ts';
 import { eventually } from '../../../../support/processes/operator.ts';
 
@@ -32,7 +32,7 @@ test('a process stands by only while projectors of another release are at work, 
 
   expect(await whenLookedAt(async () => false)).toEqual([]);
   expect(await whenLookedAt(async () => true)).toEqual(['stands by']);
-  const away = () => Promise.reject<boolean>(storeUnavailable('The database is away.'));
+  const away = () => Promise.reject<boolean>(storeUnavailableError('The database is away.'));
   expect(await whenLookedAt(away)).toEqual(['stands by']);
   expect(await whenLookedAt(async () => false)).toEqual(['stands by', 'gives way']);
   expect(await whenLookedAt(async () => true)).toEqual(['stands by', 'gives way', 'stands by']);

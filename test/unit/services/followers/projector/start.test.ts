@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { expect, test } from '@jest/globals';
 import { startProjector } from '../../../../../services/followers/projector/start.ts';
-import { storeUnavailable } from '../../../../../shared/lib/errors/turnlogError.ts';
+import { storeUnavailableError } from '../../../../../shared/lib/errors/turnlogError.ts';
 import type { EventBatch, SubscribeOptions } from '../../../../../shared/ports/eventStore.ts';
 import type { ActiveProjectionStore } from '../../../../../shared/ports/readModels.ts';
 import { eventually } from '../../../../support/processes/operator.ts';
@@ -19,7 +19,7 @@ test('the health of a projector says why turns can not be indexed, until they ca
     noteLogChanged: async () => undefined,
     close: async () => undefined,
     async unindexed() {
-      if (isAway) throw storeUnavailable('The key store does not answer');
+      if (isAway) throw storeUnavailableError('The key store does not answer');
       return [];
     },
   };

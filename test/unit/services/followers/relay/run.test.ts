@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from '@jest/globals';
 import { createLag } from '../../../../../shared/eventlog/identity/lag.ts';
-import { orIdle } from '../../../../../shared/lib/time/withIdleTicks.ts';
+import { withIdleTicks } from '../../../../../shared/lib/time/withIdleTicks.ts';
 import { replay } from '../../../../../services/followers/relay/replay.ts';
 import { TurnlogError } from '../../../../../shared/lib/errors/turnlogError.ts';
 import type {
@@ -372,7 +372,7 @@ describe('idle times of a source', () => {
       yield 2;
     };
     const seen: Array<number | 'idle'> = [];
-    for await (const item of orIdle(source(), 10)) seen.push(item);
+    for await (const item of withIdleTicks(source(), 10)) seen.push(item);
     expect(seen.filter((item) => item !== 'idle')).toEqual([1, 2]);
     expect(seen.slice(1, -1)).toContain('idle');
     expect(new Set(seen.slice(1, -1))).toEqual(new Set(['idle']));
@@ -384,7 +384,7 @@ describe('idle times of a source', () => {
       throw new Error('gone');
     };
     const drain = async (): Promise<void> => {
-      for await (const item of orIdle(source(), 10)) expect(item).toBe(1);
+      for await (const item of withIdleTicks(source(), 10)) expect(item).toBe(1);
     };
     await expect(drain()).rejects.toThrow('gone');
   });

@@ -3,7 +3,7 @@ import { expect, test } from '@jest/globals';
 import { createComparisons } from '../../../../../services/followers/replays/comparisons.ts';
 import { replay, type ReplayCommand } from '../../../../../shared/replays/decider.ts';
 import type { ReplayEvent } from '../../../../../shared/replays/events.ts';
-import { storeUnavailable } from '../../../../../shared/lib/errors/turnlogError.ts';
+import { storeUnavailableError } from '../../../../../shared/lib/errors/turnlogError.ts';
 import { LIMITS } from '../../../../../shared/limits.ts';
 import { replay as stateAfter } from '../../../../support/events/deciderSpecification.ts';
 import { replayStarted, turnComparison } from '../../../../support/events/events.ts';
@@ -25,7 +25,7 @@ function comparing({ tookMs = 0 } = {}) {
       await sleep(tookMs);
       done.resolve();
       failures -= 1;
-      if (failures >= 0) throw storeUnavailable('It is away.');
+      if (failures >= 0) throw storeUnavailableError('It is away.');
       events.push(...replay.decide(command, stateAfter(replay, events)));
     },
   };

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { runLane } from '../../../../../services/followers/webhooks/runLane.ts';
 import type { Lane } from '../../../../../services/followers/webhooks/lane.ts';
-import { createFairLine } from '../../../../../shared/lib/concurrency/fairSemaphore.ts';
+import { createFairSemaphore } from '../../../../../shared/lib/concurrency/fairSemaphore.ts';
 import { TurnlogError } from '../../../../../shared/lib/errors/turnlogError.ts';
 import { LIMITS } from '../../../../../shared/limits.ts';
-import { pauseAtMost } from '../../../../../shared/lib/time/sleep.ts';
+import { sleepUntilAborted } from '../../../../../shared/lib/time/sleep.ts';
 import type { Position } from '../../../../../shared/ports/eventStore.ts';
 import type { WebhookProgress } from '../../../../../shared/webhooks/webhookProgress.ts';
 import type { Delivered } from '../../../../../shared/webhooks/webhookSender.ts';
@@ -56,7 +56,7 @@ async function* follow({ cursor, signal }: Parameters<Lane['follow']>[0]) {
   for (let at = cursor === undefined ? 0 : Number(cursor) + 1; !signal.aborted;) {
     const key = log[at];
     if (key === undefined) {
-      await pauseAtMost(5, { signal });
+      await sleepUntilAborted(5, { signal });
       continue;
     }
     yield { cursor: String(at), event: { id: idAt(at), key, time: AT } as PublicEvent };
@@ -73,12 +73,12 @@ function start(): void {
       expect([...under].filter((other) => other[0] === id[0])).toEqual([]);
       under.add(id);
       mostUnder = Math.max(mostUnder, under.size);
-      await pauseAtMost(10, { signal: stopping.signal });
+      await sleepUntilAborted(10, { signal: stopping.signal });
       under.delete(id);
       return answers[id]?.shift() ?? { taken: true };
     },
     bodyOf: ({ id }) => id,
-    line: createFairLine({ places: 100, bytes: 1_000 }),
+    line: createFairSemaphore({ permits: 100, bytes: 1_000 }),
     textsOf: async () => ({ url: 'https://example.com', secret: 'whsec_' }),
     giveUp: async (_row, reason) => void givenUp.push(reason),
     clock: { now: () => Date.parse(AT) },

@@ -4,8 +4,8 @@ import {
   type RunningWebhooks,
 } from '../../../../../services/followers/webhooks/start.ts';
 import type { Sending } from '../../../../../services/followers/webhooks/lane.ts';
-import { createFairLine } from '../../../../../shared/lib/concurrency/fairSemaphore.ts';
-import { pauseAtMost } from '../../../../../shared/lib/time/sleep.ts';
+import { createFairSemaphore } from '../../../../../shared/lib/concurrency/fairSemaphore.ts';
+import { sleepUntilAborted } from '../../../../../shared/lib/time/sleep.ts';
 import type { Position } from '../../../../../shared/ports/eventStore.ts';
 import type {
   WebhookChanges,
@@ -41,14 +41,14 @@ const sending: Sending = {
   async *follow({ signal, cursor = 'none' }) {
     followed.push(cursor);
     yield { cursor };
-    await pauseAtMost(60_000, { signal });
+    await sleepUntilAborted(60_000, { signal });
     // As the last messages on their way do.
-    await pauseAtMost(20, { signal: new AbortController().signal });
+    await sleepUntilAborted(20, { signal: new AbortController().signal });
     yield { cursor: 'last' };
   },
   send: async () => ({ taken: true }),
   bodyOf: () => '',
-  line: createFairLine({ places: 1, bytes: 1 }),
+  line: createFairSemaphore({ permits: 1, bytes: 1 }),
   textsOf: async () => ({ url: '', secret: '' }),
   giveUp: async () => undefined,
   clock: { now: () => 0 },
@@ -132,7 +132,7 @@ test('what comes last is kept, though a round of it is on its way', async () => 
     (cursors) => cursors.length === 1,
   );
   // The first round has begun, and ends after the end has.
-  await pauseAtMost(1_200, { signal: new AbortController().signal });
+  await sleepUntilAborted(1_200, { signal: new AbortController().signal });
   const closed = running.close();
   setTimeout(slow.resolve, 200);
   await closed;

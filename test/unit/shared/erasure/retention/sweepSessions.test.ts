@@ -1,6 +1,9 @@
 import { expect, test } from '@jest/globals';
 import { sweepSessions } from '../../../../../shared/erasure/retention/sweepSessions.ts';
-import { storeUnavailable, TurnlogError } from '../../../../../shared/lib/errors/turnlogError.ts';
+import {
+  storeUnavailableError,
+  TurnlogError,
+} from '../../../../../shared/lib/errors/turnlogError.ts';
 import { LIMITS } from '../../../../../shared/limits.ts';
 import type { ReadModels } from '../../../../../shared/ports/readModels.ts';
 import type { AccountRow, SessionRow } from '../../../../../shared/readModels/tables.ts';
@@ -175,7 +178,7 @@ test('with more accounts than one sweep can serve another one is the first in ea
 test('a store that is away ends the sweep at once, and so do ten failures in a row', async () => {
   const many = Array.from({ length: 20 }, (_, index) => session(String(index), ago(31)));
   const away = setUp([account()], many);
-  for (const { session_id } of many) away.failures.set(session_id, storeUnavailable('away'));
+  for (const { session_id } of many) away.failures.set(session_id, storeUnavailableError('away'));
   await expect(away.sweep()).rejects.toMatchObject({ code: 'store_unavailable' });
   expect(away.lines).toEqual([]);
   const failing = setUp([account()], many);

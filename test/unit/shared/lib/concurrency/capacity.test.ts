@@ -1,11 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
-import { createPlaces } from '../../../../../shared/lib/concurrency/capacity.ts';
+import { createPermitPool } from '../../../../../shared/lib/concurrency/capacity.ts';
 
 const code = (value: string) => expect.objectContaining({ code: value });
 
 /** Claims as many as there are for the account. */
-function fill({ claim }: ReturnType<typeof createPlaces>, account_id: string): number {
+function fill({ acquire: claim }: ReturnType<typeof createPermitPool>, account_id: string): number {
   for (let claimed = 0; ; claimed += 1)
     try {
       claim({ account_id, bytes: 1 });
@@ -16,41 +16,41 @@ function fill({ claim }: ReturnType<typeof createPlaces>, account_id: string): n
 
 describe('places', () => {
   test('one account has its share, and every further one the share of what the others leave', () => {
-    const places = createPlaces({ places: Infinity, bytes: 160 });
+    const places = createPermitPool({ permits: Infinity, bytes: 160 });
     expect(['a', 'b', 'c', 'd'].map((account) => fill(places, account))).toEqual([80, 40, 20, 10]);
-    expect(() => places.claim({ account_id: 'a', bytes: 1 })).toThrow(code('rate_limited'));
-    places.claim({ account_id: 'newcomer', bytes: 10 });
-    expect(() => places.claim({ account_id: 'e', bytes: 1 })).toThrow(code('overloaded'));
+    expect(() => places.acquire({ account_id: 'a', bytes: 1 })).toThrow(code('rate_limited'));
+    places.acquire({ account_id: 'newcomer', bytes: 10 });
+    expect(() => places.acquire({ account_id: 'e', bytes: 1 })).toThrow(code('overloaded'));
   });
 
   test('one account may have all where its share says so', () => {
-    const all = { places: 10, bytes: 10 };
-    expect(fill(createPlaces(all, all), 'a')).toBe(10);
+    const all = { permits: 10, bytes: 10 };
+    expect(fill(createPermitPool(all, all), 'a')).toBe(10);
   });
 
   test('there is room for a newcomer, whatever two others take, keep and give back', () => {
     const step = fc.tuple(fc.constantFrom('a', 'b'), fc.integer({ min: -1, max: 16 }));
     fc.assert(
       fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
-        const places = createPlaces({ places: 64, bytes: 256 });
+        const places = createPermitPool({ permits: 64, bytes: 256 });
         const held = [];
         for (const [account_id, bytes] of steps)
-          if (bytes < 0) held.shift()?.leave();
-          else if (!places.fullFor({ account_id, bytes }))
-            held.push(places.take({ account_id, bytes }));
-        expect(places.fullFor({ account_id: 'newcomer', bytes: 16 })).toBeUndefined();
-        for (const place of held) place.leave();
-        expect(places.taken()).toBe(0);
+          if (bytes < 0) held.shift()?.release();
+          else if (!places.exhaustedScope({ account_id, bytes }))
+            held.push(places.forceAcquire({ account_id, bytes }));
+        expect(places.exhaustedScope({ account_id: 'newcomer', bytes: 16 })).toBeUndefined();
+        for (const place of held) place.release();
+        expect(places.activeCount()).toBe(0);
       }),
     );
   });
 
   test('a place becomes larger as far as there is room, and is given back once', () => {
-    const places = createPlaces({ places: 10, bytes: 100 });
-    const [one, other] = [1, 2].map(() => places.claim({ account_id: 'a', bytes: 10 }));
+    const places = createPermitPool({ permits: 10, bytes: 100 });
+    const [one, other] = [1, 2].map(() => places.acquire({ account_id: 'a', bytes: 10 }));
     expect([one!.resize(41), one!.resize(40)]).toEqual([false, true]);
-    for (const place of [one!, one!, other!]) place.leave();
-    expect(places.taken()).toBe(0);
+    for (const place of [one!, one!, other!]) place.release();
+    expect(places.activeCount()).toBe(0);
     expect(fill(places, 'a')).toBe(5);
   });
 });

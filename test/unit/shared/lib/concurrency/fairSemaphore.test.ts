@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
-import { createFairLine } from '../../../../../shared/lib/concurrency/fairSemaphore.ts';
-import type { Place, Room } from '../../../../../shared/lib/concurrency/capacity.ts';
+import { createFairSemaphore } from '../../../../../shared/lib/concurrency/fairSemaphore.ts';
+import type { Permit, Capacity } from '../../../../../shared/lib/concurrency/capacity.ts';
 import { size } from '../../../../support/jest/size.ts';
 
 const PATIENT_MS = 60_000;
@@ -13,14 +13,14 @@ const settled = () => new Promise((resolve) => setImmediate(resolve));
 interface Entry {
   account_id: string;
   bytes: number;
-  place?: Place;
+  place?: Permit;
   over?: true;
   abort: () => void;
 }
 
 /** A line, and what has come of everybody who entered it. */
-function watchedLine(all: Room, share = all) {
-  const line = createFairLine(all, share);
+function watchedLine(all: Capacity, share = all) {
+  const line = createFairSemaphore(all, share);
   const entries: Entry[] = [];
   const admitted: Entry[] = [];
 
@@ -28,7 +28,10 @@ function watchedLine(all: Room, share = all) {
     const stop = new AbortController();
     const entry: Entry = { account_id, bytes, abort: () => stop.abort(new Error('stopped')) };
     entries.push(entry);
-    const entered = line.enter({ account_id, bytes }, { waitMs: PATIENT_MS, signal: stop.signal });
+    const entered = line.acquire(
+      { account_id, bytes },
+      { waitMs: PATIENT_MS, signal: stop.signal },
+    );
     const come = async (): Promise<void> => {
       try {
         entry.place = await entered;
@@ -44,13 +47,13 @@ function watchedLine(all: Room, share = all) {
   const inside = (): Entry[] => entries.filter(({ place, over }) => place && !over);
   function leave(entry: Entry): void {
     entry.over = true;
-    entry.place!.leave();
+    entry.place!.release();
   }
   return { line, entries, admitted, enter, inside, leave };
 }
 
-const ALL: Room = { places: 5, bytes: 20 };
-const SHARE: Room = { places: 3, bytes: 10 };
+const ALL: Capacity = { permits: 5, bytes: 20 };
+const SHARE: Capacity = { permits: 3, bytes: 10 };
 
 const account = fc.constantFrom('a', 'b', 'c', 'd');
 const step = fc.oneof(
@@ -62,7 +65,7 @@ const step = fc.oneof(
 
 const sum = (entries: Entry[]): number => entries.reduce((bytes, entry) => bytes + entry.bytes, 0);
 
-function expectWithin(entries: Entry[], { places, bytes }: Room): void {
+function expectWithin(entries: Entry[], { permits: places, bytes }: Capacity): void {
   expect(entries.length).toBeLessThanOrEqual(places);
   // What is larger than all there is has its place alone.
   if (entries.length > 1) expect(sum(entries)).toBeLessThanOrEqual(bytes);
@@ -92,14 +95,14 @@ describe('the fair line', () => {
               inside().filter(({ account_id }) => account_id === id),
               SHARE,
             );
-          expect(line.taken()).toBe(inside().length);
+          expect(line.activeCount()).toBe(inside().length);
         }
         while (inside().length > 0) {
           for (const entry of inside()) leave(entry);
           await settled();
         }
         expect(entries.filter(({ over }) => !over)).toEqual([]);
-        expect(line.taken()).toBe(0);
+        expect(line.activeCount()).toBe(0);
       }),
       { numRuns: size({ small: 200, full: 5_000 }) },
     );
@@ -109,7 +112,7 @@ describe('the fair line', () => {
     const arrivals = fc.array(account, { minLength: 1, maxLength: 40 });
     await fc.assert(
       fc.asyncProperty(arrivals, async (accounts) => {
-        const { entries, admitted, enter, inside, leave } = watchedLine({ places: 1, bytes: 1 });
+        const { entries, admitted, enter, inside, leave } = watchedLine({ permits: 1, bytes: 1 });
         enter('first');
         for (const id of accounts) enter(id);
         await settled();
@@ -138,7 +141,7 @@ describe('the fair line', () => {
   });
 
   test('lets each account in by age', async () => {
-    const { admitted, enter, inside, leave } = watchedLine({ places: 1, bytes: 100 });
+    const { admitted, enter, inside, leave } = watchedLine({ permits: 1, bytes: 100 });
     const entered = [3, 2, 1, 4].map((bytes) => enter('a', bytes));
     await settled();
     for (; inside().length > 0; await settled()) leave(inside()[0]!);
@@ -146,7 +149,7 @@ describe('the fair line', () => {
   });
 
   test('keeps what becomes free for a large one whose turn it is, and lets small ones go on in the rest', async () => {
-    const { enter, inside, leave } = watchedLine({ places: 100, bytes: 10 });
+    const { enter, inside, leave } = watchedLine({ permits: 100, bytes: 10 });
     for (let index = 0; index < 10; index += 1) enter('small');
     await settled();
     const large = enter('large', 6);
@@ -165,7 +168,7 @@ describe('the fair line', () => {
   });
 
   test('lets others in at once when a large one gives up', async () => {
-    const { enter } = watchedLine({ places: 100, bytes: 10 });
+    const { enter } = watchedLine({ permits: 100, bytes: 10 });
     enter('a', 6);
     const large = enter('b', 8);
     const small = enter('c', 4);
@@ -177,9 +180,9 @@ describe('the fair line', () => {
   });
 
   test('says whose room is full to who has waited for too long', async () => {
-    const line = createFairLine({ places: 2, bytes: 10 });
+    const line = createFairSemaphore({ permits: 2, bytes: 10 });
     const enter = (account_id: string) =>
-      line.enter({ account_id, bytes: 1 }, { waitMs: 0, signal: NEVER });
+      line.acquire({ account_id, bytes: 1 }, { waitMs: 0, signal: NEVER });
     await enter('a');
     await expect(enter('a')).rejects.toMatchObject({ code: 'rate_limited' });
     await enter('b');

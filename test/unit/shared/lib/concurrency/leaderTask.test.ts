@@ -1,14 +1,14 @@
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { storeUnavailable } from '../../../../../shared/lib/errors/turnlogError.ts';
+import { storeUnavailableError } from '../../../../../shared/lib/errors/turnlogError.ts';
 import {
-  startOneAtWork,
-  type OneAtWork,
+  startLeaderTask,
+  type LeaderTask,
 } from '../../../../../shared/lib/concurrency/leaderTask.ts';
 import { eventually } from '../../../../support/processes/operator.ts';
 
-let work: OneAtWork;
+let work: LeaderTask;
 /** What happened, in its order; that it looks again and again is told once. */
 let told: string[];
 let logged: string[];
@@ -33,9 +33,9 @@ afterEach(() => work.close());
 
 function start(): void {
   const log = (_context: unknown, message?: string) => void logged.push(message ?? '');
-  work = startOneAtWork({
+  work = startLeaderTask({
     name: 'digging',
-    async becomeActive(signal) {
+    async acquireLeadership(signal) {
       await Promise.race([others, once(signal, 'abort')]);
       if (signal.aborted) return undefined;
       fail('become');
@@ -46,15 +46,15 @@ function start(): void {
       fail('begin');
       tell('begun');
       return {
-        async look() {
+        async poll() {
           fail('look');
           tell('looked');
         },
-        end: async () => tell('ended'),
+        stop: async () => tell('ended'),
       };
     },
-    doubt: () => doubt,
-    lookMs: 2,
+    pausedReason: () => doubt,
+    pollMs: 2,
     logger: { warn: log, error: log },
   });
 }
@@ -116,7 +116,7 @@ test.each([
 });
 
 test('waits longer and longer for what fails again and again', async () => {
-  failing.begin = storeUnavailable('No store.');
+  failing.begin = storeUnavailableError('No store.');
   start();
   await sleep(700);
   expect(logged.length).toBeLessThan(7);

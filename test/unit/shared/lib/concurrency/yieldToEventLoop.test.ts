@@ -1,12 +1,15 @@
 import { expect, test } from '@jest/globals';
 import { setImmediate } from 'node:timers/promises';
-import { giveWay, giveWayForText } from '../../../../../shared/lib/concurrency/yieldToEventLoop.ts';
+import {
+  yieldToEventLoop,
+  yieldForText,
+} from '../../../../../shared/lib/concurrency/yieldToEventLoop.ts';
 
 test('pieces of work are done one at a time, turns of the event loop apart, in the order of asking', async () => {
   const done: string[] = [];
   const work = async (name: string, pieces: number): Promise<void> => {
     for (let piece = 1; piece <= pieces; piece += 1) {
-      await giveWay('a');
+      await yieldToEventLoop('a');
       done.push(`${name}${piece}`);
     }
   };
@@ -27,7 +30,7 @@ test('pieces of work are done one at a time, turns of the event loop apart, in t
 test('the accounts take turns, however many pieces one of them has waiting', async () => {
   const done: string[] = [];
   const piece = async (account: string): Promise<void> => {
-    await giveWay(account);
+    await yieldToEventLoop(account);
     done.push(account);
   };
   const many = Array.from({ length: 20 }, () => piece('large'));
@@ -43,7 +46,7 @@ test('the accounts take turns, however many pieces one of them has waiting', asy
 test('work on a short text is done at once, on a long one in its turn', async () => {
   let done = 0;
   const count = () => (done += 1);
-  const work = [giveWayForText('a', 100).then(count), giveWayForText('a', 200_000).then(count)];
+  const work = [yieldForText('a', 100).then(count), yieldForText('a', 200_000).then(count)];
   await Promise.resolve().then(() => Promise.resolve());
   expect(done).toBe(1);
   await Promise.all(work);
@@ -51,7 +54,7 @@ test('work on a short text is done at once, on a long one in its turn', async ()
 });
 
 test('what asks after a pause has its turn as well', async () => {
-  await giveWay('a');
+  await yieldToEventLoop('a');
   for (let turn = 0; turn < 10; turn += 1) await setImmediate();
-  await giveWay('a');
+  await yieldToEventLoop('a');
 });

@@ -1,11 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
-import { backOffMs, createBackOff, retry } from '../../../../../shared/lib/time/backoff.ts';
+import { backoffMs, createBackoff, retry } from '../../../../../shared/lib/time/backoff.ts';
 
 const NONE = { firstMs: 0, longestMs: 0 };
 
 describe('the pauses of a back-off', () => {
   test('double up to the longest, and begin again when it is reset', () => {
-    const pauses = createBackOff({ firstMs: 100, longestMs: 500 });
+    const pauses = createBackoff({ firstMs: 100, longestMs: 500 });
     const five = () => Array.from({ length: 5 }, pauses.next);
     expect(five()).toEqual([100, 200, 400, 500, 500]);
     pauses.reset();
@@ -13,12 +13,12 @@ describe('the pauses of a back-off', () => {
   });
 
   test('stay the longest however many failures there were', () => {
-    expect(backOffMs({ firstMs: 1, longestMs: 60_000 }, 1_000_000)).toBe(60_000);
+    expect(backoffMs({ firstMs: 1, longestMs: 60_000 }, 1_000_000)).toBe(60_000);
   });
 
   test('are spread between the two shares that are given, and not all the same', () => {
     const schedule = { firstMs: 100, longestMs: 1_000, spread: [0.5, 1] } as const;
-    const pauses = Array.from({ length: 200 }, () => backOffMs(schedule, 1));
+    const pauses = Array.from({ length: 200 }, () => backoffMs(schedule, 1));
     expect(pauses.every((ms) => ms >= 100 && ms <= 200)).toBe(true);
     expect(new Set(pauses).size).toBeGreaterThan(100);
   });

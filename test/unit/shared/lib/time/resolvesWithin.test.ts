@@ -1,25 +1,25 @@
 import { expect, test } from '@jest/globals';
-import { settlesWithin } from '../../../../../shared/lib/time/resolvesWithin.ts';
+import { resolvesWithin } from '../../../../../shared/lib/time/resolvesWithin.ts';
 
 const never = new Promise<void>(() => undefined);
 
 test('work that is done in time has settled', async () => {
-  expect(await settlesWithin(Promise.resolve('result'), 60_000)).toBe(true);
+  expect(await resolvesWithin(Promise.resolve('result'), 60_000)).toBe(true);
 });
 
 test('work that takes longer has not', async () => {
-  expect(await settlesWithin(never, 5)).toBe(false);
+  expect(await resolvesWithin(never, 5)).toBe(false);
 });
 
 test('work that fails in time is that failure', async () => {
-  await expect(settlesWithin(Promise.reject(new Error('it failed')), 60_000)).rejects.toThrow(
+  await expect(resolvesWithin(Promise.reject(new Error('it failed')), 60_000)).rejects.toThrow(
     'it failed',
   );
 });
 
 test('work that fails too late is nobody’s unhandled rejection', async () => {
   const { promise, reject } = Promise.withResolvers<void>();
-  expect(await settlesWithin(promise, 1)).toBe(false);
+  expect(await resolvesWithin(promise, 1)).toBe(false);
   reject(new Error('too late'));
   await new Promise((resolve) => setTimeout(resolve, 10));
 });
@@ -27,6 +27,6 @@ test('work that fails too late is nobody’s unhandled rejection', async () => {
 test('no timer is left behind', async () => {
   const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
   const before = timers();
-  for (let call = 0; call < 100; call += 1) await settlesWithin(Promise.resolve(), 60_000);
+  for (let call = 0; call < 100; call += 1) await resolvesWithin(Promise.resolve(), 60_000);
   expect(timers()).toBe(before);
 });

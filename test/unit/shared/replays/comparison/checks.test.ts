@@ -7,7 +7,7 @@ import {
   type Question,
 } from '../../../../../shared/replays/comparison/comparePair.ts';
 import type { TurnPair, WholeTurn } from '../../../../../shared/replays/comparison/turnPair.ts';
-import { storeUnavailable } from '../../../../../shared/lib/errors/turnlogError.ts';
+import { storeUnavailableError } from '../../../../../shared/lib/errors/turnlogError.ts';
 import type { ChatModels } from '../../../../../shared/ports/chatModel.ts';
 
 const schemas = createSchemaChecker();
@@ -185,7 +185,7 @@ test('a judge is asked once, whatever keeps a later check back for a while', asy
   const askJudge = async ({ input }: Question): Promise<Judged> => {
     const { criteria: by } = JSON.parse(input) as { criteria: string };
     asked.push(by);
-    if (by === 'second' && asked.length === 2) throw storeUnavailable('Away.');
+    if (by === 'second' && asked.length === 2) throw storeUnavailableError('Away.');
     return answering('PASS: It does.');
   };
   const judge = (by: string): Check => ({ judge: { model: 'm', criteria: by } });

@@ -6,7 +6,7 @@ import { reserveCancellation } from '../../../../../shared/runs/cancelTurn.ts';
 import { sessionOfRun } from '../../../../../shared/runs/queueing/acquireSession.ts';
 import { appendEvents, NO_STREAM } from '../../../../../shared/eventlog/append.ts';
 import { createDamagedStreams } from '../../../../../shared/eventlog/reading/damagedStreams.ts';
-import { createFairLine } from '../../../../../shared/lib/concurrency/fairSemaphore.ts';
+import { createFairSemaphore } from '../../../../../shared/lib/concurrency/fairSemaphore.ts';
 import { sessionStream } from '../../../../../shared/eventlog/streams.ts';
 import type { EventStore } from '../../../../../shared/ports/eventStore.ts';
 import { readSessionEvents } from '../../../../../shared/sessions/queries.ts';
@@ -54,7 +54,7 @@ const contextOn = (store: EventStore): RunContext =>
     damaged: createDamagedStreams(() => undefined),
     sessions: {
       memory: new LRUCache({ max: 10 }),
-      reads: createFairLine({ places: 10, bytes: Infinity }),
+      reads: createFairSemaphore({ permits: 10, bytes: Infinity }),
     },
     budget: { counter: { count: () => 1 }, turnTokens: new LRUCache({ max: 10 }) },
     readModels: {

@@ -6,8 +6,8 @@ const never = new AbortController().signal;
 const PATIENT_MS = 60_000;
 const admission = (runs: number, bytes = 1_000) =>
   createAdmission({
-    all: { places: runs, bytes },
-    share: { places: runs / 2, bytes: bytes / 2 },
+    all: { permits: runs, bytes },
+    share: { permits: runs / 2, bytes: bytes / 2 },
   });
 
 describe('admission', () => {

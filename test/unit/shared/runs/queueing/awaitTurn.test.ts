@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { awaitTurn } from '../../../../../shared/runs/queueing/awaitTurn.ts';
 import type { RunSessions } from '../../../../../shared/runs/context.ts';
-import { createPlaces } from '../../../../../shared/lib/concurrency/capacity.ts';
+import { createPermitPool } from '../../../../../shared/lib/concurrency/capacity.ts';
 import type { TurnRow } from '../../../../../shared/readModels/tables.ts';
 
 /** Says of every turn at once that it has ended. */
@@ -12,7 +12,7 @@ const context = {
       return () => undefined;
     },
   },
-  waits: createPlaces({ places: 10, bytes: Infinity }),
+  waits: createPermitPool({ permits: 10, bytes: Infinity }),
 } as unknown as Pick<RunSessions, 'watch' | 'waits'>;
 
 /** Waits so long for a turn that ends with the look of that number; how often it was looked at. */
@@ -36,7 +36,7 @@ test('a turn that is told to have ended, and does not show it, is not looked at 
   expect(status).toBe('running');
   expect(looks).toBeGreaterThan(1);
   expect(looks).toBeLessThan(10);
-  expect(context.waits.taken()).toBe(0);
+  expect(context.waits.activeCount()).toBe(0);
 });
 
 test('its end is told once it shows', async () => {

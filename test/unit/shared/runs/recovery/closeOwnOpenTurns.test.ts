@@ -13,7 +13,7 @@ import {
   createSessionQueue,
   type SessionQueue,
 } from '../../../../../shared/runs/queueing/sessionQueue.ts';
-import { storeUnavailable } from '../../../../../shared/lib/errors/turnlogError.ts';
+import { storeUnavailableError } from '../../../../../shared/lib/errors/turnlogError.ts';
 import { appendEvents, headOf, NO_STREAM } from '../../../../../shared/eventlog/append.ts';
 import { decodeEvent } from '../../../../../shared/eventlog/codec.ts';
 import {
@@ -165,7 +165,7 @@ test('sessions that can not be read keep no other back', async () => {
     ...fixture.store(),
     readStream: (stream, options) =>
       stream.includes('bad')
-        ? Promise.reject(storeUnavailable('Away.'))
+        ? Promise.reject(storeUnavailableError('Away.'))
         : fixture.store().readStream(stream, options),
   };
   const closer = closerOn(store);
@@ -262,7 +262,7 @@ test('looks leave nothing behind on the signal that stops them, however many the
     seen.push(new WeakRef(signal));
     return enter(id, waitMs, signal);
   };
-  const away = () => Promise.reject(storeUnavailable('Away.'));
+  const away = () => Promise.reject(storeUnavailableError('Away.'));
   const closer = closerOn({ ...fixture.store(), readStream: away });
   leftOpen.add('left', 1);
   for (let tick = 0; tick < 500; tick += 1) {

@@ -3,7 +3,7 @@ import {
   createDeathWatch,
   type DeathWatch,
 } from '../../../../../shared/runs/recovery/instanceMonitor.ts';
-import { storeUnavailable } from '../../../../../shared/lib/errors/turnlogError.ts';
+import { storeUnavailableError } from '../../../../../shared/lib/errors/turnlogError.ts';
 
 const SWEEP_MS = 2_000;
 
@@ -18,7 +18,7 @@ beforeEach(() => {
   beats = new Map();
   away = false;
   const listDeadInstances = async (olderThanMs: number) => {
-    if (away) throw storeUnavailable('away');
+    if (away) throw storeUnavailableError('away');
     return [...beats]
       .filter(([, at]) => now - at > olderThanMs)
       .map(([instance_id, at]) => ({ instance_id, last_beat_at: new Date(at).toISOString() }));

@@ -10,7 +10,7 @@ import { sessionRoutes } from '../../../../../../services/api/sessions/routes.ts
 import { sendExport } from '../../../../../../services/api/exports/send.ts';
 import { LIMITS } from '../../../../../../shared/limits.ts';
 import type { Logger } from '../../../../../../shared/lib/logger.ts';
-import { createPlaces } from '../../../../../../shared/lib/concurrency/capacity.ts';
+import { createPermitPool } from '../../../../../../shared/lib/concurrency/capacity.ts';
 import { memoryKeys } from '../../../../../support/store/memoryKeys.ts';
 
 const actor = { account_id: 'acct_1', key_id: 'key_1', request_id: 'request_1' };
@@ -73,7 +73,7 @@ test.each([
 
 test('an export whose client leaves before there is anything to send ends, and holds nothing', async () => {
   const { ctx, leave } = client();
-  const streams = createPlaces({ places: 4, bytes: Infinity });
+  const streams = createPermitPool({ permits: 4, bytes: Infinity });
   const answers = createAnswerRoom(LIMITS.export.bytes);
   const api = { streams, answers } as unknown as RouteContext;
   const exporting = { api, actor, ctx, subject: 'account-acct_1' };
@@ -82,6 +82,6 @@ test('an export whose client leaves before there is anything to send ends, and h
   expect(answers.tryTake('acct_1', LIMITS.export.bytes)).toBeUndefined();
   leave();
   await expect(sending).rejects.toMatchObject({ message: expect.stringContaining('left') });
-  expect(streams.taken()).toBe(0);
+  expect(streams.activeCount()).toBe(0);
   expect(answers.tryTake('acct_1', LIMITS.export.bytes)).toBeDefined();
 });

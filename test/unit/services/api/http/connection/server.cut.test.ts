@@ -5,7 +5,7 @@ import Koa from 'koa';
 import { typeIds } from '../../../../../../infra/ids/typeIds.ts';
 import { serve } from '../../../../../../services/api/http/connection/server.ts';
 import { createLogger } from '../../../../../../shared/lib/logger.ts';
-import { settlesWithin } from '../../../../../../shared/lib/time/resolvesWithin.ts';
+import { resolvesWithin } from '../../../../../../shared/lib/time/resolvesWithin.ts';
 
 test('a cut ends a refused CONNECT too, whose client keeps the connection open: stopping must not wait for it', async () => {
   const server = await serve(new Koa(), {
@@ -21,7 +21,7 @@ test('a cut ends a refused CONNECT too, whose client keeps the connection open: 
   const [answer] = (await once(client, 'data')) as [Buffer];
   const closed = server.close();
   server.cut();
-  const isClosed = await settlesWithin(closed, 1_000);
+  const isClosed = await resolvesWithin(closed, 1_000);
   client.destroy();
   expect(String(answer)).toMatch(/^HTTP\/1.1 405 /);
   expect(isClosed).toBe(true);

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import type { Context } from 'koa';
 import { Readable } from 'node:stream';
 import { readJsonBody } from '../../../../../../services/api/http/middleware/jsonBody.ts';
-import { createPlaces } from '../../../../../../shared/lib/concurrency/capacity.ts';
+import { createPermitPool } from '../../../../../../shared/lib/concurrency/capacity.ts';
 
 const BYTES = 1_000_000;
 
@@ -17,8 +17,8 @@ const contextOf = (body: Buffer): Context =>
 
 test('what a large body came in is free once it is read, without a collector', async () => {
   const body = Buffer.from(JSON.stringify('x'.repeat(BYTES)));
-  const bodies = createPlaces({ places: Infinity, bytes: Infinity });
-  const place = bodies.claim({ account_id: 'account', bytes: body.length });
+  const bodies = createPermitPool({ permits: Infinity, bytes: Infinity });
+  const place = bodies.acquire({ account_id: 'account', bytes: body.length });
   const before = process.memoryUsage().arrayBuffers;
   const read = await readJsonBody(contextOf(body), place, 'account');
   expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(0.1 * BYTES);

@@ -4,7 +4,7 @@ import { setImmediate } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
 import { createAnswerRoom } from '../../../../../../services/api/http/responses/responseMemory.ts';
 import { LIMITS } from '../../../../../../shared/limits.ts';
-import type { Place } from '../../../../../../shared/lib/concurrency/capacity.ts';
+import type { Permit } from '../../../../../../shared/lib/concurrency/capacity.ts';
 
 const MIB = 1_048_576;
 const LONG_MS = 60_000;
@@ -15,7 +15,7 @@ const refusal = { retriable: true, retryAfterSeconds: expect.any(Number) };
 /** Asks for room, and says who got it. */
 function asking(room: ReturnType<typeof createAnswerRoom>) {
   const admitted: string[] = [];
-  const held = new Map<string, Place>();
+  const held = new Map<string, Permit>();
   const refused: unknown[] = [];
   async function take(name: string, bytes: number, of: ServerResponse): Promise<void> {
     try {
@@ -34,7 +34,7 @@ test('one account holds half of the room at the most, and others have the rest i
   for (const name of ['a1', 'a2', 'a3', 'b1', 'c1']) ask(name, 2 * MIB);
   await setImmediate();
   expect(admitted).toEqual(['a1', 'a2', 'b1', 'c1']);
-  held.get('b1')!.leave();
+  held.get('b1')!.release();
   await setImmediate();
   expect(admitted).toHaveLength(4);
   held.get('a1')!.resize(MIB);
@@ -64,7 +64,7 @@ test('who waits too long, or leaves, is refused and forgotten', async () => {
     expect.objectContaining({ ...refusal, code: 'rate_limited' }),
     expect.objectContaining({ ...refusal, code: 'overloaded' }),
   ]);
-  held.get('x1')!.leave();
+  held.get('x1')!.release();
   ask('z3', 2 * MIB);
   await setImmediate();
   expect(admitted.at(-1)).toBe('z3');
