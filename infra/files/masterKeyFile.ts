@@ -3,7 +3,7 @@ import {
   parseMasterKeys,
   type MasterKeys,
 } from '../../shared/eventlog/encryption/masterKeys.ts';
-import { makeSecret, readSecret, type SecretFile } from './secretFile.ts';
+import { createSecret, readSecret, type SecretFile } from './secretFile.ts';
 
 const secretIn = (file: string): SecretFile => ({
   file,
@@ -19,5 +19,5 @@ export const readMasterKeys = (file: string): MasterKeys =>
   parseMasterKeys(readSecret(secretIn(file)), file);
 
 /** Makes a file with one new master key where there is none. Errors: `configuration_invalid`. */
-export const makeMasterKeyFile = (file: string): void =>
-  makeSecret(secretIn(file), () => `${newMasterKey()}\n`);
+export const createMasterKeyFile = (file: string): void =>
+  createSecret(secretIn(file), () => `${newMasterKey()}\n`);

@@ -14,10 +14,10 @@ import { dirname } from 'node:path';
 import { isTurnlogError, TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 
 /** What no file of keys needs, in bytes. */
-const MOST_BYTES = 64 * 1024;
+const MAX_SECRET_BYTES = 64 * 1024;
 
 /** What others than owner and group may do. */
-const OTHERS = 0o007;
+const OTHERS_MODE_BITS = 0o007;
 
 /** A file with keys that others than its owner and group have no right to. */
 export interface SecretFile {
@@ -29,7 +29,11 @@ export interface SecretFile {
 }
 
 /** `configuration_invalid`, with what is wrong with the file and never what stands in it. */
-export const unusable = ({ file, name }: SecretFile, why: string, cause?: unknown): TurnlogError =>
+export const unusableSecretError = (
+  { file, name }: SecretFile,
+  why: string,
+  cause?: unknown,
+): TurnlogError =>
   new TurnlogError('configuration_invalid', `The ${name} ${file} can't be used: ${why}`, { cause });
 
 /** The text of the file. Errors: `configuration_invalid`. */
@@ -37,9 +41,10 @@ export function readSecret(secret: SecretFile): string {
   const { file, how } = secret;
   try {
     const { mode, size } = statSync(file);
-    if (size > MOST_BYTES) throw unusable(secret, `it is larger than ${MOST_BYTES} bytes.`);
-    if ((mode & OTHERS) !== 0)
-      throw unusable(
+    if (size > MAX_SECRET_BYTES)
+      throw unusableSecretError(secret, `it is larger than ${MAX_SECRET_BYTES} bytes.`);
+    if ((mode & OTHERS_MODE_BITS) !== 0)
+      throw unusableSecretError(
         secret,
         'everybody on this machine may read or change it. Take that away: chmod o-rwx (of a mounted secret, set its mode to 0440).',
       );
@@ -47,8 +52,12 @@ export function readSecret(secret: SecretFile): string {
   } catch (error) {
     if (isTurnlogError(error)) throw error;
     const { code, message } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT') throw unusable(secret, `there is none. ${how}`, error);
-    throw unusable(secret, code === 'EACCES' ? 'this user may not read it.' : `${message}.`, error);
+    if (code === 'ENOENT') throw unusableSecretError(secret, `there is none. ${how}`, error);
+    throw unusableSecretError(
+      secret,
+      code === 'EACCES' ? 'this user may not read it.' : `${message}.`,
+      error,
+    );
   }
 }
 
@@ -62,7 +71,7 @@ function sync(path: string): void {
  * Makes the file where there is none, durable and whole from the first moment, for its owner alone;
  * another one that is there by then stays. Errors: `configuration_invalid`.
  */
-export function makeSecret(secret: SecretFile, text: () => string): void {
+export function createSecret(secret: SecretFile, text: () => string): void {
   const { file } = secret;
   if (existsSync(file)) return;
   const whole = `${file}.${randomUUID()}`;
@@ -71,7 +80,8 @@ export function makeSecret(secret: SecretFile, text: () => string): void {
     linkSync(whole, file);
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
-    if (code !== 'EEXIST') throw unusable(secret, `it can't be made: ${message}.`, error);
+    if (code !== 'EEXIST')
+      throw unusableSecretError(secret, `it can't be made: ${message}.`, error);
   } finally {
     rmSync(whole, { force: true });
   }

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { proofInvalidError } from '../../shared/lib/errors/turnlogError.ts';
 import type { TileReader, TreeState } from '../../shared/transparency/tileStore.ts';
 import { parseTilePath } from '../../shared/transparency/tlog/tiles.ts';
-import { parseCheckpoint, readBundleStart } from './bundleStarts.ts';
-import { isAbsent, onDisk } from './durable.ts';
+import { parseCheckpoint, readBundleStart } from './bundleIndex.ts';
+import { isAbsent, withDiskErrors } from './atomicWrite.ts';
 
 /** In the folder of a tree, beside `tile/`. */
 export const CHECKPOINT_FILE = 'checkpoint';
@@ -40,7 +40,7 @@ function parseState(text: string, file: string): TreeState {
  */
 export function fileTileReader(folderNow: () => Promise<string | undefined>): TileReader {
   const contentIn = (file: string): Promise<Buffer | undefined> =>
-    onDisk(async () => {
+    withDiskErrors(async () => {
       const folder = await folderNow();
       return folder === undefined ? undefined : contentOf(join(folder, file));
     });
@@ -48,7 +48,7 @@ export function fileTileReader(folderNow: () => Promise<string | undefined>): Ti
     read: async (path) => (parseTilePath(path) ? contentIn(path) : undefined),
     readCheckpoint: async () => (await contentIn(CHECKPOINT_FILE))?.toString(),
     beforeBundle: (bundle) =>
-      onDisk(async () => {
+      withDiskErrors(async () => {
         const folder = await folderNow();
         return folder === undefined || bundle === 0
           ? undefined
@@ -71,7 +71,7 @@ export const openFileTileReader = (folder: string): TileReader =>
   fileTileReader(openedLast(folder));
 
 /** A reader that tells which folder it reads: undefined while there is no tree. */
-export interface OneFileTree extends TileReader {
+export interface CheckedTree extends TileReader {
   folder: () => Promise<string | undefined>;
 }
 
@@ -79,7 +79,7 @@ export interface OneFileTree extends TileReader {
  * Reads the tree that had been opened last when it was first found, also where another one is opened
  * meanwhile. Errors: as `fileTileReader`.
  */
-export function openOneFileTree(folder: string): OneFileTree {
+export function openOneFileTree(folder: string): CheckedTree {
   const find = openedLast(folder);
   let found: string | undefined;
   const one = async (): Promise<string | undefined> => (found ??= await find());

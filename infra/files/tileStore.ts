@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { storeUnavailableError } from '../../shared/lib/errors/turnlogError.ts';
 import type { TileStore, TileTrees } from '../../shared/transparency/tileStore.ts';
 import { parseTilePath, TILE_WIDTH } from '../../shared/transparency/tlog/tiles.ts';
-import { firstUnknownStart, putBundleStarts } from './bundleStarts.ts';
-import { onDisk, putAndTell, putFile } from './durable.ts';
+import { firstUnknownStart, writeBundleStarts } from './bundleIndex.ts';
+import { withDiskErrors, writeFilesAndNotify, writeFileAtomically } from './atomicWrite.ts';
 import {
   BUNDLES_FILE,
   CHECKPOINT_FILE,
@@ -28,33 +28,36 @@ function treeIn(folder: string): TileStore {
   return {
     ...reader,
     grow: ({ from, files, bundles, state }) =>
-      onDisk(async () => {
+      withDiskErrors(async () => {
         const { size } = await reader.state();
         if (size !== from)
           throw storeUnavailableError(`The tree has ${size} leaves, and was to grow from ${from}.`);
         // Beyond the state: what a crash leaves of them is written again.
-        await putAndTell({
+        await writeFilesAndNotify({
           files: files.map(({ path, bytes }) => ({ path: join(folder, path), bytes })),
-          beside: () => putBundleStarts(join(folder, BUNDLES_FILE), bundles),
+          beside: () => writeBundleStarts(join(folder, BUNDLES_FILE), bundles),
           onDurable: () => clearPartials(files.map(({ path }) => path)),
           last: { path: join(folder, STATE_FILE), bytes: `${JSON.stringify(state)}\n` },
         });
       }),
     firstUnknownBundle: (bundles) =>
-      onDisk(() => firstUnknownStart(join(folder, BUNDLES_FILE), bundles)),
-    putBundles: (bundles) => onDisk(() => putBundleStarts(join(folder, BUNDLES_FILE), bundles)),
+      withDiskErrors(() => firstUnknownStart(join(folder, BUNDLES_FILE), bundles)),
+    putBundles: (bundles) =>
+      withDiskErrors(() => writeBundleStarts(join(folder, BUNDLES_FILE), bundles)),
     publish: (checkpoint) =>
-      onDisk(() => putFile({ path: join(folder, CHECKPOINT_FILE), bytes: checkpoint })),
+      withDiskErrors(() =>
+        writeFileAtomically({ path: join(folder, CHECKPOINT_FILE), bytes: checkpoint }),
+      ),
   };
 }
 
 /** The trees of a folder, which is made; each in the folder that its origin names. */
 export const openFileTileTrees = (folder: string): TileTrees => ({
   open: (origin) =>
-    onDisk(async () => {
+    withDiskErrors(async () => {
       const current = join(folder, CURRENT_FILE);
       if ((await contentOf(current))?.toString() !== `${origin}\n`)
-        await putFile({ path: current, bytes: `${origin}\n` });
+        await writeFileAtomically({ path: current, bytes: `${origin}\n` });
       return treeIn(join(folder, origin));
     }),
 });

@@ -5,7 +5,7 @@ import type {
   WebhookProgressReader,
   WebhookProgressStore,
 } from '../../shared/webhooks/webhookProgress.ts';
-import { isAbsent, putFile } from './durable.ts';
+import { isAbsent, writeFileAtomically } from './atomicWrite.ts';
 
 /** Errors: `store_unavailable` with what the file system says. */
 const onDisk = <Result>(work: () => Promise<Result>): Promise<Result> =>
@@ -59,7 +59,7 @@ export function openFileWebhookProgress(
       for (const [id, progress] of changes)
         if (progress) entries.set(id, progress);
         else entries.delete(id);
-      await onDisk(() => putFile({ path, bytes: JSON.stringify([...entries]) }));
+      await onDisk(() => writeFileAtomically({ path, bytes: JSON.stringify([...entries]) }));
       known = Promise.resolve(entries);
     },
     lost: new AbortController().signal,

@@ -33,10 +33,10 @@ export interface Circuit {
 }
 
 /** Carries what the breaker has to count through it. */
-class Counted extends Error {
+class CountedFailure extends Error {
   readonly outcome: Extract<Outcome<never>, { error: unknown }>;
 
-  constructor(outcome: Counted['outcome']) {
+  constructor(outcome: CountedFailure['outcome']) {
     super('a call that the breaker counts');
     this.outcome = outcome;
   }
@@ -54,7 +54,7 @@ export function createCircuit(
   const breaker: CircuitBreakerPolicy = circuitBreaker(
     handleWhen(
       (error) =>
-        error instanceof Counted &&
+        error instanceof CountedFailure &&
         // Whoever gave up the call that was to decide has not decided.
         (error.outcome.because === 'failed' || breaker.state === CircuitState.HalfOpen),
     ),
@@ -87,11 +87,12 @@ export function createCircuit(
       try {
         return await breaker.execute(async () => {
           const outcome = await call();
-          if ('error' in outcome && outcome.because !== 'answered') throw new Counted(outcome);
+          if ('error' in outcome && outcome.because !== 'answered')
+            throw new CountedFailure(outcome);
           return outcome;
         });
       } catch (error) {
-        if (error instanceof Counted) return error.outcome;
+        if (error instanceof CountedFailure) return error.outcome;
         throw error;
       }
     },

@@ -1,8 +1,8 @@
 import { Kafka, logLevel, type Admin, type SASLOptions } from 'kafkajs';
-import { leaveOutIdleTimers } from './idleTimers.ts';
-import { persist } from './persist.ts';
+import { patchIdleTimers } from './kafkajsPatch.ts';
+import { retryRequest } from './retryRequest.ts';
 
-leaveOutIdleTimers();
+patchIdleTimers();
 
 /**
  * `debug`: what the Kafka client says of its own doings; only for somebody who looks for a fault.
@@ -64,7 +64,7 @@ export async function withAdmin<Result>(
 ): Promise<Result> {
   const admin = kafka.admin();
   try {
-    await persist(() => admin.connect());
+    await retryRequest(() => admin.connect());
     return await work(admin);
   } finally {
     await admin.disconnect();

@@ -7,7 +7,7 @@ import { isTurnlogError, TurnlogError } from '../../shared/lib/errors/turnlogErr
 const FENCED = /^INVALID_PRODUCER_EPOCH$|^Unknown error code 90$/;
 
 /** What a call worked on, as far as the caller knows; Kafka's own errors name nothing. */
-export interface Subject {
+export interface CallSubject {
   topic?: string;
   transactionalId?: string;
   /** Of the message: event and size. */
@@ -40,7 +40,7 @@ const LOST_CONNECTION = new Set([
  * True when the same request may succeed a moment later: a connection was lost, or the broker says
  * so. A request that was never answered is not among them; its connection may be dead.
  */
-export const mayPass = (error: unknown): boolean =>
+export const isTransient = (error: unknown): boolean =>
   causesOf(error).some(
     ({ name, type, retriable, message }) =>
       LOST_CONNECTION.has(name) ||
@@ -49,11 +49,11 @@ export const mayPass = (error: unknown): boolean =>
       (type !== undefined && retriable === true),
   );
 
-const topicOf = ({ topic }: Subject): string =>
+const topicOf = ({ topic }: CallSubject): string =>
   topic === undefined ? 'one of the topics' : `the topic ${topic}`;
 
 /** What an operator has to change, by the error of the protocol. */
-const TO_CHANGE: Readonly<Record<string, (subject: Subject) => string>> = {
+const OPERATOR_ADVICE: Readonly<Record<string, (subject: CallSubject) => string>> = {
   TOPIC_AUTHORIZATION_FAILED: (subject) =>
     `The relay has no right to use ${topicOf(subject)}: grant it Describe, DescribeConfigs and Write, Read on the checkpoint topic and after a log was restored on all, and Create where it is to make it.`,
   TRANSACTIONAL_ID_AUTHORIZATION_FAILED: ({ transactionalId }) =>
@@ -69,7 +69,7 @@ const TO_CHANGE: Readonly<Record<string, (subject: Subject) => string>> = {
 };
 
 /** What may pass, or is mended in the cluster while the relay tries; also by kafkajs' own names. */
-const TO_WAIT: Readonly<Record<string, (subject: Subject) => string>> = {
+const TRANSIENT_REASONS: Readonly<Record<string, (subject: CallSubject) => string>> = {
   UNKNOWN_TOPIC_OR_PARTITION: (subject) =>
     `Kafka does not know ${topicOf(subject)} (or the relay may not see it).`,
   NOT_ENOUGH_REPLICAS: (subject) =>
@@ -87,36 +87,36 @@ const TO_WAIT: Readonly<Record<string, (subject: Subject) => string>> = {
  * `publisher_fenced`, `configuration_invalid` (what an operator has to change) or
  * `publisher_unavailable` for whatever kafkajs threw; an error of ours as it is.
  */
-export function asPublisherError(error: unknown, subject: Subject = {}): TurnlogError {
+export function toPublisherError(error: unknown, subject: CallSubject = {}): TurnlogError {
   if (isTurnlogError(error)) return error;
   const causes = causesOf(error);
   if (causes.some(({ type, message }) => FENCED.test(type ?? '') || FENCED.test(message))) {
     return new TurnlogError('publisher_fenced', 'Another relay has taken over.', { cause: error });
   }
-  const typeIn = (sentences: typeof TO_CHANGE): string | undefined =>
+  const typeIn = (sentences: typeof OPERATOR_ADVICE): string | undefined =>
     causes.flatMap(({ type, name }) => [type ?? '', name]).find((kind) => kind in sentences);
-  const toChange = typeIn(TO_CHANGE);
+  const toChange = typeIn(OPERATOR_ADVICE);
   if (toChange !== undefined)
-    return new TurnlogError('configuration_invalid', TO_CHANGE[toChange]!(subject), {
+    return new TurnlogError('configuration_invalid', OPERATOR_ADVICE[toChange]!(subject), {
       cause: error,
     });
   const why = causes[0]?.message ?? String(error);
-  const toWait = typeIn(TO_WAIT);
+  const toWait = typeIn(TRANSIENT_REASONS);
   const sentence =
     toWait === undefined
       ? `Kafka failed${subject.topic === undefined ? '' : ` at ${topicOf(subject)}`}: ${why}`
-      : `${TO_WAIT[toWait]!(subject)} Kafka says: ${why}`;
+      : `${TRANSIENT_REASONS[toWait]!(subject)} Kafka says: ${why}`;
   return new TurnlogError('publisher_unavailable', sentence, { retriable: true, cause: error });
 }
 
 /** Runs a call to Kafka. Errors: as asPublisherError has them. */
 export async function kafkaCall<Result>(
   call: () => Promise<Result>,
-  subject: Subject = {},
+  subject: CallSubject = {},
 ): Promise<Result> {
   try {
     return await call();
   } catch (error) {
-    throw asPublisherError(error, subject);
+    throw toPublisherError(error, subject);
   }
 }

@@ -1,7 +1,7 @@
 import { CloudEvent, Kafka } from 'cloudevents';
 import { attributesOf } from '../../shared/publicEvents/cloudEvent.ts';
 import type { PublicEvent } from '../../shared/publicEvents/publicEvent.ts';
-import type { TextMessage } from './sends.ts';
+import type { TextMessage } from './batching.ts';
 
 /**
  * The binding also writes what an event does not have, and the content type a second time under a
@@ -19,7 +19,7 @@ const toHeaders = (headers: Record<string, unknown>): Record<string, string> =>
  * What follows the last event of a key that was erased, in a compacted topic: the brokers let go of
  * all that they had of the key, and in time of the tombstone.
  */
-export const tombstoneOf = ({ key }: PublicEvent): TextMessage => ({ key, value: null });
+export const toTombstone = ({ key }: PublicEvent): TextMessage => ({ key, value: null });
 
 /**
  * The Kafka message of a public event: a CloudEvent in binary mode. shared/publicEvents/headers.ts

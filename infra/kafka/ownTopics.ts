@@ -3,8 +3,8 @@ import { retry } from '../../shared/lib/time/backoff.ts';
 import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import { withAdmin } from './client.ts';
 import { kafkaCall } from './errors.ts';
-import { noteKeys } from './noteKeys.ts';
-import type { NotesReader } from './notes.ts';
+import { checkpointRecordKeys } from './checkpoints/recordKeys.ts';
+import type { CheckpointRecordReader } from './checkpoints/recordReader.ts';
 import type { KafkaPublisherOptions } from './options.ts';
 import { createRetentionWarnings } from './retention.ts';
 import {
@@ -16,19 +16,23 @@ import {
   requireCheckpointTopic,
   type Topic,
 } from './topics.ts';
-import { lostOf } from './written.ts';
+import { describeLostMessages } from './checkpoints/writtenOffsets.ts';
 
-const LOOK_MS = 1_000;
-const CREATION_LOOKS = 20;
+const CHECK_INTERVAL_MS = 1_000;
+const CREATION_ATTEMPTS = 20;
 const CREATION_PAUSES = { firstMs: 50, longestMs: 500 };
 
 const unavailable = (message: string): TurnlogError =>
   new TurnlogError('publisher_unavailable', message, { retriable: true });
 
 /** The topics of a publisher. Errors of all: those of asPublisherError. */
-export function createOwnTopics(kafka: Kafka, options: KafkaPublisherOptions, notes: NotesReader) {
+export function createOwnTopics(
+  kafka: Kafka,
+  options: KafkaPublisherOptions,
+  notes: CheckpointRecordReader,
+) {
   const { deadLetterTopic, checkpointTopic: checkpoints, transactionalId } = options;
-  const keys = noteKeys(transactionalId);
+  const keys = checkpointRecordKeys(transactionalId);
   const published = [...new Set(Object.values(options.topics))];
   const names = [
     ...published,
@@ -56,7 +60,7 @@ export function createOwnTopics(kafka: Kafka, options: KafkaPublisherOptions, no
         if (absent === undefined) return topics;
         throw unavailable(`The topic ${absent} was created and is not there yet.`);
       },
-      { pauses: CREATION_PAUSES, again: (_error, failures) => failures < CREATION_LOOKS },
+      { pauses: CREATION_PAUSES, again: (_error, failures) => failures < CREATION_ATTEMPTS },
     );
 
   return {
@@ -66,12 +70,15 @@ export function createOwnTopics(kafka: Kafka, options: KafkaPublisherOptions, no
      */
     async lost(): Promise<string | undefined> {
       const topics = (seen = await describeAll());
-      const found = await kafkaCall(notes.now, { topic: checkpoints, transactionalId });
+      const found = await kafkaCall(notes.readAll, { topic: checkpoints, transactionalId });
       const full = published.find((name) => topics.get(name)?.ends.some((end) => end > 0n));
       if (full !== undefined && !found.has(keys.checkpoint) && !found.has(keys.takenOver))
         return `The checkpoint topic ${checkpoints} ${topics.has(checkpoints) ? 'holds no checkpoint of this relay' : 'does not exist'}, although the topic ${full} holds messages.`;
       for (const name of published) {
-        const sentence = lostOf(found, keys.topic(name), { name, topic: topics.get(name) });
+        const sentence = describeLostMessages(found, keys.topic(name), {
+          name,
+          topic: topics.get(name),
+        });
         if (sentence !== undefined) return sentence;
       }
       return undefined;
@@ -93,7 +100,7 @@ export function createOwnTopics(kafka: Kafka, options: KafkaPublisherOptions, no
     },
     /** Errors: `publisher_unavailable` when one of them is gone; looks once a second at most. */
     async requireAll(): Promise<void> {
-      if (performance.now() - lookedAt < LOOK_MS) return;
+      if (performance.now() - lookedAt < CHECK_INTERVAL_MS) return;
       lookedAt = performance.now();
       const existing = new Set(await kafkaCall(() => withAdmin(kafka, listTopics)));
       const gone = names.find((name) => !existing.has(name));

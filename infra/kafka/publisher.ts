@@ -1,13 +1,13 @@
 import type { Publisher } from '../../shared/publicEvents/publisher.ts';
 import { createKafka, withAdmin } from './client.ts';
 import { kafkaCall } from './errors.ts';
-import { noteKeys } from './noteKeys.ts';
-import { createNotesReader } from './notes.ts';
-import { checkpointIn } from './noteValues.ts';
+import { checkpointRecordKeys } from './checkpoints/recordKeys.ts';
+import { createCheckpointRecordReader } from './checkpoints/recordReader.ts';
+import { readCheckpointRecord } from './checkpoints/recordValues.ts';
 import type { KafkaPublisherOptions } from './options.ts';
 import { createOwnTopics } from './ownTopics.ts';
-import { takeOver } from './publication.ts';
-import { endOf } from './topics.ts';
+import { startProducerSession } from './producerSession.ts';
+import { endOffsetOf } from './topics.ts';
 import { openTransactionalProducer, type TransactionalProducer } from './transactions.ts';
 
 /**
@@ -18,11 +18,14 @@ import { openTransactionalProducer, type TransactionalProducer } from './transac
 export function openKafkaPublisher(options: KafkaPublisherOptions): Publisher {
   const { brokers, security, transactionalId, checkpointTopic, logger } = options;
   const kafka = createKafka({ brokers, security, clientId: transactionalId, logger });
-  const keys = noteKeys(transactionalId);
+  const keys = checkpointRecordKeys(transactionalId);
   const open = new Set<TransactionalProducer>();
-  const notes = createNotesReader(kafka, { topic: checkpointTopic, keys: transactionalId });
+  const notes = createCheckpointRecordReader(kafka, {
+    topic: checkpointTopic,
+    keys: transactionalId,
+  });
   const ownTopics = createOwnTopics(kafka, options, notes);
-  const notesNow = () => kafkaCall(notes.now, { topic: checkpointTopic, transactionalId });
+  const notesNow = () => kafkaCall(notes.readAll, { topic: checkpointTopic, transactionalId });
 
   async function openProducer(): Promise<TransactionalProducer> {
     const connected = await openTransactionalProducer(kafka, transactionalId);
@@ -43,13 +46,20 @@ export function openKafkaPublisher(options: KafkaPublisherOptions): Publisher {
       const producer = await openProducer();
       try {
         const { requireAll: requireTopics } = ownTopics;
-        return await takeOver({ kafka, options, producer, notes, topics, requireTopics });
+        return await startProducerSession({
+          kafka,
+          options,
+          producer,
+          notes,
+          topics,
+          requireTopics,
+        });
       } catch (error) {
         await producer.close();
         throw error;
       }
     },
-    checkpoint: async () => checkpointIn(await notesNow(), keys.checkpoint),
+    checkpoint: async () => readCheckpointRecord(await notesNow(), keys.checkpoint),
     lost: ownTopics.lost,
     async activity() {
       const found = await notesNow();
@@ -60,7 +70,7 @@ export function openKafkaPublisher(options: KafkaPublisherOptions): Publisher {
       kafkaCall(() =>
         withAdmin(kafka, async (admin) => {
           const published = new Set(Object.values(options.topics));
-          const ends = await Promise.all([...published].map((topic) => endOf(admin, topic)));
+          const ends = await Promise.all([...published].map((topic) => endOffsetOf(admin, topic)));
           return ends.every((end) => end === 0n);
         }),
       ),

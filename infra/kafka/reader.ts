@@ -3,7 +3,7 @@ import type { Consumer, Kafka } from 'kafkajs';
 import { RETRY, withAdmin } from './client.ts';
 
 /** A consumer that reads for itself, and commits nothing. */
-export interface Reader {
+export interface ConsumerReader {
   consumer: Consumer;
   /** Leaves nothing behind. Never rejects. */
   end(): Promise<void>;
@@ -14,7 +14,11 @@ export interface Reader {
  * deleted, `<prefix>.reader.<random>`. A failure ends it. `fetchWaitMs`: how long a broker may wait
  * for something to come.
  */
-export function createReader(kafka: Kafka, prefix: string, fetchWaitMs: number): Reader {
+export function createConsumerReader(
+  kafka: Kafka,
+  prefix: string,
+  fetchWaitMs: number,
+): ConsumerReader {
   const groupId = `${prefix}.reader.${randomUUID()}`;
   const consumer = kafka.consumer({
     groupId,

@@ -1,12 +1,12 @@
 import type { KafkaPublisherOptions } from './options.ts';
-import { FOR_EVER, type Topic } from './topics.ts';
+import { UNLIMITED_RETENTION, type Topic } from './topics.ts';
 
 const DAY_MS = 86_400_000;
 
 const isLess = (found: number, wanted: number): boolean =>
-  found !== FOR_EVER && (wanted === FOR_EVER || found < wanted);
+  found !== UNLIMITED_RETENTION && (wanted === UNLIMITED_RETENTION || found < wanted);
 const days = (ms: number): string =>
-  ms === FOR_EVER ? 'for ever' : `for ${Math.round((ms / DAY_MS) * 10) / 10} days`;
+  ms === UNLIMITED_RETENTION ? 'for ever' : `for ${Math.round((ms / DAY_MS) * 10) / 10} days`;
 
 /** Why a public topic does not keep what it is to keep; undefined where it does. */
 function shortcoming(topic: Topic, retentionMs: number): string | undefined {
@@ -15,7 +15,7 @@ function shortcoming(topic: Topic, retentionMs: number): string | undefined {
     return 'keeps only the last event of each key (cleanup.policy=compact)';
   if (isLess(topic.retentionMs, retentionMs))
     return `keeps events ${days(topic.retentionMs)} (retention.ms=${topic.retentionMs})`;
-  if (topic.retentionBytes !== FOR_EVER)
+  if (topic.retentionBytes !== UNLIMITED_RETENTION)
     return `keeps ${topic.retentionBytes} bytes of each partition (retention.bytes)`;
   return undefined;
 }

@@ -1,7 +1,7 @@
 import type { Admin, ITopicConfig } from 'kafkajs';
 import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import { kafkaCall } from './errors.ts';
-import { persist } from './persist.ts';
+import { retryRequest } from './retryRequest.ts';
 
 /** The largest event is just under 1 MiB; its message has headers as well. */
 const MAX_MESSAGE_BYTES = 2 * 1024 * 1024;
@@ -12,7 +12,7 @@ const CHECKPOINT_SEGMENT_BYTES = 1024 * 1024;
 /** The cluster's own default. */
 const REPLICATION = -1;
 /** Of a retention. */
-export const FOR_EVER = -1;
+export const UNLIMITED_RETENTION = -1;
 
 /** A topic that exists. */
 export interface Topic {
@@ -43,7 +43,7 @@ export const publicTopic = (
   configEntries: entries({
     'max.message.bytes': MAX_MESSAGE_BYTES,
     'retention.ms': retentionMs,
-    'retention.bytes': FOR_EVER,
+    'retention.bytes': UNLIMITED_RETENTION,
   }),
 });
 
@@ -65,15 +65,16 @@ const TOPIC_RESOURCE = 2;
 const CONFIGS = ['max.message.bytes', 'retention.ms', 'retention.bytes', 'cleanup.policy'] as const;
 
 /** The names of all topics that exist and may be seen. */
-export const listTopics = (admin: Admin): Promise<string[]> => persist(() => admin.listTopics());
+export const listTopics = (admin: Admin): Promise<string[]> =>
+  retryRequest(() => admin.listTopics());
 
-async function endsOf(admin: Admin, topic: string): Promise<bigint[]> {
-  const offsets = await persist(() => admin.fetchTopicOffsets(topic));
+async function endOffsetsOf(admin: Admin, topic: string): Promise<bigint[]> {
+  const offsets = await retryRequest(() => admin.fetchTopicOffsets(topic));
   return offsets.toSorted((a, b) => a.partition - b.partition).map(({ high }) => BigInt(high));
 }
 
 async function describe(admin: Admin, name: string): Promise<Topic> {
-  const { resources } = await persist(() =>
+  const { resources } = await retryRequest(() =>
     admin.describeConfigs({
       includeSynonyms: false,
       resources: [{ type: TOPIC_RESOURCE, name, configNames: [...CONFIGS] }],
@@ -84,7 +85,7 @@ async function describe(admin: Admin, name: string): Promise<Topic> {
   );
   const valueOf = (config: (typeof CONFIGS)[number]): string => found.get(config) ?? '';
   return {
-    ends: await endsOf(admin, name),
+    ends: await endOffsetsOf(admin, name),
     maxMessageBytes: Number(valueOf('max.message.bytes')),
     retentionMs: Number(valueOf('retention.ms')),
     retentionBytes: Number(valueOf('retention.bytes')),
@@ -109,7 +110,7 @@ export async function describeTopics(
 export async function createTopics(admin: Admin, wanted: readonly ITopicConfig[]): Promise<void> {
   for (const topic of wanted)
     await kafkaCall(
-      () => persist(() => admin.createTopics({ topics: [topic], waitForLeaders: true })),
+      () => retryRequest(() => admin.createTopics({ topics: [topic], waitForLeaders: true })),
       { topic: topic.topic },
     );
 }
@@ -131,7 +132,7 @@ export function requireCheckpointTopic(name: string, { ends, cleanupPolicy }: To
 }
 
 /** The end of a topic of one partition; 0 where there is none. */
-export async function endOf(admin: Admin, topic: string): Promise<bigint> {
+export async function endOffsetOf(admin: Admin, topic: string): Promise<bigint> {
   if (!(await listTopics(admin)).includes(topic)) return 0n;
-  return (await endsOf(admin, topic)).reduce((total, end) => total + end, 0n);
+  return (await endOffsetsOf(admin, topic)).reduce((total, end) => total + end, 0n);
 }

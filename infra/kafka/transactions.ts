@@ -1,8 +1,8 @@
 import type { Kafka, RecordMetadata, Transaction } from 'kafkajs';
 import { retry } from '../../shared/lib/time/backoff.ts';
 import { kafkaCall } from './errors.ts';
-import { isBusy, persist } from './persist.ts';
-import type { Send } from './sends.ts';
+import { isTransactionPending, retryRequest } from './retryRequest.ts';
+import type { TopicSend } from './batching.ts';
 
 /**
  * After this time without a sign of life the broker aborts a transaction, which until then holds up
@@ -18,9 +18,9 @@ export interface TransactionalProducer {
    * rest went. Errors: those of asPublisherError; nothing but `close` may follow one.
    */
   commit(
-    first: Send,
-    rest?: readonly Send[],
-    last?: (written: readonly RecordMetadata[]) => Send,
+    first: TopicSend,
+    rest?: readonly TopicSend[],
+    last?: (written: readonly RecordMetadata[]) => TopicSend,
   ): Promise<void>;
   close(): Promise<void>;
 }
@@ -30,15 +30,18 @@ export interface TransactionalProducer {
  * is known by its sequence numbers: kafkajs gives them to it again, as long as all of it goes to one
  * partition, and the broker takes it once.
  */
-const send = (transaction: Transaction, { topic, messages, note }: Send) =>
-  kafkaCall(() => persist(() => transaction.send({ topic, messages })), { topic, message: note });
+const send = (transaction: Transaction, { topic, messages, description: note }: TopicSend) =>
+  kafkaCall(() => retryRequest(() => transaction.send({ topic, messages })), {
+    topic,
+    message: note,
+  });
 
 /** The first send of a transaction waits until the coordinator has finished the previous one. */
-async function sendFirst(transaction: Transaction, first: Send): Promise<void> {
+async function sendFirst(transaction: Transaction, first: TopicSend): Promise<void> {
   const deadline = performance.now() + BUSY_LIMIT_MS;
   await retry(() => send(transaction, first), {
     pauses: BUSY_PAUSES,
-    again: (error) => isBusy(error) && performance.now() <= deadline,
+    again: (error) => isTransactionPending(error) && performance.now() <= deadline,
   });
 }
 
@@ -67,13 +70,13 @@ export async function openTransactionalProducer(
         message.partition ?? 0,
     retry: { retries: 0 },
   });
-  await kafkaCall(() => persist(() => producer.connect()));
+  await kafkaCall(() => retryRequest(() => producer.connect()));
   return {
     commit: (first, rest = [], last) =>
       kafkaCall(
         async () => {
           // The first one initialises the producer, which may be repeated.
-          const transaction = await persist(() => producer.transaction());
+          const transaction = await retryRequest(() => producer.transaction());
           await sendFirst(transaction, first);
           const written: RecordMetadata[] = [];
           for (const part of rest) written.push(...(await send(transaction, part)));

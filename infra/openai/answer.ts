@@ -52,19 +52,20 @@ const isCompletion = lazyValidator(Completion);
 const reportsUsage = lazyValidator(Usage);
 
 /** Text that can be stored and answered: NUL and halves of surrogate pairs become U+FFFD. */
-export const storable = (text: string): string => text.toWellFormed().replaceAll('\0', '\uFFFD');
+export const toStorableText = (text: string): string =>
+  text.toWellFormed().replaceAll('\0', '\uFFFD');
 
 /** What is recorded for ever and only names something. */
-const label = (text: string): string => storable(text.slice(0, labelChars));
+const label = (text: string): string => toStorableText(text.slice(0, labelChars));
 
 /** A tool call is answered by its id; where the server sent none it gets one. */
 const toolCalls = (message: Message): ToolCallRequest[] =>
   (message.tool_calls ?? []).map((call, index) => ({
-    id: storable(call.id || `call_${index + 1}`),
+    id: toStorableText(call.id || `call_${index + 1}`),
     type: 'function',
     function: {
-      name: storable(call.function.name),
-      arguments: storable(call.function.arguments ?? ''),
+      name: toStorableText(call.function.name),
+      arguments: toStorableText(call.function.arguments ?? ''),
     },
   }));
 
@@ -85,7 +86,7 @@ const EMPTY: ReadonlyMap<unknown, string> = new Map([
  * is the one asked for when the provider does not say which answered. Errors: `model_error` when it
  * is not a chat completion, holds a tool call over its limits, or its first choice is empty.
  */
-export function readAnswer(body: unknown, modelAsked: string): ChatAnswer {
+export function parseAnswer(body: unknown, modelAsked: string): ChatAnswer {
   if (!isCompletion()(body))
     throw new TurnlogError(
       'model_error',
@@ -102,7 +103,7 @@ export function readAnswer(body: unknown, modelAsked: string): ChatAnswer {
   return {
     response_id: label(body.id ?? ''),
     model: label(body.model || modelAsked),
-    content: text === null ? null : storable(text),
+    content: text === null ? null : toStorableText(text),
     tool_calls: calls,
     finish_reason: label(choice.finish_reason ?? ''),
     tokens: tokens(body),

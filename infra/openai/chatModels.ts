@@ -4,9 +4,9 @@ import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import type { ChatRequest } from '../../shared/sessions/turns/chat.ts';
 import type { ChatAnswer, ChatModels, ModelInfo } from '../../shared/ports/chatModel.ts';
-import { readAnswer } from './answer.ts';
-import type { AnswersInProgress } from './body.ts';
-import { modelError } from './modelErrors.ts';
+import { parseAnswer } from './answer.ts';
+import type { ResponseMemory } from './boundedBuffer.ts';
+import { toModelError } from './modelErrors.ts';
 import { pooledFetch, type CallOptions } from './pooledFetch.ts';
 import { createRedactor } from './redact.ts';
 
@@ -40,7 +40,7 @@ const DEFAULTS = {
 interface Libraries {
   openai: typeof OpenAi;
   agent: Agent;
-  inProgress: AnswersInProgress;
+  inProgress: ResponseMemory;
 }
 
 /**
@@ -80,17 +80,17 @@ function createClient(
   });
 }
 
-async function ask(
+async function requestAnswer(
   client: OpenAi.OpenAI,
   request: ChatRequest,
   signal: AbortSignal,
 ): Promise<ChatAnswer> {
   const body: unknown = await client.chat.completions.create(request, { signal });
-  return readAnswer(body, request.model);
+  return parseAnswer(body, request.model);
 }
 
 /** The library would keep no bounds of a stream: it is given the whole (see pooledFetch). */
-async function askForStream(
+async function requestStream(
   client: OpenAi.OpenAI,
   request: ChatRequest,
   { signal, onDelta }: { signal: AbortSignal; onDelta: (text: string) => void },
@@ -106,7 +106,7 @@ async function askForStream(
     signal,
     fetchOptions: options as object,
   });
-  const answer = readAnswer(body, request.model);
+  const answer = parseAnswer(body, request.model);
   // A provider that knows no streams has sent it in one piece.
   if (!shown && answer.content !== null) onDelta(answer.content);
   return answer;
@@ -146,12 +146,12 @@ export function createChatModels(
       try {
         const client = clientOf(provider, loaded);
         return await (onDelta
-          ? askForStream(client, request, { signal, onDelta })
-          : ask(client, request, signal));
+          ? requestStream(client, request, { signal, onDelta })
+          : requestAnswer(client, request, signal));
       } catch (error) {
         // Whatever the library made of an abort, the caller gets the reason that it gave.
         signal.throwIfAborted();
-        throw modelError(error, loaded.openai, redact);
+        throw toModelError(error, loaded.openai, redact);
       }
     },
     async close() {

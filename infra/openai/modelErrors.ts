@@ -1,31 +1,35 @@
 import type * as OpenAi from 'openai';
 import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
-import { KNOWN_REASONS } from './knownReasons.ts';
+import { FINISH_REASONS } from './finishReasons.ts';
 import { retryAfterMs } from './pooledFetch.ts';
 
 const DEFAULT_RETRY_AFTER_S = 1;
-const LONGEST_RETRY_AFTER_S = 86_400;
+const MAX_RETRY_AFTER_S = 86_400;
 
 /** Our words for an answer with an error status: what happened, the status, and why where known. */
-function words(what: string, { status, code }: OpenAi.APIError): string {
-  const why = KNOWN_REASONS.get(code);
+function describeFailure(what: string, { status, code }: OpenAi.APIError): string {
+  const why = FINISH_REASONS.get(code);
   return `The model provider ${what} (${status})${why === undefined ? '' : `: ${why}`}.`;
 }
 
-function overloaded(error: OpenAi.APIError, cause: Error): TurnlogError {
+function overloadedError(error: OpenAi.APIError, cause: Error): TurnlogError {
   const wait = error.headers && retryAfterMs(error.headers, Date.now());
   const seconds = Math.min(
     Math.max(Math.ceil((wait ?? DEFAULT_RETRY_AFTER_S * 1000) / 1000), 1),
-    LONGEST_RETRY_AFTER_S,
+    MAX_RETRY_AFTER_S,
   );
-  return new TurnlogError('model_overloaded', words('takes no more requests now', error), {
-    retriable: true,
-    retryAfterSeconds: seconds,
-    cause,
-  });
+  return new TurnlogError(
+    'model_overloaded',
+    describeFailure('takes no more requests now', error),
+    {
+      retriable: true,
+      retryAfterSeconds: seconds,
+      cause,
+    },
+  );
 }
 
-function refused(error: OpenAi.APIError, cause: Error): TurnlogError {
+function refusedError(error: OpenAi.APIError, cause: Error): TurnlogError {
   const { status = 0 } = error;
   const what =
     status === 401
@@ -33,7 +37,10 @@ function refused(error: OpenAi.APIError, cause: Error): TurnlogError {
       : status >= 500
         ? 'failed'
         : 'refused the request';
-  return new TurnlogError('model_error', words(what, error), { retriable: status >= 500, cause });
+  return new TurnlogError('model_error', describeFailure(what, error), {
+    retriable: status >= 500,
+    cause,
+  });
 }
 
 /** The code of the network error at the bottom of the chain of causes, such as ECONNREFUSED. */
@@ -47,7 +54,7 @@ function networkCode(error: unknown): string | undefined {
  * `model_timeout`, in our own words. The library's error holds the provider's whole answer: none of
  * it goes on but the cause's message, which `redact` makes a short quotation for the log.
  */
-export function modelError(
+export function toModelError(
   error: unknown,
   openai: typeof OpenAi,
   redact: (text: string) => string,
@@ -73,8 +80,8 @@ export function modelError(
   }
   if (error instanceof openai.APIError && error.status !== undefined) {
     return error.status === 429 || error.status === 503
-      ? overloaded(error, cause)
-      : refused(error, cause);
+      ? overloadedError(error, cause)
+      : refusedError(error, cause);
   }
   if (error instanceof SyntaxError)
     return new TurnlogError('model_error', "The model provider's answer is not valid JSON.", {

@@ -69,14 +69,14 @@ const WORDS: Words = {
 };
 
 /** One error for all the problems of the file. */
-export const badModelsFile = (file: string, problems: Problems, cause?: unknown): TurnlogError =>
+export const modelsFileError = (file: string, problems: Problems, cause?: unknown): TurnlogError =>
   badFile({ option: 'MODELS_FILE', file }, problems, cause);
 
 async function readJson(file: string): Promise<unknown> {
   try {
     return JSON.parse(await readFile(file, 'utf8')) as unknown;
   } catch (error) {
-    throw badModelsFile(file, unreadable(error), error);
+    throw modelsFileError(file, unreadable(error), error);
   }
 }
 
@@ -89,7 +89,7 @@ export async function readModelsFile(file: string): Promise<ModelsFile> {
   const validate = validator();
   if (validate(content)) return content;
   const problems = problemsOf(validate.errors, WORDS);
-  throw badModelsFile(
+  throw modelsFileError(
     file,
     Object.fromEntries(problems.map(({ path, message }) => [path, message])),
   );

@@ -1,23 +1,23 @@
 import { addAbortListener } from 'node:events';
 import type { Agent, Dispatcher } from 'undici';
 import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
-import type { AnswersInProgress } from './body.ts';
+import type { ResponseMemory } from './boundedBuffer.ts';
 import {
-  brokenOff,
-  createWholeReader,
-  isGood,
-  tooLong,
-  unusable,
-  type Reader,
-  type Said,
-} from './readers.ts';
-import { createStreamReader } from './streamedAnswer.ts';
+  truncatedAnswerError,
+  createWholeBodyReader,
+  isSuccess,
+  answerTooLongError,
+  unusableAnswerError,
+  type ResponseReader,
+  type ReadResult,
+} from './responseReaders.ts';
+import { createStreamedAnswerReader } from './streamedAnswer.ts';
 
 /** A `retry-after` above this is not slept through: the answer goes to the caller at once. */
-const LONGEST_SLEEP_MS = 20_000;
+const MAX_SLEEP_MS = 20_000;
 
 /** A server that has said its last word of a stream, and does not end it, is cut after so long. */
-const AFTER_LAST_WORD_MS = 1_000;
+const CONNECTION_CLOSE_GRACE_MS = 1_000;
 
 /** What a call asks of its fetch, beside what the library does. */
 export interface CallOptions {
@@ -35,7 +35,7 @@ interface Reply {
   status: number;
   headers: Headers;
   /** The whole body, or why it could not be read. */
-  body: Said;
+  body: ReadResult;
 }
 
 function bufferedResponse({ url, status, headers, body }: Reply): Response {
@@ -44,7 +44,7 @@ function bufferedResponse({ url, status, headers, body }: Reply): Response {
     return body;
   };
   const response: BufferedResponse = {
-    ok: isGood(status),
+    ok: isSuccess(status),
     status,
     url,
     headers,
@@ -77,25 +77,25 @@ export function retryAfterMs(headers: Headers, now: number): number | undefined 
   return Number.isNaN(wait) ? undefined : Math.max(0, wait);
 }
 
-const tooLate = (): TurnlogError =>
+const timeoutError = (): TurnlogError =>
   new TurnlogError('model_timeout', 'The model provider did not answer in time.', {
     retriable: true,
   });
 
-function readerOf(
+function createReaderFor(
   { status, headers }: Pick<Reply, 'status' | 'headers'>,
   { onText }: CallOptions,
-  inProgress: AnswersInProgress,
-): Reader {
+  inProgress: ResponseMemory,
+): ResponseReader {
   const isStream = headers
     .get('content-type')
     ?.trim()
     .toLowerCase()
     .startsWith('text/event-stream');
-  if (!onText || !isGood(status) || !isStream) return createWholeReader(status, inProgress);
+  if (!onText || !isSuccess(status) || !isStream) return createWholeBodyReader(status, inProgress);
   // The library is given the whole, as if it had come at once.
   headers.set('content-type', 'application/json');
-  return createStreamReader(onText, inProgress);
+  return createStreamedAnswerReader(onText, inProgress);
 }
 
 /**
@@ -109,16 +109,16 @@ function readerOf(
  * whose body fails. Bodies are strings, answers never compressed, and no redirect is followed. Of an
  * answer that comes as a stream `onText` is told, and the library gets the whole.
  */
-export function pooledFetch(agent: Agent, inProgress: AnswersInProgress): Fetch {
+export function pooledFetch(agent: Agent, inProgress: ResponseMemory): Fetch {
   return (input, init = {}) =>
     new Promise((resolve, reject) => {
       const url = new URL(input instanceof Request ? input.url : input);
-      let reader: Reader | undefined;
+      let reader: ResponseReader | undefined;
       let status = 200;
       let headers: Headers | undefined;
       let controller: Dispatcher.DispatchController | undefined;
       let cut: NodeJS.Timeout | undefined;
-      const reply = (said: Said): void => {
+      const reply = (said: ReadResult): void => {
         limit?.[Symbol.dispose]();
         reader?.release();
         reader = undefined;
@@ -132,7 +132,7 @@ export function pooledFetch(agent: Agent, inProgress: AnswersInProgress): Fetch 
         );
       };
       const abort = (): void => controller?.abort(new Error('no more is read'));
-      const stop = (said: Said): void => {
+      const stop = (said: ReadResult): void => {
         reply(said);
         abort();
       };
@@ -142,8 +142,8 @@ export function pooledFetch(agent: Agent, inProgress: AnswersInProgress): Fetch 
       let limit: Disposable | undefined;
       // A listener hears of an abort that has been only in a moment; the library repeats what fails
       // until then.
-      if (signal?.aborted) stop(tooLate());
-      else if (signal) limit = addAbortListener(signal, () => stop(tooLate()));
+      if (signal?.aborted) stop(timeoutError());
+      else if (signal) limit = addAbortListener(signal, () => stop(timeoutError()));
       agent.dispatch(
         {
           origin: url.origin,
@@ -164,21 +164,22 @@ export function pooledFetch(agent: Agent, inProgress: AnswersInProgress): Fetch 
             headers = readHeaders(rawHeaders);
             // The library sleeps through any retry-after up to a minute, and takes a longer one for
             // none at all.
-            if ((retryAfterMs(headers, Date.now()) ?? 0) > LONGEST_SLEEP_MS)
+            if ((retryAfterMs(headers, Date.now()) ?? 0) > MAX_SLEEP_MS)
               headers.set('x-should-retry', 'false');
-            reader = readerOf({ status, headers }, init, inProgress);
+            reader = createReaderFor({ status, headers }, init, inProgress);
             const encoding = (headers.get('content-encoding') ?? 'identity').toLowerCase();
-            if (isGood(status) && encoding !== 'identity')
-              stop(unusable('is compressed, which was not asked for'));
-            else if (Number(headers.get('content-length')) > reader.mostBytes) stop(tooLong());
+            if (isSuccess(status) && encoding !== 'identity')
+              stop(unusableAnswerError('is compressed, which was not asked for'));
+            else if (Number(headers.get('content-length')) > reader.mostBytes)
+              stop(answerTooLongError());
           },
           onResponseData(_controller, chunk) {
             const said = reader?.add(chunk);
             if (said === undefined) return;
-            if (said instanceof Error || !isGood(status)) return stop(said);
+            if (said instanceof Error || !isSuccess(status)) return stop(said);
             // A server that ends its stream now keeps its connection for the next call.
             reply(said);
-            cut = setTimeout(abort, AFTER_LAST_WORD_MS).unref();
+            cut = setTimeout(abort, CONNECTION_CLOSE_GRACE_MS).unref();
           },
           onResponseEnd() {
             clearTimeout(cut);
@@ -186,7 +187,7 @@ export function pooledFetch(agent: Agent, inProgress: AnswersInProgress): Fetch 
           },
           onResponseError(_controller, error) {
             clearTimeout(cut);
-            if (headers) return reply(brokenOff());
+            if (headers) return reply(truncatedAnswerError());
             limit?.[Symbol.dispose]();
             reject(error);
           },

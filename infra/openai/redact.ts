@@ -1,7 +1,7 @@
 import { LIMITS } from '../../shared/limits.ts';
 
 /** Of a provider's text; what is shown of it is a part of this. */
-const LOOKED_AT = 5 * LIMITS.model.quotedChars;
+const SCAN_CHARS = 5 * LIMITS.model.quotedChars;
 
 /**
  * Bearer credentials, credentials in URLs, keys by their usual prefix (also when the provider
@@ -17,24 +17,24 @@ const SECRETS = [
 
 /** The beginning of a text, without the word that the cut went through: it could be half a key. */
 const beginningOf = (text: string): string =>
-  text.length <= LOOKED_AT ? text : text.slice(0, LOOKED_AT).replace(/[\w*+/=.-]{1,256}$/, '');
+  text.length <= SCAN_CHARS ? text : text.slice(0, SCAN_CHARS).replace(/[\w*+/=.-]{1,256}$/, '');
 
 /** So many letters and digits of a key in a row give it away. */
-const TELLING = 8;
-const SPELLED_OUT = /(?:%|\\x|\\u00|&#x)([\da-f]{2});?|\\[a-z]/gi;
+const MIN_SECRET_CHARS = 8;
+const ESCAPED_CHARACTER = /(?:%|\\x|\\u00|&#x)([\da-f]{2});?|\\[a-z]/gi;
 
 /** A text's letters and digits alone, however they are parted, escaped or written. */
-const bare = (text: string): string =>
+const unescaped = (text: string): string =>
   text
-    .replace(SPELLED_OUT, (_, code?: string) =>
+    .replace(ESCAPED_CHARACTER, (_, code?: string) =>
       code === undefined ? '' : String.fromCharCode(Number.parseInt(code, 16)),
     )
     .replace(/[^a-z\d]/gi, '')
     .toLowerCase();
 
 const partsOf = (text: string): string[] =>
-  Array.from({ length: Math.max(0, text.length - TELLING + 1) }, (_, at) =>
-    text.slice(at, at + TELLING),
+  Array.from({ length: Math.max(0, text.length - MIN_SECRET_CHARS + 1) }, (_, at) =>
+    text.slice(at, at + MIN_SECRET_CHARS),
   );
 
 /** A key as it may stand in a text: in base64 it looks different behind 1 or 2 other bytes. */
@@ -55,7 +55,7 @@ const formsOf = (key: string): string[] => [
  * of a key in another spelling nothing is quoted.
  */
 export function createRedactor(keys: readonly string[]): (text: string) => string {
-  const telling = new Set(keys.flatMap(formsOf).flatMap((form) => partsOf(bare(form))));
+  const telling = new Set(keys.flatMap(formsOf).flatMap((form) => partsOf(unescaped(form))));
   return (text) => {
     const withoutKeys = keys.reduce((rest, key) => rest.replaceAll(key, '[redacted]'), text);
     const clean = SECRETS.reduce(
@@ -65,7 +65,8 @@ export function createRedactor(keys: readonly string[]): (text: string) => strin
         .replace(/[\s\p{C}]+/gu, ' ')
         .trim(),
     );
-    if (partsOf(bare(clean)).some((part) => telling.has(part))) return '[redacted: shows a key]';
+    if (partsOf(unescaped(clean)).some((part) => telling.has(part)))
+      return '[redacted: shows a key]';
     const longest = LIMITS.model.quotedChars;
     return clean.length > longest ? `${clean.slice(0, longest - 1).toWellFormed()}…` : clean;
   };

@@ -3,7 +3,7 @@ import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import type { ModelInfo } from '../../shared/ports/chatModel.ts';
 import type { Problems } from '../../shared/lib/config/configFileErrors.ts';
 import type { Provider } from './chatModels.ts';
-import { badModelsFile, readModelsFile, type ModelsFile } from './modelsFile.ts';
+import { modelsFileError, readModelsFile, type ModelsFile } from './modelsFile.ts';
 import { openaiModels } from './openaiModels.ts';
 
 const OPENAI_BASE_URL = 'https://api.openai.com/v1';
@@ -52,7 +52,7 @@ function isPlainHttp(baseUrl: string): boolean {
 const PLAIN_HTTP = 'would send the key over plain http to another host: use https';
 
 /** Errors: `configuration_invalid` where OPENAI_BASE_URL would show the key. */
-function requireHidden({ openaiApiKey, openaiBaseUrl }: RegistryOptions): void {
+function requireEncryptedKey({ openaiApiKey, openaiBaseUrl }: RegistryOptions): void {
   if (openaiApiKey && openaiBaseUrl && isPlainHttp(openaiBaseUrl))
     throw new TurnlogError(
       'configuration_invalid',
@@ -138,21 +138,21 @@ function problemsOf(
 export async function loadRegistry(options: RegistryOptions): Promise<Registry> {
   const defaults = defaultProviders(options);
   if (!options.modelsFile) {
-    requireHidden(options);
+    requireEncryptedKey(options);
     return {
       providers: defaults,
       models: defaults.length > 1 ? [...openaiModels] : [offlineModel],
     };
   }
   const file = await readModelsFile(options.modelsFile);
-  if (!file.providers?.['openai']) requireHidden(options);
+  if (!file.providers?.['openai']) requireEncryptedKey(options);
   const providers = new Map(defaults.map((known) => [known.id, known]));
   for (const [id, { base_url, api_key_env }] of Object.entries(file.providers ?? {})) {
     if (id !== 'offline')
       providers.set(id, provider(id, base_url, api_key_env && options.env[api_key_env]));
   }
   const problems = problemsOf(file, providers, options.env);
-  if (Object.keys(problems).length > 0) throw badModelsFile(options.modelsFile, problems);
+  if (Object.keys(problems).length > 0) throw modelsFileError(options.modelsFile, problems);
   return {
     providers: [...providers.values()],
     models: file.models.map(({ price, ...model }) => ({

@@ -1,7 +1,7 @@
 import { LIMITS } from '../../shared/limits.ts';
-import type { AnswersInProgress } from './body.ts';
+import type { ResponseMemory } from './boundedBuffer.ts';
 import type { Delta } from './chunk.ts';
-import { createJoinedText, type JoinedText } from './joinedText.ts';
+import { createTextAccumulator, type TextAccumulator } from './textAccumulator.ts';
 
 /** A part of a tool call, as a chunk of a stream has it. */
 type CallPart = NonNullable<Delta['tool_calls']>[number];
@@ -9,7 +9,7 @@ type CallPart = NonNullable<Delta['tool_calls']>[number];
 interface Call {
   id: string;
   name: string;
-  arguments: JoinedText;
+  arguments: TextAccumulator;
 }
 
 /** The tool calls of an answer that comes in parts. */
@@ -27,7 +27,7 @@ const { callIdChars, functionNameChars, argumentsChars } = LIMITS.model;
  * Puts tool calls together: parts of one call have one index; where a provider sends none, a part
  * with another id begins a call.
  */
-export function createStreamedCalls(inProgress: AnswersInProgress): StreamedCalls {
+export function createStreamedCalls(inProgress: ResponseMemory): StreamedCalls {
   const calls = new Map<number, Call>();
   let latest = -1;
 
@@ -39,7 +39,11 @@ export function createStreamedCalls(inProgress: AnswersInProgress): StreamedCall
     // One more than a turn may have: whoever counts them says so.
     if (calls.size > LIMITS.run.toolCalls) return undefined;
     // UTF-8 takes three bytes for a character at the most; a pair is four for two.
-    const made = { id: '', name: '', arguments: createJoinedText(inProgress, 3 * argumentsChars) };
+    const made = {
+      id: '',
+      name: '',
+      arguments: createTextAccumulator(inProgress, 3 * argumentsChars),
+    };
     calls.set(latest, made);
     return made;
   }

@@ -9,7 +9,7 @@ const STATEMENT_MS = 2_000;
 const HEARTBEAT_MS = 2_000;
 const PAUSES = { firstMs: 50, longestMs: 2_000, spread: [0.5, 1] } as const;
 /** Sent in one statement. */
-const AT_ONCE = 64;
+const BATCH_SIZE = 64;
 
 const SEND =
   'SELECT pg_notify(channel, message) FROM unnest($1::text[], $2::text[]) AS sent (channel, message)';
@@ -33,7 +33,7 @@ export function openPostgresBroadcast(databaseUrl: string, name: string): Broadc
   let connection: Connection | undefined;
   let sending = false;
 
-  const next = (): Message[] => waiting.splice(0, AT_ONCE);
+  const next = (): Message[] => waiting.splice(0, BATCH_SIZE);
 
   /** One statement after the other, each with all that waits by then. */
   async function sendWaiting(): Promise<void> {

@@ -30,23 +30,23 @@ export const isLockedByOthers = (error: unknown): boolean => sqlState(error) ===
 export const isMissingRight = (error: unknown): boolean => sqlState(error) === '42501';
 
 /** `configuration_invalid`: what the role of DATABASE_URL lacks, and who mends that. */
-export const rightsMissing = (what: string, cause?: unknown): TurnlogError =>
+export const missingRightError = (what: string, cause?: unknown): TurnlogError =>
   new TurnlogError(
     'configuration_invalid',
     `The role of DATABASE_URL lacks rights in PostgreSQL: ${what}. Let the role that owns the database run: npm run cli -- database migrate --grant <role>`,
     { cause },
   );
 
-export const databaseUnavailable = (cause: unknown): TurnlogError =>
+export const databaseUnavailableError = (cause: unknown): TurnlogError =>
   storeUnavailableError("PostgreSQL can't be reached or does not answer.", cause);
 
 /**
  * Errors: `store_unavailable`, whatever the driver or the server threw; TurnlogErrors as they are.
  */
-export async function guarded<Result>(work: () => Promise<Result>): Promise<Result> {
+export async function withDatabaseErrors<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();
   } catch (error) {
-    throw isTurnlogError(error) ? error : databaseUnavailable(error);
+    throw isTurnlogError(error) ? error : databaseUnavailableError(error);
   }
 }

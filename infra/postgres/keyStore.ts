@@ -2,7 +2,7 @@ import { Pool, type ClientBase } from 'pg';
 import { storeUnavailableError } from '../../shared/lib/errors/turnlogError.ts';
 import type { FoundKey, KeyStore, OpenErasure, WrappedKey } from '../../shared/ports/keyStore.ts';
 import { commitDurably, connect, connectionOptions, transaction } from './connection.ts';
-import { guarded, sqlState } from './failures.ts';
+import { withDatabaseErrors, sqlState } from './failures.ts';
 import { migrate } from './migrate.ts';
 
 const STATEMENT_MS = 10_000;
@@ -22,18 +22,19 @@ const LIST = `SELECT ${COLUMNS} FROM turnlog.text_keys
   WHERE key_id > $1 AND wrapped IS NOT NULL ORDER BY key_id LIMIT $2`;
 const COUNT =
   'SELECT master_key_id, count(*)::bigint AS keys FROM turnlog.text_keys GROUP BY master_key_id';
-const GIVEN = `unnest($1::text[], $2::text[], $3::text[]) AS given (key_id, master_key_id, hex)`;
+const NEW_KEYS = `unnest($1::text[], $2::text[], $3::text[]) AS given (key_id, master_key_id, hex)`;
 const INSERT = `INSERT INTO turnlog.text_keys (${COLUMNS})
-  SELECT key_id, master_key_id, decode(hex, 'hex') FROM ${GIVEN}`;
+  SELECT key_id, master_key_id, decode(hex, 'hex') FROM ${NEW_KEYS}`;
 const REWRAP = `UPDATE turnlog.text_keys
-  SET master_key_id = given.master_key_id, wrapped = decode(given.hex, 'hex') FROM ${GIVEN}
+  SET master_key_id = given.master_key_id, wrapped = decode(given.hex, 'hex') FROM ${NEW_KEYS}
   WHERE text_keys.key_id = given.key_id AND wrapped IS NOT NULL`;
 /** Of a key that is not known here a backup may bring back what wraps it: it stays destroyed. */
 const DESTROY = `INSERT INTO turnlog.text_keys (key_id) SELECT DISTINCT unnest($1::text[])
   ON CONFLICT (key_id) DO UPDATE SET master_key_id = NULL, wrapped = NULL`;
-const NOTE = 'INSERT INTO turnlog.erasures (stream, why) VALUES ($1, $2) ON CONFLICT DO NOTHING';
+const NOTE_ERASURE =
+  'INSERT INTO turnlog.erasures (stream, why) VALUES ($1, $2) ON CONFLICT DO NOTHING';
 const OPEN_ERASURES = 'SELECT stream, why FROM turnlog.erasures ORDER BY n LIMIT $1';
-const TAKE_NOTE = 'DELETE FROM turnlog.erasures WHERE stream = $1';
+const DELETE_ERASURE_NOTE = 'DELETE FROM turnlog.erasures WHERE stream = $1';
 /** Clears the dead rows of what was destroyed. Who does not own the table is warned, and it is passed over. */
 const CLEAR = 'VACUUM (SKIP_LOCKED, INDEX_CLEANUP OFF) turnlog.text_keys';
 
@@ -51,7 +52,7 @@ const idTaken = (error: unknown): unknown =>
 
 /** Errors: `store_unavailable`, `configuration_invalid` where the role may not migrate. */
 const migrated = (databaseUrl: string): Promise<void> =>
-  guarded(async () => {
+  withDatabaseErrors(async () => {
     const { client, close } = await connect(databaseUrl, PURPOSE);
     try {
       await migrate(client);
@@ -85,12 +86,12 @@ export function openPostgresKeyStore({ databaseUrl }: { databaseUrl: string }): 
   pool.on('error', () => undefined);
 
   const rows = <Row extends object>(sql: string, ...values: unknown[]): Promise<Row[]> =>
-    guarded(async () => {
+    withDatabaseErrors(async () => {
       await ready();
       return (await pool.query<Row>(sql, values)).rows;
     });
   const durably = (work: (client: ClientBase) => Promise<unknown>): Promise<void> =>
-    guarded(async () => {
+    withDatabaseErrors(async () => {
       await ready();
       const client = await pool.connect();
       try {
@@ -124,12 +125,12 @@ export function openPostgresKeyStore({ databaseUrl }: { databaseUrl: string }): 
       );
     },
     rewrap: (keys) => write(REWRAP, ...columnsOf(keys)),
-    beginErasure: (stream, why) => write(NOTE, stream, why),
+    beginErasure: (stream, why) => write(NOTE_ERASURE, stream, why),
     listErasures: (limit) => rows<OpenErasure>(OPEN_ERASURES, limit),
     async endErasure(stream, keyIds) {
       await durably(async (client) => {
         if (keyIds.length > 0) await client.query(DESTROY, [keyIds]);
-        await client.query(TAKE_NOTE, [stream]);
+        await client.query(DELETE_ERASURE_NOTE, [stream]);
       });
       // What a vacuum that can't be had now leaves, the server's own clears.
       if (keyIds.length > 0) await pool.query(CLEAR).catch(() => undefined);

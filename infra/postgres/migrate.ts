@@ -3,15 +3,15 @@ import type { Client } from 'pg';
 import { transaction } from './connection.ts';
 import { retry } from '../../shared/lib/time/backoff.ts';
 import { storeUnavailableError } from '../../shared/lib/errors/turnlogError.ts';
-import { isLockedByOthers, isMissingRight, rightsMissing } from './failures.ts';
-import { SCHEMA_LOCK } from './locks.ts';
+import { isLockedByOthers, isMissingRight, missingRightError } from './failures.ts';
+import { SCHEMA_LOCK } from './leases/locks.ts';
 
 /**
  * How long a migration waits for a table that others use: everybody who comes after it, to read
  * even, waits behind it. A backup may read for hours.
  */
 const LOCK_MS = 1_000;
-const TRIES = 10;
+const MAX_ATTEMPTS = 10;
 const PAUSES = { firstMs: 1_000, longestMs: 1_000 };
 
 const FOLDER = new URL('migrations/', import.meta.url);
@@ -50,7 +50,7 @@ export async function migrate(client: Client): Promise<void> {
   try {
     await retry(() => migrateAsOwner(client), {
       pauses: PAUSES,
-      again: (error, failures) => isLockedByOthers(error) && failures < TRIES,
+      again: (error, failures) => isLockedByOthers(error) && failures < MAX_ATTEMPTS,
     });
   } catch (error) {
     if (isLockedByOthers(error))
@@ -58,7 +58,7 @@ export async function migrate(client: Client): Promise<void> {
         "PostgreSQL can't be migrated now: another session, a backup perhaps, uses the tables of the schema turnlog.",
         error,
       );
-    throw isMissingRight(error) ? rightsMissing((error as Error).message, error) : error;
+    throw isMissingRight(error) ? missingRightError((error as Error).message, error) : error;
   }
 }
 

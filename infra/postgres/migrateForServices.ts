@@ -1,7 +1,7 @@
 import { escapeIdentifier, type Client } from 'pg';
 import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import { connect, transaction } from './connection.ts';
-import { guarded, sqlState } from './failures.ts';
+import { withDatabaseErrors, sqlState } from './failures.ts';
 import { migrate } from './migrate.ts';
 import { noteVersion } from './readModels/generations.ts';
 import { VERSION } from './readModels/version.ts';
@@ -35,7 +35,7 @@ const GENERATIONS = `SELECT turnlog.share_generation(nspname) FROM pg_namespace 
  * `store_unavailable`.
  */
 export function migrateForServices(databaseUrl: string, roles: readonly string[]) {
-  return guarded(async (): Promise<string[]> => {
+  return withDatabaseErrors(async (): Promise<string[]> => {
     await using opened = new AsyncDisposableStack();
     const purpose = { name: 'turnlog migration', statementMs: STATEMENT_MS } as const;
     const connection = await connect(databaseUrl, purpose);

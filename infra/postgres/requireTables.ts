@@ -1,6 +1,6 @@
 import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import { connect } from './connection.ts';
-import { guarded, isMissingRight, rightsMissing } from './failures.ts';
+import { withDatabaseErrors, isMissingRight, missingRightError } from './failures.ts';
 import { hasTables } from './migrate.ts';
 
 const STATEMENT_MS = 10_000;
@@ -10,13 +10,13 @@ const STATEMENT_MS = 10_000;
  * where it has none, or the role may not look; `store_unavailable`.
  */
 export const requireTables = (databaseUrl: string): Promise<void> =>
-  guarded(async () => {
+  withDatabaseErrors(async () => {
     const purpose = { name: 'turnlog self-test', statementMs: STATEMENT_MS } as const;
     await using opened = new AsyncDisposableStack();
     const connection = await connect(databaseUrl, purpose);
     const { client } = opened.adopt(connection, ({ close }) => close());
     const there = await hasTables(client).catch((error: unknown) => {
-      throw isMissingRight(error) ? rightsMissing((error as Error).message, error) : error;
+      throw isMissingRight(error) ? missingRightError((error as Error).message, error) : error;
     });
     if (there) return;
     throw new TurnlogError(

@@ -5,9 +5,9 @@ import type {
   WebhookProgressStore,
 } from '../../shared/webhooks/webhookProgress.ts';
 import { connectionOptions, transaction } from './connection.ts';
-import { guarded, isMissing } from './failures.ts';
-import { WEBHOOKS_LOCK } from './locks.ts';
-import { awaitWriterSession } from './writerSession.ts';
+import { withDatabaseErrors, isMissing } from './failures.ts';
+import { WEBHOOKS_LOCK } from './leases/locks.ts';
+import { awaitLeaseSession } from './leases/leaseSession.ts';
 
 const STATEMENT_MS = 5_000;
 const CONNECTIONS = 2;
@@ -40,7 +40,7 @@ export function openPostgresWebhookProgress(
   }
 
   return {
-    find: (webhookId) => guarded(() => find(webhookId)),
+    find: (webhookId) => withDatabaseErrors(() => find(webhookId)),
     close: async () => {
       if (!pool.ending) await pool.end();
     },
@@ -51,13 +51,13 @@ export function openPostgresWebhookProgress(
  * Waits until this process is the one that delivers; undefined when the signal aborted first. Its
  * methods' errors: `store_unavailable`.
  */
-export async function awaitPostgresWebhooks(options: {
+export async function acquireWebhookLease(options: {
   databaseUrl: string;
   signal: AbortSignal;
   /** Called with what kept it from that; it goes on trying. */
   onFailure: (error: unknown, retryInMs: number) => void;
 }): Promise<WebhookProgressStore | undefined> {
-  const session = await awaitWriterSession({
+  const session = await awaitLeaseSession({
     ...options,
     name: 'turnlog webhooks',
     lock: WEBHOOKS_LOCK,
@@ -67,14 +67,14 @@ export async function awaitPostgresWebhooks(options: {
     lost: session.lost,
     close: session.close,
     load: () =>
-      guarded(() =>
+      withDatabaseErrors(() =>
         session.run(async (client) => {
           const { rows } = await client.query<Row>('SELECT * FROM turnlog.webhook_progress');
           return new Map(rows.map(({ webhook_id, progress }) => [webhook_id, progress]));
         }),
       ),
     save: (changes) =>
-      guarded(() =>
+      withDatabaseErrors(() =>
         session.run((client) =>
           transaction(client, async () => {
             const kept = [...changes].filter(([, progress]) => progress !== undefined);

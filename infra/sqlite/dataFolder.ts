@@ -1,7 +1,7 @@
 import { accessSync, constants, mkdirSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { isTurnlogError, TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
-import { sqliteReason } from './eventStoreErrors.ts';
+import { sqliteReason } from './eventStore/errors.ts';
 
 /** What the operating system says, by the name of its error. */
 const REASONS: Readonly<Record<string, string>> = {
@@ -18,7 +18,7 @@ const REASONS: Readonly<Record<string, string>> = {
 };
 
 /** `configuration_invalid` for a data folder that can't be used; a TurnlogError passes unchanged. */
-export function folderUnusable(folder: string, error: unknown): TurnlogError {
+export function dataFolderError(folder: string, error: unknown): TurnlogError {
   if (isTurnlogError(error)) return error;
   const { code = '', message } = error as NodeJS.ErrnoException;
   return new TurnlogError(
@@ -42,10 +42,10 @@ const isFolder = (path: string): boolean =>
  * Node.js tries for ever, deaf to signals, where a folder that is there takes no new one, as in
  * /proc.
  */
-export function makeFolders(path: string): void {
+export function createFolders(path: string): void {
   if (isFolder(path)) return;
   const parent = dirname(path);
-  if (parent !== path) makeFolders(parent);
+  if (parent !== path) createFolders(parent);
   try {
     mkdirSync(path, { mode: 0o700 });
   } catch (error) {
@@ -58,11 +58,11 @@ export function makeFolders(path: string): void {
  * Makes a folder that only its owner can read, with those above it, where it is not there.
  * Errors: `configuration_invalid` when that is not possible, or when it may not be written.
  */
-export function makeDataFolder(folder: string): void {
+export function createDataFolder(folder: string): void {
   try {
-    makeFolders(folder);
+    createFolders(folder);
     accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (error) {
-    throw folderUnusable(folder, error);
+    throw dataFolderError(folder, error);
   }
 }

@@ -1,15 +1,15 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
-import { folderUnusable } from './dataFolder.ts';
-import { createPrivateFile } from './eventStoreDatabase.ts';
-import { isBusy } from './eventStoreErrors.ts';
+import { dataFolderError } from './dataFolder.ts';
+import { createPrivateFile } from './eventStore/database.ts';
+import { isSqliteBusy } from './eventStore/errors.ts';
 
 /** The file that the one server of a data folder holds. */
 export const serverLockFile = (folder: string): string => join(folder, 'server.lock');
 
 /** Who drops a lock unreleased still has it: no garbage collection may close its database. */
-const held = new Set<DatabaseSync>();
+const heldLocks = new Set<DatabaseSync>();
 
 /**
  * Makes this process the only server on a data folder until it releases the lock or ends, however
@@ -28,7 +28,7 @@ export function acquireServerLock(folder: string): { release(): void } {
     database.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE');
   } catch (error) {
     database?.close();
-    if (!isBusy(error)) throw folderUnusable(folder, error);
+    if (!isSqliteBusy(error)) throw dataFolderError(folder, error);
     throw new TurnlogError(
       'data_folder_in_use',
       `Another Turnlog server is running on the data folder ${folder}. Stop it first, or give this one a folder of its own with DATA_DIR.`,
@@ -36,10 +36,10 @@ export function acquireServerLock(folder: string): { release(): void } {
     );
   }
   const lock = database;
-  held.add(lock);
+  heldLocks.add(lock);
   return {
     release() {
-      held.delete(lock);
+      heldLocks.delete(lock);
       if (lock.isOpen) lock.close();
     },
   };

@@ -29,7 +29,7 @@ async function textOf(response: Response): Promise<string | undefined> {
 }
 
 /** What the statuses of C2SP tlog-witness mean; the bodies are a stranger's, and not repeated. */
-const MEANINGS: Readonly<Record<number, string>> = {
+const STATUS_MEANINGS: Readonly<Record<number, string>> = {
   400: 'takes the request for malformed',
   403: 'does not trust the key that signed the checkpoint',
   404: 'does not know the log: its operator has to add origin and key',
@@ -37,9 +37,9 @@ const MEANINGS: Readonly<Record<number, string>> = {
   429: 'has been asked too often',
 };
 
-function troubleOf(status: number): string {
+function describeStatus(status: number): string {
   if (status >= 300 && status < 400) return `redirects (${status}), which is not followed`;
-  return `${MEANINGS[status] ?? 'can’t cosign now'} (${status})`;
+  return `${STATUS_MEANINGS[status] ?? 'can’t cosign now'} (${status})`;
 }
 
 function sizeOf(response: Response, text: string): WitnessAnswer {
@@ -50,11 +50,11 @@ function sizeOf(response: Response, text: string): WitnessAnswer {
     : { trouble: 'says that the old size is wrong (409), and not which one is right' };
 }
 
-async function answerTo(response: Response): Promise<WitnessAnswer> {
+async function toWitnessAnswer(response: Response): Promise<WitnessAnswer> {
   const { status } = response;
   if (status !== 200 && status !== 409) {
     await response.body?.cancel();
-    return { trouble: troubleOf(status) };
+    return { trouble: describeStatus(status) };
   }
   const text = await textOf(response);
   if (text === undefined)
@@ -62,7 +62,7 @@ async function answerTo(response: Response): Promise<WitnessAnswer> {
   return status === 200 ? { lines: text } : sizeOf(response, text);
 }
 
-function failure(error: unknown, answerMs: number): string {
+function describeFailure(error: unknown, answerMs: number): string {
   if (error instanceof DOMException && error.name === 'TimeoutError')
     return `did not answer within ${answerMs / 1_000} s`;
   const cause = (error as Error).cause as NodeJS.ErrnoException | undefined;
@@ -90,9 +90,9 @@ export function createHttpWitness(
           redirect: 'manual',
           signal: limit,
         });
-        return await answerTo(response);
+        return await toWitnessAnswer(response);
       } catch (error) {
-        return { trouble: failure(error, answerMs) };
+        return { trouble: describeFailure(error, answerMs) };
       }
     },
   };

@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import { createRateLimiter } from '../../infra/ratelimit/memory.ts';
-import { folderUnusable, isFileError, makeDataFolder } from '../../infra/sqlite/dataFolder.ts';
+import { dataFolderError, isFileError, createDataFolder } from '../../infra/sqlite/dataFolder.ts';
 import { openSqliteReadModels } from '../../infra/sqlite/readModels/readModels.ts';
-import { eventLogFile } from '../../infra/sqlite/eventStoreDatabase.ts';
+import { eventLogFile } from '../../infra/sqlite/eventStore/database.ts';
 import { acquireServerLock } from '../../infra/sqlite/serverLock.ts';
 import { appendsWhileFollowed } from '../../shared/eventlog/appendsWhileFollowed.ts';
 import { LIMITS } from '../../shared/limits.ts';
@@ -59,7 +59,7 @@ async function openReadModels(
     });
   };
   const started = await startProjectorThread({ spawn, logger }).catch((error: unknown) => {
-    throw isFileError(error) ? folderUnusable(place.dataFolder, error) : error;
+    throw isFileError(error) ? dataFolderError(place.dataFolder, error) : error;
   });
   const projector = opened.adopt(started, (thread) => thread.close());
   const { progress } = projector;
@@ -141,7 +141,7 @@ async function openOwnLog(
 export async function openEmbedded(opening: Opening, place: EmbeddedPlace): Promise<Parts> {
   const { logger, opened } = opening;
   const { dataFolder, log } = place;
-  makeDataFolder(dataFolder);
+  createDataFolder(dataFolder);
   opened.adopt(acquireServerLock(dataFolder), (lock) => lock.release());
   const { store, keyStore } = await ('folder' in log
     ? openOwnLog(opening, place, log)

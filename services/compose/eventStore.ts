@@ -1,8 +1,8 @@
 import { resolve } from 'node:path';
-import { makeDataFolder } from '../../infra/sqlite/dataFolder.ts';
-import { openSqliteEventStore } from '../../infra/sqlite/eventStore.ts';
-import { openSqliteEventLog } from '../../infra/sqlite/eventStoreLog.ts';
-import { requirePositionForm as requirePositionOf } from '../../infra/sqlite/eventStoreReader.ts';
+import { createDataFolder } from '../../infra/sqlite/dataFolder.ts';
+import { openSqliteEventStore } from '../../infra/sqlite/eventStore/eventStore.ts';
+import { openSqliteEventLog } from '../../infra/sqlite/eventStore/log.ts';
+import { requirePositionForm as requirePositionOf } from '../../infra/sqlite/eventStore/reader.ts';
 import type { Logger } from '../../shared/lib/logger.ts';
 import type { EventLog, EventStore, Position } from '../../shared/ports/eventStore.ts';
 import type { ProjectorLogger } from '../followers/projector/projection.ts';
@@ -35,7 +35,7 @@ const logPlaceOf = (name: string): LogPlace =>
  * adapter, `configuration_invalid`.
  */
 export async function makeEventStore(log: LogPlace, logger: Logger): Promise<EventStore> {
-  if ('folder' in log) makeDataFolder(log.folder);
+  if ('folder' in log) createDataFolder(log.folder);
   return openEventStore(log, logger);
 }
 

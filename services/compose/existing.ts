@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { eventLogFile } from '../../infra/sqlite/eventStoreDatabase.ts';
+import { eventLogFile } from '../../infra/sqlite/eventStore/database.ts';
 import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import type { EventLog } from '../../shared/ports/eventStore.ts';
 

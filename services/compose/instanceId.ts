@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { folderUnusable } from '../../infra/sqlite/dataFolder.ts';
+import { dataFolderError } from '../../infra/sqlite/dataFolder.ts';
 import { systemIds } from './system.ts';
 
 /**
@@ -16,6 +16,6 @@ export function instanceIdOf(folder: string): string {
     writeFileSync(file, `${made}\n`, { mode: 0o600 });
     return made;
   } catch (error) {
-    throw folderUnusable(folder, error);
+    throw dataFolderError(folder, error);
   }
 }

@@ -1,4 +1,4 @@
-import { createGateway } from '../../infra/gateway/gateway.ts';
+import { createModelGateway } from '../../infra/gateway/modelGateway.ts';
 import { startOfflineModel } from '../../infra/offline-model/server.ts';
 import { createChatModels } from '../../infra/openai/chatModels.ts';
 import { loadRegistry } from '../../infra/openai/registry.ts';
@@ -23,7 +23,7 @@ export async function openModels({ config, logger, opened }: Opening): Promise<C
     maxRetries: config.MODEL_MAX_RETRIES,
   };
   const models = opened.adopt(createChatModels({ ...registry, limits }), ({ close }) => close());
-  return createGateway({
+  return createModelGateway({
     models,
     limits: {
       failures: config.MODEL_CIRCUIT_FAILURES,

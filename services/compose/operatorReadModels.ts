@@ -1,4 +1,4 @@
-import { makeDataFolder } from '../../infra/sqlite/dataFolder.ts';
+import { createDataFolder } from '../../infra/sqlite/dataFolder.ts';
 import { currentGeneration } from '../../infra/sqlite/readModels/generations.ts';
 import { openSqliteProjectionStore } from '../../infra/sqlite/readModels/projectionStore.ts';
 import { openSqliteReadModels } from '../../infra/sqlite/readModels/readModels.ts';
@@ -70,7 +70,7 @@ interface Updating {
 /** Read models in the data folder. */
 function inFolder({ store, logger, signal }: Updating, folder: string): UpToDate {
   async function openUpToDate(): Promise<ReadModels> {
-    makeDataFolder(folder);
+    createDataFolder(folder);
     const progress = createProgressChannel();
     const caughtUp = new AbortController();
     const changed = new AbortController();

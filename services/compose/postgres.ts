@@ -52,8 +52,8 @@ export async function openShared(
  * may. Errors: `configuration_invalid`, `store_unavailable`.
  */
 export async function testDatabase(databaseUrl: string): Promise<void> {
-  const postgres = await import('../../infra/postgres/selfTest.ts');
-  await postgres.testDatabase(databaseUrl);
+  const postgres = await import('../../infra/postgres/connectivityCheck.ts');
+  await postgres.checkConnectivity(databaseUrl);
 }
 
 /**
@@ -91,7 +91,7 @@ export function openInstances(databaseUrl: string): Instances {
   let opening: Promise<Instances> | undefined;
 
   async function open(): Promise<Instances> {
-    const { openPostgresInstances } = await import('../../infra/postgres/instances.ts');
+    const { openPostgresInstances } = await import('../../infra/postgres/leases/instances.ts');
     return openPostgresInstances({ databaseUrl });
   }
 
@@ -115,8 +115,8 @@ export async function sweepAlone(
   databaseUrl: string,
   work: (lost: AbortSignal) => Promise<void>,
 ): Promise<boolean> {
-  const postgres = await import('../../infra/postgres/sweepAlone.ts');
-  return postgres.sweepAlone(databaseUrl, work);
+  const postgres = await import('../../infra/postgres/leases/retentionLease.ts');
+  return postgres.withRetentionLease(databaseUrl, work);
 }
 
 /**

@@ -3,7 +3,7 @@ import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import {
   openFileTileReader,
   openOneFileTree,
-  type OneFileTree,
+  type CheckedTree,
 } from '../../infra/files/tileReader.ts';
 import { openFileTileTrees } from '../../infra/files/tileStore.ts';
 import { createHttpWitness } from '../../infra/witness/httpWitness.ts';
@@ -51,7 +51,7 @@ const witnessesOf = async ({ LOG_WITNESSES_FILE: file }: Config) =>
   file === undefined ? undefined : readWitnessesFile(resolve(file));
 
 /** Reads one tree of a data folder, for a command that must not go on in another one. */
-export const oneTreeIn = (place: Pick<EmbeddedPlace, 'dataFolder'>): OneFileTree =>
+export const oneTreeIn = (place: Pick<EmbeddedPlace, 'dataFolder'>): CheckedTree =>
   openOneFileTree(treesFolder(place));
 
 /** The keys of a process with a data folder. */
@@ -170,8 +170,8 @@ export async function openProver(
   const onFailure = (error: unknown, retry_in_ms: number): void =>
     logger.warn({ err: error, retry_in_ms }, 'The database of the transparency log is away');
   const becomeActive = async (signal: AbortSignal): Promise<ActiveTrees | undefined> => {
-    const { awaitPostgresTrees } = await import('../../infra/postgres/tiles/trees.ts');
-    return awaitPostgresTrees({ databaseUrl, signal, onFailure });
+    const { acquireProverLease } = await import('../../infra/postgres/tiles/trees.ts');
+    return acquireProverLease({ databaseUrl, signal, onFailure });
   };
   const { signal } = closing;
   const { onReport, onWitnesses } = prover;

@@ -54,8 +54,8 @@ export const replaysInTurn = (
   databaseUrl: string,
 ): Part =>
   replaysPart(context, shown, async (signal) => {
-    const { awaitPostgresReplays } = await import('../../infra/postgres/replays.ts');
-    return awaitPostgresReplays({
+    const { acquireReplayLease } = await import('../../infra/postgres/leases/replayLease.ts');
+    return acquireReplayLease({
       databaseUrl,
       signal,
       onFailure: (error, retry_in_ms) =>

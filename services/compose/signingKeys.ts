@@ -1,5 +1,10 @@
 import { createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
-import { makeSecret, readSecret, unusable, type SecretFile } from '../../infra/files/secretFile.ts';
+import {
+  createSecret,
+  readSecret,
+  unusableSecretError,
+  type SecretFile,
+} from '../../infra/files/secretFile.ts';
 
 const PEM = /-----BEGIN PRIVATE KEY-----[^-]+-----END PRIVATE KEY-----/g;
 /** More than a change of keys needs. */
@@ -16,7 +21,7 @@ function keyOf(text: string, secret: SecretFile): KeyObject {
     return createPrivateKey(text);
   } catch {
     // The error of the parser may quote the key.
-    throw unusable(secret, 'it holds a private key that is not whole.');
+    throw unusableSecretError(secret, 'it holds a private key that is not whole.');
   }
 }
 
@@ -28,15 +33,18 @@ export function readSigningKeys(file: string): KeyObject[] {
   const secret = secretIn(file);
   const texts = readSecret(secret).match(PEM) ?? [];
   if (texts.length === 0 || texts.length > MOST_KEYS)
-    throw unusable(secret, `it holds ${texts.length} private keys: 1 to ${MOST_KEYS} are wanted.`);
+    throw unusableSecretError(
+      secret,
+      `it holds ${texts.length} private keys: 1 to ${MOST_KEYS} are wanted.`,
+    );
   const keys = texts.map((text) => keyOf(text, secret));
   if (keys.some(({ asymmetricKeyType }) => asymmetricKeyType !== 'ed25519'))
-    throw unusable(secret, 'it holds a key that is not an Ed25519 key.');
+    throw unusableSecretError(secret, 'it holds a key that is not an Ed25519 key.');
   return keys;
 }
 
 /** Makes a file with one new key where there is none. Errors: `configuration_invalid`. */
 export const makeSigningKey = (file: string): void =>
-  makeSecret(secretIn(file), () =>
+  createSecret(secretIn(file), () =>
     generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
   );

@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { makeMasterKeyFile, readMasterKeys } from '../../infra/files/masterKeyFile.ts';
-import { makeDataFolder } from '../../infra/sqlite/dataFolder.ts';
-import { hasProtectedTexts } from '../../infra/sqlite/eventStoreDatabase.ts';
-import { openSqliteKeyStore } from '../../infra/sqlite/keyStore.ts';
-import { keyStoreFile } from '../../infra/sqlite/keyStoreDatabase.ts';
+import { createMasterKeyFile, readMasterKeys } from '../../infra/files/masterKeyFile.ts';
+import { createDataFolder } from '../../infra/sqlite/dataFolder.ts';
+import { hasProtectedTexts } from '../../infra/sqlite/eventStore/database.ts';
+import { openSqliteKeyStore } from '../../infra/sqlite/keyStore/keyStore.ts';
+import { keyStoreFile } from '../../infra/sqlite/keyStore/database.ts';
 import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import type { MasterKeys } from '../../shared/eventlog/encryption/masterKeys.ts';
 import type { Logger } from '../../shared/lib/logger.ts';
@@ -49,7 +49,7 @@ function requireKeys(place: EmbeddedPlace): void {
 
 async function openOwnKeyStore(place: EmbeddedPlace): Promise<KeyStore> {
   requireKeys(place);
-  makeDataFolder(place.keysFolder);
+  createDataFolder(place.keysFolder);
   return openSqliteKeyStore({ folder: place.keysFolder });
 }
 
@@ -84,7 +84,7 @@ async function masterKeyFileOf(place: Place, store: KeyStore): Promise<string> {
     throw invalid(
       `The master key ${own} is gone, and without it the keys in keys.db open no text. Put it back from its backup, or set MASTER_KEY_FILE to where it is.`,
     );
-  makeMasterKeyFile(own);
+  createMasterKeyFile(own);
   return own;
 }
 
@@ -101,7 +101,7 @@ export async function beginKeysAnew(place: Place): Promise<string> {
   const master = place.masterKeyFile ?? ownMasterKeyFile(place);
   // Before anything is made: a key store that is there lets the next start begin with it.
   if (place.masterKeyFile !== undefined || existsSync(master)) readMasterKeys(master);
-  makeDataFolder(place.keysFolder);
+  createDataFolder(place.keysFolder);
   await using opened = new AsyncDisposableStack();
   const store = opened.adopt(await openSqliteKeyStore({ folder: place.keysFolder }), (keys) =>
     keys.close(),

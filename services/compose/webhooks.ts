@@ -100,8 +100,8 @@ export function openWebhooks(
   const onFailure = (error: unknown, retry_in_ms: number): void =>
     logger.warn({ err: error, retry_in_ms }, 'The database of webhooks is away');
   const becomeActive = async (signal: AbortSignal): Promise<WebhookProgressStore | undefined> => {
-    const { awaitPostgresWebhooks } = await import('../../infra/postgres/webhookProgress.ts');
-    return awaitPostgresWebhooks({ databaseUrl, signal, onFailure });
+    const { acquireWebhookLease } = await import('../../infra/postgres/webhookProgress.ts');
+    return acquireWebhookLease({ databaseUrl, signal, onFailure });
   };
   const doubt = (): string | undefined => doubtOfAny(context.shown);
   return [webhooksPart(opening, context, { becomeActive, doubt })];

@@ -26,7 +26,7 @@ describe('dependencies', () => {
     expect(workers).toEqual(
       expect.arrayContaining([
         ['services/compose/embedded.ts', 'services/compose/projectorThread.ts'],
-        ['infra/sqlite/eventStoreWriterThread.ts', 'infra/sqlite/eventStoreWorker.ts'],
+        ['infra/sqlite/eventStore/writerThread.ts', 'infra/sqlite/eventStore/writerWorker.ts'],
       ]),
     );
     expect(seen.size).toBeGreaterThan(1_000);

@@ -110,7 +110,7 @@ const inwards: Rule[] = [
     to: { path: ours, pathNot: '^shared/' },
     examples: [
       ['shared/agents/a.ts', 'services/process/start.ts'],
-      ['shared/sessions/a.ts', 'infra/sqlite/eventStore.ts'],
+      ['shared/sessions/a.ts', 'infra/sqlite/eventStore/eventStore.ts'],
     ],
   },
   {

@@ -6,7 +6,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createLocalBroker } from '../../infra/local/kafka/localBroker.ts';
-import { openSqliteEventStore } from '../../infra/sqlite/eventStore.ts';
+import { openSqliteEventStore } from '../../infra/sqlite/eventStore/eventStore.ts';
 import { startFaultyProxy } from '../support/kafka/faultyProxy.ts';
 import { relayToKafka, uniquePrefix } from '../support/kafka/relay.ts';
 import { appendAgents } from '../support/projections/projector.ts';

@@ -1,5 +1,5 @@
 import { typeIds } from '../../infra/ids/typeIds.ts';
-import { openSqliteEventStore } from '../../infra/sqlite/eventStore.ts';
+import { openSqliteEventStore } from '../../infra/sqlite/eventStore/eventStore.ts';
 import { chainEvents, NO_STREAM } from '../../shared/eventlog/append.ts';
 import { modelCall, sessionStarted, turnCompleted, turnStarted } from '../support/events/events.ts';
 import { sessionStream } from '../../shared/eventlog/streams.ts';

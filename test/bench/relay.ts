@@ -5,7 +5,7 @@
  */
 import { rm } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openSqliteEventStore } from '../../infra/sqlite/eventStore.ts';
+import { openSqliteEventStore } from '../../infra/sqlite/eventStore/eventStore.ts';
 import { collectFrom } from '../support/kafka/kafkaConsumer.ts';
 import { startKafkaServer } from '../support/kafka/kafkaServer.ts';
 import { appendTo } from '../support/projections/projector.ts';

@@ -10,7 +10,7 @@ import { statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { typeIds } from '../../infra/ids/typeIds.ts';
-import { openSqliteKeyStore } from '../../infra/sqlite/keyStore.ts';
+import { openSqliteKeyStore } from '../../infra/sqlite/keyStore/keyStore.ts';
 import { generationFile } from '../../infra/sqlite/readModels/generations.ts';
 import { openSqliteProjectionStore } from '../../infra/sqlite/readModels/projectionStore.ts';
 import { openSqliteReadModels } from '../../infra/sqlite/readModels/readModels.ts';

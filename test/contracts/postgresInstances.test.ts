@@ -1,5 +1,5 @@
 import { afterAll } from '@jest/globals';
-import { openPostgresInstances } from '../../infra/postgres/instances.ts';
+import { openPostgresInstances } from '../../infra/postgres/leases/instances.ts';
 import { createTestDatabase } from '../support/postgres/postgresDatabase.ts';
 import { startPostgresServer, withoutPostgres } from '../support/postgres/postgresServer.ts';
 import { instancesContract } from './instances.ts';

@@ -1,6 +1,6 @@
 import { afterAll } from '@jest/globals';
 import { openPostgresTileReader } from '../../infra/postgres/tiles/reader.ts';
-import { awaitPostgresTrees } from '../../infra/postgres/tiles/trees.ts';
+import { acquireProverLease } from '../../infra/postgres/tiles/trees.ts';
 import type { ActiveTrees } from '../../shared/transparency/tileStore.ts';
 import { createTestDatabase } from '../support/postgres/postgresDatabase.ts';
 import { startPostgresServer, withoutPostgres } from '../support/postgres/postgresServer.ts';
@@ -21,7 +21,7 @@ if (server) {
         const onFailure = (error: unknown): void => {
           throw error;
         };
-        active = await awaitPostgresTrees({ databaseUrl: database.url, signal, onFailure });
+        active = await acquireProverLease({ databaseUrl: database.url, signal, onFailure });
         return active!;
       },
       reader() {

@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from '@jest/globals';
 import {
-  awaitPostgresWebhooks,
+  acquireWebhookLease,
   openPostgresWebhookProgress,
 } from '../../infra/postgres/webhookProgress.ts';
 import type { WebhookProgressStore } from '../../shared/webhooks/webhookProgress.ts';
@@ -24,7 +24,7 @@ if (server) {
       async store() {
         // One process at a time has the lock.
         await active?.close();
-        active = await awaitPostgresWebhooks({ databaseUrl: database.url, signal, onFailure });
+        active = await acquireWebhookLease({ databaseUrl: database.url, signal, onFailure });
         return active!;
       },
       reader: () => reader,
@@ -40,9 +40,9 @@ if (server) {
     const database = await createTestDatabase(server.url);
     const { signal } = new AbortController();
     const options = { databaseUrl: database.url, signal, onFailure };
-    const first = (await awaitPostgresWebhooks(options))!;
+    const first = (await acquireWebhookLease(options))!;
     let isSecond = false;
-    const waiting = awaitPostgresWebhooks(options).then((store) => {
+    const waiting = acquireWebhookLease(options).then((store) => {
       isSecond = true;
       return store!;
     });

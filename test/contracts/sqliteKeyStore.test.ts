@@ -1,5 +1,5 @@
 import { rm } from 'node:fs/promises';
-import { openSqliteKeyStore } from '../../infra/sqlite/keyStore.ts';
+import { openSqliteKeyStore } from '../../infra/sqlite/keyStore/keyStore.ts';
 import { temporaryFolder } from '../support/sqlite/sqliteEventStore.ts';
 import { keyStoreContract } from './keyStore.ts';
 

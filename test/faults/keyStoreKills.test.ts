@@ -5,7 +5,7 @@ import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { openSqliteKeyStore } from '../../infra/sqlite/keyStore.ts';
+import { openSqliteKeyStore } from '../../infra/sqlite/keyStore/keyStore.ts';
 import type { KeyStore, WrappedKey } from '../../shared/ports/keyStore.ts';
 import { size } from '../support/jest/size.ts';
 import { masterKeysOf, newTextKey } from '../support/keys/textKeys.ts';

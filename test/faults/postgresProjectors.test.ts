@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from '@jest/globals';
 import { openPostgresReadModels } from '../../infra/postgres/readModels/readModels.ts';
-import { openSqliteEventStore } from '../../infra/sqlite/eventStore.ts';
+import { openSqliteEventStore } from '../../infra/sqlite/eventStore/eventStore.ts';
 import { contenders } from '../support/processes/contenders.ts';
 import { createTestDatabase } from '../support/postgres/postgresDatabase.ts';
 import { appendSession, foundAndDue } from '../support/postgres/postgresFaults.ts';

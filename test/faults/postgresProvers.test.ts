@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from '@jest/globals';
 import { openPostgresTileReader } from '../../infra/postgres/tiles/reader.ts';
-import { openSqliteEventStore } from '../../infra/sqlite/eventStore.ts';
+import { openSqliteEventStore } from '../../infra/sqlite/eventStore/eventStore.ts';
 import { makeSigningKey, readSigningKeys } from '../../services/compose/signingKeys.ts';
 import { decodeEvent } from '../../shared/eventlog/codec.ts';
 import { parseCheckpoint, type CheckpointText } from '../../shared/transparency/tlog/checkpoint.ts';

@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { afterAll, expect, test } from '@jest/globals';
 import { openPostgresReadModels } from '../../infra/postgres/readModels/readModels.ts';
-import { openSqliteEventStore } from '../../infra/sqlite/eventStore.ts';
+import { openSqliteEventStore } from '../../infra/sqlite/eventStore/eventStore.ts';
 import { isTurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import type { Position } from '../../shared/ports/eventStore.ts';
 import { createTestDatabase, cutConnections } from '../support/postgres/postgresDatabase.ts';

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { createLocalBroker, type LocalBroker } from '../../infra/local/kafka/localBroker.ts';
-import { openSqliteEventStore } from '../../infra/sqlite/eventStore.ts';
+import { openSqliteEventStore } from '../../infra/sqlite/eventStore/eventStore.ts';
 import type { EventStore } from '../../shared/ports/eventStore.ts';
 import { collectFrom, type Received } from '../support/kafka/kafkaConsumer.ts';
 import { orSkip } from '../support/kafka/kafkaServer.ts';

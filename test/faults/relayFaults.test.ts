@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { createLocalBroker } from '../../infra/local/kafka/localBroker.ts';
 import { openKafkaPublisher } from '../../infra/kafka/publisher.ts';
-import { openSqliteEventStore } from '../../infra/sqlite/eventStore.ts';
+import { openSqliteEventStore } from '../../infra/sqlite/eventStore/eventStore.ts';
 import type { EventStore, Position } from '../../shared/ports/eventStore.ts';
 import { parseConfig } from '../../shared/lib/config/config.ts';
 import { resolvesWithin } from '../../shared/lib/time/resolvesWithin.ts';

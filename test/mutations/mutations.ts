@@ -17,7 +17,7 @@ export interface Mutation {
 export const mutations: readonly Mutation[] = [
   {
     name: 'SQLite takes an append at a revision that the stream has passed',
-    file: 'infra/sqlite/eventStoreWriter.ts',
+    file: 'infra/sqlite/eventStore/writer.ts',
     from: 'if (head !== first - 1)',
     to: 'if (head < first - 1)',
     likely: ['test/contracts/sqliteEventStore.test.ts'],
@@ -152,7 +152,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: 'the relay commits its checkpoint in a transaction after that of the messages',
-    file: 'infra/kafka/publication.ts',
+    file: 'infra/kafka/producerSession.ts',
     from: '{ key: keys.checkpoint, value: JSON.stringify(reached) },\n        ]);\n      });',
     to: ']);\n      });\n      await producer.commit(noted([{ key: keys.checkpoint, value: JSON.stringify(reached) }]));',
     likely: ['test/integration/relay/kafkaRelay.test.ts', 'test/faults/relay.test.ts'],
@@ -190,7 +190,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: 'a database is taken for one that a pooler does not take apart',
-    file: 'infra/postgres/selfTest.ts',
+    file: 'infra/postgres/connectivityCheck.ts',
     from: 'if (shared) return true;',
     to: '',
     likely: ['test/integration/process/postgresSelfTest.test.ts'],

@@ -6,7 +6,7 @@ import { canBePosition } from '../../../shared/eventlog/identity/positions.ts';
 import { createPositionWaiters } from '../../../shared/projections/positionWaiters.ts';
 import { connect } from '../connection.ts';
 import { isMissing } from '../failures.ts';
-import { readersLock } from '../locks.ts';
+import { readersLock } from '../leases/locks.ts';
 import { keyOf, ROW } from './generations.ts';
 import { createOtherVersions } from './otherVersions.ts';
 import { channelOf, VERSION, VERSIONS_CHANNEL } from './version.ts';

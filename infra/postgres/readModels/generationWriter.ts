@@ -5,8 +5,8 @@ import type { ProjectionStore, Reached } from '../../../shared/ports/readModels.
 import type { TurnIndex } from '../../../shared/search/turnIndex.ts';
 import { applyBatch, type RowAccess } from '../../../shared/projections/applyBatch.ts';
 import { transaction } from '../connection.ts';
-import { guarded, isRowFailure } from '../failures.ts';
-import type { WriterSession } from '../writerSession.ts';
+import { withDatabaseErrors, isRowFailure } from '../failures.ts';
+import type { LeaseSession } from '../leases/leaseSession.ts';
 import { CHECKPOINT, keyOf, ROW, tellReplaced, writtenSchema, type Place } from './generations.ts';
 import { createRowAccess } from './rowAccess.ts';
 import { channelOf } from './version.ts';
@@ -38,7 +38,7 @@ interface GenerationWriter extends ProjectionStore {
  * transaction first locks the place's row, in which it must find its own writer epoch.
  */
 export async function openGenerationWriter(
-  session: WriterSession,
+  session: LeaseSession,
   place: Place,
 ): Promise<GenerationWriter> {
   const { version, stage } = place;
@@ -97,7 +97,7 @@ export async function openGenerationWriter(
 
   /** Work on the words of the generation's turns, in a transaction. Errors: `store_unavailable`. */
   const withWords = <Result>(work: (words: TurnIndex) => Promise<Result>): Promise<Result> =>
-    guarded(() =>
+    withDatabaseErrors(() =>
       session.run((client) =>
         transaction(client, async () => work(createWordIndex(client, await lockPlace(client)))),
       ),
@@ -107,15 +107,15 @@ export async function openGenerationWriter(
     unindexed: () => withWords(({ unindexed }) => unindexed()),
     index: (turns) => withWords(({ index }) => index(turns)),
     checkpoint: () =>
-      guarded(() =>
+      withDatabaseErrors(() =>
         session.run(async (client) => {
           const { rows } = await client.query<Checkpoint>(CHECKPOINT, keyOf(place));
           return rows[0];
         }),
       ),
-    apply: (events, reached) => guarded(() => apply(events, reached)),
+    apply: (events, reached) => withDatabaseErrors(() => apply(events, reached)),
     giveUp: (checkpoint) =>
-      guarded(() =>
+      withDatabaseErrors(() =>
         session.run((client) =>
           transaction(client, async () => {
             await lockPlace(client);
@@ -131,7 +131,7 @@ export async function openGenerationWriter(
         ),
       ),
     noteLogChanged: (reason) =>
-      guarded(() =>
+      withDatabaseErrors(() =>
         session.run((client) =>
           transaction(client, async () => {
             await lockPlace(client);

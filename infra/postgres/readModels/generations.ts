@@ -8,7 +8,7 @@ import type { Client } from 'pg';
 import type { Position } from '../../../shared/ports/eventStore.ts';
 import type { Version } from '../../../shared/readModels/version.ts';
 import { transaction } from '../connection.ts';
-import { SCHEMA_LOCK, type Stage } from '../locks.ts';
+import { SCHEMA_LOCK, type Stage } from '../leases/locks.ts';
 import { channelOf, schemaOf, VERSIONS_CHANNEL, type Role } from './version.ts';
 
 /**

@@ -1,7 +1,7 @@
 import type { Client } from 'pg';
 import type { Version } from '../../../shared/readModels/version.ts';
 import { transaction } from '../connection.ts';
-import { readersLock, writerLock } from '../locks.ts';
+import { readersLock, writerLock } from '../leases/locks.ts';
 import { dropGeneration } from './generations.ts';
 
 /**

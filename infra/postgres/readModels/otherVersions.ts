@@ -2,11 +2,11 @@ import type { Client } from 'pg';
 import { canBePosition } from '../../../shared/eventlog/identity/positions.ts';
 import type { Position } from '../../../shared/ports/eventStore.ts';
 import { createPositionWaiters } from '../../../shared/projections/positionWaiters.ts';
-import { heldBy } from '../locks.ts';
+import { lockIsHeldBy } from '../leases/locks.ts';
 import { channelOf, VERSION } from './version.ts';
 
 /** The complete versions that other releases answer from, and where their live generations are. */
-const ANSWERED_FROM = `SELECT version, position FROM turnlog.projections JOIN ${heldBy('readers')} USING (version)
+const ANSWERED_FROM = `SELECT version, position FROM turnlog.projections JOIN ${lockIsHeldBy('readers')} USING (version)
   WHERE slot = 'live' AND complete AND version <> $1`;
 
 interface Answered {

@@ -1,9 +1,9 @@
 import { isErasure } from '../../../shared/domain/events.ts';
 import type { ActiveProjectionStore } from '../../../shared/ports/readModels.ts';
 import type { Version } from '../../../shared/readModels/version.ts';
-import { guarded } from '../failures.ts';
-import { writerLock } from '../locks.ts';
-import { awaitWriterSession } from '../writerSession.ts';
+import { withDatabaseErrors } from '../failures.ts';
+import { writerLock } from '../leases/locks.ts';
+import { awaitLeaseSession } from '../leases/leaseSession.ts';
 import { createClearing } from './clearing.ts';
 import { completeFirst, dropRetired, ensureGeneration, refusedCheckpoint } from './generations.ts';
 import { openGenerationWriter } from './generationWriter.ts';
@@ -34,7 +34,7 @@ export async function openPostgresProjectionStore({
   version = VERSION,
   clearAfterMs,
 }: Options): Promise<ActiveProjectionStore | undefined> {
-  const session = await awaitWriterSession({
+  const session = await awaitLeaseSession({
     databaseUrl,
     name: 'turnlog projector',
     lock: writerLock(version.number, 'live'),
@@ -44,8 +44,8 @@ export async function openPostgresProjectionStore({
   if (!session) return undefined;
   try {
     const place = { version, stage: 'live' } as const;
-    await guarded(() => session.run((client) => ensureGeneration(client, place)));
-    const writer = await guarded(() => openGenerationWriter(session, place));
+    await withDatabaseErrors(() => session.run((client) => ensureGeneration(client, place)));
+    const writer = await withDatabaseErrors(() => openGenerationWriter(session, place));
     const clearing = createClearing({ databaseUrl, version, afterMs: clearAfterMs });
     return {
       ...writer,
@@ -59,10 +59,12 @@ export async function openPostgresProjectionStore({
         await writer.close();
       },
       lost: session.lost,
-      beat: (lag) => guarded(() => session.run((client) => tellBeat(client, version, lag))),
-      refused: () => guarded(() => session.run((client) => refusedCheckpoint(client, version))),
+      beat: (lag) =>
+        withDatabaseErrors(() => session.run((client) => tellBeat(client, version, lag))),
+      refused: () =>
+        withDatabaseErrors(() => session.run((client) => refusedCheckpoint(client, version))),
       complete: () =>
-        guarded(() =>
+        withDatabaseErrors(() =>
           session.run(async (client) => {
             await completeFirst(client, version);
             await dropRetired(client, version);

@@ -7,7 +7,7 @@ import type {
 import type { IndexProgress } from '../../../shared/search/turnIndex.ts';
 import type { Checkpoint, Position } from '../../../shared/ports/eventStore.ts';
 import type { SessionRow, TurnRow } from '../../../shared/readModels/tables.ts';
-import { heldBy } from '../locks.ts';
+import { lockIsHeldBy } from '../leases/locks.ts';
 import { CHECKPOINT, keyOf, ROW } from './generations.ts';
 import { LAST_BEAT, toBeat, type BeatRow } from './projectorBeat.ts';
 import {
@@ -157,8 +157,11 @@ export function openPostgresReadModels({
       return found && toBeat(found);
     },
     otherVersionWritten: async () =>
-      (await reader.rows(`SELECT FROM ${heldBy('writer')} WHERE version <> $1`, [VERSION.number]))
-        .length > 0,
+      (
+        await reader.rows(`SELECT FROM ${lockIsHeldBy('writer')} WHERE version <> $1`, [
+          VERSION.number,
+        ])
+      ).length > 0,
     listErasures: ({ downTo, limit }) =>
       erasures.list('WHERE position >= $1 ORDER BY position DESC LIMIT $2', downTo ?? '', limit),
     untilShown: reader.untilShown,

@@ -1,7 +1,7 @@
 import { Pool, type QueryResultRow } from 'pg';
 import { storeUnavailableError } from '../../../shared/lib/errors/turnlogError.ts';
 import { connectionOptions } from '../connection.ts';
-import { guarded, isMissing } from '../failures.ts';
+import { withDatabaseErrors, isMissing } from '../failures.ts';
 import { createFollower } from './follower.ts';
 
 /** The server ends a query that takes longer, in milliseconds: whoever asked has gone by then. */
@@ -43,7 +43,7 @@ export function createReader(databaseUrl: string, poolSize: number) {
     rows: <Row extends QueryResultRow>(
       sql: string,
       parameters: readonly unknown[] = [],
-    ): Promise<Row[]> => guarded(() => query<Row>(sql, parameters)),
+    ): Promise<Row[]> => withDatabaseErrors(() => query<Row>(sql, parameters)),
     logChanged: follower.logChanged,
     untilShown: follower.untilShown,
     close: (): Promise<void> =>

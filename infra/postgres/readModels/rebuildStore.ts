@@ -3,9 +3,9 @@ import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import type { Position } from '../../../shared/ports/eventStore.ts';
 import type { RebuildStore } from '../../../shared/ports/readModels.ts';
 import { commitDurably, connect, transaction } from '../connection.ts';
-import { guarded } from '../failures.ts';
-import { writerLock } from '../locks.ts';
-import { tryWriterSession } from '../writerSession.ts';
+import { withDatabaseErrors } from '../failures.ts';
+import { writerLock } from '../leases/locks.ts';
+import { tryLeaseSession } from '../leases/leaseSession.ts';
 import {
   dropRetired,
   emptyBuilding,
@@ -50,7 +50,7 @@ export async function openPostgresRebuildStore({
 }: {
   databaseUrl: string;
 }): Promise<RebuildStore> {
-  const session = await tryWriterSession({
+  const session = await tryLeaseSession({
     databaseUrl,
     name: 'turnlog rebuild',
     lock: writerLock(VERSION.number, 'building'),
@@ -63,17 +63,18 @@ export async function openPostgresRebuildStore({
   try {
     // Nobody reads the generation before the switch, whose commit flushes all that was written
     // before: these commits need not.
-    await guarded(() =>
+    await withDatabaseErrors(() =>
       session.run(async (client) => void (await client.query('SET synchronous_commit = off'))),
     );
-    await guarded(() => session.run((client) => ensureGeneration(client, BUILDING)));
-    const writer = await guarded(() => openGenerationWriter(session, BUILDING));
+    await withDatabaseErrors(() => session.run((client) => ensureGeneration(client, BUILDING)));
+    const writer = await withDatabaseErrors(() => openGenerationWriter(session, BUILDING));
     return {
       ...writer,
       lost: session.lost,
-      startOver: () => guarded(() => session.run((client) => emptyBuilding(client, VERSION))),
+      startOver: () =>
+        withDatabaseErrors(() => session.run((client) => emptyBuilding(client, VERSION))),
       publish: (reach) =>
-        guarded(async () => {
+        withDatabaseErrors(async () => {
           const { client, close } = await connect(databaseUrl, {
             name: 'turnlog rebuild',
             statementMs: SWITCH_LIMIT_MS,

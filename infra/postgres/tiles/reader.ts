@@ -2,7 +2,7 @@ import { Pool, type QueryResultRow } from 'pg';
 import type { Checkpoint } from '../../../shared/ports/eventStore.ts';
 import type { TileReader, TreeState } from '../../../shared/transparency/tileStore.ts';
 import { connectionOptions } from '../connection.ts';
-import { guarded, isMissing } from '../failures.ts';
+import { withDatabaseErrors, isMissing } from '../failures.ts';
 
 const STATEMENT_MS = 5_000;
 const CONNECTIONS = 2;
@@ -60,7 +60,7 @@ export function openPostgresTileReader(
   // Without a listener a broken connection would end the process; the next query tells.
   pool.on('error', () => undefined);
   const first: FirstRow = <Row extends QueryResultRow>(text: string, values: readonly unknown[]) =>
-    guarded(async () => {
+    withDatabaseErrors(async () => {
       try {
         return (await pool.query<Row>(text, [...values])).rows[0];
       } catch (error) {

@@ -3,9 +3,9 @@ import { storeUnavailableError } from '../../../shared/lib/errors/turnlogError.t
 import type { ActiveTrees, Growth, TileStore } from '../../../shared/transparency/tileStore.ts';
 import { parseTilePath, TILE_WIDTH } from '../../../shared/transparency/tlog/tiles.ts';
 import { transaction } from '../connection.ts';
-import { guarded } from '../failures.ts';
-import { PROVER_LOCK } from '../locks.ts';
-import { awaitWriterSession, type WriterSession } from '../writerSession.ts';
+import { withDatabaseErrors } from '../failures.ts';
+import { PROVER_LOCK } from '../leases/locks.ts';
+import { awaitLeaseSession, type LeaseSession } from '../leases/leaseSession.ts';
 import { tileReaderOver, type FirstRow } from './reader.ts';
 
 const OPEN = `INSERT INTO turnlog.tlog_trees (origin, opened)
@@ -56,15 +56,15 @@ async function write(client: Client, origin: string, growth: Growth): Promise<vo
   if (full.length > 0) await client.query(CLEAR, [origin, full]);
 }
 
-function treeOf(session: WriterSession, origin: string): TileStore {
+function treeOf(session: LeaseSession, origin: string): TileStore {
   const first: FirstRow = <Row extends QueryResultRow>(text: string, values: readonly unknown[]) =>
-    guarded(() =>
+    withDatabaseErrors(() =>
       session.run(async (client) => (await client.query<Row>(text, [...values])).rows[0]),
     );
   return {
     ...tileReaderOver(first, origin),
     grow: (growth) =>
-      guarded(() =>
+      withDatabaseErrors(() =>
         session.run((client) => transaction(client, () => write(client, origin, growth))),
       ),
     async firstUnknownBundle(bundles) {
@@ -72,7 +72,7 @@ function treeOf(session: WriterSession, origin: string): TileStore {
       return row?.bundle ?? undefined;
     },
     putBundles: (bundles) =>
-      guarded(() => session.run((client) => putBundles(client, origin, bundles))),
+      withDatabaseErrors(() => session.run((client) => putBundles(client, origin, bundles))),
     async publish(note) {
       await first('UPDATE turnlog.tlog_trees SET note = $2 WHERE origin = $1', [origin, note]);
     },
@@ -83,13 +83,13 @@ function treeOf(session: WriterSession, origin: string): TileStore {
  * Waits until this process is the one that grows the trees; undefined when the signal aborted first.
  * Its methods' errors: `store_unavailable`.
  */
-export async function awaitPostgresTrees(options: {
+export async function acquireProverLease(options: {
   databaseUrl: string;
   signal: AbortSignal;
   /** Called with what kept it from that; it goes on trying. */
   onFailure: (error: unknown, retryInMs: number) => void;
 }): Promise<ActiveTrees | undefined> {
-  const session = await awaitWriterSession({
+  const session = await awaitLeaseSession({
     ...options,
     name: 'turnlog prover',
     lock: PROVER_LOCK,
@@ -99,7 +99,7 @@ export async function awaitPostgresTrees(options: {
       lost: session.lost,
       close: session.close,
       async open(origin) {
-        await guarded(() => session.run((client) => client.query(OPEN, [origin])));
+        await withDatabaseErrors(() => session.run((client) => client.query(OPEN, [origin])));
         return treeOf(session, origin);
       },
     }

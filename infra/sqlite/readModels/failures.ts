@@ -3,7 +3,7 @@ import {
   storeUnavailableError,
   type TurnlogError,
 } from '../../../shared/lib/errors/turnlogError.ts';
-import { sqliteCode } from '../eventStoreErrors.ts';
+import { sqliteCode } from '../eventStore/errors.ts';
 
 /** SQLite's primary result codes (sqlite.org/rescode.html) of a row that can't be stored. */
 const ROW_CODES = new Set([

@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite';
 import type { Version } from '../../../shared/readModels/version.ts';
-import { createPrivateFile } from '../eventStoreDatabase.ts';
+import { createPrivateFile } from '../eventStore/database.ts';
 import { isDamaged } from './failures.ts';
 import { readModelsFolder, removeDatabase } from './generations.ts';
 

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { Position } from '../../../shared/ports/eventStore.ts';
 import type { Version } from '../../../shared/readModels/version.ts';
-import { isBusy } from '../eventStoreErrors.ts';
+import { isSqliteBusy } from '../eventStore/errors.ts';
 import { VERSION } from './version.ts';
 
 interface Generation {
@@ -90,7 +90,7 @@ function isBeingBuilt(file: string): boolean {
     database.exec('BEGIN IMMEDIATE; ROLLBACK');
     return false;
   } catch (error) {
-    return isBusy(error);
+    return isSqliteBusy(error);
   } finally {
     database.close();
   }

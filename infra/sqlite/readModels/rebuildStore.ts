@@ -1,7 +1,7 @@
 import { renameSync } from 'node:fs';
 import { storeUnavailableError, TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import type { RebuildStore } from '../../../shared/ports/readModels.ts';
-import { isBusy } from '../eventStoreErrors.ts';
+import { isSqliteBusy } from '../eventStore/errors.ts';
 import {
   buildingFile,
   buildingGeneration,
@@ -47,7 +47,7 @@ export async function openSqliteRebuildStore({
       },
     };
   } catch (error) {
-    if (isBusy(error))
+    if (isSqliteBusy(error))
       throw new TurnlogError(
         'rebuild_running',
         `Another rebuild of the read models in ${folder} is running.`,

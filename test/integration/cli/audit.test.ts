@@ -3,7 +3,7 @@ import { copyFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promi
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
+import { openSqliteEventStore } from '../../../infra/sqlite/eventStore/eventStore.ts';
 import { chainEvents, NO_STREAM } from '../../../shared/eventlog/append.ts';
 import { chainStored } from '../../support/events/chainStored.ts';
 import { runCli, startCli, type CliResult } from '../../support/processes/cliProcess.ts';

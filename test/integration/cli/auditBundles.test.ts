@@ -22,7 +22,7 @@ import {
 import { parseProof } from '../../../shared/transparency/tlog/proofFile.ts';
 import { verifyInclusion } from '../../../shared/transparency/tlog/verify.ts';
 import { readSigningKeys } from '../../../services/compose/signingKeys.ts';
-import { putBundleStarts, readBundleStart } from '../../../infra/files/bundleStarts.ts';
+import { writeBundleStarts, readBundleStart } from '../../../infra/files/bundleIndex.ts';
 import type { Position } from '../../../shared/ports/eventStore.ts';
 import { writeTar } from '../../../infra/tar/writeTar.ts';
 import { startTestService, type TestService } from '../../support/http/service.ts';
@@ -196,7 +196,7 @@ test('where bundles begin is missed where that is damaged, and said how to mend 
   expect(await runCli(folder, 'audit', 'verify')).toMatchObject({ code: 0 });
   const behind = (await readBundleStart(bundles, 2))!;
   const moved = { ...behind, position: '9999999999999999' as Position };
-  await putBundleStarts(bundles, new Map([1, 2].map((bundle) => [bundle, moved])));
+  await writeBundleStarts(bundles, new Map([1, 2].map((bundle) => [bundle, moved])));
   const { code, err } = await runCli(folder, ...after);
   expect({ code, err }).toEqual({
     code: 1,

@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { EventStoreDBClient } from '@eventstore/db-client';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { openEventStoreDb } from '../../../infra/eventstoredb/eventStore.ts';
-import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
+import { openSqliteEventStore } from '../../../infra/sqlite/eventStore/eventStore.ts';
 import { copyEvents } from '../../../shared/eventlog/copyEvents.ts';
 import type { EventStore, Position, StoredEvent } from '../../../shared/ports/eventStore.ts';
 import { compareHeads, type KeptHead } from '../../../shared/eventlog/reading/compareHeads.ts';

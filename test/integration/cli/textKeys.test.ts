@@ -2,8 +2,8 @@
 import { copyFile, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
-import { openSqliteKeyStore } from '../../../infra/sqlite/keyStore.ts';
+import { openSqliteEventStore } from '../../../infra/sqlite/eventStore/eventStore.ts';
+import { openSqliteKeyStore } from '../../../infra/sqlite/keyStore/keyStore.ts';
 import { readMasterKeys } from '../../../infra/files/masterKeyFile.ts';
 import { openTextKeys } from '../../../services/compose/textKeys.ts';
 import { rotateKeys } from '../../../shared/eventlog/encryption/rotateKeys.ts';

@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
+import { openSqliteEventStore } from '../../../infra/sqlite/eventStore/eventStore.ts';
 import { ERROR_ANSWERS } from '../../../services/api/http/errors/errorResponses.ts';
 import { verifyChains } from '../../../shared/eventlog/reading/verifyChains.ts';
 import { exchange, rawRequest } from '../../support/http/rawHttp.ts';

@@ -1,6 +1,6 @@
 /** What a start says of a database that can't carry it. */
 import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { requireVersion, testDatabase } from '../../../infra/postgres/selfTest.ts';
+import { requireVersion, checkConnectivity } from '../../../infra/postgres/connectivityCheck.ts';
 import { openPostgresRebuildStore } from '../../../infra/postgres/readModels/rebuildStore.ts';
 import { withoutProgram } from '../../support/processes/debianProgram.ts';
 import { PGBOUNCER, startPgBouncer } from '../../support/postgres/pgBouncer.ts';
@@ -36,13 +36,13 @@ function suite(serverUrl: string): void {
   afterEach(() => database.drop());
 
   test('a database that can carry all is migrated, and takes the test again and again', async () => {
-    await testDatabase(database.url);
-    await testDatabase(database.url);
+    await checkConnectivity(database.url);
+    await checkConnectivity(database.url);
     expect(await execute(database.url, 'SELECT FROM turnlog.projections')).toEqual([]);
   });
 
   test('a server that is away is no fault of the configuration', async () => {
-    await expect(testDatabase('postgres://127.0.0.1:1/none')).rejects.toMatchObject({
+    await expect(checkConnectivity('postgres://127.0.0.1:1/none')).rejects.toMatchObject({
       code: 'store_unavailable',
       retriable: true,
     });
@@ -81,7 +81,7 @@ function suite(serverUrl: string): void {
           mode: 'transaction',
           ignore: SETTINGS,
         });
-        await expect(testDatabase(pooler.url)).rejects.toMatchObject({
+        await expect(checkConnectivity(pooler.url)).rejects.toMatchObject({
           code: 'configuration_invalid',
           message: expect.stringContaining('a pooler in transaction mode'),
         });
@@ -102,7 +102,7 @@ function suite(serverUrl: string): void {
 
       test('that refuses the settings of a session is named', async () => {
         const pooler = await startPgBouncer(database.url, { mode: 'transaction', ignore: '' });
-        await expect(testDatabase(pooler.url)).rejects.toMatchObject({
+        await expect(checkConnectivity(pooler.url)).rejects.toMatchObject({
           code: 'configuration_invalid',
           message: expect.stringContaining('statement_timeout'),
         });
@@ -111,7 +111,7 @@ function suite(serverUrl: string): void {
 
       test('in session mode will do', async () => {
         const pooler = await startPgBouncer(database.url, { mode: 'session', ignore: SETTINGS });
-        await testDatabase(pooler.url);
+        await checkConnectivity(pooler.url);
         await pooler.close();
       });
     });

@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { DatabaseSync } from 'node:sqlite';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
+import { openSqliteEventStore } from '../../../infra/sqlite/eventStore/eventStore.ts';
 import { openAccount } from '../../../shared/accounts/commands.ts';
 import { expectFailure } from '../../support/http/failures.ts';
 import { freePort } from '../../support/processes/freePort.ts';

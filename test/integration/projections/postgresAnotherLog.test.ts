@@ -5,7 +5,7 @@ import {
   openPostgresReadModels,
   type PostgresReadModels,
 } from '../../../infra/postgres/readModels/readModels.ts';
-import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
+import { openSqliteEventStore } from '../../../infra/sqlite/eventStore/eventStore.ts';
 import type { EventStore } from '../../../shared/ports/eventStore.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres/postgresDatabase.ts';
 import { startPostgresProjector } from '../../support/postgres/postgresProjector.ts';

@@ -10,7 +10,7 @@ import {
 } from '../../../infra/postgres/readModels/readModels.ts';
 import { openPostgresRebuildStore } from '../../../infra/postgres/readModels/rebuildStore.ts';
 import { channelOf, liveSchema, VERSION } from '../../../infra/postgres/readModels/version.ts';
-import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
+import { openSqliteEventStore } from '../../../infra/sqlite/eventStore/eventStore.ts';
 import { rebuildReadModels } from '../../../services/followers/projector/rebuild.ts';
 import type { EventStore, Position } from '../../../shared/ports/eventStore.ts';
 import { eventually } from '../../support/processes/operator.ts';

@@ -2,10 +2,10 @@ import { EventEmitter, once } from 'node:events';
 import { rm } from 'node:fs/promises';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { openPostgresReadModels } from '../../../infra/postgres/readModels/readModels.ts';
-import { writerLock } from '../../../infra/postgres/locks.ts';
+import { writerLock } from '../../../infra/postgres/leases/locks.ts';
 import { VERSION } from '../../../infra/postgres/readModels/version.ts';
-import { awaitWriterSession } from '../../../infra/postgres/writerSession.ts';
-import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
+import { awaitLeaseSession } from '../../../infra/postgres/leases/leaseSession.ts';
+import { openSqliteEventStore } from '../../../infra/sqlite/eventStore/eventStore.ts';
 import type { EventStore } from '../../../shared/ports/eventStore.ts';
 import type { ReadModels } from '../../../shared/ports/readModels.ts';
 import { eventually } from '../../support/processes/operator.ts';
@@ -150,7 +150,7 @@ function suite(serverUrl: string): void {
   test('a projector whose network falls silent while it is sent a long answer loses its place to another', async () => {
     const network = await silenceableNetwork(database.url);
     const open = (databaseUrl: string) =>
-      awaitWriterSession({
+      awaitLeaseSession({
         databaseUrl,
         name: 'turnlog projector',
         lock: writerLock(VERSION.number, 'live'),
@@ -183,7 +183,7 @@ function suite(serverUrl: string): void {
     const active = await openActive(database.url);
     const stopping = new AbortController();
     const failures: unknown[] = [];
-    const standing = awaitWriterSession({
+    const standing = awaitLeaseSession({
       databaseUrl: network.url,
       name: 'turnlog projector',
       lock: writerLock(VERSION.number, 'live'),

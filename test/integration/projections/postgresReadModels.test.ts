@@ -226,7 +226,7 @@ function suite(serverUrl: string): void {
     const stopping = new AbortController();
     const { openPostgresProjectionStore } =
       await import('../../../infra/postgres/readModels/projectionStore.ts');
-    const { openPostgresInstances } = await import('../../../infra/postgres/instances.ts');
+    const { openPostgresInstances } = await import('../../../infra/postgres/leases/instances.ts');
     const starting = [1, 2, 3, 4].map(() =>
       openPostgresProjectionStore({ databaseUrl: database.url, signal: stopping.signal }),
     );

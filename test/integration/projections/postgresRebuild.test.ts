@@ -4,7 +4,7 @@ import { listAgents } from '../../../infra/postgres/readModels/listings.ts';
 import { openPostgresReadModels } from '../../../infra/postgres/readModels/readModels.ts';
 import { openPostgresRebuildStore } from '../../../infra/postgres/readModels/rebuildStore.ts';
 import { liveSchema, VERSION } from '../../../infra/postgres/readModels/version.ts';
-import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
+import { openSqliteEventStore } from '../../../infra/sqlite/eventStore/eventStore.ts';
 import {
   rebuildReadModels,
   type RebuildProgress,
@@ -254,7 +254,7 @@ function suite(serverUrl: string): void {
       "CREATE SCHEMA turnlog_v0; INSERT INTO turnlog.projections (version, slot, generation, made_at) VALUES (0, 'live', 1, '2026-01-01')",
     );
     const { Client } = await import('pg');
-    const { readersLock } = await import('../../../infra/postgres/locks.ts');
+    const { readersLock } = await import('../../../infra/postgres/leases/locks.ts');
     const older = new Client({ connectionString: database.url });
     await older.connect();
     await older.query(`SELECT pg_advisory_lock_shared(${readersLock(0)})`);

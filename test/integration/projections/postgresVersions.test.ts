@@ -2,8 +2,8 @@
 import { rm } from 'node:fs/promises';
 import { Client } from 'pg';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { openPostgresInstances } from '../../../infra/postgres/instances.ts';
-import { readersLock } from '../../../infra/postgres/locks.ts';
+import { openPostgresInstances } from '../../../infra/postgres/leases/instances.ts';
+import { readersLock } from '../../../infra/postgres/leases/locks.ts';
 import { openPostgresReadModels } from '../../../infra/postgres/readModels/readModels.ts';
 import {
   liveSchema,
@@ -11,7 +11,7 @@ import {
   VERSION,
   VERSIONS_CHANNEL,
 } from '../../../infra/postgres/readModels/version.ts';
-import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
+import { openSqliteEventStore } from '../../../infra/sqlite/eventStore/eventStore.ts';
 import type { EventStore, Position } from '../../../shared/ports/eventStore.ts';
 import type { ReadModels } from '../../../shared/ports/readModels.ts';
 import { TABLES } from '../../../shared/readModels/tables.ts';

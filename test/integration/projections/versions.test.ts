@@ -2,7 +2,7 @@
 import { rm } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
+import { openSqliteEventStore } from '../../../infra/sqlite/eventStore/eventStore.ts';
 import {
   buildingFile,
   generationFile,

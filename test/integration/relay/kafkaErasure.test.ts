@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { afterAll, afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { openKafkaPublisher } from '../../../infra/kafka/publisher.ts';
-import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
+import { openSqliteEventStore } from '../../../infra/sqlite/eventStore/eventStore.ts';
 import { replay } from '../../../services/followers/relay/replay.ts';
 import type { EventStore } from '../../../shared/ports/eventStore.ts';
 import {

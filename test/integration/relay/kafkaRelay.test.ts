@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { openKafkaPublisher } from '../../../infra/kafka/publisher.ts';
-import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
+import { openSqliteEventStore } from '../../../infra/sqlite/eventStore/eventStore.ts';
 import { replay, type ReplayProgress } from '../../../services/followers/relay/replay.ts';
 import { toPublicEvents } from '../../../shared/publicEvents/toPublicEvents.ts';
 import { retry } from '../../../shared/lib/time/backoff.ts';

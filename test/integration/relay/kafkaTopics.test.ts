@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import type { ITopicConfig } from 'kafkajs';
-import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
+import { openSqliteEventStore } from '../../../infra/sqlite/eventStore/eventStore.ts';
 import { openKafkaPublisher } from '../../../infra/kafka/publisher.ts';
 import type { EventStore, Position } from '../../../shared/ports/eventStore.ts';
 import { agentCreated, agentUpdated } from '../../support/events/events.ts';

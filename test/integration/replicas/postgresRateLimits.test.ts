@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { testDatabase } from '../../../infra/postgres/selfTest.ts';
+import { checkConnectivity } from '../../../infra/postgres/connectivityCheck.ts';
 import { openRateLimits } from '../../../infra/postgres/rateLimits.ts';
 import { createSharedRateLimiter } from '../../../infra/ratelimit/shared.ts';
 import {
@@ -19,7 +19,7 @@ function suite(serverUrl: string): void {
 
   beforeAll(async () => {
     database = await createTestDatabase(serverUrl);
-    await testDatabase(database.url);
+    await checkConnectivity(database.url);
     replicas = Array.from({ length: REPLICAS }, () => openRateLimits(database.url));
   });
   afterAll(async () => {

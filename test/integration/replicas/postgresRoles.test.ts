@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { openPostgresKeyStore } from '../../../infra/postgres/keyStore.ts';
-import { testDatabase } from '../../../infra/postgres/selfTest.ts';
+import { checkConnectivity } from '../../../infra/postgres/connectivityCheck.ts';
 import {
   postgresVersion,
   liveSchema,
@@ -166,13 +166,13 @@ function suite(serverUrl: string): void {
       code: 'configuration_invalid',
       message: expect.stringMatching(/permission denied.*database migrate --grant/),
     };
-    await expect(testDatabase(urls.service)).rejects.toMatchObject(refused);
-    await testDatabase(urls.owner);
-    await expect(testDatabase(urls.service)).rejects.toMatchObject(refused);
+    await expect(checkConnectivity(urls.service)).rejects.toMatchObject(refused);
+    await checkConnectivity(urls.owner);
+    await expect(checkConnectivity(urls.service)).rejects.toMatchObject(refused);
     await migrate(urls.owner, '--grant', service);
-    await testDatabase(urls.service);
+    await checkConnectivity(urls.service);
     await execute(urls.owner, `REVOKE UPDATE ON turnlog.instances FROM "${service}"`);
-    await expect(testDatabase(urls.service)).rejects.toMatchObject({
+    await expect(checkConnectivity(urls.service)).rejects.toMatchObject({
       code: 'configuration_invalid',
       message: expect.stringContaining('lacks rights in PostgreSQL: UPDATE on turnlog.instances.'),
     });

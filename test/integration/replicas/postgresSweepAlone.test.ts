@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { sweepAlone } from '../../../infra/postgres/sweepAlone.ts';
+import { withRetentionLease } from '../../../infra/postgres/leases/retentionLease.ts';
 import {
   createTestDatabase,
   execute,
@@ -22,32 +22,32 @@ function suite(serverUrl: string): void {
   test('one process sweeps at a time, and the next one may when it has ended or failed', async () => {
     let end: () => void = () => undefined;
     const began = Promise.withResolvers<void>();
-    const first = sweepAlone(database.url, async () => {
+    const first = withRetentionLease(database.url, async () => {
       began.resolve();
       await new Promise<void>((resolve) => void (end = resolve));
       throw new Error('failed');
     });
     await began.promise;
-    expect(await sweepAlone(database.url, () => Promise.reject(new Error('not alone')))).toBe(
-      false,
-    );
+    expect(
+      await withRetentionLease(database.url, () => Promise.reject(new Error('not alone'))),
+    ).toBe(false);
     end();
     await expect(first).rejects.toThrow('failed');
     let swept = 0;
-    expect(await sweepAlone(database.url, async () => void (swept += 1))).toBe(true);
+    expect(await withRetentionLease(database.url, async () => void (swept += 1))).toBe(true);
     expect(swept).toBe(1);
   });
 
   test('whoever loses its place is told, and the next one takes it', async () => {
     const lost = await new Promise<boolean>((resolve, reject) => {
-      sweepAlone(database.url, async (signal) => {
+      withRetentionLease(database.url, async (signal) => {
         const aborted = new Promise((told) => signal.addEventListener('abort', told));
         await execute(
           database.url,
           `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'turnlog retention'`,
         );
         await aborted;
-        resolve(await sweepAlone(database.url, async () => undefined));
+        resolve(await withRetentionLease(database.url, async () => undefined));
       }).catch(reject);
     });
     expect(lost).toBe(true);

@@ -2,8 +2,8 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import { eventLogFile, openForWriting } from '../../../infra/sqlite/eventStoreDatabase.ts';
-import { startWriterThread } from '../../../infra/sqlite/eventStoreWriterThread.ts';
+import { eventLogFile, openForWriting } from '../../../infra/sqlite/eventStore/database.ts';
+import { startWriterThread } from '../../../infra/sqlite/eventStore/writerThread.ts';
 import { isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import {

@@ -4,10 +4,14 @@ import { copyFile, cp, mkdir, readFile, rename, rm, writeFile } from 'node:fs/pr
 import { dirname, join } from 'node:path';
 import { backup, DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openForWriting } from '../../../infra/sqlite/eventStoreDatabase.ts';
-import { filesOf } from '../../../infra/sqlite/eventStoreFiles.ts';
-import { createWriter, whileSame, type Append } from '../../../infra/sqlite/eventStoreWriter.ts';
-import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
+import { openForWriting } from '../../../infra/sqlite/eventStore/database.ts';
+import { identifyFiles } from '../../../infra/sqlite/eventStore/fileIdentity.ts';
+import {
+  createWriter,
+  commitIfUnchanged,
+  type Append,
+} from '../../../infra/sqlite/eventStore/writer.ts';
+import { openSqliteEventStore } from '../../../infra/sqlite/eventStore/eventStore.ts';
 import { acquireServerLock } from '../../../infra/sqlite/serverLock.ts';
 import type { EventStore } from '../../../shared/ports/eventStore.ts';
 import {
@@ -180,14 +184,14 @@ test('a -wal that somebody else has put there is not written over', async () => 
 
 test('a commit during which the log is moved away is not acknowledged', async () => {
   const database = openForWriting(file);
-  const files = filesOf(file);
+  const files = identifyFiles(file);
   const another = (): Append => ({
     stream: newStream(),
     expected: 'no_stream',
     events: [newEvent()],
   });
   const commit = createWriter(database);
-  const moved = whileSame(files, (appends) => {
+  const moved = commitIfUnchanged(files, (appends) => {
     const outcomes = commit(appends);
     renameSync(folder, aside);
     return outcomes;
@@ -197,7 +201,7 @@ test('a commit during which the log is moved away is not acknowledged', async ()
     { code: 'log_changed' },
   ]);
   renameSync(aside, folder);
-  const never = whileSame(files, () => {
+  const never = commitIfUnchanged(files, () => {
     throw new Error('was asked to write');
   });
   rmSync(`${file}-wal`);

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { openFileTileReader } from '../../../infra/files/tileReader.ts';
 import { openFileTileTrees } from '../../../infra/files/tileStore.ts';
-import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
+import { openSqliteEventStore } from '../../../infra/sqlite/eventStore/eventStore.ts';
 import type { StoredEvent } from '../../../shared/ports/eventStore.ts';
 import type { CosignRequest, Witness } from '../../../shared/transparency/witness.ts';
 import { parseCheckpoint } from '../../../shared/transparency/tlog/checkpoint.ts';

@@ -3,7 +3,7 @@ import { copyFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { openEventStoreDb } from '../../../infra/eventstoredb/eventStore.ts';
-import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
+import { openSqliteEventStore } from '../../../infra/sqlite/eventStore/eventStore.ts';
 import type { EventStore, StoredEvent } from '../../../shared/ports/eventStore.ts';
 import { startEventStoreDbNode } from '../eventstoredb-node/index.ts';
 

@@ -5,7 +5,7 @@
  */
 import { writeSync } from 'node:fs';
 import { openKafkaPublisher } from '../../../infra/kafka/publisher.ts';
-import { openSqliteEventLog } from '../../../infra/sqlite/eventStoreLog.ts';
+import { openSqliteEventLog } from '../../../infra/sqlite/eventStore/log.ts';
 import type { EventLog } from '../../../shared/ports/eventStore.ts';
 import { startRelay } from '../../../services/followers/relay/start.ts';
 import { publisherOptions } from './relay.ts';

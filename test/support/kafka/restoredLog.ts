@@ -1,6 +1,6 @@
 import { cp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
+import { openSqliteEventStore } from '../../../infra/sqlite/eventStore/eventStore.ts';
 import { identityOf, logIdAt } from '../../../shared/eventlog/identity/logIdentity.ts';
 import { logStream } from '../../../shared/eventlog/streams.ts';
 import type { EventStore } from '../../../shared/ports/eventStore.ts';

@@ -4,7 +4,7 @@
  *   insert <folder>            keeps keys, and prints their ids once that was acknowledged
  *   erase <folder> <id…>       notes and ends the erasure of one key after the other
  */
-import { openSqliteKeyStore } from '../../../infra/sqlite/keyStore.ts';
+import { openSqliteKeyStore } from '../../../infra/sqlite/keyStore/keyStore.ts';
 import { masterKeysOf, newTextKey } from './textKeys.ts';
 
 const [command, folder = '', ...ids] = process.argv.slice(2);

@@ -3,7 +3,7 @@
  * state, and runs until it is killed.
  */
 import { writeSync } from 'node:fs';
-import { openSqliteEventLog } from '../../../infra/sqlite/eventStoreLog.ts';
+import { openSqliteEventLog } from '../../../infra/sqlite/eventStore/log.ts';
 import { startPostgresProjector } from './postgresProjector.ts';
 
 const [folder = '', databaseUrl = ''] = process.argv.slice(2);

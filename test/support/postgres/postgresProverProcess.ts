@@ -3,8 +3,8 @@
  * with each state, and runs until it is killed.
  */
 import { writeSync } from 'node:fs';
-import { awaitPostgresTrees } from '../../../infra/postgres/tiles/trees.ts';
-import { openSqliteEventLog } from '../../../infra/sqlite/eventStoreLog.ts';
+import { acquireProverLease } from '../../../infra/postgres/tiles/trees.ts';
+import { openSqliteEventLog } from '../../../infra/sqlite/eventStore/log.ts';
 import { readSigningKeys } from '../../../services/compose/signingKeys.ts';
 import { runProver } from '../../../services/followers/prover/run.ts';
 
@@ -12,7 +12,7 @@ const [folder = '', databaseUrl = '', keyFile = ''] = process.argv.slice(2);
 const silent = (): void => undefined;
 await runProver({
   log: openSqliteEventLog({ folder }),
-  becomeActive: (signal) => awaitPostgresTrees({ databaseUrl, signal, onFailure: silent }),
+  becomeActive: (signal) => acquireProverLease({ databaseUrl, signal, onFailure: silent }),
   origin: 'turnlog',
   signingKeys: () => readSigningKeys(keyFile),
   witnesses: { wanted: 0, witnesses: [] },

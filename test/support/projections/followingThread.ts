@@ -3,7 +3,7 @@
  * by batch.
  */
 import { parentPort, workerData } from 'node:worker_threads';
-import { openSqliteEventLog } from '../../../infra/sqlite/eventStoreLog.ts';
+import { openSqliteEventLog } from '../../../infra/sqlite/eventStore/log.ts';
 
 const log = openSqliteEventLog(workerData as { folder: string });
 const controller = new AbortController();

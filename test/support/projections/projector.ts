@@ -2,7 +2,7 @@ import type { EmbeddedPlace } from '../../../services/compose/logLocation.ts';
 import { proverOfThread } from '../../../services/compose/prover.ts';
 import { randomUUID } from 'node:crypto';
 import { Worker } from 'node:worker_threads';
-import { openSqliteEventLog } from '../../../infra/sqlite/eventStoreLog.ts';
+import { openSqliteEventLog } from '../../../infra/sqlite/eventStore/log.ts';
 import { openSqliteReadModels } from '../../../infra/sqlite/readModels/readModels.ts';
 import {
   startProjectorThread,

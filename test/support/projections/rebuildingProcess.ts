@@ -3,7 +3,7 @@
  * batch, to be killed in between.
  */
 import { writeSync } from 'node:fs';
-import { openSqliteEventLog } from '../../../infra/sqlite/eventStoreLog.ts';
+import { openSqliteEventLog } from '../../../infra/sqlite/eventStore/log.ts';
 import { openSqliteRebuildStore } from '../../../infra/sqlite/readModels/rebuildStore.ts';
 import { rebuildReadModels } from '../../../services/followers/projector/rebuild.ts';
 import { recordingLogger } from './projector.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { Kafka, logLevel } from 'kafkajs';
-import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
+import { openSqliteEventStore } from '../../../infra/sqlite/eventStore/eventStore.ts';
 import { toPublicEvents } from '../../../shared/publicEvents/toPublicEvents.ts';
 import {
   agentCreated,

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
+import { openSqliteEventStore } from '../../../infra/sqlite/eventStore/eventStore.ts';
 import { openTextKeys } from '../../../services/compose/textKeys.ts';
 import { createKeyring } from '../../../shared/eventlog/encryption/keyring.ts';
 import type { ProtectedStore } from '../../../shared/eventlog/encryption/protectedStore.ts';

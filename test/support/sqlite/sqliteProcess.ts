@@ -6,7 +6,7 @@
 import { randomUUID } from 'node:crypto';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { openSqliteEventStore } from '../../../infra/sqlite/eventStore.ts';
+import { openSqliteEventStore } from '../../../infra/sqlite/eventStore/eventStore.ts';
 import { acquireServerLock } from '../../../infra/sqlite/serverLock.ts';
 import { isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 

@@ -10,7 +10,7 @@ import { openFeed } from '../../../../infra/eventstoredb/feed.ts';
 import { readFromRequest } from '../../../../infra/eventstoredb/readRequests.ts';
 import { createRetrying } from '../../../../infra/eventstoredb/retry.ts';
 import { within } from '../../../../infra/eventstoredb/within.ts';
-import { hearOfAppends } from '../../../../infra/sqlite/eventStoreNews.ts';
+import { subscribeToAppends } from '../../../../infra/sqlite/eventStore/appendNotifier.ts';
 import { createSessionQueue } from '../../../../shared/runs/queueing/sessionQueue.ts';
 import { sleepUntilAborted, sleep } from '../../../../shared/lib/time/sleep.ts';
 import { temporaryFolder } from '../../../support/sqlite/sqliteEventStore.ts';
@@ -51,7 +51,7 @@ const retrying = createRetrying(connections, 60_000);
 const seeking = createConnections('esdb://127.0.0.1:1?tls=false', undefined);
 const log = join(folder, 'events.db');
 await writeFile(log, '');
-const news = hearOfAppends(log);
+const news = subscribeToAppends(log);
 const queue = createSessionQueue();
 await queue.enter('session_1', 0, signal);
 afterAll(() => {

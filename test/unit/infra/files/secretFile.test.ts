@@ -1,7 +1,7 @@
 import { chmod, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { makeMasterKeyFile, readMasterKeys } from '../../../../infra/files/masterKeyFile.ts';
+import { createMasterKeyFile, readMasterKeys } from '../../../../infra/files/masterKeyFile.ts';
 import { makeSigningKey, readSigningKeys } from '../../../../services/compose/signingKeys.ts';
 import { newMasterKey } from '../../../../shared/eventlog/encryption/masterKeys.ts';
 import { temporaryFolder } from '../../../support/sqlite/sqliteEventStore.ts';
@@ -22,7 +22,7 @@ const refusal = (problem: string) =>
 
 const KINDS = {
   'a master key file': {
-    make: makeMasterKeyFile,
+    make: createMasterKeyFile,
     read: (at: string) => readMasterKeys(at).ids,
     how: 'text-keys new-master',
   },

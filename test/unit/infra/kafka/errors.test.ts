@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { asPublisherError } from '../../../../infra/kafka/errors.ts';
+import { toPublisherError } from '../../../../infra/kafka/errors.ts';
 
 /** As kafkajs throws it: the error of the protocol within one of its own. */
 const failure = (type: string, retriable = false): Error =>
@@ -17,7 +17,7 @@ describe('an error of Kafka', () => {
     ['CLUSTER_AUTHORIZATION_FAILED', /right on the cluster: grant it Create/],
     ['INVALID_REPLICATION_FACTOR', /can't create the topic events: its default\.replication/],
   ])('that an operator has to mend says how: %s', (type, says) => {
-    const error = asPublisherError(failure(type), SUBJECT);
+    const error = toPublisherError(failure(type), SUBJECT);
     expect(error).toMatchObject({ code: 'configuration_invalid', retriable: false });
     expect(error.message).toMatch(says);
   });
@@ -29,7 +29,7 @@ describe('an error of Kafka', () => {
     ['UNKNOWN_TOPIC_OR_PARTITION', /does not know the topic events/],
     ['SOMETHING_ELSE', /Kafka failed at the topic events: SOMETHING_ELSE/],
   ])('that may pass names what it is about: %s', (type, says) => {
-    const error = asPublisherError(failure(type), SUBJECT);
+    const error = toPublisherError(failure(type), SUBJECT);
     expect(error).toMatchObject({ code: 'publisher_unavailable', retriable: true });
     expect(error.message).toMatch(says);
   });
@@ -38,6 +38,6 @@ describe('an error of Kafka', () => {
     const several = Object.assign(new Error('Topic creation errors'), {
       errors: [Object.assign(new Error('no'), { type: 'TOPIC_AUTHORIZATION_FAILED' })],
     });
-    expect(asPublisherError(several).message).toMatch(/right to use one of the topics/);
+    expect(toPublisherError(several).message).toMatch(/right to use one of the topics/);
   });
 });

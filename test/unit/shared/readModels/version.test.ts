@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { postgresVersion, schemaOf } from '../../../../infra/postgres/readModels/version.ts';
-import { readersLock } from '../../../../infra/postgres/locks.ts';
+import { readersLock } from '../../../../infra/postgres/leases/locks.ts';
 import { sqliteVersion } from '../../../../infra/sqlite/readModels/version.ts';
 import { orNull, text, type Table, type Tables } from '../../../../shared/readModels/table.ts';
 import { TABLES } from '../../../../shared/readModels/tables.ts';

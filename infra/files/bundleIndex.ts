@@ -1,0 +1,114 @@
+import { hash as digest } from 'node:crypto';
+import { open, type FileHandle } from 'node:fs/promises';
+import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
+import type { Checkpoint, Position } from '../../shared/ports/eventStore.ts';
+import { isAbsent } from './atomicWrite.ts';
+
+/** Of a record, so that one is found without a look at the others. A disk writes it whole. */
+const RECORD_BYTES = 512;
+
+/** Hex digits before the text of a record, by which one is told that was changed. */
+const SUM_DIGITS = 16;
+const sumOf = (text: string): string => digest('sha256', text, 'hex').slice(0, SUM_DIGITS);
+
+function encode(before: Checkpoint): Buffer {
+  const json = JSON.stringify(before);
+  const text = `${sumOf(json)} ${json}`;
+  const record = Buffer.alloc(RECORD_BYTES, ' ');
+  if (Buffer.byteLength(text) >= RECORD_BYTES)
+    throw new TurnlogError('event_invalid', 'A position or an id of an event is too long.');
+  record.write(text);
+  record.write('\n', RECORD_BYTES - 1);
+  return record;
+}
+
+/**
+ * Writes, into the file of all bundles, after which event each of these begins; durable when it
+ * resolves.
+ */
+export async function writeBundleStarts(
+  file: string,
+  bundles: ReadonlyMap<number, Checkpoint>,
+): Promise<void> {
+  if (bundles.size === 0) return;
+  const handle = await open(file, 'r+').catch((error: unknown) => {
+    if (isAbsent(error)) return open(file, 'w+', 0o600);
+    throw error;
+  });
+  try {
+    for (const [bundle, before] of bundles)
+      await handle.write(encode(before), 0, RECORD_BYTES, bundle * RECORD_BYTES);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+function decode(record: Buffer): Checkpoint | undefined {
+  const text = record.toString();
+  const json = text.slice(SUM_DIGITS).trim();
+  return sumOf(json) === text.slice(0, SUM_DIGITS) ? parseCheckpoint(json) : undefined;
+}
+
+const openIfExists = (file: string): Promise<FileHandle | undefined> =>
+  open(file).catch((error: unknown) => {
+    if (isAbsent(error)) return undefined;
+    throw error;
+  });
+
+/** Records that are looked at together. */
+const READ_RECORDS = 256;
+
+/** The first of the bundles 1 to before `bundles` of which it is not known where it begins. */
+export async function firstUnknownStart(
+  file: string,
+  bundles: number,
+): Promise<number | undefined> {
+  if (bundles < 2) return undefined;
+  const handle = await openIfExists(file);
+  if (!handle) return 1;
+  try {
+    const records = Buffer.alloc(READ_RECORDS * RECORD_BYTES);
+    for (let bundle = 1; bundle < bundles; bundle += READ_RECORDS) {
+      const { bytesRead } = await handle.read(records, 0, records.length, bundle * RECORD_BYTES);
+      for (let at = 0; at < Math.min(READ_RECORDS, bundles - bundle); at += 1) {
+        const end = (at + 1) * RECORD_BYTES;
+        if (end > bytesRead || !decode(records.subarray(end - RECORD_BYTES, end)))
+          return bundle + at;
+      }
+    }
+    return undefined;
+  } finally {
+    await handle.close();
+  }
+}
+
+/** After which event a bundle begins; undefined where that is not known. */
+export async function readBundleStart(
+  file: string,
+  bundle: number,
+): Promise<Checkpoint | undefined> {
+  const handle = await openIfExists(file);
+  if (!handle) return undefined;
+  try {
+    const record = Buffer.alloc(RECORD_BYTES);
+    const { bytesRead } = await handle.read(record, 0, RECORD_BYTES, bundle * RECORD_BYTES);
+    return bytesRead < RECORD_BYTES ? undefined : decode(record);
+  } finally {
+    await handle.close();
+  }
+}
+
+/** The checkpoint in a JSON text; undefined for anything else. */
+export function parseCheckpoint(text: string): Checkpoint | undefined {
+  try {
+    const said = JSON.parse(text) as Record<string, unknown> | null;
+    const { log_id, position, event_id, event_hash } = said ?? {};
+    const all = [log_id, position, event_id, event_hash];
+    if (!all.every((value) => typeof value === 'string')) return undefined;
+    const [id, at, event, hash] = all as [string, string, string, string];
+    return { log_id: id, position: at as Position, event_id: event, event_hash: hash };
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,78 @@
+import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
+import type { Logger } from '../../shared/lib/logger.ts';
+import { isModelTrouble, type ChatAnswer, type ChatModels } from '../../shared/ports/chatModel.ts';
+import { createCircuit, type Circuit, type CircuitLimits, type Outcome } from './circuit.ts';
+
+interface GatewayOptions {
+  /** What the calls are made with. */
+  models: ChatModels;
+  limits: CircuitLimits;
+  logger: Pick<Logger, 'info' | 'warn'>;
+}
+
+const PROBE_RETRY_MS = 1_000;
+
+function circuitOpenError(provider: string, waitMs: number): TurnlogError {
+  const seconds = Math.max(1, Math.ceil(Math.max(waitMs, PROBE_RETRY_MS) / 1000));
+  return new TurnlogError(
+    'model_overloaded',
+    'The model provider has failed too often, and is not asked for some seconds.',
+    {
+      retriable: true,
+      retryAfterSeconds: seconds,
+      cause: new Error(`the circuit to ${provider} is open`),
+    },
+  );
+}
+
+/** What a failed call says of its provider. A request that it refuses is an answer. */
+function outcomeOf(error: unknown, signal: AbortSignal): Outcome<never> {
+  if (signal.aborted) return { error, because: 'given_up' };
+  return { error, because: isModelTrouble(error) ? 'failed' : 'answered' };
+}
+
+/**
+ * The models behind a circuit breaker for each provider: one that is down is not asked again and
+ * again, by runs that would all wait for it. Errors of `complete`: also `model_overloaded`, at once,
+ * while the circuit is open.
+ */
+export function createModelGateway({ models, limits, logger }: GatewayOptions): ChatModels {
+  const circuits = new Map<string, Circuit>();
+
+  function circuitTo(provider: string): Circuit {
+    const known = circuits.get(provider);
+    if (known) return known;
+    const circuit = createCircuit(limits, (state) =>
+      state === 'open'
+        ? logger.warn({ provider }, 'a model provider fails, and is not asked for a while')
+        : logger.info({ provider }, 'a model provider answers again'),
+    );
+    circuits.set(provider, circuit);
+    return circuit;
+  }
+
+  return {
+    list: () => models.list(),
+    find: (id) => models.find(id),
+    async complete(modelId, request, signal, ...others) {
+      const provider = models.find(modelId)?.provider;
+      if (provider === undefined) return models.complete(modelId, request, signal, ...others);
+      const circuit = circuitTo(provider);
+      const outcome = await circuit.run<ChatAnswer>(() =>
+        models
+          .complete(modelId, request, signal, ...others)
+          .then<Outcome<ChatAnswer>, Outcome<ChatAnswer>>(
+            (result) => ({ result }),
+            (error: unknown) => outcomeOf(error, signal),
+          ),
+      );
+      if (!outcome) throw circuitOpenError(provider, circuit.opensIn() ?? 0);
+      if ('error' in outcome) throw outcome.error;
+      return outcome.result;
+    },
+    openCircuits: () =>
+      [...circuits].flatMap(([provider, { opensIn }]) =>
+        opensIn() === undefined ? [] : [provider],
+      ),
+  };
+}

@@ -1,0 +1,103 @@
+import { Partitioners, type Message } from 'kafkajs';
+
+/** Below the 1 MiB that a broker takes in one batch by default. */
+const MAX_SEND_BYTES = 768 * 1024;
+/** Of a batch, beside its records. */
+const BATCH_BYTES = 61;
+/** What the place in a batch adds to a record at most. */
+const PLACE_BYTES = 8;
+
+/** A message of ours: all of it is text. One without a value is a tombstone. */
+export type TextMessage = Message & {
+  key: string;
+  value: string | null;
+  headers?: Record<string, string>;
+};
+
+/** Messages of one partition, in order; one batch, which a broker takes or refuses as a whole. */
+export interface TopicSend {
+  topic: string;
+  messages: TextMessage[];
+  /** For errors. */
+  description: string;
+}
+
+/** Bytes of a number as the records have it. */
+const varint = (value: number): number => {
+  let bytes = 1;
+  // The sign takes one bit more.
+  for (
+    let rest = value < 0 ? -2 * value - 1 : value * 2;
+    rest >= 128;
+    rest = Math.floor(rest / 128)
+  )
+    bytes += 1;
+  return bytes;
+};
+const text = (value: string | null): number => {
+  if (value === null) return varint(-1);
+  const bytes = Buffer.byteLength(value);
+  return varint(bytes) + bytes;
+};
+
+function recordBytes({ key, value, headers = {} }: TextMessage): number {
+  const entries = Object.entries(headers);
+  const body =
+    // Attributes, and its place in the batch, which is the first.
+    3 +
+    text(key) +
+    text(value) +
+    varint(entries.length) +
+    entries.reduce((sum, [name, content]) => sum + text(name) + text(content), 0);
+  return varint(body) + body;
+}
+
+/** The size of a message that is sent alone, in bytes; what `max.message.bytes` limits. */
+export const messageBytes = (message: TextMessage): number => BATCH_BYTES + recordBytes(message);
+
+/** Where keys go in a topic with so many partitions: as the Java client does it. */
+export function createPartitioner(partitions: number): (key: string) => number {
+  const choose = Partitioners.DefaultPartitioner();
+  const partitionMetadata = Array.from({ length: partitions }, (_, partitionId) => ({
+    partitionErrorCode: 0,
+    partitionId,
+    leader: 0,
+    replicas: [],
+    isr: [],
+  }));
+  return (key) => choose({ topic: '', partitionMetadata, message: { key, value: null } });
+}
+
+const describeEvent = ({ key, value, headers }: TextMessage): string =>
+  value === null ? `the tombstone of ${key}` : `event ${headers?.['ce_id']}`;
+
+/**
+ * Cuts the messages of a topic, each with its partition, into sends that a broker takes; each
+ * partition's are in order.
+ */
+export function groupIntoSends(
+  topic: string,
+  messages: readonly TextMessage[],
+  maxBytes: number,
+): TopicSend[] {
+  const limit = Math.min(MAX_SEND_BYTES, maxBytes);
+  const sends: TopicSend[] = [];
+  const open = new Map<number | undefined, { send: TopicSend; bytes: number }>();
+  for (const message of messages) {
+    const bytes = recordBytes(message) + PLACE_BYTES;
+    const last = open.get(message.partition);
+    if (last && last.bytes + bytes <= limit) {
+      last.send.messages.push(message);
+      last.bytes += bytes;
+      continue;
+    }
+    const send = {
+      topic,
+      messages: [message],
+      description: `${describeEvent(message)}, ${messageBytes(message)} bytes`,
+    };
+    sends.push(send);
+    open.set(message.partition, { send, bytes: BATCH_BYTES + bytes });
+  }
+  return sends;
+}

@@ -1,0 +1,57 @@
+import { Type, type Static, type TSchema } from 'typebox';
+import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
+import type { Checkpoint } from '../../../shared/ports/eventStore.ts';
+import type { ParkedKey } from '../../../shared/publicEvents/publisher.ts';
+import { lazyValidator } from '../../../shared/lib/validation/validation.ts';
+import type { CheckpointRecords } from './recordReader.ts';
+
+type RecordValueReader<Value> = (notes: CheckpointRecords, key: string) => Value | undefined;
+
+/**
+ * Reads the values of one kind of note; undefined where there is none. Errors:
+ * `configuration_invalid` for something else, which somebody else must have written there.
+ */
+function recordValueReader(schema: TSchema): RecordValueReader<unknown> {
+  const validator = lazyValidator(schema);
+  return (notes, key) => {
+    const note = notes.get(key);
+    if (!note) return undefined;
+    try {
+      const value: unknown = JSON.parse(note.value);
+      if (validator()(value)) return value;
+    } catch {
+      // Said below.
+    }
+    throw new TurnlogError(
+      'configuration_invalid',
+      `The checkpoint topic holds something under the key ${key}, at the offset ${note.offset}, that no relay writes. A checkpoint topic is for one relay alone: write there what was there before, or set KAFKA_CHECKPOINT_TOPIC to a new name and KAFKA_START_AFTER to the position after the last event that was published (\`ce_position\`).`,
+    );
+  };
+}
+
+export const readCheckpointRecord = recordValueReader(
+  Type.Object({
+    log_id: Type.String(),
+    position: Type.String(),
+    event_id: Type.String(),
+    event_hash: Type.String(),
+  }),
+) as RecordValueReader<Checkpoint>;
+
+const OffsetsSchema = Type.Array(
+  Type.Union([Type.Null(), Type.String({ pattern: '^\\d{1,19}$' })]),
+  { minItems: 1 },
+);
+/** An offset at which something of ours was committed, for each partition of a topic. */
+export type Offsets = Static<typeof OffsetsSchema>;
+export const readOffsetsRecord = recordValueReader(OffsetsSchema) as RecordValueReader<Offsets>;
+
+export const readParkedKeyRecord = recordValueReader(
+  Type.Object({
+    topic: Type.String(),
+    key: Type.String(),
+    event_id: Type.String(),
+    position: Type.String(),
+    size: Type.Integer(),
+  }),
+) as RecordValueReader<ParkedKey>;

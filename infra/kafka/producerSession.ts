@@ -1,0 +1,131 @@
+import { randomUUID } from 'node:crypto';
+import type { Kafka } from 'kafkajs';
+import type { Publication } from '../../shared/publicEvents/publisher.ts';
+import { tellsErasure } from '../../shared/publicEvents/erasedTexts.ts';
+import type { PublicEvent } from '../../shared/publicEvents/publicEvent.ts';
+import { kafkaCall } from './errors.ts';
+import { toMessage, toTombstone } from './message.ts';
+import { checkpointRecordKeys } from './checkpoints/recordKeys.ts';
+import type { CheckpointRecords, CheckpointRecordReader } from './checkpoints/recordReader.ts';
+import { readCheckpointRecord } from './checkpoints/recordValues.ts';
+import { createDeadLetterQueue, deadLetterEventId } from './deadLetters.ts';
+import type { KafkaPublisherOptions } from './options.ts';
+import { createPartitioner, groupIntoSends, type TopicSend, type TextMessage } from './batching.ts';
+import { isCompacted, type Topic } from './topics.ts';
+import type { TransactionalProducer } from './transactions.ts';
+import { scanTopics } from './scanTopics.ts';
+import { createWrittenOffsets } from './checkpoints/writtenOffsets.ts';
+
+interface Prepared {
+  kafka: Kafka;
+  options: KafkaPublisherOptions;
+  producer: TransactionalProducer;
+  notes: CheckpointRecordReader;
+  /** All that are written to. */
+  topics: ReadonlyMap<string, Topic>;
+  /** Errors: `publisher_unavailable` when one of the topics is gone. */
+  requireTopics: () => Promise<void>;
+}
+
+/** A way into a topic: cuts its messages into sends. */
+function createLane(name: string, { maxMessageBytes }: Topic, partitions: number) {
+  const partitionOf = createPartitioner(partitions);
+  return (messages: readonly TextMessage[]): TopicSend[] =>
+    groupIntoSends(
+      name,
+      messages.map((message) => ({ ...message, partition: partitionOf(message.key) })),
+      maxMessageBytes,
+    );
+}
+
+function createPublishingSession(
+  { kafka, options, producer, topics, requireTopics }: Prepared,
+  notes: CheckpointRecords,
+): Publication {
+  const { checkpointTopic, deadLetterTopic, source, transactionalId } = options;
+  const keys = checkpointRecordKeys(transactionalId);
+  const noted = (messages: TextMessage[]): TopicSend => ({
+    topic: checkpointTopic,
+    messages: messages.map((message) => ({ ...message, partition: 0 })),
+    description: 'the checkpoint',
+  });
+  const alive = noted([{ key: keys.alive, value: '' }]);
+  const parking = createDeadLetterQueue(notes, keys.parked, deadLetterTopic !== undefined);
+  const open = (name: string) => {
+    const topic = topics.get(name)!;
+    const written = createWrittenOffsets(notes, keys.topic(name), { name, topic });
+    return { name, topic, written, cut: createLane(name, topic, written.partitions) };
+  };
+  const tombstonesOf = (topic: string, event: PublicEvent): TextMessage[] =>
+    tellsErasure(event) && isCompacted(topics.get(topic)!) ? [toTombstone(event)] : [];
+  const published = [...new Set(Object.values(options.topics))].map(open);
+  const dead = deadLetterTopic === undefined ? undefined : open(deadLetterTopic);
+
+  return {
+    checkpoint: readCheckpointRecord(notes, keys.checkpoint),
+    async publish(events, reached) {
+      const messages = events.map((event) => ({
+        event,
+        topic: options.topics[event.channel],
+        message: toMessage(event, source),
+      }));
+      const sorted = parking.sort(messages, (name) => topics.get(name)!.maxMessageBytes);
+      const sends = published.flatMap(({ name, cut }) =>
+        cut(
+          sorted.sendable
+            .filter(({ topic }) => topic === name)
+            .flatMap(({ event, message }) => [message, ...tombstonesOf(name, event)]),
+        ),
+      );
+      const committed = [sorted.committed];
+      await producer.commit(alive, [...sends, ...(dead?.cut(sorted.dead) ?? [])], (metadata) => {
+        const places = published.flatMap(({ written }) => written.note(metadata) ?? []);
+        committed.push(...places.map((place) => place.committed));
+        // The checkpoint last: should a broker ever break its promise and show half of a
+        // transaction, events come twice, but none is left out.
+        return noted([
+          ...places.map(({ message }) => message),
+          ...sorted.notes,
+          { key: keys.checkpoint, value: JSON.stringify(reached) },
+        ]);
+      });
+      for (const remember of committed) remember();
+    },
+    async beat() {
+      await requireTopics();
+      await producer.commit(alive);
+    },
+    visitPublished: (visit, signal) =>
+      kafkaCall(() =>
+        scanTopics(kafka, {
+          topics: [...published, ...(dead ? [dead] : [])].map(({ name }) => name),
+          group: transactionalId,
+          visit: ({ headers, value }) =>
+            visit(headers?.['ce_id']?.toString() ?? deadLetterEventId(value) ?? ''),
+          signal,
+        }),
+      ),
+    parked: parking.shown,
+    close: producer.close,
+  };
+}
+
+/**
+ * Fences whoever published before, and goes on where that ended. Errors: those of asPublisherError.
+ */
+export async function startProducerSession(prepared: Prepared): Promise<Publication> {
+  const { checkpointTopic: topic, transactionalId } = prepared.options;
+  // Whatever was committed before this message was committed for good: the predecessor is fenced
+  // from here on.
+  const token = {
+    key: checkpointRecordKeys(transactionalId).takenOver,
+    value: randomUUID(),
+    partition: 0,
+  };
+  await prepared.producer.commit({ topic, messages: [token], description: 'the take-over' });
+  const found = await kafkaCall(() => prepared.notes.readUntil(token.key, token.value), {
+    topic,
+    transactionalId,
+  });
+  return createPublishingSession(prepared, found);
+}

@@ -1,0 +1,95 @@
+import type { Consumer, EachBatchPayload, Kafka, KafkaMessage } from 'kafkajs';
+import { sleep } from '../../shared/lib/time/sleep.ts';
+import { withAdmin } from './client.ts';
+import { retryRequest } from './retryRequest.ts';
+import { createConsumerReader } from './reader.ts';
+
+const FETCH_WAIT_MS = 200;
+const POLL_MS = 50;
+/** Topics that have more and give nothing for so long can't be read. */
+const SILENCE_LIMIT_MS = 30_000;
+
+interface Partition {
+  /** Where what is committed or aborted ended when the reading began. */
+  end: bigint;
+  /** The offset after the last one that was read. */
+  next: bigint;
+}
+
+const placeOf = (topic: string, partition: number): string => `${topic}/${partition}`;
+
+/** The partitions that hold anything. */
+function partitionsOf(kafka: Kafka, topics: readonly string[]): Promise<Map<string, Partition>> {
+  return withAdmin(kafka, async (admin) => {
+    const partitions = new Map<string, Partition>();
+    for (const topic of topics) {
+      const offsets = await retryRequest(() => admin.fetchTopicOffsets(topic));
+      for (const { partition, high, low } of offsets)
+        if (BigInt(high) > BigInt(low))
+          partitions.set(placeOf(topic, partition), { end: BigInt(high), next: BigInt(low) });
+    }
+    return partitions;
+  });
+}
+
+/**
+ * What lies at the end may be markers and aborted messages, of which kafkajs tells as well. That a
+ * broker answers without anything says nothing: it does so too when it holds back a client with a
+ * quota, and of partitions that did not fit into the answer.
+ */
+const isRead = ({ next, end }: Partition): boolean => next >= end;
+
+interface Reading {
+  topics: readonly string[];
+  /** The group that it reads as begins so. */
+  group: string;
+  visit: (message: KafkaMessage) => void;
+  signal: AbortSignal;
+}
+
+async function readThrough(
+  consumer: Consumer,
+  partitions: ReadonlyMap<string, Partition>,
+  { topics, visit, signal }: Reading,
+): Promise<void> {
+  let crashed: Error | undefined;
+  let gotOn = performance.now();
+  consumer.on(consumer.events.CRASH, ({ payload }) => void (crashed = payload.error));
+  consumer.on(consumer.events.END_BATCH_PROCESS, ({ payload }) => {
+    const partition = partitions.get(placeOf(payload.topic, payload.partition));
+    const next = BigInt(payload.lastOffset) + 1n;
+    // A consumer that loses its place begins anew.
+    if (!partition || next <= partition.next) return;
+    partition.next = next;
+    gotOn = performance.now();
+  });
+  const eachBatch = async ({ batch }: EachBatchPayload): Promise<void> =>
+    batch.messages.forEach(visit);
+  await consumer.connect();
+  await consumer.subscribe({ topics: [...topics], fromBeginning: true });
+  await consumer.run({ autoCommit: false, eachBatch });
+  while (![...partitions.values()].every(isRead)) {
+    signal.throwIfAborted();
+    if (crashed) throw crashed;
+    if (performance.now() - gotOn > SILENCE_LIMIT_MS) {
+      const [place, { next }] = [...partitions].find(([, partition]) => !isRead(partition))!;
+      throw new Error(`${place} (topic/partition) can't be read from the offset ${next} on`);
+    }
+    await sleep(POLL_MS, signal);
+  }
+}
+
+/**
+ * Visits every message that was committed in these topics, some of them perhaps several times.
+ * Nobody else may publish meanwhile. Errors: those of kafkajs, the signal's reason.
+ */
+export async function scanTopics(kafka: Kafka, reading: Reading): Promise<void> {
+  const partitions = await partitionsOf(kafka, reading.topics);
+  if (partitions.size === 0) return;
+  const { consumer, end } = createConsumerReader(kafka, reading.group, FETCH_WAIT_MS);
+  try {
+    await readThrough(consumer, partitions, reading);
+  } finally {
+    await end();
+  }
+}

@@ -1,0 +1,58 @@
+import { addAbortListener } from 'node:events';
+import { realpathSync } from 'node:fs';
+import { BroadcastChannel } from 'node:worker_threads';
+
+/** How often a waiting subscription looks for what other processes appended, in milliseconds. */
+const POLL_MS = 200;
+
+/**
+ * The threads of a process that work on one event log share a channel, whatever path they opened it
+ * by.
+ */
+const openChannel = (file: string): BroadcastChannel =>
+  new BroadcastChannel(`turnlog-events:${realpathSync(file)}`);
+
+export interface AppendNotifications {
+  /**
+   * Resolves when this process has appended, when another process may have, when `signal` aborts
+   * and on close.
+   */
+  wait(signal: AbortSignal): Promise<void>;
+  close(): void;
+}
+
+/** Hears of appends to the log from every thread of this process. */
+export function subscribeToAppends(file: string): AppendNotifications {
+  const waiting = new Set<() => void>();
+  const wakeAll = (): void => waiting.forEach((wake) => wake());
+  const channel = openChannel(file);
+  channel.addEventListener('message', wakeAll);
+  channel.unref();
+
+  async function wait(signal: AbortSignal): Promise<void> {
+    const { promise: woken, resolve: wake } = Promise.withResolvers<void>();
+    using _aborting = addAbortListener(signal, () => wake());
+    const timer = setTimeout(wake, POLL_MS);
+    waiting.add(wake);
+    try {
+      await woken;
+    } finally {
+      clearTimeout(timer);
+      waiting.delete(wake);
+    }
+  }
+
+  function close(): void {
+    channel.close();
+    wakeAll();
+  }
+
+  return { wait, close };
+}
+
+/** Tells every thread of this process that the log has grown. */
+export function createAppendNotifier(file: string): { announce(): void; close(): void } {
+  const channel = openChannel(file);
+  channel.unref();
+  return { announce: () => channel.postMessage(null), close: () => channel.close() };
+}

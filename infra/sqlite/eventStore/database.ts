@@ -1,0 +1,135 @@
+import { closeSync, existsSync, openSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { createFolders } from '../dataFolder.ts';
+import { cannotOpenError, toCannotOpenError, isSqliteBusy } from './errors.ts';
+
+/** How long a connection waits for another process's transaction, in milliseconds. */
+const BUSY_TIMEOUT_MS = 5000;
+
+/**
+ * Step n brings a database from user_version n to n + 1. A step that was released is never changed.
+ */
+const MIGRATIONS = [
+  `CREATE TABLE events (
+     position INTEGER PRIMARY KEY,
+     stream   TEXT NOT NULL,
+     revision INTEGER NOT NULL,
+     id       TEXT NOT NULL UNIQUE,
+     type     TEXT NOT NULL,
+     data     TEXT NOT NULL,
+     metadata TEXT NOT NULL,
+     UNIQUE (stream, revision)
+   ) STRICT`,
+];
+
+export const eventLogFile = (folder: string): string => join(folder, 'events.db');
+
+const schemaVersion = (database: DatabaseSync): number =>
+  Number(database.prepare('PRAGMA user_version').get()?.['user_version']);
+
+/**
+ * Creates the folder and an empty file that only the owner may read; what exists already is left
+ * alone.
+ */
+export function createPrivateFile(folder: string, file: string): void {
+  createFolders(folder);
+  try {
+    // 'wx' never opens a file that exists: closing any descriptor of it would drop SQLite's POSIX
+    // locks on it.
+    closeSync(openSync(file, 'wx', 0o600));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  }
+}
+
+function migrate(database: DatabaseSync, file: string): void {
+  database.exec('BEGIN IMMEDIATE');
+  const version = schemaVersion(database);
+  if (version > MIGRATIONS.length) {
+    throw cannotOpenError(
+      file,
+      `it was written by a newer version of Turnlog (schema ${version}, this version knows ${MIGRATIONS.length})`,
+    );
+  }
+  for (const step of MIGRATIONS.slice(version)) database.exec(step);
+  database.exec(`PRAGMA user_version = ${MIGRATIONS.length}`);
+  database.exec('COMMIT');
+}
+
+/** Switching a new file to WAL needs it exclusively, and SQLite doesn't wait for that by itself. */
+function useWriteAheadLog(database: DatabaseSync): void {
+  const deadline = performance.now() + BUSY_TIMEOUT_MS;
+  for (;;) {
+    try {
+      database.exec('PRAGMA journal_mode = WAL');
+      return;
+    } catch (error) {
+      if (!isSqliteBusy(error) || performance.now() > deadline) throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
+    }
+  }
+}
+
+function openDatabase(
+  file: string,
+  readOnly: boolean,
+  prepare: (database: DatabaseSync) => void,
+): DatabaseSync {
+  let database: DatabaseSync | undefined;
+  try {
+    database = new DatabaseSync(file, { readOnly, timeout: BUSY_TIMEOUT_MS });
+    prepare(database);
+    return database;
+  } catch (error) {
+    database?.close();
+    throw toCannotOpenError(file, error);
+  }
+}
+
+/**
+ * A connection that writes; brings the schema up to date.
+ * Errors: `store_unavailable`, not retriable, when the file is damaged or from a newer version of
+ * Turnlog.
+ */
+export const openForWriting = (file: string): DatabaseSync =>
+  openDatabase(file, false, (database) => {
+    useWriteAheadLog(database);
+    // FULL makes every commit durable before it returns; the limit gives disk space back after a
+    // large transaction.
+    database.exec(
+      'PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864; PRAGMA cache_size = -8000',
+    );
+    migrate(database, file);
+  });
+
+/** A connection that only reads. Errors: `store_unavailable`, not retriable, without a log. */
+export const openForReading = (file: string): DatabaseSync =>
+  openDatabase(file, true, (database) => {
+    const version = schemaVersion(database);
+    if (version !== MIGRATIONS.length)
+      throw cannotOpenError(
+        file,
+        `its schema is ${version} where this version of Turnlog reads ${MIGRATIONS.length}`,
+      );
+  });
+
+/** In JSON no other text reads so: a quote in a string is escaped. The newest events come first. */
+const BOX = `SELECT 1 FROM events WHERE instr(data, '"box":"') > 0 ORDER BY position DESC LIMIT 1`;
+
+/**
+ * True where the log of a folder holds a text in a box. Makes nothing, and reads a log from before
+ * there were boxes whole. Errors: `store_unavailable`, not retriable.
+ */
+export function hasProtectedTexts(folder: string): boolean {
+  const file = eventLogFile(folder);
+  if (!existsSync(file)) return false;
+  const database = openDatabase(file, true, () => undefined);
+  try {
+    return schemaVersion(database) > 0 && database.prepare(BOX).get() !== undefined;
+  } catch (error) {
+    throw toCannotOpenError(file, error);
+  } finally {
+    database.close();
+  }
+}

@@ -1,0 +1,104 @@
+import { randomUUID } from 'node:crypto';
+import { closeSync, existsSync, fsyncSync, linkSync, openSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { isTurnlogError, TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
+import { createPrivateFile } from '../eventStore/database.ts';
+import { sqliteReason } from '../eventStore/errors.ts';
+
+/** Tells a key store from any other database: `keys` in ASCII. */
+const APPLICATION_ID = 0x6b657973;
+const VERSION = 1;
+
+/**
+ * Rows are only added at the end, and what replaces how a key is wrapped has the same length: so
+ * SQLite never moves a wrapped key to another page, which would leave a copy where it was. What is
+ * moved about is the index, which has ids alone. A destroyed key is a row without what wraps it.
+ */
+const SCHEMA = `
+  CREATE TABLE text_keys (
+    n             INTEGER PRIMARY KEY,
+    key_id        TEXT NOT NULL UNIQUE CHECK (length(key_id) = 16),
+    master_key_id TEXT CHECK (length(master_key_id) = 16),
+    wrapped       BLOB CHECK (length(wrapped) = 60),
+    CHECK ((master_key_id IS NULL) = (wrapped IS NULL))
+  ) STRICT;
+  CREATE TABLE erasures (
+    n      INTEGER PRIMARY KEY,
+    stream TEXT NOT NULL UNIQUE,
+    why    TEXT NOT NULL
+  ) STRICT;
+  PRAGMA application_id = ${APPLICATION_ID};
+  PRAGMA user_version = ${VERSION};`;
+
+export const keyStoreFile = (folder: string): string => join(folder, 'keys.db');
+
+const keyStoreError = (file: string, why: string, cause?: unknown): TurnlogError =>
+  new TurnlogError('store_unavailable', `The key store ${file} cannot be opened: ${why}.`, {
+    cause,
+  });
+
+/**
+ * Makes the file, whole from the first moment: one that is there and has no tables was damaged, and
+ * is never taken for a new one.
+ */
+function createKeyStoreFile(folder: string, file: string): void {
+  const whole = `${file}.${randomUUID()}`;
+  try {
+    createPrivateFile(folder, whole);
+    const database = new DatabaseSync(whole);
+    try {
+      database.exec(`PRAGMA journal_mode = WAL; BEGIN; ${SCHEMA} COMMIT;`);
+    } finally {
+      database.close();
+    }
+    linkSync(whole, file);
+  } catch (error) {
+    // Another process was faster.
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  } finally {
+    for (const suffix of ['', '-wal', '-shm']) rmSync(`${whole}${suffix}`, { force: true });
+  }
+  const descriptor = openSync(folder, 'r');
+  fsyncSync(descriptor);
+  closeSync(descriptor);
+}
+
+const pragma = (database: DatabaseSync, name: string): unknown =>
+  Object.values(database.prepare(`PRAGMA ${name}`).get() ?? {})[0];
+
+function requireKeyStore(database: DatabaseSync, file: string): void {
+  const version = pragma(database, 'user_version');
+  if (pragma(database, 'application_id') !== APPLICATION_ID)
+    throw keyStoreError(file, 'it is no key store, or lost what was in it');
+  if (version !== VERSION)
+    throw keyStoreError(
+      file,
+      `its version is ${String(version)} where this Turnlog has ${VERSION}`,
+    );
+}
+
+/**
+ * A connection to the key store of a folder, which is made where there is none.
+ * Errors: `store_unavailable`, not retriable, for a file that is damaged or no key store.
+ */
+export function openKeyDatabase(folder: string): DatabaseSync {
+  const file = keyStoreFile(folder);
+  let database: DatabaseSync | undefined;
+  try {
+    if (!existsSync(file)) createKeyStoreFile(folder, file);
+    database = new DatabaseSync(file, { timeout: 5000 });
+    requireKeyStore(database, file);
+    database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL');
+    database.exec('PRAGMA secure_delete = ON; PRAGMA temp_store = MEMORY');
+    // Opens the files beside it as well, by which a change of them is noticed.
+    database.exec('BEGIN IMMEDIATE; ROLLBACK');
+    // From here on whoever waits does so without holding up the thread.
+    database.exec('PRAGMA busy_timeout = 0');
+    return database;
+  } catch (error) {
+    database?.close();
+    if (isTurnlogError(error)) throw error;
+    throw keyStoreError(file, sqliteReason(error) ?? (error as Error).message, error);
+  }
+}

@@ -1,0 +1,156 @@
+import type { DatabaseSync } from 'node:sqlite';
+import { retry } from '../../../shared/lib/time/backoff.ts';
+import { isTurnlogError, storeUnavailableError } from '../../../shared/lib/errors/turnlogError.ts';
+import type {
+  FoundKey,
+  KeyStore,
+  OpenErasure,
+  WrappedKey,
+} from '../../../shared/ports/keyStore.ts';
+import { isSqliteBusy, sqliteCode, sqliteReason } from '../eventStore/errors.ts';
+import { describeFileChange, identifyFiles } from '../eventStore/fileIdentity.ts';
+import { keyStoreFile, openKeyDatabase } from './database.ts';
+
+/** How long another process's transaction is waited for, in milliseconds. */
+const BUSY_MS = 5_000;
+const PAUSES = { firstMs: 2, longestMs: 50, spread: [0.5, 1] } as const;
+
+/** SQLite's primary result code of a key that is there already. */
+const CONSTRAINT = 19;
+
+interface KeyRow {
+  key_id: string;
+  master_key_id: string | null;
+  wrapped: Uint8Array | null;
+}
+
+const FIND =
+  'SELECT key_id, master_key_id, wrapped FROM text_keys WHERE key_id IN (SELECT value FROM json_each(?))';
+const LIST =
+  'SELECT key_id, master_key_id, wrapped FROM text_keys WHERE key_id > ? AND wrapped IS NOT NULL ORDER BY key_id LIMIT ?';
+const COUNT = 'SELECT master_key_id, count(*) AS keys FROM text_keys GROUP BY master_key_id';
+const INSERT = 'INSERT INTO text_keys (key_id, master_key_id, wrapped) VALUES (?, ?, ?)';
+const REWRAP =
+  'UPDATE text_keys SET master_key_id = ?, wrapped = ? WHERE key_id = ? AND wrapped IS NOT NULL';
+/** Of a key that is not known here a backup may bring back what wraps it: it stays destroyed. */
+const DESTROY = `INSERT INTO text_keys (key_id) SELECT value FROM json_each(?) WHERE true
+  ON CONFLICT (key_id) DO UPDATE SET master_key_id = NULL, wrapped = NULL`;
+const NOTE_ERASURE = 'INSERT INTO erasures (stream, why) VALUES (?, ?) ON CONFLICT DO NOTHING';
+const OPEN_ERASURES = 'SELECT stream, why FROM erasures ORDER BY n LIMIT ?';
+const DELETE_ERASURE_NOTE = 'DELETE FROM erasures WHERE stream = ?';
+
+function describe(error: unknown): string {
+  if (sqliteCode(error) === CONSTRAINT) return 'it has one of the new keys already';
+  return sqliteReason(error) ?? 'it was closed, or says what nobody expects';
+}
+
+/** What SQLite threw as `store_unavailable`; others wait their turn, within bounds. */
+function retryWhileBusy<Result>(work: () => Result): Promise<Result> {
+  const deadline = performance.now() + BUSY_MS;
+  const again = (error: unknown): boolean => isSqliteBusy(error) && performance.now() < deadline;
+  return retry(async () => work(), { pauses: PAUSES, again }).catch((error: unknown) => {
+    if (isTurnlogError(error)) throw error;
+    throw storeUnavailableError(`The key store is not available: ${describe(error)}.`, error);
+  });
+}
+
+function inTransaction(database: DatabaseSync, work: () => void): void {
+  database.exec('BEGIN IMMEDIATE');
+  try {
+    work();
+    database.exec('COMMIT');
+  } finally {
+    if (database.isTransaction) database.exec('ROLLBACK');
+  }
+}
+
+const READERS_REMAIN_MESSAGE =
+  'The key store still has somebody who reads what was destroyed, a backup perhaps: its write-ahead file can not be emptied yet.';
+
+/** One try: true once the write-ahead file is empty. */
+const tryTruncateWal = (database: DatabaseSync): boolean =>
+  database.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()?.['busy'] === 0;
+
+/**
+ * Until neither the write-ahead file nor a page holds what was destroyed. Errors:
+ * `store_unavailable` where somebody who reads holds it back for too long.
+ */
+async function truncateWal(database: DatabaseSync): Promise<void> {
+  const deadline = performance.now() + BUSY_MS;
+  const again = (error: unknown): boolean =>
+    isTurnlogError(error, 'store_unavailable') && performance.now() < deadline;
+  const empty = async (): Promise<void> => {
+    if (!(await retryWhileBusy(() => tryTruncateWal(database))))
+      throw storeUnavailableError(READERS_REMAIN_MESSAGE);
+  };
+  await retry(empty, { pauses: PAUSES, again });
+}
+
+/**
+ * The keys of texts in `keys.db` of a data folder, which any number of threads and processes may
+ * have open. A commit holds up the thread for as long as the disk takes.
+ * Errors: `store_unavailable` for a file that is damaged or no key store.
+ */
+export async function openSqliteKeyStore({ folder }: { folder: string }): Promise<KeyStore> {
+  const database = openKeyDatabase(folder);
+  const files = identifyFiles(keyStoreFile(folder));
+
+  function requireSameFiles(): void {
+    const change = describeFileChange(files);
+    if (change === undefined) return;
+    throw storeUnavailableError(`The key store was changed under the running service: ${change}.`);
+  }
+  // SQLite goes on writing into files that were removed or replaced: looked for before and after.
+  const write = (work: () => void): Promise<void> =>
+    retryWhileBusy(() => {
+      requireSameFiles();
+      inTransaction(database, work);
+      requireSameFiles();
+    });
+  const rows = <Row>(sql: string, ...values: (string | number)[]): Promise<Row[]> =>
+    retryWhileBusy(() => database.prepare(sql).all(...values) as Row[]);
+
+  return {
+    insert: (keys) =>
+      write(() => {
+        const insert = database.prepare(INSERT);
+        for (const { key_id, master_key_id, wrapped } of keys)
+          insert.run(key_id, master_key_id, wrapped);
+      }),
+    async find(ids) {
+      const found = await rows<KeyRow>(FIND, JSON.stringify(ids));
+      return new Map(
+        found.map((row): [string, FoundKey] => [
+          row.key_id,
+          row.wrapped === null ? 'destroyed' : (row as WrappedKey),
+        ]),
+      );
+    },
+    list: ({ after = '', limit }) => rows<WrappedKey>(LIST, after, limit),
+    async count() {
+      const counted = await rows<{ master_key_id: string | null; keys: number }>(COUNT);
+      return new Map(
+        counted.map(({ master_key_id, keys }) => [master_key_id ?? 'destroyed', keys]),
+      );
+    },
+    rewrap: (keys) =>
+      write(() => {
+        const rewrap = database.prepare(REWRAP);
+        for (const { key_id, master_key_id, wrapped } of keys)
+          rewrap.run(master_key_id, wrapped, key_id);
+      }),
+    beginErasure: (stream, why) =>
+      write(() => void database.prepare(NOTE_ERASURE).run(stream, why)),
+    listErasures: (limit) => rows<OpenErasure>(OPEN_ERASURES, limit),
+    async endErasure(stream, keyIds) {
+      if (keyIds.length > 0) {
+        await write(() => void database.prepare(DESTROY).run(JSON.stringify(keyIds)));
+        await truncateWal(database);
+      }
+      await write(() => void database.prepare(DELETE_ERASURE_NOTE).run(stream));
+    },
+    async close() {
+      if (database.isOpen) database.close();
+    },
+  };
+}
