@@ -1,7 +1,6 @@
 import type { JudgedTime } from '../../shared/erasure/retention/judgeClock.ts';
 import type { Swept } from '../../shared/erasure/retention/sweepSessions.ts';
-import { isTurnlogError } from '../../shared/lib/errors/turnlogError.ts';
-import { errorSummary } from '../../shared/lib/errors/errorSummary.ts';
+import { errorSummary, publicReason } from '../../shared/lib/errors/errorSummary.ts';
 import type { Logger } from '../../shared/lib/logger.ts';
 import { sleepUntilAborted } from '../../shared/lib/time/sleep.ts';
 import type { RetentionHealth } from '../../shared/health/health.ts';
@@ -28,10 +27,6 @@ export interface Retention {
   /** How long to wait for the first sweep, and for each after that; in milliseconds. */
   pauses?: { firstMs: number; nextMs: number };
 }
-
-/** What is no error of ours may quote what is nobody's business. */
-const reasonOf = (error: unknown): string =>
-  isTurnlogError(error) ? error.message : 'It failed; the log says why.';
 
 /** Erases, each hour, the sessions that are past the maximum of their account's retention. */
 export function retentionPart({
@@ -73,7 +68,7 @@ export function retentionPart({
       await sweepOnce(signal).catch((error: unknown) => {
         if (signal.aborted) return;
         logger.warn(errorSummary(error), 'a sweep for sessions past their retention has failed');
-        become({ state: 'failing', reason: reasonOf(error) });
+        become({ state: 'failing', reason: publicReason(error) });
       });
       await sleepUntilAborted(pauses.nextMs, { signal, ref: false });
     }

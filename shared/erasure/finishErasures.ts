@@ -2,7 +2,7 @@ import { Rejection } from '../domain/rejection.ts';
 import { isLogUnavailable, isTurnlogError } from '../lib/errors/turnlogError.ts';
 import { streamKind } from '../eventlog/streams.ts';
 import { backoffMs } from '../lib/time/backoff.ts';
-import { errorSummary } from '../lib/errors/errorSummary.ts';
+import { errorSummary, publicReason } from '../lib/errors/errorSummary.ts';
 import { LIMITS } from '../limits.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { OpenErasure } from '../ports/keyStore.ts';
@@ -70,7 +70,7 @@ export function createFinisher(context: FinishContext, now = (): number => perfo
 
   /** Said once for each reason, and tried again less and less often. */
   function failed({ stream }: OpenErasure, left: Left, error: unknown): void {
-    const reason = isTurnlogError(error) ? error.message : 'It failed; the log says why.';
+    const reason = publicReason(error);
     if (left.reason !== reason && !isLogUnavailable(error))
       context.logger.warn(
         { ...errorSummary(error), stream },

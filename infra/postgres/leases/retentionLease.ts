@@ -1,3 +1,4 @@
+import { leadOnce } from '../../../shared/lib/concurrency/leaderTask.ts';
 import { RETENTION_LOCK } from './locks.ts';
 import { tryLeaseSession } from './leaseSession.ts';
 
@@ -10,12 +11,8 @@ export async function withRetentionLease(
   work: (lost: AbortSignal) => Promise<void>,
 ): Promise<boolean> {
   const wanted = { databaseUrl, name: 'turnlog retention', lock: RETENTION_LOCK } as const;
-  const session = await tryLeaseSession(wanted);
-  if (!session) return false;
-  try {
-    await work(session.lost);
-    return true;
-  } finally {
-    await session.close();
-  }
+  return leadOnce(
+    () => tryLeaseSession(wanted),
+    ({ lost }) => work(lost),
+  );
 }

@@ -1,5 +1,5 @@
 import { createBackoff } from '../../../shared/lib/time/backoff.ts';
-import { sleepUntilAborted } from '../../../shared/lib/time/sleep.ts';
+import { leadUntilAborted } from '../../../shared/lib/concurrency/leaderTask.ts';
 import { serveAsActive, type Standing } from './serveAsActive.ts';
 import { untilLogAnswers } from './untilLogAnswers.ts';
 
@@ -33,34 +33,32 @@ export async function projectWhenActive(standing: Standing): Promise<void> {
     rests.reset();
     standing.onProgress(batch);
   };
-  while (!signal.aborted) {
-    onState('standing_by');
-    try {
+  await leadUntilAborted({
+    async acquireLeadership() {
+      onState('standing_by');
       await untilLogAnswers(log, signal);
-      const store = await becomeActive(signal);
-      if (!store) return;
+      return becomeActive(signal);
+    },
+    async lead(store) {
       onState('active');
       if (!stoodStill) logger.info({}, 'This projector is the active one');
-      const why = await serveAsActive(store, {
-        ...standing,
-        saidOfLog,
-        onLogChanged,
-        onProgress,
-      });
+      const why = await serveAsActive(store, { ...standing, saidOfLog, onLogChanged, onProgress });
       if (why === undefined) {
         if (!signal.aborted) logger.warn({}, 'This projector has lost its place and stands by');
-        continue;
+        return 0;
       }
       if (!stoodStill) logger.warn({}, `This projector gives up its place: ${why}`);
       stoodStill = true;
       onState('standing_by');
-      await sleepUntilAborted(rests.next(), { signal });
-    } catch (error) {
+      return rests.next();
+    },
+    onFailure(error) {
       logger.warn(
         { err: error, retry_in_ms: PAUSE_MS },
         'This projector could not become active and tries again',
       );
-      await sleepUntilAborted(PAUSE_MS, { signal });
-    }
-  }
+      return PAUSE_MS;
+    },
+    signal,
+  });
 }

@@ -112,7 +112,6 @@ export async function serveAsActive(
   standing: Standing,
 ): Promise<string | undefined> {
   await using opened = new AsyncDisposableStack();
-  opened.adopt(store, (active) => active.close());
   const stalled = new AbortController();
   let why: string | undefined;
   const beat = createBeats(store, standing.lag);

@@ -1,9 +1,9 @@
 import { createBackoff } from '../../../shared/lib/time/backoff.ts';
 import { isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
-import { sleepUntilAborted } from '../../../shared/lib/time/sleep.ts';
+import { leadUntilAborted } from '../../../shared/lib/concurrency/leaderTask.ts';
+import { publicReason } from '../../../shared/lib/errors/errorSummary.ts';
 import { resolvesWithin } from '../../../shared/lib/time/resolvesWithin.ts';
 import type { ActiveTrees } from '../../../shared/transparency/tileStore.ts';
-import type { ProverReport } from '../../../shared/health/health.ts';
 import { growTree } from './grow.ts';
 import type { Prover } from './prover.ts';
 
@@ -16,10 +16,6 @@ const LOOKS = 2;
 const LOOKED_AT_TWICE = ['log_changed', 'log_restored'] as const;
 /** Who has not become active by then stands by. */
 const STAND_BY_MS = 500;
-
-/** One sentence for the health; what is no error of ours may quote what is nobody's business. */
-const reasonOf = (error: unknown): string =>
-  isTurnlogError(error) ? error.message : 'It failed; the log says why.';
 
 /** What is said of failures: each once, until something was signed again. */
 function createTrouble({ onReport, logger }: Pick<Prover, 'onReport' | 'logger'>) {
@@ -34,7 +30,7 @@ function createTrouble({ onReport, logger }: Pick<Prover, 'onReport' | 'logger'>
     tell(error: unknown): void {
       looks = LOOKED_AT_TWICE.some((code) => isTurnlogError(error, code)) ? looks + 1 : LOOKS;
       if (looks < LOOKS) return;
-      const trouble = reasonOf(error);
+      const trouble = publicReason(error);
       onReport({ state: 'active', trouble });
       if (trouble !== told)
         logger.warn({ err: error }, `The transparency log is not carried on. ${trouble}`);
@@ -43,31 +39,19 @@ function createTrouble({ onReport, logger }: Pick<Prover, 'onReport' | 'logger'>
   };
 }
 
-/** Waits for its turn, and tells when that takes long. Errors: those of becomeActive. */
-async function untilActive(
-  { becomeActive, signal }: Prover,
-  onState: (state: ProverReport['state']) => void,
-): Promise<ActiveTrees | undefined> {
-  const asked = becomeActive(signal);
-  if (await resolvesWithin(asked, STAND_BY_MS)) return asked;
-  onState('standing_by');
-  const trees = await asked;
+/** Acquires leadership, and reports `standing_by` while that takes long. */
+async function acquireAndReport({
+  becomeActive,
+  onReport,
+  signal,
+}: Prover): Promise<ActiveTrees | undefined> {
+  const acquiring = becomeActive(signal);
+  if (await resolvesWithin(acquiring, STAND_BY_MS)) return acquiring;
+  onReport({ state: 'standing_by' });
+  const trees = await acquiring;
   // It may have much to catch up with before it signs.
-  if (trees) onState('active');
+  if (trees) onReport({ state: 'active' });
   return trees;
-}
-
-/** Proves while this process is the one that does. Errors: those of growTree. */
-async function proveWhenActive(
-  prover: Prover,
-  onState: (state: ProverReport['state']) => void,
-): Promise<void> {
-  await using opened = new AsyncDisposableStack();
-  const trees = await untilActive(prover, onState);
-  if (!trees) return;
-  opened.defer(() => trees.close());
-  const signal = AbortSignal.any([prover.signal, trees.lost]);
-  while (!signal.aborted) await growTree({ ...prover, signal }, trees);
 }
 
 /**
@@ -88,13 +72,17 @@ export async function runProver(prover: Prover): Promise<void> {
       onReport(report);
     },
   };
-  while (!signal.aborted) {
-    try {
-      await proveWhenActive(watched, (state) => onReport({ state }));
-    } catch (error) {
-      if (signal.aborted) return;
+  await leadUntilAborted({
+    acquireLeadership: () => acquireAndReport(prover),
+    async lead(trees, term) {
+      while (!term.aborted) await growTree({ ...watched, signal: term }, trees);
+      return 0;
+    },
+    onFailure(error) {
+      if (signal.aborted) return 0;
       trouble.tell(error);
-      await sleepUntilAborted(pauses.next(), { signal });
-    }
-  }
+      return pauses.next();
+    },
+    signal,
+  });
 }

@@ -70,13 +70,8 @@ async function follow(
   if (!signal.aborted) throw new Error('the subscription ended');
 }
 
-/**
- * Takes over from any other relay, and publishes until another one takes over, a failure, or the
- * signal. Errors: those of the log and the publisher.
- */
-export async function publishUntilFenced(relay: Relay): Promise<void> {
-  await using opened = new AsyncDisposableStack();
-  const publication = opened.adopt(await relay.publisher.takeOver(), (open) => open.close());
+/** Publishes until another relay takes over, a failure, or the signal. */
+export async function publishUntilFenced(relay: Relay, publication: Publication): Promise<void> {
   const { checkpoint } = publication;
   if (checkpoint && (await wasRestored(relay.log, checkpoint)))
     await follow(relay, publication, await publishMissing(relay, publication, checkpoint));

@@ -1,6 +1,5 @@
 import { createBackoff } from '../../../shared/lib/time/backoff.ts';
 import { isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
-import { sleepUntilAborted } from '../../../shared/lib/time/sleep.ts';
 import type { Attempt } from './attempt.ts';
 import type { Relay } from './relay.ts';
 
@@ -15,10 +14,10 @@ const HELPLESS = ['position_invalid', 'log_changed', 'configuration_invalid'] as
 export const isHelpless = (error: unknown): boolean =>
   HELPLESS.some((code) => isTurnlogError(error, code));
 
-type Parts = Pick<Relay, 'signal' | 'logger' | 'lag' | 'takeOverMs'>;
+type Parts = Pick<Relay, 'logger' | 'lag' | 'takeOverMs'>;
 
 /** How failures are logged and how long they are followed by a pause. */
-export function createRetries({ signal, logger, lag, takeOverMs }: Parts) {
+export function createRetries({ logger, lag, takeOverMs }: Parts) {
   // One each: an ordinary failure after a refusal is tried again as soon as any other.
   const ordinary = createBackoff(PAUSES);
   const ofHelpless = createBackoff(HELPLESS_PAUSES);
@@ -35,12 +34,24 @@ export function createRetries({ signal, logger, lag, takeOverMs }: Parts) {
     return inVain.count <= QUICK_TRIES || performance.now() - inVain.since < takeOverMs / 2;
   }
 
+  /** A failure that only an operator can end is logged once. */
+  function logFailure(failure: unknown, retry_in_ms: number): void {
+    const helpless = isHelpless(failure) ? String(failure) : undefined;
+    const line =
+      helpless === undefined
+        ? 'The relay failed and goes on from its checkpoint'
+        : 'The relay publishes nothing until this is changed';
+    if (helpless === undefined || helpless !== told)
+      logger.warn({ err: failure, retry_in_ms, position: lag.position() }, line);
+    told = helpless;
+  }
+
   return {
     /**
-     * How long to wait, in milliseconds, and whether the relay steps back: it has taken over and
+     * Logs the failure. Returns how long to wait, in milliseconds, and whether the relay steps back: it has taken over and
      * got nowhere, so another one is given the time to take over from it.
      */
-    after(failure: unknown, { tookOver, gotOn }: Attempt): { ms: number; stepsBack: boolean } {
+    after(failure: unknown, { tookOver, gotOn }: Attempt): { pauseMs: number; stepsBack: boolean } {
       if (gotOn) {
         for (const backOff of [ordinary, ofHelpless, stepsBack]) backOff.reset();
         inVain.count = 0;
@@ -48,21 +59,10 @@ export function createRetries({ signal, logger, lag, takeOverMs }: Parts) {
       }
       const isBack = tookOver && !gotOn && !isQuick(failure);
       const backMs = isBack ? stepsBack.next() : 0;
-      if (isHelpless(failure))
-        return { ms: Math.max(ofHelpless.next(), backMs), stepsBack: isBack };
-      return { ms: isBack ? backMs : ordinary.next(), stepsBack: isBack };
-    },
-    /** Says it, unless it is what only an operator can change and was said before. */
-    async pauseFor(retryInMs: number, failure: unknown): Promise<void> {
-      const helpless = isHelpless(failure) ? String(failure) : undefined;
-      const line =
-        helpless === undefined
-          ? 'The relay failed and goes on from its checkpoint'
-          : 'The relay publishes nothing until this is changed';
-      const fields = { err: failure, retry_in_ms: retryInMs, position: lag.position() };
-      if (helpless === undefined || helpless !== told) logger.warn(fields, line);
-      told = helpless;
-      await sleepUntilAborted(retryInMs, { signal });
+      const plainMs = isHelpless(failure) ? ofHelpless.next() : isBack ? 0 : ordinary.next();
+      const pauseMs = Math.max(plainMs, backMs);
+      logFailure(failure, pauseMs);
+      return { pauseMs, stepsBack: isBack };
     },
   };
 }

@@ -1,14 +1,12 @@
 import { isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
-import { watchAttempt, type Attempt } from './attempt.ts';
+import { leadUntilAborted } from '../../../shared/lib/concurrency/leaderTask.ts';
+import { publicReason } from '../../../shared/lib/errors/errorSummary.ts';
+import { watchAttempt } from './attempt.ts';
 import { beforeTakeOver } from './beforeTakeOver.ts';
 import { publishUntilFenced } from './publish.ts';
 import type { Relay } from './relay.ts';
 import { createRetries } from './retries.ts';
 import { standBy } from './standBy.ts';
-
-/** One sentence for the health; what is no error of ours may quote what is nobody's business. */
-const reasonOf = (error: unknown): string =>
-  isTurnlogError(error) ? error.message : 'It failed; the log says why.';
 
 /** The text of the publisher's activity; undefined where that can't be had now. */
 const activityOf = ({ publisher }: Relay): Promise<string | undefined> =>
@@ -27,36 +25,52 @@ export async function runRelay(relay: Relay): Promise<void> {
   const retries = createRetries(relay);
   let standingBy = false;
   let failed = false;
+  let current = watchAttempt(relay, failed);
+  /** Set while the relay steps back, to see whether another one gets on meanwhile. */
+  let activityBefore: string | undefined;
 
-  /** Resolves after the pause; another relay may have got on meanwhile. */
-  async function pauseAfter(error: unknown, attempt: Attempt): Promise<void> {
-    onState(standingBy ? 'standing_by' : 'retrying', reasonOf(error));
-    const { ms, stepsBack } = retries.after(error, attempt);
-    const before = stepsBack ? await activityOf(relay) : undefined;
-    await retries.pauseFor(ms, error);
-    if (signal.aborted || before === undefined) return;
-    const now = await activityOf(relay);
-    if (now !== undefined && now !== before) giveWay();
-  }
-
-  function giveWay(): void {
+  function beginStandBy(): void {
     standingBy = true;
     onState('standing_by');
     logger.info({ position: lag.position() }, 'Another relay has taken over; this one stands by');
   }
 
-  while (!signal.aborted) {
-    const { attempt, watched } = watchAttempt(relay, failed);
-    try {
+  /** Another relay may have got on while this one stepped back. */
+  async function standByIfOvertaken(): Promise<void> {
+    const before = activityBefore;
+    activityBefore = undefined;
+    if (before === undefined) return;
+    const now = await activityOf(relay);
+    if (now !== undefined && now !== before) beginStandBy();
+  }
+
+  await leadUntilAborted({
+    async acquireLeadership() {
+      await standByIfOvertaken();
+      current = watchAttempt(relay, failed);
       if (standingBy) await standBy(relay);
       standingBy = false;
       await beforeTakeOver(relay);
-      await publishUntilFenced(watched);
-    } catch (error) {
-      if (signal.aborted) return;
+      const publication = await current.watched.publisher.takeOver();
+      // Another relay fences this one: its next transaction fails.
+      return { ...publication, lost: new AbortController().signal };
+    },
+    async lead(publication) {
+      await publishUntilFenced(current.watched, publication);
+      return 0;
+    },
+    async onFailure(error) {
+      if (signal.aborted) return 0;
       failed = !isTurnlogError(error, 'publisher_fenced');
-      if (failed) await pauseAfter(error, attempt);
-      else giveWay();
-    }
-  }
+      if (!failed) {
+        beginStandBy();
+        return 0;
+      }
+      onState(standingBy ? 'standing_by' : 'retrying', publicReason(error));
+      const { pauseMs, stepsBack } = retries.after(error, current.attempt);
+      if (stepsBack) activityBefore = await activityOf(relay);
+      return pauseMs;
+    },
+    signal,
+  });
 }

@@ -1,9 +1,6 @@
 import { LIMITS } from '../../../shared/limits.ts';
-import {
-  publicReason,
-  startLeaderTask,
-  type Leadership,
-} from '../../../shared/lib/concurrency/leaderTask.ts';
+import { publicReason } from '../../../shared/lib/errors/errorSummary.ts';
+import { startLeaderTask, type Leadership } from '../../../shared/lib/concurrency/leaderTask.ts';
 import type { ReplaysHealth } from '../../../shared/health/health.ts';
 import { createPauses } from './patience.ts';
 import { ReplayEnded, ReplayLeft, type Replaying } from './replaying.ts';

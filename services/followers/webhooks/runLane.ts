@@ -1,6 +1,6 @@
 import { createBackoff } from '../../../shared/lib/time/backoff.ts';
 import { isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
-import { errorSummary } from '../../../shared/lib/errors/errorSummary.ts';
+import { errorSummary, publicReason } from '../../../shared/lib/errors/errorSummary.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { sleepUntilAborted } from '../../../shared/lib/time/sleep.ts';
 import { isoTime } from '../../../shared/ports/clock.ts';
@@ -48,7 +48,7 @@ function noteTrouble({ row, onTrouble, onProgress, progress, logger }: Lane, err
       'the log was restored: everything since its creation is sent to the webhook again',
     );
   }
-  const message = isTurnlogError(error) ? error.message : 'It failed; the log says why.';
+  const message = publicReason(error);
   if (!PASSING.some((code) => isTurnlogError(error, code)))
     logger.error({ ...errorSummary(error), webhook_id }, 'nothing can be sent to a webhook');
   onTrouble(message);

@@ -1,37 +1,81 @@
 import { createBackoff } from '../time/backoff.ts';
-import { isLogUnavailable, isTurnlogError } from '../errors/turnlogError.ts';
-import { errorSummary } from '../errors/errorSummary.ts';
+import { isLogUnavailable } from '../errors/turnlogError.ts';
+import { errorSummary, publicReason } from '../errors/errorSummary.ts';
 import type { Logger } from '../logger.ts';
 import { sleepUntilAborted } from '../time/sleep.ts';
 
 const PAUSES = { firstMs: 200, longestMs: 5_000, spread: [0.5, 1] } as const;
 
-/** That this process is the one of several that does some work. */
+/** Held by one process of several at a time. */
 export interface Leadership {
-  /** Aborts when another process may do it. */
+  /** Aborts when another process may hold it. */
   lost: AbortSignal;
   close(): Promise<void>;
 }
 
-/** The work, while this process does it. */
+/** Leads for one term, if leadership can be acquired; resolves with whether it could. */
+export async function leadOnce<Held extends Leadership>(
+  acquireLeadership: () => Promise<Held | undefined>,
+  lead: (leadership: Held) => Promise<void>,
+): Promise<boolean> {
+  const leadership = await acquireLeadership();
+  if (!leadership) return false;
+  await using term = new AsyncDisposableStack();
+  await lead(term.adopt(leadership, (held) => held.close()));
+  return true;
+}
+
+interface LeaderTerms<Held extends Leadership> {
+  /** Resolves once this process is the leader; with undefined when the signal aborted first. */
+  acquireLeadership: (signal: AbortSignal) => Promise<Held | undefined>;
+  /**
+   * Works until the signal aborts. Resolves with how long the leadership is left to other processes
+   * then, in milliseconds.
+   */
+  lead: (leadership: Held, signal: AbortSignal) => Promise<number>;
+  /** Handles a failure to acquire leadership or to lead. Returns the pause in milliseconds. */
+  onFailure: (error: unknown) => number | Promise<number>;
+  signal: AbortSignal;
+}
+
+/** Leads term after term, with pauses after failures, until the signal aborts. */
+export async function leadUntilAborted<Held extends Leadership>({
+  acquireLeadership,
+  lead,
+  onFailure,
+  signal,
+}: LeaderTerms<Held>): Promise<void> {
+  while (!signal.aborted) {
+    let pauseMs = 0;
+    try {
+      await leadOnce(
+        () => acquireLeadership(signal),
+        async (leadership) => {
+          pauseMs = await lead(leadership, AbortSignal.any([signal, leadership.lost]));
+        },
+      );
+    } catch (error) {
+      pauseMs = await onFailure(error);
+    }
+    if (pauseMs > 0) await sleepUntilAborted(pauseMs, { signal });
+  }
+}
+
+/** What a leader does. */
 export interface LeaderWork {
-  /** Looks what there is to do, and begins it; called again and again. */
+  /** Finds out what there is to do, and begins it; called again and again. */
   poll(): Promise<void>;
   /** Ends what was begun. */
   stop(): Promise<void>;
 }
 
-interface LeaderTaskOptions<Place extends Leadership> {
+interface LeaderTaskOptions<Held extends Leadership> {
   /** As logs name it: "sending to webhooks". */
   name: string;
-  /**
-   * Waits until no other process does it; undefined when the signal aborted first. Errors:
-   * `store_unavailable`.
-   */
-  acquireLeadership: (signal: AbortSignal) => Promise<Place | undefined>;
-  begin: (place: Place) => Promise<LeaderWork>;
+  acquireLeadership: LeaderTerms<Held>['acquireLeadership'];
+  begin: (leadership: Held) => Promise<LeaderWork>;
   pollMs: number;
-  /** Why nothing is looked for now; undefined where it may be. */
+  /** Why polling is paused; undefined while it is not. */
   pausedReason: () => string | undefined;
   logger: Pick<Logger, 'warn' | 'error'>;
 }
@@ -43,82 +87,66 @@ export interface LeaderTask {
   close(): Promise<void>;
 }
 
-/** What is told of a failure to those who don't read the log. */
-export const publicReason = (error: unknown): string =>
-  isTurnlogError(error) ? error.message : 'It failed; the log says why.';
-
 /**
  * Does some work in one process of several, in this one or after another one, until it is closed.
- * It needs nobody's care: failures are logged, and tried again after a pause.
+ * Failures are logged and retried.
  */
-export function startLeaderTask<Place extends Leadership>(
-  work: LeaderTaskOptions<Place>,
-): LeaderTask {
-  const {
-    name,
-    acquireLeadership: becomeActive,
-    begin,
-    pollMs: lookMs,
-    pausedReason: doubt,
-    logger,
-  } = work;
+export function startLeaderTask<Held extends Leadership>({
+  name,
+  acquireLeadership,
+  begin,
+  pollMs,
+  pausedReason,
+  logger,
+}: LeaderTaskOptions<Held>): LeaderTask {
   const closing = new AbortController();
   const pauses = createBackoff(PAUSES);
   let active = false;
-  let trouble: string | undefined;
+  let failure: string | undefined;
 
-  async function lookWith(duty: LeaderWork): Promise<void> {
-    if (doubt() !== undefined) return;
+  async function pollOnce(work: LeaderWork): Promise<void> {
+    if (pausedReason() !== undefined) return;
     try {
-      await duty.poll();
-      trouble = undefined;
+      await work.poll();
+      failure = undefined;
       pauses.reset();
     } catch (error) {
       if (isLogUnavailable(error)) return;
-      trouble = publicReason(error);
-      logger.error({ err: error }, `${name}: it could not be looked what there is to do`);
+      failure = publicReason(error);
+      logger.error({ err: error }, `${name}: polling for work failed`);
     }
   }
 
-  async function workAt(place: Place): Promise<void> {
-    const signal = AbortSignal.any([closing.signal, place.lost]);
-    const duty = await begin(place);
+  async function lead(leadership: Held, signal: AbortSignal): Promise<number> {
+    const work = await begin(leadership);
     active = true;
     try {
       while (!signal.aborted) {
-        await lookWith(duty);
-        await sleepUntilAborted(lookMs, { signal, ref: false });
+        await pollOnce(work);
+        await sleepUntilAborted(pollMs, { signal, ref: false });
       }
     } finally {
-      await duty.stop();
+      await work.stop();
       active = false;
     }
+    return 0;
   }
 
-  async function run(): Promise<void> {
-    while (!closing.signal.aborted) {
-      try {
-        const place = await becomeActive(closing.signal);
-        if (!place) return;
-        try {
-          await workAt(place);
-        } finally {
-          await place.close();
-        }
-      } catch (error) {
-        active = false;
-        trouble = publicReason(error);
-        const retry_in_ms = pauses.next();
-        logger.warn({ ...errorSummary(error), retry_in_ms }, `${name} failed`);
-        await sleepUntilAborted(retry_in_ms, { signal: closing.signal, ref: false });
-      }
-    }
-  }
-
-  const running = run();
+  const running = leadUntilAborted({
+    acquireLeadership,
+    lead,
+    onFailure(error) {
+      active = false;
+      failure = publicReason(error);
+      const retry_in_ms = pauses.next();
+      logger.warn({ ...errorSummary(error), retry_in_ms }, `${name} failed`);
+      return retry_in_ms;
+    },
+    signal: closing.signal,
+  });
   return {
     isActive: () => active,
-    reason: () => doubt() ?? trouble,
+    reason: () => pausedReason() ?? failure,
     async close() {
       closing.abort();
       await running;

@@ -13,6 +13,10 @@ interface ErrorSummary {
   cause?: string;
 }
 
+/** A failure as health shows it: the message of an error of ours; any other one may quote secrets. */
+export const publicReason = (error: unknown): string =>
+  isTurnlogError(error) ? error.message : 'It failed; the log says why.';
+
 /** An ordinary failure, for a line of the log. One with a stack is for defects. */
 export function errorSummary(error: unknown): ErrorSummary {
   const { message, cause } = error instanceof Error ? error : new Error(String(error));
