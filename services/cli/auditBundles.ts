@@ -105,7 +105,7 @@ function shownOf(found: VerifiedBundle, isKeyGiven: boolean): string[] {
 
 /** Exit code 1 for what does not fit. Errors: `configuration_invalid` (a file). */
 async function verify(
-  { output, progress, signal }: TerminalContext,
+  { output, progress, signal, exitWith }: TerminalContext,
   file: string,
   { vkey, checkpoint, witness: witnesses }: VerifyOptions,
 ): Promise<void> {
@@ -130,7 +130,7 @@ async function verify(
   } catch (error) {
     if (!isTurnlogError(error, 'proof_invalid')) throw error;
     output.show({ fits: false, misfit: error.message }, `It does not fit. ${error.message}`);
-    process.exitCode = EXIT.failed;
+    exitWith(EXIT.failed);
   }
 }
 

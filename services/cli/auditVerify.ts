@@ -127,8 +127,8 @@ const unseenSince = (at: string): string =>
  * `position_invalid`, `configuration_invalid` where texts are to be opened and there are no keys.
  */
 export async function verify(context: CliContext, options: VerifyOptions): Promise<void> {
-  const { operator, output, signal } = context;
-  if (options.texts) requireKeysIn(placeOf(parseConfig(process.env)));
+  const { env, operator, output, signal, exitWith } = context;
+  if (options.texts) requireKeysIn(placeOf(parseConfig(env)));
   await requirePosition(operator.store, options.after, signal);
   const file = options.heads === undefined ? undefined : await openHeadsFile(options.heads);
   const tree = await openTree(context, options);
@@ -154,6 +154,6 @@ export async function verify(context: CliContext, options: VerifyOptions): Promi
     ...(compared?.lines ?? []),
     ...(file ? [unseenSince(file.origin.at)] : tree ? [] : UNSEEN),
   );
-  if (misfit || fault || heads?.first) process.exitCode = EXIT.failed;
-  else if (signal.aborted) process.exitCode = EXIT.interrupted;
+  if (misfit || fault || heads?.first) exitWith(EXIT.failed);
+  else if (signal.aborted) exitWith(EXIT.interrupted);
 }

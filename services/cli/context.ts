@@ -1,16 +1,31 @@
+import type { Environment } from '../../shared/lib/config/config.ts';
+import type { Logger } from '../../shared/lib/logger.ts';
 import type { Operator } from '../compose/operator.ts';
+import type { EXIT } from './exitCodes.ts';
 import type { Output } from './output.ts';
 
-/** What a command is given that opens what it works on itself. */
+/** The parts of a process that commands use; `process` is one. */
+export interface CommandProcess {
+  env: Environment;
+  stdout: { write: (text: string) => unknown };
+  stderr: { write: (text: string) => unknown; isTTY?: boolean };
+  /** Undefined until a command fails or is interrupted. */
+  exitCode?: number | string | null | undefined;
+}
+
+/** The environment of a command that opens its stores itself. */
 export interface TerminalContext {
+  env: Environment;
   /** The result, on standard output. */
   output: Output;
   /** What has to be known before the result is there, on standard error. */
   notice: Output['show'];
   /** Progress for people, on standard error; none with `--json`. */
   progress: { update: (text: () => string) => void; end: (text: string) => void };
-  /** Aborts at Ctrl-C: the command stops where it can go on later. */
+  /** Aborts at Ctrl-C: the command stops at a point from which it can continue later. */
   signal: AbortSignal;
+  logger: (level: string) => Logger;
+  exitWith: (code: (typeof EXIT)[keyof typeof EXIT]) => void;
 }
 
 /** What every operator command is given. */

@@ -1,7 +1,6 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { copyEvents } from '../../shared/eventlog/copyEvents.ts';
-import { createLogger } from '../../shared/lib/logger.ts';
 import type { EventStore, Position } from '../../shared/ports/eventStore.ts';
 import { openNamedStore } from '../compose/eventStore.ts';
 import { isCluster, requireEvents, requireLogIn } from '../compose/existing.ts';
@@ -22,7 +21,7 @@ const NOTHING = 'Nothing was copied: name the store to copy from with --from.';
 
 /** Copies what comes after a position; exit code 130 when it was interrupted. */
 async function copyAll(
-  { output, progress, signal }: TerminalContext,
+  { output, progress, signal, exitWith }: TerminalContext,
   { from, to }: { from: EventStore; to: EventStore },
   after: Position | undefined,
 ): Promise<void> {
@@ -45,15 +44,18 @@ async function copyAll(
       ? 'The copy is complete; every event fits its hash chain.'
       : `Interrupted. Go on with the same command${done.position === undefined ? '' : ` and --after ${done.position}`}.`,
   );
-  if (!complete) process.exitCode = EXIT.interrupted;
+  if (!complete) exitWith(EXIT.interrupted);
 }
 
 /** The target is opened, and made, once there is something to copy. */
 async function copy(terminal: TerminalContext, options: CopyOptions): Promise<void> {
-  const [source, target] = [storeNamed(options.from, 'from'), storeNamed(options.to, 'to')];
+  const [source, target] = [
+    storeNamed(options.from, 'from', terminal.env),
+    storeNamed(options.to, 'to', terminal.env),
+  ];
   if (source === target || (!isCluster(source) && resolve(source) === resolve(target)))
     throw usageError('--from and --to name the same store: a copy of it is another one.');
-  const logger = createLogger('warn');
+  const logger = terminal.logger('warn');
   await using opened = new AsyncDisposableStack();
   const open = async (name: string): Promise<EventStore> =>
     opened.adopt(await openNamedStore(name, logger), (store) => store.close());

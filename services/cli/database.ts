@@ -17,8 +17,8 @@ export function addDatabaseCommands(program: Command, run: WithTerminal): void {
       'let services work in it as this role; those that were named before go on',
     )
     .action(({ grant = [] }: { grant?: string[] }) =>
-      run(async ({ output }) => {
-        const roles = await migrateDatabase(parseConfig(process.env), grant);
+      run(async ({ env, output }) => {
+        const roles = await migrateDatabase(parseConfig(env), grant);
         const others = roles.length > 0 ? `, besides its owner: ${roles.join(', ')}` : '';
         output.show({ roles }, `The database is up to date. Services may work in it${others}.`);
       }),

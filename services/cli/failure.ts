@@ -2,6 +2,7 @@ import { CommanderError } from 'commander';
 import { Rejection } from '../../shared/domain/rejection.ts';
 import { isTurnlogError, TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import { textOf } from '../process/reportFailure.ts';
+import type { CommandProcess } from './context.ts';
 import { EXIT } from './exitCodes.ts';
 import { jsonLine, visible, withoutCredentials } from './visible.ts';
 
@@ -40,14 +41,18 @@ function messageOf(error: unknown): string {
 }
 
 /**
- * Tells on standard error why a command failed, and sets the exit code: one sentence, or with
- * `--json` one JSON object. No password of a URL stands in it.
+ * Writes the reason of a failure to standard error, as one sentence or with `--json` as one JSON
+ * object, and sets the exit code. Passwords in URLs are masked.
  */
-export function reportCliFailure(error: unknown, json: boolean): void {
+export function reportCliFailure(
+  error: unknown,
+  json: boolean,
+  target: Pick<CommandProcess, 'stderr' | 'exitCode'>,
+): void {
   const message = withoutCredentials(messageOf(error));
   const text = json
     ? jsonLine({ error: { code: codeOf(error), message } })
     : message.split('\n').map(visible).join('\n');
-  process.stderr.write(`${text}\n`);
-  process.exitCode ||= exitCodeOf(error);
+  target.stderr.write(`${text}\n`);
+  target.exitCode ||= exitCodeOf(error);
 }

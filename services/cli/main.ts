@@ -1,22 +1,29 @@
-import { CommanderError } from 'commander';
-import { createProgram } from './program.ts';
-import { reportCliFailure, resultLost } from './failure.ts';
+import { interrupted, reportCliFailure, resultLost } from './failure.ts';
+import { EXIT } from './exitCodes.ts';
+import { isJson, runProgram } from './program.ts';
 
-// Also where the command line can't be read.
-const json = process.argv.includes('--json');
+/** The time that an interrupted command has to close its stores: one that hangs would keep it. */
+const CLOSE_LIMIT_MS = 3_000;
+
+const args = process.argv.slice(2);
 
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  // A pipe that was closed (`events tail | head`) is a reader who has seen enough.
-  if (error.code !== 'EPIPE') reportCliFailure(resultLost(error), json);
+  // A closed pipe (`events tail | head`) means that its reader has all it wants.
+  if (error.code !== 'EPIPE') reportCliFailure(resultLost(error), isJson(args), process);
   process.exit();
 });
-// A command does its work, and ends as it came out, also where nobody can be told of its progress.
+// A command does its work and keeps its exit code where its progress can't be written.
 process.stderr.on('error', () => undefined);
 
-try {
-  await createProgram(json).parseAsync();
-} catch (error) {
-  // Help and version were printed already.
-  const isDone = error instanceof CommanderError && error.exitCode === 0;
-  if (!isDone) reportCliFailure(error, json);
+const stop = new AbortController();
+function interrupt(): void {
+  stop.abort(interrupted());
+  setTimeout(() => {
+    if (process.exitCode !== EXIT.interrupted)
+      reportCliFailure(stop.signal.reason, isJson(args), process);
+    process.exit();
+  }, CLOSE_LIMIT_MS).unref();
 }
+for (const name of ['SIGTERM', 'SIGINT'] as const) process.once(name, interrupt);
+
+await runProgram(args, process, stop.signal);

@@ -12,7 +12,7 @@ export function addProjectionCommands(program: Command, run: WithOperator): void
       'build the read models anew from the log, beside a running server or without one; interrupted, it goes on next time',
     )
     .action(() =>
-      run(async ({ operator, output, progress, signal }) => {
+      run(async ({ operator, output, progress, signal, exitWith }) => {
         let last = '';
         let done = { events: 0, parked_streams: 0 };
         const complete = await operator.rebuild(
@@ -30,7 +30,7 @@ export function addProjectionCommands(program: Command, run: WithOperator): void
             ? 'The read models are rebuilt; a running server goes over to them within a second.'
             : 'Interrupted; the next rebuild goes on from here.',
         );
-        if (!complete) process.exitCode = EXIT.interrupted;
+        if (!complete) exitWith(EXIT.interrupted);
       }),
     );
 }

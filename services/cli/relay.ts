@@ -39,7 +39,7 @@ export function addRelayCommands(program: Command, run: WithOperator): void {
       new Option('--only <channel>', 'leave out the others').choices(['agents', 'sessions']),
     )
     .action(({ topic, from, only }: Options) =>
-      run(async ({ operator, output, progress, signal }) => {
+      run(async ({ operator, output, progress, signal, exitWith }) => {
         await requirePosition(operator.store, from, signal);
         const began = performance.now();
         let done: { published: number; position: Position | undefined } = {
@@ -64,7 +64,7 @@ export function addRelayCommands(program: Command, run: WithOperator): void {
             ? `The events up to now are in ${topic}.`
             : 'Interrupted; the same command goes on from here.',
         );
-        if (!complete) process.exitCode = EXIT.interrupted;
+        if (!complete) exitWith(EXIT.interrupted);
       }),
     );
 }

@@ -25,7 +25,7 @@ interface StartOptions {
   watch?: boolean;
 }
 
-const clientOf = ({ signal }: TerminalContext): ApiClient => apiClient(process.env, signal);
+const clientOf = ({ env, signal }: TerminalContext): ApiClient => apiClient(env, signal);
 
 function integer(name: string, text: string): number {
   if (!/^\d{1,9}$/.test(text)) throw usageError(`--${name} must be a number.`);
@@ -107,7 +107,7 @@ const lineOf = ({ status, sums: { turns, checks } }: ReplayShown): string =>
 
 /** Shows a replay, and lets the exit code say whether it is worse. */
 async function show(
-  { output }: TerminalContext,
+  { output, exitWith }: TerminalContext,
   client: ApiClient,
   id: string,
   only?: string,
@@ -117,7 +117,7 @@ async function show(
   const replay = await client.ask<Whole>('GET', path + query);
   const regressed = isRegressed(replay);
   output.show({ ...replay, regressed }, `${id} ${lineOf(replay)}`);
-  if (regressed !== false) process.exitCode = regressed ? EXIT.failed : EXIT.undecided;
+  if (regressed !== false) exitWith(regressed ? EXIT.failed : EXIT.undecided);
 }
 
 async function watch(terminal: TerminalContext, client: ApiClient, id: string): Promise<void> {

@@ -3,34 +3,29 @@ import { isLogUnavailable } from '../../shared/lib/errors/turnlogError.ts';
 import { createLogger } from '../../shared/lib/logger.ts';
 import { requireEvents, requireLogIn } from '../compose/existing.ts';
 import { openOperator, type Operator } from '../compose/operator.ts';
-import type { LogNeeded, TerminalContext, WithOperator, WithTerminal } from './context.ts';
-import { EXIT } from './exitCodes.ts';
-import { interrupted, reportCliFailure } from './failure.ts';
+import type {
+  CommandProcess,
+  LogNeeded,
+  TerminalContext,
+  WithOperator,
+  WithTerminal,
+} from './context.ts';
 import { createOutput } from './output.ts';
 import { progressLine } from './progressLine.ts';
 
-/** How long what a signal ends may take to close, which a store that hangs would hold up. */
-const CLOSE_LIMIT_MS = 3_000;
+const NO_PROGRESS = { update: () => undefined, end: () => undefined };
 
-const NOBODYS = { update: () => undefined, end: () => undefined };
-
-const tell = (text: string): void => void process.stderr.write(text);
-
-function openTerminal(json: boolean): TerminalContext {
-  const stop = new AbortController();
-  function interrupt(): void {
-    stop.abort(interrupted());
-    setTimeout(() => {
-      if (process.exitCode !== EXIT.interrupted) reportCliFailure(stop.signal.reason, json);
-      process.exit();
-    }, CLOSE_LIMIT_MS).unref();
-  }
-  for (const name of ['SIGTERM', 'SIGINT'] as const) process.once(name, interrupt);
+function openTerminal(json: boolean, target: CommandProcess, signal: AbortSignal): TerminalContext {
+  const { env, stdout, stderr } = target;
+  const writeError = (text: string): void => void stderr.write(text);
   return {
-    output: createOutput(json, (text) => process.stdout.write(text)),
-    notice: createOutput(json, tell).show,
-    progress: json ? NOBODYS : progressLine(tell, process.stderr.isTTY),
-    signal: stop.signal,
+    env,
+    output: createOutput(json, (text) => void stdout.write(text)),
+    notice: createOutput(json, writeError).show,
+    progress: json ? NO_PROGRESS : progressLine(writeError, stderr.isTTY === true),
+    signal,
+    logger: (level) => createLogger(level, stderr),
+    exitWith: (code) => void (target.exitCode = code),
   };
 }
 
@@ -58,18 +53,18 @@ async function requireEventsIn(cluster: string, { store }: Operator): Promise<vo
 }
 
 /** How commands are run: one each, with its results as JSON or for people. */
-export function createRunners(json: boolean): {
-  withTerminal: WithTerminal;
-  withOperator: WithOperator;
-} {
-  const withTerminal: WithTerminal = (command) => command(openTerminal(json));
+export function createRunners(
+  json: boolean,
+  target: CommandProcess,
+  signal: AbortSignal,
+): { withTerminal: WithTerminal; withOperator: WithOperator } {
+  const withTerminal: WithTerminal = (command) => command(openTerminal(json, target, signal));
   const withOperator: WithOperator = (command, needed = 'existing') =>
     withTerminal(async (terminal) => {
-      const { signal } = terminal;
-      const config = parseConfig(process.env);
+      const config = parseConfig(target.env);
       requireFolder(config, needed);
       await using opened = new AsyncDisposableStack();
-      const logger = createLogger(config.LOG_LEVEL);
+      const logger = terminal.logger(config.LOG_LEVEL);
       const operator = opened.adopt(await openOperator(config, logger, signal), ({ close }) =>
         close(),
       );

@@ -1,3 +1,4 @@
+import type { Environment } from '../../shared/lib/config/config.ts';
 import { isCluster } from '../compose/existing.ts';
 import { usageError } from './failure.ts';
 
@@ -11,11 +12,7 @@ const SCHEME = /^[a-z][\w+.-]*:\/\//i;
  * everybody on the machine can read the arguments of a process.
  * Errors: a usage error, without the password.
  */
-export function storeNamed(
-  text: string,
-  option: 'from' | 'to',
-  env: Readonly<Record<string, string | undefined>> = process.env,
-): string {
+export function storeNamed(text: string, option: 'from' | 'to', env: Environment): string {
   const [, variable] = VARIABLE.exec(text) ?? [];
   const named = variable === undefined ? text : env[variable];
   if (!named) throw usageError(`--${option} ${text} names no store: it is empty, or not set.`);

@@ -9,14 +9,14 @@ import type { KeyStore } from '../../shared/ports/keyStore.ts';
 import { placeOf, type Place } from '../compose/logLocation.ts';
 import { requireTables } from '../compose/postgres.ts';
 import { beginKeysAnew, openKeyStore, openTextKeys } from '../compose/textKeys.ts';
-import type { CliContext, WithOperator, WithTerminal } from './context.ts';
+import type { CliContext, TerminalContext, WithOperator, WithTerminal } from './context.ts';
 import { EXIT } from './exitCodes.ts';
 import { requirePosition, toPosition } from './positions.ts';
 import { rate } from './progressLine.ts';
 
 /** Where the service keeps its keys. Errors: `configuration_invalid`, `store_unavailable`. */
-async function placeOfKeys(): Promise<Place> {
-  const place = placeOf(parseConfig(process.env));
+async function placeOfKeys({ env }: TerminalContext): Promise<Place> {
+  const place = placeOf(parseConfig(env));
   if (place.kind === 'replica') await requireTables(place.databaseUrl);
   return place;
 }
@@ -24,14 +24,14 @@ async function placeOfKeys(): Promise<Place> {
 const openedIn = (opened: AsyncDisposableStack, store: KeyStore): KeyStore =>
   opened.adopt(store, (keys) => keys.close());
 
-async function status({ output }: CliContext): Promise<void> {
+async function status(context: CliContext): Promise<void> {
   await using opened = new AsyncDisposableStack();
-  const store = openedIn(opened, await openKeyStore(await placeOfKeys()));
+  const store = openedIn(opened, await openKeyStore(await placeOfKeys(context)));
   const { destroyed = 0, ...kept } = Object.fromEntries(await store.count());
   const begun = await store.listErasures(LIMITS.health.streams);
   const open_erasures = begun.map(({ stream }) => stream);
   const master_keys = Object.entries(kept).map(([id, keys]) => ({ master_key_id: id, keys }));
-  output.show(
+  context.output.show(
     { master_keys, destroyed, open_erasures },
     ...master_keys.map(({ master_key_id, keys }) => `${keys} keys under ${master_key_id}`),
     `${destroyed} keys destroyed`,
@@ -52,9 +52,10 @@ const RUN_AGAIN =
   'New keys came in under another master key: restart every process with this master key file, and rotate again.';
 
 /** The exit code is 1 where a key could not be wrapped anew, 130 when it was interrupted. */
-async function rotate({ output, progress, signal }: CliContext): Promise<void> {
+async function rotate(context: CliContext): Promise<void> {
+  const { output, progress, signal, exitWith } = context;
   await using opened = new AsyncDisposableStack();
-  const { store, masterKeys } = await openTextKeys(await placeOfKeys());
+  const { store, masterKeys } = await openTextKeys(await placeOfKeys(context));
   openedIn(opened, store);
   const began = performance.now();
   const told = ({ looked_at, wrapped_anew }: Rotated): string =>
@@ -74,16 +75,16 @@ async function rotate({ output, progress, signal }: CliContext): Promise<void> {
       : verdictOf(unused, done)),
     ...(left && !signal.aborted && done.missing === 0 ? [RUN_AGAIN] : []),
   );
-  if (signal.aborted) process.exitCode = EXIT.interrupted;
-  else if (left) process.exitCode = EXIT.failed;
+  if (signal.aborted) exitWith(EXIT.interrupted);
+  else if (left) exitWith(EXIT.failed);
 }
 
 /** The exit code is 130 when it was interrupted. */
 async function reconcile(context: CliContext, after: Position | undefined): Promise<void> {
-  const { operator, output, progress, signal } = context;
+  const { operator, output, progress, signal, exitWith } = context;
   await requirePosition(operator.store, after, signal);
   await using opened = new AsyncDisposableStack();
-  const store = openedIn(opened, await openKeyStore(await placeOfKeys()));
+  const store = openedIn(opened, await openKeyStore(await placeOfKeys(context)));
   const began = performance.now();
   let done: Reconciled = { events: 0, erasures: 0, destroyed_again: 0, position: after };
   const told = (): string =>
@@ -105,7 +106,7 @@ async function reconcile(context: CliContext, after: Position | undefined): Prom
       ? `${done.destroyed_again} keys were destroyed again; every erasure of the log holds.`
       : `Interrupted. Go on with: text-keys reconcile${done.position === undefined ? '' : ` --after ${done.position}`}`,
   );
-  if (!complete) process.exitCode = EXIT.interrupted;
+  if (!complete) exitWith(EXIT.interrupted);
 }
 
 const ROTATE = 'wrap all keys of texts anew under the first key of the master key file';
@@ -156,8 +157,8 @@ export function addTextKeyCommands(
     .command('begin-anew')
     .description('make a key store where it is lost for good, and with it every text of the log')
     .action(() =>
-      withTerminal(async ({ output }) => {
-        const key_store = await beginKeysAnew(placeOf(parseConfig(process.env)));
+      withTerminal(async ({ env, output }) => {
+        const key_store = await beginKeysAnew(placeOf(parseConfig(env)));
         output.show(
           { key_store },
           `${key_store} is made, for what comes from now on. What the log has of before stays closed: 503 key_missing.`,

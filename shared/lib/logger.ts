@@ -1,14 +1,17 @@
-import { destination, pino, type Logger } from 'pino';
+import { destination, pino, type DestinationStream, type Logger } from 'pino';
 
 export type { Logger };
 
 const SECRETS = ['api_key', 'apiKey', 'authorization', 'secret', 'password', '["x-api-key"]'];
 
 /**
- * The process's logger: JSON lines on standard error, so that standard output stays for people.
- * Written synchronously: lines are few, and the last one before a crash is the one that matters.
+ * A logger of JSON lines, by default on standard error: standard output is for people. Lines are
+ * written synchronously, because the last one before a crash matters most.
  */
-export const createLogger = (level: string): Logger =>
+export const createLogger = (
+  level: string,
+  output: DestinationStream = destination({ dest: 2, sync: true }),
+): Logger =>
   pino(
     {
       level,
@@ -17,5 +20,5 @@ export const createLogger = (level: string): Logger =>
       formatters: { level: (label) => ({ level: label }) },
       redact: SECRETS.flatMap((name) => [name, name.startsWith('[') ? `*${name}` : `*.${name}`]),
     },
-    destination({ dest: 2, sync: true }),
+    output,
   );

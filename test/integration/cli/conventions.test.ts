@@ -7,7 +7,7 @@ import { handle } from '../../../shared/commandHandling/handle.ts';
 import { shortStream } from '../../../shared/commandHandling/targetStream.ts';
 import { account } from '../../../shared/accounts/decider.ts';
 import { accountStream } from '../../../shared/eventlog/streams.ts';
-import { runCli, startCliWith } from '../../support/processes/cliProcess.ts';
+import { runCli, startCliProcess, startCliWith } from '../../support/processes/cliProcess.ts';
 import { freePort } from '../../support/processes/freePort.ts';
 import { asOperator } from '../../support/processes/operator.ts';
 import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
@@ -140,6 +140,20 @@ describe('--json', () => {
     expect(json(err)).toEqual({ error: { code: error, message: expect.stringMatching(/./) } });
     expect(err).not.toContain('hidden');
   });
+});
+
+test.each([
+  [0, ['accounts', 'list', '--json']],
+  [1, ['keys', 'revoke', 'key_unknown', '--json']],
+  [2, ['accounts', 'open', '--json']],
+])('the process of a command ends with its exit code: %i', async (exit, args) => {
+  const { code, out, err } = await startCliProcess({ DATA_DIR: data }, ...args).ended;
+  expect({ code, out: out !== '', err: err !== '' }).toEqual({
+    code: exit,
+    out: exit === 0,
+    err: exit !== 0,
+  });
+  json(exit === 0 ? out : err);
 });
 
 describe('for people', () => {

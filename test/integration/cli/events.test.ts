@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { runCli, startCli } from '../../support/processes/cliProcess.ts';
+import { runCli, startCli, startCliProcess } from '../../support/processes/cliProcess.ts';
 import { startTestService, type TestService } from '../../support/http/service.ts';
 import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
 
@@ -112,7 +112,11 @@ describe('events tail', () => {
 describe('projections rebuild', () => {
   test('rebuilds the read models while the server goes on answering reads and writes', async () => {
     const before = (await service.get(`/v1/sessions/${session}`)).body;
-    const rebuilding = runCli(service.folder, 'projections', 'rebuild');
+    const rebuilding = startCliProcess(
+      { DATA_DIR: service.folder },
+      'projections',
+      'rebuild',
+    ).ended;
     const isOver = (): Promise<boolean> =>
       Promise.race([rebuilding.then(() => true), setImmediate(false)]);
     const answers: unknown[] = [];

@@ -1,7 +1,7 @@
 /** Operator commands that wait for read models which are not up to date. */
 import { rm } from 'node:fs/promises';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { startCliWith } from '../../support/processes/cliProcess.ts';
+import { startCliProcess } from '../../support/processes/cliProcess.ts';
 import { freePort } from '../../support/processes/freePort.ts';
 import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
 
@@ -15,7 +15,7 @@ test.each(['SIGINT', 'SIGTERM'] as const)(
   '%s ends the wait, and the exit code says so',
   async (signal) => {
     const EVENTSTOREDB_URL = `esdb://127.0.0.1:${await freePort()}?tls=false`;
-    const cli = startCliWith({ DATA_DIR: folder, EVENTSTOREDB_URL }, 'accounts', 'list');
+    const cli = startCliProcess({ DATA_DIR: folder, EVENTSTOREDB_URL }, 'accounts', 'list');
     await cli.told((err) => err.includes('refuses connections'));
     const began = performance.now();
     cli.kill(signal);

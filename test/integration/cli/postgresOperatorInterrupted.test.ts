@@ -13,7 +13,7 @@ import { startEventStoreDbServer } from '../../support/eventstoredb/eventStoreDb
 import { createTestDatabase } from '../../support/postgres/postgresDatabase.ts';
 import { openActive } from '../../support/postgres/postgresProjector.ts';
 import { startPostgresServer, withoutPostgres } from '../../support/postgres/postgresServer.ts';
-import { startCliWith } from '../../support/processes/cliProcess.ts';
+import { startCliProcess } from '../../support/processes/cliProcess.ts';
 import { appendAgents } from '../../support/projections/projector.ts';
 import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
 import { testMasterKeyFile } from '../../support/keys/masterKeyFile.ts';
@@ -69,7 +69,7 @@ if (server) {
         await appendAgents(operator.store, 0, 1);
         await operator.close();
         if (said === 'does not answer') eventStore.signal('SIGSTOP');
-        const cli = startCliWith(env, 'keys', 'list');
+        const cli = startCliProcess(env, 'keys', 'list');
         await cli.told((err) => err.includes(said));
         const began = performance.now();
         cli.kill('SIGTERM');

@@ -1,20 +1,23 @@
-import { spawn, type ChildProcessByStdio } from 'node:child_process';
+/** Operator commands: in this process, or each as a process where that is the subject of a test. */
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
+import type { CommandProcess } from '../../../services/cli/context.ts';
+import { interrupted } from '../../../services/cli/failure.ts';
+import { runProgram } from '../../../services/cli/program.ts';
 import { plainEnvironment } from './plainEnvironment.ts';
 
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 
 export interface CliResult {
-  /** Null after a signal. */
+  /** Null after a signal that the command does not handle. */
   code: number | null;
   /** Standard output and standard error. */
   out: string;
   err: string;
 }
 
-interface CliProcess {
+interface RunningCli {
   kill(signal: NodeJS.Signals): void;
   /** Resolves with standard output once it satisfies. */
   printed(satisfies: (out: string) => boolean): Promise<string>;
@@ -23,43 +26,83 @@ interface CliProcess {
   ended: Promise<CliResult>;
 }
 
-async function until(
-  stream: Readable,
-  text: () => string,
-  satisfies: (text: string) => boolean,
-): Promise<string> {
-  while (!satisfies(text())) {
-    if (stream.readableEnded) throw new Error(`it ended, having said: ${text()}`);
-    await Promise.race([once(stream, 'data'), once(stream, 'end')]);
-  }
-  return text();
-}
-
-/** An operator command as a real process, with these options. */
-export function startCliWith(env: Record<string, string>, ...args: string[]): CliProcess {
-  const child: ChildProcessByStdio<null, Readable, Readable> = spawn(
-    process.execPath,
-    ['services/cli/main.ts', ...args],
-    {
-      cwd: root,
-      env: { ...plainEnvironment(), LOG_LEVEL: 'warn', ...env },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    },
-  );
-  let [out, err] = ['', ''];
-  child.stdout.setEncoding('utf8').on('data', (text: string) => (out += text));
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (err += text));
+/** Output as far as a command has written it. */
+function recordOutput() {
+  let text = '';
+  let isEnded = false;
+  const readers = new Set<() => void>();
+  const notify = (): void => readers.forEach((read) => read());
   return {
-    kill: (signal) => void child.kill(signal),
-    printed: (satisfies) => until(child.stdout, () => out, satisfies),
-    told: (satisfies) => until(child.stderr, () => err, satisfies),
-    ended: once(child, 'close').then(([code]) => ({ code: code as number | null, out, err })),
+    text: () => text,
+    write(chunk: string): void {
+      text += chunk;
+      notify();
+    },
+    end(): void {
+      isEnded = true;
+      notify();
+    },
+    until: (satisfies: (text: string) => boolean): Promise<string> =>
+      new Promise((resolve, reject) => {
+        function read(): void {
+          if (satisfies(text)) resolve(text);
+          else if (isEnded) reject(new Error(`the command ended; its output: ${text}`));
+          else return void readers.add(read);
+          readers.delete(read);
+        }
+        read();
+      }),
   };
 }
 
+const environment = (env: Record<string, string>): Record<string, string | undefined> => ({
+  ...plainEnvironment(),
+  LOG_LEVEL: 'warn',
+  ...env,
+});
+
+function running(
+  [out, err]: readonly [ReturnType<typeof recordOutput>, ReturnType<typeof recordOutput>],
+  kill: RunningCli['kill'],
+  code: Promise<number | null>,
+): RunningCli {
+  return {
+    kill,
+    printed: out.until,
+    told: err.until,
+    ended: code.then((ended) => {
+      for (const output of [out, err]) output.end();
+      return { code: ended, out: out.text(), err: err.text() };
+    }),
+  };
+}
+
+/** An operator command in this process, with these options; a signal interrupts it. */
+export function startCliWith(env: Record<string, string>, ...args: string[]): RunningCli {
+  const [out, err] = [recordOutput(), recordOutput()];
+  const target: CommandProcess = { env: environment(env), stdout: out, stderr: err };
+  const stop = new AbortController();
+  const code = runProgram(args, target, stop.signal).then(() => Number(target.exitCode ?? 0));
+  return running([out, err], () => stop.abort(interrupted()), code);
+}
+
 /** The same, on a data folder. */
-export const startCli = (folder: string, ...args: string[]): CliProcess =>
+export const startCli = (folder: string, ...args: string[]): RunningCli =>
   startCliWith({ DATA_DIR: folder }, ...args);
 
 export const runCli = (folder: string, ...args: string[]): Promise<CliResult> =>
   startCli(folder, ...args).ended;
+
+/** An operator command as a real process, for tests of signals, exit codes and standard streams. */
+export function startCliProcess(env: Record<string, string>, ...args: string[]): RunningCli {
+  const child = spawn(process.execPath, ['services/cli/main.ts', ...args], {
+    cwd: root,
+    env: environment(env),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const [out, err] = [recordOutput(), recordOutput()];
+  child.stdout.setEncoding('utf8').on('data', out.write);
+  child.stderr.setEncoding('utf8').on('data', err.write);
+  const code = once(child, 'close').then(([ended]) => ended as number | null);
+  return running([out, err], (signal) => void child.kill(signal), code);
+}
