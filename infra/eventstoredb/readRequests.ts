@@ -1,7 +1,7 @@
 import sharedPb from '@eventstore/db-client/generated/shared_pb.js';
 import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
 import type { Position, ReadOptions } from '../../shared/ports/eventStore.ts';
-import { STREAM_PREFIXES } from '../../shared/eventlog/streams.ts';
+import { STREAM_PREFIXES } from '../../shared/eventlog/eventTypes.ts';
 import { fromPosition } from './positions.ts';
 
 /** After so many times 32 records a server tells a subscription how far it has come. */

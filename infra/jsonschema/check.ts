@@ -1,6 +1,6 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { LRUCache } from 'lru-cache';
-import { LIMITS } from '../../shared/limits.ts';
+import { RUN_LIMITS } from '../../shared/runs/limits.ts';
 
 /** What the thread is asked: whether a schema can be used, or whether a text fits it. */
 export interface Question {
@@ -9,7 +9,7 @@ export interface Question {
 }
 
 const compiled = new LRUCache<string, ValidateFunction>({
-  maxSize: LIMITS.responseFormat.cacheChars,
+  maxSize: RUN_LIMITS.responseFormat.cacheChars,
   sizeCalculation: (_validate, schema) => schema.length,
 });
 let forSchemas: Ajv2020 | undefined;

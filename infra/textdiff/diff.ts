@@ -1,8 +1,8 @@
 import { diffWordsWithSpace } from 'diff';
-import { LIMITS } from '../../shared/limits.ts';
+import { REPLAY_LIMITS } from '../../shared/replays/limits.ts';
 import type { DiffPart, TextPair } from '../../shared/replays/comparison/textDiffer.ts';
 
-const { diffMs, diffEdits } = LIMITS.replays;
+const { diffMs, diffEdits } = REPLAY_LIMITS.replays;
 
 /** What differs, word by word; undefined where too much does. */
 export function diff({ recorded, replayed }: TextPair): DiffPart[] | undefined {

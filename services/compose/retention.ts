@@ -10,7 +10,8 @@ import {
 import { sweepSessions } from '../../shared/erasure/retention/sweepSessions.ts';
 import { decodeEvent } from '../../shared/eventlog/codec.ts';
 import { metadataFits } from '../../shared/eventlog/domainEvent.ts';
-import { belongsIn, sessionStream } from '../../shared/eventlog/streams.ts';
+import { belongsIn } from '../../shared/eventlog/eventTypes.ts';
+import { sessionStream } from '../../shared/eventlog/streams.ts';
 import type { Checkpoint, EventLog, Position } from '../../shared/ports/eventStore.ts';
 import type { Instances } from '../../shared/ports/instances.ts';
 import { retentionPart } from '../process/retention.ts';

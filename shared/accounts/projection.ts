@@ -1,14 +1,20 @@
 import type { AccountEvent } from './events.ts';
 import type { RecordedEvent } from '../eventlog/event.ts';
 import { streamId } from '../eventlog/streams.ts';
-import { absent, present, type Change, type RowChange } from '../projections/change.ts';
+import { absent, present, type Removal, type RowChange } from '../projections/change.ts';
 import { noteErasure } from '../erasure/projection.ts';
+import type { ERASURE_TABLES } from '../erasure/tables.ts';
+import type { RowsOf } from '../readModels/table.ts';
+import type { ACCOUNT_TABLES } from './tables.ts';
+
+type Change =
+  RowChange<RowsOf<typeof ACCOUNT_TABLES & typeof ERASURE_TABLES>> | Removal<'api_keys' | 'usage'>;
 
 /**
  * The account's own row follows every event of its stream, so a key of an account that was never
  * opened is refused.
  */
-const follow = (account_id: string, revision: number): RowChange => ({
+const follow = (account_id: string, revision: number): Change => ({
   table: 'accounts',
   key: [account_id],
   change: (row) => ({ ...present(row, 'account'), revision }),

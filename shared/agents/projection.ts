@@ -1,8 +1,13 @@
 import type { AgentConfiguration, AgentEvent } from './events.ts';
 import type { RecordedEvent } from '../eventlog/event.ts';
 import { streamId } from '../eventlog/streams.ts';
-import { absent, present, type Change } from '../projections/change.ts';
+import { absent, present, type RowChange } from '../projections/change.ts';
 import { noteErasure } from '../erasure/projection.ts';
+import type { ERASURE_TABLES } from '../erasure/tables.ts';
+import type { RowsOf } from '../readModels/table.ts';
+import type { AGENT_TABLES } from './tables.ts';
+
+type Change = RowChange<RowsOf<typeof AGENT_TABLES & typeof ERASURE_TABLES>>;
 
 /** What a configuration is in a row. */
 export const configurationColumns = ({

@@ -1,4 +1,4 @@
-import type { DomainEvent } from '../domain/events.ts';
+import type { DomainEvent } from '../eventlog/eventTypes.ts';
 import { isTurnlogError } from '../lib/errors/turnlogError.ts';
 import { createConflictLimit, type LimitOfConflicts } from '../eventlog/conflictLimit.ts';
 import type { Actor, CommandContext } from './context.ts';

@@ -1,4 +1,4 @@
-import type { DomainEvent } from '../domain/events.ts';
+import type { DomainEvent } from '../eventlog/eventTypes.ts';
 import { appendEvents, type Authorship, type StreamHead } from '../eventlog/append.ts';
 import { requireFits } from '../eventlog/domainEvent.ts';
 import { sealEvents, type SealedEvents } from '../eventlog/encryption/sealTexts.ts';

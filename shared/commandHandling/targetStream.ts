@@ -1,5 +1,5 @@
 import type { Decider } from '../domain/decider.ts';
-import type { DomainEvent } from '../domain/events.ts';
+import type { DomainEvent } from '../eventlog/eventTypes.ts';
 import { headOf, NO_STREAM, type StreamHead } from '../eventlog/append.ts';
 import type { StreamSource } from '../eventlog/reading/reportDamage.ts';
 import { readPage } from '../eventlog/reading/readWhole.ts';

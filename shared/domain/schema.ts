@@ -1,4 +1,12 @@
-import { Type, type Static, type TProperties, type TSchema, type TStringOptions } from 'typebox';
+import {
+  Type,
+  type Static,
+  type TLiteral,
+  type TObject,
+  type TProperties,
+  type TSchema,
+  type TStringOptions,
+} from 'typebox';
 
 /** The schema of one event type: its versioned name and its data. */
 export const eventSchema = <const Name extends string, Data extends TProperties>(
@@ -6,6 +14,9 @@ export const eventSchema = <const Name extends string, Data extends TProperties>
   data: Data,
   description: string,
 ) => Type.Object({ type: Type.Literal(name), data: Type.Object(data) }, { description });
+
+/** The schema of any event type. */
+export type EventSchema = TObject<{ type: TLiteral<string>; data: TObject }>;
 
 export type EventOf<Schema extends TSchema> = Static<Schema>;
 

@@ -1,4 +1,4 @@
-import { isErasure, type DomainEvent } from '../domain/events.ts';
+import { belongsIn, isErasure, type DomainEvent } from '../eventlog/eventTypes.ts';
 import type { Erasure } from '../domain/schema.ts';
 import { isTurnlogError } from '../lib/errors/turnlogError.ts';
 import { headOf, NO_STREAM } from '../eventlog/append.ts';
@@ -8,7 +8,7 @@ import type { RecordedEvent } from '../eventlog/event.ts';
 import { addKeyIds, replaceBoxes } from '../eventlog/encryption/protectedJson.ts';
 import type { StreamSource } from '../eventlog/reading/reportDamage.ts';
 import { reasonOf } from '../eventlog/reading/streamDamage.ts';
-import { belongsIn, streamId, streamKind } from '../eventlog/streams.ts';
+import { streamId, streamKind } from '../eventlog/streams.ts';
 import { LIMITS } from '../limits.ts';
 import { wordsKeyId } from '../search/wordTokens.ts';
 import type { StoredEvent } from '../ports/eventStore.ts';

@@ -1,5 +1,5 @@
-import type { DomainEvent } from '../domain/events.ts';
-import { eventSchemas } from '../domain/events.ts';
+import type { DomainEvent } from './eventTypes.ts';
+import { eventSchemas } from './eventTypes.ts';
 import { TurnlogError } from '../lib/errors/turnlogError.ts';
 import { lazyValidator, problemsOf } from '../lib/validation/validation.ts';
 import { EventMetadata, type RecordedEvent } from './event.ts';

@@ -33,18 +33,4 @@ export const STORE_LIMITS = {
     /** A longer list is read anew each time. */
     agentListEntryBytes: 2 * MIB,
   },
-  /** Of a sweep for sessions that are past the maximum of their account's retention. */
-  retention: {
-    /** Sessions that it erases; the next one goes on. */
-    sessionsOfSweep: 10_000,
-    /** Sessions that it reads at a time. */
-    pageEntries: 500,
-  },
-  /** Of the erasure of an account. */
-  erasure: {
-    /** Parked streams whose owner it looks up: no row shows some of them. */
-    parkedStreams: 10_000,
-    /** Erasures that were begun and not ended, looked at in one go. */
-    openErasures: 1_000,
-  },
 } as const;

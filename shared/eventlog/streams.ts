@@ -1,31 +1,16 @@
-/**
- * The kinds of streams; a stream's name is its kind, a dash and the id. Whoever filters a log by
- * streams takes them from here.
- */
-export const STREAM_KINDS = [
-  'account',
-  'agent',
-  'audit',
-  'log',
-  'replay',
-  'request',
-  'session',
-  'webhook',
-] as const;
-export type StreamKind = (typeof STREAM_KINDS)[number];
-
+/** Names the streams of a kind: the kind, a dash and the id. */
 const streamOf =
-  (kind: StreamKind) =>
+  (kind: string) =>
   (id: string): string =>
     `${kind}-${id}`;
 
 export const accountStream = streamOf('account');
 export const agentStream = streamOf('agent');
-/** What was done with an account's events: apart, because it grows with each time that they are read. */
+/** What was done with an account's events. A stream apart, because every read of them adds to it. */
 export const auditStream = streamOf('audit');
 export const logStream = streamOf('log');
 export const replayStream = streamOf('replay');
-/** A request that its client may send again; its id is shared/requests/requestId.ts's. */
+/** A request that its client may retry; shared/requests/requestId.ts makes its id. */
 export const requestStream = streamOf('request');
 export const sessionStream = streamOf('session');
 export const webhookStream = streamOf('webhook');
@@ -33,28 +18,13 @@ export const webhookStream = streamOf('webhook');
 /** A UUIDv7 in 26 characters of Crockford's base 32 (TypeID). */
 const ID = /^[0-7][0-9a-hjkmnp-tv-z]{25}$/;
 
-/** True for what can be the id of one of these: no other names a stream. */
+/** True for a well-formed id of that kind; no other id names a stream. */
 export const isIdOf = (kind: 'agent' | 'replay' | 'session' | 'webhook', id: string): boolean =>
   id.startsWith(`${kind}_`) && ID.test(id.slice(kind.length + 1));
-
-/** What the names of our streams begin with, in a log that others may write to as well. */
-export const STREAM_PREFIXES: readonly string[] = STREAM_KINDS.map((kind) => `${kind}-`);
 
 /** The id that a stream's name carries: everything after the first dash. */
 export const streamId = (stream: string): string => stream.slice(stream.indexOf('-') + 1);
 
-/** The kind of a stream: all before the first dash. */
+/** The kind of a stream: everything before the first dash. */
 export const streamKind = (stream: string): string =>
   stream.slice(0, Math.max(0, stream.indexOf('-')));
-
-/** What the types of events begin with that an account has beside its stream. */
-const AUDITED = 'account.audited.';
-
-/**
- * True when a stream of that name may hold an event of that type: types begin with the kind of
- * their streams, but for those of an account's audit.
- */
-export const belongsIn = (stream: string, type: string): boolean =>
-  type.startsWith(AUDITED)
-    ? streamKind(stream) === 'audit'
-    : type.startsWith(`${streamKind(stream)}.`);

@@ -1,6 +1,7 @@
 import type { ChatRequest, ToolCallRequest } from '../sessions/turns/chat.ts';
 import { isTurnlogError, TurnlogError } from '../lib/errors/turnlogError.ts';
 import type { Tokens } from '../domain/schema.ts';
+import type { Price } from '../usage/cost.ts';
 
 export interface ChatAnswer {
   /** The provider's id of the answer, empty when it sent none. */
@@ -12,14 +13,6 @@ export interface ChatAnswer {
   finish_reason: string;
   /** Undefined when the provider reported no usage. */
   tokens: Tokens | undefined;
-}
-
-/** What a model's tokens cost; decimals as text, so that none is rounded. */
-export interface Price {
-  input_per_million: string;
-  output_per_million: string;
-  /** ISO 4217; the same one for all models. */
-  currency: string;
 }
 
 /** A model that an agent may name; reached at an OpenAI-compatible server. */

@@ -2,7 +2,7 @@
 import { requirePosition } from '../eventlog/identity/positions.ts';
 import type { ReadableEvent } from '../eventlog/encryption/openTexts.ts';
 import type { ParkedStream, Reached } from '../ports/readModels.ts';
-import type { Removal } from './change.ts';
+import type { AnyRemoval } from './project.ts';
 import { fold, keysOf, type RowMaps, type RowPlace } from './fold.ts';
 import { messageOf, planBatch, type PlannedEvent } from './plan.ts';
 
@@ -16,7 +16,7 @@ export interface RowAccess {
   load: (places: readonly RowPlace[]) => Awaitable<RowMaps>;
   save: (rows: RowMaps) => Awaitable<void>;
   /** Takes rows away for good, as far as the database can. */
-  remove: (removals: readonly Removal[]) => Awaitable<void>;
+  remove: (removals: readonly AnyRemoval[]) => Awaitable<void>;
   park: (streams: readonly ParkedStream[]) => Awaitable<void>;
   /** Lets go of streams that were erased, whether they were parked or not. */
   unpark: (streams: readonly string[]) => Awaitable<void>;

@@ -7,18 +7,10 @@ import {
   type TableName,
   type UsageRow,
 } from '../readModels/tables.ts';
-import {
-  isAddition,
-  isRemoval,
-  isRowChange,
-  type Change,
-  type FindRow,
-  type Removal,
-  type RowChange,
-  type RowKey,
-} from './change.ts';
+import { isAddition, isRemoval, isRowChange, type FindRow, type RowKey } from './change.ts';
 import { addUsage } from '../usage/addUsage.ts';
 import { messageOf, type PlannedEvent } from './plan.ts';
+import type { AnyRemoval, AnyRowChange, Change } from './project.ts';
 
 const byTable = <Value>(valueOf: () => Value): Record<TableName, Value> =>
   Object.fromEntries(tableNames.map((table) => [table, valueOf()])) as Record<TableName, Value>;
@@ -64,7 +56,7 @@ interface Pending {
 }
 
 /** The row after the change; undefined when the row has seen the event, or stays as it is. */
-function changed(rows: RowMaps, change: RowChange, revision: number): Pending | undefined {
+function changed(rows: RowMaps, change: AnyRowChange, revision: number): Pending | undefined {
   const id = rowId(change.key);
   const row = rows[change.table].get(id);
   if (row && row.revision >= revision) return undefined;
@@ -93,14 +85,14 @@ function hasSeen(rows: RowMaps, [first]: readonly Change[], revision: number): b
   return row !== undefined && row.revision >= revision;
 }
 
-function remove(maps: RowMaps, { table, owner }: Removal): void {
+function remove(maps: RowMaps, { table, owner }: AnyRemoval): void {
   const rows = maps[table] as Map<string, Record<string, unknown>>;
   for (const [id, row] of rows) if (row[OWNERS[table]] === owner) rows.delete(id);
 }
 
 interface Folded {
   /** What to take away, before anything is written. */
-  removals: Removal[];
+  removals: AnyRemoval[];
   /** The streams that were erased: none of them stays parked. */
   erased: string[];
   /** The rows to write, each once, whatever number of events changed it; of sums, what to add. */
@@ -121,9 +113,9 @@ export function fold(
 ): Folded {
   const dirty = rowMaps();
   const parked = new Map<string, ParkedStream>();
-  const removals: Removal[] = [];
+  const removals: AnyRemoval[] = [];
   const erased: string[] = [];
-  const find: FindRow = (table, key) => rows[table].get(rowId(key));
+  const find: FindRow<Rows> = (table, key) => rows[table].get(rowId(key));
   for (const { stored, changes, erases, error } of plan) {
     const { stream, revision, type } = stored;
     if (!erases && (parkedBefore.has(stream) || parked.has(stream))) continue;

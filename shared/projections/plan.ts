@@ -1,9 +1,7 @@
-import { isErasure } from '../domain/events.ts';
+import { belongsIn, isErasure } from '../eventlog/eventTypes.ts';
 import { metadataFits, toDomainEvent } from '../eventlog/domainEvent.ts';
 import { openedEvent, type ReadableEvent } from '../eventlog/encryption/openTexts.ts';
-import { belongsIn } from '../eventlog/streams.ts';
-import type { Change } from './change.ts';
-import { passOver, project } from './project.ts';
+import { passOver, project, type Change } from './project.ts';
 
 /** A stored event with what it will do, or why it can't be read. */
 export interface PlannedEvent {

@@ -1,53 +1,25 @@
-import type { AuditEvent } from '../audit/events.ts';
-import { isErasure, type DomainEvent } from '../domain/events.ts';
+import { isErasure, type DomainEvent } from '../eventlog/eventTypes.ts';
 import type { RecordedEvent } from '../eventlog/event.ts';
-import { streamId, streamKind, type StreamKind } from '../eventlog/streams.ts';
-import { isRowChange, type Change, type RowChange } from './change.ts';
-import { projectAccount } from '../accounts/projection.ts';
-import { projectAgent } from '../agents/projection.ts';
-import { projectReplay } from '../replays/projection.ts';
-import { projectSession } from '../sessions/projection.ts';
-import { projectWebhook } from '../webhooks/projection.ts';
-import type { FollowedTable, Rows } from '../readModels/tables.ts';
+import { streamId, streamKind } from '../eventlog/streams.ts';
+import { FEATURE_STREAMS, type FeatureStream } from '../features.ts';
+import type { FollowedTable, OwnedTable, Rows } from '../readModels/tables.ts';
+import { isRowChange, type Addition, type Removal, type RowChange } from './change.ts';
 
-type EventOfKind<Kind extends StreamKind> = Kind extends 'audit'
-  ? AuditEvent
-  : Exclude<Extract<DomainEvent, { type: `${Kind}.${string}` }>, AuditEvent>;
-type Projection<Event> = (recorded: RecordedEvent, event: Event) => Change[];
+/** What one event does to one row of the read models. */
+export type AnyRowChange = RowChange<Pick<Rows, FollowedTable>>;
+export type AnyRemoval = Removal<OwnedTable>;
+export type Change = AnyRowChange | AnyRemoval | Addition;
 
-/** By the kind of a stream: what its events change. */
-const PROJECTIONS: { [Kind in StreamKind]: Projection<EventOfKind<Kind>> } = {
-  account: projectAccount,
-  agent: projectAgent,
-  // It is read where it stands: `events tail`, exports.
-  audit: () => [],
-  // What it says concerns followers of the log, and no row.
-  log: () => [],
-  // It is what a request that comes again goes by, and no row.
-  request: () => [],
-  replay: projectReplay,
-  session: projectSession,
-  webhook: projectWebhook,
-};
+type ProjectedStream = Extract<FeatureStream, { project: unknown }>;
+type StreamTable = ProjectedStream['table'];
+
+const isProjected = (stream: FeatureStream): stream is ProjectedStream => 'project' in stream;
+const PROJECTED = new Map<string, ProjectedStream>(
+  FEATURE_STREAMS.filter(isProjected).map((stream) => [stream.kind, stream]),
+);
 
 /**
- * By the kind of a stream: the table whose row follows every event, so knows its revision. It is the
- * first that each of its events changes.
- */
-const STREAM_TABLES = {
-  account: 'accounts',
-  agent: 'agents',
-  replay: 'replays',
-  session: 'sessions',
-  webhook: 'webhooks',
-} as const satisfies Partial<Record<StreamKind, FollowedTable>>;
-type StreamTable = (typeof STREAM_TABLES)[keyof typeof STREAM_TABLES];
-
-const tableOf = (stream: string): StreamTable | undefined =>
-  (STREAM_TABLES as Readonly<Record<string, StreamTable | undefined>>)[streamKind(stream)];
-
-/**
- * Errors: a plain Error when events between the row and this revision were never seen, its first
+ * Throws a plain Error when events between the row and this revision were never seen, its first
  * ones included.
  */
 function requireNext(row: { revision: number } | undefined, revision: number): void {
@@ -62,15 +34,16 @@ function requireNext(row: { revision: number } | undefined, revision: number): v
 
 /**
  * What an event changes in the read models, in a stream that it belongs in; pure. The change
- * throws what a row can't follow; an erasure can follow everything.
+ * throws when a row can't follow the event; every row can follow an erasure.
  */
-export function project(recorded: RecordedEvent, event: EventOfKind<StreamKind>): Change[] {
-  const changesOf = PROJECTIONS[
-    streamKind(recorded.stream) as StreamKind
-  ] as Projection<DomainEvent>;
+export function project(recorded: RecordedEvent, event: DomainEvent): Change[] {
+  const stream = PROJECTED.get(streamKind(recorded.stream));
+  if (!stream) return [];
+  // defineStream has checked that it takes the stream's events.
+  const changesOf = stream.project as (recorded: RecordedEvent, event: DomainEvent) => Change[];
   return changesOf(recorded, event).map((change) => {
     if (!isRowChange(change) || isErasure(event.type)) return change;
-    if (change.table !== tableOf(recorded.stream)) return change;
+    if (change.table !== stream.table) return change;
     const apply = change.change as (
       row: Rows[FollowedTable] | undefined,
     ) => Rows[FollowedTable] | undefined;
@@ -78,16 +51,16 @@ export function project(recorded: RecordedEvent, event: EventOfKind<StreamKind>)
       requireNext(row, recorded.revision);
       return apply(row);
     };
-    return { ...change, change: next } as RowChange;
+    return { ...change, change: next } as AnyRowChange;
   });
 }
 
 /**
- * An event of a type that this version does not know changes nothing, but its stream has come
- * further.
+ * An event of a type that this version does not know changes nothing but the revision of its
+ * stream's row.
  */
-export function passOver({ stream, revision }: RecordedEvent): RowChange[] {
-  const table = tableOf(stream);
+export function passOver({ stream, revision }: RecordedEvent): AnyRowChange[] {
+  const table: StreamTable | undefined = PROJECTED.get(streamKind(stream))?.table;
   const change = <Row extends { revision: number }>(row: Row | undefined): Row | undefined =>
     row && row.revision + 1 === revision ? { ...row, revision } : undefined;
   return table ? [{ table, key: [streamId(stream)], change }] : [];

@@ -1,4 +1,4 @@
-import type { DomainEvent } from '../domain/events.ts';
+import type { DomainEvent } from '../eventlog/eventTypes.ts';
 import type { PublicContent } from './publicEvent.ts';
 
 type Data<Type extends PublicContent['type']> = Extract<PublicContent, { type: Type }>['data'];

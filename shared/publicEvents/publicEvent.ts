@@ -1,10 +1,9 @@
 import type { Position } from '../ports/eventStore.ts';
-import { publicAgentEvents } from './agentEvents.ts';
+import { FEATURE_PUBLIC_EVENTS } from '../features.ts';
 import type { Channel, DataOf } from './schema.ts';
-import { publicSessionEvents } from './sessionEvents.ts';
 
 /** Every public event type. */
-export const publicEventSchemas = [...publicAgentEvents, ...publicSessionEvents] as const;
+export const publicEventSchemas = FEATURE_PUBLIC_EVENTS;
 
 type Schemas = (typeof publicEventSchemas)[number];
 /** Type, channel and data of a public event, as its schema has them. */

@@ -1,4 +1,4 @@
-import type { DomainEvent } from '../domain/events.ts';
+import type { DomainEvent } from '../eventlog/eventTypes.ts';
 import type { RecordedEvent } from '../eventlog/event.ts';
 import { sha256 } from '../eventlog/hashChain.ts';
 import { streamId } from '../eventlog/streams.ts';

@@ -1,16 +1,14 @@
+import { belongsIn, type DomainEvent } from '../eventlog/eventTypes.ts';
 import { isTurnlogError, TurnlogError } from '../lib/errors/turnlogError.ts';
-import type { DomainEvent } from '../domain/events.ts';
 import { metadataFits, toDomainEvent } from '../eventlog/domainEvent.ts';
 import type { RecordedEvent } from '../eventlog/event.ts';
 import { openedEvent, type ReadableEvent } from '../eventlog/encryption/openTexts.ts';
-import { belongsIn, streamKind } from '../eventlog/streams.ts';
+import { streamKind } from '../eventlog/streams.ts';
+import { PUBLIC_KINDS } from '../features.ts';
 import type { StoredEvent } from '../ports/eventStore.ts';
 import { withErasedTexts } from './erasedTexts.ts';
 import type { PublicEvent } from './publicEvent.ts';
 import { toPublicEvent } from './toPublicEvent.ts';
-
-/** The kinds of streams whose events are public. */
-const PUBLIC_KINDS = ['agent', 'session'];
 
 /** True for a stream whose events are public. */
 export const isPublicKind = (stream: string): boolean => PUBLIC_KINDS.includes(streamKind(stream));

@@ -40,6 +40,11 @@ export type RowOf<Described extends Table> = {
     : never;
 };
 
+/** The rows of several tables, by the table's name. */
+export type RowsOf<Described extends Tables> = {
+  [Name in keyof Described]: RowOf<Described[Name]>;
+};
+
 export const text: Column<string> = { kind: 'text', nullable: false };
 export const integer: Column<number> = { kind: 'integer', nullable: false };
 export const boolean: Column<boolean> = { kind: 'boolean', nullable: false };

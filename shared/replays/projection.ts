@@ -2,10 +2,16 @@ import type { ReplayEvent, ReplayStartedData } from './events.ts';
 import type { RecordedEvent } from '../eventlog/event.ts';
 import { streamId } from '../eventlog/streams.ts';
 import { noSums, withTurn } from './replaySums.ts';
-import { replayEntry } from './tables.ts';
-import type { ReplayRow, ReplaySessionRow } from '../readModels/tables.ts';
-import { absent, present, type Change, type RowChange } from '../projections/change.ts';
+import { replayEntry, type REPLAY_TABLES } from './tables.ts';
+import { absent, present, type Removal, type RowChange } from '../projections/change.ts';
 import { noteErasure } from '../erasure/projection.ts';
+import type { ERASURE_TABLES } from '../erasure/tables.ts';
+import type { RowsOf } from '../readModels/table.ts';
+
+type Rows = RowsOf<typeof REPLAY_TABLES & typeof ERASURE_TABLES>;
+type ReplayRow = Rows['replays'];
+type ReplaySessionRow = Rows['replay_sessions'];
+type Change = RowChange<Rows> | Removal<'replay_sessions' | 'replay_turns'>;
 
 /** How many turns of the sessions are to be replayed. */
 const turnsOf = ({ sessions, from_turn = 1, up_to_turn = Infinity }: ReplayStartedData): number =>
@@ -71,12 +77,12 @@ export function projectReplay(recorded: RecordedEvent, event: ReplayEvent): Chan
   const session = (
     session_id: string,
     after: (row: ReplaySessionRow | undefined) => ReplaySessionRow,
-  ): RowChange => ({
+  ): Change => ({
     table: 'replay_sessions',
     key: [replay_id, session_id],
     change: (row) => ({ ...after(row), revision }),
   });
-  const following = (session_id: string, more: Partial<ReplaySessionRow>): RowChange =>
+  const following = (session_id: string, more: Partial<ReplaySessionRow>): Change =>
     session(session_id, (row) => ({ ...present(row, 'replayed session'), ...more }));
 
   const row: Change = { table: 'replays', key: [replay_id], change };
@@ -107,7 +113,7 @@ export function projectReplay(recorded: RecordedEvent, event: ReplayEvent): Chan
     case 'replay.turns_compared.v1':
       return [
         row,
-        ...event.data.turns.map((comparison): RowChange => {
+        ...event.data.turns.map((comparison): Change => {
           const { session_id } = event.data;
           const { turn, outcome, checks } = comparison;
           const entry = replayEntry(session_id, turn);

@@ -2,24 +2,37 @@ import { descriptionIn, UNDESCRIBED } from './description.ts';
 import type { SessionEvent } from './events.ts';
 import type { RecordedEvent } from '../eventlog/event.ts';
 import { streamId } from '../eventlog/streams.ts';
-import { absent, present, type Change, type RowChange } from '../projections/change.ts';
+import {
+  absent,
+  present,
+  type Addition,
+  type Removal,
+  type RowChange,
+} from '../projections/change.ts';
+import type { ERASURE_TABLES } from '../erasure/tables.ts';
+import type { RowsOf } from '../readModels/table.ts';
+import type { SESSION_TABLES } from './tables.ts';
 import { noteErasure } from '../erasure/projection.ts';
 import { projectTurn } from './turns/projection.ts';
 import { usageOfCompaction, usageOfTurn } from '../usage/projection.ts';
 import { labelToken } from './labelToken.ts';
-import type { SessionRow } from '../readModels/tables.ts';
+
+type Rows = RowsOf<typeof SESSION_TABLES & typeof ERASURE_TABLES>;
+type SessionRow = Rows['sessions'];
+type Change =
+  RowChange<Rows> | Removal<'session_labels' | 'turns' | 'turn_words' | 'usage'> | Addition;
 
 /** What a session's event does to `sessions`, `session_labels`, `turns` and `usage`. The session's row follows them all. */
 export function projectSession(recorded: RecordedEvent, event: SessionEvent): Change[] {
   const session_id = streamId(recorded.stream);
   const { revision } = recorded;
   const { account_id, recorded_at } = recorded.metadata;
-  const session = (change: (row: SessionRow | undefined) => SessionRow): RowChange => ({
+  const session = (change: (row: SessionRow | undefined) => SessionRow): Change => ({
     table: 'sessions',
     key: [session_id],
     change,
   });
-  const follow = (patch: (row: SessionRow) => Partial<SessionRow>): RowChange =>
+  const follow = (patch: (row: SessionRow) => Partial<SessionRow>): Change =>
     session((found) => {
       const row = present(found, 'session');
       return { ...row, ...patch(row), updated_at: recorded_at, revision };
@@ -64,7 +77,7 @@ export function projectSession(recorded: RecordedEvent, event: SessionEvent): Ch
       return [follow(() => ({})), usageOfCompaction(recorded, event)];
     case 'session.described.v1': {
       const described = descriptionIn(event.data);
-      const labelled = Object.entries(described.labels).map(([name, value]): RowChange => {
+      const labelled = Object.entries(described.labels).map(([name, value]): Change => {
         const token = labelToken(account_id, name, value);
         const change = () => ({ session_id, token, account_id, revision });
         return { table: 'session_labels', key: [session_id, token], change };

@@ -1,5 +1,12 @@
 import type { Tokens } from '../domain/schema.ts';
-import type { ModelInfo } from '../ports/chatModel.ts';
+
+/** What a model's tokens cost; decimals as text, so that none is rounded. */
+export interface Price {
+  input_per_million: string;
+  output_per_million: string;
+  /** ISO 4217; the same one for all models. */
+  currency: string;
+}
 
 /** Money, as a decimal that is exact: no digit of it was rounded. */
 export interface Cost {
@@ -28,7 +35,7 @@ function decimalOf(units: bigint): string {
  * none, or does not have the model (any more).
  */
 export function costOf(
-  model: Pick<ModelInfo, 'price'> | undefined,
+  model: { price?: Price } | undefined,
   { prompt, completion }: Pick<Tokens, 'prompt' | 'completion'>,
 ): Cost | undefined {
   if (!model?.price) return undefined;

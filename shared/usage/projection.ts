@@ -2,8 +2,11 @@ import type { SessionEvent } from '../sessions/events.ts';
 import type { ModelCall } from '../sessions/turns/promptParts.ts';
 import type { RecordedEvent } from '../eventlog/event.ts';
 import { streamId } from '../eventlog/streams.ts';
-import type { UsageRow } from '../readModels/tables.ts';
-import { present, type Addition, type FindRow } from '../projections/change.ts';
+import { present, type Addition } from '../projections/change.ts';
+import type { RowsOf } from '../readModels/table.ts';
+import type { USAGE_TABLES } from './tables.ts';
+
+type UsageRow = RowsOf<typeof USAGE_TABLES>['usage'];
 
 type TurnEnd = Extract<
   SessionEvent,
@@ -19,7 +22,7 @@ const DAY_LENGTH = 10;
 /** A new row, to which no turn and no call has added yet. */
 function nothing(
   { stream, metadata: { account_id, key_id, recorded_at } }: RecordedEvent,
-  find: FindRow,
+  find: Parameters<Addition['amounts']>[0],
   model: string,
 ): UsageRow {
   const { agent_id, replay_id } = present(find('sessions', [streamId(stream)]), 'session');

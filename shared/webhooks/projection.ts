@@ -1,9 +1,15 @@
 import type { WebhookEvent } from './events.ts';
 import type { RecordedEvent } from '../eventlog/event.ts';
 import { streamId } from '../eventlog/streams.ts';
-import type { WebhookRow } from '../readModels/tables.ts';
-import { absent, present, type Change } from '../projections/change.ts';
+import { absent, present, type RowChange } from '../projections/change.ts';
 import { noteErasure } from '../erasure/projection.ts';
+import type { ERASURE_TABLES } from '../erasure/tables.ts';
+import type { RowsOf } from '../readModels/table.ts';
+import type { WEBHOOK_TABLES } from './tables.ts';
+
+type Rows = RowsOf<typeof WEBHOOK_TABLES & typeof ERASURE_TABLES>;
+type WebhookRow = Rows['webhooks'];
+type Change = RowChange<Rows>;
 
 /** What an event that is not the first changes in the row; what is erased goes out of it. */
 function patch(event: Exclude<WebhookEvent, { type: 'webhook.created.v1' }>): Partial<WebhookRow> {

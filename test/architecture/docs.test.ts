@@ -9,7 +9,7 @@ import { ERROR_ANSWERS } from '../../services/api/http/errors/errorResponses.ts'
 import type { Access } from '../../services/api/http/route.ts';
 import { routes } from '../../services/api/routes.ts';
 import { ClientConfigSchema, ConfigSchema } from '../../shared/lib/config/config.ts';
-import { eventSchemas } from '../../shared/domain/events.ts';
+import { eventSchemas } from '../../shared/eventlog/eventTypes.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import { anchorsOf, chapters, codeSpans, linksOf, tableRows } from '../support/docs/markdown.ts';
 import { projectFiles, root, textOf } from '../support/docs/projectFiles.ts';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import type { DomainEvent } from '../../shared/domain/events.ts';
+import type { DomainEvent } from '../../shared/eventlog/eventTypes.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import type { StoredEvent } from '../../shared/ports/eventStore.ts';
 import {

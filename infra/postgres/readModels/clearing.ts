@@ -3,7 +3,7 @@
  * all erasures that came together. The server's own vacuum comes only when a fifth of a table has
  * changed.
  */
-import { INDEXED_TEXTS } from '../../../shared/readModels/tables.ts';
+import { INDEXED_TEXTS } from '../../../shared/features.ts';
 import type { Version } from '../../../shared/readModels/version.ts';
 import { connect } from '../connection.ts';
 import { liveSchema } from './version.ts';
@@ -31,8 +31,9 @@ interface Place {
 export function createClearing({ databaseUrl, version, afterMs = AFTER_MS }: Place): Clearing {
   const namesOf = (tables: readonly string[]): string =>
     tables.map((table) => `${liveSchema(version)}.${table}`).join(', ');
-  const indexed: readonly string[] = INDEXED_TEXTS;
-  const others = namesOf(Object.keys(version.tables).filter((table) => !indexed.includes(table)));
+  const others = namesOf(
+    Object.keys(version.tables).filter((table) => !INDEXED_TEXTS.includes(table)),
+  );
   const closing = new AbortController();
   let timer: NodeJS.Timeout | undefined;
   let clearing: Promise<void> | undefined;
@@ -47,7 +48,7 @@ export function createClearing({ databaseUrl, version, afterMs = AFTER_MS }: Pla
       if (!closing.signal.aborted)
         await client.query(`VACUUM (SKIP_LOCKED, INDEX_CLEANUP OFF) ${others}`);
       if (!closing.signal.aborted)
-        await client.query(`VACUUM (SKIP_LOCKED, INDEX_CLEANUP ON) ${namesOf(indexed)}`);
+        await client.query(`VACUUM (SKIP_LOCKED, INDEX_CLEANUP ON) ${namesOf(INDEXED_TEXTS)}`);
     } finally {
       closing.signal.removeEventListener('abort', cutOff);
       await close();

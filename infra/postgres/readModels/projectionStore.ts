@@ -1,4 +1,4 @@
-import { isErasure } from '../../../shared/domain/events.ts';
+import { isErasure } from '../../../shared/eventlog/eventTypes.ts';
 import type { ActiveProjectionStore } from '../../../shared/ports/readModels.ts';
 import type { Version } from '../../../shared/readModels/version.ts';
 import { withDatabaseErrors } from '../failures.ts';

@@ -1,6 +1,6 @@
 import type { AccountState } from '../../accounts/decider.ts';
 import type { AccountHold, AccountRetention } from '../../accounts/events.ts';
-import { isErasure } from '../../domain/events.ts';
+import { isErasure } from '../../eventlog/eventTypes.ts';
 import type { Erasure } from '../../domain/schema.ts';
 import { isTurnlogError, TurnlogError } from '../../lib/errors/turnlogError.ts';
 import type { RecordedEvent } from '../../eventlog/event.ts';

@@ -1,4 +1,4 @@
-import { isErasure } from '../../domain/events.ts';
+import { isErasure } from '../eventTypes.ts';
 import type { EventLog, EventStore, StoredEvent } from '../../ports/eventStore.ts';
 import type { Keyring } from './keyring.ts';
 import { openTexts, type ReadableEvent } from './openTexts.ts';

@@ -1,4 +1,4 @@
-import { eventSchemas } from '../../domain/events.ts';
+import { eventSchemas } from '../eventTypes.ts';
 import { isProtectedText } from '../../domain/schema.ts';
 import { TurnlogError } from '../../lib/errors/turnlogError.ts';
 import type { NewEvent } from '../event.ts';

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { isErasure } from '../../domain/events.ts';
+import { isErasure } from '../eventTypes.ts';
 import { isTurnlogError } from '../../lib/errors/turnlogError.ts';
 import type { EventLog } from '../../ports/eventStore.ts';
 

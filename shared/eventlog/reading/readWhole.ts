@@ -1,4 +1,4 @@
-import { isErasure } from '../../domain/events.ts';
+import { isErasure } from '../eventTypes.ts';
 import { isTurnlogError } from '../../lib/errors/turnlogError.ts';
 import { LIMITS } from '../../limits.ts';
 import type { ReadOptions, StoredEvent } from '../../ports/eventStore.ts';

@@ -3,7 +3,7 @@
  * revision is missing, and every event is known, can be decoded and fits its schema. Pure functions
  * over pages; readWhole.ts does the reading.
  */
-import type { DomainEvent } from '../../domain/events.ts';
+import { belongsIn, openingOf, type DomainEvent } from '../eventTypes.ts';
 import { bytesOf, type ReadOptions, type StoredEvent } from '../../ports/eventStore.ts';
 import { headOf, type StreamHead } from '../append.ts';
 import { decodeEvent } from '../codec.ts';
@@ -11,7 +11,6 @@ import { metadataFits, toDomainEvent } from '../domainEvent.ts';
 import { chainFault } from '../hashChain.ts';
 import { openedEvent, type OpenedEvent, type ReadableEvent } from '../encryption/openTexts.ts';
 import type { Flaw } from './streamDamage.ts';
-import { belongsIn, streamKind, type StreamKind } from '../streams.ts';
 
 /** An event as it was recorded, and as the domain knows it. */
 export interface KnownEvent {
@@ -28,22 +27,9 @@ export const headAfter = (head: StreamHead, events: readonly KnownEvent[]): Stre
 /** What was asked of a store, and what came. */
 type StreamPage = ReadOptions & { events: readonly StoredEvent[] };
 
-/**
- * By kind: the type of the event that every stream begins with, and no later event has. Streams of
- * an audit and the log's own have events of one type only.
- */
-const OPENINGS: Readonly<Record<Exclude<StreamKind, 'audit' | 'log'>, DomainEvent['type']>> = {
-  account: 'account.opened.v1',
-  agent: 'agent.created.v1',
-  request: 'request.begun.v1',
-  session: 'session.started.v1',
-  replay: 'replay.started.v1',
-  webhook: 'webhook.created.v1',
-};
-
 /** True for an event that begins its stream where none does, or does not where one has to. */
 function isOutOfTurn({ stream, revision }: StoredEvent, type: string): boolean {
-  const opening = (OPENINGS as Readonly<Record<string, string>>)[streamKind(stream)];
+  const opening = openingOf(stream);
   return opening !== undefined && (opening === type) !== (revision === 0);
 }
 

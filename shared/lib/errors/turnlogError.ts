@@ -1,4 +1,6 @@
-/** What is wrong with a request. Thrown by the API, by commands for its size and names; clients see it. */
+import type { FeatureErrorCode } from '../../features.ts';
+
+/** What is wrong with a request, whatever it asks for. */
 type RequestCode =
   | 'invalid_json'
   | 'invalid_request'
@@ -6,47 +8,21 @@ type RequestCode =
   | 'forbidden'
   | 'not_found'
   | 'method_not_allowed'
+  | 'precondition_failed'
   | 'rate_limited'
   | 'payload_too_large'
   | 'unsupported_media_type';
 
-/** Why a command or a query fails. Thrown by them and by the ports they use; clients see it. */
-type UseCaseCode =
-  | 'model_not_supported'
-  | 'tool_not_supported'
-  | 'component_not_supported'
-  | 'agent_not_found'
-  | 'session_not_found'
-  | 'turn_not_found'
-  | 'replay_not_found'
-  | 'session_of_replay'
-  | 'replay_limit_reached'
-  | 'tool_not_recorded'
-  | 'webhook_not_found'
-  | 'webhook_limit_reached'
-  | 'session_erased'
-  | 'origin_erased'
-  | 'agent_erased'
-  | 'erasure_refused'
+/** Why the log or this process can't serve a request. */
+type ServiceCode =
   | 'key_missing'
-  | 'proof_pending'
-  | 'session_busy'
-  | 'idempotency_conflict'
-  | 'idempotency_in_progress'
-  | 'precondition_failed'
   | 'stream_damaged'
   | 'release_too_old'
-  | 'position_unknown'
-  | 'model_error'
-  | 'tool_error'
-  | 'model_overloaded'
-  | 'model_timeout'
-  | 'turn_interrupted'
   | 'overloaded'
   | 'log_changed'
   | 'store_unavailable';
 
-/** What only an operator mends. Thrown by start, command line, relay; terminal and log show it. */
+/** Errors that an operator has to fix, thrown by start, command line and relay; clients never see them. */
 type OperatorCode =
   | 'configuration_invalid'
   | 'position_invalid'
@@ -54,21 +30,22 @@ type OperatorCode =
   | 'rebuild_running'
   | 'local_server_failed';
 
-/** What adapters tell their callers, who handle it; clients see no more than `internal_error`. */
+/** Errors of adapters that their callers handle; clients see no more than `internal_error`. */
 type InternalCode =
   | 'stream_conflict'
   | 'event_id_reused'
   | 'event_invalid'
-  | 'log_restored'
   | 'publisher_fenced'
   | 'publisher_unavailable'
-  | 'proof_invalid'
   | 'web_refused'
   | 'web_failed'
   | 'internal_error';
 
-/** The code of every failure but a decider's rejection. Only the API knows HTTP statuses. */
-export type ErrorCode = RequestCode | UseCaseCode | OperatorCode | InternalCode;
+/**
+ * The code of every failure except a decider's rejection. The codes of a feature are listed in its
+ * manifest. Only the API knows HTTP statuses.
+ */
+export type ErrorCode = FeatureErrorCode | RequestCode | ServiceCode | OperatorCode | InternalCode;
 
 /**
  * What is wrong with one field of the input: a sentence, and where it is (a JSON pointer, or

@@ -2,7 +2,11 @@ import type { InterruptionCause, InterruptionReason, SessionEvent } from '../eve
 import type { RecordedEvent } from '../../eventlog/event.ts';
 import { streamId } from '../../eventlog/streams.ts';
 import { absent, present, type RowChange } from '../../projections/change.ts';
-import type { TurnRow } from '../../readModels/tables.ts';
+import type { RowsOf } from '../../readModels/table.ts';
+import type { SESSION_TABLES } from '../tables.ts';
+
+type Rows = RowsOf<typeof SESSION_TABLES>;
+type TurnRow = Rows['turns'];
 
 /** An event of a turn. */
 export type TurnEvent = Extract<SessionEvent, { data: { turn: number } }>;
@@ -97,7 +101,7 @@ export function turnAfter(
 }
 
 /** What an event of a turn does to its row. */
-export const projectTurn = (recorded: RecordedEvent, event: TurnEvent): RowChange => ({
+export const projectTurn = (recorded: RecordedEvent, event: TurnEvent): RowChange<Rows> => ({
   table: 'turns',
   key: [streamId(recorded.stream), event.data.turn],
   change: (found) => turnAfter(found, recorded, event),

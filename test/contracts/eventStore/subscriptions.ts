@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { setTimeout } from 'node:timers/promises';
-import { STREAM_KINDS } from '../../../shared/eventlog/streams.ts';
+import { STREAM_KINDS } from '../../../shared/eventlog/eventTypes.ts';
 import type { Position } from '../../../shared/ports/eventStore.ts';
 import {
   appendEach,

@@ -1,7 +1,7 @@
 import { expect } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { isTurnlogError, type ErrorCode } from '../../../shared/lib/errors/turnlogError.ts';
-import type { StreamKind } from '../../../shared/eventlog/streams.ts';
+import type { StreamKind } from '../../../shared/eventlog/eventTypes.ts';
 import type {
   AppendResult,
   Checkpoint,

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { appendFacts, authorOf, factsOf } from '../../../shared/commandHandling/recordEvents.ts';
-import type { DomainEvent } from '../../../shared/domain/events.ts';
+import type { DomainEvent } from '../../../shared/eventlog/eventTypes.ts';
 import { NO_STREAM } from '../../../shared/eventlog/append.ts';
 import { replayStream, sessionStream } from '../../../shared/eventlog/streams.ts';
 import {

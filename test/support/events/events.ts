@@ -21,7 +21,7 @@ import type { AgentConfiguration, AgentEvent } from '../../../shared/agents/even
 import type { Audited, AuditEvent } from '../../../shared/audit/events.ts';
 import type { LogEvent } from '../../../shared/restoredLogs/events.ts';
 import type { RequestBegunData, RequestEvent } from '../../../shared/requests/events.ts';
-import type { DomainEvent } from '../../../shared/domain/events.ts';
+import type { DomainEvent } from '../../../shared/eventlog/eventTypes.ts';
 import type { Erasure } from '../../../shared/domain/schema.ts';
 import type {
   SessionCompactedData,

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { DomainEvent } from '../../../shared/domain/events.ts';
+import type { DomainEvent } from '../../../shared/eventlog/eventTypes.ts';
 import { chainEvents, NO_STREAM, type StreamHead } from '../../../shared/eventlog/append.ts';
 import { withBoxes } from '../../../shared/eventlog/encryption/ciphertexts.ts';
 import type { NewEvent } from '../../../shared/eventlog/event.ts';

@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { isErasure, type DomainEvent } from '../../../shared/domain/events.ts';
+import { isErasure, type DomainEvent } from '../../../shared/eventlog/eventTypes.ts';
 import type { ModelCall } from '../../../shared/sessions/turns/promptParts.ts';
 import type { StoredEvent } from '../../../shared/ports/eventStore.ts';
 import {

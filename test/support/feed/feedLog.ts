@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { DomainEvent } from '../../../shared/domain/events.ts';
+import type { DomainEvent } from '../../../shared/eventlog/eventTypes.ts';
 import { appendEvents, NO_STREAM, type StreamHead } from '../../../shared/eventlog/append.ts';
 import type { ProtectedStore } from '../../../shared/eventlog/encryption/protectedStore.ts';
 import { sealEvents } from '../../../shared/eventlog/encryption/sealTexts.ts';

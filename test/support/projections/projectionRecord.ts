@@ -2,11 +2,10 @@
  * What the projections make of one event of each type, to be compared with what they made when that
  * was last recorded.
  */
+import { belongsIn, STREAM_KINDS, type StreamKind, type DomainEvent } from '../../../shared/eventlog/eventTypes.ts';
 import { createHash } from 'node:crypto';
-import type { DomainEvent } from '../../../shared/domain/events.ts';
 import type { InterruptionReason, TurnFailedData } from '../../../shared/sessions/events.ts';
 import { fold, rowMaps } from '../../../shared/projections/fold.ts';
-import { belongsIn, STREAM_KINDS, type StreamKind } from '../../../shared/eventlog/streams.ts';
 import { planBatch } from '../../../shared/projections/plan.ts';
 import { TABLES, tableNames, type TableName } from '../../../shared/readModels/tables.ts';
 import { PROJECTION_LOGIC } from '../../../shared/readModels/version.ts';

@@ -11,7 +11,7 @@ import {
 import { parseConfig } from '../../../shared/lib/config/config.ts';
 import { appendEvents, headOf, NO_STREAM } from '../../../shared/eventlog/append.ts';
 import { decodeEvent } from '../../../shared/eventlog/codec.ts';
-import type { DomainEvent } from '../../../shared/domain/events.ts';
+import type { DomainEvent } from '../../../shared/eventlog/eventTypes.ts';
 import type { EventStore, Position } from '../../../shared/ports/eventStore.ts';
 import { agentCreated, agentData, at } from '../events/events.ts';
 

@@ -7,7 +7,7 @@ import { typeIds } from '../../../infra/ids/typeIds.ts';
 import { makeSigningKey, readSigningKeys } from '../../../services/compose/signingKeys.ts';
 import { systemClock } from '../../../services/compose/system.ts';
 import { runProver } from '../../../services/followers/prover/run.ts';
-import type { DomainEvent } from '../../../shared/domain/events.ts';
+import type { DomainEvent } from '../../../shared/eventlog/eventTypes.ts';
 import { chainEvents, NO_STREAM } from '../../../shared/eventlog/append.ts';
 import type { ProtectedStore } from '../../../shared/eventlog/encryption/protectedStore.ts';
 import { sealEvents } from '../../../shared/eventlog/encryption/sealTexts.ts';

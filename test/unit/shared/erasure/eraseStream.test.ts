@@ -15,7 +15,7 @@ import { noticeErasures } from '../../../../shared/erasure/noticeErasures.ts';
 import { whyText } from '../../../../shared/erasure/erasureReason.ts';
 import { appendFacts, authorOf, factsOf } from '../../../../shared/commandHandling/recordEvents.ts';
 import type { HandleContext } from '../../../../shared/commandHandling/handle.ts';
-import type { DomainEvent } from '../../../../shared/domain/events.ts';
+import type { DomainEvent } from '../../../../shared/eventlog/eventTypes.ts';
 import { storeUnavailableError, TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
 import { NO_STREAM, type StreamHead } from '../../../../shared/eventlog/append.ts';
 import { createDamagedStreams } from '../../../../shared/eventlog/reading/damagedStreams.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import type { DomainEvent } from '../../../../shared/domain/events.ts';
+import type { DomainEvent } from '../../../../shared/eventlog/eventTypes.ts';
 import type { StoredEvent } from '../../../../shared/ports/eventStore.ts';
 import { fold, keysOf, rowMaps, type RowMaps } from '../../../../shared/projections/fold.ts';
 import { planBatch } from '../../../../shared/projections/plan.ts';

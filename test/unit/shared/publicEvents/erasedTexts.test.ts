@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { jsonSchemas } from '../../../../services/followers/relay/contract/jsonSchemas.ts';
 import { toPublicEvents } from '../../../../shared/publicEvents/toPublicEvents.ts';
-import type { DomainEvent } from '../../../../shared/domain/events.ts';
+import type { DomainEvent } from '../../../../shared/eventlog/eventTypes.ts';
 import { openTexts } from '../../../../shared/eventlog/encryption/openTexts.ts';
 import { sealEvents } from '../../../../shared/eventlog/encryption/sealTexts.ts';
 import type { PublicEvent } from '../../../../shared/publicEvents/publicEvent.ts';

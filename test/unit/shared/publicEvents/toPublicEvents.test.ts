@@ -6,8 +6,8 @@ import {
   type PublicEvent,
 } from '../../../../shared/publicEvents/publicEvent.ts';
 import { toPublicEvents } from '../../../../shared/publicEvents/toPublicEvents.ts';
-import type { DomainEvent } from '../../../../shared/domain/events.ts';
-import { eventSchemas } from '../../../../shared/domain/events.ts';
+import type { DomainEvent } from '../../../../shared/eventlog/eventTypes.ts';
+import { eventSchemas } from '../../../../shared/eventlog/eventTypes.ts';
 import { EVERY_EVENT } from '../../../support/events/events.ts';
 import { recordHistory } from '../../../support/events/history.ts';
 

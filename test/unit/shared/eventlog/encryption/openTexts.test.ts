@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { eventSchemas } from '../../../../../shared/domain/events.ts';
+import { eventSchemas } from '../../../../../shared/eventlog/eventTypes.ts';
 import { appendEvents, chainEvents, NO_STREAM } from '../../../../../shared/eventlog/append.ts';
 import { canonicalJson } from '../../../../../shared/eventlog/canonicalJson.ts';
 import { decodeEvent } from '../../../../../shared/eventlog/codec.ts';

@@ -1,6 +1,5 @@
+import { belongsIn, STREAM_KINDS, STREAM_PREFIXES, eventSchemas } from '../../../../shared/eventlog/eventTypes.ts';
 import { expect, test } from '@jest/globals';
-import { eventSchemas } from '../../../../shared/domain/events.ts';
-import { belongsIn, STREAM_KINDS, STREAM_PREFIXES } from '../../../../shared/eventlog/streams.ts';
 
 const types = eventSchemas.map((schema) => schema.properties.type.const);
 

@@ -1,0 +1,20 @@
+import { defineStream, erasureOf, type Feature } from '../domain/feature.ts';
+import { account } from './decider.ts';
+import { accountEventSchemas } from './events.ts';
+import { projectAccount } from './projection.ts';
+import { ACCOUNT_TABLES } from './tables.ts';
+
+export const accounts = {
+  stream: defineStream('account', accountEventSchemas, {
+    opening: 'account.opened.v1',
+    project: projectAccount,
+    table: 'accounts',
+    erasure: erasureOf(
+      account,
+      ({ reason: _reason, ...data }) => ({ type: 'erase_account', ...data }),
+      ({ reason: _reason, ...data }) => ({ type: 'account.erased.v1', data }),
+    ),
+  }),
+  tables: ACCOUNT_TABLES,
+  owners: { api_keys: 'account_id' },
+} as const satisfies Feature;

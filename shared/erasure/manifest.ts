@@ -1,0 +1,9 @@
+import type { Feature } from '../domain/feature.ts';
+import { ERASURE_LIMITS } from './limits.ts';
+import { ERASURE_TABLES } from './tables.ts';
+
+export const erasure = {
+  tables: ERASURE_TABLES,
+  errors: ['erasure_refused'],
+  limits: ERASURE_LIMITS,
+} as const satisfies Feature;

@@ -1,0 +1,8 @@
+import type { Feature } from '../domain/feature.ts';
+import { USAGE_TABLES } from './tables.ts';
+
+/** Events of sessions add to the table. */
+export const usage = {
+  tables: USAGE_TABLES,
+  owners: { usage: 'account_id' },
+} as const satisfies Feature;
