@@ -55,7 +55,6 @@ export async function isStillValid(
   return key !== undefined && key.revoked_at === null && !isExpired(key.expires_at, now);
 }
 
-/** Errors: `forbidden` when the key lacks the scope. */
 export function requireScope(scopes: readonly Scope[], scope: Scope): void {
   if (!scopes.includes(scope))
     throw new TurnlogError('forbidden', `This API key lacks the scope ${scope}.`);

@@ -24,10 +24,7 @@ const unsupported = (
   });
 };
 
-/**
- * Errors: `model_not_supported`, `tool_not_supported` with a message that lists what is. What is
- * undefined is not asked about.
- */
+/** What is undefined is not asked about. */
 export function requireSupported(
   { models, toolbox }: AgentCatalogue,
   model: string | undefined,
@@ -39,7 +36,7 @@ export function requireSupported(
   if (tool !== undefined && !toolbox.has(tool)) throw unsupported('tool', tool, toolNames());
 }
 
-/** The component, or the default one. Errors: `component_not_supported`, which lists what is. */
+/** The component, or the default one. */
 export function supportedComponent(
   { components }: AgentCatalogue,
   component = components[0],

@@ -37,11 +37,7 @@ export function answerable(error: unknown): unknown {
     : error;
 }
 
-/**
- * The configuration that an agent is created with. Errors: `model_not_supported`,
- * `tool_not_supported`, `component_not_supported`, `invalid_request` for parameters that its model
- * does not take.
- */
+/** The configuration that an agent is created with. */
 export async function configurationOf(
   { catalogue }: Pick<CreateContext, 'catalogue'>,
   { account_id }: Pick<Actor, 'account_id'>,

@@ -33,7 +33,7 @@ function revisionOf(agent_id: string, { recorded, event }: KnownEvent): Recorded
   return { agent_id, revision: recorded.revision, change, configuration: data, recorded_at };
 }
 
-/** The events of the stream from a page's cursor on, in its order. Errors: those of readPage. */
+/** The events of the stream from a page's cursor on, in its order. */
 async function* eventsOf(
   source: StreamSource,
   stream: string,
@@ -92,11 +92,7 @@ export async function readAgentRevisions(
   return { rows, more: false };
 }
 
-/**
- * What an agent was at a revision of its stream, with its texts. Errors: those of readAgentRevisions but
- * for `agent_not_found`; also `stream_damaged` (noted) where there is no such revision for some
- * seconds.
- */
+/** What an agent was at a revision of its stream, with its texts. */
 export async function configurationAt(
   source: StreamSource,
   agentId: string,

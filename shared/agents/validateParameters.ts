@@ -31,7 +31,6 @@ function recorded(format: ChatResponseFormat): ResponseFormat {
   return { ...format, json_schema: { ...others, schema: JSON.stringify(schema) } };
 }
 
-/** Errors: those of recordedParameters. */
 async function recordedFormat(
   schemas: SchemaChecker,
   format: ChatResponseFormat,
@@ -46,7 +45,7 @@ async function recordedFormat(
   return result;
 }
 
-/** Errors: `invalid_request` for more tokens than the model answers. One that is not known answers any. */
+/** One that is not known answers any. */
 export function requireOutputTokens(
   { models }: Pick<AgentCatalogue, 'models'>,
   model: string,
@@ -58,11 +57,7 @@ export function requireOutputTokens(
     throw invalid('/max_output_tokens', `must not be more than ${most}, which ${model} has`);
 }
 
-/**
- * An agent's parameters as they are recorded; undefined where none is set. Errors: `invalid_request`
- * for a JSON Schema that can't be checked; `overloaded`, `rate_limited` where there is no time to
- * look at it.
- */
+/** An agent's parameters as they are recorded; undefined where none is set. */
 export async function recordedParameters(
   { schemas }: Pick<AgentCatalogue, 'schemas'>,
   { temperature, max_output_tokens, response_format }: ParametersInput,
@@ -77,7 +72,7 @@ export async function recordedParameters(
   return Object.keys(parameters).length === 0 ? undefined : parameters;
 }
 
-/** The same, of an agent with this model. Errors: also those of requireOutputTokens. */
+/** The same, of an agent with this model. */
 export async function supportedParameters(
   catalogue: Pick<AgentCatalogue, 'models' | 'schemas'>,
   input: ParametersInput & { model: string },

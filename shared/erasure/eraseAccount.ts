@@ -19,7 +19,7 @@ import {
 } from './retention/requireErasable.ts';
 
 export interface AccountContext extends ErasureContext {
-  /** Read models that show the erasure there, or later. Errors: `store_unavailable`. */
+  /** Read models that show the erasure there, or later. */
   readModelsAt: (position: Position) => Promise<Owned>;
   /** Told of each stream that is erased. */
   onErased?: ((erased: ErasedStream) => void) | undefined;
@@ -68,8 +68,7 @@ async function rowOf(context: AccountContext, accountId: string): Promise<Kept[]
 
 /**
  * What is known of the keeping of an account: by its stream, or, where that is damaged or gone, by
- * what can be read of it and by its row. Errors: `erasure_refused` where nobody has said that this is
- * enough, `release_too_old`, `store_unavailable`.
+ * what can be read of it and by its row.
  */
 async function keepingsOf(
   context: AccountContext,
@@ -96,7 +95,6 @@ async function keepingsOf(
 /**
  * Asks before anything is erased: an account that is closed keeps nothing of its sessions, and all
  * that it has must be found.
- * Errors: `erasure_refused`, those of keepingsOf.
  */
 async function requireNothingKept(
   context: AccountContext,

@@ -71,8 +71,6 @@ const unrecorded = (stream: string, { keyIds, flaw }: Findings, cause?: unknown)
 /**
  * Says in the log of a stream that its texts are erased, once; `endErasure` then destroys its keys.
  * Without an actor the author is the system. Of a damaged stream, what can be read is enough.
- * Errors: Rejection (there is no such stream), `erasure_refused`, `stream_damaged` where its log can't take it, and all
- * keys that were found are destroyed; `store_unavailable`: somebody goes on with it then.
  */
 export async function recordErasure(
   context: ErasureContext,
@@ -112,9 +110,9 @@ export async function recordErasure(
 }
 
 /**
- * Destroys the keys of what was erased, and notes that in the audit of its account. A damaged audit,
- * which health names then, does not undo what is done, and the log of what was erased says it too.
- * Errors: `store_unavailable`.
+ * Destroys the keys of what was erased, and notes that in the audit of its account. A damaged
+ * audit, which health names then, does not undo what is done, and the log of what was erased says
+ * it too.
  */
 export async function endErasure(
   context: ErasureContext,

@@ -11,7 +11,7 @@ import type { Grounds } from './erasureReason.ts';
 type Replays = Pick<ReadModels, 'listReplaysOf'>;
 
 export interface ReplaysContext extends ErasureContext {
-  /** Read models that show the position, or a later one. Errors: `store_unavailable`. */
+  /** Read models that show the position, or a later one. */
   replaysAt: (position: Position) => Promise<Replays>;
   /** Told of each session that goes with the one that was asked for. */
   onErased?: ((erased: ErasedStream) => void) | undefined;

@@ -17,7 +17,6 @@ export const whyText = (
   { account_id, key_id, request_id }: Partial<Actor> = {},
 ): string => JSON.stringify({ reason, note, account_id, key_id, request_id });
 
-/** Errors: SyntaxError. */
 export function parseWhy(text: string): Why {
   const { reason, note, ...actor } = JSON.parse(text) as Grounds & Partial<Actor>;
   return {

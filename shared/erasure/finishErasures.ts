@@ -100,10 +100,7 @@ export function createFinisher(context: FinishContext, now = (): number => perfo
   }
 
   return {
-    /**
-     * What can't be finished is logged, and keeps no other from it. Errors: `store_unavailable` where
-     * the key store is away.
-     */
+    /** What can't be finished is logged, and keeps no other from it. */
     async finish(signal: AbortSignal, leftAloneMs = LEFT_ALONE_MS): Promise<void> {
       const begun = await keys.listErasures(LIMITS.erasure.openErasures);
       const dueAt = now() + leftAloneMs;

@@ -15,7 +15,7 @@ interface Noticing {
 /**
  * Notices what anybody has erased, another replica or an operator's command, in the read models.
  * What it gives is to be called about once a second: it looks for what is new since the last time.
- * The first time it finds where the log's erasures end. Errors: `store_unavailable`.
+ * The first time it finds where the log's erasures end.
  */
 export function noticeErasures({ readModels, forget, forgetAll }: Noticing): () => Promise<void> {
   let begun = false;

@@ -58,8 +58,8 @@ interface Parked {
 }
 
 /**
- * The parked sessions, agents, webhooks and replays: no row shows one that was parked at its first event.
- * Errors: `erasure_refused` where more are parked than are looked at, `store_unavailable`.
+ * The parked sessions, agents, webhooks and replays: no row shows one that was parked at its first
+ * event.
  */
 export async function parkedOf(
   store: Pick<EventLog, 'readStream'>,
@@ -82,10 +82,7 @@ export async function parkedOf(
   return parked;
 }
 
-/**
- * The streams of an account's replays, sessions, agents, webhooks, and what is parked of them. Errors:
- * those of parkedOf.
- */
+/** The streams of an account's replays, sessions, agents, webhooks, and what is parked of them. */
 export async function* streamsOf(
   readModels: Owned,
   accountId: string,

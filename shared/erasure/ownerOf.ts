@@ -10,7 +10,7 @@ interface Sources {
   readModels: Pick<ReadModels, 'findSession' | 'findAgent' | 'findWebhook' | 'findReplay'>;
 }
 
-/** As the log says; undefined where it does not, or is damaged. Errors: `store_unavailable`. */
+/** As the log says; undefined where it does not, or is damaged. */
 async function recordedOwner(
   { store }: Pick<Sources, 'store'>,
   stream: string,
@@ -26,8 +26,8 @@ async function recordedOwner(
 }
 
 /**
- * Whose the stream of an agent, a session, a webhook or a replay is; undefined where nobody knows it.
- * Errors: `store_unavailable`.
+ * Whose the stream of an agent, a session, a webhook or a replay is; undefined where nobody knows
+ * it.
  */
 export async function ownerOf(sources: Sources, stream: string): Promise<string | undefined> {
   const recorded = await recordedOwner(sources, stream);

@@ -32,7 +32,7 @@ export type FoundForErasure = Loaded<Findings>;
 const PAGE = 500;
 const NO_TEXT = '""';
 
-/** Events come to what they do with and without their texts. Errors: why it can't be understood. */
+/** Events come to what they do with and without their texts. */
 function understood(stored: StoredEvent): { recorded: RecordedEvent; event?: DomainEvent } {
   const recorded = decodeEvent({ ...stored, data: replaceBoxes(stored.data, () => NO_TEXT) });
   if (!metadataFits(recorded.metadata) || !belongsIn(stored.stream, stored.type))
@@ -65,7 +65,7 @@ type Read = Pick<StreamSource['store'], 'readStream'>;
 
 const PAGES = { limit: PAGE, maxBytes: LIMITS.store.pageBytes } as const;
 
-/** Goes on from the head that was found. Errors: `stream_damaged`, `store_unavailable`. */
+/** Goes on from the head that was found. */
 async function readOn(store: Read, found: FoundForErasure): Promise<void> {
   for (;;) {
     const from = found.head.revision + 1;
@@ -76,7 +76,7 @@ async function readOn(store: Read, found: FoundForErasure): Promise<void> {
   }
 }
 
-/** A page from the end on; empty where the store shows none. Errors: `store_unavailable`. */
+/** A page from the end on; empty where the store shows none. */
 const pageBack = (store: Read, stream: string, from: number | undefined): Promise<StoredEvent[]> =>
   store
     .readStream(stream, {

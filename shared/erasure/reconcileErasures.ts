@@ -35,7 +35,6 @@ function keyIdsOf({ data, type, stream, revision }: StoredEvent): string[] {
   );
 }
 
-/** Errors: `store_unavailable`, `event_invalid`. */
 async function destroyAgain(store: KeyStore, event: StoredEvent): Promise<number> {
   const ids = keyIdsOf(event);
   const found = await store.find(ids);
@@ -48,7 +47,6 @@ async function destroyAgain(store: KeyStore, event: StoredEvent): Promise<number
  * Goes through a log, and destroys again the keys that its erasures had destroyed: for a key store
  * that was restored from a backup. False where the signal ended it before the end of the log; it
  * goes on after the last position.
- * Errors: `position_invalid`, `store_unavailable`, `event_invalid` for an erasure without keys.
  */
 export async function reconcileErasures(options: Reconciliation): Promise<boolean> {
   const { log, store, after, signal, onProgress } = options;

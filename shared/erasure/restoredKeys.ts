@@ -12,7 +12,6 @@ interface Sources {
 /**
  * One sentence where keys that were destroyed may be back: the key store does not know those of the
  * newest erasure as destroyed, so it is older than that. Undefined where all is well.
- * Errors: `store_unavailable`.
  */
 export async function keysBack({ keys, readModels }: Sources): Promise<string | undefined> {
   const rows = await readModels.listErasures({ downTo: undefined, limit: LOOKED_AT });

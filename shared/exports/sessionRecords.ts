@@ -41,7 +41,7 @@ async function stretchesOf(
   return stretches;
 }
 
-/** The events of a stretch, a page at a time. Errors: those of readRecords. */
+/** The events of a stretch, a page at a time. */
 async function* eventsOf(
   source: StreamSource,
   { session_id, last, fork }: Stretch,
@@ -72,10 +72,8 @@ type ExportedRow = Pick<SessionRow, 'session_id' | 'revision' | 'forked_from'>;
 
 /**
  * The turns of a session that have ended, and the summaries of older ones, with all that its events
- * say, as far as the row has seen them: a page of the log at a time. Of a fork those come first that
- * it shares, as far as they are not erased.
- * Errors: `session_erased`, `origin_erased` where that is done meanwhile, `stream_damaged` (noted),
- * `release_too_old`, `key_missing`, `store_unavailable`.
+ * say, as far as the row has seen them: a page of the log at a time. Of a fork those come first
+ * that it shares, as far as they are not erased.
  */
 export async function* readRecords(
   source: StreamSource,
@@ -94,8 +92,8 @@ export async function* readRecords(
 export type FindAgentAt = (record: ExportedRecord) => Promise<ExportedAgent | undefined>;
 
 /**
- * Reads agents as they were from the log, and remembers the last one, which is that of the next turn
- * as a rule. Errors: `stream_damaged` (noted), `release_too_old`, `key_missing`, `store_unavailable`.
+ * Reads agents as they were from the log, and remembers the last one, which is that of the next
+ * turn as a rule.
  */
 export function agentsAt(source: StreamSource): FindAgentAt {
   let known: { key: string; agent: ExportedAgent | undefined } | undefined;

@@ -29,7 +29,6 @@ const refused = (field: string, message: string): TurnlogError =>
     details: { [field]: { message: `"${field}" ${message}.`, path: `/${field}` } },
   });
 
-/** Errors: `invalid_request`. */
 function requireBounds({ sessions, concurrency, from_turn, up_to_turn }: ReplayInput): void {
   const most = LIMITS.replays;
   if (sessions.length === 0) throw refused('sessions', 'must name a session');
@@ -43,7 +42,6 @@ function requireBounds({ sessions, concurrency, from_turn, up_to_turn }: ReplayI
     throw refused('up_to_turn', 'must not come before the first turn');
 }
 
-/** Errors: `replay_limit_reached`, `overloaded`. */
 async function requireRoom({ readModels }: ReplayContext, accountId: string): Promise<void> {
   const { running: limit, runningOfAll } = LIMITS.replays;
   if ((await readModels.listRunningReplays(limit, accountId)).length >= limit)
@@ -59,11 +57,7 @@ async function requireRoom({ readModels }: ReplayContext, accountId: string): Pr
     );
 }
 
-/**
- * The replay with its agent's revision fixed. Errors: `invalid_request`, `replay_limit_reached`,
- * `overloaded`, `model_not_supported`, `agent_not_found`, `agent_erased`, `stream_damaged` (noted),
- * `store_unavailable`.
- */
+/** The replay with its agent's revision fixed. */
 export async function requireStartable(
   context: ReplayContext,
   { account_id }: Pick<Actor, 'account_id'>,

@@ -30,7 +30,6 @@ function invalid(what: string): TurnlogError {
   });
 }
 
-/** Errors: `invalid_request`. */
 function wordsIn(q: string): Set<string> {
   const words = soughtWords(q);
   if (words.size === 0) throw invalid('must have a letter or a digit');
@@ -42,8 +41,7 @@ const reached = ({ indexed }: IndexProgress, { ended }: IndexProgress): boolean 
   ended === null || (indexed !== null && indexed >= ended);
 
 /**
- * Waits until all is indexed that was shown when it was asked for, and says in which generation. Errors:
- * `store_unavailable` where that takes too long, the signal's reason.
+ * Waits until all is indexed that was shown when it was asked for, and says in which generation.
  */
 async function untilIndexed(
   { readModels }: SearchSource,

@@ -9,9 +9,8 @@ import { wordTokens } from './wordTokens.ts';
 
 /**
  * What makes the tokens of turns; it remembers words, and is to be let go of soon. There are none
- * where the turn is being erased; they are undefined where its texts can't be read: their key is lost,
- * or they were changed.
- * Errors: `store_unavailable`.
+ * where the turn is being erased; they are undefined where its texts can't be read: their key is
+ * lost, or they were changed.
  */
 export function createTurnTokens(keys: Pick<Keyring, 'find' | 'named'>) {
   const byAccount = new Map<string, Awaited<ReturnType<typeof wordTokens>>>();

@@ -25,7 +25,7 @@ export const wordsKeyId = (accountId: string): string =>
 
 /**
  * What makes tokens of an account's words; it remembers those that it has made, and is to be let go
- * of soon. Undefined where the account was erased. Errors: `key_missing`, `store_unavailable`.
+ * of soon. Undefined where the account was erased.
  */
 export async function wordTokens(
   keys: Pick<Keyring, 'named'>,

@@ -32,7 +32,7 @@ const days = (ms: number): number => Math.floor(ms / DAY_MS);
 
 /**
  * Judges the clock, now and again: compares it with the time that has passed since the first
- * judgement, with the own clock, and with what the log says. Errors: those of the clocks.
+ * judgement, with the own clock, and with what the log says.
  */
 export function createClockJudge(clocks: Clocks): () => Promise<JudgedTime> {
   const { monotonic } = clocks;

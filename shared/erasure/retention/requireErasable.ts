@@ -30,7 +30,6 @@ export type ErasureContext = HandleContext & {
 export const erasureRefused = (message: string): TurnlogError =>
   new TurnlogError('erasure_refused', message);
 
-/** Errors: `erasure_refused`. */
 export function requireNoHold({ hold }: Keeping): void {
   if (!hold.held) return;
   const reason = hold.reason === undefined ? '' : ` (${hold.reason})`;
@@ -43,7 +42,6 @@ export function requireNoHold({ hold }: Keeping): void {
  * May a session that was active last at that instant be erased on request? No minimum protects an
  * agent; of an account its sessions are asked about one by one. `now` in milliseconds since the
  * epoch.
- * Errors: `erasure_refused`, which says by which rule and until when.
  */
 export function requireErasable(keeping: Keeping, lastActivityAt: string, now: number): void {
   requireNoHold(keeping);
@@ -61,10 +59,7 @@ export function requireErasable(keeping: Keeping, lastActivityAt: string, now: n
 /** The instant before which a session was active last that is past the maximum; milliseconds. */
 export const pastMaximumBefore = (days: number, now: number): number => now - days * DAY_MS;
 
-/**
- * Must what was active last at that instant be erased because its time is over? Errors:
- * `erasure_refused` where it need not, or must not.
- */
+/** Must what was active last at that instant be erased because its time is over? */
 export function requirePastMaximum(keeping: Keeping, lastActivityAt: string, now: number): void {
   requireNoHold(keeping);
   const { maximum_days: days } = keeping.retention;
@@ -72,10 +67,7 @@ export function requirePastMaximum(keeping: Keeping, lastActivityAt: string, now
   throw erasureRefused('The session is not past the maximum for which the account keeps it.');
 }
 
-/**
- * The time by which a minimum is over: who sets a clock ahead is not to end it. Errors:
- * `erasure_refused` while the time is not believed, `store_unavailable`.
- */
+/** The time by which a minimum is over: who sets a clock ahead is not to end it. */
 export async function timeToErase({ clock, judge }: ErasureContext): Promise<number> {
   const judged = (await judge?.()) ?? { now: clock.now() };
   if (judged.doubt === undefined) return judged.now;
@@ -84,7 +76,7 @@ export async function timeToErase({ clock, judge }: ErasureContext): Promise<num
   );
 }
 
-/** What can't be read may be a hold. Errors: `erasure_refused`, `store_unavailable`. */
+/** What can't be read may be a hold. */
 const readableKeeping = (source: StreamSource, accountId: string): Promise<AccountState> =>
   keepingOf(source, accountId).catch((error: unknown) => {
     if (!isTurnlogError(error, 'stream_damaged')) throw error;
@@ -103,7 +95,6 @@ interface Asked {
 /**
  * May the stream be erased for that reason now? What was erased already may be so again, what goes
  * with its account may with that, and of an account's own stream its decider knows.
- * Errors: `erasure_refused`, also where the account's stream is damaged (noted); `store_unavailable`.
  */
 export async function requireGrounds(
   context: ErasureContext,

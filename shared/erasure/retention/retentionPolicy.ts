@@ -13,9 +13,8 @@ const withoutTexts = (stored: StoredEvent): ReadableEvent => ({
 });
 
 /**
- * What an account says of keeping, by its own stream: read models may be late. No text is opened for
- * it, so it is known also where their key was lost. Errors: `stream_damaged` (noted),
- * `release_too_old`, `store_unavailable`.
+ * What an account says of keeping, by its own stream: read models may be late. No text is opened
+ * for it, so it is known also where their key was lost.
  */
 export async function keepingOf(
   { store, damaged }: StreamSource,

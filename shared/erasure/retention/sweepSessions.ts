@@ -34,10 +34,7 @@ export interface Swept {
 
 interface Sweep {
   readModels: Pick<ReadModels, 'listAccounts' | 'listSessions'>;
-  /**
-   * Erases a session unless it went on, or was held, meanwhile: `erasure_refused` then. Errors:
-   * those of a command.
-   */
+  /** Erases a session unless it went on, or was held, meanwhile: `erasure_refused` then. */
   erase: (session: SessionRow) => Promise<void>;
   logger: Pick<Logger, 'info' | 'warn'>;
   /** In milliseconds since the epoch. */
@@ -74,8 +71,6 @@ function firstTurns(accounts: readonly AccountRow[], now: number): Turn[] {
  * Erases the sessions of all accounts that are past their account's maximum, as many as one sweep
  * may, and counts the others. The accounts take turns, a page each. It keeps no more than a page.
  * What it leaves, the next one finds.
- * Errors: `store_unavailable`, `log_changed`, what failed ten times in a row for a reason that others
- * share, the signal's reason.
  */
 export async function sweepSessions({
   readModels,

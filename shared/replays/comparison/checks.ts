@@ -29,11 +29,7 @@ function invalid(path: string, problem: string): TurnlogError {
   });
 }
 
-/**
- * Makes sure that checks can be made. Errors: `invalid_request` for a pattern or a schema that can't
- * be used, or a judge whose model is not offered; `overloaded`, `rate_limited` where there is no time
- * to look at them.
- */
+/** Makes sure that checks can be made. */
 export async function requireChecks(
   catalogue: Pick<AgentCatalogue, 'schemas' | 'models'>,
   checks: readonly Check[],
@@ -61,7 +57,7 @@ export async function requireChecks(
 
 /**
  * Makes sure that each check is of some turn that is replayed: a wrong number would turn it off for
- * good, and nobody would see. Errors: `invalid_request`.
+ * good, and nobody would see.
  */
 export function requireTurnsOf(
   checks: readonly Check[],
@@ -93,7 +89,7 @@ interface Checking {
 
 /**
  * Whether an answer is what a check that asks no model expects; `undecided` where that takes too
- * long to find out. Errors: `overloaded`, `rate_limited`.
+ * long to find out.
  */
 export async function meets(
   { schemas, account_id }: Checking,

@@ -44,7 +44,7 @@ async function outputOf(
   }
 }
 
-/** `erased` where one of the two sessions is. Errors: those of withDiffs. */
+/** `erased` where one of the two sessions is. */
 async function differenceOf(
   source: Source,
   accountId: string,
@@ -70,8 +70,7 @@ const charsOf = (difference: OutputDiff | undefined): number =>
 
 /**
  * The turns of a page with what differs between their outputs, one after the other, until these
- * texts fill a page, or took their time. Errors: `stream_damaged` (noted), `key_missing`,
- * `store_unavailable`, `overloaded`, `rate_limited`.
+ * texts fill a page, or took their time.
  */
 export async function withDiffs(
   source: Source,

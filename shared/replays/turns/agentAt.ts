@@ -14,11 +14,7 @@ interface AgentRevision {
   revision: number;
 }
 
-/**
- * An agent as it was at a revision, from its stream; of a deleted one, too.
- * Errors: `agent_not_found`, also where it had no such revision, `agent_erased`, `stream_damaged`
- * (noted), `release_too_old`, `key_missing`, `store_unavailable`.
- */
+/** An agent as it was at a revision, from its stream; of a deleted one, too. */
 export async function agentAt(
   source: StreamSource,
   { account_id, agent_id, revision }: AgentRevision,

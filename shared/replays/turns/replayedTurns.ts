@@ -8,7 +8,7 @@ import { wholeTurns } from './wholeTurns.ts';
 export interface ReplayedTurns {
   /**
    * The last try of a recorded turn that has ended, as far as they are recorded by now; undefined
-   * where none has. Those of earlier turns are passed over. Errors: those of wholeTurns.
+   * where none has. Those of earlier turns are passed over.
    */
   lastTry(recorded: number): Promise<WholeTurn | undefined>;
   /** The last turn that was seen, an open one included; `shared` before the first. */

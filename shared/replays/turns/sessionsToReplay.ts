@@ -81,8 +81,6 @@ async function filtered(
 /**
  * The sessions as they are now: what comes later is not replayed. Named ones come first, then those
  * that the list shows with the filter; without either all that it shows.
- * Errors: `session_not_found`, `session_erased` and `invalid_request`, with the field that says so;
- * `store_unavailable`.
  */
 export async function sessionsToReplay(
   source: Source,

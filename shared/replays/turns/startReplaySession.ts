@@ -10,10 +10,7 @@ import { handle, type HandleContext } from '../../commandHandling/handle.ts';
 import { sessionNotFound } from '../../runs/queueing/acquireSession.ts';
 import { newStream } from '../../commandHandling/targetStream.ts';
 
-/**
- * How a recorded session begins. Errors: `session_not_found`, also for another account's,
- * `stream_damaged` (noted), `release_too_old`, `key_missing`, `store_unavailable`.
- */
+/** How a recorded session begins. */
 export async function beginningOf(
   source: StreamSource,
   accountId: string,
@@ -28,9 +25,8 @@ export async function beginningOf(
 
 /**
  * An erasure takes the sessions with it that replays have begun by then: so it is only after the
- * beginning of one that it is known whether texts of the recorded session may come into it. That may
- * be a replay's itself; the texts are those of the first one.
- * Errors: `session_erased`, those of readPage.
+ * beginning of one that it is known whether texts of the recorded session may come into it. That
+ * may be a replay's itself; the texts are those of the first one.
  */
 async function requireUnerased(source: StreamSource, sessionId: string): Promise<void> {
   const newest = { direction: 'backwards', limit: 1 } as const;
@@ -43,10 +39,7 @@ async function requireUnerased(source: StreamSource, sessionId: string): Promise
   }
 }
 
-/**
- * Begins a session that a replay makes, unless it was begun before. Errors: `session_erased` where
- * the recorded one is, or one that it is a replay of; those of handle.
- */
+/** Begins a session that a replay makes, unless it was begun before. */
 export async function beginReplaySession(
   context: HandleContext,
   actor: Actor,

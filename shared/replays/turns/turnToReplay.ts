@@ -58,7 +58,7 @@ async function agentFor(
   return { ...agent, instruction, model: settings.model ?? model };
 }
 
-/** What is asked as it was then; undefined where the agent says how. Errors: `model_not_supported`. */
+/** What is asked as it was then; undefined where the agent says how. */
 function settingsFor(
   { catalogue }: Context,
   settings: ReplaySettings,
@@ -95,7 +95,6 @@ const compactionsOf = (
 /**
  * The run that replays a turn. Where nothing stands in place of what was recorded, its requests are
  * those that were made then; else it shows of the session what a run would.
- * Errors: those of agentAt, `model_not_supported`.
  */
 export async function turnToReplay(
   context: Context,

@@ -41,10 +41,8 @@ const isEnd = (event: SessionEvent): event is TurnEnded =>
   event.type === 'session.turn_interrupted.v1';
 
 /**
- * The turns that began in a stretch of a session, oldest first, each with its texts; never more than
- * one and a page of events is held. Only the last one may be open.
- * Errors: `session_erased`, `stream_damaged` (noted), `release_too_old`, `key_missing`,
- * `store_unavailable`.
+ * The turns that began in a stretch of a session, oldest first, each with its texts; never more
+ * than one and a page of events is held. Only the last one may be open.
  */
 export async function* wholeTurns(
   source: StreamSource,

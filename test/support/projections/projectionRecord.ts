@@ -2,7 +2,12 @@
  * What the projections make of one event of each type, to be compared with what they made when that
  * was last recorded.
  */
-import { belongsIn, STREAM_KINDS, type StreamKind, type DomainEvent } from '../../../shared/eventlog/eventTypes.ts';
+import {
+  belongsIn,
+  STREAM_KINDS,
+  type StreamKind,
+  type DomainEvent,
+} from '../../../shared/eventlog/eventTypes.ts';
 import { createHash } from 'node:crypto';
 import type { InterruptionReason, TurnFailedData } from '../../../shared/sessions/events.ts';
 import { fold, rowMaps } from '../../../shared/projections/fold.ts';

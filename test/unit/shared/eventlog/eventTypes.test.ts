@@ -1,4 +1,9 @@
-import { belongsIn, STREAM_KINDS, STREAM_PREFIXES, eventSchemas } from '../../../../shared/eventlog/eventTypes.ts';
+import {
+  belongsIn,
+  STREAM_KINDS,
+  STREAM_PREFIXES,
+  eventSchemas,
+} from '../../../../shared/eventlog/eventTypes.ts';
 import { expect, test } from '@jest/globals';
 
 const types = eventSchemas.map((schema) => schema.properties.type.const);

@@ -22,7 +22,7 @@ test('the projections make the rows that were recorded, of every event type that
   const all = eventSchemas.map((schema) => schema.properties.type.const);
   // What is declared of the log as a whole, an account's audit, and requests are in no read model.
   const unshown = ['log.restore_accepted.v1', 'account.audited.v1', 'request.begun.v1'];
-  expect([...types].toSorted()).toEqual(all.filter((type) => !unshown.includes(type)).toSorted());
+  expect(types).toEqual(new Set(all.filter((type) => !unshown.includes(type))));
 });
 
 test('another value of the same event asks for another logic number', () => {
