@@ -1,11 +1,11 @@
-import type { StoreLogger } from './logger.ts';
 import type { EventStore } from '../../shared/ports/eventStore.ts';
-import { createAppend } from './append.ts';
-import { createConnections } from './connections.ts';
-import { createKnownEvents } from './knownEvents.ts';
-import { createReads } from './read.ts';
-import { createRetrying } from './retry.ts';
-import { createSubscribe } from './subscribe.ts';
+import { createAppend } from './append/append.ts';
+import { createRecentEventIds } from './append/recentEventIds.ts';
+import { createCallWithRetry } from './connection/callRetry.ts';
+import { createConnectionManager } from './connection/connectionManager.ts';
+import type { StoreLogger } from './connection/troubleLog.ts';
+import { createEventStoreReader } from './read/reader.ts';
+import { createSubscribe } from './subscribe/subscribe.ts';
 
 interface EventStoreDbOptions {
   /** `esdb://` or `esdb+discover://`, with credentials, TLS and node preference. */
@@ -16,44 +16,38 @@ interface EventStoreDbOptions {
 }
 
 /**
- * The event store in EventStoreDB (23.10 or later) or KurrentDB. Opens without waiting for the
- * server, which may be away.
- * Errors: `configuration_invalid` when the text is not a connection string.
+ * Opens an event store in EventStoreDB (23.10 or later) or KurrentDB. Does not wait for the server.
+ * Throws `configuration_invalid` for an invalid connection string.
  */
 export async function openEventStoreDb({
   connectionString,
   logger,
   deadlineMs = 10_000,
 }: EventStoreDbOptions): Promise<EventStore> {
-  const connections = createConnections(connectionString, logger);
-  const retrying = createRetrying(connections, deadlineMs);
-  const known = createKnownEvents();
-  const reads = createReads({ deadlineMs, connections, retrying, known });
-  const append = createAppend({
-    deadlineMs,
-    connections,
-    retrying,
-    known,
-    readStream: reads.readStream,
-  });
-  const accepted = new Set<Promise<unknown>>();
+  const connections = createConnectionManager(connectionString, logger);
+  const callWithRetry = createCallWithRetry(connections, deadlineMs);
+  const recentEventIds = createRecentEventIds();
+  const dependencies = { deadlineMs, connections, callWithRetry, recentEventIds };
+  const reader = createEventStoreReader(dependencies);
+  const append = createAppend({ ...dependencies, readStream: reader.readStream });
+  const pendingAppends = new Set<Promise<unknown>>();
   let closing: Promise<void> | undefined;
 
   async function close(): Promise<void> {
-    await Promise.allSettled(accepted);
+    await Promise.allSettled(pendingAppends);
     connections.close();
   }
 
   return {
     append(stream, expected, events) {
       const appending = append(stream, expected, events);
-      accepted.add(appending);
-      const forget = () => accepted.delete(appending);
-      appending.then(forget, forget);
+      pendingAppends.add(appending);
+      const remove = () => pendingAppends.delete(appending);
+      appending.then(remove, remove);
       return appending;
     },
-    ...reads,
-    subscribe: createSubscribe({ connections, known, deadlineMs, log: reads, logger }),
+    ...reader,
+    subscribe: createSubscribe({ connections, recentEventIds, deadlineMs, log: reader, logger }),
     trouble: connections.trouble,
     close: () => (closing ??= close()),
   };

@@ -49,6 +49,6 @@ export const openNamedStore = (name: string, logger: Logger): Promise<EventStore
  */
 export async function requirePositionForm(log: LogPlace, text: string): Promise<void> {
   if ('folder' in log) return requirePositionOf(text);
-  const { fromPosition } = await import('../../infra/eventstoredb/positions.ts');
-  fromPosition(text as Position);
+  const { parsePosition } = await import('../../infra/eventstoredb/read/positions.ts');
+  parsePosition(text as Position);
 }

@@ -65,9 +65,9 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: 'a subscription to EventStoreDB resumes without a look at the log',
-    file: 'infra/eventstoredb/subscribe.ts',
-    from: 'await unlessAborted(over, trail.verify);',
-    to: 'await unlessAborted(over, async () => undefined);',
+    file: 'infra/eventstoredb/subscribe/subscribe.ts',
+    from: 'await abortable(trail.verify(), ended);',
+    to: 'await abortable(Promise.resolve(), ended);',
     likely: ['test/contracts/eventStoreDb.test.ts', 'test/integration/process/changedLog.test.ts'],
   },
   {
@@ -86,10 +86,13 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: 'a subscription to EventStoreDB says that it has caught up while a backlog is left',
-    file: 'infra/eventstoredb/batches.ts',
-    from: 'live && upToDate && feed.isEmpty()',
-    to: 'live && feed.isEmpty()',
-    likely: ['test/unit/infra/eventstoredb/batches.test.ts', 'test/contracts/eventStoreDb.test.ts'],
+    file: 'infra/eventstoredb/subscribe/batches.ts',
+    from: 'isUpToDate &&\n    stream.isEmpty() &&',
+    to: 'stream.isEmpty() &&',
+    likely: [
+      'test/unit/infra/eventstoredb/subscribe/batches.test.ts',
+      'test/contracts/eventStoreDb.test.ts',
+    ],
   },
   {
     name: 'events of a session are shown to every account',
@@ -211,15 +214,15 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: 'a subscription to EventStoreDB begins after a position beyond the end of the log',
-    file: 'infra/eventstoredb/subscribe.ts',
-    from: 'if (position !== undefined) await view.requireWithin(position);',
+    file: 'infra/eventstoredb/subscribe/subscribe.ts',
+    from: 'if (position !== undefined) await verifier.requireWithinLog(position);',
     to: '',
     likely: ['test/contracts/eventStoreDb.test.ts'],
   },
   {
     name: 'a node of EventStoreDB that has frozen is not said to be silent',
-    file: 'infra/eventstoredb/pulse.ts',
-    from: 'findings.silent();',
+    file: 'infra/eventstoredb/connection/heartbeat.ts',
+    from: 'listener.onSilent();',
     to: '',
     likely: ['test/integration/store/eventStoreDbTrouble.test.ts'],
   },

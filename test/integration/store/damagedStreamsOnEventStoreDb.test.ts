@@ -42,11 +42,11 @@ const written = (stream: string, type: string, json: string): void => {
   expect(node.log.append(stream, 'any', [event]).kind).toBe('success');
 };
 
-/** Sets a stream's metadata, as others with access to the server may. */
+/** Sets a stream's metadata, like another user of the server. */
 const setMetadata = (stream: string, metadata: object): void =>
   written(`$$${stream}`, '$metadata', JSON.stringify(metadata));
 
-/** Of a session of three turns, revisions 0 to 6. */
+/** Metadata for a session of three turns with the revisions 0 to 6. */
 const HIDDEN: readonly [metadata: object, found: Found][] = [
   [{ $tb: 1 }, { first_revision: 1, last_revision: 6 }],
   [{ $tb: 5 }, { first_revision: 5, last_revision: 6 }],
@@ -56,14 +56,14 @@ const HIDDEN: readonly [metadata: object, found: Found][] = [
 
 describe.each(HIDDEN)('a session whose stream has the metadata %j', (metadata, found) => {
   test.each([
-    ['that is read anew', () => service.restart()],
-    ['that the process remembers', () => Promise.resolve()],
+    ['that is read again', () => service.restart()],
+    ['in the cache', () => Promise.resolve()],
   ] as const)(
-    '%s is said to be damaged, everything else goes on, and it is well once they are gone',
+    '%s is reported as damaged, and as whole without the metadata; other sessions are unaffected',
     async (_how, prepare) => {
       const made = await converse(service, 3);
       setMetadata(made.stream, metadata);
-      // An age is a matter of seconds.
+      // $maxAge counts in seconds.
       if ('$maxAge' in metadata) await sleep(2_100);
       await prepare();
       await expectDamaged(service, made, found);
@@ -75,9 +75,9 @@ describe.each(HIDDEN)('a session whose stream has the metadata %j', (metadata, f
 
 test.each([
   ['deleted', false],
-  ['ended for ever', true],
+  ['tombstoned', true],
 ])(
-  'a session whose stream was %s is said to be damaged, and everything else goes on',
+  'a session whose stream was %s is reported as damaged, and others are unaffected',
   async (_how, hard) => {
     const made = await converse(service, 3);
     expect(node.log.remove(made.stream, 'any', hard).kind).toBe('success');
@@ -87,20 +87,20 @@ test.each([
   },
 );
 
-test('a session that was deleted and written to by others is said to be damaged', async () => {
+test('a deleted session with a foreign event is reported as damaged', async () => {
   const made = await converse(service, 3);
   node.log.remove(made.stream, 'any', false);
   written(made.stream, 'order.paid', '{}');
   await expectDamaged(service, made, { first_revision: 7, last_revision: 7 });
 });
 
-test('a session with an event of others is said to be damaged', async () => {
+test('a session with a foreign event is reported as damaged', async () => {
   const made = await converse(service, 3);
   written(made.stream, 'order.paid', '{}');
   await expectDamaged(service, made, { first_revision: 0, last_revision: 7 });
 });
 
-test('a session with something at its end that is not shown is given up within some seconds', async () => {
+test('a run on a session with a hidden event at its end fails within seconds', async () => {
   const { agent, session, stream } = await converse(service, 1);
   const event = {
     id: randomUUID(),

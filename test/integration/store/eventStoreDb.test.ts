@@ -16,20 +16,19 @@ import {
 import { openOnNode, type NodeAndStore } from '../../support/eventstoredb/eventStoreDbFixture.ts';
 
 /**
- * Short, for tests in which the server does not answer; too short to rely on for an answer, on a
- * machine that is busy.
+ * Short, for tests in which the server does not answer. Too short for an answer on a busy machine.
  */
 const DEADLINE_MS = 600;
 
 describe('the event store in EventStoreDB', () => {
   let on: NodeAndStore;
   let store: EventStore;
-  let impatient: EventStore;
+  let shortDeadlineStore: EventStore;
   let other: EventStoreDBClient;
   beforeEach(async () => {
     on = await openOnNode();
     ({ store } = on);
-    impatient = await openEventStoreDb({
+    shortDeadlineStore = await openEventStoreDb({
       connectionString: on.node.connectionString,
       deadlineMs: DEADLINE_MS,
     });
@@ -37,7 +36,7 @@ describe('the event store in EventStoreDB', () => {
   });
   afterEach(async () => {
     await other.dispose();
-    await impatient.close();
+    await shortDeadlineStore.close();
     await on.close();
   });
 
@@ -45,34 +44,31 @@ describe('the event store in EventStoreDB', () => {
 
   describe('limits', () => {
     test.each([
-      ['a type that is empty', { type: '' }],
-      ['a type of the system', { type: '$metadata' }],
-      ['an id that is no UUID', { id: 'event-1' }],
-      [
-        'types that push the append over the limit as the server counts it',
-        { type: 't'.repeat(600_000) },
-      ],
-    ])('refuses %s before the server is asked', async (_, change) => {
-      let asked = 0;
+      ['an empty type', { type: '' }],
+      ['a system type', { type: '$metadata' }],
+      ['an id that is not a UUID', { id: 'event-1' }],
+      ['types that exceed the limit as the server counts it', { type: 't'.repeat(600_000) }],
+    ])('rejects %s before it calls the server', async (_, change) => {
+      let appendCalls = 0;
       on.node.faults.onAppend = () => {
-        asked += 1;
+        appendCalls += 1;
         return 'none';
       };
       await refusedWith(
         'event_invalid',
         store.append(newStream(), 'no_stream', [{ ...newEvent(), ...change }]),
       );
-      expect(asked).toBe(0);
+      expect(appendCalls).toBe(0);
     });
 
     test.each([Number.MAX_SAFE_INTEGER, -2, 0.5])(
-      'refuses to append after revision %d',
+      'rejects an append after revision %d',
       async (expected) => {
         await refusedWith('event_invalid', store.append(newStream(), expected, newEvents(1)));
       },
     );
 
-    test('passes on what the server refuses for a reason of its own', async () => {
+    test('reports events that only the server rejects as invalid', async () => {
       await refusedWith(
         'event_invalid',
         store.append(newStream(), 'no_stream', [
@@ -83,7 +79,7 @@ describe('the event store in EventStoreDB', () => {
   });
 
   describe('a log that others write to as well', () => {
-    test('shows what others wrote into a stream of ours, and leaves it out of a subscription', async () => {
+    test('reads foreign events in a stream of Turnlog, and omits them from a subscription', async () => {
       const stream = newStream();
       const events = newEvents(2);
       await store.append(stream, 'no_stream', events.slice(0, 1));
@@ -103,7 +99,7 @@ describe('the event store in EventStoreDB', () => {
       expect(idsOf(batches.flatMap((batch) => batch.events))).toEqual(idsOf(events));
     });
 
-    test('takes the end of the log as the head, whosever the last event is, and lets a subscription reach it', async () => {
+    test('returns the end of the log as the head, including foreign events, and lets a subscription reach it', async () => {
       const { position } = await store.append(newStream(), 'no_stream', newEvents(1));
       expect(await store.head()).toBe(position);
       const subscription = follow(store, position);
@@ -121,25 +117,25 @@ describe('the event store in EventStoreDB', () => {
     });
 
     test.each([
-      ['no position at all', 'zzz', /its form is/],
+      ['a text that is not a position', 'zzz', /its form is/],
       [
-        'beyond the end of the log',
+        'a position beyond the end of the log',
         '00000000000999999999/00000000000999999999',
         /beyond the log's end/,
       ],
       [
-        'what 24.10.0 calls the end',
+        'the position that 24.10.0 reports as the end',
         '18446744073709551615/18446744073709551615',
         /beyond the end of any log/,
       ],
-    ])('refuses to follow from %s', async (_, after, message) => {
+    ])('rejects a subscription from %s', async (_, after, message) => {
       await store.append(newStream(), 'no_stream', newEvents(1));
       const refused = follow(store, after as Position).next();
       await refusedWith('position_invalid', refused);
       await expect(refused).rejects.toThrow(message);
     });
 
-    test('tells a subscription how far the log has been looked through, so that a restart does not do it again', async () => {
+    test('reports to a subscription how far the log was scanned, so that a restart does not scan it again', async () => {
       const { position } = await store.append(newStream(), 'no_stream', newEvents(1));
       await other.appendToStream(
         'bank-1',
@@ -161,7 +157,7 @@ describe('the event store in EventStoreDB', () => {
     });
 
     test.each(['tombstoneStream', 'deleteStream'] as const)(
-      'says of a stream on which others called %s that it is damaged',
+      'reports a stream as damaged after others called %s on it',
       async (remove) => {
         const stream = newStream();
         await store.append(stream, 'no_stream', newEvents(1));
@@ -175,86 +171,93 @@ describe('the event store in EventStoreDB', () => {
       },
     );
 
-    test('reports a stream that was ended for ever as damaged to who appends', async () => {
+    test('rejects an append to a tombstoned stream as damaged', async () => {
       const stream = newStream();
       await store.append(stream, 'no_stream', newEvents(1));
       await other.tombstoneStream(stream);
       await refusedWith('stream_damaged', store.append(stream, 0, newEvents(1)));
     });
 
-    test('finds an id that another process used near the place of a conflict', async () => {
+    test('detects an id that another process used near a conflict', async () => {
       const stream = newStream();
       const [first, second] = newEvents(2);
       if (!first || !second) throw new Error('no events');
-      const elsewhere = await openEventStoreDb({ connectionString: on.node.connectionString });
-      await elsewhere.append(stream, 'no_stream', [first, second]);
-      await elsewhere.close();
+      const otherProcess = await openEventStoreDb({ connectionString: on.node.connectionString });
+      await otherProcess.append(stream, 'no_stream', [first, second]);
+      await otherProcess.close();
       await refusedWith('event_id_reused', store.append(stream, 'no_stream', [second]));
       await refusedWith('stream_conflict', store.append(stream, 'no_stream', newEvents(1)));
     });
   });
 
-  describe('a server that is away', () => {
-    test('fails appends and reads with store_unavailable, and serves again once it is back', async () => {
+  describe('an unavailable server', () => {
+    test('fails appends and reads with store_unavailable, and serves again when it is back', async () => {
       const stream = newStream();
       await store.append(stream, 'no_stream', newEvents(1));
       await on.node.stop();
       await Promise.all([
-        refusedWith('store_unavailable', impatient.append(stream, 0, newEvents(1))),
-        refusedWith('store_unavailable', readAll(impatient, stream)),
-        refusedWith('store_unavailable', impatient.head()),
+        refusedWith('store_unavailable', shortDeadlineStore.append(stream, 0, newEvents(1))),
+        refusedWith('store_unavailable', readAll(shortDeadlineStore, stream)),
+        refusedWith('store_unavailable', shortDeadlineStore.head()),
       ]);
       await on.node.start();
-      expect(await untilAnswered(() => readAll(impatient, stream))).toHaveLength(1);
+      expect(await untilAnswered(() => readAll(shortDeadlineStore, stream))).toHaveLength(1);
       const events = newEvents(1);
-      expect(await untilAnswered(() => impatient.append(stream, 0, events))).toMatchObject({
-        revision: 1,
-      });
+      expect(await untilAnswered(() => shortDeadlineStore.append(stream, 0, events))).toMatchObject(
+        {
+          revision: 1,
+        },
+      );
     });
 
     test.each(['unavailable', 'silent'] as const)(
-      'gives up on a server that is %s, and goes on when it has recovered',
+      'fails calls to a server that is %s, and resumes when it has recovered',
       async (fault) => {
         const stream = newStream();
         const events = newEvents(1);
         on.node.faults[fault] = true;
-        await refusedWith('store_unavailable', impatient.append(stream, 'no_stream', events));
-        await refusedWith('store_unavailable', readAll(impatient, stream));
+        await refusedWith(
+          'store_unavailable',
+          shortDeadlineStore.append(stream, 'no_stream', events),
+        );
+        await refusedWith('store_unavailable', readAll(shortDeadlineStore, stream));
         on.node.faults[fault] = false;
         expect(
-          await untilAnswered(() => impatient.append(stream, 'no_stream', events)),
+          await untilAnswered(() => shortDeadlineStore.append(stream, 'no_stream', events)),
         ).toMatchObject({ revision: 0 });
-        expect(idsOf(await untilAnswered(() => readAll(impatient, stream)))).toEqual(idsOf(events));
+        expect(idsOf(await untilAnswered(() => readAll(shortDeadlineStore, stream)))).toEqual(
+          idsOf(events),
+        );
       },
     );
 
-    test('waits for a slow server as long as the deadline allows', async () => {
+    test('waits for a slow server until the deadline', async () => {
       on.node.faults.delayMs = 50;
       expect(await store.append(newStream(), 'no_stream', newEvents(1))).toMatchObject({
         revision: 0,
       });
     });
 
-    test('opens while it is away, and works when it comes', async () => {
+    test('opens without a server, and works when one starts', async () => {
       await on.node.stop();
-      const early = await openEventStoreDb({ connectionString: on.node.connectionString });
-      const appending = early.append(newStream(), 'no_stream', newEvents(1));
+      const openedEarly = await openEventStoreDb({ connectionString: on.node.connectionString });
+      const appending = openedEarly.append(newStream(), 'no_stream', newEvents(1));
       await on.node.start();
       expect(await appending).toMatchObject({ revision: 0 });
-      await early.close();
+      await openedEarly.close();
     });
 
-    test('does not keep close waiting beyond the deadline of what was accepted', async () => {
+    test('closes after the deadline of the pending appends at the latest', async () => {
       await on.node.stop();
       const appending = refusedWith(
         'store_unavailable',
-        impatient.append(newStream(), 'no_stream', newEvents(1)),
+        shortDeadlineStore.append(newStream(), 'no_stream', newEvents(1)),
       );
-      await impatient.close();
+      await shortDeadlineStore.close();
       await appending;
     });
 
-    test('resumes a subscription by itself, without a gap or a double', async () => {
+    test('resumes a subscription without gaps or duplicates', async () => {
       const stream = newStream();
       await store.append(stream, 'no_stream', newEvents(2));
       const subscription = follow(store, undefined);
@@ -270,7 +273,7 @@ describe('the event store in EventStoreDB', () => {
     });
   });
 
-  test('lets the break of one connection touch no append on another one in the process', async () => {
+  test('keeps an append on another connection of the process when one connection breaks', async () => {
     const neighbour = await openOnNode();
     try {
       let arrived = 0;
@@ -289,32 +292,32 @@ describe('the event store in EventStoreDB', () => {
     }
   });
 
-  test('opens a subscription again that the server never confirmed', async () => {
+  test('reopens a subscription that the server never confirmed', async () => {
     const stream = newStream();
     await store.append(stream, 'no_stream', newEvents(1));
     on.node.faults.silent = true;
-    const subscription = follow(impatient, undefined);
+    const subscription = follow(shortDeadlineStore, undefined);
     const first = subscription.next();
-    await refusedWith('store_unavailable', impatient.head());
+    await refusedWith('store_unavailable', shortDeadlineStore.head());
     on.node.faults.silent = false;
     expect((await first).value).toMatchObject({ events: [{ stream, revision: 0 }] });
     subscription.stop();
   });
 
-  test('ends a subscription at once when it is aborted while no node can be found', async () => {
+  test('ends an aborted subscription at once while no node can be found', async () => {
     await on.node.stop();
-    const lost = await openEventStoreDb({
+    const unconnected = await openEventStoreDb({
       connectionString: `esdb+discover://127.0.0.1:${on.node.port}?tls=false&maxDiscoverAttempts=1000`,
     });
-    const subscription = follow(lost, undefined);
+    const subscription = follow(unconnected, undefined);
     const waiting = subscription.next();
     subscription.stop();
     expect(await waiting).toEqual({ done: true, value: undefined });
     await on.node.start();
-    await lost.close();
+    await unconnected.close();
   });
 
-  test('refuses a text that is not a connection string, without repeating the password in it', async () => {
+  test('rejects an invalid connection string without repeating its password', async () => {
     const opening = openEventStoreDb({ connectionString: 'postgres://admin:secret@127.0.0.1' });
     await refusedWith('configuration_invalid', opening);
     await expect(opening).rejects.not.toThrow(/secret/);

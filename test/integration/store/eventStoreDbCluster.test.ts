@@ -46,7 +46,7 @@ describe('a cluster', () => {
     }
   }
 
-  test('is found by asking one node for the others: esdb+discover leads to the leader', async () => {
+  test('is discovered through one node: esdb+discover finds the leader', async () => {
     cluster.elect(2);
     const counts = countAppends();
     const [first] = cluster.nodes;
@@ -56,7 +56,7 @@ describe('a cluster', () => {
     expect(counts).toEqual([0, 0, 1]);
   });
 
-  test('is followed to its new leader when another one is elected, with appends in flight', async () => {
+  test('keeps appends in flight when another leader is elected', async () => {
     const counts = countAppends();
     await withStore(cluster.connectionString, async (store) => {
       const writers = Array.from({ length: 10 }, () => ({
@@ -76,7 +76,7 @@ describe('a cluster', () => {
     expect(counts.slice(0, 2).every((count) => count > 0)).toBe(true);
   });
 
-  test('goes on when its leader is lost', async () => {
+  test('serves when its leader is lost', async () => {
     await withStore(cluster.connectionString, async (store) => {
       const stream = newStream();
       const events = newEvents(2);
@@ -88,7 +88,7 @@ describe('a cluster', () => {
     });
   });
 
-  test('serves from another node when the connection string prefers that', async () => {
+  test('serves from another node when the connection string prefers it', async () => {
     const counts = countAppends();
     await withStore(`${cluster.connectionString}&nodePreference=follower`, async (store) => {
       await store.append(newStream(), 'no_stream', newEvents(1));
@@ -97,19 +97,22 @@ describe('a cluster', () => {
   });
 });
 
-describe('a node with TLS that asks for credentials', () => {
-  test('lets in who has them in the connection string, and turns others away at once', async () => {
+describe('a node with TLS and credentials', () => {
+  test('accepts the credentials of the connection string, and rejects wrong ones at once', async () => {
     const folder = await temporaryFolder();
     const node = await startEventStoreDbNode({ folder, credentials: 'admin:changeit', tls: true });
     const store = await openEventStoreDb({ connectionString: node.connectionString });
-    const stranger = await openEventStoreDb({
+    const unauthorized = await openEventStoreDb({
       connectionString: node.connectionString.replace('changeit', 'guess'),
     });
     try {
       const stream = newStream();
       await store.append(stream, 'no_stream', newEvents(1));
       expect(await readAll(store, stream)).toHaveLength(1);
-      const attempts = [stranger.append(stream, 0, newEvents(1)), readAll(stranger, stream)];
+      const attempts = [
+        unauthorized.append(stream, 0, newEvents(1)),
+        readAll(unauthorized, stream),
+      ];
       for (const attempt of attempts)
         await expect(attempt).rejects.toMatchObject({
           code: 'store_unavailable',
@@ -117,7 +120,7 @@ describe('a node with TLS that asks for credentials', () => {
         });
     } finally {
       await store.close();
-      await stranger.close();
+      await unauthorized.close();
       await node.close();
       await rm(folder, { recursive: true });
     }

@@ -20,23 +20,23 @@ import { openOnNode, type NodeAndStore } from '../../support/eventstoredb/eventS
 import { size } from '../../support/jest/size.ts';
 
 /**
- * Short, so that a schedule in which the node falls silent stays short; what is then still unknown
- * the writer sends again.
+ * Short, so that a schedule with a silent node stays short. The writer resends appends whose
+ * outcome is still unknown.
  */
 const DEADLINE_MS = 1000;
 const LANES = 8;
 const SCHEDULES_PER_LANE = size({ small: 12, full: 64 });
 
 interface Schedule {
-  /** What happens to the appends in the order in which they arrive; nothing once it is used up. */
+  /** The fault of each append in order of arrival; later appends have none. */
   faults: AppendFault[];
-  /** How many events each append of a writer holds; a writer appends to a stream of its own. */
+  /** The number of events of each append, by writer. Each writer has its own stream. */
   writers: number[][];
-  /** Two more writers send these at once for the same place of one stream. */
+  /** The number of events that two more writers append at once to one new stream. */
   race: { first: number; second: number };
 }
 
-/** Silence takes the most time, so it is the rarer fault. */
+/** Silence takes the most time, so it is the rarest fault. */
 const fault = fc.oneof(
   {
     weight: 6,
@@ -75,7 +75,7 @@ async function untilKnown(
 }
 
 /**
- * The deadline is short for reads as well, and other writers' faults cut the connection under them.
+ * Reads have the same short deadline, and faults of other writers interrupt their connection.
  */
 const stored = (store: EventStore, stream: string): Promise<StoredEvent[]> =>
   untilAnswered(() => readAll(store, stream));
@@ -129,7 +129,7 @@ beforeAll(async () => {
 });
 afterAll(() => Promise.all(lanes.map((lane) => lane.close())));
 
-test('neither repeats an event nor reports a failure that was none, whatever answers are lost', async () => {
+test('never duplicates an event or reports a false failure, whatever answers are lost', async () => {
   await Promise.all(
     lanes.map((lane) =>
       fc.assert(

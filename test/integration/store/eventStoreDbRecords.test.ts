@@ -1,7 +1,7 @@
 /**
- * What the EventStoreDB node says to fixed requests, against what real servers said
- * (`eventstoredb-node/records/`). With EVENTSTOREDB_URL a fresh real server is asked instead: the
- * first part without TLS, the refusals with it.
+ * Compares the answers of the EventStoreDB node to fixed requests with the recorded answers of real
+ * servers (`eventstoredb-node/records/`). EVENTSTOREDB_URL names a new real server to compare
+ * instead: without TLS for the answers, with TLS for the rejections.
  */
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { execFile } from 'node:child_process';
@@ -16,7 +16,7 @@ import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
 const RECORDS = new URL('../../support/eventstoredb-node/records/', import.meta.url);
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const TIMEOUT_MS = 180_000;
-/** Long enough for the copies of an append to come meanwhile, also from a busy machine. */
+/** Long enough for the copies of an append to arrive before it commits, even on a busy machine. */
 const COMMIT_MS = 50;
 
 const recorded = (suffix: string): string[] => {
@@ -33,7 +33,7 @@ async function play(script: string, connectionString: string): Promise<string> {
   return (await promisify(execFile)(process.execPath, recorder, { cwd: ROOT })).stdout;
 }
 
-/** What a node of this version says, from its start to its end. */
+/** Runs a script against a new node of this version. */
 async function playOnNode(script: string, version: string, secured: boolean): Promise<string> {
   const folder = await temporaryFolder();
   const node = await startEventStoreDbProcess({ folder, version, secured, commitMs: COMMIT_MS });
@@ -48,29 +48,31 @@ async function playOnNode(script: string, version: string, secured: boolean): Pr
 const url = process.env['EVENTSTOREDB_URL'];
 
 if (url === undefined) {
-  // The recorders mostly wait, so all versions are asked at once.
-  const saying = new Map(
+  // The recorders mostly wait, so all versions run at once.
+  const answers = new Map(
     recorded('.txt').map((version) => [version, playOnNode('record.mjs', version, false)]),
   );
-  const allSaid = Promise.allSettled(saying.values());
-  const refuse = (version: string): Promise<string> =>
-    allSaid.then(() => playOnNode('record-refusals.mjs', version, true));
-  const refusing = new Map(recorded('.refusals.txt').map((version) => [version, refuse(version)]));
-  afterAll(() => Promise.allSettled([...saying.values(), ...refusing.values()]), TIMEOUT_MS);
+  const allAnswered = Promise.allSettled(answers.values());
+  const playRejections = (version: string): Promise<string> =>
+    allAnswered.then(() => playOnNode('record-refusals.mjs', version, true));
+  const rejections = new Map(
+    recorded('.refusals.txt').map((version) => [version, playRejections(version)]),
+  );
+  afterAll(() => Promise.allSettled([...answers.values(), ...rejections.values()]), TIMEOUT_MS);
 
   describe('the EventStoreDB node', () => {
-    test.each([...saying])(
-      'says what a server of %s said',
-      async (version, said) => {
-        expect(ofNode(await said)).toEqual(ofNode(record(`${version}.txt`)));
+    test.each([...answers])(
+      'answers like a server of %s',
+      async (version, answer) => {
+        expect(ofNode(await answer)).toEqual(ofNode(record(`${version}.txt`)));
       },
       TIMEOUT_MS,
     );
 
-    test.each([...refusing])(
-      'refuses with TLS what a server of %s refused',
-      async (version, said) => {
-        expect(ofOneNode(await said)).toEqual(ofOneNode(record(`${version}.refusals.txt`)));
+    test.each([...rejections])(
+      'rejects with TLS like a server of %s',
+      async (version, answer) => {
+        expect(ofOneNode(await answer)).toEqual(ofOneNode(record(`${version}.refusals.txt`)));
       },
       TIMEOUT_MS,
     );
@@ -78,13 +80,13 @@ if (url === undefined) {
 } else if (url.includes('tls=false')) {
   const said = await play('record.mjs', url);
   const [, version = 'unknown'] = /^ {4}(\d+\.\d+\.\d+)/m.exec(said) ?? [];
-  const name = `the server at EVENTSTOREDB_URL says what one of ${version} said`;
+  const name = `the server at EVENTSTOREDB_URL answers like a server of ${version}`;
   const compare = (): void => expect(ofServer(said)).toEqual(ofServer(record(`${version}.txt`)));
   if (recorded('.txt').includes(version)) test(name, compare);
   else test.skip(`${name}: there is no record of it`, () => undefined);
 } else {
   test(
-    'the server at EVENTSTOREDB_URL refuses what all servers refused',
+    'the server at EVENTSTOREDB_URL rejects like a recorded server',
     async () => {
       const said = ofOneNode(await play('record-refusals.mjs', url));
       const records = recorded('.refusals.txt').map((version) =>

@@ -1,6 +1,6 @@
 /**
- * A service that is started, stopped and started again on a log that was empty: the first days of
- * every installation.
+ * A service that starts, stops and starts again on a log that was empty at first, like every
+ * installation.
  */
 import { expect, test } from '@jest/globals';
 import { rm } from 'node:fs/promises';
@@ -8,7 +8,7 @@ import { startEventStoreDbProcess } from '../../support/eventstoredb/eventStoreD
 import { startTestService } from '../../support/http/service.ts';
 import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
 
-test('what was created before and after each restart is listed and runs', async () => {
+test('lists and runs agents from before and after each restart', async () => {
   const folder = await temporaryFolder();
   const server = await startEventStoreDbProcess({ folder });
   const service = await startTestService(

@@ -1,7 +1,6 @@
 /**
- * The rights that docs/deploy.md gives the user of a cluster with passwords, by the requests that
- * it shows: they are enough, others can't touch Turnlog's streams, and where one is missing it is
- * named.
+ * The rights that docs/deploy.md grants to the user of a cluster with passwords, by the requests of
+ * that page. They suffice, other users can't access Turnlog's streams, and a missing right is named.
  */
 import { readFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
@@ -30,7 +29,7 @@ import { CERTIFICATE_FILE } from '../../support/tls/files.ts';
 const { EventStoreDBClient, jsonEvent } = eventstore;
 
 const PASSWORD = 'a password';
-const NOBODY: string[] = [];
+const NO_USERS: string[] = [];
 const READERS = ['turnlog', '$admins'];
 const DEFAULT_ACL = {
   $r: ['turnlog'],
@@ -91,7 +90,7 @@ async function open(user: string): Promise<EventStore> {
   return store;
 }
 
-/** What the operator does once, with what is given instead of what that page says. */
+/** Makes the operator's requests of that page, with changed access control lists. */
 async function grant({
   readers = READERS,
   ...changed
@@ -115,7 +114,7 @@ const refusal = (attempt: Promise<unknown>): Promise<unknown> =>
   );
 
 describe('a user without groups', () => {
-  test('appends, reads, looks for what is not there and follows the log with the documented rights', async () => {
+  test('appends, reads existing and absent streams, and subscribes with the documented rights', async () => {
     await grant();
     const store = await open('turnlog');
     const [stream, events] = [newStream(), newEvents(3)];
@@ -133,25 +132,28 @@ describe('a user without groups', () => {
   test.each([
     [
       '$w',
-      { $w: NOBODY },
+      { $w: NO_USERS },
       (store: EventStore, stream: string) => store.append(stream, 'no_stream', newEvents(1)),
       (stream: string) => `append to ${stream} ($w)`,
     ],
-    ['$r', { $r: NOBODY }, readAll, (stream: string) => `read ${stream} ($r)`],
-    ['$mr', { $mr: NOBODY }, readAll, (stream: string) => `read the metadata of ${stream} ($mr)`],
-  ])('is told which right it lacks: %s on a stream', async (_, changed, call, named) => {
-    await grant(changed);
-    const store = await open('turnlog');
-    const stream = newStream();
-    const calling = call(store, stream);
-    await refusedWith('store_unavailable', calling);
-    expect(await refusal(calling)).toMatchObject({
-      message: `The event store does not let this user ${named(stream)}.`,
-    });
-  });
+    ['$r', { $r: NO_USERS }, readAll, (stream: string) => `read ${stream} ($r)`],
+    ['$mr', { $mr: NO_USERS }, readAll, (stream: string) => `read the metadata of ${stream} ($mr)`],
+  ])(
+    'gets an error that names the missing right: %s on a stream',
+    async (_, changed, call, named) => {
+      await grant(changed);
+      const store = await open('turnlog');
+      const stream = newStream();
+      const calling = call(store, stream);
+      await refusedWith('store_unavailable', calling);
+      expect(await refusal(calling)).toMatchObject({
+        message: `The event store does not let this user ${named(stream)}.`,
+      });
+    },
+  );
 
-  test('makes a trouble of the store when nothing but refusals come: three of them', async () => {
-    await grant({ $w: NOBODY });
+  test('causes a trouble of the store after three denials without an allowed call', async () => {
+    await grant({ $w: NO_USERS });
     const store = await open('turnlog');
     const stream = newStream();
     for (let times = 0; times < 3; times += 1)
@@ -161,12 +163,12 @@ describe('a user without groups', () => {
     );
   });
 
-  test('is told which right it lacks: $r on $all', async () => {
+  test('causes a trouble that names the missing right: $r on $all', async () => {
     await grant({ readers: ['$admins'] });
     const store = await open('turnlog');
     const trouble = await eventually(
       () => Promise.resolve(store.trouble()),
-      (said) => said !== undefined,
+      (sentence) => sentence !== undefined,
     );
     expect(trouble).toMatch(
       /does not let this user read \$all, which takes the right \$r in the metadata of \$all/,
@@ -174,7 +176,7 @@ describe('a user without groups', () => {
     await refusedWith('store_unavailable', store.head());
   });
 
-  test('can neither read, write, hide nor delete what belongs to Turnlog', async () => {
+  test('cannot read, write, hide or delete streams of Turnlog', async () => {
     await grant();
     const store = await open('turnlog');
     const [stream, events] = [newStream(), newEvents(2)];
@@ -196,7 +198,7 @@ describe('a user without groups', () => {
     expect(idsOf(await readAll(store, stream))).toEqual(idsOf(events));
   });
 
-  test('can touch everything where nothing was said: that is why it is to be said', async () => {
+  test('can access all streams without the documented access control lists', async () => {
     const other = connect(as('other'));
     const stream = newStream();
     await other.appendToStream(stream, jsonEvent({ type: 'foreign', data: {} }));

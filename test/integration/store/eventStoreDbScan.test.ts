@@ -1,6 +1,6 @@
 /**
- * A filtered backward read of `$all`, as a server does it: its event comes at once, its end after a
- * scan of the rest.
+ * A filtered backward read of `$all`, like a server's: the event arrives at once, the end after a
+ * scan of the rest of the log.
  */
 import { createRequire } from 'node:module';
 import { rm } from 'node:fs/promises';
@@ -12,11 +12,13 @@ import { expect, test } from '@jest/globals';
 import { startEventStoreDbNode } from '../../support/eventstoredb-node/index.ts';
 import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
 
-const OTHERS = 3000;
+const FOREIGN_EVENTS = 3000;
 
-// The client package makes its calls with the copy of gRPC that it brings along.
-const itsRequire = createRequire(createRequire(import.meta.url).resolve('@eventstore/db-client'));
-const { credentials } = itsRequire('@grpc/grpc-js') as typeof grpc;
+// The client package uses its own copy of gRPC.
+const clientRequire = createRequire(
+  createRequire(import.meta.url).resolve('@eventstore/db-client'),
+);
+const { credentials } = clientRequire('@grpc/grpc-js') as typeof grpc;
 
 const event = () => ({
   id: crypto.randomUUID(),
@@ -26,7 +28,7 @@ const event = () => ({
   metadata: Buffer.from(''),
 });
 
-function lastOf(prefix: string): streamsPb.ReadReq {
+function lastEventRequest(prefix: string): streamsPb.ReadReq {
   const { Options } = streamsPb.ReadReq;
   const { FilterOptions } = Options;
   const filter = new FilterOptions().setStreamIdentifier(
@@ -46,11 +48,11 @@ const nameIn = (response: streamsPb.ReadResp): string =>
     response.getEvent()?.getEvent()?.getStreamIdentifier()?.getStreamName_asU8() ?? '',
   ).toString();
 
-test('ends only when the whole log was scanned, long after its event', async () => {
+test('ends only after a scan of the whole log, long after its event', async () => {
   const folder = await temporaryFolder();
   const node = await startEventStoreDbNode({ folder });
   node.log.append('mine-1', 'no_stream', [event(), event()]);
-  node.log.append('other', 'no_stream', Array.from({ length: OTHERS }, event));
+  node.log.append('other', 'no_stream', Array.from({ length: FOREIGN_EVENTS }, event));
   node.log.append('mine-2', 'no_stream', [event()]);
   let scanned = 0;
   const { scan } = node.log;
@@ -64,17 +66,17 @@ test('ends only when the whole log was scanned, long after its event', async () 
     credentials.createInsecure(),
   );
   const read = async (prefix: string) => {
-    const call = client.read(lastOf(prefix));
+    const call = client.read(lastEventRequest(prefix));
     const streams: string[] = [];
     call.on('data', (response: streamsPb.ReadResp) => streams.push(nameIn(response)));
     await new Promise((resolve, reject) => call.on('end', resolve).on('error', reject));
     return streams;
   };
   try {
-    expect([await read('mine-2'), scanned > OTHERS]).toEqual([['mine-2'], true]);
+    expect([await read('mine-2'), scanned > FOREIGN_EVENTS]).toEqual([['mine-2'], true]);
     scanned = 0;
-    // With another one that passes right behind it, the read needs no more than a look.
-    expect([await read('other'), scanned < OTHERS]).toEqual([['other'], true]);
+    // A second matching event directly before it ends the read early.
+    expect([await read('other'), scanned < FOREIGN_EVENTS]).toEqual([['other'], true]);
   } finally {
     client.close();
     await node.close();

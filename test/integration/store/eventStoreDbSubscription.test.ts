@@ -26,22 +26,22 @@ import { size } from '../../support/jest/size.ts';
 const STREAMS = size({ small: 250, full: 1000 });
 const EVENTS_PER_STREAM = 100;
 const EVENTS = STREAMS * EVENTS_PER_STREAM;
-const LOOK_EVERY = EVENTS / 10;
+const SAMPLE_EVERY = EVENTS / 10;
 const DROPS = size({ small: 15, full: 50 });
-/** Of each event's text: together they are more than 50 MB. */
+/** The text length of each event. All texts together exceed 50 MB. */
 const TEXT_LENGTH = size({ small: 2_000, full: 400 });
 
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 
-/** Memory that is in use and can't be collected, in megabytes. */
+/** Memory in use after garbage collection, in megabytes. */
 function memoryInUse(): number {
   collectGarbage();
   const { heapUsed, external } = process.memoryUsage();
   return (heapUsed + external) / 1024 ** 2;
 }
 
-/** Writes past the wire, with records of others in between. */
+/** Writes directly to the log, with foreign records in between. */
 function fill(folder: string): void {
   const log = openLog(folder);
   const proposed = (stream: string, text: string) => ({
@@ -60,7 +60,7 @@ function fill(folder: string): void {
         proposed(stream, `${index}`.padEnd(TEXT_LENGTH, '.')),
       ),
     );
-    log.append('other', 'any', [proposed('other', 'of somebody else')]);
+    log.append('other', 'any', [proposed('other', 'foreign')]);
   }
   log.close();
 }
@@ -88,14 +88,14 @@ describe(`a subscription over a log of ${EVENTS} events`, () => {
     await rm(folder, { recursive: true });
   });
 
-  test(`delivers each event once and in order though the connection breaks ${DROPS} times, in flat memory`, async () => {
+  test(`delivers each event once and in order although the connection breaks ${DROPS} times, with constant memory`, async () => {
     const drops = Array.from({ length: DROPS }, () => Math.floor(Math.random() * EVENTS)).toSorted(
       (a, b) => a - b,
     );
     const revisions = new Map<string, number>();
     const memory: number[] = [];
     let delivered = 0;
-    let misplaced = 0;
+    let outOfOrder = 0;
     let last = '';
     const controller = new AbortController();
     for await (const { events, caughtUp } of store.subscribe({
@@ -103,7 +103,7 @@ describe(`a subscription over a log of ${EVENTS} events`, () => {
       signal: controller.signal,
     })) {
       for (const { stream, revision, position } of events) {
-        if (position <= last || revision !== (revisions.get(stream) ?? -1) + 1) misplaced += 1;
+        if (position <= last || revision !== (revisions.get(stream) ?? -1) + 1) outOfOrder += 1;
         revisions.set(stream, revision);
         last = position;
       }
@@ -113,39 +113,39 @@ describe(`a subscription over a log of ${EVENTS} events`, () => {
         drops.shift();
         server.drop();
       }
-      if (Math.floor(before / LOOK_EVERY) < Math.floor(delivered / LOOK_EVERY))
+      if (Math.floor(before / SAMPLE_EVERY) < Math.floor(delivered / SAMPLE_EVERY))
         memory.push(memoryInUse());
       if (caughtUp && delivered === EVENTS) controller.abort();
     }
-    expect([delivered, revisions.size, misplaced, drops.length]).toEqual([EVENTS, STREAMS, 0, 0]);
-    // Two drops may meet one connection, but not many do.
+    expect([delivered, revisions.size, outOfOrder, drops.length]).toEqual([EVENTS, STREAMS, 0, 0]);
+    // Two drops may hit the same connection, but rarely.
     expect(breaks).toBeGreaterThan(DROPS / 2);
-    // The log itself is more than 50 MB. What is on its way at the moment of a look varies by some;
-    // what stays must not grow.
-    const [early, late] = [memory.slice(0, 4), memory.slice(-4)].map((looks) =>
-      Math.min(...looks),
+    // The log exceeds 50 MB. Events in transit vary between samples, but retained memory must not
+    // grow.
+    const [early, late] = [memory.slice(0, 4), memory.slice(-4)].map((samples) =>
+      Math.min(...samples),
     ) as [number, number];
     expect(late - early).toBeLessThan(25);
     const median = memory.toSorted((a, b) => a - b)[Math.floor(memory.length / 2)]!;
     expect(median - early).toBeLessThan(40);
   }, 300_000);
 
-  test('leaves what is not asked for with the server', async () => {
+  test('receives only requested events from the server', async () => {
     const before = memoryInUse();
     const controller = new AbortController();
     const batches = store
       .subscribe({ batchSize: 10, signal: controller.signal })
       [Symbol.asyncIterator]();
     await batches.next();
-    // The server has all the time it needs to send more, on the same connection.
+    // These calls give the server time to send more on the same connection.
     for (let count = 0; count < 100; count += 1) await store.head();
-    // All of it would be more than 50 MB.
+    // The whole log would exceed 50 MB.
     expect(memoryInUse() - before).toBeLessThan(25);
     controller.abort();
     await batches.return?.();
   });
 
-  test('goes on live after the server was killed and came back', async () => {
+  test('resumes live after the server was killed and restarted', async () => {
     const controller = new AbortController();
     const batches = store
       .subscribe({ after: await store.head(), batchSize: 10, signal: controller.signal })

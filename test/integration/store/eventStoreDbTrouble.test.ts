@@ -1,5 +1,5 @@
 /**
- * What the store says of itself while it can't be used: health repeats it, so it must name the
+ * The trouble that the store reports while it can't be used. Health repeats it, so it must name the
  * cause.
  */
 import { afterEach, describe, expect, test } from '@jest/globals';
@@ -54,7 +54,7 @@ async function startNode(options: Partial<Parameters<typeof startEventStoreDbNod
   return node;
 }
 
-/** A listener that is no event store, and how often it was connected to. */
+/** A listener that is not an event store. Counts its connections. */
 async function listen(
   onConnection: (server: Server) => void = () => undefined,
 ): Promise<{ port: number; connections: () => number }> {
@@ -70,18 +70,18 @@ async function listen(
   return { port: (server.address() as AddressInfo).port, connections: () => connections };
 }
 
-const told = (store: EventStore, pattern: RegExp): Promise<string | undefined> =>
+const untilTrouble = (store: EventStore, pattern: RegExp): Promise<string | undefined> =>
   eventually(
     () => Promise.resolve(store.trouble()),
     (trouble) => pattern.test(trouble ?? ''),
   );
 
-describe('a store that can not be used says why', () => {
-  test('where nobody listens, and that it can be used again when somebody does', async () => {
+describe('an unusable store reports the reason', () => {
+  test('when no process listens, and that it can be used again when one does', async () => {
     const node = await startNode();
     await node.stop();
     const { store, lines } = await open(node.connectionString);
-    await told(store, /refuses connections/);
+    await untilTrouble(store, /refuses connections/);
     await node.start();
     await untilAnswered(() => store.head());
     expect(store.trouble()).toBeUndefined();
@@ -91,12 +91,15 @@ describe('a store that can not be used says why', () => {
     ]);
   });
 
-  test('where the host has no address', async () => {
+  test('when the host has no address', async () => {
     const { store } = await open('esdb://no-such-host.invalid:2113?tls=false');
-    await told(store, /The host of the event store no-such-host\.invalid:2113 is not found/);
+    await untilTrouble(
+      store,
+      /The host of the event store no-such-host\.invalid:2113 is not found/,
+    );
   });
 
-  test('where the certificate is not trusted, naming the one that is', async () => {
+  test('when the certificate is not trusted, naming the trusted one', async () => {
     const node = await startNode({ tls: true });
     const { store } = await open(
       node.connectionString.replace(
@@ -104,11 +107,11 @@ describe('a store that can not be used says why', () => {
         `tlsCAFile=${encodeURIComponent(OTHER_CERTIFICATE_FILE)}`,
       ),
     );
-    const trouble = await told(store, /certificate/);
+    const trouble = await untilTrouble(store, /certificate/);
     expect(trouble).toContain(OTHER_CERTIFICATE_FILE);
   });
 
-  test('where the file of the trusted certificate is gone while it runs, without a busy loop', async () => {
+  test('when the file of the trusted certificate is removed at run time, without a busy loop', async () => {
     const node = await startNode({ tls: true });
     const trusted = join(await folder(), 'ca.pem');
     await copyFile(CERTIFICATE_FILE, trusted);
@@ -118,7 +121,7 @@ describe('a store that can not be used says why', () => {
     await store.head();
     await rm(trusted);
     await node.stop();
-    await told(store, /names a file that is gone/);
+    await untilTrouble(store, /names a missing file/);
     await node.start();
     const before = process.cpuUsage();
     await sleep(2_000);
@@ -128,16 +131,16 @@ describe('a store that can not be used says why', () => {
     await untilAnswered(() => store.head());
   });
 
-  test('where TLS is spoken on one side only', async () => {
+  test('when only one side uses TLS', async () => {
     const node = await startNode();
     const { store } = await open(node.connectionString.replace('tls=false', 'tls=true'));
-    await told(store, /TLS|can't be reached/);
+    await untilTrouble(store, /TLS|can't be reached/);
   });
 
-  test('where the password is wrong', async () => {
+  test('when the password is wrong', async () => {
     const node = await startNode({ tls: true, credentials: 'admin:changeit' });
     const { store, lines } = await open(node.connectionString.replace('changeit', 'a-guess'));
-    const trouble = await told(
+    const trouble = await untilTrouble(
       store,
       /refuses the user or the password|does not let this user read/,
     );
@@ -146,20 +149,20 @@ describe('a store that can not be used says why', () => {
     expect(lines).toHaveLength(1);
   });
 
-  test('where connections are taken and nothing is said', async () => {
+  test('when connections are accepted but not answered', async () => {
     const { port } = await listen();
     const { store } = await open(`esdb://127.0.0.1:${port}?tls=false`);
-    await told(store, /takes connections, but does not answer/);
+    await untilTrouble(store, /takes connections, but does not answer/);
   });
 
-  test('where a node freezes, within two seconds, and goes on when it wakes', async () => {
+  test('when a node freezes, within two seconds, and resumes when it wakes', async () => {
     const node = await startNode();
     const { store } = await open(node.connectionString);
     await store.head();
     const began = performance.now();
     node.faults.silent = true;
-    await told(store, /takes connections, but does not answer/);
-    // A machine that is busy takes longer; a call alone would take its deadline of 10 s.
+    await untilTrouble(store, /takes connections, but does not answer/);
+    // A busy machine takes longer; without the heartbeat a call would take its deadline of 10 s.
     expect(performance.now() - began).toBeLessThan(8_000);
     node.faults.silent = false;
     await eventually(
@@ -169,15 +172,15 @@ describe('a store that can not be used says why', () => {
     await store.append(newStream(), 'no_stream', newEvents(1));
   });
 
-  test('where a cluster has no leader, or no quorum', async () => {
+  test('when a cluster has no leader, or no quorum', async () => {
     const cluster = await startEventStoreDbCluster({ folder: await folder(), size: 3 });
     cleanups.push(cluster.close);
     cluster.elect(-1);
     const { store } = await open(cluster.connectionString);
-    await told(store, /has no leader at the moment/);
+    await untilTrouble(store, /has no leader at the moment/);
     await cluster.nodes[1]!.stop();
     await cluster.nodes[2]!.stop();
-    await told(store, /has no quorum: only 1 of its 3 nodes/);
+    await untilTrouble(store, /has no quorum: only 1 of its 3 nodes/);
     await cluster.nodes[1]!.start();
     cluster.elect(1);
     await store.head();
@@ -185,7 +188,7 @@ describe('a store that can not be used says why', () => {
   });
 });
 
-test('a store that is only slow to answer is waited for, and not complained of in the log', async () => {
+test('a slow store is waited for, and logs no trouble', async () => {
   const node = await startNode();
   node.faults.delayMs = 500;
   const { store, lines } = await open(node.connectionString);
@@ -193,8 +196,8 @@ test('a store that is only slow to answer is waited for, and not complained of i
   expect(lines).toEqual([]);
 });
 
-describe('tries', () => {
-  test('back off: a host that can not be used is connected to ever less often', async () => {
+describe('attempts', () => {
+  test('back off: connections to an unusable host become less frequent', async () => {
     const { port, connections } = await listen((server) =>
       server.on('connection', (socket) => socket.destroy()),
     );
@@ -208,7 +211,7 @@ describe('tries', () => {
 
 describe('several hosts', () => {
   test.each(['esdb', 'esdb+discover'])(
-    '%s:// finds the cluster though the first host is dead',
+    '%s:// finds the cluster although the first host is down',
     async (scheme) => {
       const cluster = await startEventStoreDbCluster({ folder: await folder(), size: 3 });
       cleanups.push(cluster.close);
@@ -228,22 +231,18 @@ describe('several hosts', () => {
 describe('a connection string', () => {
   test.each([
     [
-      'a file that is not there',
+      'a missing file',
       'esdb://127.0.0.1:2113?tlsCAFile=/nowhere/ca.crt',
-      /names the file \/nowhere\/ca\.crt, which is not there/,
+      /names the file \/nowhere\/ca\.crt, which does not exist/,
     ],
+    ['an invalid port', 'esdb://127.0.0.1:port?tls=false', /names the host "127\.0\.0\.1:port"/],
+    ['an unknown preference', 'esdb://127.0.0.1?nodePreference=best', /nodePreference/],
     [
-      'a port that is none',
-      'esdb://127.0.0.1:port?tls=false',
-      /names the host "127\.0\.0\.1:port"/,
-    ],
-    ['a preference that there is not', 'esdb://127.0.0.1?nodePreference=best', /nodePreference/],
-    [
-      'an option that is not a number',
+      'an option with an invalid number',
       'esdb://admin:secret@127.0.0.1?defaultDeadline=soon',
-      /an option that its client does not take/,
+      /an option that its client does not accept/,
     ],
-  ])('with %s is refused by name', async (_, connectionString, message) => {
+  ])('with %s is rejected with its name', async (_, connectionString, message) => {
     const opening = openEventStoreDb({ connectionString });
     await refusedWith('configuration_invalid', opening);
     await expect(opening).rejects.toThrow(message);
@@ -252,7 +251,7 @@ describe('a connection string', () => {
 });
 
 describe('a service that waits for its event store', () => {
-  test('says so on /health/ready from the first failed try on, with the cause, and logs the cause once however often it is asked', async () => {
+  test('reports the cause on /health/ready from the first failed attempt on, and logs it once however often health is read', async () => {
     const [port, storePort] = [await freePort(), await freePort()];
     const server = startServerProcess({
       DATA_DIR: await folder(),
@@ -276,7 +275,7 @@ describe('a service that waits for its event store', () => {
         .split('\n')
         .map((line) => JSON.parse(line) as { level: string; msg: string })
         .filter(({ msg }) => text.test(msg));
-    // Once by each of the two connections: the service's and its projector's, which begins later.
+    // Once by each of the two connections: the service's and, later, its projector's.
     await eventually(
       async () => lines(/refuses connections/),
       (refusals) => refusals.length === 2,
@@ -294,8 +293,8 @@ describe('a service that waits for its event store', () => {
   });
 });
 
-describe('a store that is slow', () => {
-  test('is waited for: an append that takes longer than three seconds succeeds', async () => {
+describe('a slow store', () => {
+  test('completes an append that takes longer than three seconds', async () => {
     const node = await startNode();
     const { store } = await open(node.connectionString);
     await store.head();

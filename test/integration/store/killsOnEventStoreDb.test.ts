@@ -1,6 +1,6 @@
 /**
- * The kills once more, with the log in EventStoreDB. A key must not have been issued on it yet, so
- * it is never a used server.
+ * Runs the kills with the log in EventStoreDB. The log must not have issued a key yet, so the server
+ * is always a new one.
  */
 import { rm } from 'node:fs/promises';
 import { afterAll } from '@jest/globals';

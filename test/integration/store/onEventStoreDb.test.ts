@@ -1,6 +1,5 @@
 /**
- * The API's suites once more, with the log in EventStoreDB: nothing that a client sees may depend
- * on the store.
+ * Runs the API's suites with the log in EventStoreDB: API behaviour must not depend on the store.
  */
 import { afterAll } from '@jest/globals';
 import { startEventStoreDbServer } from '../../support/eventstoredb/eventStoreDbServer.ts';
@@ -18,5 +17,5 @@ await import('../http/paging.test.ts');
 await import('../runs/turnRequests.test.ts');
 await import('../http/forks.property.test.ts');
 
-// After the suites' own: hooks of this kind run in the order in which they were declared.
+// Runs after the suites' own hooks: afterAll hooks run in order of declaration.
 afterAll(() => server.close());

@@ -1,0 +1,147 @@
+import { requireAppendable } from '../../../shared/eventlog/appendLimits.ts';
+import { withBoxes } from '../../../shared/eventlog/encryption/ciphertexts.ts';
+import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
+import type {
+  AppendResult,
+  EncodedEvent,
+  EventStore,
+  ExpectedRevision,
+} from '../../../shared/ports/eventStore.ts';
+import type { CallWithRetry } from '../connection/callRetry.ts';
+import type { ConnectionManager, NodeConnection } from '../connection/connectionManager.ts';
+import { toEventPosition } from '../read/positions.ts';
+import { streamHiddenError } from '../read/reader.ts';
+import { createAppendSender, type AppendRequest, type SendAppend } from './batchAppend.ts';
+import type { RecentEventIds } from './recentEventIds.ts';
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** The server's default limit of an append (`MaxAppendSize`). */
+const SERVER_LIMIT_BYTES = 1024 * 1024;
+
+/**
+ * A server counts an event's type as two bytes per character, in addition to data and metadata
+ * (`Event.SizeOnDisk` in EventStore.Core).
+ */
+const BYTES_PER_TYPE_CHARACTER = 2;
+
+const invalidEvent = (message: string): TurnlogError => new TurnlogError('event_invalid', message);
+
+/**
+ * Throws `event_invalid` for events that a server would reject or would not return unchanged, and
+ * for revisions that JavaScript can't represent.
+ */
+function requireValidAppend(expected: ExpectedRevision, events: readonly EncodedEvent[]): void {
+  const bytes = requireAppendable(events);
+  for (const { id, type } of events) {
+    if (!UUID.test(id)) throw invalidEvent('The id of an event must be a UUID.');
+    if (type === '' || type.startsWith('$'))
+      throw invalidEvent(
+        'The type of an event must not be empty, nor begin with "$", which EventStoreDB reserves.',
+      );
+  }
+  const serverBytes =
+    bytes + events.reduce((sum, { type }) => sum + type.length * BYTES_PER_TYPE_CHARACTER, 0);
+  if (serverBytes > SERVER_LIMIT_BYTES)
+    throw invalidEvent(
+      `The events of one append take ${serverBytes} bytes in EventStoreDB; the limit is ${SERVER_LIMIT_BYTES}.`,
+    );
+  const revision = expected === 'no_stream' ? -1 : expected;
+  if (!Number.isSafeInteger(revision + events.length) || revision < -1)
+    throw invalidEvent(`No event can follow revision ${revision}.`);
+}
+
+/** After a conflict, how many revisions before and after the append are searched for its ids. */
+const CONFLICT_SEARCH_RADIUS = 16;
+
+interface Dependencies {
+  /** How long an append is tried, in milliseconds. */
+  deadlineMs: number;
+  connections: ConnectionManager;
+  callWithRetry: CallWithRetry;
+  recentEventIds: RecentEventIds;
+  readStream: EventStore['readStream'];
+}
+
+const eventIdReused = (): TurnlogError =>
+  new TurnlogError('event_id_reused', 'An event with the same id is in the log at another place.');
+
+/** Creates the port's append. A server may have written an append that it never acknowledged. */
+export function createAppend({
+  deadlineMs,
+  connections,
+  callWithRetry,
+  recentEventIds,
+  readStream,
+}: Dependencies): EventStore['append'] {
+  const senders = new WeakMap<NodeConnection, SendAppend>();
+
+  function senderFor(connection: NodeConnection): SendAppend {
+    const sender =
+      senders.get(connection) ??
+      createAppendSender(connection, { requiresLeader: connections.requiresLeader, deadlineMs });
+    senders.set(connection, sender);
+    return sender;
+  }
+
+  /** Determines whether the conflict is with the append's own events or with others. */
+  async function resolveAppendConflict(
+    { stream, events }: AppendRequest,
+    firstRevision: number,
+  ): Promise<AppendResult> {
+    const from = Math.max(0, firstRevision - CONFLICT_SEARCH_RADIUS);
+    const nearbyEvents = await readStream(stream, {
+      direction: 'forwards',
+      from,
+      limit: events.length + 2 * CONFLICT_SEARCH_RADIUS,
+    });
+    const byRevision = new Map(nearbyEvents.map((event) => [event.revision, event]));
+    const last = byRevision.get(firstRevision + events.length - 1);
+    if (last && events.every(({ id }, index) => byRevision.get(firstRevision + index)?.id === id))
+      return { revision: last.revision, position: last.position };
+    const ids = new Set(events.map(({ id }) => id));
+    if (nearbyEvents.some(({ id }) => ids.has(id))) throw eventIdReused();
+    throw new TurnlogError(
+      'stream_conflict',
+      `The stream is not at revision ${firstRevision - 1}.`,
+    );
+  }
+
+  /** Reads the position, which the answer to a repeated append may lack. */
+  async function readAppendResult(stream: string, revision: number): Promise<AppendResult> {
+    const [event] = await readStream(stream, { direction: 'forwards', from: revision, limit: 1 });
+    if (event?.revision !== revision)
+      throw new TurnlogError('stream_conflict', `The stream has no revision ${revision} any more.`);
+    return { revision, position: event.position };
+  }
+
+  return async (stream, expected, events) => {
+    requireValidAppend(expected, events);
+    const firstRevision = expected === 'no_stream' ? 0 : expected + 1;
+    if (recentEventIds.existElsewhere(stream, firstRevision, events)) throw eventIdReused();
+    const request = { stream, expected, events: events.map((event) => withBoxes(event, stream)) };
+    const answer = await callWithRetry(
+      { kind: 'append', description: `append to ${stream} ($w)` },
+      ({ connection, signal }) => senderFor(connection)(request, signal),
+    );
+    if (answer.kind === 'conflict') return resolveAppendConflict(request, firstRevision);
+    if (answer.kind === 'rejected')
+      throw new TurnlogError('event_invalid', `EventStoreDB rejects the events: ${answer.reason}.`);
+    const { revision, commit } = answer;
+    recentEventIds.remember(
+      events.map(({ id }, index) => ({
+        id,
+        stream,
+        revision: revision - events.length + 1 + index,
+      })),
+    );
+    // In a deleted stream, a server continues the old revisions regardless of the expected one.
+    if (revision !== firstRevision + events.length - 1) throw streamHiddenError(stream);
+    const result =
+      commit === undefined
+        ? await readAppendResult(stream, revision)
+        : { revision, position: toEventPosition(commit) };
+    recentEventIds.recordAppended(result.position);
+    return result;
+  };
+}

@@ -1,0 +1,142 @@
+import { addAbortListener } from 'node:events';
+import eventstore, { type EventStoreDBClient } from '@eventstore/db-client';
+import gossipGrpc from '@eventstore/db-client/generated/gossip_grpc_pb.js';
+import type { ClusterInfo } from '@eventstore/db-client/generated/gossip_pb.js';
+import sharedPb from '@eventstore/db-client/generated/shared_pb.js';
+import streamsGrpc from '@eventstore/db-client/generated/streams_grpc_pb.js';
+import type {
+  BatchAppendReq,
+  BatchAppendResp,
+  ReadReq,
+  ReadResp,
+} from '@eventstore/db-client/generated/streams_pb.js';
+import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
+
+/**
+ * The protected members of the client (6.2.1) that run our own calls on its channel with its
+ * credentials. The client's own calls, discovery and reconnection are not used:
+ * - appendToStream keeps the pending appends of all BatchAppend calls of the process in one map. An
+ *   error of one call, for example after an election, fails the appends of all other calls. A late
+ *   answer to a failed append throws in an event handler and ends the process.
+ * - Reads return parsed JSON, which loses the exact text.
+ * - The client does not await `handleError`, which runs after an error. When discovery fails, for
+ *   example without a quorum, the unhandled rejection ends the process. `handleError` also discards
+ *   the channel and its backoff.
+ * - Discovery asks only the first host of esdb+discover.
+ */
+interface ClientInternals {
+  getGRPCClient<Service>(
+    service: new (...args: never[]) => Service,
+    name: string,
+  ): Promise<Service>;
+  callArguments(
+    options: { requiresLeader: boolean },
+    call: { deadline: number },
+  ): [metadata: object, options: object];
+  getChannel(): Promise<{ close(): void }>;
+}
+
+interface StreamsService {
+  batchAppend(metadata: object, options: object): BatchAppendCall;
+  read(request: ReadReq, metadata: object, options: object): ReadCall;
+}
+
+interface GossipService {
+  read(
+    request: sharedPb.Empty,
+    metadata: object,
+    options: object,
+    callback: (error: Error | null, info: ClusterInfo) => void,
+  ): { cancel(): void };
+}
+
+interface ResponseCall<Response> {
+  on(event: 'data', listener: (response: Response) => void): this;
+  on(event: 'error', listener: (error: Error) => void): this;
+  on(event: 'end' | 'readable', listener: () => void): this;
+  off(event: 'readable', listener: () => void): this;
+  cancel(): void;
+}
+
+/** A call that carries many appends. The server answers each append separately. */
+interface BatchAppendCall extends ResponseCall<BatchAppendResp> {
+  write(request: BatchAppendReq): boolean;
+}
+
+/** A call with a stream of responses. Flow control: the server sends only what the reader reads. */
+export interface ReadCall extends ResponseCall<ReadResp> {
+  read(): ReadResp | null;
+  readonly readableLength: number;
+}
+
+/** A client of a single host. */
+export interface HostClient {
+  openBatchAppend(requiresLeader: boolean): Promise<BatchAppendCall>;
+  openRead(request: ReadReq, requiresLeader: boolean): Promise<ReadCall>;
+  /** Reads the node's view of its cluster. Rejects with the abort reason. */
+  readGossip(signal: AbortSignal): Promise<ClusterInfo>;
+  /** Closes the connection and ends its calls. */
+  close(): void;
+}
+
+const streams = streamsGrpc.StreamsClient as unknown as new () => StreamsService;
+const gossip = gossipGrpc.GossipClient as unknown as new () => GossipService;
+
+/**
+ * Adds an error listener: a call may be cancelled before its caller listens, and an unhandled error
+ * event would end the process.
+ */
+function withErrorListener<
+  Call extends Pick<ResponseCall<unknown>, 'cancel'> & {
+    on(event: 'error', listener: () => void): unknown;
+  },
+>(call: Call): Call {
+  call.on('error', () => undefined);
+  return call;
+}
+
+/**
+ * Creates a client that connects at its first call. Throws `configuration_invalid` when the client
+ * library rejects the connection string or cannot read one of its files.
+ */
+export function openHostClient(connectionString: string): HostClient {
+  let client: EventStoreDBClient;
+  try {
+    client = eventstore.EventStoreDBClient.connectionString(connectionString);
+  } catch {
+    // The client's own message contains the connection string with its password.
+    throw new TurnlogError(
+      'configuration_invalid',
+      'The URL of the event store has an option that its client does not accept, or names a missing file.',
+    );
+  }
+  const internals = client as unknown as ClientInternals;
+  const callArguments = (requiresLeader: boolean): [object, object] =>
+    internals.callArguments({ requiresLeader }, { deadline: Infinity });
+  const openStreams = (): Promise<StreamsService> => internals.getGRPCClient(streams, 'turnlog');
+  return {
+    openBatchAppend: async (requiresLeader) =>
+      withErrorListener((await openStreams()).batchAppend(...callArguments(requiresLeader))),
+    openRead: async (request, requiresLeader) =>
+      withErrorListener((await openStreams()).read(request, ...callArguments(requiresLeader))),
+    async readGossip(signal) {
+      const service = await internals.getGRPCClient(gossip, 'turnlog');
+      const { promise, resolve, reject } = Promise.withResolvers<ClusterInfo>();
+      const call = service.read(new sharedPb.Empty(), ...callArguments(false), (error, info) => {
+        if (error) reject(error);
+        else resolve(info);
+      });
+      using _cancelling = addAbortListener(signal, () => {
+        reject(signal.reason);
+        call.cancel();
+      });
+      return await promise;
+    },
+    close() {
+      internals.getChannel().then(
+        (channel) => channel.close(),
+        () => undefined,
+      );
+    },
+  };
+}

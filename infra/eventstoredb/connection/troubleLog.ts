@@ -1,0 +1,133 @@
+import { isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
+import { DeadlineExceeded } from '../../../shared/lib/time/withDeadline.ts';
+import { formatHost, type ConnectionTarget, type Host } from './connectionString.ts';
+import {
+  isAccessDenied,
+  isConnectionRefused,
+  isUnauthenticated,
+  NotReadyError,
+  serverMessage,
+} from './serverErrors.ts';
+
+/** The part of a logger that the adapter uses. Compatible with pino. */
+export type StoreLogger = Record<'warn', (fields: object, message: string) => void>;
+
+/** The trouble while no host has answered or failed yet. */
+export const NO_ANSWER = 'The event store does not answer.';
+
+/** Node.js's and OpenSSL's messages about untrusted certificates. */
+const CERTIFICATE_ERROR = /certificate|self.signed|unable to verify|altnames|does not match/i;
+const TLS_ERROR = /SSL|TLS|EPROTO|wrong version number/i;
+
+const rootCause = (message: string): string =>
+  /Last error: (?:Error: )?(.*?)(?:\. Resolution note:|$)/s.exec(message)?.[1] ?? message;
+
+/** The trouble with a host that accepts connections but does not answer. */
+export const describeSilentHost = (host: Host): string =>
+  `The event store at ${formatHost(host)} takes connections, but does not answer.`;
+
+/** Describes for an operator, in one sentence without secrets, why a host can't be used. */
+export function describeHostError(host: Host, target: ConnectionTarget, error: unknown): string {
+  const name = formatHost(host);
+  if (isTurnlogError(error)) return error.message;
+  const message = rootCause(serverMessage(error));
+  if (error instanceof DeadlineExceeded) return describeSilentHost(host);
+  if (isUnauthenticated(error))
+    return `The event store at ${name} refuses the user or the password of EVENTSTOREDB_URL.`;
+  if (isAccessDenied(error))
+    return `The event store at ${name} does not let this user read $all, which takes the right $r in the metadata of $all.`;
+  if (error instanceof NotReadyError || /Server Is Not Ready/i.test(message))
+    return `The event store at ${name} is not ready: it is starting, or its cluster has no leader.`;
+  if (isConnectionRefused(error)) return `The event store at ${name} refuses connections.`;
+  if (/ENOTFOUND|EAI_AGAIN|Name resolution failed/i.test(message))
+    return `The host of the event store ${name} is not found.`;
+  if (CERTIFICATE_ERROR.test(message)) {
+    const trusted =
+      target.caFile === undefined
+        ? "the system's certificates are trusted"
+        : `the certificates in ${target.caFile} are trusted`;
+    return `The certificate of the event store at ${name} is not accepted (${message}); ${trusted}.`;
+  }
+  if (TLS_ERROR.test(message))
+    return `The event store at ${name} and this service don't agree on TLS (${message}).`;
+  return `The event store at ${name} can't be reached (${message}).`;
+}
+
+/** The minimum time between two lines about a changing trouble, in milliseconds. */
+const LOG_INTERVAL_MS = 5_000;
+/** NO_ANSWER is logged only after this time, in milliseconds: the node may just be slow. */
+const NO_ANSWER_DELAY_MS = 1_000;
+
+/** Holds the current trouble of the store, and logs when it begins, changes or ends. */
+export function createTroubleLog(logger: StoreLogger | undefined) {
+  let current: string | undefined;
+  let changedAt = 0;
+  let lastLogged: { trouble: string; at: number } | undefined;
+
+  function shouldLog(trouble: string): boolean {
+    const now = performance.now();
+    if (trouble === NO_ANSWER && now - changedAt < NO_ANSWER_DELAY_MS) return false;
+    return !lastLogged || (lastLogged.trouble !== trouble && now - lastLogged.at > LOG_INTERVAL_MS);
+  }
+
+  return {
+    current: () => current,
+    set(trouble: string | undefined): void {
+      if (trouble !== current) changedAt = performance.now();
+      current = trouble;
+      if (trouble === undefined && lastLogged) {
+        // Uses the level of the line that it ends, so that a log filter shows both or neither.
+        logger?.warn({}, 'the event store can be used again');
+        lastLogged = undefined;
+      } else if (trouble !== undefined && shouldLog(trouble)) {
+        logger?.warn({}, trouble);
+        lastLogged = { trouble, at: performance.now() };
+      }
+    },
+  };
+}
+
+/** After this many consecutive denials the whole store is in trouble, not a single stream. */
+const DENIALS_FOR_TROUBLE = 3;
+/** Denials older than this, in milliseconds, are ignored: callers may have stopped calling. */
+const DENIAL_LIFETIME_MS = 10_000;
+
+/** The right that a call needs, for example `append to session-1 ($w)`. */
+export interface RequiredRight {
+  kind: 'append' | 'read';
+  description: string;
+}
+
+interface Denials {
+  count: number;
+  sentence: string;
+  lastAt: number;
+}
+
+/**
+ * Tracks rights that the user lacks. A denial for one stream is logged. Repeated denials without a
+ * successful call in between are a trouble of the whole store.
+ */
+export function createAccessDenials(logger: StoreLogger | undefined) {
+  const denials = new Map<RequiredRight['kind'], Denials>();
+
+  return {
+    recordDenied({ kind, description }: RequiredRight, cause: unknown): Error {
+      const sentence = `The event store does not let this user ${description}.`;
+      const previous = denials.get(kind);
+      if (sentence !== previous?.sentence) logger?.warn({}, sentence);
+      denials.set(kind, {
+        count: (previous?.count ?? 0) + 1,
+        sentence,
+        lastAt: performance.now(),
+      });
+      return new Error(sentence, { cause });
+    },
+    recordAllowed: ({ kind }: RequiredRight): void => void denials.delete(kind),
+    trouble: (): string | undefined =>
+      [...denials.values()].find(
+        ({ count, lastAt }) =>
+          count >= DENIALS_FOR_TROUBLE && performance.now() - lastAt < DENIAL_LIFETIME_MS,
+      )?.sentence,
+  };
+}

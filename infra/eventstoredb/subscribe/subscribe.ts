@@ -1,0 +1,109 @@
+import { createTrail, type Identified } from '../../../shared/eventlog/identity/logIdentity.ts';
+import { abortable } from '../../../shared/lib/concurrency/abortable.ts';
+import { isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
+import { backoffMs } from '../../../shared/lib/time/backoff.ts';
+import { sleepUntilAborted } from '../../../shared/lib/time/sleep.ts';
+import type { EventStore } from '../../../shared/ports/eventStore.ts';
+import type { RecentEventIds } from '../append/recentEventIds.ts';
+import { RETRY_BACKOFF } from '../connection/callRetry.ts';
+import type { ConnectionManager, NodeConnection } from '../connection/connectionManager.ts';
+import { isAccessDenied, isUnauthenticated, serverMessage } from '../connection/serverErrors.ts';
+import type { StoreLogger } from '../connection/troubleLog.ts';
+import { parsePosition } from '../read/positions.ts';
+import { readBatches } from './batches.ts';
+import { createLogVerifier, type LogVerifier } from './logVerifier.ts';
+import { openSubscriptionStream, type SubscriptionStream } from './subscriptionStream.ts';
+
+/** The pause after the server refused the user, in milliseconds. An operator must grant the right. */
+const REFUSED_PAUSE_MS = 5_000;
+
+/** Resuming after one of these errors would deliver wrong events without an error. */
+const FINAL_ERRORS = ['position_invalid', 'log_changed', 'log_restored'] as const;
+
+interface Dependencies {
+  connections: ConnectionManager;
+  recentEventIds: RecentEventIds;
+  /** The time limit for opening a subscription, in milliseconds. */
+  deadlineMs: number;
+  /** The log that checkpoints are compared with. */
+  log: Identified;
+  logger: StoreLogger | undefined;
+}
+
+/**
+ * Creates the port's subscribe. A subscription resumes on the next connection after the last
+ * position that it delivered, until aborted. Each start verifies the position: the log may have
+ * been replaced, and a server treats a position beyond the end as "from now on", or waits.
+ */
+export function createSubscribe({
+  connections,
+  recentEventIds,
+  deadlineMs,
+  log,
+  logger,
+}: Dependencies): EventStore['subscribe'] {
+  const { requiresLeader, closed } = connections;
+
+  return async function* subscribe({ after, batchSize, signal }) {
+    if (typeof after === 'string') parsePosition(after);
+    const trail = createTrail(log, after);
+    let position = trail.resumesAfter();
+    /** The last logged reason, reset by a batch: a reason that persists is logged once. */
+    let loggedReason: string | undefined;
+    const ended = AbortSignal.any([signal, closed]);
+    for (let failures = 0; !signal.aborted; failures += 1) {
+      let connection: NodeConnection | undefined;
+      let verifier: LogVerifier | undefined;
+      let stream: SubscriptionStream | undefined;
+      let pauseMs = backoffMs(RETRY_BACKOFF, failures);
+      try {
+        connection = await connections.current(ended);
+        verifier = createLogVerifier({
+          connection,
+          limitMs: deadlineMs,
+          requiresLeader,
+          signal: AbortSignal.any([ended, connection.lost]),
+          logger,
+        });
+        await abortable(trail.verify(), ended);
+        // Records of others after our last event may be missing from a restored log as well.
+        position = trail.resumesAfter();
+        if (position !== undefined) await verifier.requireWithinLog(position);
+        stream = await openSubscriptionStream(connection, {
+          after: position,
+          requiresLeader,
+          confirmationMs: deadlineMs,
+          signal: ended,
+        });
+        const options = { batchSize, position, recentEventIds, verifier };
+        for await (const batch of readBatches(stream, options)) {
+          ({ position } = batch);
+          failures = 0;
+          loggedReason = undefined;
+          yield { ...batch, checkpoint: await trail.passed(batch.events) };
+          if (signal.aborted) return;
+        }
+      } catch (thrown) {
+        if (signal.aborted) return;
+        if (closed.aborted) throw closed.reason;
+        const error: unknown =
+          verifier && position !== undefined
+            ? await verifier.explainError(position, thrown).catch(() => thrown)
+            : thrown;
+        if (FINAL_ERRORS.some((code) => isTurnlogError(error, code))) throw error;
+        if (connection) connections.reportFailure(connection, error);
+        const reason = serverMessage(error);
+        if (reason !== loggedReason)
+          logger?.warn(
+            { after: position, reason },
+            'the subscription to the event store was interrupted; resuming',
+          );
+        loggedReason = reason;
+        if (isUnauthenticated(error) || isAccessDenied(error)) pauseMs = REFUSED_PAUSE_MS;
+      } finally {
+        stream?.cancel();
+      }
+      await sleepUntilAborted(pauseMs, { signal: ended });
+    }
+  };
+}

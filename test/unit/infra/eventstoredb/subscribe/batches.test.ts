@@ -1,0 +1,190 @@
+import { describe, expect, test } from '@jest/globals';
+import { readBatches } from '../../../../../infra/eventstoredb/subscribe/batches.ts';
+import type {
+  SubscriptionMessage,
+  SubscriptionStream,
+} from '../../../../../infra/eventstoredb/subscribe/subscriptionStream.ts';
+import { createRecentEventIds } from '../../../../../infra/eventstoredb/append/recentEventIds.ts';
+import type { LogVerifier } from '../../../../../infra/eventstoredb/subscribe/logVerifier.ts';
+import { toEventPosition } from '../../../../../infra/eventstoredb/read/positions.ts';
+import type { EventBatch, Position } from '../../../../../shared/ports/eventStore.ts';
+
+/** The number of messages that gRPC buffers. */
+const BUFFER_SIZE = 16;
+
+const at = (commit: number): Position => toEventPosition(BigInt(commit));
+const event = (commit: number): SubscriptionMessage => ({
+  kind: 'event',
+  event: {
+    id: `${commit}`,
+    stream: 'session-s',
+    revision: commit,
+    position: at(commit),
+    type: 't',
+    data: '{}',
+    metadata: '{}',
+  },
+});
+const events = (from: number, count: number): SubscriptionMessage[] =>
+  Array.from({ length: count }, (_, index) => event(from + index));
+const CAUGHT_UP: SubscriptionMessage = { kind: 'caught_up' };
+
+/** A server that sends messages as fast as they are taken, and its log. */
+function fakeServer() {
+  const unsent: SubscriptionMessage[] = [];
+  let buffered: SubscriptionMessage[] = [];
+  let end = 0;
+  let onArrival: (() => void) | undefined;
+  const fill = (): void => {
+    buffered = [...buffered, ...unsent.splice(0, BUFFER_SIZE - buffered.length)];
+  };
+  const stream: SubscriptionStream = {
+    take() {
+      setImmediate(fill);
+      return buffered.shift();
+    },
+    isEmpty: () => buffered.length === 0,
+    isFull: () => buffered.length >= BUFFER_SIZE,
+    waitForMessage: (timeoutMs) =>
+      new Promise((resolve) => {
+        fill();
+        if (buffered.length > 0) {
+          setImmediate(resolve, true);
+          return;
+        }
+        const timer = setTimeout(resolve, Math.min(timeoutMs, 20), false);
+        onArrival = () => {
+          clearTimeout(timer);
+          fill();
+          resolve(true);
+        };
+      }),
+    cancel: () => undefined,
+  };
+  const verifier: LogVerifier = {
+    requireWithinLog: () => Promise.resolve(),
+    isValidCheckpoint: (checkpoint) =>
+      Promise.resolve(checkpoint !== undefined && checkpoint <= at(end)),
+    advanceWhileIdle: (position) =>
+      Promise.resolve(end > 0 && (position ?? '') < at(end) ? at(end) : position),
+    isEndOfLog: (position) => Promise.resolve((position ?? '') >= at(end)),
+    explainError: (_, error) => Promise.resolve(error),
+  };
+  return {
+    stream,
+    verifier,
+    /** Sends messages; the log ends at `newEnd`. */
+    send(messages: readonly SubscriptionMessage[], newEnd: number): void {
+      unsent.push(...messages);
+      end = newEnd;
+      fill();
+      onArrival?.();
+    },
+  };
+}
+
+type Batch = Omit<EventBatch, 'checkpoint'>;
+
+const subscribe = ({ stream, verifier }: ReturnType<typeof fakeServer>, batchSize: number) => {
+  const recentEventIds = createRecentEventIds();
+  const iterator = readBatches(stream, {
+    batchSize,
+    position: undefined,
+    recentEventIds,
+    verifier,
+  });
+  return { recentEventIds, next: async (): Promise<Batch> => (await iterator.next()).value };
+};
+
+const sizeOf = ({ events: delivered, caughtUp }: Batch): [number, boolean] => [
+  delivered.length,
+  caughtUp,
+];
+
+describe('a live subscription', () => {
+  test('delivers an event at once, and reports that it has caught up', async () => {
+    const server = fakeServer();
+    const { next } = subscribe(server, 500);
+    server.send([CAUGHT_UP], 0);
+    expect(sizeOf(await next())).toEqual([0, true]);
+    server.send(events(1, 1), 1);
+    expect(sizeOf(await next())).toEqual([1, true]);
+  });
+
+  test('delivers full batches from a backlog, and reports caught up only at the end of the log', async () => {
+    const server = fakeServer();
+    const { next } = subscribe(server, 500);
+    server.send([CAUGHT_UP], 0);
+    await next();
+    server.send(events(1, 1_200), 1_300);
+    const sizes: [number, boolean][] = [];
+    for (let delivered = 0; delivered < 1_200; delivered += sizes.at(-1)![0])
+      sizes.push(sizeOf(await next()));
+    expect(sizes).toContainEqual([500, false]);
+    expect(sizes.some(([, caughtUp]) => caughtUp)).toBe(false);
+    // Three batches; a busy machine may end one or two early.
+    expect(sizes.length).toBeLessThanOrEqual(5);
+    server.send(events(1_201, 100), 1_300);
+    const last = [sizeOf(await next())];
+    while (!last.at(-1)![1]) last.push(sizeOf(await next()));
+    expect(last.reduce((delivered, [size]) => delivered + size, 0)).toBe(100);
+  });
+
+  test('reports caught up after a full batch that only checkpoints follow', async () => {
+    const server = fakeServer();
+    const { next } = subscribe(server, 2);
+    server.send([CAUGHT_UP], 0);
+    await next();
+    server.send([...events(1, 2), { kind: 'checkpoint', position: at(2) }], 2);
+    expect(sizeOf(await next())).toEqual([2, false]);
+    expect(sizeOf(await next())).toEqual([0, true]);
+  });
+
+  test('reaches the end of the log when the last records belong to others', async () => {
+    const server = fakeServer();
+    const { next } = subscribe(server, 10);
+    server.send([CAUGHT_UP], 0);
+    await next();
+    server.send([], 7);
+    expect(await next()).toEqual({ events: [], position: at(7), caughtUp: true });
+  });
+
+  test('ignores a checkpoint beyond the end of the log, and one with an impossible position', async () => {
+    const server = fakeServer();
+    const { next } = subscribe(server, 10);
+    server.send([CAUGHT_UP], 0);
+    await next();
+    server.send(
+      [
+        { kind: 'checkpoint', position: at(99) },
+        { kind: 'checkpoint', position: undefined },
+        ...events(1, 1),
+      ],
+      1,
+    );
+    expect(await next()).toMatchObject({ events: [{ id: '1' }], position: at(1), caughtUp: true });
+  });
+
+  test('has not caught up before it delivers an event that this process appended', async () => {
+    const server = fakeServer();
+    const { recentEventIds, next } = subscribe(server, 10);
+    server.send([CAUGHT_UP], 0);
+    await next();
+    recentEventIds.recordAppended(at(2));
+    server.send(events(1, 1), 2);
+    expect(sizeOf(await next())).toEqual([1, false]);
+    server.send(events(2, 1), 2);
+    expect(sizeOf(await next())).toEqual([1, true]);
+  });
+});
+
+test('a subscription that catches up delivers full batches', async () => {
+  const server = fakeServer();
+  const { next } = subscribe(server, 500);
+  server.send([...events(1, 1_100), CAUGHT_UP], 1_100);
+  expect([sizeOf(await next()), sizeOf(await next()), sizeOf(await next())]).toEqual([
+    [500, false],
+    [500, false],
+    [100, true],
+  ]);
+});

@@ -1,0 +1,128 @@
+import { EventEmitter } from 'node:events';
+import { describe, expect, test } from '@jest/globals';
+import sharedPb from '@eventstore/db-client/generated/shared_pb.js';
+import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
+import type {
+  HostClient,
+  ReadCall,
+} from '../../../../../infra/eventstoredb/connection/hostClient.ts';
+import {
+  createLogVerifier,
+  type LogVerifier,
+} from '../../../../../infra/eventstoredb/subscribe/logVerifier.ts';
+import { toEventPosition } from '../../../../../infra/eventstoredb/read/positions.ts';
+import type { Position } from '../../../../../shared/ports/eventStore.ts';
+
+interface LogRecord {
+  commit: number;
+  contentType?: string;
+}
+
+const at = (commit: number): Position => toEventPosition(BigInt(commit));
+
+function response({ commit, contentType = 'application/json' }: LogRecord): streamsPb.ReadResp {
+  const event = new streamsPb.ReadResp.ReadEvent.RecordedEvent()
+    .setId(new sharedPb.UUID().setString(`event-${commit}`))
+    .setStreamIdentifier(new sharedPb.StreamIdentifier().setStreamName(Buffer.from('session-s')))
+    .setStreamRevision('0')
+    .setCommitPosition(String(commit));
+  event.getMetadataMap().set('type', 'happened').set('content-type', contentType);
+  return new streamsPb.ReadResp().setEvent(new streamsPb.ReadResp.ReadEvent().setEvent(event));
+}
+
+/** A call that answers with the records; without records it never answers. */
+function callOf(records: readonly LogRecord[] | undefined): ReadCall {
+  const call = new EventEmitter();
+  if (records) {
+    setImmediate(() => {
+      for (const record of records) call.emit('data', response(record));
+      call.emit('end');
+    });
+  }
+  return Object.assign(call, { cancel: () => undefined, read: () => null, readableLength: 0 });
+}
+
+/** A verifier of a log that ends at `end`. A read of Turnlog's streams returns `ours`. */
+function verifierOf({
+  end,
+  ours,
+  limitMs = 1_000,
+}: {
+  end: number | undefined;
+  ours: readonly LogRecord[];
+  limitMs?: number;
+}): LogVerifier {
+  const client = {
+    openRead: (request: streamsPb.ReadReq) =>
+      Promise.resolve(
+        callOf(
+          end === undefined
+            ? undefined
+            : request.getOptions()?.hasFilter()
+              ? ours
+              : [{ commit: end }],
+        ),
+      ),
+  } as unknown as HostClient;
+  const connection = {
+    client,
+    recordActivity: () => undefined,
+    lost: new AbortController().signal,
+    silenceLimitMs: () => 1_000,
+  };
+  return createLogVerifier({
+    connection,
+    limitMs,
+    requiresLeader: true,
+    signal: new AbortController().signal,
+    logger: undefined,
+  });
+}
+
+describe('an idle subscription', () => {
+  test('advances to the end of the log when no event of Turnlog follows', async () => {
+    expect(await verifierOf({ end: 9, ours: [{ commit: 5 }] }).advanceWhileIdle(at(5))).toBe(at(9));
+    expect(await verifierOf({ end: 5, ours: [{ commit: 5 }] }).advanceWhileIdle(at(5))).toBe(at(5));
+  });
+
+  test('fails when it has not delivered an event of Turnlog by the second check', async () => {
+    const verifier = verifierOf({ end: 9, ours: [{ commit: 5 }, { commit: 7 }] });
+    expect(await verifier.advanceWhileIdle(at(5))).toBe(at(5));
+    await expect(verifier.advanceWhileIdle(at(5))).rejects.toThrow('does not deliver the event at');
+  });
+
+  test('advances past foreign events in streams of Turnlog, but only as far as they were read', async () => {
+    const foreign = { contentType: 'application/octet-stream' };
+    expect(
+      await verifierOf({ end: 9, ours: [{ commit: 7, ...foreign }] }).advanceWhileIdle(at(5)),
+    ).toBe(at(9));
+    expect(
+      await verifierOf({
+        end: 9,
+        ours: [
+          { commit: 6, ...foreign },
+          { commit: 7, ...foreign },
+        ],
+      }).advanceWhileIdle(at(5)),
+    ).toBe(at(7));
+  });
+
+  test('fails when the log does not answer within the time limit', async () => {
+    await expect(
+      verifierOf({ end: undefined, ours: [], limitMs: 50 }).advanceWhileIdle(at(5)),
+    ).rejects.toThrow('no answer within 50 ms');
+  });
+});
+
+test('rejects a position beyond the end of the log, and ignores a checkpoint there', async () => {
+  const verifier = verifierOf({ end: 9, ours: [] });
+  await expect(verifier.requireWithinLog(at(10))).rejects.toMatchObject({
+    code: 'position_invalid',
+  });
+  await verifier.requireWithinLog(at(9));
+  expect([
+    await verifier.isValidCheckpoint(at(9)),
+    await verifier.isValidCheckpoint(at(10)),
+    await verifier.isValidCheckpoint(undefined),
+  ]).toEqual([true, false, false]);
+});
