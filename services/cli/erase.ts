@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { eraseAccount, type ErasedAccount } from '../../shared/erasure/eraseAccount.ts';
 import type { ErasedStream } from '../../shared/erasure/eraseStream.ts';
 import { eraseWithReplays } from '../../shared/erasure/eraseWithReplays.ts';
-import { ownerOf } from '../../shared/erasure/ownerOf.ts';
+import { findStreamOwner } from '../../shared/erasure/ownerOf.ts';
 import { isTurnlogError, TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import {
   accountStream,
@@ -55,7 +55,9 @@ async function eraseOne(
   const stream = STREAMS[kind](id);
   const { store } = operator;
   const readModels = await operator.readModels();
-  const account_id = isIdOf(kind, id) ? await ownerOf({ store, readModels }, stream) : undefined;
+  const account_id = isIdOf(kind, id)
+    ? await findStreamOwner({ store, readModels }, stream)
+    : undefined;
   if (account_id === undefined)
     throw new TurnlogError('configuration_invalid', `There is no ${kind} ${id}.`);
   const actor = { account_id, key_id: 'operator', request_id: 'cli' };

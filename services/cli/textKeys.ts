@@ -1,5 +1,8 @@
 import type { Command } from 'commander';
-import { reconcileErasures, type Reconciled } from '../../shared/erasure/reconcileErasures.ts';
+import {
+  reconcileErasures,
+  type ReconciliationProgress,
+} from '../../shared/erasure/reconcileErasures.ts';
 import { rotateKeys, type Rotated } from '../../shared/eventlog/encryption/rotateKeys.ts';
 import { parseConfig } from '../../shared/lib/config/config.ts';
 import { newMasterKey } from '../../shared/eventlog/encryption/masterKeys.ts';
@@ -86,7 +89,12 @@ async function reconcile(context: CliContext, after: Position | undefined): Prom
   await using opened = new AsyncDisposableStack();
   const store = openedIn(opened, await openKeyStore(await placeOfKeys(context)));
   const began = performance.now();
-  let done: Reconciled = { events: 0, erasures: 0, destroyed_again: 0, position: after };
+  let done: ReconciliationProgress = {
+    events: 0,
+    erasures: 0,
+    destroyed_again: 0,
+    position: after,
+  };
   const told = (): string =>
     `${done.events} events read, ${done.erasures} erasures, ${rate(done.events, began)}`;
   const complete = await reconcileErasures({

@@ -22,7 +22,7 @@ import { LIMITS } from '../../shared/limits.ts';
 import type { Broadcast } from '../../shared/ports/broadcast.ts';
 import type { TextDiffer } from '../../shared/replays/comparison/textDiffer.ts';
 import { createPermitPool } from '../../shared/lib/concurrency/capacity.ts';
-import { rememberedLimits } from '../../shared/accounts/accountLimits.ts';
+import { createLimitsCache } from '../../shared/accounts/accountLimits.ts';
 import { startClosing, startWatching } from '../process/sweep.ts';
 import type { Part } from '../process/turnlog.ts';
 import { openModels } from './models.ts';
@@ -62,7 +62,7 @@ export async function openRunContext(opening: Opening, storage: RunStorage): Pro
   const shared = signals !== undefined || sharesLog === true;
   return {
     ...stores,
-    accountLimits: rememberedLimits(storage.readModels),
+    accountLimits: createLimitsCache(storage.readModels),
     logger,
     clock: systemClock,
     ids: systemIds,

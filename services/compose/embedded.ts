@@ -9,7 +9,7 @@ import { appendsWhileFollowed } from '../../shared/eventlog/appendsWhileFollowed
 import { LIMITS } from '../../shared/limits.ts';
 import { rowsUntilChange } from '../../shared/projections/rowsUntilChange.ts';
 import { neverStale } from '../../shared/projections/readYourWrites.ts';
-import { forgetErased } from '../../shared/erasure/evictErased.ts';
+import { evictErased } from '../../shared/erasure/evictErased.ts';
 import { isPast } from '../../shared/runs/recovery/interruptTurn.ts';
 import type { RunContext } from '../../shared/runs/context.ts';
 import { doubtOf, lateness, searchReason } from '../followers/projector/doubt.ts';
@@ -187,7 +187,7 @@ export async function openEmbedded(opening: Opening, place: EmbeddedPlace): Prom
     sweepRetention(api, {
       judge,
       alone: (work) => work(new AbortController().signal).then(() => true),
-      onErased: (erased) => forgetErased(api, erased),
+      onErased: (erased) => evictErased(api, erased),
     }),
   ];
   const webhooks = webhooksIn(opening, { ...api, ...feed.served, shown: [shown] }, place);

@@ -2,7 +2,7 @@ import {
   closeTurnsOfTheDead,
   type SweepContext,
 } from '../../shared/runs/recovery/closeOrphanedTurns.ts';
-import { forgetErased } from '../../shared/erasure/evictErased.ts';
+import { evictErased } from '../../shared/erasure/evictErased.ts';
 import { createDeathWatch } from '../../shared/runs/recovery/instanceMonitor.ts';
 import { appendsWhileFollowed } from '../../shared/eventlog/appendsWhileFollowed.ts';
 import { withTextsForRows } from '../../shared/eventlog/encryption/protectedStore.ts';
@@ -188,7 +188,7 @@ export async function openReplica(opening: Opening, place: ReplicaPlace): Promis
     sweepRetention(common, {
       judge,
       alone: (work) => sweepAlone(databaseUrl, work),
-      onErased: (erased) => runs && forgetErased(runs.api, erased),
+      onErased: (erased) => runs && evictErased(runs.api, erased),
     }),
   ];
   const own = runs ? [runs.part, watchPart(runs.api)] : [];

@@ -1,6 +1,6 @@
 import type { CommandContext } from '../../shared/commandHandling/context.ts';
 import type { ErasedStream } from '../../shared/erasure/eraseStream.ts';
-import { eraseWithReplays, replaysShown } from '../../shared/erasure/eraseWithReplays.ts';
+import { eraseWithReplays, readReplaysAt } from '../../shared/erasure/eraseWithReplays.ts';
 import type { HandleContext } from '../../shared/commandHandling/handle.ts';
 import {
   createClockJudge,
@@ -101,7 +101,7 @@ export function sweepRetention(
         async erase({ session_id, account_id }) {
           const actor = { account_id, key_id: 'system', request_id: 'retention' };
           const stream = sessionStream(session_id);
-          const replaysAt = replaysShown(readModels, SHOWN_WITHIN_MS);
+          const replaysAt = readReplaysAt(readModels, SHOWN_WITHIN_MS);
           const erasing = { ...context, clock, replaysAt, onErased };
           onErased(await eraseWithReplays(erasing, stream, { reason: 'retention' }, actor));
         },

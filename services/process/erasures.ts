@@ -1,13 +1,12 @@
-import { replaysShown } from '../../shared/erasure/eraseWithReplays.ts';
-import { createFinisher } from '../../shared/erasure/finishErasures.ts';
-import { forgetErased } from '../../shared/erasure/evictErased.ts';
-import { noticeErasures } from '../../shared/erasure/noticeErasures.ts';
+import { readReplaysAt } from '../../shared/erasure/eraseWithReplays.ts';
+import { createErasureFinisher } from '../../shared/erasure/finishErasures.ts';
+import { createErasurePoller, evictErased } from '../../shared/erasure/evictErased.ts';
 import type { CommandContext } from '../../shared/commandHandling/context.ts';
 import type { ErasureContext } from '../../shared/erasure/retention/requireErasable.ts';
 import type { RunContext } from '../../shared/runs/context.ts';
 import type { Position } from '../../shared/ports/eventStore.ts';
 import type { KeyStore } from '../../shared/ports/keyStore.ts';
-import { keysBack } from '../../shared/erasure/restoredKeys.ts';
+import { describeRestoredKeys } from '../../shared/erasure/reconcileErasures.ts';
 import { agentListCache } from '../api/agents/listCache.ts';
 import { onceStoreAnswers } from './onceStoreAnswers.ts';
 import { startAsking, startSweeper } from './sweep.ts';
@@ -17,10 +16,10 @@ import type { Part } from './turnlog.ts';
 export function noticePart(api: RunContext): Part {
   const { readModels, sessions, known, logger } = api;
   const lists = agentListCache(readModels);
-  const look = noticeErasures({
+  const look = createErasurePoller({
     readModels,
     forget(erased) {
-      forgetErased(api, erased);
+      evictErased(api, erased);
       lists.forget(erased.account_id);
     },
     forgetAll() {
@@ -42,7 +41,7 @@ export function keysBackPart(
 ): Part {
   let reason: string | undefined;
   async function look(): Promise<void> {
-    reason = await keysBack({ keys, readModels });
+    reason = await describeRestoredKeys({ keys, readModels });
   }
   return {
     async prepare(signal) {
@@ -67,14 +66,14 @@ interface Others {
 /** Goes on with erasures that a process has left, or that had to wait for a store. */
 export function finishPart(context: Finishing, { api, alone, visibilityWaitMs }: Others): Part {
   const { readModels, logger } = context;
-  const finisher = createFinisher({
+  const finisher = createErasureFinisher({
     ...context,
     async readModelsAt(position: Position) {
       await readModels.untilShown(position, visibilityWaitMs);
       return readModels;
     },
-    replaysAt: replaysShown(readModels, visibilityWaitMs),
-    onErased: (erased) => api && forgetErased(api, erased),
+    replaysAt: readReplaysAt(readModels, visibilityWaitMs),
+    onErased: (erased) => api && evictErased(api, erased),
   });
   let first = alone;
   async function finish(signal: AbortSignal): Promise<void> {

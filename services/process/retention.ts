@@ -1,5 +1,5 @@
 import type { JudgedTime } from '../../shared/erasure/retention/judgeClock.ts';
-import type { Swept } from '../../shared/erasure/retention/sweepSessions.ts';
+import type { SweepResult } from '../../shared/erasure/retention/sweepSessions.ts';
 import { errorSummary, publicReason } from '../../shared/lib/errors/errorSummary.ts';
 import type { Logger } from '../../shared/lib/logger.ts';
 import { sleepUntilAborted } from '../../shared/lib/time/sleep.ts';
@@ -17,7 +17,7 @@ export interface Retention {
   /** Judges the clock. Errors: those of the clocks. */
   judge: () => Promise<JudgedTime>;
   /** One sweep at that time. Errors: those of sweepSessions. */
-  sweep: (now: number, signal: AbortSignal) => Promise<Swept>;
+  sweep: (now: number, signal: AbortSignal) => Promise<SweepResult>;
   /**
    * Does the work where no other process does it; false where one does. The signal aborts when that
    * can't be said any more. Errors: those of the work, `store_unavailable`.

@@ -14,7 +14,7 @@ const NONE: AccountLimits = {};
  * the read models; while they are away, what was known last holds, or else no limit of the account's
  * own. `now` in milliseconds of a monotonic clock.
  */
-export function rememberedLimits(
+export function createLimitsCache(
   { findAccount }: Pick<ReadModels, 'findAccount'>,
   now = (): number => performance.now(),
 ): (accountId: string) => Promise<AccountLimits> {

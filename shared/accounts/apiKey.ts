@@ -17,7 +17,7 @@ export const claimedKeyId = (apiKey: string): string | undefined => MINTED.exec(
 export const hashApiKey = (apiKey: string): string => sha256(apiKey);
 
 /** Compares two hashes in constant time. */
-export const sameHash = (a: string, b: string): boolean =>
+export const hashesAreEqual = (a: string, b: string): boolean =>
   a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b));
 
 /** A chosen key has at least this many characters, and this many bits by `bitsOf`. */
@@ -29,7 +29,7 @@ export const STRONG_KEY = { length: 32, bits: 64 };
  * one of the two steps before it. So `aaaa`, `abcabc`, `abcdef` and `a1b2c3` count for next to
  * nothing, and 128 random bits for 70 to 120, however they are written.
  */
-function bitsOf(key: string): number {
+function estimateBits(key: string): number {
   const counts = new Map<string, number>();
   for (const character of key) counts.set(character, (counts.get(character) ?? 0) + 1);
   let entropy = 0;
@@ -47,4 +47,4 @@ function bitsOf(key: string): number {
 
 /** Whether a key that somebody chose may be issued: its hash must not help to find it. */
 export const isStrongKey = (key: string): boolean =>
-  key.length >= STRONG_KEY.length && bitsOf(key) >= STRONG_KEY.bits;
+  key.length >= STRONG_KEY.length && estimateBits(key) >= STRONG_KEY.bits;

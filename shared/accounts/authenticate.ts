@@ -1,4 +1,4 @@
-import { claimedKeyId, hashApiKey, sameHash } from './apiKey.ts';
+import { claimedKeyId, hashApiKey, hashesAreEqual } from './apiKey.ts';
 import type { Scope } from './events.ts';
 import { TurnlogError } from '../lib/errors/turnlogError.ts';
 import type { ReadModels } from '../ports/readModels.ts';
@@ -10,7 +10,7 @@ interface Principal {
 }
 
 /** Who presents a key; for a key that is not valid, the id of the one that was meant, if any. */
-export interface Identified {
+export interface Authentication {
   principal: Principal | undefined;
   key_id: string | undefined;
 }
@@ -28,17 +28,17 @@ const isExpired = (expiresAt: string | null, now: number): boolean =>
  * whatever it is, by the id that it claims; a key that an operator chose claims none, and is found
  * by its hash.
  */
-export async function identify(
+export async function identifyKey(
   readModels: Pick<ReadModels, 'findApiKey' | 'findApiKeyByHash'>,
   apiKey: string,
   now: number,
-): Promise<Identified> {
+): Promise<Authentication> {
   const claimed = claimedKeyId(apiKey);
   const hash = hashApiKey(apiKey);
   const key = await (claimed === undefined
     ? readModels.findApiKeyByHash(hash)
     : readModels.findApiKey(claimed));
-  const matches = sameHash(key?.hash ?? NO_HASH, hash);
+  const matches = hashesAreEqual(key?.hash ?? NO_HASH, hash);
   if (!key || !matches || key.revoked_at !== null || isExpired(key.expires_at, now))
     return { principal: undefined, key_id: key?.key_id };
   const { account_id, key_id, scopes } = key;

@@ -1,7 +1,7 @@
 import type { Decider } from '../domain/decider.ts';
 import { Rejection } from '../domain/rejection.ts';
 import type {
-  AccountErasure,
+  AccountErasedData,
   AccountEvent,
   AccountHold,
   AccountLimits,
@@ -17,7 +17,7 @@ export type AccountCommand =
   | { type: 'set_limits'; limits: { [Name in keyof AccountLimits]?: number | null } }
   | { type: 'set_retention'; retention: { [Name in keyof AccountRetention]?: number | null } }
   | { type: 'set_hold'; hold: AccountHold }
-  | ({ type: 'erase_account' } & AccountErasure);
+  | ({ type: 'erase_account' } & AccountErasedData);
 
 export interface AccountState {
   opened: boolean;

@@ -3,7 +3,7 @@ import {
   AccountErasure,
   eventSchema,
   Instant,
-  ProtectedText,
+  ProtectedTextSchema,
   type EventOf,
 } from '../domain/schema.ts';
 
@@ -24,7 +24,7 @@ export type Scope = (typeof SCOPES)[number];
 
 const Key = {
   key_id: Type.String(),
-  name: ProtectedText(),
+  name: ProtectedTextSchema(),
   hash: Type.String({
     description: 'SHA-256 of the whole key in hex; the secret itself is never stored',
   }),
@@ -34,7 +34,7 @@ const Key = {
 
 export const AccountOpened = eventSchema(
   'account.opened.v1',
-  { name: ProtectedText() },
+  { name: ProtectedTextSchema() },
   'An account was opened',
 );
 export const KeyIssued = eventSchema('account.key_issued.v1', Key, 'An API key was issued');
@@ -83,4 +83,4 @@ export type AccountLimits = EventOf<typeof LimitsSet>['data'];
 export type AccountRetention = EventOf<typeof RetentionSet>['data'];
 /** Whether nothing of an account may be erased, and why. */
 export type AccountHold = EventOf<typeof HoldSet>['data'];
-export type AccountErasure = EventOf<typeof AccountErased>['data'];
+export type AccountErasedData = EventOf<typeof AccountErased>['data'];

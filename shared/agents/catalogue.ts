@@ -37,7 +37,7 @@ export function requireSupported(
 }
 
 /** The component, or the default one. */
-export function supportedComponent(
+export function requireSupportedComponent(
   { components }: AgentCatalogue,
   component = components[0],
 ): string {

@@ -6,10 +6,10 @@ import { agentStream } from '../eventlog/streams.ts';
 import { configurationColumns } from './projection.ts';
 import { findOwnAgent } from './queries.ts';
 import type { AgentRow } from '../readModels/tables.ts';
-import { requireSupported, supportedComponent, type AgentCatalogue } from './catalogue.ts';
+import { requireSupported, requireSupportedComponent, type AgentCatalogue } from './catalogue.ts';
 import { untilShown, type Actor, type CommandContext } from '../commandHandling/context.ts';
-import { recordedParameters, requireOutputTokens } from './validateParameters.ts';
-import { answerable, configurationOf, type AgentInput } from './createAgent.ts';
+import { toRecordedParameters, requireOutputTokens } from './validateParameters.ts';
+import { answerable, buildConfiguration, type AgentInput } from './createAgent.ts';
 import { authorOf } from '../commandHandling/recordEvents.ts';
 import { handleFound, type Handled } from '../commandHandling/handle.ts';
 import { shortStream, type Loaded } from '../commandHandling/targetStream.ts';
@@ -103,7 +103,7 @@ export async function replaceAgent(
   asked: ChangedAgent,
   input: AgentInput,
 ): Promise<AgentRow> {
-  const configuration = await configurationOf(context, actor, input);
+  const configuration = await buildConfiguration(context, actor, input);
   return configured(context, actor, asked, () => configuration);
 }
 
@@ -132,13 +132,13 @@ export async function patchAgent(
   requireSupported(catalogue, patch.model ?? undefined, patch.tool ?? undefined);
   const { temperature, max_output_tokens, response_format, compaction, ...others } = patch;
   const taken = { temperature, max_output_tokens, response_format };
-  const asks = await recordedParameters(catalogue, withoutNulls(taken), actor.account_id);
+  const asks = await toRecordedParameters(catalogue, withoutNulls(taken), actor.account_id);
   const named = {
     ...others,
     // None and false are the same: it is recorded where it is wanted.
     ...(compaction !== undefined && { compaction: compaction || null }),
     ...(patch.component !== undefined && {
-      component: supportedComponent(catalogue, patch.component ?? undefined),
+      component: requireSupportedComponent(catalogue, patch.component ?? undefined),
     }),
   };
   const merged = (before: AgentConfiguration | undefined): AgentConfiguration => {

@@ -3,8 +3,8 @@ import type { AgentConfiguration } from './events.ts';
 import { isTurnlogError, TurnlogError } from '../lib/errors/turnlogError.ts';
 import { readPage } from '../eventlog/reading/readWhole.ts';
 import { agentStream } from '../eventlog/streams.ts';
-import { supportedParameters, type ParametersInput } from './validateParameters.ts';
-import { requireSupported, supportedComponent, type AgentCatalogue } from './catalogue.ts';
+import { requireSupportedParameters, type ParametersInput } from './validateParameters.ts';
+import { requireSupported, requireSupportedComponent, type AgentCatalogue } from './catalogue.ts';
 import { untilShown, type Actor, type CommandContext } from '../commandHandling/context.ts';
 import { handle } from '../commandHandling/handle.ts';
 import type { Claim } from '../requests/claim.ts';
@@ -38,14 +38,14 @@ export function answerable(error: unknown): unknown {
 }
 
 /** The configuration that an agent is created with. */
-export async function configurationOf(
+export async function buildConfiguration(
   { catalogue }: Pick<CreateContext, 'catalogue'>,
   { account_id }: Pick<Actor, 'account_id'>,
   { name, instruction, model, tool, compaction, ...input }: AgentInput,
 ): Promise<AgentConfiguration> {
   requireSupported(catalogue, model, tool);
-  const component = supportedComponent(catalogue, input.component);
-  const parameters = await supportedParameters(catalogue, { ...input, model }, account_id);
+  const component = requireSupportedComponent(catalogue, input.component);
+  const parameters = await requireSupportedParameters(catalogue, { ...input, model }, account_id);
   return {
     name,
     instruction,
@@ -97,7 +97,7 @@ export async function createAgent(
   return createOnce(context, claim, {
     before: () => createdBefore(context, agent_id),
     create: async () => {
-      const configuration = await configurationOf(context, actor, input);
+      const configuration = await buildConfiguration(context, actor, input);
       return createNow(context, actor, { agent_id, configuration });
     },
   }).catch((error: unknown) => {

@@ -1,10 +1,10 @@
 import { Type } from 'typebox';
 import { AgentParameters } from './parameters.ts';
-import { Erasure, eventSchema, ProtectedText, type EventOf } from '../domain/schema.ts';
+import { Erasure, eventSchema, ProtectedTextSchema, type EventOf } from '../domain/schema.ts';
 
 const Configuration = {
-  name: ProtectedText(),
-  instruction: ProtectedText(),
+  name: ProtectedTextSchema(),
+  instruction: ProtectedTextSchema(),
   model: Type.String(),
   tool: Type.Optional(Type.String()),
   component: Type.String(),

@@ -1,17 +1,17 @@
 import { Type, type Static } from 'typebox';
-import { ProtectedText } from '../domain/schema.ts';
+import { ProtectedTextSchema } from '../domain/schema.ts';
 
 const RESPONSE_FORMATS = ['text', 'json_object', 'json_schema'] as const;
 
 /** What an answer has to be, as events hold it. */
-export const ResponseFormat = Type.Object(
+export const RecordedResponseFormat = Type.Object(
   {
     type: Type.Enum(RESPONSE_FORMATS),
     json_schema: Type.Optional(
       Type.Object(
         {
-          name: ProtectedText(),
-          schema: ProtectedText({ description: 'The JSON Schema, as JSON text' }),
+          name: ProtectedTextSchema(),
+          schema: ProtectedTextSchema({ description: 'The JSON Schema, as JSON text' }),
           strict: Type.Optional(Type.Boolean()),
         },
         {
@@ -23,14 +23,14 @@ export const ResponseFormat = Type.Object(
   },
   { title: 'RecordedResponseFormat', description: 'What an answer has to be' },
 );
-export type ResponseFormat = Static<typeof ResponseFormat>;
+export type RecordedResponseFormat = Static<typeof RecordedResponseFormat>;
 
 /** How a model is asked, where the agent says so. */
 export const AgentParameters = Type.Object(
   {
     temperature: Type.Optional(Type.Number({ minimum: 0, maximum: 2 })),
     max_output_tokens: Type.Optional(Type.Integer({ minimum: 1 })),
-    response_format: Type.Optional(ResponseFormat),
+    response_format: Type.Optional(RecordedResponseFormat),
   },
   { title: 'AgentParameters', description: 'How a model is asked' },
 );

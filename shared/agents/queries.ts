@@ -1,10 +1,10 @@
-import { agentErased } from '../erasure/errors.ts';
+import { agentErasedError } from '../erasure/errors.ts';
 import { TurnlogError } from '../lib/errors/turnlogError.ts';
 import type { ReadModels } from '../ports/readModels.ts';
 import type { AgentRow } from '../readModels/tables.ts';
 
 /** The same where there is none, where it is another account's, and where it was deleted. */
-export const agentNotFound = (): TurnlogError =>
+export const agentNotFoundError = (): TurnlogError =>
   new TurnlogError('agent_not_found', 'There is no such agent.');
 
 /**
@@ -17,7 +17,7 @@ export async function findOwnAgent(
   agentId: string,
 ): Promise<AgentRow> {
   const agent = await readModels.findAgent(agentId);
-  if (!agent || agent.account_id !== accountId) throw agentNotFound();
-  if (agent.erased) throw agentErased();
+  if (!agent || agent.account_id !== accountId) throw agentNotFoundError();
+  if (agent.erased) throw agentErasedError();
   return agent;
 }

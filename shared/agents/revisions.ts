@@ -1,6 +1,6 @@
-import { ownerOf } from '../erasure/ownerOf.ts';
+import { findStreamOwner } from '../erasure/ownerOf.ts';
 import type { AgentConfiguration, AgentEvent } from './events.ts';
-import { agentErased } from '../erasure/errors.ts';
+import { agentErasedError } from '../erasure/errors.ts';
 import type { StreamSource } from '../eventlog/reading/reportDamage.ts';
 import { readPage } from '../eventlog/reading/readWhole.ts';
 import { agentStream, isIdOf } from '../eventlog/streams.ts';
@@ -8,7 +8,7 @@ import { untilWhole } from '../eventlog/reading/untilWhole.ts';
 import type { KnownEvent } from '../eventlog/reading/wholeStream.ts';
 import { LIMITS } from '../limits.ts';
 import type { Bounds, PageOf, ReadModels } from '../ports/readModels.ts';
-import { agentNotFound } from './queries.ts';
+import { agentNotFoundError } from './queries.ts';
 
 /** An agent as it was recorded at one revision of its stream. */
 export interface RecordedRevision {
@@ -27,7 +27,7 @@ const GROUP = 8;
 function revisionOf(agent_id: string, { recorded, event }: KnownEvent): RecordedRevision {
   const { type, data } = event as AgentEvent;
   // What follows an erasure was asked about before the page was read.
-  if (type === 'agent.erased.v1') throw agentErased();
+  if (type === 'agent.erased.v1') throw agentErasedError();
   const change = type.split('.')[1] as RecordedRevision['change'];
   const { recorded_at } = recorded.metadata;
   return { agent_id, revision: recorded.revision, change, configuration: data, recorded_at };
@@ -76,11 +76,11 @@ export async function readAgentRevisions(
   page: RevisionsPage,
 ): Promise<PageOf<RecordedRevision>> {
   const stream = agentStream(agentId);
-  const own = isIdOf('agent', agentId) && (await ownerOf(source, stream)) === accountId;
-  if (!own) throw agentNotFound();
+  const own = isIdOf('agent', agentId) && (await findStreamOwner(source, stream)) === accountId;
+  if (!own) throw agentNotFoundError();
   const [last] = await readPage(source, stream, { direction: 'backwards', limit: 1 });
-  if (!last) throw agentNotFound();
-  if (last.event.type === 'agent.erased.v1') throw agentErased();
+  if (!last) throw agentNotFoundError();
+  if (last.event.type === 'agent.erased.v1') throw agentErasedError();
   const rows: RecordedRevision[] = [];
   let bytes = 0;
   for await (const known of eventsOf(source, stream, last.recorded.revision, page)) {
@@ -93,7 +93,7 @@ export async function readAgentRevisions(
 }
 
 /** What an agent was at a revision of its stream, with its texts. */
-export async function configurationAt(
+export async function readConfigurationAt(
   source: StreamSource,
   agentId: string,
   revision: number,
@@ -106,7 +106,7 @@ export async function configurationAt(
         ? undefined
         : { reason: `revision ${revision} is missing`, revision },
   });
-  if (last?.event.type === 'agent.erased.v1') throw agentErased();
+  if (last?.event.type === 'agent.erased.v1') throw agentErasedError();
   const [known] = await readPage(source, stream, {
     direction: 'forwards',
     from: revision,

@@ -1,4 +1,4 @@
-import type { AgentParameters, ResponseFormat } from './parameters.ts';
+import type { AgentParameters, RecordedResponseFormat } from './parameters.ts';
 import type { ChatResponseFormat } from '../sessions/turns/chat.ts';
 import { TurnlogError } from '../lib/errors/turnlogError.ts';
 import type { ModelInfo } from '../ports/chatModel.ts';
@@ -14,7 +14,7 @@ export interface ParametersInput {
 }
 
 /** The most tokens that an answer of the model can have. */
-export const mostOutputTokens = ({ max_output_tokens, context_window }: ModelInfo): number =>
+export const maxOutputTokens = ({ max_output_tokens, context_window }: ModelInfo): number =>
   max_output_tokens ?? context_window - 1;
 
 function invalid(path: string, problem: string): TurnlogError {
@@ -25,7 +25,7 @@ function invalid(path: string, problem: string): TurnlogError {
 }
 
 /** As events hold it. */
-function recorded(format: ChatResponseFormat): ResponseFormat {
+function recorded(format: ChatResponseFormat): RecordedResponseFormat {
   if (format.type !== 'json_schema') return format;
   const { schema, ...others } = format.json_schema;
   return { ...format, json_schema: { ...others, schema: JSON.stringify(schema) } };
@@ -35,7 +35,7 @@ async function recordedFormat(
   schemas: SchemaChecker,
   format: ChatResponseFormat,
   accountId: string,
-): Promise<ResponseFormat> {
+): Promise<RecordedResponseFormat> {
   const result = recorded(format);
   if (format.type !== 'json_schema') return result;
   const flaw =
@@ -52,13 +52,13 @@ export function requireOutputTokens(
   tokens: number | undefined,
 ): void {
   const known = models.find(model);
-  const most = known ? mostOutputTokens(known) : Infinity;
+  const most = known ? maxOutputTokens(known) : Infinity;
   if (tokens !== undefined && tokens > most)
     throw invalid('/max_output_tokens', `must not be more than ${most}, which ${model} has`);
 }
 
 /** An agent's parameters as they are recorded; undefined where none is set. */
-export async function recordedParameters(
+export async function toRecordedParameters(
   { schemas }: Pick<AgentCatalogue, 'schemas'>,
   { temperature, max_output_tokens, response_format }: ParametersInput,
   accountId: string,
@@ -73,11 +73,11 @@ export async function recordedParameters(
 }
 
 /** The same, of an agent with this model. */
-export async function supportedParameters(
+export async function requireSupportedParameters(
   catalogue: Pick<AgentCatalogue, 'models' | 'schemas'>,
   input: ParametersInput & { model: string },
   accountId: string,
 ): Promise<AgentParameters | undefined> {
   requireOutputTokens(catalogue, input.model, input.max_output_tokens);
-  return recordedParameters(catalogue, input, accountId);
+  return toRecordedParameters(catalogue, input, accountId);
 }

@@ -27,11 +27,11 @@ const PROTECTED = Symbol('a protected text');
  * A text that persons write or models answer. To the domain it is a string; the log holds it as a
  * commitment and a box, so that it can be erased (shared/eventlog/encryption/protectedText.ts).
  */
-export const ProtectedText = (options: TStringOptions = {}) =>
+export const ProtectedTextSchema = (options: TStringOptions = {}) =>
   Type.String({ ...options, [PROTECTED]: true });
 
 /** True for the schema of a protected text, an optional one too. */
-export const isProtectedText = (schema: object): boolean => PROTECTED in schema;
+export const isProtectedTextSchema = (schema: object): boolean => PROTECTED in schema;
 
 /** What an instant is to the contract of the relay, which says no more. */
 export const INSTANT = {

@@ -3,9 +3,9 @@ import { agentStream, isIdOf, sessionStream } from '../eventlog/streams.ts';
 import { untilShown, type Actor, type CommandContext } from '../commandHandling/context.ts';
 import type { RunContext } from '../runs/context.ts';
 import type { ErasedStream } from './eraseStream.ts';
-import { eraseWithReplays, replaysShown } from './eraseWithReplays.ts';
-import { forgetErased } from './evictErased.ts';
-import { ownerOf } from './ownerOf.ts';
+import { eraseWithReplays, readReplaysAt } from './eraseWithReplays.ts';
+import { evictErased } from './evictErased.ts';
+import { findStreamOwner } from './ownerOf.ts';
 import type { ErasureContext } from './retention/requireErasable.ts';
 import type { Grounds } from './erasureReason.ts';
 
@@ -29,7 +29,7 @@ const KINDS = {
  * The stream of what is the account's own. What is not is not told from what never was.
  * Errors: `session_not_found`, `agent_not_found`, `store_unavailable`.
  */
-export async function requireOwn(
+export async function requireOwnStream(
   kind: keyof typeof KINDS,
   context: EraseContext,
   { account_id }: Actor,
@@ -37,7 +37,7 @@ export async function requireOwn(
 ): Promise<string> {
   const { streamOf, missing } = KINDS[kind];
   const stream = streamOf(id);
-  if (!isIdOf(kind, id) || (await ownerOf(context, stream)) !== account_id) throw missing();
+  if (!isIdOf(kind, id) || (await findStreamOwner(context, stream)) !== account_id) throw missing();
   return stream;
 }
 
@@ -47,15 +47,15 @@ async function eraseOwn(
   actor: Actor,
   { id, ...grounds }: Grounds & { id: string },
 ): Promise<ErasedStream> {
-  const stream = await requireOwn(kind, context, actor, id);
+  const stream = await requireOwnStream(kind, context, actor, id);
   const { readModels, visibilityWaitMs } = context;
   const erasing = {
     ...context,
-    replaysAt: replaysShown(readModels, visibilityWaitMs),
-    onErased: (erased: ErasedStream) => forgetErased(context, erased),
+    replaysAt: readReplaysAt(readModels, visibilityWaitMs),
+    onErased: (erased: ErasedStream) => evictErased(context, erased),
   };
   const erased = await eraseWithReplays(erasing, stream, grounds, actor);
-  forgetErased(context, erased);
+  evictErased(context, erased);
   await untilShown(context, erased.position);
   return erased;
 }

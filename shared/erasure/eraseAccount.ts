@@ -6,21 +6,26 @@ import { sleep } from '../lib/time/sleep.ts';
 import type { Position } from '../ports/eventStore.ts';
 import type { Actor } from '../commandHandling/context.ts';
 import { endErasure, eraseStream, recordErasure, type ErasedStream } from './eraseStream.ts';
-import { keepingOf } from './retention/retentionPolicy.ts';
-import { parkedOf, sessionsOf, streamsOf, type Owned } from './ownedStreams.ts';
-import { targetOfErasure } from './readForErasure.ts';
+import { readRetentionPolicy } from './retention/retentionPolicy.ts';
 import {
-  erasureRefused,
+  findParkedStreams,
+  listOwnedSessions,
+  listOwnedStreams,
+  type OwnedStreamQueries,
+} from './ownedStreams.ts';
+import { createErasureTarget } from './readForErasure.ts';
+import {
+  erasureRefusedError,
   requireErasable,
   requireNoHold,
-  timeToErase,
+  trustedTime,
   type ErasureContext,
-  type Keeping,
+  type RetentionPolicy,
 } from './retention/requireErasable.ts';
 
 export interface AccountContext extends ErasureContext {
   /** Read models that show the erasure there, or later. */
-  readModelsAt: (position: Position) => Promise<Owned>;
+  readModelsAt: (position: Position) => Promise<OwnedStreamQueries>;
   /** Told of each stream that is erased. */
   onErased?: ((erased: ErasedStream) => void) | undefined;
   /** How long what is erased may be written to by those who have not noticed; milliseconds. */
@@ -58,7 +63,7 @@ export interface ErasedAccount extends AccountProgress {
 /** By then every process has noticed that the account is no more, and has ended its runs. */
 const NOTICED_MS = 3_000;
 
-type Kept = Keeping & Pick<AccountState, 'erased'>;
+type Kept = RetentionPolicy & Pick<AccountState, 'erased'>;
 
 async function rowOf(context: AccountContext, accountId: string): Promise<Kept[]> {
   const end = await context.store.head();
@@ -76,15 +81,15 @@ async function keepingsOf(
   damaged: boolean,
 ): Promise<Kept[]> {
   try {
-    const whole = await keepingOf(context, accountId);
+    const whole = await readRetentionPolicy(context, accountId);
     if (whole.opened || !damaged) return [whole];
   } catch (error) {
     if (!isTurnlogError(error, 'stream_damaged')) throw error;
-    const { state } = await targetOfErasure(accountStream(accountId)).load(context);
+    const { state } = await createErasureTarget(accountStream(accountId)).load(context);
     const readable = state.folded as AccountState;
     if (readable.erased) return [readable];
     if (!damaged)
-      throw erasureRefused(
+      throw erasureRefusedError(
         `Nobody can tell whether the account is held, or has to keep its sessions. ${error.message} An operator who knows that it may go says so: accounts erase <account_id> --damaged.`,
       );
     return [readable, ...(await rowOf(context, accountId))];
@@ -107,11 +112,11 @@ async function requireNothingKept(
   // Of one that is whole its decider knows.
   if (damaged) keepings.forEach(requireNoHold);
   const readModels = await context.readModelsAt(end);
-  await parkedOf(context.store, readModels, accountId);
+  await findParkedStreams(context.store, readModels, accountId);
   const keeping = keepings.filter(({ retention }) => retention.minimum_days !== undefined);
   if (keeping.length === 0) return;
-  const now = await timeToErase(context);
-  for await (const { updated_at } of sessionsOf(readModels, accountId))
+  const now = await trustedTime(context);
+  for await (const { updated_at } of listOwnedSessions(readModels, accountId))
     for (const each of keeping) requireErasable(each, updated_at, now);
 }
 
@@ -165,9 +170,10 @@ export async function eraseAccount(
   async function eraseAll(): Promise<boolean> {
     const before = countOf(done);
     const readModels = await context.readModelsAt(last);
-    const parked = await parkedOf(context.store, readModels, account_id);
+    const parked = await findParkedStreams(context.store, readModels, account_id);
     parked.unowned.forEach((stream) => unowned.add(stream));
-    for await (const stream of streamsOf(readModels, account_id, parked)) await eraseOne(stream);
+    for await (const stream of listOwnedStreams(readModels, account_id, parked))
+      await eraseOne(stream);
     return countOf(done) > before;
   }
 

@@ -9,8 +9,12 @@ import { authorOf, type Author } from '../commandHandling/recordEvents.ts';
 import type { Actor } from '../commandHandling/context.ts';
 import { handleFound, type Handled, type Order } from '../commandHandling/handle.ts';
 import { requireGrounds, type ErasureContext } from './retention/requireErasable.ts';
-import { targetOfErasure, type Findings, type FoundForErasure } from './readForErasure.ts';
-import { whyText, type Grounds } from './erasureReason.ts';
+import {
+  createErasureTarget,
+  type ErasureFindings,
+  type LoadedForErasure,
+} from './readForErasure.ts';
+import { serializeErasureReason, type Grounds } from './erasureReason.ts';
 
 /** An erasure that stands in the log. */
 export interface ErasedStream {
@@ -30,7 +34,7 @@ export interface ErasedStream {
 /** Who goes on with an erasure that somebody else has left. */
 const SYSTEM = { key_id: 'system', request_id: 'recovery' };
 
-const commandOf = ({ reason, note }: Grounds, { keyIds }: FoundForErasure['state']): Erasure => ({
+const commandOf = ({ reason, note }: Grounds, { keyIds }: LoadedForErasure['state']): Erasure => ({
   reason,
   ...(note !== undefined && { note }),
   key_ids: [...keyIds],
@@ -43,7 +47,7 @@ const authorFor = (actor: Actor | undefined, last: RecordedEvent | undefined): A
     : { ...SYSTEM, account_id: last?.metadata.account_id ?? '', causation_id: last?.id ?? '' };
 
 /** What the log says now; undefined where nothing of the stream can be read. */
-function erased({ found, appended }: Handled<FoundForErasure>): ErasedStream | undefined {
+function erased({ found, appended }: Handled<LoadedForErasure>): ErasedStream | undefined {
   const { stream, keyIds, last, flaw } = found.state;
   if (!last) return undefined;
   const { metadata } = last;
@@ -61,7 +65,11 @@ function erased({ found, appended }: Handled<FoundForErasure>): ErasedStream | u
 }
 
 /** The keys that could be found are gone; what the read models show of the stream is not. */
-const unrecorded = (stream: string, { keyIds, flaw }: Findings, cause?: unknown): TurnlogError =>
+const unrecorded = (
+  stream: string,
+  { keyIds, flaw }: ErasureFindings,
+  cause?: unknown,
+): TurnlogError =>
   new TurnlogError(
     'stream_damaged',
     `The erasure of ${stream} can't be recorded, because its stream is damaged: ${flaw ?? 'the store takes nothing more'}. The keys that were found in it (${keyIds.size}) are destroyed; an agent's or account's texts \`projections rebuild\` takes out of the read models.`,
@@ -79,8 +87,8 @@ export async function recordErasure(
   actor?: Actor,
 ): Promise<ErasedStream> {
   const { keys } = context.store;
-  await keys.beginErasure(stream, whyText(grounds, actor));
-  const target = targetOfErasure(stream);
+  await keys.beginErasure(stream, serializeErasureReason(grounds, actor));
+  const target = createErasureTarget(stream);
   const findings = target.decider.initialState;
   // Each time that the stream is read: a hold may have been set meanwhile.
   const load: typeof target.load = async (source) => {
@@ -91,7 +99,7 @@ export async function recordErasure(
       await requireGrounds(context, { stream, account_id, ...grounds, last });
     return found;
   };
-  const order = ({ state }: FoundForErasure): Order<Erasure> | undefined =>
+  const order = ({ state }: LoadedForErasure): Order<Erasure> | undefined =>
     state.last || state.flaw === undefined
       ? { author: authorFor(actor, state.last), command: commandOf(grounds, state) }
       : undefined;

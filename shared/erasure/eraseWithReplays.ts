@@ -18,7 +18,7 @@ export interface ReplaysContext extends ErasureContext {
 }
 
 /** What shows where replays of a session are, as ReplaysContext has it. */
-export const replaysShown =
+export const readReplaysAt =
   (readModels: Replays & Pick<ReadModels, 'untilShown'>, waitMs: number) =>
   async (position: Position): Promise<Replays> => {
     if (await readModels.untilShown(position, waitMs)) return readModels;

@@ -5,19 +5,19 @@ import type { Actor } from '../commandHandling/context.ts';
 export type Grounds = Pick<Erasure, 'reason'> & { note?: string | undefined };
 
 /** Who goes on with an erasure that somebody else has left, and why it was begun. */
-interface Why {
+interface ErasureReason {
   grounds: Grounds;
   /** Who began it; undefined where the system did. */
   actor: Actor | undefined;
 }
 
 /** The same as text, for the note that the key store keeps until the erasure is done. */
-export const whyText = (
+export const serializeErasureReason = (
   { reason, note }: Grounds,
   { account_id, key_id, request_id }: Partial<Actor> = {},
 ): string => JSON.stringify({ reason, note, account_id, key_id, request_id });
 
-export function parseWhy(text: string): Why {
+export function parseErasureReason(text: string): ErasureReason {
   const { reason, note, ...actor } = JSON.parse(text) as Grounds & Partial<Actor>;
   return {
     grounds: { reason, note },

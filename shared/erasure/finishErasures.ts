@@ -8,7 +8,7 @@ import type { Logger } from '../lib/logger.ts';
 import type { OpenErasure } from '../ports/keyStore.ts';
 import { eraseAccount, type AccountContext } from './eraseAccount.ts';
 import { eraseWithReplays, type ReplaysContext } from './eraseWithReplays.ts';
-import { parseWhy } from './erasureReason.ts';
+import { parseErasureReason } from './erasureReason.ts';
 
 export interface FinishContext extends AccountContext, Pick<ReplaysContext, 'replaysAt'> {
   logger: Pick<Logger, 'warn'>;
@@ -44,7 +44,7 @@ async function finish(
   { stream, why }: OpenErasure,
   signal: AbortSignal,
 ): Promise<void> {
-  const { grounds, actor } = parseWhy(why);
+  const { grounds, actor } = parseErasureReason(why);
   if (streamKind(stream) === 'account' && actor) {
     const { unrecorded, unowned } = await eraseAccount(context, actor, { ...grounds, signal });
     if (unrecorded.length + unowned.length > 0)
@@ -64,7 +64,10 @@ async function finish(
  * a process died. To be called now and then, by any number of processes. `now` in milliseconds of a
  * monotonic clock.
  */
-export function createFinisher(context: FinishContext, now = (): number => performance.now()) {
+export function createErasureFinisher(
+  context: FinishContext,
+  now = (): number => performance.now(),
+) {
   const { keys } = context.store;
   let known = new Map<string, Left>();
 

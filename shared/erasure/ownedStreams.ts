@@ -9,12 +9,12 @@ import { LIMITS } from '../limits.ts';
 import type { EventLog } from '../ports/eventStore.ts';
 import type { Page, PageOf, ReadModels } from '../ports/readModels.ts';
 import type { SessionRow } from '../readModels/tables.ts';
-import { ownerOf } from './ownerOf.ts';
-import { erasureRefused } from './retention/requireErasable.ts';
+import { findStreamOwner } from './ownerOf.ts';
+import { erasureRefusedError } from './retention/requireErasable.ts';
 import { ANY_REPLAY } from '../sessions/sessionFilter.ts';
 
 /** What tells of the streams of an account. */
-export type Owned = Pick<
+export type OwnedStreamQueries = Pick<
   ReadModels,
   | 'listAgents'
   | 'listSessions'
@@ -45,7 +45,10 @@ async function* pagesOf<Row>(
 }
 
 /** The sessions of an account that are not erased, as the read models show them. */
-export const sessionsOf = (readModels: Owned, accountId: string): AsyncGenerator<SessionRow> =>
+export const listOwnedSessions = (
+  readModels: OwnedStreamQueries,
+  accountId: string,
+): AsyncGenerator<SessionRow> =>
   pagesOf(
     (page) => readModels.listSessions(accountId, { ...page, replay_id: ANY_REPLAY }),
     ({ session_id }) => session_id,
@@ -61,21 +64,21 @@ interface Parked {
  * The parked sessions, agents, webhooks and replays: no row shows one that was parked at its first
  * event.
  */
-export async function parkedOf(
+export async function findParkedStreams(
   store: Pick<EventLog, 'readStream'>,
-  readModels: Owned,
+  readModels: OwnedStreamQueries,
   accountId: string,
 ): Promise<Parked> {
   const most = LIMITS.erasure.parkedStreams;
   const { count, streams } = await readModels.listParkedStreams(most);
   if (count > streams.length)
-    throw erasureRefused(
+    throw erasureRefusedError(
       `${count} streams are parked, and whose they are is looked up for ${most} at the most: some of them may be the account's. Mend what parked them, rebuild the read models, and erase then.`,
     );
   const parked: Parked = { own: [], unowned: [] };
   for (const { stream } of streams) {
     if (!['agent', 'replay', 'session', 'webhook'].includes(streamKind(stream))) continue;
-    const owner = await ownerOf({ store, readModels }, stream);
+    const owner = await findStreamOwner({ store, readModels }, stream);
     if (owner === undefined) parked.unowned.push(stream);
     else if (owner === accountId) parked.own.push(stream);
   }
@@ -83,8 +86,8 @@ export async function parkedOf(
 }
 
 /** The streams of an account's replays, sessions, agents, webhooks, and what is parked of them. */
-export async function* streamsOf(
-  readModels: Owned,
+export async function* listOwnedStreams(
+  readModels: OwnedStreamQueries,
   accountId: string,
   { own }: Parked,
 ): AsyncGenerator<string> {
@@ -94,7 +97,7 @@ export async function* streamsOf(
     ({ replay_id }) => replay_id,
   );
   for await (const { replay_id } of replays) yield replayStream(replay_id);
-  for await (const { session_id } of sessionsOf(readModels, accountId))
+  for await (const { session_id } of listOwnedSessions(readModels, accountId))
     yield sessionStream(session_id);
   const agents = pagesOf(
     (page) => readModels.listAgents(accountId, { ...page, deleted: true }),

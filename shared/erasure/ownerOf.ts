@@ -29,7 +29,10 @@ async function recordedOwner(
  * Whose the stream of an agent, a session, a webhook or a replay is; undefined where nobody knows
  * it.
  */
-export async function ownerOf(sources: Sources, stream: string): Promise<string | undefined> {
+export async function findStreamOwner(
+  sources: Sources,
+  stream: string,
+): Promise<string | undefined> {
   const recorded = await recordedOwner(sources, stream);
   if (recorded !== undefined) return recorded;
   const { findAgent, findSession, findWebhook, findReplay } = sources.readModels;

@@ -13,10 +13,24 @@ import { LIMITS } from '../limits.ts';
 import { wordsKeyId } from '../search/wordTokens.ts';
 import type { StoredEvent } from '../ports/eventStore.ts';
 import type { Loaded, Target } from '../commandHandling/targetStream.ts';
-import { erasableOf } from './erasableStreams.ts';
+import type { Erasable } from '../domain/feature.ts';
+import { FEATURE_STREAMS } from '../features.ts';
+
+const ERASABLE = new Map(
+  FEATURE_STREAMS.flatMap((stream): [string, unknown][] =>
+    'erasure' in stream ? [[stream.kind, stream.erasure]] : [],
+  ),
+);
+
+/** How a stream is erased. Throws a plain Error for a kind without texts. */
+function erasableOf(stream: string): Erasable<unknown, DomainEvent> {
+  const erasure = ERASABLE.get(streamKind(stream));
+  if (!erasure) throw new Error(`streams such as ${stream} have no texts`);
+  return erasure as Erasable<unknown, DomainEvent>;
+}
 
 /** What a stream says to its erasure. No text is opened for it: keys may have been lost. */
-export interface Findings {
+export interface ErasureFindings {
   stream: string;
   /** Of the boxes that were found, and of an erasure that is there already. */
   keyIds: Set<string>;
@@ -27,13 +41,13 @@ export interface Findings {
   /** What the events come to. */
   folded: unknown;
 }
-export type FoundForErasure = Loaded<Findings>;
+export type LoadedForErasure = Loaded<ErasureFindings>;
 
 const PAGE = 500;
 const NO_TEXT = '""';
 
 /** Events come to what they do with and without their texts. */
-function understood(stored: StoredEvent): { recorded: RecordedEvent; event?: DomainEvent } {
+function decodeWithoutTexts(stored: StoredEvent): { recorded: RecordedEvent; event?: DomainEvent } {
   const recorded = decodeEvent({ ...stored, data: replaceBoxes(stored.data, () => NO_TEXT) });
   if (!metadataFits(recorded.metadata) || !belongsIn(stored.stream, stored.type))
     throw new Error('it is none of ours');
@@ -41,7 +55,7 @@ function understood(stored: StoredEvent): { recorded: RecordedEvent; event?: Dom
   return { recorded, ...(event && { event }) };
 }
 
-function follow(found: FoundForErasure, stored: StoredEvent): void {
+function follow(found: LoadedForErasure, stored: StoredEvent): void {
   const { state } = found;
   const due = found.head.revision + 1;
   if (stored.revision !== due) state.flaw ??= `revision ${due} is missing`;
@@ -49,7 +63,7 @@ function follow(found: FoundForErasure, stored: StoredEvent): void {
   addKeyIds(stored.data, state.keyIds);
   found.head = { ...found.head, revision: stored.revision };
   try {
-    const { recorded, event } = understood(stored);
+    const { recorded, event } = decodeWithoutTexts(stored);
     found.head = headOf(recorded);
     state.last = recorded;
     if (!event) return;
@@ -66,7 +80,7 @@ type Read = Pick<StreamSource['store'], 'readStream'>;
 const PAGES = { limit: PAGE, maxBytes: LIMITS.store.pageBytes } as const;
 
 /** Goes on from the head that was found. */
-async function readOn(store: Read, found: FoundForErasure): Promise<void> {
+async function readOn(store: Read, found: LoadedForErasure): Promise<void> {
   for (;;) {
     const from = found.head.revision + 1;
     const options = { ...PAGES, direction: 'forwards', from } as const;
@@ -90,7 +104,7 @@ const pageBack = (store: Read, stream: string, from: number | undefined): Promis
     });
 
 /** What can be had of a stream from its end on, where the store can't go on from its beginning. */
-async function readBack(store: Read, found: FoundForErasure): Promise<void> {
+async function readBack(store: Read, found: LoadedForErasure): Promise<void> {
   const { state } = found;
   const known = found.head.revision;
   let page = await pageBack(store, state.stream, undefined);
@@ -102,7 +116,7 @@ async function readBack(store: Read, found: FoundForErasure): Promise<void> {
   }
 }
 
-async function read(store: Read, found: FoundForErasure): Promise<void> {
+async function read(store: Read, found: LoadedForErasure): Promise<void> {
   try {
     await readOn(store, found);
   } catch (error) {
@@ -113,7 +127,7 @@ async function read(store: Read, found: FoundForErasure): Promise<void> {
 }
 
 /** Damaged or not, a stream is erased once. */
-function decide(erasure: Erasure, { stream, folded, flaw, last }: Findings): DomainEvent[] {
+function decide(erasure: Erasure, { stream, folded, flaw, last }: ErasureFindings): DomainEvent[] {
   if (last && isErasure(last.type)) return [];
   const erasable = erasableOf(stream);
   return flaw === undefined ? erasable.decide(erasure, folded) : [erasable.event(erasure)];
@@ -127,9 +141,9 @@ const ownKeysOf = (stream: string): string[] =>
  * A stream to be erased, whatever it holds: read page by page, and after a conflict only what has
  * come since.
  */
-export function targetOfErasure(
+export function createErasureTarget(
   stream: string,
-): Target<Erasure, Findings, DomainEvent, FoundForErasure> {
+): Target<Erasure, ErasureFindings, DomainEvent, LoadedForErasure> {
   const folded = erasableOf(stream).initialState;
   const initialState = {
     stream,
@@ -138,7 +152,7 @@ export function targetOfErasure(
     flaw: undefined,
     folded,
   };
-  const found: FoundForErasure = { state: initialState, head: NO_STREAM };
+  const found: LoadedForErasure = { state: initialState, head: NO_STREAM };
   return {
     stream,
     decider: { initialState, decide, evolve: (state) => state },

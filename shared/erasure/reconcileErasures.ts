@@ -1,12 +1,13 @@
 import { TurnlogError } from '../lib/errors/turnlogError.ts';
 import type { EventLog, Position, StoredEvent } from '../ports/eventStore.ts';
 import type { KeyStore } from '../ports/keyStore.ts';
+import type { ReadModels } from '../ports/readModels.ts';
 
 const BATCH = 500;
 const ERASED = /^(?:session|agent|account)\.erased\.v1$/;
 
 /** How far a reconciliation has come. */
-export interface Reconciled {
+export interface ReconciliationProgress {
   events: number;
   erasures: number;
   /** Keys that were there again, or were not known as destroyed. */
@@ -20,7 +21,7 @@ interface Reconciliation {
   after: Position | undefined;
   /** Ends it after a batch. */
   signal: AbortSignal;
-  onProgress: (state: Reconciled) => void;
+  onProgress: (state: ReconciliationProgress) => void;
 }
 
 const isKeyId = (id: unknown): boolean => typeof id === 'string' && id.length === 16;
@@ -50,7 +51,12 @@ async function destroyAgain(store: KeyStore, event: StoredEvent): Promise<number
  */
 export async function reconcileErasures(options: Reconciliation): Promise<boolean> {
   const { log, store, after, signal, onProgress } = options;
-  const done: Reconciled = { events: 0, erasures: 0, destroyed_again: 0, position: after };
+  const done: ReconciliationProgress = {
+    events: 0,
+    erasures: 0,
+    destroyed_again: 0,
+    position: after,
+  };
   for await (const batch of log.subscribe({ after, batchSize: BATCH, signal })) {
     for (const event of batch.events.filter(({ type }) => ERASED.test(type))) {
       done.erasures += 1;
@@ -62,4 +68,29 @@ export async function reconcileErasures(options: Reconciliation): Promise<boolea
     if (batch.caughtUp) return true;
   }
   return false;
+}
+
+/** The newest erasures; some may have no key, or not be at their end. */
+const LOOKED_AT = 100;
+
+interface RestoreSources {
+  keys: Pick<KeyStore, 'find' | 'listErasures'>;
+  readModels: Pick<ReadModels, 'listErasures'>;
+}
+
+/**
+ * One sentence where keys that were destroyed may be back: the key store does not know those of the
+ * newest erasure as destroyed, so it is older than that. Undefined where all is well.
+ */
+export async function describeRestoredKeys({
+  keys,
+  readModels,
+}: RestoreSources): Promise<string | undefined> {
+  const rows = await readModels.listErasures({ downTo: undefined, limit: LOOKED_AT });
+  const begun = new Set((await keys.listErasures(LOOKED_AT)).map(({ stream }) => stream));
+  const newest = rows.find(({ stream, key_ids }) => key_ids.length > 0 && !begun.has(stream));
+  if (!newest) return undefined;
+  const found = await keys.find(newest.key_ids);
+  if (newest.key_ids.every((id) => found.get(id) === 'destroyed')) return undefined;
+  return `The key store is older than the erasure of ${newest.stream}: it was restored, and keys that were destroyed may be back. Stop the services and destroy them again: text-keys reconcile.`;
 }

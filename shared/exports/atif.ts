@@ -1,8 +1,8 @@
 import type { ToolDefinition } from '../sessions/turns/chat.ts';
 import {
-  argumentsOf,
-  failureOf,
-  stepsOf,
+  parseToolArguments,
+  exportedFailure,
+  exportedSteps,
   type ExportedAgent,
   type ExportedCompaction,
   type ExportedSession,
@@ -16,7 +16,7 @@ type Calls = ExportedTurn['tool_calls'];
 const toolCalls = (calls: Calls): object[] =>
   calls.map(({ data }) => {
     const { call_id, tool, arguments: text, duration_ms } = data;
-    const args = argumentsOf(data);
+    const args = parseToolArguments(data);
     return {
       tool_call_id: call_id,
       function_name: tool,
@@ -58,10 +58,10 @@ function agentStep(turn: ExportedTurn, { call, text, tool_calls }: ModelStep): o
 
 function turnSteps(turn: ExportedTurn): object[] {
   const { recorded_at, data } = turn.started;
-  const failure = failureOf(turn);
+  const failure = exportedFailure(turn);
   return [
     { timestamp: recorded_at, source: 'user', message: data.input, extra: { turn: data.turn } },
-    ...stepsOf(turn).map((step) => agentStep(turn, step)),
+    ...exportedSteps(turn).map((step) => agentStep(turn, step)),
     ...(failure
       ? [
           {
@@ -112,7 +112,7 @@ export function atif(session: ExportedSession): SessionWriter {
   function stepsIn(turn: ExportedTurn, agent: ExportedAgent | undefined): object[] {
     last = { turn, agent };
     for (const tool of turn.started.data.settings.tools ?? []) tools.set(tool.function.name, tool);
-    for (const { call } of stepsOf(turn)) {
+    for (const { call } of exportedSteps(turn)) {
       totals.prompt += call?.tokens.prompt ?? 0;
       totals.completion += call?.tokens.completion ?? 0;
     }

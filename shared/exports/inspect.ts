@@ -1,8 +1,8 @@
 import {
-  argumentsOf,
-  failureOf,
-  outputOf,
-  stepsOf,
+  parseToolArguments,
+  exportedFailure,
+  exportedOutput,
+  exportedSteps,
   type ExportedAgent,
   type ExportedRecord,
   type ExportedSession,
@@ -33,7 +33,7 @@ const STOP_REASONS: Readonly<Record<string, string>> = {
 };
 
 function toolCall(data: ToolCalledData): object {
-  const args = argumentsOf(data);
+  const args = parseToolArguments(data);
   return {
     id: data.call_id,
     function: data.tool,
@@ -55,11 +55,11 @@ const toolMessage = ({ call_id, tool, result, is_error, duration_ms }: ToolCalle
 /** The messages of a turn; that of its input says how it ended, where it has no answer. */
 function turnMessages(turn: ExportedTurn): object[] {
   const { recorded_at, data } = turn.started;
-  const error = failureOf(turn);
+  const error = exportedFailure(turn);
   const about = { turn: data.turn, started_at: recorded_at, agent_revision: data.agent_revision };
   return [
     { role: 'user', content: data.input, metadata: { ...about, ...(error && { error }) } },
-    ...stepsOf(turn).flatMap(({ call, text, tool_calls }) => [
+    ...exportedSteps(turn).flatMap(({ call, text, tool_calls }) => [
       {
         role: 'assistant',
         content: text ?? '',
@@ -81,9 +81,9 @@ function turnMessages(turn: ExportedTurn): object[] {
 
 /** The last answer, as Inspect has the output of a sample. */
 function outputIn(turn: ExportedTurn | undefined): object {
-  const output = turn && outputOf(turn);
+  const output = turn && exportedOutput(turn);
   if (!turn || output === undefined) return { choices: [] };
-  const call = stepsOf(turn).at(-1)?.call;
+  const call = exportedSteps(turn).at(-1)?.call;
   const model = call?.model ?? turn.started.data.settings.model;
   const stop_reason = STOP_REASONS[call?.finish_reason ?? ''] ?? 'unknown';
   const message = { role: 'assistant', content: output, source: 'generate', model };
@@ -138,7 +138,7 @@ export function inspect(session: ExportedSession): SessionWriter {
       count(record.data.call);
       return [];
     }
-    for (const { call } of stepsOf(record)) if (call) count(call);
+    for (const { call } of exportedSteps(record)) if (call) count(call);
     const own = turnMessages(record);
     if (!agent || agent.instruction === system) return own;
     system = agent.instruction;
@@ -162,7 +162,7 @@ export function inspect(session: ExportedSession): SessionWriter {
       if (!ends) return '';
       const { first, last } = ends;
       const [started_at, completed_at] = [first.started.recorded_at, last.ended.recorded_at];
-      const failure = failureOf(last);
+      const failure = exportedFailure(last);
       const error = failure && {
         message: `${failure.code}: ${failure.message}`,
         traceback: '',

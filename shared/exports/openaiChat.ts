@@ -1,6 +1,6 @@
 import type { ToolDefinition } from '../sessions/turns/chat.ts';
 import { turnMessages } from '../sessions/turns/prompt.ts';
-import { outputOf, type SessionWriter } from './record.ts';
+import { exportedOutput, type SessionWriter } from './record.ts';
 
 /**
  * A session as a line of a file for fine-tuning, as OpenAI's API takes it: the messages of the turns
@@ -21,7 +21,7 @@ export function openaiChat(): SessionWriter {
         turn: record.started.data.turn,
         input,
         tool_calls,
-        output: outputOf(record),
+        output: exportedOutput(record),
       });
       if (agent && agent.instruction !== system) {
         system = agent.instruction;

@@ -2,16 +2,16 @@ import {
   chatAttributes,
   CLIENT,
   INTERNAL,
-  requestOf,
+  requestAttributes,
   spanText,
   usageOf,
   type Span,
 } from './otelSpans.ts';
 import { answerMessage, finishReason, textMessage, toolMessages } from './otelValues.ts';
 import {
-  failureOf,
-  outputOf,
-  stepsOf,
+  exportedFailure,
+  exportedOutput,
+  exportedSteps,
   type ExportedAgent,
   type ExportedCompaction,
   type ExportedRecord,
@@ -49,12 +49,12 @@ function* innerSpans(session: ExportedSession, turn: ExportedTurn): Generator<Sp
   const { settings, input: asked } = turn.started.data;
   let ms = Date.parse(turn.started.recorded_at);
   let input = [textMessage('user', asked)];
-  for (const [round, step] of stepsOf(turn).entries()) {
+  for (const [round, step] of exportedSteps(turn).entries()) {
     const { call } = step;
     const endMs = ms + (call?.duration_ms ?? 0);
     yield {
       id: `chat/${round}`,
-      name: `chat ${requestOf(settings, call)['gen_ai.request.model']}`,
+      name: `chat ${requestAttributes(settings, call)['gen_ai.request.model']}`,
       kind: CLIENT,
       startMs: ms,
       endMs,
@@ -73,7 +73,7 @@ function agentSpan(
   agent: ExportedAgent | undefined,
 ): Omit<Span, 'endMs'> {
   const { input, settings, agent_revision, turn: number, context } = turn.started.data;
-  const output = outputOf(turn);
+  const output = exportedOutput(turn);
   const { data } = turn.ended;
   return {
     id: 'turn',
@@ -82,7 +82,7 @@ function agentSpan(
     startMs: Date.parse(turn.started.recorded_at),
     attributes: {
       'gen_ai.operation.name': 'invoke_agent',
-      ...requestOf(settings, undefined),
+      ...requestAttributes(settings, undefined),
       ...usageOf('tokens' in data ? data.tokens : undefined),
       'gen_ai.agent.id': turn.ran.agent_id,
       'gen_ai.agent.name': agent?.name,
@@ -98,7 +98,7 @@ function agentSpan(
       'turnlog.turn': number,
       'turnlog.context.turns': context?.turns,
     },
-    failure: failureOf(turn),
+    failure: exportedFailure(turn),
   };
 }
 
@@ -135,7 +135,7 @@ function compactionText(session: ExportedSession, compaction: ExportedCompaction
   const endMs = Date.parse(recorded_at);
   return spanText(`${session.session_id}/compaction/${up_to_turn}`, undefined, {
     id: 'chat',
-    name: `chat ${requestOf(settings, call)['gen_ai.request.model']}`,
+    name: `chat ${requestAttributes(settings, call)['gen_ai.request.model']}`,
     kind: CLIENT,
     startMs: endMs - call.duration_ms,
     endMs,

@@ -1,6 +1,12 @@
 import type { ChatSettings } from '../sessions/turns/chat.ts';
 import type { ModelCall } from '../sessions/turns/promptParts.ts';
-import { attributesOf, nanosOf, spanIdOf, traceIdOf, type GenAiMessage } from './otelValues.ts';
+import {
+  toOtelAttributes,
+  toNanoseconds,
+  spanIdOf,
+  traceIdOf,
+  type GenAiMessage,
+} from './otelValues.ts';
 import type { ExportedSession } from './record.ts';
 
 /** Kinds of spans. */
@@ -15,7 +21,7 @@ export interface Span {
   kind: number;
   startMs: number;
   endMs: number;
-  attributes: Parameters<typeof attributesOf>[0];
+  attributes: Parameters<typeof toOtelAttributes>[0];
   failure?: { code: string; message?: string } | undefined;
 }
 
@@ -29,9 +35,9 @@ export function spanText(trace: string, parent: string | undefined, span: Span):
     ...(parent !== undefined && { parentSpanId: spanIdOf(`${trace}/${parent}`) }),
     name,
     kind,
-    startTimeUnixNano: nanosOf(startMs),
-    endTimeUnixNano: nanosOf(endMs),
-    attributes: attributesOf(attributes),
+    startTimeUnixNano: toNanoseconds(startMs),
+    endTimeUnixNano: toNanoseconds(endMs),
+    attributes: toOtelAttributes(attributes),
     ...(failure && { status: { code: ERROR, message: failure.message } }),
   });
 }
@@ -41,7 +47,7 @@ const outputType = ({ response_format: asked }: ChatSettings): string | undefine
   asked && (asked.type === 'text' ? 'text' : 'json');
 
 /** What is said of a request; of that to a fallback, where it answered. */
-export const requestOf = (settings: ChatSettings, call: ModelCall | undefined) => ({
+export const requestAttributes = (settings: ChatSettings, call: ModelCall | undefined) => ({
   'gen_ai.provider.name': 'openai',
   'gen_ai.request.model': call?.fallback?.upstream_model ?? settings.model,
   'gen_ai.request.temperature': settings.temperature,
@@ -76,7 +82,7 @@ interface Chat {
 /** What is said of a call of the model. */
 export const chatAttributes = ({ session, settings, call, input, output }: Chat) => ({
   'gen_ai.operation.name': 'chat',
-  ...requestOf(settings, call),
+  ...requestAttributes(settings, call),
   ...responseOf(call),
   'gen_ai.conversation.id': session.session_id,
   'gen_ai.input.messages': input,

@@ -1,7 +1,7 @@
 /** The parts of OTLP in JSON that spans are made of. */
 import { createHash } from 'node:crypto';
 import type { ToolCalledData } from '../sessions/events.ts';
-import { argumentsOf, type ModelStep } from './record.ts';
+import { parseToolArguments, type ModelStep } from './record.ts';
 
 /** A value as attributes take it; an object is written as JSON. */
 type Value = string | number | readonly string[] | object | undefined;
@@ -19,7 +19,7 @@ function anyValue(key: string, value: Exclude<Value, undefined>): object {
 }
 
 /** Attributes by their names, without those that are undefined. */
-export const attributesOf = (values: Readonly<Record<string, Value>>): object[] =>
+export const toOtelAttributes = (values: Readonly<Record<string, Value>>): object[] =>
   Object.entries(values).flatMap(([key, value]) =>
     value === undefined ? [] : [{ key, value: anyValue(key, value) }],
   );
@@ -36,7 +36,7 @@ export const traceIdOf = (name: string): string => hex(name, 16);
 export const spanIdOf = (name: string): string => hex(name, 8);
 
 /** Milliseconds since the epoch as OTLP has times. */
-export const nanosOf = (ms: number): string => `${ms}000000`;
+export const toNanoseconds = (ms: number): string => `${ms}000000`;
 
 /** A message of the GenAI conventions. */
 export interface GenAiMessage {
@@ -57,7 +57,7 @@ const callPart = (data: ToolCalledData): object => ({
   type: 'tool_call',
   id: data.call_id,
   name: data.tool,
-  arguments: argumentsOf(data) ?? data.arguments,
+  arguments: parseToolArguments(data) ?? data.arguments,
 });
 
 /** What the tools of a step have answered. */

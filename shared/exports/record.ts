@@ -100,11 +100,13 @@ export function recordCollector(): (
 }
 
 /** What a turn's model answered in the end; undefined where there is none. */
-export const outputOf = ({ ended: { data } }: ExportedTurn): string | undefined =>
+export const exportedOutput = ({ ended: { data } }: ExportedTurn): string | undefined =>
   'output' in data ? data.output : undefined;
 
 /** Why a turn has no answer; undefined where it completed. */
-export function failureOf({ ended }: ExportedTurn): { code: string; message: string } | undefined {
+export function exportedFailure({
+  ended,
+}: ExportedTurn): { code: string; message: string } | undefined {
   if (ended.type === 'session.turn_completed.v1') return undefined;
   if (ended.type === 'session.turn_failed.v1') return ended.data;
   const { reason, cause } = ended.data;
@@ -121,11 +123,11 @@ export interface ModelStep {
 }
 
 /** The answers of a turn's model, in order: each but the last called tools. */
-export function stepsOf(turn: ExportedTurn): ModelStep[] {
+export function exportedSteps(turn: ExportedTurn): ModelStep[] {
   const { data } = turn.ended;
   const calls = 'calls' in data ? data.calls : [];
   const rounds = turn.tool_calls.at(-1)?.data.round ?? 0;
-  const output = outputOf(turn);
+  const output = exportedOutput(turn);
   const count = Math.max(calls.length, rounds + (output === undefined ? 0 : 1));
   return Array.from({ length: count }, (_, index) => {
     const own = turn.tool_calls.filter(({ data: { round } }) => round === index + 1);
@@ -152,7 +154,7 @@ function isReadable(value: unknown, levels: number = LIMITS.export.argumentsDept
  * A tool call's arguments as JSON, where the model's text is an object that every reader takes;
  * undefined otherwise: the text stands then.
  */
-export function argumentsOf({ arguments: text }: ToolCalledData): object | undefined {
+export function parseToolArguments({ arguments: text }: ToolCalledData): object | undefined {
   try {
     const value: unknown = JSON.parse(text);
     const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -1,7 +1,7 @@
 import { originsOf, requireForkPoint } from '../sessions/history/origins.ts';
 import type { AgentEvent } from '../agents/events.ts';
 import type { ForkPoint, SessionEvent } from '../sessions/events.ts';
-import { originErased, sessionErased } from '../erasure/errors.ts';
+import { originErasedError, sessionErasedError } from '../erasure/errors.ts';
 import { foundDamaged, type StreamSource } from '../eventlog/reading/reportDamage.ts';
 import { readBeginning, readPage } from '../eventlog/reading/readWhole.ts';
 import { endsErased } from '../eventlog/reading/erasureLookup.ts';
@@ -60,7 +60,8 @@ async function* eventsOf(
       missing: ({ length }) =>
         length > 0 ? undefined : { reason: `revision ${first} is missing`, revision: first },
     });
-    if (page.some(({ recorded }) => recorded.erased)) throw fork ? originErased() : sessionErased();
+    if (page.some(({ recorded }) => recorded.erased))
+      throw fork ? originErasedError() : sessionErasedError();
     from += page.length;
     if (fork && from > last) await requireForkPoint(source, fork.stream, fork.point, page.at(-1));
     source.damaged.forget(stream, { from: first, to: from - 1 });
@@ -95,7 +96,7 @@ export type FindAgentAt = (record: ExportedRecord) => Promise<ExportedAgent | un
  * Reads agents as they were from the log, and remembers the last one, which is that of the next
  * turn as a rule.
  */
-export function agentsAt(source: StreamSource): FindAgentAt {
+export function createAgentReader(source: StreamSource): FindAgentAt {
   let known: { key: string; agent: ExportedAgent | undefined } | undefined;
   const found = async (agentId: string, revision: number): Promise<ExportedAgent | undefined> => {
     const key = `${agentId}@${revision}`;

@@ -38,26 +38,26 @@ const Agent = {
   ...ERASED_TEXTS,
 };
 
-export const AgentCreated = publicSchema(
+const AgentCreated = publicSchema(
   'turnlog.agent.created.v1',
   'agents',
   Agent,
   'An agent was created',
 );
-export const AgentUpdated = publicSchema(
+const AgentUpdated = publicSchema(
   'turnlog.agent.updated.v1',
   'agents',
   Agent,
   'An agent was changed; the whole configuration after the change',
 );
-export const AgentDeleted = publicSchema(
+const AgentDeleted = publicSchema(
   'turnlog.agent.deleted.v1',
   'agents',
   Agent,
   'An agent was deleted; its last configuration',
 );
 
-export const AgentErased = publicSchema(
+const AgentErased = publicSchema(
   'turnlog.agent.erased.v1',
   'agents',
   {

@@ -41,7 +41,7 @@ const ModelCall = Type.Object(
   { title: 'ModelCall', description: 'One model call that answered' },
 );
 
-export const SessionStarted = publicSchema(
+const SessionStarted = publicSchema(
   'turnlog.session.started.v1',
   'sessions',
   {
@@ -57,7 +57,7 @@ export const SessionStarted = publicSchema(
   'A session began',
 );
 
-export const TurnStarted = publicSchema(
+const TurnStarted = publicSchema(
   'turnlog.session.turn_started.v1',
   'sessions',
   {
@@ -76,7 +76,7 @@ export const TurnStarted = publicSchema(
   'A turn began: what was asked',
 );
 
-export const ToolCalled = publicSchema(
+const ToolCalled = publicSchema(
   'turnlog.session.tool_called.v1',
   'sessions',
   {
@@ -97,7 +97,7 @@ export const ToolCalled = publicSchema(
   'A tool was called for the model',
 );
 
-export const TurnCompleted = publicSchema(
+const TurnCompleted = publicSchema(
   'turnlog.session.turn_completed.v1',
   'sessions',
   {
@@ -115,7 +115,7 @@ export const TurnCompleted = publicSchema(
   'A turn was answered',
 );
 
-export const TurnFailed = publicSchema(
+const TurnFailed = publicSchema(
   'turnlog.session.turn_failed.v1',
   'sessions',
   {
@@ -133,7 +133,7 @@ export const TurnFailed = publicSchema(
   'A turn ended without an answer',
 );
 
-export const TurnInterrupted = publicSchema(
+const TurnInterrupted = publicSchema(
   'turnlog.session.turn_interrupted.v1',
   'sessions',
   {
@@ -144,7 +144,7 @@ export const TurnInterrupted = publicSchema(
   'A turn was cut off: by a client, a crash, a shut-down, or its deadline',
 );
 
-export const SessionCompacted = publicSchema(
+const SessionCompacted = publicSchema(
   'turnlog.session.compacted.v1',
   'sessions',
   {
@@ -166,7 +166,7 @@ const Label = Type.Object(
   { title: 'Label', description: 'What a session is found by' },
 );
 
-export const SessionDescribed = publicSchema(
+const SessionDescribed = publicSchema(
   'turnlog.session.described.v1',
   'sessions',
   {
@@ -178,7 +178,7 @@ export const SessionDescribed = publicSchema(
   'A session was given a title or labels; all that it has after the change',
 );
 
-export const SessionErased = publicSchema(
+const SessionErased = publicSchema(
   'turnlog.session.erased.v1',
   'sessions',
   { session_id, reason: Type.String({ examples: ['request', 'retention', 'account'] }) },

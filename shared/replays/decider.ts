@@ -9,7 +9,11 @@ import type {
   SessionEnd,
   TurnComparison,
 } from './events.ts';
-import { sessionsToBegin, type ReplayedSession, type ReplayedSessions } from './sessionStates.ts';
+import {
+  initialSessionStates,
+  type ReplayedSession,
+  type ReplayedSessions,
+} from './sessionStates.ts';
 
 export type ReplayCommand =
   | { type: 'start_replay'; replay: ReplayStartedData }
@@ -114,7 +118,7 @@ function evolve(state: ReplayState, event: ReplayEvent): ReplayState {
       return {
         status: 'running',
         settings,
-        sessions: sessionsToBegin(sessions),
+        sessions: initialSessionStates(sessions),
         tokens: 0,
       };
     }

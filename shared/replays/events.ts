@@ -1,5 +1,11 @@
 import { Type, type Static } from 'typebox';
-import { Erasure, eventSchema, ProtectedText, Tokens, type EventOf } from '../domain/schema.ts';
+import {
+  Erasure,
+  eventSchema,
+  ProtectedTextSchema,
+  Tokens,
+  type EventOf,
+} from '../domain/schema.ts';
 import { TurnNumber } from '../sessions/turns/promptParts.ts';
 
 /** Where the results of tools come from: from the log, or from the tools themselves. */
@@ -27,7 +33,7 @@ const Settings = {
   model: Type.Optional(
     Type.String({ description: 'Id of the model that answers in place of the recorded ones' }),
   ),
-  instruction: Type.Optional(ProtectedText({ description: "In place of the agent's" })),
+  instruction: Type.Optional(ProtectedTextSchema({ description: "In place of the agent's" })),
   agent_id: Type.Optional(
     Type.String({ description: "The agent that runs in place of the session's own" }),
   ),
@@ -46,7 +52,7 @@ const Settings = {
     minimum: 1,
     description: 'Nothing more is begun once so many were used',
   }),
-  checks: Type.Optional(ProtectedText({ description: 'The checks of its turns, as JSON' })),
+  checks: Type.Optional(ProtectedTextSchema({ description: 'The checks of its turns, as JSON' })),
 };
 
 export const ReplayStarted = eventSchema(
@@ -62,8 +68,8 @@ export const ReplaySessionStarted = eventSchema(
 );
 
 /** How a replayed turn compares with the recorded one. */
-export const OUTCOMES = ['same', 'changed', 'failed', 'skipped'] as const;
-export type Outcome = (typeof OUTCOMES)[number];
+export const TURN_OUTCOMES = ['same', 'changed', 'failed', 'skipped'] as const;
+export type TurnOutcome = (typeof TURN_OUTCOMES)[number];
 
 const count = Type.Integer({ minimum: 0 });
 export const ComparedCost = Type.Object(
@@ -105,7 +111,7 @@ export const TurnComparison = Type.Object(
     replay_turn: Type.Optional(
       Type.Integer({ minimum: 1, description: "Its number in the replay's session" }),
     ),
-    outcome: Type.Enum(OUTCOMES, {
+    outcome: Type.Enum(TURN_OUTCOMES, {
       description:
         'Whether the output is the same; `skipped`: the recorded turn has no answer, or was not begun again',
     }),
@@ -167,7 +173,7 @@ export const ReplaySessionEnded = eventSchema(
 );
 
 export const REPLAY_ENDS = ['completed', 'cancelled', 'budget_exhausted', 'failed'] as const;
-export const ReplayEnded = eventSchema(
+export const ReplayEndedSchema = eventSchema(
   'replay.ended.v1',
   { status: Type.Enum(REPLAY_ENDS), code: Type.Optional(Type.String()) },
   'A replay has ended: nothing more is begun',
@@ -184,7 +190,7 @@ export const replayEventSchemas = [
   ReplaySessionStarted,
   ReplayTurnsCompared,
   ReplaySessionEnded,
-  ReplayEnded,
+  ReplayEndedSchema,
   ReplayErased,
 ] as const;
 
@@ -192,4 +198,4 @@ export type ReplayEvent = EventOf<(typeof replayEventSchemas)[number]>;
 export type ReplayStartedData = EventOf<typeof ReplayStarted>['data'];
 export type ReplaySettings = Omit<ReplayStartedData, 'sessions'>;
 export type SessionEnd = EventOf<typeof ReplaySessionEnded>['data'];
-export type ReplayEnd = EventOf<typeof ReplayEnded>['data'];
+export type ReplayEnd = EventOf<typeof ReplayEndedSchema>['data'];

@@ -6,12 +6,12 @@ import { LIMITS } from '../limits.ts';
 import { sleep } from '../lib/time/sleep.ts';
 import type { ReadModels } from '../ports/readModels.ts';
 import type { ReplayRow } from '../readModels/tables.ts';
-import { ownReplay } from './queries.ts';
+import { findOwnReplay } from './queries.ts';
 
 type Source = StreamSource & { readModels: Pick<ReadModels, 'findReplay'> };
 
 /** What is told of a replay; each by the revision up to which all before it was told. */
-export type ReplayNews =
+export type ReplayUpdate =
   | { type: 'session_ended'; revision: number; end: SessionEnd }
   /** The last one, where the replay has ended. */
   | { type: 'progress' | 'ended'; revision: number; row: ReplayRow };
@@ -26,12 +26,12 @@ export async function* followReplay(
   source: Source,
   { account_id, replay_id, after }: { account_id: string; replay_id: string; after: number },
   signal: AbortSignal,
-): AsyncGenerator<ReplayNews> {
+): AsyncGenerator<ReplayUpdate> {
   const { followMs, followedEvents: limit } = LIMITS.replays;
   const { pageBytes: maxBytes } = LIMITS.store;
   const stream = replayStream(replay_id);
   for (let told = after; ;) {
-    const row = await ownReplay(source, account_id, replay_id);
+    const row = await findOwnReplay(source, account_id, replay_id);
     const isNew = row.revision > told;
     while (told < row.revision) {
       const page = { direction: 'forwards', from: told + 1, limit, maxBytes } as const;

@@ -1,7 +1,7 @@
 import type { ReplayEvent, ReplayStartedData } from './events.ts';
 import type { RecordedEvent } from '../eventlog/event.ts';
 import { streamId } from '../eventlog/streams.ts';
-import { noSums, withTurn } from './replaySums.ts';
+import { emptySums, addTurn } from './replaySums.ts';
 import { replayEntry, type REPLAY_TABLES } from './tables.ts';
 import { absent, present, type Removal, type RowChange } from '../projections/change.ts';
 import { noteErasure } from '../erasure/projection.ts';
@@ -31,7 +31,7 @@ function patch(
     case 'replay.session_started.v1':
       return {};
     case 'replay.turns_compared.v1':
-      return { sums: event.data.turns.reduce(withTurn, sums) };
+      return { sums: event.data.turns.reduce(addTurn, sums) };
     case 'replay.session_ended.v1': {
       const { status, other_tokens: more = 0 } = event.data;
       const other_tokens = sums.other_tokens + more;
@@ -63,7 +63,7 @@ export function projectReplay(recorded: RecordedEvent, event: ReplayEvent): Chan
         status: 'running',
         code: null,
         settings,
-        sums: noSums(sessions.length, turnsOf(event.data)),
+        sums: emptySums(sessions.length, turnsOf(event.data)),
         created_at: recorded_at,
         updated_at: recorded_at,
         revision,

@@ -4,16 +4,16 @@ import type { Keyring } from '../eventlog/encryption/keyring.ts';
 import { isIdOf, replayStream } from '../eventlog/streams.ts';
 import type { ReadModels } from '../ports/readModels.ts';
 import type { ReplayRow } from '../readModels/tables.ts';
-import { replayNotFound } from './errors.ts';
+import { replayNotFoundError } from './errors.ts';
 
 /** The account's replay of that id. Errors: `replay_not_found`, `store_unavailable`. */
-export async function ownReplay(
+export async function findOwnReplay(
   { readModels }: { readModels: Pick<ReadModels, 'findReplay'> },
   accountId: string,
   replayId: string,
 ): Promise<ReplayRow> {
   const row = isIdOf('replay', replayId) ? await readModels.findReplay(replayId) : undefined;
-  if (!row || row.account_id !== accountId || row.status === 'erased') throw replayNotFound();
+  if (!row || row.account_id !== accountId || row.status === 'erased') throw replayNotFoundError();
   return row;
 }
 
@@ -21,11 +21,11 @@ export async function ownReplay(
  * What a replay was started with, its texts open. Errors: `replay_not_found` where they are erased,
  * `key_missing`, `store_unavailable`.
  */
-export async function settingsOf(
+export async function readReplaySettings(
   { store }: { store: { keys: Pick<Keyring, 'find'> } },
   { replay_id, settings }: ReplayRow,
 ): Promise<ReplaySettings> {
-  if (!settings) throw replayNotFound();
+  if (!settings) throw replayNotFoundError();
   const { instruction, checks } = settings;
   const texts = [instruction, checks].filter((text) => text !== undefined);
   const open = await textOpener(store.keys, replayStream(replay_id), texts);

@@ -1,11 +1,11 @@
-import type { Outcome } from './events.ts';
+import type { TurnOutcome } from './events.ts';
 import type { ReplayRow, ReplaySessionRow, ReplayTurnRow } from '../readModels/tables.ts';
 import type { Page, PageOf } from '../readModels/pageOf.ts';
 
 /** Which turns of a replay are meant, all of it together. */
 export interface ReplayTurnFilter {
   /** With this outcome, or with a check that failed. */
-  only?: Outcome | 'checks_failed';
+  only?: TurnOutcome | 'checks_failed';
   /** A recorded session. */
   session_id?: string;
 }

@@ -1,9 +1,9 @@
 import type { SessionEnd, TurnComparison } from './events.ts';
 import type { Tokens } from '../domain/schema.ts';
-import { sumOfCosts, type Cost } from '../usage/cost.ts';
+import { sumCosts, type Cost } from '../usage/cost.ts';
 
 /** What turns took together. */
-export interface Took {
+export interface TurnTotals {
   tokens: Tokens;
   duration_ms: number;
   /** Of the turns whose cost is known; null of none. */
@@ -21,15 +21,15 @@ export interface ReplaySums {
   tools: TurnComparison['tools'];
   checks: { passed: number; failed: number };
   /** Of turns that were run again: as they were recorded, and as they were replayed. */
-  recorded: Took;
-  replayed: Took;
+  recorded: TurnTotals;
+  replayed: TurnTotals;
   /** Tokens of the models that judged. */
   judge_tokens: number;
   /** Tokens of tries that were made again, and of summaries; with all the others these count to the budget. */
   other_tokens: number;
 }
 
-const nothing = (): Took => ({
+const nothing = (): TurnTotals => ({
   tokens: { prompt: 0, completion: 0, total: 0 },
   duration_ms: 0,
   cost: null,
@@ -37,7 +37,7 @@ const nothing = (): Took => ({
 });
 
 /** The sums of a replay of so many sessions and turns that has just begun. */
-export const noSums = (sessions: number, turns: number): ReplaySums => ({
+export const emptySums = (sessions: number, turns: number): ReplaySums => ({
   sessions: { total: sessions, completed: 0, stopped: 0, failed: 0 },
   turns: { total: turns, same: 0, changed: 0, failed: 0, skipped: 0 },
   requests: { same: 0, changed: 0 },
@@ -53,20 +53,20 @@ export const noSums = (sessions: number, turns: number): ReplaySums => ({
 const added = <Counts extends Record<string, number>>(sums: Counts, more: Counts): Counts =>
   Object.fromEntries(Object.entries(sums).map(([name, n]) => [name, n + more[name]!])) as Counts;
 
-function withCost({ cost, unpriced }: Took, more: Cost | undefined) {
+function withCost({ cost, unpriced }: TurnTotals, more: Cost | undefined) {
   // Prices of another currency can't be added: the registry was changed meanwhile.
   if (!more || (cost && cost.currency !== more.currency)) return { cost, unpriced: unpriced + 1 };
-  return { cost: sumOfCosts(cost ? [cost, more] : [more])!, unpriced };
+  return { cost: sumCosts(cost ? [cost, more] : [more])!, unpriced };
 }
 
-const tookMore = (took: Took, side: TurnComparison['recorded']): Took => ({
+const tookMore = (took: TurnTotals, side: TurnComparison['recorded']): TurnTotals => ({
   tokens: added(took.tokens, side.tokens ?? nothing().tokens),
   duration_ms: took.duration_ms + (side.duration_ms ?? 0),
   ...withCost(took, side.cost),
 });
 
 /** The sums with one more turn. */
-export function withTurn(sums: ReplaySums, turn: TurnComparison): ReplaySums {
+export function addTurn(sums: ReplaySums, turn: TurnComparison): ReplaySums {
   const { outcome, requests, replayed, checks, other_tokens = 0 } = turn;
   const failed = checks.filter(({ passed }) => !passed).length;
   return {

@@ -40,7 +40,7 @@ function replayedSessions(
 }
 
 /** The sessions before any is replayed. */
-export function sessionsToBegin(sessions: readonly SessionToReplay[]): ReplayedSessions {
+export function initialSessionStates(sessions: readonly SessionToReplay[]): ReplayedSessions {
   const fresh = { replay_session_id: undefined, compared: 0, ended: false };
   const groups = Array.from({ length: Math.ceil(sessions.length / GROUP) }, (_, at) =>
     sessions.slice(at * GROUP, (at + 1) * GROUP).map((session) => ({ ...session, ...fresh })),

@@ -1,4 +1,10 @@
-import type { Outcome, ReplayEnd, ReplaySettings, SessionEnd, TurnComparison } from './events.ts';
+import type {
+  TurnOutcome,
+  ReplayEnd,
+  ReplaySettings,
+  SessionEnd,
+  TurnComparison,
+} from './events.ts';
 import type { ReplaySums } from './replaySums.ts';
 import { integer, json, orNull, table, text, word } from '../readModels/table.ts';
 
@@ -50,7 +56,7 @@ export const REPLAY_TABLES = {
       entry: text,
       session_id: text,
       turn: integer,
-      outcome: word<Outcome>(),
+      outcome: word<TurnOutcome>(),
       /** Of its checks. */
       failed_checks: integer,
       comparison: json<TurnComparison>(),

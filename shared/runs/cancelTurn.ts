@@ -1,4 +1,4 @@
-import { sessionErased } from '../erasure/errors.ts';
+import { sessionErasedError } from '../erasure/errors.ts';
 import type { SessionCommand } from '../sessions/commands.ts';
 import type { Reserved } from '../requests/events.ts';
 import { TurnlogError } from '../lib/errors/turnlogError.ts';
@@ -39,7 +39,7 @@ async function stop(
 ): Promise<Stopped> {
   let meant = turn;
   function order({ state }: LoadedSession): Order<SessionCommand> | undefined {
-    if (state.status === 'erased') throw sessionErased();
+    if (state.status === 'erased') throw sessionErasedError();
     if (state.status === 'none') return undefined;
     meant ??= state.turn;
     if (state.status !== 'running' || state.turn !== meant) return undefined;

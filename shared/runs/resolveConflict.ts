@@ -1,6 +1,6 @@
 import { session } from '../sessions/decider.ts';
 import type { SessionState } from '../sessions/commands.ts';
-import { sessionErased } from '../erasure/errors.ts';
+import { sessionErasedError } from '../erasure/errors.ts';
 import { headOf } from '../eventlog/append.ts';
 import type { StreamSource } from '../eventlog/reading/reportDamage.ts';
 import { readPage } from '../eventlog/reading/readWhole.ts';
@@ -52,7 +52,8 @@ export async function afterConflict(
   } as const;
   const news = await readPage(source, sessionStream(run.request.session_id), page);
   const own = news.find(({ recorded }) => events.some(({ id }) => id === recorded.id));
-  if (news.some(({ event }) => event.type === 'session.erased.v1')) throw sessionErased(conflict);
+  if (news.some(({ event }) => event.type === 'session.erased.v1'))
+    throw sessionErasedError(conflict);
   const end = endOfTurn(run, news);
   if (end !== own && end !== undefined) {
     throw endedByOthers(signOf(end.stored)?.end ?? 'ended', conflict);

@@ -6,8 +6,8 @@ import type { Page, PageOf, ReadModels } from '../ports/readModels.ts';
 import type { IndexProgress, ListedSession } from './turnIndex.ts';
 import { percentOf } from '../projections/progress.ts';
 import type { SessionFilter } from '../sessions/sessionFilter.ts';
-import { soughtWords } from './words.ts';
-import { wordTokens } from './wordTokens.ts';
+import { parseSearchWords } from './words.ts';
+import { createWordTokenizer } from './wordTokens.ts';
 
 const { queryWords, waitMs } = LIMITS.search;
 
@@ -21,7 +21,7 @@ export interface SearchSource {
 }
 
 /** Which sessions are sought: `q` are words that one of their turns has. */
-export type SessionsSought = SessionFilter & { q?: string };
+export type SessionSearch = SessionFilter & { q?: string };
 
 function invalid(what: string): TurnlogError {
   const message = `"q" ${what}.`;
@@ -31,7 +31,7 @@ function invalid(what: string): TurnlogError {
 }
 
 function wordsIn(q: string): Set<string> {
-  const words = soughtWords(q);
+  const words = parseSearchWords(q);
   if (words.size === 0) throw invalid('must have a letter or a digit');
   if (words.size > queryWords) throw invalid(`must not have more than ${queryWords} words`);
   return words;
@@ -68,10 +68,10 @@ async function untilIndexed(
  * Errors: `invalid_request` where there are no words or too many, `store_unavailable`, the reason
  * of the signal, which ends a search that nobody waits for any more.
  */
-export async function listSessions(
+export async function findSessions(
   source: SearchSource,
   accountId: string,
-  { q, ...asked }: Page & SessionsSought,
+  { q, ...asked }: Page & SessionSearch,
   signal?: AbortSignal,
 ): Promise<PageOf<ListedSession>> {
   const { readModels } = source;
@@ -79,7 +79,7 @@ export async function listSessions(
   const sought = wordsIn(q);
   const progress = await readModels.indexProgress();
   const bounds = { until: performance.now() + waitMs, signal };
-  const tokenOf = await wordTokens(source.store.keys, accountId);
+  const tokenOf = await createWordTokenizer(source.store.keys, accountId);
   if (!tokenOf) return { rows: [], more: false };
   const words = [...new Set(Array.from(sought, tokenOf))];
   for (;;) {

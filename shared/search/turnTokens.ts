@@ -4,23 +4,24 @@ import type { Keyring } from '../eventlog/encryption/keyring.ts';
 import { BoxBroken } from '../eventlog/encryption/protectedText.ts';
 import { sessionStream } from '../eventlog/streams.ts';
 import type { EndedTurn } from './turnIndex.ts';
-import { wordsOf } from './words.ts';
-import { wordTokens } from './wordTokens.ts';
+import { extractWords } from './words.ts';
+import { createWordTokenizer } from './wordTokens.ts';
 
 /**
  * What makes the tokens of turns; it remembers words, and is to be let go of soon. There are none
  * where the turn is being erased; they are undefined where its texts can't be read: their key is
  * lost, or they were changed.
  */
-export function createTurnTokens(keys: Pick<Keyring, 'find' | 'named'>) {
-  const byAccount = new Map<string, Awaited<ReturnType<typeof wordTokens>>>();
+export function createTurnTokenizer(keys: Pick<Keyring, 'find' | 'named'>) {
+  const byAccount = new Map<string, Awaited<ReturnType<typeof createWordTokenizer>>>();
 
   async function tokensOf({ account_id, session_id, input, output }: EndedTurn) {
-    if (!byAccount.has(account_id)) byAccount.set(account_id, await wordTokens(keys, account_id));
+    if (!byAccount.has(account_id))
+      byAccount.set(account_id, await createWordTokenizer(keys, account_id));
     const tokenOf = byAccount.get(account_id);
     const texts = output === null ? [input] : [input, output];
     const open = await textOpener(keys, sessionStream(session_id), texts);
-    return tokenOf ? [...new Set(Array.from(wordsOf(texts.map(open)), tokenOf))] : [];
+    return tokenOf ? [...new Set(Array.from(extractWords(texts.map(open)), tokenOf))] : [];
   }
 
   return (turn: EndedTurn): Promise<string[] | undefined> =>

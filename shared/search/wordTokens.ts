@@ -27,7 +27,7 @@ export const wordsKeyId = (accountId: string): string =>
  * What makes tokens of an account's words; it remembers those that it has made, and is to be let go
  * of soon. Undefined where the account was erased.
  */
-export async function wordTokens(
+export async function createWordTokenizer(
   keys: Pick<Keyring, 'named'>,
   accountId: string,
 ): Promise<((word: string) => string) | undefined> {

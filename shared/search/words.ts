@@ -60,7 +60,7 @@ function* wordsIn(text: string, sought: boolean): Generator<string> {
  * The different words of a turn's texts, as many as are kept: of each text as large a share, and what
  * one does not need is for the others.
  */
-export function wordsOf(texts: readonly string[]): Set<string> {
+export function extractWords(texts: readonly string[]): Set<string> {
   const words = new Set<string>();
   const rests = texts.map((text) => wordsIn(text, false));
   function take(rest: Generator<string>, most: number): void {
@@ -77,4 +77,4 @@ export function wordsOf(texts: readonly string[]): Set<string> {
 }
 
 /** The different words that a turn has to have, all of them, to be found by the text. */
-export const soughtWords = (text: string): Set<string> => new Set(wordsIn(text, true));
+export const parseSearchWords = (text: string): Set<string> => new Set(wordsIn(text, true));

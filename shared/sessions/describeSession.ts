@@ -7,7 +7,7 @@ import {
   type DescriptionChange,
 } from './description.ts';
 import { isRejection } from '../domain/rejection.ts';
-import { sessionErased } from '../erasure/errors.ts';
+import { sessionErasedError } from '../erasure/errors.ts';
 import { storeUnavailableError, TurnlogError } from '../lib/errors/turnlogError.ts';
 import { readPage } from '../eventlog/reading/readWhole.ts';
 import { sessionStream } from '../eventlog/streams.ts';
@@ -99,7 +99,7 @@ function describe(
   const target = sessionTarget(session_id);
   const load: () => Promise<FoundSession> = async () => {
     const row = await ownSession(context, actor.account_id, session_id);
-    if (row.status === 'erased') throw sessionErased();
+    if (row.status === 'erased') throw sessionErasedError();
     const loaded = await inTurn(context, asked, bounds, () => target.load(context));
     return { ...loaded, row, described: await descriptionAt(context, row, loaded.head.revision) };
   };
@@ -158,7 +158,7 @@ export async function describeSession(
 ): Promise<SessionRow> {
   const { sessions, limits } = context;
   const { status } = await ownSession(context, actor.account_id, session_id);
-  if (status === 'erased') throw sessionErased();
+  if (status === 'erased') throw sessionErasedError();
   const leaving = new AbortController();
   const stopWatching = context.whenLeft?.((reason) => leaving.abort(reason));
   const bounds = { until: performance.now() + limits.waitMs, signal: leaving.signal };

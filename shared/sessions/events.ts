@@ -5,7 +5,7 @@ import {
   Erasure,
   eventSchema,
   Instant,
-  ProtectedText,
+  ProtectedTextSchema,
   Tokens,
   type EventOf,
 } from '../domain/schema.ts';
@@ -20,7 +20,7 @@ export const TurnStarted = eventSchema(
   'session.turn_started.v1',
   {
     turn: Turn,
-    input: ProtectedText(),
+    input: ProtectedTextSchema(),
     agent_revision: Type.Integer({
       minimum: 0,
       description: "Revision of the agent's stream that this turn runs with",
@@ -62,13 +62,13 @@ export const ToolCalled = eventSchema(
     }),
     call_id: Type.String(),
     tool: Type.String(),
-    arguments: ProtectedText({ description: "The model's own text, verbatim" }),
+    arguments: ProtectedTextSchema({ description: "The model's own text, verbatim" }),
     content: Type.Optional(
-      ProtectedText({
+      ProtectedTextSchema({
         description: 'Text that the model wrote beside its calls; on the first call of a round',
       }),
     ),
-    result: ProtectedText(),
+    result: ProtectedTextSchema(),
     is_error: Type.Boolean(),
     replayed: Type.Optional(
       Type.Enum(REPLAYED_CALLS, {
@@ -85,7 +85,7 @@ export const TurnCompleted = eventSchema(
   'session.turn_completed.v1',
   {
     turn: Turn,
-    output: ProtectedText(),
+    output: ProtectedTextSchema(),
     model: Type.String({ description: 'As the provider reported it' }),
     tool_used: Type.String({ description: 'Empty when no tool was called' }),
     tokens: Tokens,
@@ -101,9 +101,11 @@ export const TurnFailed = eventSchema(
   {
     turn: Turn,
     code: Type.String(),
-    message: ProtectedText(),
+    message: ProtectedTextSchema(),
     output: Type.Optional(
-      ProtectedText({ description: "The model's answer, where it is not what was asked for" }),
+      ProtectedTextSchema({
+        description: "The model's answer, where it is not what was asked for",
+      }),
     ),
     tokens: Type.Optional(Tokens),
     calls: Type.Array(ModelCall),
@@ -145,7 +147,7 @@ export const SessionCompacted = eventSchema(
           'Earlier turns that had fallen out before, and that the summary knows nothing of',
       }),
     ),
-    summary: ProtectedText({
+    summary: ProtectedTextSchema({
       description: 'What prompts hold in place of the turns up to `up_to_turn`',
     }),
     agent_revision: Type.Integer({ minimum: 0 }),
@@ -164,13 +166,13 @@ export const SessionCompacted = eventSchema(
 );
 
 const Label = Type.Object(
-  { name: ProtectedText(), value: ProtectedText() },
+  { name: ProtectedTextSchema(), value: ProtectedTextSchema() },
   { title: 'Label', description: 'What a session is found by' },
 );
 
 export const SessionDescribed = eventSchema(
   'session.described.v1',
-  { title: Type.Optional(ProtectedText()), labels: Type.Array(Label) },
+  { title: Type.Optional(ProtectedTextSchema()), labels: Type.Array(Label) },
   'A session was given a title or labels; all that it has after the change',
 );
 

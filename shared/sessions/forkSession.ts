@@ -2,7 +2,7 @@ import { session } from './decider.ts';
 import type { Beginning } from './commands.ts';
 import type { ForkPoint, SessionStartedData } from './events.ts';
 import { UNDESCRIBED } from './description.ts';
-import { originErased, sessionErased } from '../erasure/errors.ts';
+import { originErasedError, sessionErasedError } from '../erasure/errors.ts';
 import { isTurnlogError, TurnlogError } from '../lib/errors/turnlogError.ts';
 import { readBeginning, readPage } from '../eventlog/reading/readWhole.ts';
 import { endsErased } from '../eventlog/reading/erasureLookup.ts';
@@ -74,7 +74,7 @@ export async function beginningOfFork(
   if (origins.length >= LIMITS.turn.origins)
     throw notAt(`"at_turn" is in a fork of ${origins.length} forks, which can't be forked again.`);
   for (const { session_id } of origins)
-    if (await endsErased(context.store, sessionStream(session_id))) throw originErased();
+    if (await endsErased(context.store, sessionStream(session_id))) throw originErasedError();
   const { agent_id, instruction } = first.event.data as SessionStartedData;
   return { agent_id, forked_from, ...(instruction !== undefined && { instruction }) };
 }
@@ -109,7 +109,7 @@ async function forkedBefore(
   const stream = sessionStream(session_id);
   const [first] = await readPage(context, stream, { direction: 'forwards', from: 0, limit: 1 });
   if (!first) return undefined;
-  if (await endsErased(context.store, stream)) throw sessionErased();
+  if (await endsErased(context.store, stream)) throw sessionErasedError();
   const { position, metadata } = first.recorded;
   await untilShown(context, position);
   const beginning = first.event.data as Beginning;

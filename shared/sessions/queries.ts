@@ -1,4 +1,4 @@
-import { sessionErased } from '../erasure/errors.ts';
+import { sessionErasedError } from '../erasure/errors.ts';
 import { TurnlogError } from '../lib/errors/turnlogError.ts';
 import type { RecordedEvent } from '../eventlog/event.ts';
 import { discloseEvents } from '../eventlog/encryption/openTexts.ts';
@@ -65,7 +65,7 @@ export async function readSessionEvents(
   page: NumberedPage,
 ): Promise<PageOf<RecordedEvent>> {
   const row = await ownSession(source, accountId, sessionId);
-  if (row.status === 'erased') throw sessionErased();
+  if (row.status === 'erased') throw sessionErasedError();
   return readEvents(source, row, page);
 }
 

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { eventSchema, ProtectedText } from '../domain/schema.ts';
+import { eventSchema, ProtectedTextSchema } from '../domain/schema.ts';
 import { TurnNumber as Turn } from './turns/promptParts.ts';
 
 const REPLAY_ROLES = ['replay', 'judge'] as const;
@@ -38,7 +38,7 @@ export const SessionStarted = eventSchema(
       ),
     ),
     instruction: Type.Optional(
-      ProtectedText({ description: "What its turns run with in place of the agent's" }),
+      ProtectedTextSchema({ description: "What its turns run with in place of the agent's" }),
     ),
   },
   'A session began',

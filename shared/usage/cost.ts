@@ -34,7 +34,7 @@ function decimalOf(units: bigint): string {
  * What tokens of a model cost at the price that the registry gives now; undefined where it gives
  * none, or does not have the model (any more).
  */
-export function costOf(
+export function computeCost(
   model: { price?: Price } | undefined,
   { prompt, completion }: Pick<Tokens, 'prompt' | 'completion'>,
 ): Cost | undefined {
@@ -47,7 +47,7 @@ export function costOf(
 }
 
 /** The sum of costs, which have one currency as all prices of a registry do; undefined of none. */
-export function sumOfCosts(costs: readonly Cost[]): Cost | undefined {
+export function sumCosts(costs: readonly Cost[]): Cost | undefined {
   const [first] = costs;
   if (!first) return undefined;
   const units = costs.reduce((sum, { amount }) => sum + unitsOf(amount, DECIMALS), 0n);

@@ -11,7 +11,7 @@ import {
   type UsagePlace,
   type UsageSum,
 } from './usageSums.ts';
-import { costOf, sumOfCosts, type Cost } from './cost.ts';
+import { computeCost, sumCosts, type Cost } from './cost.ts';
 
 interface UsageSource {
   readModels: Pick<ReadModels, 'sumUsage'>;
@@ -118,12 +118,12 @@ function countsOf({
 function priced({ values, counts, tokens }: Group, models: UsageSource['models']): UsageEntry {
   const parts = [...tokens].map(([model, used]) => ({
     used,
-    cost: costOf(models.find(model), used),
+    cost: computeCost(models.find(model), used),
   }));
   return {
     values,
     counts,
-    cost: sumOfCosts(parts.flatMap(({ cost }) => cost ?? [])),
+    cost: sumCosts(parts.flatMap(({ cost }) => cost ?? [])),
     unpriced_tokens: parts.reduce((sum, { used, cost }) => sum + (cost ? 0 : used.total), 0),
   };
 }

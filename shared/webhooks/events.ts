@@ -1,15 +1,15 @@
 import { Type } from 'typebox';
-import { Erasure, eventSchema, ProtectedText, type EventOf } from '../domain/schema.ts';
+import { Erasure, eventSchema, ProtectedTextSchema, type EventOf } from '../domain/schema.ts';
 
 /** Where events are sent, and which; without `types` all. An address may hold a secret. */
 const Settings = {
-  url: ProtectedText(),
+  url: ProtectedTextSchema(),
   types: Type.Optional(Type.Array(Type.String())),
 };
 
 export const WebhookCreated = eventSchema(
   'webhook.created.v1',
-  { ...Settings, secret: ProtectedText() },
+  { ...Settings, secret: ProtectedTextSchema() },
   'A webhook was created; the secret that signs its messages, as Standard Webhooks writes it',
 );
 export const WebhookChanged = eventSchema(

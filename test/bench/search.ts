@@ -22,7 +22,7 @@ import { closing, commit } from '../../shared/eventlog/encryption/protectedText.
 import { LIMITS } from '../../shared/limits.ts';
 import type { StoredEvent } from '../../shared/ports/eventStore.ts';
 import { createProgressChannel } from '../../shared/projections/progress.ts';
-import { listSessions, type SessionsSought } from '../../shared/search/searchSessions.ts';
+import { findSessions, type SessionSearch } from '../../shared/search/searchSessions.ts';
 import {
   sessionErased,
   sessionStarted,
@@ -168,7 +168,7 @@ say(
 const frequent = () => between(1, FREQUENT);
 const usual = () => between(100, 2_000);
 const rare = () => between(20_000, WORDS);
-const KINDS: Record<string, () => Partial<SessionsSought> & { q: string }> = {
+const KINDS: Record<string, () => Partial<SessionSearch> & { q: string }> = {
   'one frequent word': () => ({ q: frequent() }),
   'two frequent words': () => ({ q: `${frequent()} ${frequent()}` }),
   'four frequent words': () => ({ q: [1, 2, 3, 4].map(frequent).join(' ') }),
@@ -217,7 +217,7 @@ for (const [kind, make] of Object.entries({ ...KINDS, ...APART_KINDS })) {
     const asked = { limit: 100, bytes: LIMITS.http.pageBytes, ...make() };
     const from = performance.now();
     const cpuBefore = process.threadCpuUsage();
-    rows += (await listSessions({ readModels, store: { keys } }, ACCOUNT, asked)).rows.length;
+    rows += (await findSessions({ readModels, store: { keys } }, ACCOUNT, asked)).rows.length;
     took.push(performance.now() - from);
     computed.push(
       (process.threadCpuUsage(cpuBefore).user + process.threadCpuUsage(cpuBefore).system) / 1000,

@@ -1,4 +1,4 @@
-import { configurationOf, createAgent } from '../../../shared/agents/createAgent.ts';
+import { buildConfiguration, createAgent } from '../../../shared/agents/createAgent.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { findOwnAgent } from '../../../shared/agents/queries.ts';
 import { agentTag } from './agentEtag.ts';
@@ -28,7 +28,7 @@ const createAgentRoute = defineRoute({
   errors: ['model_not_supported', 'tool_not_supported', 'component_not_supported'],
   once: {
     reserve: async (api, { actor, body }) => {
-      await configurationOf(api, actor, body);
+      await buildConfiguration(api, actor, body);
       return { id: api.ids.typeId('agent') };
     },
   },

@@ -1,4 +1,4 @@
-import { eraseAgent, eraseSession, requireOwn } from '../../../shared/erasure/commands.ts';
+import { eraseAgent, eraseSession, requireOwnStream } from '../../../shared/erasure/commands.ts';
 import type { ErasedStream } from '../../../shared/erasure/eraseStream.ts';
 import { errorSummary } from '../../../shared/lib/errors/errorSummary.ts';
 import { receiptFor } from '../../../shared/transparency/proof/sessionProof.ts';
@@ -49,7 +49,7 @@ const eraseAgentRoute = defineRoute({
   errors: ['agent_not_found', ...ERRORS],
   once: {
     reserve: async (api, { actor, params }) => {
-      await requireOwn('agent', api, actor, params['agentId']!);
+      await requireOwnStream('agent', api, actor, params['agentId']!);
       return {};
     },
   },

@@ -2,7 +2,7 @@ import type { Static } from 'typebox';
 import { accountStream, sessionStream } from '../../../shared/eventlog/streams.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import type { PageOf } from '../../../shared/ports/readModels.ts';
-import { listSessions } from '../../../shared/search/searchSessions.ts';
+import { findSessions } from '../../../shared/search/searchSessions.ts';
 import type { SessionRow } from '../../../shared/readModels/tables.ts';
 import type { RouteContext } from '../context.ts';
 import { linkNext } from '../http/responses/envelope.ts';
@@ -43,7 +43,7 @@ const listPage = (
   { format: _format, ...asked }: Asked,
   signal: AbortSignal,
 ): Promise<PageOf<SessionRow>> =>
-  listSessions(
+  findSessions(
     api,
     account_id,
     {

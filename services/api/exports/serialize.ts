@@ -6,9 +6,13 @@ import {
 } from '../../../shared/exports/formats.ts';
 import { yieldToEventLoop, SLICE_BYTES } from '../../../shared/lib/concurrency/yieldToEventLoop.ts';
 import { LIMITS } from '../../../shared/limits.ts';
-import { agentsAt, readRecords, type FindAgentAt } from '../../../shared/exports/sessionRecords.ts';
+import {
+  createAgentReader,
+  readRecords,
+  type FindAgentAt,
+} from '../../../shared/exports/sessionRecords.ts';
 import { ownSession, readSessionEvents } from '../../../shared/sessions/queries.ts';
-import { sessionErased } from '../../../shared/erasure/errors.ts';
+import { sessionErasedError } from '../../../shared/erasure/errors.ts';
 import type { RouteContext } from '../context.ts';
 import { inPieces } from '../http/responses/listResponse.ts';
 import { presentEvent } from '../sessions/presenter.ts';
@@ -43,7 +47,7 @@ async function* writtenText(
   findAgentAt: FindAgentAt,
 ): AsyncGenerator<string, void> {
   const row = await ownSession(api, account_id, sessionId);
-  if (row.status === 'erased') throw sessionErased();
+  if (row.status === 'erased') throw sessionErasedError();
   const writer = write(row);
   for await (const records of readRecords(api, row)) {
     await yieldToEventLoop(account_id);
@@ -94,7 +98,7 @@ async function* inBytes(
 
 /** One session as bytes. Errors: those of sessionText. */
 export const sessionBytes = (exported: Export, sessionId: string): AsyncGenerator<Buffer, void> =>
-  inBytes(sessionText(exported, sessionId, agentsAt(exported.api)), exported.account_id);
+  inBytes(sessionText(exported, sessionId, createAgentReader(exported.api)), exported.account_id);
 
 /**
  * Many sessions as bytes, one after the other, without those that were erased meanwhile. Errors:
@@ -104,7 +108,7 @@ export function sessionsBytes(
   exported: Export,
   ids: AsyncIterable<string>,
 ): AsyncGenerator<Buffer, void> {
-  const findAgentAt = agentsAt(exported.api);
+  const findAgentAt = createAgentReader(exported.api);
   async function* texts(): AsyncGenerator<string, void> {
     for await (const id of ids) yield* unlessGone(sessionText(exported, id, findAgentAt));
   }

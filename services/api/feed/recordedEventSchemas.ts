@@ -1,5 +1,5 @@
 import { Type, type TSchema } from 'typebox';
-import { isProtectedText } from '../../../shared/domain/schema.ts';
+import { isProtectedTextSchema } from '../../../shared/domain/schema.ts';
 import { sessionEventSchemas } from '../../../shared/sessions/events.ts';
 import { EventMetadata, type RecordedEvent } from '../../../shared/eventlog/event.ts';
 
@@ -44,7 +44,7 @@ interface Parts {
 /** The schema of data in which protected texts are shown. */
 function shown(schema: TSchema): TSchema {
   const { properties, items, description } = schema as Parts;
-  if (isProtectedText(schema)) return shownText(description);
+  if (isProtectedTextSchema(schema)) return shownText(description);
   if (items) return { ...schema, items: shown(items) };
   if (!properties) return schema;
   const parts = Object.entries(properties).map(([name, part]) => [name, shown(part)]);

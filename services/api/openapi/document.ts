@@ -1,4 +1,4 @@
-import { mostOutputTokens } from '../../../shared/agents/validateParameters.ts';
+import { maxOutputTokens } from '../../../shared/agents/validateParameters.ts';
 import type { AgentCatalogue } from '../../../shared/agents/catalogue.ts';
 import { ERROR_ANSWERS } from '../http/errors/errorResponses.ts';
 import { HEADERS } from './headers.ts';
@@ -42,7 +42,7 @@ const offersOf = ({ models, toolbox, components }: AgentCatalogue): Offers => ({
   models: models.list().map(({ id }) => id),
   tools: toolbox.list().map(({ name }) => name),
   components,
-  output_tokens: Math.max(...models.list().map(mostOutputTokens)),
+  output_tokens: Math.max(...models.list().map(maxOutputTokens)),
 });
 
 /**

@@ -1,9 +1,9 @@
 import type { Static } from 'typebox';
 import { requireChecks, requireTurnsOf } from '../../../shared/replays/comparison/checks.ts';
-import type { ReplayInput } from '../../../shared/replays/startReplay.ts';
+import type { ReplayInput } from '../../../shared/replays/commands.ts';
 import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import { LIMITS } from '../../../shared/limits.ts';
-import { sessionsToReplay } from '../../../shared/replays/turns/sessionsToReplay.ts';
+import { findSessionsToReplay } from '../../../shared/replays/turns/sessionsToReplay.ts';
 import type { RouteContext } from '../context.ts';
 import type { StartReplayBody } from './startSchemas.ts';
 import { sessionFilter } from '../sessions/parseSessionFilter.ts';
@@ -38,7 +38,7 @@ export async function replayInput(
   body: Body,
 ): Promise<ReplayInput> {
   const { sessions, filter, turns, budget, checks, missing_tools, concurrency, ...given } = body;
-  const found = await sessionsToReplay(api, accountId, {
+  const found = await findSessionsToReplay(api, accountId, {
     sessions,
     filter: filter && sessionFilter(filter),
   });

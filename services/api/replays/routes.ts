@@ -1,8 +1,8 @@
-import { cancelReplay } from '../../../shared/replays/cancelReplay.ts';
-import { requireStartable, startReplay } from '../../../shared/replays/startReplay.ts';
+import { cancelReplay } from '../../../shared/replays/commands.ts';
+import { requireStartable, startReplay } from '../../../shared/replays/commands.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { withDiffs, type ComparedOutputs } from '../../../shared/replays/comparison/diffs.ts';
-import { ownReplay, settingsOf } from '../../../shared/replays/queries.ts';
+import { findOwnReplay, readReplaySettings } from '../../../shared/replays/queries.ts';
 import type { ReplayRow, ReplaySessionRow } from '../../../shared/readModels/tables.ts';
 import { MAKING_BYTES, pageBody, type Rows } from '../http/responses/listResponse.ts';
 import {
@@ -92,8 +92,8 @@ const getReplayRoute = defineRoute({
   handle: async (api, { actor, params, query }) => {
     const { account_id } = actor;
     const { only, session_id } = query;
-    const row = await ownReplay(api, account_id, params['replayId']!);
-    const settings = presentReplaySettings(await settingsOf(api, row));
+    const row = await findOwnReplay(api, account_id, params['replayId']!);
+    const settings = presentReplaySettings(await readReplaySettings(api, row));
     const limit = Math.min(query.limit ?? Infinity, LIMITS.replays.pageTurns);
     const found = await api.readModels.listReplayTurns(row.replay_id, {
       ...pageFrom({ ...query, limit }),
@@ -121,7 +121,7 @@ const listReplaySessionsRoute = defineRoute({
   errors: ['replay_not_found'],
   holds: MAKING_BYTES,
   handle: async (api, { actor, params, query }) => {
-    const replay = await ownReplay(api, actor.account_id, params['replayId']!);
+    const replay = await findOwnReplay(api, actor.account_id, params['replayId']!);
     const page = await api.readModels.listReplaySessions(replay.replay_id, pageFrom(query));
     const rows: Rows<ReplaySessionRow> = {
       around: [],
@@ -147,7 +147,7 @@ const cancelReplayRoute = defineRoute({
   errors: ['replay_not_found', ...STREAM_ERRORS],
   once: {
     reserve: async (api, { actor, params }) => {
-      const { replay_id } = await ownReplay(api, actor.account_id, params['replayId']!);
+      const { replay_id } = await findOwnReplay(api, actor.account_id, params['replayId']!);
       return { id: replay_id };
     },
   },
@@ -155,7 +155,7 @@ const cancelReplayRoute = defineRoute({
     const replayId = params['replayId']!;
     await cancelReplay(api, actor, replayId);
     if (claim?.first === false) api.onReplayed?.();
-    return { data: presentReplay(await ownReplay(api, actor.account_id, replayId)) };
+    return { data: presentReplay(await findOwnReplay(api, actor.account_id, replayId)) };
   },
 });
 

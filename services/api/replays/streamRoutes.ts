@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 import type { Context } from 'koa';
 import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
-import { followReplay, type ReplayNews } from '../../../shared/replays/followReplay.ts';
-import { ownReplay } from '../../../shared/replays/queries.ts';
+import { followReplay, type ReplayUpdate } from '../../../shared/replays/followReplay.ts';
+import { findOwnReplay } from '../../../shared/replays/queries.ts';
 import { sendEventStream, type StreamEvent } from '../http/responses/sse.ts';
 import { keyCheck, whileAllowed } from '../http/access/keyRevocation.ts';
 import { presentReplay } from './presenter.ts';
@@ -24,7 +24,7 @@ function revisionAsked(ctx: Context): number {
   });
 }
 
-function eventOf(news: ReplayNews): StreamEvent {
+function eventOf(news: ReplayUpdate): StreamEvent {
   const id = String(news.revision);
   if (news.type === 'session_ended') {
     const { session_id, status, code = null } = news.end;
@@ -33,7 +33,7 @@ function eventOf(news: ReplayNews): StreamEvent {
   return { id, event: `replay.${news.type}`, data: JSON.stringify(presentReplay(news.row)) };
 }
 
-async function* eventsOf(news: AsyncIterable<ReplayNews>): AsyncGenerator<StreamEvent> {
+async function* eventsOf(news: AsyncIterable<ReplayUpdate>): AsyncGenerator<StreamEvent> {
   for await (const each of news) yield eventOf(each);
 }
 
@@ -59,7 +59,7 @@ export const streamReplayRoute = defineRoute({
   errors: ['replay_not_found', ...STREAM_ERRORS],
   handle: async (api, { actor, params }, ctx) => {
     const { account_id } = actor;
-    const row = await ownReplay(api, account_id, params['replayId']!);
+    const row = await findOwnReplay(api, account_id, params['replayId']!);
     const after = revisionAsked(ctx);
     if (row.status !== 'running' && after >= row.revision) {
       ctx.status = 204;

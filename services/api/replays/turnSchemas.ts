@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { OUTCOMES, TurnComparison } from '../../../shared/replays/events.ts';
+import { TURN_OUTCOMES, TurnComparison } from '../../../shared/replays/events.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import {
   replayPageQuery,
@@ -63,7 +63,7 @@ export const ReplayQuery = Type.Object(
       }),
     ),
     only: Type.Optional(
-      Type.Enum([...OUTCOMES, 'checks_failed'], {
+      Type.Enum([...TURN_OUTCOMES, 'checks_failed'], {
         description: 'Only turns with this outcome, or with a check that failed',
       }),
     ),

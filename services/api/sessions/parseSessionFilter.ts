@@ -1,5 +1,5 @@
 import type { Static } from 'typebox';
-import type { SessionsSought } from '../../../shared/search/searchSessions.ts';
+import type { SessionSearch } from '../../../shared/search/searchSessions.ts';
 import type { SessionListQuery } from './descriptionSchemas.ts';
 
 /** An instant as rows have it, which compare as text. */
@@ -18,10 +18,10 @@ export function sessionFilter({
   after: _after,
   pretty: _pretty,
   ...query
-}: Static<typeof SessionListQuery>): SessionsSought {
+}: Static<typeof SessionListQuery>): SessionSearch {
   const given = Object.entries(query).map(([name, value]) => [
     name,
     /_(from|to)$/.test(name) ? withMilliseconds(value) : value,
   ]);
-  return { ...(Object.fromEntries(given) as SessionsSought), labels: (label ?? []).map(labelOf) };
+  return { ...(Object.fromEntries(given) as SessionSearch), labels: (label ?? []).map(labelOf) };
 }

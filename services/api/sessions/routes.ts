@@ -1,7 +1,7 @@
 import { recordAudit } from '../../../shared/audit/commands.ts';
 import { describeSession } from '../../../shared/sessions/describeSession.ts';
 import { LIMITS } from '../../../shared/limits.ts';
-import { listSessions } from '../../../shared/search/searchSessions.ts';
+import { findSessions } from '../../../shared/search/searchSessions.ts';
 import { readSessionEvents } from '../../../shared/sessions/queries.ts';
 import { readTranscriptAt } from '../../../shared/sessions/history/sessionAt.ts';
 import { readTranscript } from '../../../shared/sessions/history/transcript.ts';
@@ -73,7 +73,7 @@ const listSessionsRoute = defineRoute({
   handle: async (api, { actor, query }, ctx) => {
     const asked = { ...pageFrom(query), ...sessionFilter(query) };
     const signal = query.q === undefined ? undefined : untilClosed(ctx.res);
-    const page = await listSessions(api, actor.account_id, asked, signal);
+    const page = await findSessions(api, actor.account_id, asked, signal);
     return { page: (to) => pageBody(page, SESSIONS, to) };
   },
 });

@@ -4,7 +4,7 @@ import type { Keyring } from '../../../shared/eventlog/encryption/keyring.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { sleepUntilAborted } from '../../../shared/lib/time/sleep.ts';
 import type { TurnIndex } from '../../../shared/search/turnIndex.ts';
-import { createTurnTokens } from '../../../shared/search/turnTokens.ts';
+import { createTurnTokenizer } from '../../../shared/search/turnTokens.ts';
 import type { ProjectorLogger } from './projection.ts';
 import { troubleOf } from './reports.ts';
 
@@ -39,7 +39,7 @@ export interface Indexer extends AsyncDisposable {
 async function indexSome({ store, keys }: Indexing, onUnread: () => void): Promise<boolean> {
   const turns = await store.unindexed();
   if (turns.length === 0) return false;
-  const tokensOf = createTurnTokens(keys);
+  const tokensOf = createTurnTokenizer(keys);
   const found = [];
   let since = performance.now();
   for (const turn of turns) {

@@ -1,8 +1,8 @@
 import type { AskJudge, Judged } from '../../../shared/replays/comparison/comparePair.ts';
 import { codeOf } from '../../../shared/replays/comparison/compareTurn.ts';
-import { judgeSessionOf } from '../../../shared/replays/comparison/judgeSession.ts';
+import { judgeSessionId } from '../../../shared/replays/comparison/judgeSession.ts';
 import {
-  beginningOf,
+  readSessionStart,
   beginReplaySession,
 } from '../../../shared/replays/turns/startReplaySession.ts';
 import { readReplayedTurns } from '../../../shared/replays/turns/replayedTurns.ts';
@@ -49,7 +49,7 @@ export const askJudgeWith =
     const { replay_id, account_id } = replay;
     const { turn, agent_revision: revision } = recorded.started;
     const actor = { account_id, key_id: 'system', request_id: replay_id };
-    const sessionId = judgeSessionOf(context.ids, replayed, check);
+    const sessionId = judgeSessionId(context.ids, replayed, check);
     const turns = readReplayedTurns(context, {
       sessionId,
       onTry: (_, of, tokens) => budget.took({ session_id, turn: of, in: sessionId, tokens }),
@@ -75,7 +75,7 @@ export const askJudgeWith =
     // Whoever ran the replay before may have asked it.
     if (made?.end?.type === 'session.turn_completed.v1') return judged(saidBy(made));
     if (budget.isSpent()) return made ? judged(UNASKED) : UNASKED;
-    const { agent_id } = await beginningOf(context, account_id, session_id);
+    const { agent_id } = await readSessionStart(context, account_id, session_id);
     const begun = {
       agent_id,
       replay: { replay_id, session_id: replayed.session_id, role: 'judge' },

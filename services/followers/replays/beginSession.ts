@@ -5,7 +5,7 @@ import {
   type ReplayedTurns,
 } from '../../../shared/replays/turns/replayedTurns.ts';
 import { createTurnNumbers } from '../../../shared/replays/turns/turnNumbers.ts';
-import { instructionFor, type SessionPair } from '../../../shared/replays/turns/turnToReplay.ts';
+import { chooseInstruction, type SessionPair } from '../../../shared/replays/turns/turnToReplay.ts';
 import type {
   Budget,
   RunningReplay,
@@ -86,7 +86,7 @@ export async function begin(
   const patience = { signal, logger: context.logger };
   if (before) await patiently(() => requireForkable(replaying, session_id), patience);
   const replay_session_id = await patiently(() => reservedId(replaying, run), patience);
-  const instruction = instructionFor(replay.settings, recorded);
+  const instruction = chooseInstruction(replay.settings, recorded);
   const begun = {
     agent_id: replay.settings.agent_id ?? recorded.agent_id,
     replay: { replay_id: replay.replay_id, session_id, role: 'replay' },

@@ -1,5 +1,5 @@
-import { judgeChecksOf } from '../../../shared/replays/comparison/comparePair.ts';
-import { judgeSessionOf } from '../../../shared/replays/comparison/judgeSession.ts';
+import { listJudgeChecks } from '../../../shared/replays/comparison/comparePair.ts';
+import { judgeSessionId } from '../../../shared/replays/comparison/judgeSession.ts';
 import { readReplayedTurns } from '../../../shared/replays/turns/replayedTurns.ts';
 import type { Budget, RunningReplay } from '../../../shared/replays/comparison/turnPair.ts';
 import type { ReplayedSession } from '../../../shared/replays/sessionStates.ts';
@@ -37,8 +37,8 @@ export async function countUncompared(
     budget.took({ session_id, turn, in: replay_session_id, tokens });
     if (replayed.end?.type !== 'session.turn_completed.v1') return;
     const of = { session_id: replay_session_id, ...replayed };
-    for (const check of judgeChecksOf({ replay, session_id, turn }))
-      judges.push({ turn, in: judgeSessionOf(context.ids, of, check) });
+    for (const check of listJudgeChecks({ replay, session_id, turn }))
+      judges.push({ turn, in: judgeSessionId(context.ids, of, check) });
   });
   for (const judge of judges)
     await read(judge.in, (_turn, _recorded, tokens) =>

@@ -1,7 +1,7 @@
-import { beginningOf } from '../../../shared/replays/turns/startReplaySession.ts';
-import { turnToReplay } from '../../../shared/replays/turns/turnToReplay.ts';
+import { readSessionStart } from '../../../shared/replays/turns/startReplaySession.ts';
+import { buildReplayedRun } from '../../../shared/replays/turns/turnToReplay.ts';
 import type { WholeTurn } from '../../../shared/replays/comparison/turnPair.ts';
-import { wholeTurns } from '../../../shared/replays/turns/wholeTurns.ts';
+import { readWholeTurns } from '../../../shared/replays/turns/wholeTurns.ts';
 import type { SessionEnd } from '../../../shared/replays/events.ts';
 import { isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import { BudgetSpent } from './budget.ts';
@@ -25,7 +25,7 @@ async function* turnsUpTo(
   const pause = createPauses();
   for (let from = 0; ;) {
     try {
-      for await (const turn of wholeTurns(context, sessionId, { from, upTo })) {
+      for await (const turn of readWholeTurns(context, sessionId, { from, upTo })) {
         from = turn.revision + 1;
         yield turn;
       }
@@ -74,7 +74,7 @@ async function replayTurn(
     const { compactions } = progress;
     const next = () => {
       const again = { turn, compactions, after_turn: turns.lastTurn() };
-      return turnToReplay(context, progress, again);
+      return buildReplayedRun(context, progress, again);
     };
     const made = await patiently(() => turns.lastTry(number), patience);
     // Whoever ran the replay before was done with a turn that later ones stand behind.
@@ -131,7 +131,7 @@ export async function replaySession(
   const { from_turn = 1, up_to_turn = Infinity } = replay.settings;
   const patience = { signal, logger: context.logger };
   const recorded = await patiently(
-    () => beginningOf(context, replay.account_id, session_id),
+    () => readSessionStart(context, replay.account_id, session_id),
     patience,
   );
   let progress: Progress | undefined;

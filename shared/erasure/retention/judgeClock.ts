@@ -13,7 +13,7 @@ export const CLOCK_TOLERANCE_MS = 5 * MINUTE_MS;
 /** A log that has been silent for longer looks as it does to a clock that is ahead. */
 export const SILENCE_MS = 30 * DAY_MS;
 /** So long a process has to be up, by its monotonic clock, before such a clock is believed. */
-export const BELIEVED_AFTER_MS = 24 * HOUR_MS;
+export const TRUSTED_AFTER_MS = 24 * HOUR_MS;
 
 export interface Clocks {
   /** The clock that decides: of the database where there is one. */
@@ -60,9 +60,9 @@ export function createClockJudge(clocks: Clocks): () => Promise<JudgedTime> {
         doubt: `The clock says ${isoTime(now)}, and the newest event was recorded at ${isoTime(newest)}.`,
       };
     const silent = first.newest === undefined ? Infinity : first.now - first.newest;
-    if (silent > SILENCE_MS && at - up < BELIEVED_AFTER_MS)
+    if (silent > SILENCE_MS && at - up < TRUSTED_AFTER_MS)
       return {
-        doubt: `${silent === Infinity ? 'When the newest event was recorded is not known' : `The newest event was ${days(silent)} days old when this process began to look`}, and so it would be if the clock were ahead. If ${isoTime(now)} is right, do nothing: it is believed once the process has been up for ${BELIEVED_AFTER_MS / HOUR_MS} h.`,
+        doubt: `${silent === Infinity ? 'When the newest event was recorded is not known' : `The newest event was ${days(silent)} days old when this process began to look`}, and so it would be if the clock were ahead. If ${isoTime(now)} is right, do nothing: it is believed once the process has been up for ${TRUSTED_AFTER_MS / HOUR_MS} h.`,
       };
     return { now };
   };

@@ -9,12 +9,12 @@ import { streamKind } from '../../eventlog/streams.ts';
 import { isoTime } from '../../ports/clock.ts';
 import type { HandleContext } from '../../commandHandling/handle.ts';
 import type { JudgedTime } from './judgeClock.ts';
-import { keepingOf } from './retentionPolicy.ts';
+import { readRetentionPolicy } from './retentionPolicy.ts';
 
 const DAY_MS = 86_400_000;
 
 /** What an account says of keeping: its row in the read models has it, and its state. */
-export interface Keeping {
+export interface RetentionPolicy {
   retention: AccountRetention;
   hold: AccountHold;
 }
@@ -27,13 +27,13 @@ export type ErasureContext = HandleContext & {
   goesAlong?: true;
 };
 
-export const erasureRefused = (message: string): TurnlogError =>
+export const erasureRefusedError = (message: string): TurnlogError =>
   new TurnlogError('erasure_refused', message);
 
-export function requireNoHold({ hold }: Keeping): void {
+export function requireNoHold({ hold }: RetentionPolicy): void {
   if (!hold.held) return;
   const reason = hold.reason === undefined ? '' : ` (${hold.reason})`;
-  throw erasureRefused(
+  throw erasureRefusedError(
     `Nothing of the account may be erased while its legal hold lasts${reason}. An operator ends it: accounts hold <account_id> off.`,
   );
 }
@@ -43,13 +43,17 @@ export function requireNoHold({ hold }: Keeping): void {
  * agent; of an account its sessions are asked about one by one. `now` in milliseconds since the
  * epoch.
  */
-export function requireErasable(keeping: Keeping, lastActivityAt: string, now: number): void {
+export function requireErasable(
+  keeping: RetentionPolicy,
+  lastActivityAt: string,
+  now: number,
+): void {
   requireNoHold(keeping);
   const { minimum_days: days } = keeping.retention;
   if (days === undefined) return;
   const until = Date.parse(lastActivityAt) + days * DAY_MS;
   if (until <= now) return;
-  throw erasureRefused(
+  throw erasureRefusedError(
     Number.isNaN(until)
       ? `Sessions of the account are kept for at least ${days} days, and this one does not say when it was active last.`
       : `Sessions of the account are kept for at least ${days} days after their last event: this one until ${isoTime(until)}.`,
@@ -57,33 +61,37 @@ export function requireErasable(keeping: Keeping, lastActivityAt: string, now: n
 }
 
 /** The instant before which a session was active last that is past the maximum; milliseconds. */
-export const pastMaximumBefore = (days: number, now: number): number => now - days * DAY_MS;
+export const retentionCutoff = (days: number, now: number): number => now - days * DAY_MS;
 
 /** Must what was active last at that instant be erased because its time is over? */
-export function requirePastMaximum(keeping: Keeping, lastActivityAt: string, now: number): void {
+export function requirePastMaximum(
+  keeping: RetentionPolicy,
+  lastActivityAt: string,
+  now: number,
+): void {
   requireNoHold(keeping);
   const { maximum_days: days } = keeping.retention;
-  if (days !== undefined && Date.parse(lastActivityAt) < pastMaximumBefore(days, now)) return;
-  throw erasureRefused('The session is not past the maximum for which the account keeps it.');
+  if (days !== undefined && Date.parse(lastActivityAt) < retentionCutoff(days, now)) return;
+  throw erasureRefusedError('The session is not past the maximum for which the account keeps it.');
 }
 
 /** The time by which a minimum is over: who sets a clock ahead is not to end it. */
-export async function timeToErase({ clock, judge }: ErasureContext): Promise<number> {
+export async function trustedTime({ clock, judge }: ErasureContext): Promise<number> {
   const judged = (await judge?.()) ?? { now: clock.now() };
   if (judged.doubt === undefined) return judged.now;
-  throw erasureRefused(
+  throw erasureRefusedError(
     `Sessions of the account are kept for a while, and nobody can tell whether that is over. ${judged.doubt}`,
   );
 }
 
 /** What can't be read may be a hold. */
-const readableKeeping = (source: StreamSource, accountId: string): Promise<AccountState> =>
-  keepingOf(source, accountId).catch((error: unknown) => {
+const requireReadablePolicy = (source: StreamSource, accountId: string): Promise<AccountState> =>
+  readRetentionPolicy(source, accountId).catch((error: unknown) => {
     if (!isTurnlogError(error, 'stream_damaged')) throw error;
-    throw erasureRefused(`Nobody can tell whether it may be erased. ${error.message}`);
+    throw erasureRefusedError(`Nobody can tell whether it may be erased. ${error.message}`);
   });
 
-interface Asked {
+interface ErasureRequest {
   stream: string;
   /** Whose the stream is. */
   account_id: string;
@@ -98,17 +106,19 @@ interface Asked {
  */
 export async function requireGrounds(
   context: ErasureContext,
-  { stream, account_id, reason, last }: Asked,
+  { stream, account_id, reason, last }: ErasureRequest,
 ): Promise<void> {
   const kind = streamKind(stream);
   if (reason === 'account' || kind === 'account' || isErasure(last.type)) return;
-  const keeping = await readableKeeping(context, account_id);
+  const keeping = await requireReadablePolicy(context, account_id);
   if (keeping.erased) return;
   if (!keeping.opened)
-    throw erasureRefused('There is no such account, so nothing says whether it may be erased.');
+    throw erasureRefusedError(
+      'There is no such account, so nothing says whether it may be erased.',
+    );
   const { recorded_at } = last.metadata;
   if (reason === 'retention') requirePastMaximum(keeping, recorded_at, context.clock.now());
   else if (kind !== 'session' || keeping.retention.minimum_days === undefined)
     requireNoHold(keeping);
-  else requireErasable(keeping, recorded_at, await timeToErase(context));
+  else requireErasable(keeping, recorded_at, await trustedTime(context));
 }

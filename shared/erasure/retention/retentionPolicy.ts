@@ -16,7 +16,7 @@ const withoutTexts = (stored: StoredEvent): ReadableEvent => ({
  * What an account says of keeping, by its own stream: read models may be late. No text is opened
  * for it, so it is known also where their key was lost.
  */
-export async function keepingOf(
+export async function readRetentionPolicy(
   { store, damaged }: StreamSource,
   accountId: string,
 ): Promise<AccountState> {

@@ -5,7 +5,7 @@ import type { Logger } from '../../lib/logger.ts';
 import { sleep } from '../../lib/time/sleep.ts';
 import type { ReadModels } from '../../ports/readModels.ts';
 import type { AccountRow, SessionRow } from '../../readModels/tables.ts';
-import { pastMaximumBefore } from './requireErasable.ts';
+import { retentionCutoff } from './requireErasable.ts';
 import { ANY_REPLAY } from '../../sessions/sessionFilter.ts';
 
 const HOUR_MS = 3_600_000;
@@ -19,7 +19,7 @@ const MAX_LINES = 10;
 const AGE_TOLERANCE_MS = 86_400_000;
 
 /** What a sweep has found and done. */
-export interface Swept {
+export interface SweepResult {
   /** Sessions that it erased. */
   erased: number;
   /** Sessions that are past their maximum and still there: what failed, and what was too much. */
@@ -61,7 +61,7 @@ interface Turn {
 function firstTurns(accounts: readonly AccountRow[], now: number): Turn[] {
   const turns = accounts.flatMap((account): Turn[] => {
     const { maximum_days: days } = account.retention;
-    return days === undefined ? [] : [{ account, before: pastMaximumBefore(days, now) }];
+    return days === undefined ? [] : [{ account, before: retentionCutoff(days, now) }];
   });
   const first = Math.floor(now / HOUR_MS) % Math.max(1, turns.length);
   return [...turns.slice(first), ...turns.slice(0, first)];
@@ -78,8 +78,8 @@ export async function sweepSessions({
   logger,
   now,
   signal,
-}: Sweep): Promise<Swept> {
-  const swept: Swept = { erased: 0, due: 0, held: 0, failed: 0 };
+}: Sweep): Promise<SweepResult> {
+  const swept: SweepResult = { erased: 0, due: 0, held: 0, failed: 0 };
   let inARow = 0;
   let lines = 0;
 

@@ -1,5 +1,5 @@
 import { eventSchemas } from '../eventTypes.ts';
-import { isProtectedText } from '../../domain/schema.ts';
+import { isProtectedTextSchema } from '../../domain/schema.ts';
 import { TurnlogError } from '../../lib/errors/turnlogError.ts';
 import type { NewEvent } from '../event.ts';
 import type { Keyring } from './keyring.ts';
@@ -15,7 +15,7 @@ interface Schema {
 }
 
 function textsIn(schema: Schema): Texts | undefined {
-  if (isProtectedText(schema)) return 'text';
+  if (isProtectedTextSchema(schema)) return 'text';
   const items = schema.items && textsIn(schema.items);
   if (items) return { items };
   const members = Object.entries(schema.properties ?? {}).flatMap(([name, member]) => {

@@ -91,7 +91,7 @@ interface Checking {
  * Whether an answer is what a check that asks no model expects; `undecided` where that takes too
  * long to find out.
  */
-export async function meets(
+export async function meetsExpectation(
   { schemas, account_id }: Checking,
   check: Exclude<Expectation, { judge: unknown }>,
   output: string,

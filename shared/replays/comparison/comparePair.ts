@@ -1,14 +1,14 @@
 import type { CheckResult, TurnComparison } from '../events.ts';
 import type { Tokens } from '../../domain/schema.ts';
-import { costOf } from '../../usage/cost.ts';
+import { computeCost } from '../../usage/cost.ts';
 import type { AgentCatalogue } from '../../agents/catalogue.ts';
-import { meets, type Check } from './checks.ts';
-import { compareTurn, outputOf } from './compareTurn.ts';
-import { JUDGE_INSTRUCTION, judgeInput, verdictOf } from './judge.ts';
+import { meetsExpectation, type Check } from './checks.ts';
+import { compareTurn, outputOfTurn } from './compareTurn.ts';
+import { JUDGE_INSTRUCTION, buildJudgeInput, parseVerdict } from './judge.ts';
 import type { CompareTurn, Comparing, TurnPair } from './turnPair.ts';
 
 /** What a model is asked that judges, for the replay of a turn. */
-export interface Question {
+export interface JudgeQuestion {
   pair: TurnPair;
   /** Which check of the replay, from 0. */
   check: number;
@@ -30,7 +30,7 @@ export interface Judged {
 }
 
 /** Asks a model in a session of its own. What it throws as `retriable` may be asked again. */
-export type AskJudge = (question: Question, comparing: Comparing) => Promise<Judged>;
+export type AskJudge = (question: JudgeQuestion, comparing: Comparing) => Promise<Judged>;
 
 interface Checking {
   catalogue: Pick<AgentCatalogue, 'models' | 'schemas'>;
@@ -47,7 +47,7 @@ async function judged(
   { pair, check, output }: { pair: TurnPair; check: number; output: string },
   comparing: Comparing,
 ): Promise<Verdict> {
-  const input = judgeInput({ criteria, input: pair.recorded.started.input, output });
+  const input = buildJudgeInput({ criteria, input: pair.recorded.started.input, output });
   const question = { pair, check, model, instruction: JUDGE_INSTRUCTION, input };
   const answer = await askJudge(question, comparing);
   const took = {
@@ -55,7 +55,7 @@ async function judged(
     ...(answer.tokens && { tokens: answer.tokens }),
   };
   if (answer.output === undefined) return { ...failed(answer.code ?? 'judge_unclear'), ...took };
-  const verdict = verdictOf(answer.output);
+  const verdict = parseVerdict(answer.output);
   return { ...(verdict === undefined ? failed('judge_unclear') : { passed: verdict }), ...took };
 }
 
@@ -72,7 +72,7 @@ const checksOf = ({ replay, session_id, turn }: CheckedTurn): (readonly [number,
       );
 
 /** The numbers of the checks of a turn that a model makes. */
-export const judgeChecksOf = (of: CheckedTurn): number[] =>
+export const listJudgeChecks = (of: CheckedTurn): number[] =>
   checksOf(of).flatMap(([number, check]) => ('judge' in check ? [number] : []));
 
 /**
@@ -80,19 +80,20 @@ export const judgeChecksOf = (of: CheckedTurn): number[] =>
  * that were run again, one after the other.
  */
 export function createCompareTurn({ catalogue, askJudge }: Checking): CompareTurn {
-  const price = (model: string, tokens: Tokens) => costOf(catalogue.models.find(model), tokens);
+  const price = (model: string, tokens: Tokens) =>
+    computeCost(catalogue.models.find(model), tokens);
 
   async function make(
     [number, check]: readonly [number, Check],
     pair: TurnPair,
     comparing: Comparing,
   ): Promise<Verdict> {
-    const output = pair.replayed && outputOf(pair.replayed);
+    const output = pair.replayed && outputOfTurn(pair.replayed);
     if (output === undefined) return failed('no_answer');
     if ('judge' in check)
       return judged(askJudge, check.judge, { pair, check: number, output }, comparing);
     const { account_id } = pair.replay;
-    const met = await meets({ schemas: catalogue.schemas, account_id }, check, output);
+    const met = await meetsExpectation({ schemas: catalogue.schemas, account_id }, check, output);
     return met === 'undecided' ? failed('check_too_slow') : { passed: met };
   }
 

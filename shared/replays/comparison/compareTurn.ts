@@ -1,7 +1,7 @@
 import type { TurnComparison } from '../events.ts';
 import type { Tokens } from '../../domain/schema.ts';
 import type { ModelCall } from '../../sessions/turns/promptParts.ts';
-import { sumOfCosts, type Cost } from '../../usage/cost.ts';
+import { sumCosts, type Cost } from '../../usage/cost.ts';
 import { compareTools } from './compareTools.ts';
 import type { TurnEnded, WholeTurn } from './turnPair.ts';
 
@@ -14,7 +14,7 @@ export type ComparedTurn = Pick<WholeTurn, 'started' | 'calls' | 'end'> & {
 export type CostOf = (model: string, tokens: Tokens) => Cost | undefined;
 
 /** The output of a turn; undefined where it was not answered. */
-export const outputOf = ({ end }: Pick<WholeTurn, 'end'>): string | undefined =>
+export const outputOfTurn = ({ end }: Pick<WholeTurn, 'end'>): string | undefined =>
   end?.type === 'session.turn_completed.v1' ? end.data.output : undefined;
 
 /** Why a turn was not answered; undefined where it was, or is open. */
@@ -34,7 +34,7 @@ function costOfTurn(turn: ComparedTurn, costOf: CostOf): Cost | undefined {
     costOf(call.fallback?.model ?? turn.started.model, call.tokens),
   );
   const known = costs.filter((cost) => cost !== undefined);
-  return known.length === costs.length ? sumOfCosts(known) : undefined;
+  return known.length === costs.length ? sumCosts(known) : undefined;
 }
 
 function sideOf(turn: ComparedTurn, costOf: CostOf): TurnComparison['recorded'] {
@@ -60,7 +60,7 @@ function outcomeOf(
   recorded: ComparedTurn,
   replayed: ComparedTurn | undefined,
 ): TurnComparison['outcome'] {
-  const [before, after] = [outputOf(recorded), replayed && outputOf(replayed)];
+  const [before, after] = [outputOfTurn(recorded), replayed && outputOfTurn(replayed)];
   if (before === undefined || !replayed) return 'skipped';
   if (after === undefined) return 'failed';
   return before === after ? 'same' : 'changed';

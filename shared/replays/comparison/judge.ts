@@ -6,11 +6,14 @@ export const JUDGE_INSTRUCTION = [
 ].join('\n');
 
 /** What it is asked: texts in JSON, so that none can end where another one begins. */
-export const judgeInput = (texts: { criteria: string; input: string; output: string }): string =>
-  JSON.stringify(texts);
+export const buildJudgeInput = (texts: {
+  criteria: string;
+  input: string;
+  output: string;
+}): string => JSON.stringify(texts);
 
 /** Whether an answer was judged to pass; undefined where the model did not answer as it was told. */
-export function verdictOf(answer: string): boolean | undefined {
+export function parseVerdict(answer: string): boolean | undefined {
   const [, verdict] = /^(PASS|FAIL): \S[^\n]*$/.exec(answer.trim()) ?? [];
   return verdict === undefined ? undefined : verdict === 'PASS';
 }

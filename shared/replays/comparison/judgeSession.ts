@@ -16,7 +16,7 @@ function uuidOf(milliseconds: number, text: string): string {
  * goes on with the replay finds it, and asks nobody again who has answered. It sorts by the end of
  * the replayed turn.
  */
-export function judgeSessionOf(
+export function judgeSessionId(
   ids: Pick<Ids, 'typeId'>,
   {
     session_id,

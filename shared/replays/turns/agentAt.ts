@@ -1,10 +1,10 @@
 import type { AgentEvent } from '../../agents/events.ts';
-import { agentErased } from '../../erasure/errors.ts';
+import { agentErasedError } from '../../erasure/errors.ts';
 import type { StreamSource } from '../../eventlog/reading/reportDamage.ts';
 import { readPage } from '../../eventlog/reading/readWhole.ts';
 import { agentStream, isIdOf } from '../../eventlog/streams.ts';
 import { configurationColumns } from '../../agents/projection.ts';
-import { agentNotFound } from '../../agents/queries.ts';
+import { agentNotFoundError } from '../../agents/queries.ts';
 import type { AgentRow } from '../../readModels/tables.ts';
 
 /** An agent's revision, and whose it is. */
@@ -15,16 +15,16 @@ interface AgentRevision {
 }
 
 /** An agent as it was at a revision, from its stream; of a deleted one, too. */
-export async function agentAt(
+export async function readAgentAt(
   source: StreamSource,
   { account_id, agent_id, revision }: AgentRevision,
 ): Promise<AgentRow> {
-  if (!isIdOf('agent', agent_id)) throw agentNotFound();
+  if (!isIdOf('agent', agent_id)) throw agentNotFoundError();
   const page = { direction: 'forwards', from: revision, limit: 1 } as const;
   const [known] = await readPage(source, agentStream(agent_id), page);
-  if (known?.recorded.metadata.account_id !== account_id) throw agentNotFound();
+  if (known?.recorded.metadata.account_id !== account_id) throw agentNotFoundError();
   const { type, data } = known.event as AgentEvent;
-  if (type === 'agent.erased.v1' || known.recorded.erased) throw agentErased();
+  if (type === 'agent.erased.v1' || known.recorded.erased) throw agentErasedError();
   const { recorded_at } = known.recorded.metadata;
   return {
     agent_id,

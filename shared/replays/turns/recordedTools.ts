@@ -10,7 +10,7 @@ const keyOf = (name: string, args: string): string => `${name}\n${args}`;
  * with the same arguments, to the letter, has the k-th result. A call beyond them is answered by
  * policy; undefined where the tool itself is to be called.
  */
-export function recordedTools(
+export function answerFromRecording(
   { tools, missing_tools }: Pick<ReplaySettings, 'tools' | 'missing_tools'>,
   calls: readonly ToolCalledData[],
 ): Pick<ReplayedTurn, 'answer' | 'stops'> {

@@ -2,7 +2,7 @@ import type { Tokens } from '../../domain/schema.ts';
 import type { StreamSource } from '../../eventlog/reading/reportDamage.ts';
 import { sumTokens } from '../../runs/model/converse.ts';
 import type { WholeTurn } from '../comparison/turnPair.ts';
-import { wholeTurns } from './wholeTurns.ts';
+import { readWholeTurns } from './wholeTurns.ts';
 
 /** The turns of a replay's session, read in the order of the recorded ones. */
 export interface ReplayedTurns {
@@ -48,7 +48,7 @@ export function readReplayedTurns(
 
   async function peek(): Promise<WholeTurn | undefined> {
     if (next) return next;
-    reading ??= wholeTurns(source, sessionId, { from, upTo: Infinity });
+    reading ??= readWholeTurns(source, sessionId, { from, upTo: Infinity });
     try {
       const { value, done } = await reading.next();
       // What comes later is read anew, from what has ended on.

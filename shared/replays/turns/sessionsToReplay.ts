@@ -4,17 +4,17 @@ import { LIMITS } from '../../limits.ts';
 import type { ReadModels } from '../../ports/readModels.ts';
 import type { SessionRow } from '../../readModels/tables.ts';
 import {
-  listSessions,
+  findSessions,
   type SearchSource,
-  type SessionsSought,
+  type SessionSearch,
 } from '../../search/searchSessions.ts';
 
 type Source = SearchSource & { readModels: Pick<ReadModels, 'findSession'> };
 
 /** Which sessions are to be replayed: those, or those that the list shows. */
-export interface SessionsAsked {
+export interface SessionSelection {
   sessions?: readonly string[] | undefined;
-  filter?: SessionsSought | undefined;
+  filter?: SessionSearch | undefined;
 }
 
 const refused = (code: ErrorCode, field: string, problem: string): TurnlogError => {
@@ -57,13 +57,13 @@ async function named(
 async function filtered(
   source: Source,
   accountId: string,
-  filter: SessionsSought,
+  filter: SessionSearch,
 ): Promise<SessionToReplay[]> {
   const most = LIMITS.replays.sessions;
   const found: SessionToReplay[] = [];
   let after: string | undefined;
   for (;;) {
-    const { rows, more } = await listSessions(source, accountId, {
+    const { rows, more } = await findSessions(source, accountId, {
       ...filter,
       limit: LIMITS.http.pageEntries,
       bytes: LIMITS.http.pageBytes,
@@ -82,10 +82,10 @@ async function filtered(
  * The sessions as they are now: what comes later is not replayed. Named ones come first, then those
  * that the list shows with the filter; without either all that it shows.
  */
-export async function sessionsToReplay(
+export async function findSessionsToReplay(
   source: Source,
   accountId: string,
-  { sessions, filter }: SessionsAsked,
+  { sessions, filter }: SessionSelection,
 ): Promise<SessionToReplay[]> {
   const own = sessions ? await named(source, accountId, sessions) : [];
   if (sessions && !filter) return own;

@@ -4,14 +4,14 @@ import { isRejection } from '../../domain/rejection.ts';
 import type { StreamSource } from '../../eventlog/reading/reportDamage.ts';
 import { readBeginning, readPage } from '../../eventlog/reading/readWhole.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
-import { sessionErased } from '../../erasure/errors.ts';
+import { sessionErasedError } from '../../erasure/errors.ts';
 import type { Actor } from '../../commandHandling/context.ts';
 import { handle, type HandleContext } from '../../commandHandling/handle.ts';
 import { sessionNotFound } from '../../runs/queueing/acquireSession.ts';
 import { newStream } from '../../commandHandling/targetStream.ts';
 
 /** How a recorded session begins. */
-export async function beginningOf(
+export async function readSessionStart(
   source: StreamSource,
   accountId: string,
   sessionId: string,
@@ -33,7 +33,7 @@ async function requireUnerased(source: StreamSource, sessionId: string): Promise
   for (let id: string | undefined = sessionId; id !== undefined;) {
     const stream = sessionStream(id);
     const [last] = await readPage(source, stream, newest);
-    if (last?.event.type === 'session.erased.v1') throw sessionErased();
+    if (last?.event.type === 'session.erased.v1') throw sessionErasedError();
     const { event } = await readBeginning(source, stream);
     id = event.type === 'session.started.v1' ? event.data.replay?.session_id : undefined;
   }

@@ -5,8 +5,8 @@ import type { StreamSource } from '../../eventlog/reading/reportDamage.ts';
 import type { AgentRow } from '../../readModels/tables.ts';
 import { requireSupported, type AgentCatalogue } from '../../agents/catalogue.ts';
 import type { Compaction, RunInput, ReplayedTurn } from '../../runs/runRequest.ts';
-import { agentAt } from './agentAt.ts';
-import { recordedTools } from './recordedTools.ts';
+import { readAgentAt } from './agentAt.ts';
+import { answerFromRecording } from './recordedTools.ts';
 import type { TurnNumbers } from './turnNumbers.ts';
 import type { RunningReplay, WholeTurn } from '../comparison/turnPair.ts';
 
@@ -19,7 +19,7 @@ export interface SessionPair {
 }
 
 /** A recorded turn that is to be run again. */
-interface TurnAgain {
+interface TurnToReplay {
   turn: WholeTurn;
   /** Summaries that were made since the last turn that was replayed. */
   compactions: readonly SessionCompactedData[];
@@ -33,7 +33,7 @@ const isOtherAgent = ({ agent_id, agent_revision }: ReplaySettings): boolean =>
   agent_id !== undefined || agent_revision !== undefined;
 
 /** What stands in place of the agent's instruction; another agent has its own. */
-export const instructionFor = (
+export const chooseInstruction = (
   settings: ReplaySettings,
   recorded: SessionStartedData,
 ): string | undefined =>
@@ -48,12 +48,12 @@ async function agentFor(
   { replay: { account_id, settings }, recorded }: SessionPair,
   { started }: WholeTurn,
 ): Promise<AgentRow> {
-  const agent = await agentAt(context, {
+  const agent = await readAgentAt(context, {
     account_id,
     agent_id: settings.agent_id ?? recorded.agent_id,
     revision: settings.agent_revision ?? started.agent_revision,
   });
-  const instruction = instructionFor(settings, recorded) ?? agent.instruction;
+  const instruction = chooseInstruction(settings, recorded) ?? agent.instruction;
   const model = isOtherAgent(settings) ? agent.model : started.model;
   return { ...agent, instruction, model: settings.model ?? model };
 }
@@ -96,10 +96,10 @@ const compactionsOf = (
  * The run that replays a turn. Where nothing stands in place of what was recorded, its requests are
  * those that were made then; else it shows of the session what a run would.
  */
-export async function turnToReplay(
+export async function buildReplayedRun(
   context: Context,
   pair: SessionPair,
-  { turn, compactions, after_turn }: TurnAgain,
+  { turn, compactions, after_turn }: TurnToReplay,
 ): Promise<RunInput> {
   const { replay, replay_session_id, numbers } = pair;
   const { settings } = replay;
@@ -123,7 +123,7 @@ export async function turnToReplay(
       },
     }),
     compactions: exact ? compactionsOf(numbers, compactions) : [],
-    ...recordedTools(settings, calls),
+    ...answerFromRecording(settings, calls),
   };
   const { agent_id } = agent;
   return { agent_id, input: started.input, session_id: replay_session_id, replay: replayed };

@@ -1,5 +1,5 @@
 import type { SessionEvent } from '../../sessions/events.ts';
-import { sessionErased } from '../../erasure/errors.ts';
+import { sessionErasedError } from '../../erasure/errors.ts';
 import type { StreamSource } from '../../eventlog/reading/reportDamage.ts';
 import { readPage } from '../../eventlog/reading/readWhole.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
@@ -28,7 +28,7 @@ async function* eventsOf(
       limit: Math.min(GROUP, upTo - next + 1),
       maxBytes: LIMITS.replays.pageBytes,
     });
-    if (group.some(({ recorded }) => recorded.erased)) throw sessionErased();
+    if (group.some(({ recorded }) => recorded.erased)) throw sessionErasedError();
     yield* group;
     if (group.length === 0) return;
     next += group.length;
@@ -44,7 +44,7 @@ const isEnd = (event: SessionEvent): event is TurnEnded =>
  * The turns that began in a stretch of a session, oldest first, each with its texts; never more
  * than one and a page of events is held. Only the last one may be open.
  */
-export async function* wholeTurns(
+export async function* readWholeTurns(
   source: StreamSource,
   sessionId: string,
   stretch: Stretch,
@@ -55,7 +55,7 @@ export async function* wholeTurns(
     const event = known as SessionEvent;
     const { revision } = recorded;
     const { recorded_at, hash } = recorded.metadata;
-    if (event.type === 'session.erased.v1') throw sessionErased();
+    if (event.type === 'session.erased.v1') throw sessionErasedError();
     if (event.type === 'session.compacted.v1') compactions.push(event.data);
     if (event.type === 'session.turn_started.v1') {
       open = {

@@ -5,7 +5,7 @@ import type { ToolCalledData } from '../../sessions/events.ts';
 import { LIMITS } from '../../limits.ts';
 import { elapsedMs } from '../../lib/time/elapsedMs.ts';
 import type { ChatAnswer } from '../../ports/chatModel.ts';
-import { toolNotRecorded } from '../../replays/errors.ts';
+import { toolNotRecordedError } from '../../replays/errors.ts';
 import { abortable } from '../../lib/concurrency/abortable.ts';
 import type { OpenRun, RunContext } from '../context.ts';
 import { recordInRun } from '../recordTurn.ts';
@@ -63,7 +63,7 @@ export async function callTools(
     run.turn.tool_calls.push(whole);
     run.live.called(whole);
     if (whole.replayed === 'missing' && run.request.replay?.stops)
-      throw toolNotRecorded(whole.tool);
+      throw toolNotRecordedError(whole.tool);
   }
 
   try {

@@ -1,4 +1,4 @@
-import { sessionOfReplay } from '../../replays/errors.ts';
+import { sessionOfReplayError } from '../../replays/errors.ts';
 import { isTurnlogError, TurnlogError } from '../../lib/errors/turnlogError.ts';
 import { asDamage } from '../../eventlog/reading/reportDamage.ts';
 import { readPage } from '../../eventlog/reading/readWhole.ts';
@@ -98,7 +98,7 @@ export async function requireOwnSession(
     ? whose.account_id === actor.account_id && whose.agent_id === agent.agent_id
     : await isShown(context, request);
   if (!own) throw sessionNotFound();
-  if (whose && whose.replay_id !== request.replay?.replay_id) throw sessionOfReplay();
+  if (whose && whose.replay_id !== request.replay?.replay_id) throw sessionOfReplayError();
   return whose?.instruction;
 }
 

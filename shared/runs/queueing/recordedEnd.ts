@@ -1,5 +1,5 @@
 import { createBackoff } from '../../lib/time/backoff.ts';
-import { sessionErased } from '../../erasure/errors.ts';
+import { sessionErasedError } from '../../erasure/errors.ts';
 import { TurnlogError, type ErrorCode } from '../../lib/errors/turnlogError.ts';
 import { readPage } from '../../eventlog/reading/readWhole.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
@@ -30,7 +30,7 @@ function answerOf(
   { session_id, context }: FoundTurn,
   { event, recorded }: KnownEvent,
 ): RunResult | Error {
-  if (event.type === 'session.erased.v1' || recorded.erased) return sessionErased();
+  if (event.type === 'session.erased.v1' || recorded.erased) return sessionErasedError();
   if (event.type === 'session.turn_completed.v1') return resultOf(session_id, event.data, context);
   if (event.type === 'session.turn_failed.v1') {
     const { code, message } = event.data;

@@ -1,4 +1,4 @@
-import { sessionErased } from '../../erasure/errors.ts';
+import { sessionErasedError } from '../../erasure/errors.ts';
 import { TurnlogError } from '../../lib/errors/turnlogError.ts';
 import type { StoredEvent } from '../../ports/eventStore.ts';
 
@@ -9,7 +9,7 @@ export type TurnEnd = 'ended' | 'cancelled' | 'erased';
 export function endedByOthers(end: TurnEnd, cause?: unknown): TurnlogError {
   switch (end) {
     case 'erased':
-      return sessionErased(cause);
+      return sessionErasedError(cause);
     case 'cancelled':
       // Without a time to wait: a client that heeds it would run again what was to be stopped.
       return new TurnlogError('turn_interrupted', 'The turn was cancelled.', { cause });

@@ -1,6 +1,6 @@
 import type { ForkedFrom, ForkPoint } from '../events.ts';
 import type { Summary, Turn } from '../turns/prompt.ts';
-import { originErased } from '../../erasure/errors.ts';
+import { originErasedError } from '../../erasure/errors.ts';
 import { endOfTurn } from './forkPoint.ts';
 import { foundDamaged, type StreamSource } from '../../eventlog/reading/reportDamage.ts';
 import { readBeginning } from '../../eventlog/reading/readWhole.ts';
@@ -71,5 +71,5 @@ export function originsShown({ origins, history, summary }: Shown): string[] {
  */
 export async function requireOrigins({ store }: StreamSource, shown: Shown): Promise<void> {
   for (const session_id of originsShown(shown))
-    if (await endsErased(store, sessionStream(session_id))) throw originErased();
+    if (await endsErased(store, sessionStream(session_id))) throw originErasedError();
 }

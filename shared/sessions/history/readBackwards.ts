@@ -1,5 +1,5 @@
 import type { ForkPoint } from '../events.ts';
-import { originErased } from '../../erasure/errors.ts';
+import { originErasedError } from '../../erasure/errors.ts';
 import type { StreamSource } from '../../eventlog/reading/reportDamage.ts';
 import { readPage } from '../../eventlog/reading/readWhole.ts';
 import { endsErased } from '../../eventlog/reading/erasureLookup.ts';
@@ -54,7 +54,7 @@ export function createBackReader(
     entered += 1;
     const fork = stream;
     stream = sessionStream(origin.session_id);
-    if (await endsErased(source.store, stream)) throw originErased();
+    if (await endsErased(source.store, stream)) throw originErasedError();
     from = origin.revision;
     return { fork, origin };
   }

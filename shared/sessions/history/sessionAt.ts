@@ -1,4 +1,4 @@
-import { sessionErased } from '../../erasure/errors.ts';
+import { sessionErasedError } from '../../erasure/errors.ts';
 import { storeUnavailableError } from '../../lib/errors/turnlogError.ts';
 import { readPage } from '../../eventlog/reading/readWhole.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
@@ -23,7 +23,7 @@ export async function endKnown(
   const found = await source.readModels.findTranscript(account_id, session_id, page);
   if (!found) throw sessionNotFound();
   const { session, turns } = found;
-  if (session.status === 'erased') throw sessionErased();
+  if (session.status === 'erased') throw sessionErasedError();
   const stream = sessionStream(session_id);
   const [last] = await untilWhole(source, stream, {
     look: () => readPage(source, stream, { direction: 'backwards', limit: 1 }),
@@ -33,7 +33,7 @@ export async function endKnown(
       return { reason: `revision ${due} is missing`, revision: due };
     },
   });
-  if (last?.event.type === 'session.erased.v1') throw sessionErased();
+  if (last?.event.type === 'session.erased.v1') throw sessionErasedError();
   const row = turns.rows[0];
   const ended = row?.turn === turn && row.status !== 'running';
   return ended ? row.revision : undefined;

@@ -1,5 +1,5 @@
 import { createBackReader } from './readBackwards.ts';
-import { originErased, sessionErased } from '../../erasure/errors.ts';
+import { originErasedError, sessionErasedError } from '../../erasure/errors.ts';
 import type { StreamSource } from '../../eventlog/reading/reportDamage.ts';
 import { readPage } from '../../eventlog/reading/readWhole.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
@@ -9,7 +9,7 @@ import type { KnownEvent } from '../../eventlog/reading/wholeStream.ts';
 function requireTexts(page: readonly KnownEvent[], sessionId: string): void {
   const emptied = page.find(({ recorded }) => recorded.erased)?.recorded;
   if (!emptied) return;
-  throw emptied.stream === sessionStream(sessionId) ? sessionErased() : originErased();
+  throw emptied.stream === sessionStream(sessionId) ? sessionErasedError() : originErasedError();
 }
 
 /**

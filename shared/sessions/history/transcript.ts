@@ -1,4 +1,4 @@
-import { sessionErased } from '../../erasure/errors.ts';
+import { sessionErasedError } from '../../erasure/errors.ts';
 import { storeUnavailableError } from '../../lib/errors/turnlogError.ts';
 import { BoxBroken } from '../../eventlog/encryption/protectedText.ts';
 import {
@@ -133,7 +133,7 @@ async function readFork(
     const { stretches, erased } = await stretchesOf(source, session, gone);
     const turns = await readStretches(source, stretches, page);
     if (!('gone' in turns)) return { session, turns, origin_erased: erased };
-    if (turns.gone === session) throw sessionErased();
+    if (turns.gone === session) throw sessionErasedError();
     gone.add(turns.gone.session_id);
   }
 }
@@ -153,9 +153,9 @@ export async function readTranscript(
   const found = await source.readModels.findTranscript(accountId, sessionId, page);
   if (!found) throw sessionNotFound();
   const { session, turns } = found;
-  if (session.status === 'erased') throw sessionErased();
+  if (session.status === 'erased') throw sessionErasedError();
   // Its own turns are read again, behind those that it shares: both are never held at once.
   if (session.forked_from) return readFork(source, session, page);
-  if (!(await opened(source, session, turns.rows))) throw sessionErased();
+  if (!(await opened(source, session, turns.rows))) throw sessionErasedError();
   return { ...found, origin_erased: false };
 }

@@ -1,4 +1,4 @@
-import type { ResponseFormat } from '../../agents/parameters.ts';
+import type { RecordedResponseFormat } from '../../agents/parameters.ts';
 
 /**
  * The shapes of the chat completions API that model requests are made of. They are the provider's,
@@ -35,7 +35,7 @@ export type ChatResponseFormat =
 export interface ChatSettings {
   model: string;
   max_completion_tokens?: number;
-  response_format?: ResponseFormat;
+  response_format?: RecordedResponseFormat;
   temperature?: number;
   tools?: ToolDefinition[];
 }

@@ -1,4 +1,4 @@
-import type { ResponseFormat } from '../../agents/parameters.ts';
+import type { RecordedResponseFormat } from '../../agents/parameters.ts';
 import type {
   ChatMessage,
   ChatRequest,
@@ -160,7 +160,7 @@ export const chatRequest = (
  * What a request says of the answer's form. A schema goes as it was given: the order of its members
  * is the order of the answer's.
  */
-export function requestFormat({ type, json_schema }: ResponseFormat): ChatResponseFormat {
+export function requestFormat({ type, json_schema }: RecordedResponseFormat): ChatResponseFormat {
   if (type !== 'json_schema') return { type };
   const { name, schema, strict } = json_schema!;
   return {

@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox';
-import { ResponseFormat } from '../../agents/parameters.ts';
-import { ProtectedText, Tokens } from '../../domain/schema.ts';
+import { RecordedResponseFormat } from '../../agents/parameters.ts';
+import { ProtectedTextSchema, Tokens } from '../../domain/schema.ts';
 
 export const TurnNumber = Type.Integer({
   minimum: 1,
@@ -10,7 +10,7 @@ export const TurnNumber = Type.Integer({
 export const ModelCall = Type.Object(
   {
     // Without a salt it would tell whether a guess at the erased texts is right.
-    request_sha256: ProtectedText({
+    request_sha256: ProtectedTextSchema({
       description: 'SHA-256 in hex of the request body in canonical JSON (RFC 8785)',
     }),
     response_id: Type.String(),
@@ -55,7 +55,7 @@ export const Settings = Type.Object(
   {
     model: Type.String({ description: "The provider's own name of the model" }),
     max_completion_tokens: Type.Optional(Type.Integer()),
-    response_format: Type.Optional(ResponseFormat),
+    response_format: Type.Optional(RecordedResponseFormat),
     temperature: Type.Optional(Type.Number()),
     tools: Type.Optional(
       Type.Array(

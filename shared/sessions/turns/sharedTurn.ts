@@ -1,5 +1,5 @@
 import { originsOf, requireForkPoint } from '../history/origins.ts';
-import { originErased } from '../../erasure/errors.ts';
+import { originErasedError } from '../../erasure/errors.ts';
 import { isTurnlogError } from '../../lib/errors/turnlogError.ts';
 import type { StreamSource } from '../../eventlog/reading/reportDamage.ts';
 import { readPage } from '../../eventlog/reading/readWhole.ts';
@@ -22,7 +22,7 @@ export async function recorderOf(
   let fork = beginning.recorded.stream;
   for (const origin of sharing) {
     const stream = sessionStream(origin.session_id);
-    if (await endsErased(source.store, stream)) throw originErased();
+    if (await endsErased(source.store, stream)) throw originErasedError();
     const place = { direction: 'forwards', from: origin.revision, limit: 1 } as const;
     await requireForkPoint(source, fork, origin, (await readPage(source, stream, place))[0]);
     fork = stream;
@@ -32,4 +32,4 @@ export async function recorderOf(
 
 /** What a session that shares a turn says of it where the one that recorded it is erased meanwhile. */
 export const orOriginErased = (error: unknown): unknown =>
-  isTurnlogError(error, 'session_erased') ? originErased(error) : error;
+  isTurnlogError(error, 'session_erased') ? originErasedError(error) : error;

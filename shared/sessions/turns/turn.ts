@@ -1,5 +1,5 @@
-import { ownerOf } from '../../erasure/ownerOf.ts';
-import { sessionErased } from '../../erasure/errors.ts';
+import { findStreamOwner } from '../../erasure/ownerOf.ts';
+import { sessionErasedError } from '../../erasure/errors.ts';
 import { isTurnlogError, TurnlogError } from '../../lib/errors/turnlogError.ts';
 import { readPage } from '../../eventlog/reading/readWhole.ts';
 import { isIdOf, sessionStream } from '../../eventlog/streams.ts';
@@ -29,12 +29,13 @@ export const turnNotFound = (message = 'The session has no such turn.'): Turnlog
 
 /** Whether the session is the account's, as the log says. Errors: `session_not_found`, `store_unavailable`. */
 export async function requireOwn(
-  source: Parameters<typeof ownerOf>[0],
+  source: Parameters<typeof findStreamOwner>[0],
   accountId: string,
   sessionId: string,
 ): Promise<void> {
   if (!isIdOf('session', sessionId)) throw sessionNotFound();
-  if ((await ownerOf(source, sessionStream(sessionId))) !== accountId) throw sessionNotFound();
+  if ((await findStreamOwner(source, sessionStream(sessionId))) !== accountId)
+    throw sessionNotFound();
 }
 
 /** The turn as the read models show it, with its texts; undefined where they don't. */
@@ -86,7 +87,7 @@ export async function readTurn(source: TurnSource, asked: TurnAsked): Promise<Tu
     const last = page.at(-1);
     if (from === undefined && last) {
       if (last.recorded.metadata.account_id !== account_id) throw sessionNotFound();
-      if (last.event.type === 'session.erased.v1') throw sessionErased();
+      if (last.event.type === 'session.erased.v1') throw sessionErasedError();
     }
     events = [...page.filter((known) => turnOf(known) === turn), ...events];
     if (events[0]?.event.type === 'session.turn_started.v1') return rowOf(events);

@@ -9,7 +9,7 @@ import { sessionStream } from '../../eventlog/streams.ts';
 import { yieldForText } from '../../lib/concurrency/yieldToEventLoop.ts';
 import type { Logger } from '../../lib/logger.ts';
 import type { PageOf } from '../../ports/readModels.ts';
-import { configurationAt } from '../../agents/revisions.ts';
+import { readConfigurationAt } from '../../agents/revisions.ts';
 import type { NumberedPage } from '../queries.ts';
 import { endKnown } from '../history/sessionAt.ts';
 import { orOriginErased, recorderOf } from './sharedTurn.ts';
@@ -38,7 +38,7 @@ async function instructionOf(
   { agent_id, instruction }: SessionStartedData,
   agentRevision: number,
 ): Promise<string> {
-  return instruction ?? (await configurationAt(source, agent_id, agentRevision)).instruction;
+  return instruction ?? (await readConfigurationAt(source, agent_id, agentRevision)).instruction;
 }
 
 /**

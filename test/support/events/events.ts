@@ -10,7 +10,7 @@ import type {
  * the tests that are about it.
  */
 import type {
-  AccountErasure,
+  AccountErasedData,
   AccountEvent,
   AccountHold,
   AccountLimits,
@@ -230,7 +230,7 @@ export const agentErased = (changes: Partial<Erasure> = {}): AgentEvent => ({
   type: 'agent.erased.v1',
   data: { ...erasure, ...changes },
 });
-export const accountErased = (changes: Partial<AccountErasure> = {}): AccountEvent => ({
+export const accountErased = (changes: Partial<AccountErasedData> = {}): AccountEvent => ({
   type: 'account.erased.v1',
   data: { key_ids: erasure.key_ids, ...changes },
 });

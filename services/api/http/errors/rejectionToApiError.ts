@@ -1,12 +1,12 @@
 import { sessionNotFound } from '../../../../shared/runs/queueing/acquireSession.ts';
 import { sessionBusy } from '../../../../shared/runs/queueing/sessionQueue.ts';
 import { idempotencyConflict } from '../../../../shared/requests/claim.ts';
-import { agentErased, sessionErased } from '../../../../shared/erasure/errors.ts';
+import { agentErasedError, sessionErasedError } from '../../../../shared/erasure/errors.ts';
 import { webhookNotFound } from '../../../../shared/webhooks/queries.ts';
-import { replayNotFound, sessionOfReplay } from '../../../../shared/replays/errors.ts';
+import { replayNotFoundError, sessionOfReplayError } from '../../../../shared/replays/errors.ts';
 import type { Rejection, RejectionCode } from '../../../../shared/domain/rejection.ts';
 import type { TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
-import { agentNotFound } from '../../../../shared/agents/queries.ts';
+import { agentNotFoundError } from '../../../../shared/agents/queries.ts';
 
 /** For what no operation of the API leads to: a defect where it happens. */
 const DEFECT = undefined;
@@ -15,19 +15,19 @@ const DEFECT = undefined;
 const ANSWERS: Readonly<Record<RejectionCode, (() => TurnlogError) | undefined>> = {
   session_exists: DEFECT,
   session_missing: sessionNotFound,
-  session_erased: sessionErased,
+  session_erased: sessionErasedError,
   agent_missing: DEFECT,
-  agent_deleted: agentNotFound,
-  agent_erased: agentErased,
+  agent_deleted: agentNotFoundError,
+  agent_erased: agentErasedError,
   // That there is such a session is not for everybody to know.
   session_of_another_agent: sessionNotFound,
   // A run waits for its turn; whatever else has to wait for the end of a turn is asked to come
   // again.
   replay_exists: DEFECT,
-  replay_missing: replayNotFound,
+  replay_missing: replayNotFoundError,
   replay_ended: DEFECT,
   // A session that a replay made is the replay's alone; a fork of it is anybody's.
-  session_of_replay: sessionOfReplay,
+  session_of_replay: sessionOfReplayError,
   session_moved: DEFECT,
   turn_open: sessionBusy,
   turn_not_open: DEFECT,

@@ -2,7 +2,7 @@ import type { Context } from 'koa';
 import type { Actor } from '../../../../shared/commandHandling/context.ts';
 import type { Scope } from '../../../../shared/accounts/events.ts';
 import { TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
-import { identify } from '../../../../shared/accounts/authenticate.ts';
+import { identifyKey } from '../../../../shared/accounts/authenticate.ts';
 import type { ApiContext } from '../../context.ts';
 import { unauthorized, type createFailedLogins } from '../access/loginThrottle.ts';
 import type { Access } from '../route.ts';
@@ -45,7 +45,7 @@ export const authenticator = (
     if (access === 'open') return { actor: { account_id: '', key_id: '', request_id }, scopes: [] };
     const key = presentedKey(ctx);
     if (key === '') throw unauthorized();
-    const { principal, key_id } = await identify(known, key, clock.now());
+    const { principal, key_id } = await identifyKey(known, key, clock.now());
     if (!principal)
       return failed({ address: ctx.req.socket.remoteAddress ?? '', key_id, request_id });
     const { account_id, scopes } = principal;

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { JudgedTime } from '../../../../shared/erasure/retention/judgeClock.ts';
-import type { Swept } from '../../../../shared/erasure/retention/sweepSessions.ts';
+import type { SweepResult } from '../../../../shared/erasure/retention/sweepSessions.ts';
 import { storeUnavailableError } from '../../../../shared/lib/errors/turnlogError.ts';
 import type { RetentionHealth } from '../../../../shared/health/health.ts';
 import { presentHealth } from '../../../../services/api/health/presenter.ts';
@@ -13,7 +13,7 @@ async function setUp(changes: { needed?: boolean; doubt?: string; alone?: boolea
     needed: true,
     alone: true,
     judged: (changes.doubt === undefined ? { now: 5 } : { doubt: changes.doubt }) as JudgedTime,
-    swept: { erased: 2, due: 3, held: 1, failed: 0 } as Swept | Error,
+    swept: { erased: 2, due: 3, held: 1, failed: 0 } as SweepResult | Error,
     sweeps: [] as number[],
     judgements: 0,
     ...changes,

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { storeUnavailableError } from '../../../../shared/lib/errors/turnlogError.ts';
 import type { ReadModels } from '../../../../shared/ports/readModels.ts';
-import { rememberedLimits } from '../../../../shared/accounts/accountLimits.ts';
+import { createLimitsCache } from '../../../../shared/accounts/accountLimits.ts';
 
 /** Read models that can be changed and taken away, and a clock that can be put forward. */
 function setUp() {
@@ -11,7 +11,7 @@ function setUp() {
     if (state.away) throw storeUnavailableError('away');
     return { limits: { runs: state.runs } };
   }) as unknown as ReadModels['findAccount'];
-  return { state, limitsOf: rememberedLimits({ findAccount }, () => state.now) };
+  return { state, limitsOf: createLimitsCache({ findAccount }, () => state.now) };
 }
 
 /** Lets everything happen that does not wait for a timer. */

@@ -7,7 +7,7 @@ import {
   hashApiKey,
   isStrongKey,
   mintApiKey,
-  sameHash,
+  hashesAreEqual,
 } from '../../../../shared/accounts/apiKey.ts';
 
 describe('an API key', () => {
@@ -92,9 +92,9 @@ describe('an API key', () => {
     const [one, other] = [mintApiKey(typeIds.typeId('key')), mintApiKey(typeIds.typeId('key'))];
     expect(hashApiKey(one)).toMatch(/^[0-9a-f]{64}$/);
     expect(one).not.toContain(hashApiKey(one));
-    expect(sameHash(hashApiKey(one), hashApiKey(one))).toBe(true);
-    expect(sameHash(hashApiKey(one), hashApiKey(other))).toBe(false);
-    expect(sameHash(hashApiKey(one), hashApiKey(one).slice(1))).toBe(false);
-    expect(sameHash('', hashApiKey(one))).toBe(false);
+    expect(hashesAreEqual(hashApiKey(one), hashApiKey(one))).toBe(true);
+    expect(hashesAreEqual(hashApiKey(one), hashApiKey(other))).toBe(false);
+    expect(hashesAreEqual(hashApiKey(one), hashApiKey(one).slice(1))).toBe(false);
+    expect(hashesAreEqual('', hashApiKey(one))).toBe(false);
   });
 });

@@ -7,12 +7,12 @@ import {
   recordErasure,
   type ErasedStream,
 } from '../../../../shared/erasure/eraseStream.ts';
-import type { Owned } from '../../../../shared/erasure/ownedStreams.ts';
+import type { OwnedStreamQueries } from '../../../../shared/erasure/ownedStreams.ts';
 import { setHold, setRetention } from '../../../../shared/accounts/commands.ts';
 import { eraseAccount } from '../../../../shared/erasure/eraseAccount.ts';
-import { createFinisher } from '../../../../shared/erasure/finishErasures.ts';
-import { noticeErasures } from '../../../../shared/erasure/noticeErasures.ts';
-import { whyText } from '../../../../shared/erasure/erasureReason.ts';
+import { createErasureFinisher } from '../../../../shared/erasure/finishErasures.ts';
+import { createErasurePoller } from '../../../../shared/erasure/evictErased.ts';
+import { serializeErasureReason } from '../../../../shared/erasure/erasureReason.ts';
 import { appendFacts, authorOf, factsOf } from '../../../../shared/commandHandling/recordEvents.ts';
 import type { HandleContext } from '../../../../shared/commandHandling/handle.ts';
 import type { DomainEvent } from '../../../../shared/eventlog/eventTypes.ts';
@@ -25,7 +25,7 @@ import { readPage } from '../../../../shared/eventlog/reading/readWhole.ts';
 import type { StoredEvent } from '../../../../shared/ports/eventStore.ts';
 import { planBatch } from '../../../../shared/projections/plan.ts';
 import type { AccountRow, ErasureRow } from '../../../../shared/readModels/tables.ts';
-import { wordsKeyId, wordTokens } from '../../../../shared/search/wordTokens.ts';
+import { wordsKeyId, createWordTokenizer } from '../../../../shared/search/wordTokens.ts';
 import {
   accountAudited,
   accountOpened,
@@ -265,7 +265,7 @@ describe('an erasure that was left', () => {
   beforeEach(() => void (lines = []));
   const logger = { warn: (fields: object) => void lines.push(fields) };
   const finisher = (now?: () => number, changes: Partial<HandleContext> = {}) =>
-    createFinisher(
+    createErasureFinisher(
       {
         ...context,
         ...changes,
@@ -307,7 +307,7 @@ describe('an erasure that was left', () => {
 
   test('and is refused by now is told once and given up', async () => {
     damage(`DELETE FROM events WHERE stream = '${ACCOUNT}' AND revision = 0`);
-    await context.store.keys.beginErasure(ACCOUNT, whyText(REQUEST, actor));
+    await context.store.keys.beginErasure(ACCOUNT, serializeErasureReason(REQUEST, actor));
     const { finish, unfinished } = finisher();
     await finish(never, 0);
     await finish(never, 0);
@@ -321,8 +321,8 @@ describe('an erasure that was left', () => {
   test('and fails each time is told once, tried ever later, and keeps no other from its end', async () => {
     await write(STREAM, ...talked);
     const broken = 'session-session_0';
-    await context.store.keys.beginErasure(broken, whyText(REQUEST, actor));
-    await context.store.keys.beginErasure(STREAM, whyText(REQUEST, actor));
+    await context.store.keys.beginErasure(broken, serializeErasureReason(REQUEST, actor));
+    await context.store.keys.beginErasure(STREAM, serializeErasureReason(REQUEST, actor));
     let [now, tries] = [0, 0];
     const { readStream } = context.store;
     const store: HandleContext['store'] = {
@@ -377,7 +377,7 @@ describe('an erasure that was left', () => {
 
   test('is left alone at first: whoever began it may be at work on it', async () => {
     await write(STREAM, ...talked);
-    await context.store.keys.beginErasure(STREAM, whyText(REQUEST, actor));
+    await context.store.keys.beginErasure(STREAM, serializeErasureReason(REQUEST, actor));
     let now = 0;
     const { finish } = finisher(() => now);
     await finish(never);
@@ -401,14 +401,14 @@ const parkedIn = (...names: string[]) => ({
   })),
 });
 /** What the read models show of one account. */
-const shown = (changes: Partial<Owned> = {}): Owned => ({
+const shown = (changes: Partial<OwnedStreamQueries> = {}): OwnedStreamQueries => ({
   ...NONE,
   listSessions: async () => rowsOf(),
   listAgents: async () => rowsOf(),
   ...changes,
 });
 const eraseAll = (
-  readModels: Owned,
+  readModels: OwnedStreamQueries,
   options: Partial<Parameters<typeof eraseAccount>[2]> = {},
   onErased?: (erased: ErasedStream) => void,
 ) =>
@@ -479,11 +479,11 @@ describe('an account', () => {
 
   test('goes with the key that sessions of it are found with by words', async () => {
     const { keys } = context.store;
-    expect(await wordTokens(keys, 'acct_1')).toBeDefined();
+    expect(await createWordTokenizer(keys, 'acct_1')).toBeDefined();
     const { erasure } = await eraseAll(shown());
     expect(erasure!.key_ids).toContain(wordsKeyId('acct_1'));
-    expect(await wordTokens(keys, 'acct_1')).toBeUndefined();
-    expect(await wordTokens(keys, 'acct_2')).toBeDefined();
+    expect(await createWordTokenizer(keys, 'acct_1')).toBeUndefined();
+    expect(await createWordTokenizer(keys, 'acct_2')).toBeDefined();
   });
 
   test('with more parked streams than can be looked at is refused before anything is erased', async () => {
@@ -621,7 +621,7 @@ describe('what others erase', () => {
   function noticing() {
     let log: ErasureRow[] = [];
     const forgotten: string[] = [];
-    const look = noticeErasures({
+    const look = createErasurePoller({
       readModels: {
         listErasures: async ({ downTo, limit }) =>
           log

@@ -1,6 +1,6 @@
 /** Whatever a model sends as the arguments of a tool call, the readers of exports take the session. */
 import { describe, expect, test } from '@jest/globals';
-import { argumentsOf } from '../../../../shared/exports/record.ts';
+import { parseToolArguments } from '../../../../shared/exports/record.ts';
 import { LIMITS } from '../../../../shared/limits.ts';
 import {
   modelCall,
@@ -60,12 +60,12 @@ test.each([
 
 test('arguments are read down to a depth, and no further', () => {
   const read = (lists: number): unknown =>
-    argumentsOf(toolCallData(1, { arguments: nested(lists) }));
+    parseToolArguments(toolCallData(1, { arguments: nested(lists) }));
   const deepest = LIMITS.export.argumentsDepth - 1;
   expect([read(deepest), read(deepest + 1)]).toEqual([JSON.parse(nested(deepest)), undefined]);
 });
 
 test('arguments of all other kinds are read', () => {
   const text = '{"t":"𝄞","n":-0.5,"b":true,"x":null,"l":[{"ä":1}]}';
-  expect(argumentsOf(toolCallData(1, { arguments: text }))).toEqual(JSON.parse(text));
+  expect(parseToolArguments(toolCallData(1, { arguments: text }))).toEqual(JSON.parse(text));
 });

@@ -1,6 +1,10 @@
 import { expect, test } from '@jest/globals';
 import { SESSION_WRITERS } from '../../../../shared/exports/formats.ts';
-import { recordCollector, stepsOf, type ExportedTurn } from '../../../../shared/exports/record.ts';
+import {
+  recordCollector,
+  exportedSteps,
+  type ExportedTurn,
+} from '../../../../shared/exports/record.ts';
 import {
   at,
   modelCall,
@@ -26,7 +30,7 @@ test('a turn that was cut off between two calls of tools has the answers that ca
     toolCalled(1, { round: 2 }),
     turnInterrupted(1),
   );
-  expect(stepsOf(turn!)).toMatchObject([
+  expect(exportedSteps(turn!)).toMatchObject([
     { call: undefined, text: 'First.', tool_calls: [{ data: { round: 1 } }] },
     { call: undefined, text: null, tool_calls: [{ data: { round: 2 } }] },
   ]);
@@ -34,7 +38,7 @@ test('a turn that was cut off between two calls of tools has the answers that ca
 
 test('an answer that was not what was asked for is the last of a turn that failed', () => {
   const [turn] = turnsOf(turnStarted(1), turnFailed(1, { output: 'no JSON', calls: [modelCall] }));
-  expect(stepsOf(turn!)).toEqual([{ call: modelCall, text: 'no JSON', tool_calls: [] }]);
+  expect(exportedSteps(turn!)).toEqual([{ call: modelCall, text: 'no JSON', tool_calls: [] }]);
 });
 
 test('an empty answer is an answer, and an empty result is a result', () => {

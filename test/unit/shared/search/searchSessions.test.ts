@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import type { IndexProgress } from '../../../../shared/search/turnIndex.ts';
-import { listSessions, type SessionsSought } from '../../../../shared/search/searchSessions.ts';
-import { wordsKeyId, wordTokens } from '../../../../shared/search/wordTokens.ts';
+import { findSessions, type SessionSearch } from '../../../../shared/search/searchSessions.ts';
+import { wordsKeyId, createWordTokenizer } from '../../../../shared/search/wordTokens.ts';
 import { sessionRow } from '../../../support/events/events.ts';
 import { positionOf } from '../../../support/events/history.ts';
 import { memoryKeys } from '../../../support/store/memoryKeys.ts';
@@ -17,8 +17,8 @@ beforeEach(() => {
   ({ keys } = memoryKeys());
 });
 
-const search = (query: Partial<SessionsSought>, signal?: AbortSignal) =>
-  listSessions(
+const search = (query: Partial<SessionSearch>, signal?: AbortSignal) =>
+  findSessions(
     {
       readModels: {
         indexProgress: async () => ({ ...progress }),
@@ -38,7 +38,7 @@ const search = (query: Partial<SessionsSought>, signal?: AbortSignal) =>
 
 test('words are sought by their tokens, each once', async () => {
   await search({ q: 'One two ONE' });
-  const tokenOf = (await wordTokens(keys, 'acct_1'))!;
+  const tokenOf = (await createWordTokenizer(keys, 'acct_1'))!;
   expect(asked).toEqual([{ limit: 1, bytes: 1, words: ['one', 'two'].map(tokenOf) }]);
 });
 

@@ -1,10 +1,10 @@
 import { expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
 import { LIMITS } from '../../../../shared/limits.ts';
-import { soughtWords, wordsOf } from '../../../../shared/search/words.ts';
+import { parseSearchWords, extractWords } from '../../../../shared/search/words.ts';
 
-const words = (...texts: string[]): string[] => [...wordsOf(texts)];
-const sought = (text: string): string[] => [...soughtWords(text)];
+const words = (...texts: string[]): string[] => [...extractWords(texts)];
+const sought = (text: string): string[] => [...parseSearchWords(text)];
 
 test('words are letters and digits, each once, in lower case', () => {
   expect(words('The cat, the HAT: x2 foo_bar don’t')).toEqual([
@@ -80,8 +80,8 @@ test('whatever is sought as it was written is found', () => {
       fc.string({ unit: 'grapheme', maxLength: 40 }),
       fc.string({ unit: 'binary', maxLength: 40 }),
       (before, text) => {
-        const found = wordsOf([`${before} ${text}`]);
-        for (const word of soughtWords(text)) expect(found).toContain(word);
+        const found = extractWords([`${before} ${text}`]);
+        for (const word of parseSearchWords(text)) expect(found).toContain(word);
       },
     ),
   );

@@ -6,7 +6,7 @@ import {
   authorOf,
   factsOf,
 } from '../../../../../shared/commandHandling/recordEvents.ts';
-import { judgeSessionOf } from '../../../../../shared/replays/comparison/judgeSession.ts';
+import { judgeSessionId } from '../../../../../shared/replays/comparison/judgeSession.ts';
 import type { Budget } from '../../../../../shared/replays/comparison/turnPair.ts';
 import type { SessionEvent, TurnStartedData } from '../../../../../shared/sessions/events.ts';
 import { NO_STREAM } from '../../../../../shared/eventlog/append.ts';
@@ -55,7 +55,7 @@ async function counted() {
   ]);
   const { data: started } = replay(3, 2) as { data: TurnStartedData };
   const replayed = { session_id: 'session_2', started, recorded_at: recordedAt };
-  const judge = judgeSessionOf(typeIds, replayed, 1);
+  const judge = judgeSessionId(typeIds, replayed, 1);
   await write(judge, [
     replay(1, 2),
     turnFailed(1, tokens(1_000)),

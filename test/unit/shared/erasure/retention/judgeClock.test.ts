@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import {
-  BELIEVED_AFTER_MS,
+  TRUSTED_AFTER_MS,
   CLOCK_TOLERANCE_MS,
   createClockJudge,
   SILENCE_MS,
@@ -48,7 +48,7 @@ test('a clock that jumps, ahead or back, is not believed until it is back', asyn
   for (const jump of [YEARS_MS, -YEARS_MS, CLOCK_TOLERANCE_MS + 1]) {
     state.now += jump;
     expect((await judge()).doubt).toMatch(jump > 0 ? /moved ahead by/ : /moved back by/);
-    pass(BELIEVED_AFTER_MS * 2);
+    pass(TRUSTED_AFTER_MS * 2);
     expect((await judge()).doubt).toMatch(/has moved/);
     state.now -= jump;
     expect((await judge()).doubt).toBeUndefined();
@@ -59,7 +59,7 @@ test('a clock that was years ahead from the start on is not believed, though new
   const { state, judge, pass } = setUp({ newestAgo: YEARS_MS });
   expect((await judge()).doubt).toMatch(/1825 days old/);
   state.newest = state.now;
-  pass(BELIEVED_AFTER_MS - 2_000);
+  pass(TRUSTED_AFTER_MS - 2_000);
   expect((await judge()).doubt).toMatch(/believed once the process has been up for 24 h/);
   pass(2_000);
   expect((await judge()).doubt).toBeUndefined();
@@ -73,7 +73,7 @@ test('a log that has been silent for weeks is no reason to doubt', async () => {
 test('where the age of the newest event is not known it counts as old', async () => {
   const { judge, pass } = setUp({ newestAgo: null });
   expect((await judge()).doubt).toMatch(/is not known/);
-  pass(BELIEVED_AFTER_MS);
+  pass(TRUSTED_AFTER_MS);
   expect((await judge()).doubt).toBeUndefined();
 });
 

@@ -4,14 +4,17 @@ import {
   requireErasable,
   requireNoHold,
   requirePastMaximum,
-  type Keeping,
+  type RetentionPolicy,
 } from '../../../../../shared/erasure/retention/requireErasable.ts';
 
 const DAY_MS = 86_400_000;
 const ACTIVE = '2026-01-01T00:00:00.000Z';
 const after = (days: number): number => Date.parse(ACTIVE) + days * DAY_MS;
 
-const keeping = (retention: Keeping['retention'], hold: Keeping['hold'] = { held: false }) => ({
+const keeping = (
+  retention: RetentionPolicy['retention'],
+  hold: RetentionPolicy['hold'] = { held: false },
+) => ({
   retention,
   hold,
 });

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { recordedTools } from '../../../../../shared/replays/turns/recordedTools.ts';
+import { answerFromRecording } from '../../../../../shared/replays/turns/recordedTools.ts';
 import { createTurnNumbers } from '../../../../../shared/replays/turns/turnNumbers.ts';
 import type { ToolCalledData } from '../../../../../shared/sessions/events.ts';
 
@@ -21,7 +21,10 @@ const CALLS = [
 const clock = { name: 'clock', arguments: '{}' };
 
 test('the k-th call of a tool with the same arguments, to the letter, has the k-th result', () => {
-  const { answer, stops } = recordedTools({ tools: 'recorded', missing_tools: 'stop' }, CALLS);
+  const { answer, stops } = answerFromRecording(
+    { tools: 'recorded', missing_tools: 'stop' },
+    CALLS,
+  );
   expect(stops).toBe(true);
   expect(answer(clock)).toEqual({ result: 'nine', is_error: false, replayed: 'recorded' });
   expect(answer({ name: 'clock', arguments: '{ }' })?.result).toBe('other bytes');
@@ -31,16 +34,16 @@ test('the k-th call of a tool with the same arguments, to the letter, has the k-
 
 test('a call beyond them is answered by policy: an error, or the tool itself', () => {
   const other = { name: 'calculator', arguments: '{}' };
-  const told = recordedTools({ tools: 'recorded', missing_tools: 'error-result' }, CALLS);
+  const told = answerFromRecording({ tools: 'recorded', missing_tools: 'error-result' }, CALLS);
   expect(told.answer(other)).toMatchObject({ is_error: true, replayed: 'missing' });
   expect(told.stops).toBe(false);
-  const live = recordedTools({ tools: 'recorded', missing_tools: 'live' }, CALLS);
+  const live = answerFromRecording({ tools: 'recorded', missing_tools: 'live' }, CALLS);
   expect(live.answer(clock)?.replayed).toBe('recorded');
   expect(live.answer(other)).toBeUndefined();
 });
 
 test('live tools are called whatever is recorded', () => {
-  const { answer, stops } = recordedTools({ tools: 'live', missing_tools: 'stop' }, CALLS);
+  const { answer, stops } = answerFromRecording({ tools: 'live', missing_tools: 'stop' }, CALLS);
   expect(answer(clock)).toBeUndefined();
   expect(stops).toBe(false);
 });

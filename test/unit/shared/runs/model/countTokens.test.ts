@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
-import { wordsKeyId, wordTokens } from '../../../../../shared/search/wordTokens.ts';
-import { createTurnTokens } from '../../../../../shared/search/turnTokens.ts';
+import { wordsKeyId, createWordTokenizer } from '../../../../../shared/search/wordTokens.ts';
+import { createTurnTokenizer } from '../../../../../shared/search/turnTokens.ts';
 import { closedText } from '../../../../../shared/eventlog/encryption/closedText.ts';
 import { closing, commit } from '../../../../../shared/eventlog/encryption/protectedText.ts';
 import { positionOf } from '../../../../support/events/history.ts';
@@ -10,7 +10,7 @@ const tokenOf = async (
   keys: ReturnType<typeof memoryKeys>['keys'],
   account: string,
   word: string,
-) => (await wordTokens(keys, account))!(word);
+) => (await createWordTokenizer(keys, account))!(word);
 
 test('tokens are the same in every process, and others for another account or key store', async () => {
   const { keys, open } = memoryKeys();
@@ -32,8 +32,8 @@ test('there are none once the key of the account is destroyed', async () => {
   const { keys, open } = memoryKeys();
   await tokenOf(keys, 'acct_1', 'word');
   await keys.endErasure('account-acct_1', [wordsKeyId('acct_1')]);
-  expect(await wordTokens(keys, 'acct_1')).toBeUndefined();
-  expect(await wordTokens(open(), 'acct_1')).toBeUndefined();
+  expect(await createWordTokenizer(keys, 'acct_1')).toBeUndefined();
+  expect(await createWordTokenizer(open(), 'acct_1')).toBeUndefined();
 });
 
 test('of a turn whose key was lost or whose text was changed they are undefined, and of an erased one there are none', async () => {
@@ -53,14 +53,14 @@ test('of a turn whose key was lost or whose text was changed they are undefined,
     revision: 2,
   };
   const expected = await Promise.all(['a', 'word'].map((word) => tokenOf(keys, 'acct_1', word)));
-  expect(await createTurnTokens(keys)(turn)).toEqual(expected);
-  expect(await createTurnTokens(keys)({ ...turn, output: null })).toEqual(expected);
-  expect(await createTurnTokens(keys)({ ...turn, session_id: 'session_2' })).toBeUndefined();
+  expect(await createTurnTokenizer(keys)(turn)).toEqual(expected);
+  expect(await createTurnTokenizer(keys)({ ...turn, output: null })).toEqual(expected);
+  expect(await createTurnTokenizer(keys)({ ...turn, session_id: 'session_2' })).toBeUndefined();
   const { open } = memoryKeys();
-  expect(await createTurnTokens(open())(turn)).toBeUndefined();
+  expect(await createTurnTokenizer(open())(turn)).toBeUndefined();
   await keys.endErasure('session-session_1', [key.id]);
   expect(kept.get(key.id)).toBe('destroyed');
-  expect(await createTurnTokens(keys)(turn)).toEqual([]);
+  expect(await createTurnTokenizer(keys)(turn)).toEqual([]);
 });
 
 test('of a turn of an erased account there are none', async () => {
@@ -69,5 +69,5 @@ test('of a turn of an erased account there are none', async () => {
   await keys.endErasure('account-acct_1', [wordsKeyId('acct_1')]);
   const ended = { session_id: 'session_1', turn: 1, output: null, revision: 2 };
   const turn = { ...ended, account_id: 'acct_1', input: 'word', end_position: positionOf(3) };
-  expect(await createTurnTokens(keys)(turn)).toEqual([]);
+  expect(await createTurnTokenizer(keys)(turn)).toEqual([]);
 });

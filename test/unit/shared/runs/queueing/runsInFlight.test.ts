@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { sessionErased } from '../../../../../shared/erasure/errors.ts';
+import { sessionErasedError } from '../../../../../shared/erasure/errors.ts';
 import {
   createRunsInFlight,
   type RunInFlight,
@@ -109,7 +109,7 @@ describe('the runs in flight', () => {
   test('are ended that are meant, before and after their turns begin, and no others', async () => {
     const runs = createRunsInFlight();
     const [meant, other] = [tracked(runs), tracked(runs, { ...SUBJECT, session_id: 'session_2' })];
-    runs.end(({ session_id }) => session_id === 'session_1', sessionErased());
+    runs.end(({ session_id }) => session_id === 'session_1', sessionErasedError());
     await expect(meant.result).rejects.toMatchObject({ code: 'session_erased' });
     expect(meant.run.waiting.reason).toMatchObject({ code: 'session_erased' });
     expect([other.run.signal.aborted, other.run.waiting.aborted]).toEqual([false, false]);

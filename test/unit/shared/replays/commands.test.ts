@@ -3,7 +3,7 @@ import {
   requireStartable,
   type ReplayContext,
   type ReplayInput,
-} from '../../../../shared/replays/startReplay.ts';
+} from '../../../../shared/replays/commands.ts';
 import { LIMITS } from '../../../../shared/limits.ts';
 
 const { running: most, runningOfAll } = LIMITS.replays;

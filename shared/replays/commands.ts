@@ -11,8 +11,9 @@ import { untilShown, type Actor, type CommandContext } from '../commandHandling/
 import { handle } from '../commandHandling/handle.ts';
 import type { Claim } from '../requests/claim.ts';
 import { createOnce } from '../requests/createOnce.ts';
-import { newStream } from '../commandHandling/targetStream.ts';
-import { agentAt } from './turns/agentAt.ts';
+import { newStream, shortStream } from '../commandHandling/targetStream.ts';
+import { findOwnReplay } from './queries.ts';
+import { readAgentAt } from './turns/agentAt.ts';
 
 /** What a replay is started with: its sessions are the account's own. */
 export type ReplayInput = ReplayStartedData;
@@ -71,7 +72,7 @@ export async function requireStartable(
   const agent =
     agent_revision === undefined
       ? await findOwnAgent(context.readModels, account_id, agent_id)
-      : await agentAt(context, { account_id, agent_id, revision: agent_revision });
+      : await readAgentAt(context, { account_id, agent_id, revision: agent_revision });
   requireSupported(
     context.catalogue,
     model ?? agent.model,
@@ -119,4 +120,20 @@ export function startReplay(
     });
   const before = () => startedBefore(context, replay_id);
   return createOnce(context, claim, { before, create });
+}
+
+/**
+ * Ends the account's replay: nothing more is begun, and turns that run are interrupted. One that has
+ * ended stays as it is. Errors: `replay_not_found`, those of handle.
+ */
+export async function cancelReplay(
+  context: CommandContext,
+  actor: Actor,
+  replayId: string,
+): Promise<void> {
+  await findOwnReplay(context, actor.account_id, replayId);
+  const target = shortStream(replayStream(replayId), replay);
+  const command = { type: 'end_replay', status: 'cancelled' } as const;
+  const appended = await handle(context, actor, target, command);
+  if (appended) await untilShown(context, appended.position);
 }
