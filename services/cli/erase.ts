@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { eraseAccount, type ErasedAccount } from '../../shared/erasure/eraseAccount.ts';
 import type { ErasedStream } from '../../shared/erasure/eraseStream.ts';
 import { eraseWithReplays } from '../../shared/erasure/eraseWithReplays.ts';
-import { findStreamOwner } from '../../shared/erasure/ownerOf.ts';
+import { findStreamOwner } from '../../shared/erasure/ownedStreams.ts';
 import { isTurnlogError, TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import {
   accountStream,

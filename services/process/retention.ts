@@ -46,13 +46,13 @@ export function retentionPart({
     const judged = await judge();
     inUse = await needed();
     if (!inUse) return;
-    if (judged.doubt !== undefined) {
-      if (known.reason !== judged.doubt)
+    if (judged.problem !== undefined) {
+      if (known.reason !== judged.problem)
         logger.warn(
-          { reason: judged.doubt },
+          { reason: judged.problem },
           'nothing is erased by retention: the clock may be wrong',
         );
-      return become({ state: 'refusing', reason: judged.doubt });
+      return become({ state: 'refusing', reason: judged.problem });
     }
     const done = await alone(async (held) => {
       become({ state: 'sweeping' });

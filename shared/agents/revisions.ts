@@ -1,4 +1,4 @@
-import { findStreamOwner } from '../erasure/ownerOf.ts';
+import { findStreamOwner } from '../erasure/ownedStreams.ts';
 import type { AgentConfiguration, AgentEvent } from './events.ts';
 import { agentErasedError } from '../erasure/errors.ts';
 import type { StreamSource } from '../eventlog/reading/reportDamage.ts';

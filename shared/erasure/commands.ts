@@ -5,7 +5,7 @@ import type { RunContext } from '../runs/context.ts';
 import type { ErasedStream } from './eraseStream.ts';
 import { eraseWithReplays, readReplaysAt } from './eraseWithReplays.ts';
 import { evictErased } from './evictErased.ts';
-import { findStreamOwner } from './ownerOf.ts';
+import { findStreamOwner } from './ownedStreams.ts';
 import type { ErasureContext } from './retention/requireErasable.ts';
 import type { Grounds } from './erasureReason.ts';
 

@@ -26,9 +26,9 @@ import {
 export interface AccountContext extends ErasureContext {
   /** Read models that show the erasure there, or later. */
   readModelsAt: (position: Position) => Promise<OwnedStreamQueries>;
-  /** Told of each stream that is erased. */
+  /** Called for each erased stream. */
   onErased?: ((erased: ErasedStream) => void) | undefined;
-  /** How long what is erased may be written to by those who have not noticed; milliseconds. */
+  /** How long other processes may still write to erased streams, in milliseconds. */
   noticedMs?: number;
 }
 
@@ -43,43 +43,43 @@ export interface AccountProgress {
 const countOf = ({ sessions, agents, webhooks, replays }: AccountProgress): number =>
   sessions + agents + webhooks + replays;
 
-interface Going {
+interface EraseOptions {
   note?: string | undefined;
   signal: AbortSignal;
   onProgress?: (progress: AccountProgress) => void;
-  /** True to go on where the account's own stream is damaged, and may have said something of a hold. */
+  /** True to continue when the account's own stream is damaged, and may have set a hold. */
   damaged?: boolean | undefined;
 }
 
 export interface ErasedAccount extends AccountProgress {
-  /** Undefined where the account's own log can't say so. */
+  /** Undefined when the account's own stream can't record it. */
   erasure: ErasedStream | undefined;
-  /** Streams whose keys are destroyed as far as they were found, and whose logs can't say so. */
+  /** Streams that can't record their erasure; the keys that were found are destroyed. */
   unrecorded: string[];
-  /** Parked streams that were left, because nobody can tell whose they are. */
+  /** Parked streams that were kept, because their owner is unknown. */
   unowned: string[];
 }
 
-/** By then every process has noticed that the account is no more, and has ended its runs. */
+/** By then every process has evicted the account, and has ended its runs. */
 const NOTICED_MS = 3_000;
 
-type Kept = RetentionPolicy & Pick<AccountState, 'erased'>;
+type AccountPolicy = RetentionPolicy & Pick<AccountState, 'erased'>;
 
-async function rowOf(context: AccountContext, accountId: string): Promise<Kept[]> {
+async function readPolicyRow(context: AccountContext, accountId: string): Promise<AccountPolicy[]> {
   const end = await context.store.head();
   const row = end && (await (await context.readModelsAt(end)).findAccount(accountId));
   return row ? [row] : [];
 }
 
 /**
- * What is known of the keeping of an account: by its stream, or, where that is damaged or gone, by
- * what can be read of it and by its row.
+ * The retention policy of an account by its stream, or, when that is damaged or gone, by what can be
+ * read of it and by its row.
  */
-async function keepingsOf(
+async function readPolicies(
   context: AccountContext,
   accountId: string,
   damaged: boolean,
-): Promise<Kept[]> {
+): Promise<AccountPolicy[]> {
   try {
     const whole = await readRetentionPolicy(context, accountId);
     if (whole.opened || !damaged) return [whole];
@@ -90,40 +90,39 @@ async function keepingsOf(
     if (readable.erased) return [readable];
     if (!damaged)
       throw erasureRefusedError(
-        `Nobody can tell whether the account is held, or has to keep its sessions. ${error.message} An operator who knows that it may go says so: accounts erase <account_id> --damaged.`,
+        `Whether the account is held, or has to keep its sessions, can't be told. ${error.message} If it may be erased, an operator runs: accounts erase <account_id> --damaged.`,
       );
-    return [readable, ...(await rowOf(context, accountId))];
+    return [readable, ...(await readPolicyRow(context, accountId))];
   }
-  return rowOf(context, accountId);
+  return readPolicyRow(context, accountId);
 }
 
 /**
- * Asks before anything is erased: an account that is closed keeps nothing of its sessions, and all
- * that it has must be found.
+ * Checks before anything is erased that no hold or minimum retention applies, and that all streams
+ * of the account can be found. A closed account keeps no session.
  */
 async function requireNothingKept(
   context: AccountContext,
   accountId: string,
   damaged: boolean,
 ): Promise<void> {
-  const keepings = await keepingsOf(context, accountId, damaged);
+  const policies = await readPolicies(context, accountId, damaged);
   const end = await context.store.head();
-  if (end === undefined || keepings.some(({ erased }) => erased)) return;
-  // Of one that is whole its decider knows.
-  if (damaged) keepings.forEach(requireNoHold);
+  if (end === undefined || policies.some(({ erased }) => erased)) return;
+  // The decider checks the hold of an undamaged account.
+  if (damaged) policies.forEach(requireNoHold);
   const readModels = await context.readModelsAt(end);
   await findParkedStreams(context.store, readModels, accountId);
-  const keeping = keepings.filter(({ retention }) => retention.minimum_days !== undefined);
-  if (keeping.length === 0) return;
+  const minimums = policies.filter(({ retention }) => retention.minimum_days !== undefined);
+  if (minimums.length === 0) return;
   const now = await trustedTime(context);
   for await (const { updated_at } of listOwnedSessions(readModels, accountId))
-    for (const each of keeping) requireErasable(each, updated_at, now);
+    for (const each of minimums) requireErasable(each, updated_at, now);
 }
 
 /**
- * Closes the actor's account for good, then erases all that it owns: first what its keys could still
- * change, so that nothing is added meanwhile. What a signal or a crash ends is gone on with by the
- * next call, or by a running service.
+ * Closes the actor's account for good, so that nothing is added, then erases all that it owns. After
+ * an abort or a crash, the next call or a running service continues.
  * Errors: Rejection (there is no such account, or it is held), `erasure_refused` (a session is to be
  * kept for longer, the account's stream is damaged, or some of its streams can't be found),
  * `release_too_old`, `store_unavailable`, the signal's reason.
@@ -131,15 +130,15 @@ async function requireNothingKept(
 export async function eraseAccount(
   context: AccountContext,
   actor: Actor,
-  { note, signal, onProgress, damaged = false }: Going,
+  { note, signal, onProgress, damaged = false }: EraseOptions,
 ): Promise<ErasedAccount> {
   const { account_id } = actor;
   const done: AccountProgress = { sessions: 0, agents: 0, webhooks: 0, replays: 0 };
   const unrecorded = new Set<string>();
   const unowned = new Set<string>();
 
-  /** Undefined where the log of the stream can't say it: to its decider one that is gone is none. */
-  async function recorded(
+  /** Undefined when the stream can't record it; the decider rejects a stream that is gone. */
+  async function tryErase(
     stream: string,
     mayBeGone: boolean,
     erase: typeof eraseStream,
@@ -160,13 +159,13 @@ export async function eraseAccount(
   async function eraseOne(stream: string): Promise<void> {
     signal.throwIfAborted();
     if (unrecorded.has(stream)) return;
-    const erased = await recorded(stream, true, eraseStream);
+    const erased = await tryErase(stream, true, eraseStream);
     if (erased && erased.position > last) last = erased.position;
     if (erased && !erased.again) done[`${streamKind(stream)}s` as keyof AccountProgress] += 1;
     onProgress?.(done);
   }
 
-  /** True where there was anything. */
+  /** Resolves with true when it erased a stream. */
   async function eraseAll(): Promise<boolean> {
     const before = countOf(done);
     const readModels = await context.readModelsAt(last);
@@ -178,7 +177,7 @@ export async function eraseAccount(
   }
 
   await requireNothingKept(context, account_id, damaged);
-  const erasure = await recorded(accountStream(account_id), damaged, recordErasure);
+  const erasure = await tryErase(accountStream(account_id), damaged, recordErasure);
   let last = erasure?.position ?? (await context.store.head())!;
   const recordedAt = performance.now();
   let more = await eraseAll();

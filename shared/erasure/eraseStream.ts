@@ -16,7 +16,7 @@ import {
 } from './readForErasure.ts';
 import { serializeErasureReason, type Grounds } from './erasureReason.ts';
 
-/** An erasure that stands in the log. */
+/** A recorded erasure. */
 export interface ErasedStream {
   stream: string;
   account_id: string;
@@ -24,14 +24,14 @@ export interface ErasedStream {
   /** UTC, ISO 8601. */
   erased_at: string;
   position: Position;
-  /** True where it was there before. */
+  /** True when the stream was erased before. */
   again: boolean;
   key_ids: string[];
-  /** Half a sentence on what of a damaged stream could not be read; undefined where all was. */
+  /** A clause that says what of a damaged stream could not be read; undefined when all could. */
   unread: string | undefined;
 }
 
-/** Who goes on with an erasure that somebody else has left. */
+/** The author when another process finishes an erasure. */
 const SYSTEM = { key_id: 'system', request_id: 'recovery' };
 
 const commandOf = ({ reason, note }: Grounds, { keyIds }: LoadedForErasure['state']): Erasure => ({
@@ -40,14 +40,14 @@ const commandOf = ({ reason, note }: Grounds, { keyIds }: LoadedForErasure['stat
   key_ids: [...keyIds],
 });
 
-/** A stream that has no event is refused by its decider, whoever asks. */
+/** The decider refuses a stream without events, so the author of that case does not matter. */
 const authorFor = (actor: Actor | undefined, last: RecordedEvent | undefined): Author =>
   actor
     ? authorOf(actor)
     : { ...SYSTEM, account_id: last?.metadata.account_id ?? '', causation_id: last?.id ?? '' };
 
-/** What the log says now; undefined where nothing of the stream can be read. */
-function erased({ found, appended }: Handled<LoadedForErasure>): ErasedStream | undefined {
+/** The erasure as the log has it; undefined when nothing of the stream can be read. */
+function describeErasure({ found, appended }: Handled<LoadedForErasure>): ErasedStream | undefined {
   const { stream, keyIds, last, flaw } = found.state;
   if (!last) return undefined;
   const { metadata } = last;
@@ -64,8 +64,8 @@ function erased({ found, appended }: Handled<LoadedForErasure>): ErasedStream | 
   };
 }
 
-/** The keys that could be found are gone; what the read models show of the stream is not. */
-const unrecorded = (
+/** The keys that were found are destroyed; the rows of the stream stay. */
+const unrecordedError = (
   stream: string,
   { keyIds, flaw }: ErasureFindings,
   cause?: unknown,
@@ -77,8 +77,8 @@ const unrecorded = (
   );
 
 /**
- * Says in the log of a stream that its texts are erased, once; `endErasure` then destroys its keys.
- * Without an actor the author is the system. Of a damaged stream, what can be read is enough.
+ * Records the erasure of a stream's texts, once; `endErasure` then destroys the keys. Without an
+ * actor the author is the system. A damaged stream is erased as far as it can be read.
  */
 export async function recordErasure(
   context: ErasureContext,
@@ -90,37 +90,36 @@ export async function recordErasure(
   await keys.beginErasure(stream, serializeErasureReason(grounds, actor));
   const target = createErasureTarget(stream);
   const findings = target.decider.initialState;
-  // Each time that the stream is read: a hold may have been set meanwhile.
+  // On every attempt: a hold may have been set meanwhile.
   const load: typeof target.load = async (source) => {
-    const found = await target.load(source);
-    const { last } = found.state;
+    const loaded = await target.load(source);
+    const { last } = loaded.state;
     const account_id = actor?.account_id ?? last?.metadata.account_id ?? '';
     if (last && !context.goesAlong)
       await requireGrounds(context, { stream, account_id, ...grounds, last });
-    return found;
+    return loaded;
   };
   const order = ({ state }: LoadedForErasure): Order<Erasure> | undefined =>
     state.last || state.flaw === undefined
       ? { author: authorFor(actor, state.last), command: commandOf(grounds, state) }
       : undefined;
   try {
-    const done = erased(await handleFound(context, { ...target, load }, order));
+    const done = describeErasure(await handleFound(context, { ...target, load }, order));
     if (done) return done;
   } catch (error) {
     if (error instanceof Rejection || isTurnlogError(error, 'erasure_refused'))
       await keys.endErasure(stream, []);
     if (!isTurnlogError(error, 'stream_damaged')) throw error;
     await keys.endErasure(stream, [...findings.keyIds]);
-    throw unrecorded(stream, findings, error);
+    throw unrecordedError(stream, findings, error);
   }
   await keys.endErasure(stream, [...findings.keyIds]);
-  throw unrecorded(stream, findings);
+  throw unrecordedError(stream, findings);
 }
 
 /**
- * Destroys the keys of what was erased, and notes that in the audit of its account. A damaged
- * audit, which health names then, does not undo what is done, and the log of what was erased says
- * it too.
+ * Destroys the keys of an erased stream, and records that in the audit of its account. A damaged
+ * audit is reported by health and ignored here: the erased stream records the erasure as well.
  */
 export async function endErasure(
   context: ErasureContext,
@@ -138,8 +137,7 @@ export async function endErasure(
 }
 
 /**
- * Erases the texts of a stream for good: its log says so, and its keys are gone. Doing it again
- * changes nothing. Errors: those of recordErasure.
+ * Erases the texts of a stream for good: records it, and destroys the keys. Idempotent. Errors: those of recordErasure.
  */
 export async function eraseStream(
   context: ErasureContext,

@@ -1,17 +1,17 @@
 import type { Erasure } from '../domain/schema.ts';
 import type { Actor } from '../commandHandling/context.ts';
 
-/** Why somebody erases; the keys are found on the way. */
+/** Why a stream is erased. */
 export type Grounds = Pick<Erasure, 'reason'> & { note?: string | undefined };
 
-/** Who goes on with an erasure that somebody else has left, and why it was begun. */
+/** Why an erasure was begun, for the process that finishes it. */
 interface ErasureReason {
   grounds: Grounds;
-  /** Who began it; undefined where the system did. */
+  /** The actor that began it; undefined for the system. */
   actor: Actor | undefined;
 }
 
-/** The same as text, for the note that the key store keeps until the erasure is done. */
+/** As text, for the key store, which keeps it until the erasure is done. */
 export const serializeErasureReason = (
   { reason, note }: Grounds,
   { account_id, key_id, request_id }: Partial<Actor> = {},

@@ -7,9 +7,9 @@ import type { RunContext } from '../runs/context.ts';
 import type { RunSubject } from '../runs/queueing/runsInFlight.ts';
 
 type Erased = Pick<ErasureRow, 'stream' | 'account_id' | 'key_ids'>;
-type Forgetting = Pick<RunContext, 'store' | 'sessions' | 'known'>;
+type Caches = Pick<RunContext, 'store' | 'sessions' | 'known'>;
 
-/** The runs that are to end, and what they answer. */
+/** Ends the runs of an erased stream with the error that they answer. */
 function endRuns({ inFlight }: RunContext['sessions'], stream: string): void {
   const id = streamId(stream);
   const of = (whose: keyof RunSubject) => (subject: RunSubject) => subject[whose] === id;
@@ -19,20 +19,14 @@ function endRuns({ inFlight }: RunContext['sessions'], stream: string): void {
       return inFlight.end(({ origins }) => origins?.includes(id) === true, originErasedError());
     case 'agent':
       return inFlight.end(of('agent_id'), agentErasedError());
-    // All its sessions are erased.
+    // Of an account: all its sessions are erased.
     default:
       return inFlight.end(of('account_id'), sessionErasedError());
   }
 }
 
-/**
- * Lets go of all that this process has in memory of an erased stream, and ends the runs that work on
- * it. May be done again.
- */
-export function evictErased(
-  { store, sessions, known }: Forgetting,
-  { stream, key_ids }: Erased,
-): void {
+/** Evicts an erased stream from this process's memory, and ends the runs that use it. Idempotent. */
+export function evictErased({ store, sessions, known }: Caches, { stream, key_ids }: Erased): void {
   store.keys.forget(key_ids);
   endRuns(sessions, stream);
   const id = streamId(stream);
@@ -43,37 +37,37 @@ export function evictErased(
   sessions.leftOpen.settle({ session_id: id });
 }
 
-/** With more of them in a second, everything is let go of. */
-const MOST = 1_000;
+/** With more erasures between two polls, everything is evicted. */
+const MAX_ERASURES = 1_000;
 
-interface Noticing {
+interface PollerOptions {
   readModels: Pick<ReadModels, 'listErasures'>;
   forget: (erased: ErasureRow) => void;
-  /** Called where it can't be told what has been erased meanwhile. */
+  /** Called when the erasures since the last poll can't be told. */
   forgetAll: () => void;
 }
 
 /**
- * Notices what anybody has erased, another replica or an operator's command, in the read models.
- * What it gives is to be called about once a second: it looks for what is new since the last time.
- * The first time it finds where the log's erasures end.
+ * Finds the erasures of other replicas and of operators' commands in the read models. Call the
+ * result about once a second: each call reports erasures since the previous one. The first call only
+ * finds the newest erasure.
  */
 export function createErasurePoller({
   readModels,
   forget,
   forgetAll,
-}: Noticing): () => Promise<void> {
-  let begun = false;
+}: PollerOptions): () => Promise<void> {
+  let started = false;
   let seen: Position | undefined;
 
   return async () => {
-    const limit = begun ? MOST : 1;
-    const rows = await readModels.listErasures({ downTo: begun ? seen : undefined, limit });
-    const known = rows.at(-1)?.position === seen;
-    // The last one that was seen is gone where the log is another one now.
-    if (begun && !known && (seen !== undefined || rows.length === limit)) forgetAll();
-    if (begun) for (const row of rows) if (row.position !== seen) forget(row);
-    begun = true;
+    const limit = started ? MAX_ERASURES : 1;
+    const rows = await readModels.listErasures({ downTo: started ? seen : undefined, limit });
+    const continues = rows.at(-1)?.position === seen;
+    // In another log, the last seen erasure is missing.
+    if (started && !continues && (seen !== undefined || rows.length === limit)) forgetAll();
+    if (started) for (const row of rows) if (row.position !== seen) forget(row);
+    started = true;
     seen = rows[0]?.position ?? seen;
   };
 }

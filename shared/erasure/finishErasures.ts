@@ -14,26 +14,26 @@ export interface FinishContext extends AccountContext, Pick<ReplaysContext, 'rep
   logger: Pick<Logger, 'warn'>;
 }
 
-/** What it asks for can't be, now and later. */
-const isOver = (error: unknown): boolean =>
+/** True when no later attempt can succeed. */
+const isPermanent = (error: unknown): boolean =>
   error instanceof Rejection ||
   isTurnlogError(error, 'stream_damaged') ||
   isTurnlogError(error, 'erasure_refused');
 
-/** Whoever has begun an erasure is left alone with it for so long. */
-const LEFT_ALONE_MS = 30_000;
-const PAUSES = { firstMs: 2_000, longestMs: 600_000 };
+/** How long the process that began an erasure has to finish it alone. */
+const GRACE_MS = 30_000;
+const BACKOFF = { firstMs: 2_000, longestMs: 600_000 };
 
-/** An erasure that somebody has left. */
-interface Left {
-  /** When it is gone on with, by the monotonic clock. */
+/** An unfinished erasure. */
+interface Attempts {
+  /** When the next attempt is due, by the monotonic clock. */
   dueAt: number;
   failures: number;
-  /** Why it failed the last time. */
+  /** Why the last attempt failed. */
   reason?: string;
 }
 
-/** What is wrong with erasures that were begun. */
+/** Why begun erasures are not finished. */
 export interface UnfinishedErasures {
   count: number;
   reason: string;
@@ -50,80 +50,83 @@ async function finish(
     if (unrecorded.length + unowned.length > 0)
       context.logger.warn(
         { stream, unrecorded: unrecorded.slice(0, 10), unowned: unowned.slice(0, 10) },
-        'of an account that was erased, streams were left that are damaged, or that nobody can tell whose they are',
+        'the account was erased except for streams that are damaged or whose owner is unknown',
       );
   } else {
     const erased = await eraseWithReplays(context, stream, grounds, actor);
     context.onErased?.(erased);
   }
-  context.logger.warn({ stream }, 'an erasure that was not finished is finished now');
+  context.logger.warn({ stream }, 'finished an erasure that another process had begun');
 }
 
 /**
- * Goes on with erasures that were begun, and that nobody has ended for a while: a store was away, or
- * a process died. To be called now and then, by any number of processes. `now` in milliseconds of a
- * monotonic clock.
+ * Finishes erasures that have been open for a while because a store was unavailable or a process
+ * died. Any number of processes may call it, repeatedly. `now` in milliseconds of a monotonic clock.
  */
 export function createErasureFinisher(
   context: FinishContext,
   now = (): number => performance.now(),
 ) {
   const { keys } = context.store;
-  let known = new Map<string, Left>();
+  let attempts = new Map<string, Attempts>();
 
-  /** Said once for each reason, and tried again less and less often. */
-  function failed({ stream }: OpenErasure, left: Left, error: unknown): void {
+  /** Logs each reason once, and backs off. */
+  function recordFailure({ stream }: OpenErasure, attempt: Attempts, error: unknown): void {
     const reason = publicReason(error);
-    if (left.reason !== reason && !isLogUnavailable(error))
+    if (attempt.reason !== reason && !isLogUnavailable(error))
       context.logger.warn(
         { ...errorSummary(error), stream },
         'an erasure could not be finished yet',
       );
-    left.dueAt = now() + backoffMs(PAUSES, left.failures);
-    left.failures += 1;
-    left.reason = reason;
+    attempt.dueAt = now() + backoffMs(BACKOFF, attempt.failures);
+    attempt.failures += 1;
+    attempt.reason = reason;
   }
 
-  /** False where a store is away, from the others as well. */
-  async function goOn(open: OpenErasure, left: Left, signal: AbortSignal): Promise<boolean> {
+  /** Resolves with false when a store is unavailable, which the other erasures need too. */
+  async function tryFinish(
+    open: OpenErasure,
+    attempt: Attempts,
+    signal: AbortSignal,
+  ): Promise<boolean> {
     try {
       await finish(context, open, signal);
     } catch (error) {
       if (signal.aborted) return false;
-      if (!isOver(error)) {
-        failed(open, left, error);
+      if (!isPermanent(error)) {
+        recordFailure(open, attempt, error);
         return !isLogUnavailable(error);
       }
       context.logger.warn({ err: error, stream: open.stream }, 'an erasure could not be finished');
-      // Nobody is to try for ever; what its log says and the keys that were found have been seen to.
+      // Its log and the keys that were found are dealt with: more attempts would not help.
       await keys.endErasure(open.stream, []);
     }
-    known.delete(open.stream);
+    attempts.delete(open.stream);
     return true;
   }
 
   return {
-    /** What can't be finished is logged, and keeps no other from it. */
-    async finish(signal: AbortSignal, leftAloneMs = LEFT_ALONE_MS): Promise<void> {
-      const begun = await keys.listErasures(LIMITS.erasure.openErasures);
-      const dueAt = now() + leftAloneMs;
-      known = new Map(
-        begun.map(({ stream }) => [stream, known.get(stream) ?? { dueAt, failures: 0 }]),
+    /** Logs what can't be finished, and continues with the others. */
+    async finish(signal: AbortSignal, graceMs = GRACE_MS): Promise<void> {
+      const open = await keys.listErasures(LIMITS.erasure.openErasures);
+      const dueAt = now() + graceMs;
+      attempts = new Map(
+        open.map(({ stream }) => [stream, attempts.get(stream) ?? { dueAt, failures: 0 }]),
       );
-      for (const open of begun) {
+      for (const erasure of open) {
         if (signal.aborted) return;
-        const left = known.get(open.stream)!;
-        if (now() >= left.dueAt && !(await goOn(open, left, signal))) return;
+        const attempt = attempts.get(erasure.stream)!;
+        if (now() >= attempt.dueAt && !(await tryFinish(erasure, attempt, signal))) return;
       }
     },
 
-    /** Undefined while all is well. */
+    /** Undefined while no attempt has failed. */
     unfinished(): UnfinishedErasures | undefined {
-      const failing = [...known].filter(([, { reason }]) => reason !== undefined);
-      const [stream, left] = failing[0] ?? [];
+      const failing = [...attempts].filter(([, { reason }]) => reason !== undefined);
+      const [stream, attempt] = failing[0] ?? [];
       return stream === undefined
         ? undefined
-        : { count: failing.length, reason: `${stream}: ${left!.reason}` };
+        : { count: failing.length, reason: `${stream}: ${attempt!.reason}` };
     },
   };
 }

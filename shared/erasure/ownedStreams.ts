@@ -1,36 +1,42 @@
+import type { FeatureStream } from '../features.ts';
 import {
   agentStream,
   replayStream,
   sessionStream,
+  streamId,
   streamKind,
   webhookStream,
 } from '../eventlog/streams.ts';
 import { LIMITS } from '../limits.ts';
+import { decodeEvent } from '../eventlog/codec.ts';
+import { metadataFits } from '../eventlog/domainEvent.ts';
+import { isTurnlogError } from '../lib/errors/turnlogError.ts';
 import type { EventLog } from '../ports/eventStore.ts';
 import type { Page, PageOf, ReadModels } from '../ports/readModels.ts';
 import type { SessionRow } from '../readModels/tables.ts';
-import { findStreamOwner } from './ownerOf.ts';
 import { erasureRefusedError } from './retention/requireErasable.ts';
 import { ANY_REPLAY } from '../sessions/sessionFilter.ts';
 
-/** What tells of the streams of an account. */
-export type OwnedStreamQueries = Pick<
-  ReadModels,
-  | 'listAgents'
-  | 'listSessions'
-  | 'listWebhooks'
-  | 'listReplays'
-  | 'listParkedStreams'
-  | 'findAccount'
-  | 'findAgent'
-  | 'findSession'
-  | 'findWebhook'
-  | 'findReplay'
->;
+/** The kinds of streams that an account owns, and that an erasure of the account covers. */
+type OwnedKind = Exclude<Extract<FeatureStream, { erasure: unknown }>['kind'], 'account'>;
+
+type OwnerQueries = Pick<ReadModels, 'findSession' | 'findAgent' | 'findWebhook' | 'findReplay'>;
+
+/** The queries that find the streams of an account. */
+export type OwnedStreamQueries = OwnerQueries &
+  Pick<
+    ReadModels,
+    | 'listAgents'
+    | 'listSessions'
+    | 'listWebhooks'
+    | 'listReplays'
+    | 'listParkedStreams'
+    | 'findAccount'
+  >;
 
 const PAGE = { limit: 100, bytes: LIMITS.http.pageBytes };
 
-async function* pagesOf<Row>(
+async function* readPages<Row>(
   list: (page: Page) => Promise<PageOf<Row>>,
   idOf: (row: Row) => string,
 ): AsyncGenerator<Row> {
@@ -49,35 +55,112 @@ export const listOwnedSessions = (
   readModels: OwnedStreamQueries,
   accountId: string,
 ): AsyncGenerator<SessionRow> =>
-  pagesOf(
+  readPages(
     (page) => readModels.listSessions(accountId, { ...page, replay_id: ANY_REPLAY }),
     ({ session_id }) => session_id,
   );
 
-/** The parked streams of an account, and those of which nobody can tell whose they are. */
-interface Parked {
+/** By kind, how the streams of an account are found, and the row of one of them. */
+const OWNED: {
+  readonly [Kind in OwnedKind]: {
+    list: (readModels: OwnedStreamQueries, accountId: string) => AsyncIterable<string>;
+    find: (readModels: OwnerQueries, id: string) => Promise<{ account_id: string } | undefined>;
+  };
+} = {
+  // First, so that no replay starts a session from one that is erased.
+  replay: {
+    async *list(readModels, accountId) {
+      const rows = readPages(
+        (page) => readModels.listReplays(accountId, page),
+        ({ replay_id }) => replay_id,
+      );
+      for await (const { replay_id } of rows) yield replayStream(replay_id);
+    },
+    find: ({ findReplay }, id) => findReplay(id),
+  },
+  session: {
+    async *list(readModels, accountId) {
+      for await (const { session_id } of listOwnedSessions(readModels, accountId))
+        yield sessionStream(session_id);
+    },
+    find: ({ findSession }, id) => findSession(id),
+  },
+  agent: {
+    async *list(readModels, accountId) {
+      const rows = readPages(
+        (page) => readModels.listAgents(accountId, { ...page, deleted: true }),
+        ({ agent_id }) => agent_id,
+      );
+      for await (const { agent_id } of rows) yield agentStream(agent_id);
+    },
+    find: ({ findAgent }, id) => findAgent(id),
+  },
+  webhook: {
+    async *list(readModels, accountId) {
+      const rows = readPages(
+        (page) => readModels.listWebhooks(accountId, { ...page, deleted: true }),
+        ({ webhook_id }) => webhook_id,
+      );
+      for await (const { webhook_id } of rows) yield webhookStream(webhook_id);
+    },
+    find: ({ findWebhook }, id) => findWebhook(id),
+  },
+};
+
+const isOwnedKind = (kind: string): kind is OwnedKind => Object.hasOwn(OWNED, kind);
+
+interface OwnerSources {
+  store: Pick<EventLog, 'readStream'>;
+  readModels: OwnerQueries;
+}
+
+/** The owner by the log; undefined when the log does not say it, or is damaged. */
+async function readRecordedOwner(
+  { store }: Pick<OwnerSources, 'store'>,
+  stream: string,
+): Promise<string | undefined> {
+  try {
+    const [first] = await store.readStream(stream, { direction: 'forwards', limit: 1 });
+    const { metadata } = first ? decodeEvent(first) : {};
+    return metadataFits(metadata) ? metadata.account_id : undefined;
+  } catch (error) {
+    if (error instanceof SyntaxError || isTurnlogError(error, 'stream_damaged')) return undefined;
+    throw error;
+  }
+}
+
+/** The account that owns a stream; undefined when neither log nor read models know it. */
+export async function findStreamOwner(
+  sources: OwnerSources,
+  stream: string,
+): Promise<string | undefined> {
+  const recorded = await readRecordedOwner(sources, stream);
+  if (recorded !== undefined) return recorded;
+  const kind = streamKind(stream) as OwnedKind;
+  return (await OWNED[kind].find(sources.readModels, streamId(stream)))?.account_id;
+}
+
+/** The parked streams of an account, and those whose owner is unknown. */
+interface ParkedStreams {
   own: string[];
   unowned: string[];
 }
 
-/**
- * The parked sessions, agents, webhooks and replays: no row shows one that was parked at its first
- * event.
- */
+/** The parked streams that an account may own: no row shows one that was parked at its first event. */
 export async function findParkedStreams(
   store: Pick<EventLog, 'readStream'>,
   readModels: OwnedStreamQueries,
   accountId: string,
-): Promise<Parked> {
+): Promise<ParkedStreams> {
   const most = LIMITS.erasure.parkedStreams;
   const { count, streams } = await readModels.listParkedStreams(most);
   if (count > streams.length)
     throw erasureRefusedError(
-      `${count} streams are parked, and whose they are is looked up for ${most} at the most: some of them may be the account's. Mend what parked them, rebuild the read models, and erase then.`,
+      `${count} streams are parked, and owners are looked up for ${most} at most: some of them may belong to the account. Fix what parked them, rebuild the read models, and erase then.`,
     );
-  const parked: Parked = { own: [], unowned: [] };
+  const parked: ParkedStreams = { own: [], unowned: [] };
   for (const { stream } of streams) {
-    if (!['agent', 'replay', 'session', 'webhook'].includes(streamKind(stream))) continue;
+    if (!isOwnedKind(streamKind(stream))) continue;
     const owner = await findStreamOwner({ store, readModels }, stream);
     if (owner === undefined) parked.unowned.push(stream);
     else if (owner === accountId) parked.own.push(stream);
@@ -85,29 +168,12 @@ export async function findParkedStreams(
   return parked;
 }
 
-/** The streams of an account's replays, sessions, agents, webhooks, and what is parked of them. */
+/** The streams that an account owns, its parked streams included. */
 export async function* listOwnedStreams(
   readModels: OwnedStreamQueries,
   accountId: string,
-  { own }: Parked,
+  { own }: ParkedStreams,
 ): AsyncGenerator<string> {
-  // First, so that no replay makes a session of one that is erased.
-  const replays = pagesOf(
-    (page) => readModels.listReplays(accountId, page),
-    ({ replay_id }) => replay_id,
-  );
-  for await (const { replay_id } of replays) yield replayStream(replay_id);
-  for await (const { session_id } of listOwnedSessions(readModels, accountId))
-    yield sessionStream(session_id);
-  const agents = pagesOf(
-    (page) => readModels.listAgents(accountId, { ...page, deleted: true }),
-    ({ agent_id }) => agent_id,
-  );
-  for await (const { agent_id } of agents) yield agentStream(agent_id);
-  const webhooks = pagesOf(
-    (page) => readModels.listWebhooks(accountId, { ...page, deleted: true }),
-    ({ webhook_id }) => webhook_id,
-  );
-  for await (const { webhook_id } of webhooks) yield webhookStream(webhook_id);
+  for (const { list } of Object.values(OWNED)) yield* list(readModels, accountId);
   yield* own;
 }

@@ -6,11 +6,11 @@ import type { ReadModels } from '../ports/readModels.ts';
 const BATCH = 500;
 const ERASED = /^(?:session|agent|account)\.erased\.v1$/;
 
-/** How far a reconciliation has come. */
+/** The progress of a reconciliation. */
 export interface ReconciliationProgress {
   events: number;
   erasures: number;
-  /** Keys that were there again, or were not known as destroyed. */
+  /** Keys that existed again, or were not marked as destroyed. */
   destroyed_again: number;
   position: Position | undefined;
 }
@@ -19,14 +19,14 @@ interface Reconciliation {
   log: Pick<EventLog, 'subscribe'>;
   store: KeyStore;
   after: Position | undefined;
-  /** Ends it after a batch. */
+  /** Stops it after a batch. */
   signal: AbortSignal;
   onProgress: (state: ReconciliationProgress) => void;
 }
 
 const isKeyId = (id: unknown): boolean => typeof id === 'string' && id.length === 16;
 
-/** Read without its key, and so without the codec: an erasure has nothing that is protected. */
+/** Reads the event without a key, and so without the codec: an erasure has no protected text. */
 function keyIdsOf({ data, type, stream, revision }: StoredEvent): string[] {
   const { key_ids } = JSON.parse(data) as { key_ids?: unknown };
   if (Array.isArray(key_ids) && key_ids.every(isKeyId)) return key_ids as string[];
@@ -38,16 +38,16 @@ function keyIdsOf({ data, type, stream, revision }: StoredEvent): string[] {
 
 async function destroyAgain(store: KeyStore, event: StoredEvent): Promise<number> {
   const ids = keyIdsOf(event);
-  const found = await store.find(ids);
-  const back = ids.filter((id) => found.get(id) !== 'destroyed');
-  if (back.length > 0) await store.endErasure(event.stream, back);
-  return back.length;
+  const keys = await store.find(ids);
+  const restored = ids.filter((id) => keys.get(id) !== 'destroyed');
+  if (restored.length > 0) await store.endErasure(event.stream, restored);
+  return restored.length;
 }
 
 /**
- * Goes through a log, and destroys again the keys that its erasures had destroyed: for a key store
- * that was restored from a backup. False where the signal ended it before the end of the log; it
- * goes on after the last position.
+ * Destroys the keys again that the erasures of a log had destroyed, for a key store that was restored
+ * from a backup. Resolves with false when the signal stopped it before the end of the log; the next
+ * call continues after the last position.
  */
 export async function reconcileErasures(options: Reconciliation): Promise<boolean> {
   const { log, store, after, signal, onProgress } = options;
@@ -70,8 +70,8 @@ export async function reconcileErasures(options: Reconciliation): Promise<boolea
   return false;
 }
 
-/** The newest erasures; some may have no key, or not be at their end. */
-const LOOKED_AT = 100;
+/** How many erasures to look at: some may have no key, or may be unfinished. */
+const NEWEST = 100;
 
 interface RestoreSources {
   keys: Pick<KeyStore, 'find' | 'listErasures'>;
@@ -79,18 +79,18 @@ interface RestoreSources {
 }
 
 /**
- * One sentence where keys that were destroyed may be back: the key store does not know those of the
- * newest erasure as destroyed, so it is older than that. Undefined where all is well.
+ * One sentence when destroyed keys may exist again: the key store is older than the newest erasure,
+ * whose keys it does not mark as destroyed. Undefined otherwise.
  */
 export async function describeRestoredKeys({
   keys,
   readModels,
 }: RestoreSources): Promise<string | undefined> {
-  const rows = await readModels.listErasures({ downTo: undefined, limit: LOOKED_AT });
-  const begun = new Set((await keys.listErasures(LOOKED_AT)).map(({ stream }) => stream));
-  const newest = rows.find(({ stream, key_ids }) => key_ids.length > 0 && !begun.has(stream));
+  const rows = await readModels.listErasures({ downTo: undefined, limit: NEWEST });
+  const unfinished = new Set((await keys.listErasures(NEWEST)).map(({ stream }) => stream));
+  const newest = rows.find(({ stream, key_ids }) => key_ids.length > 0 && !unfinished.has(stream));
   if (!newest) return undefined;
-  const found = await keys.find(newest.key_ids);
-  if (newest.key_ids.every((id) => found.get(id) === 'destroyed')) return undefined;
+  const states = await keys.find(newest.key_ids);
+  if (newest.key_ids.every((id) => states.get(id) === 'destroyed')) return undefined;
   return `The key store is older than the erasure of ${newest.stream}: it was restored, and keys that were destroyed may be back. Stop the services and destroy them again: text-keys reconcile.`;
 }

@@ -8,11 +8,11 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 
-/** How far clocks that are right may be apart. */
+/** The largest difference between correct clocks. */
 export const CLOCK_TOLERANCE_MS = 5 * MINUTE_MS;
 /** A log that has been silent for longer looks as it does to a clock that is ahead. */
 export const SILENCE_MS = 30 * DAY_MS;
-/** So long a process has to be up, by its monotonic clock, before such a clock is believed. */
+/** How long a process has to be up, by its monotonic clock, before it trusts such a clock. */
 export const TRUSTED_AFTER_MS = 24 * HOUR_MS;
 
 export interface Clocks {
@@ -25,14 +25,14 @@ export interface Clocks {
   newest: () => Promise<number | undefined>;
 }
 
-/** The time, or one sentence on why it is not believed. */
-export type JudgedTime = { now: number; doubt?: undefined } | { doubt: string };
+/** The time, or one sentence on why it is not trusted. */
+export type JudgedTime = { now: number; problem?: undefined } | { problem: string };
 
 const days = (ms: number): number => Math.floor(ms / DAY_MS);
 
 /**
- * Judges the clock, now and again: compares it with the time that has passed since the first
- * judgement, with the own clock, and with what the log says.
+ * Checks the clock on each call: against the time that has passed since the first call, the process's
+ * own clock, and the newest event of the log.
  */
 export function createClockJudge(clocks: Clocks): () => Promise<JudgedTime> {
   const { monotonic } = clocks;
@@ -43,26 +43,26 @@ export function createClockJudge(clocks: Clocks): () => Promise<JudgedTime> {
     const newest = await clocks.newest();
     const now = await clocks.now();
     const at = monotonic();
-    if (!Number.isFinite(now)) return { doubt: 'The clock says no time.' };
+    if (!Number.isFinite(now)) return { problem: 'The clock says no time.' };
     first ??= { now, at, newest };
     const moved = now - first.now - (at - first.at);
     if (Math.abs(moved) > CLOCK_TOLERANCE_MS)
       return {
-        doubt: `The clock has moved ${moved > 0 ? 'ahead' : 'back'} by ${Math.round(Math.abs(moved) / 1000)} s while this process was up: set it right, or restart the service if it is right now.`,
+        problem: `The clock has moved ${moved > 0 ? 'ahead' : 'back'} by ${Math.round(Math.abs(moved) / 1000)} s while this process was up: set it right, or restart the service if it is right now.`,
       };
     const own = clocks.own?.() ?? now;
     if (Math.abs(now - own) > CLOCK_TOLERANCE_MS)
       return {
-        doubt: `The clock of the database says ${isoTime(now)}, the one of this process ${isoTime(own)}.`,
+        problem: `The clock of the database says ${isoTime(now)}, the one of this process ${isoTime(own)}.`,
       };
     if (newest !== undefined && newest > now + CLOCK_TOLERANCE_MS)
       return {
-        doubt: `The clock says ${isoTime(now)}, and the newest event was recorded at ${isoTime(newest)}.`,
+        problem: `The clock says ${isoTime(now)}, and the newest event was recorded at ${isoTime(newest)}.`,
       };
     const silent = first.newest === undefined ? Infinity : first.now - first.newest;
     if (silent > SILENCE_MS && at - up < TRUSTED_AFTER_MS)
       return {
-        doubt: `${silent === Infinity ? 'When the newest event was recorded is not known' : `The newest event was ${days(silent)} days old when this process began to look`}, and so it would be if the clock were ahead. If ${isoTime(now)} is right, do nothing: it is believed once the process has been up for ${TRUSTED_AFTER_MS / HOUR_MS} h.`,
+        problem: `${silent === Infinity ? 'When the newest event was recorded is not known' : `The newest event was ${days(silent)} days old when this process began to look`}, and so it would be if the clock were ahead. If ${isoTime(now)} is right, do nothing: it is believed once the process has been up for ${TRUSTED_AFTER_MS / HOUR_MS} h.`,
       };
     return { now };
   };

@@ -13,7 +13,7 @@ import { readRetentionPolicy } from './retentionPolicy.ts';
 
 const DAY_MS = 86_400_000;
 
-/** What an account says of keeping: its row in the read models has it, and its state. */
+/** What protects an account's sessions from erasure, as its row and its state have it. */
 export interface RetentionPolicy {
   retention: AccountRetention;
   hold: AccountHold;
@@ -21,9 +21,9 @@ export interface RetentionPolicy {
 
 /** What erasures work with. */
 export type ErasureContext = HandleContext & {
-  /** The time, if it is to be believed; where there is none, that of the clock. */
+  /** The time, if it can be trusted; without it, that of `clock`. */
   judge?: () => Promise<JudgedTime>;
-  /** True for what goes with another stream, of which it was asked whether it may. */
+  /** True for a stream that is erased with another one, which was checked. */
   goesAlong?: true;
 };
 
@@ -78,17 +78,17 @@ export function requirePastMaximum(
 /** The time by which a minimum is over: who sets a clock ahead is not to end it. */
 export async function trustedTime({ clock, judge }: ErasureContext): Promise<number> {
   const judged = (await judge?.()) ?? { now: clock.now() };
-  if (judged.doubt === undefined) return judged.now;
+  if (judged.problem === undefined) return judged.now;
   throw erasureRefusedError(
-    `Sessions of the account are kept for a while, and nobody can tell whether that is over. ${judged.doubt}`,
+    `Sessions of the account are kept for a while, and whether that time is over can't be told. ${judged.problem}`,
   );
 }
 
-/** What can't be read may be a hold. */
+/** An unreadable event may have set a hold. */
 const requireReadablePolicy = (source: StreamSource, accountId: string): Promise<AccountState> =>
   readRetentionPolicy(source, accountId).catch((error: unknown) => {
     if (!isTurnlogError(error, 'stream_damaged')) throw error;
-    throw erasureRefusedError(`Nobody can tell whether it may be erased. ${error.message}`);
+    throw erasureRefusedError(`Whether it may be erased can't be told. ${error.message}`);
   });
 
 interface ErasureRequest {

@@ -1,4 +1,4 @@
-import { findStreamOwner } from '../../erasure/ownerOf.ts';
+import { findStreamOwner } from '../../erasure/ownedStreams.ts';
 import { sessionErasedError } from '../../erasure/errors.ts';
 import { isTurnlogError, TurnlogError } from '../../lib/errors/turnlogError.ts';
 import { readPage } from '../../eventlog/reading/readWhole.ts';

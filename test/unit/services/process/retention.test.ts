@@ -8,11 +8,13 @@ import { presentHealth } from '../../../../services/api/health/presenter.ts';
 import { retentionPart } from '../../../../services/process/retention.ts';
 
 /** A part whose parts a test sets, which sweeps again and again. */
-async function setUp(changes: { needed?: boolean; doubt?: string; alone?: boolean } = {}) {
+async function setUp(changes: { needed?: boolean; problem?: string; alone?: boolean } = {}) {
   const state = {
     needed: true,
     alone: true,
-    judged: (changes.doubt === undefined ? { now: 5 } : { doubt: changes.doubt }) as JudgedTime,
+    judged: (changes.problem === undefined
+      ? { now: 5 }
+      : { problem: changes.problem }) as JudgedTime,
     swept: { erased: 2, due: 3, held: 1, failed: 0 } as SweepResult | Error,
     sweeps: [] as number[],
     judgements: 0,
@@ -60,7 +62,7 @@ test('the clock is judged before anything is served, and tells what the last swe
 });
 
 test('a clock that is not believed keeps everything, and health says why until it is', async () => {
-  const { state, until, end } = await setUp({ doubt: 'The clock has moved.' });
+  const { state, until, end } = await setUp({ problem: 'The clock has moved.' });
   const told = await until((now) => now?.state === 'refusing');
   expect(told?.reason).toBe('The clock has moved.');
   expect(state.sweeps).toEqual([]);
@@ -77,7 +79,7 @@ test('a clock that is not believed keeps everything, and health says why until i
 });
 
 test('where no account has a maximum nothing is done, and nothing is told', async () => {
-  const { state, health, end } = await setUp({ needed: false, doubt: 'The clock has moved.' });
+  const { state, health, end } = await setUp({ needed: false, problem: 'The clock has moved.' });
   while (state.judgements < 5) await sleep(1);
   expect(await health()).toBe(undefined);
   expect(state.sweeps).toEqual([]);

@@ -47,51 +47,51 @@ test('a clock that jumps, ahead or back, is not believed until it is back', asyn
   await judge();
   for (const jump of [YEARS_MS, -YEARS_MS, CLOCK_TOLERANCE_MS + 1]) {
     state.now += jump;
-    expect((await judge()).doubt).toMatch(jump > 0 ? /moved ahead by/ : /moved back by/);
+    expect((await judge()).problem).toMatch(jump > 0 ? /moved ahead by/ : /moved back by/);
     pass(TRUSTED_AFTER_MS * 2);
-    expect((await judge()).doubt).toMatch(/has moved/);
+    expect((await judge()).problem).toMatch(/has moved/);
     state.now -= jump;
-    expect((await judge()).doubt).toBeUndefined();
+    expect((await judge()).problem).toBeUndefined();
   }
 });
 
 test('a clock that was years ahead from the start on is not believed, though new events agree with it', async () => {
   const { state, judge, pass } = setUp({ newestAgo: YEARS_MS });
-  expect((await judge()).doubt).toMatch(/1825 days old/);
+  expect((await judge()).problem).toMatch(/1825 days old/);
   state.newest = state.now;
   pass(TRUSTED_AFTER_MS - 2_000);
-  expect((await judge()).doubt).toMatch(/believed once the process has been up for 24 h/);
+  expect((await judge()).problem).toMatch(/believed once the process has been up for 24 h/);
   pass(2_000);
-  expect((await judge()).doubt).toBeUndefined();
+  expect((await judge()).problem).toBeUndefined();
 });
 
 test('a log that has been silent for weeks is no reason to doubt', async () => {
-  expect((await setUp({ newestAgo: SILENCE_MS }).judge()).doubt).toBeUndefined();
-  expect((await setUp({ newestAgo: SILENCE_MS + 1 }).judge()).doubt).toMatch(/30 days old/);
+  expect((await setUp({ newestAgo: SILENCE_MS }).judge()).problem).toBeUndefined();
+  expect((await setUp({ newestAgo: SILENCE_MS + 1 }).judge()).problem).toMatch(/30 days old/);
 });
 
 test('where the age of the newest event is not known it counts as old', async () => {
   const { judge, pass } = setUp({ newestAgo: null });
-  expect((await judge()).doubt).toMatch(/is not known/);
+  expect((await judge()).problem).toMatch(/is not known/);
   pass(TRUSTED_AFTER_MS);
-  expect((await judge()).doubt).toBeUndefined();
+  expect((await judge()).problem).toBeUndefined();
 });
 
 test('a clock behind the newest event is not believed', async () => {
   const { state, judge } = setUp();
   state.newest = START + CLOCK_TOLERANCE_MS + 1;
-  expect((await judge()).doubt).toMatch(/newest event was recorded at 2026-11-22T00:05:00.001Z/);
+  expect((await judge()).problem).toMatch(/newest event was recorded at 2026-11-22T00:05:00.001Z/);
 });
 
 test('the clock of a database is believed only while the own one agrees', async () => {
   const { state, judge } = setUp({ own: true });
-  expect((await judge()).doubt).toBeUndefined();
+  expect((await judge()).problem).toBeUndefined();
   state.own -= CLOCK_TOLERANCE_MS + 1;
-  expect((await judge()).doubt).toMatch(/clock of the database/);
+  expect((await judge()).problem).toMatch(/clock of the database/);
 });
 
 test('a clock that says no time is not believed', async () => {
   const { state, judge } = setUp();
   state.now = Number.NaN;
-  expect((await judge()).doubt).toBe('The clock says no time.');
+  expect((await judge()).problem).toBe('The clock says no time.');
 });
