@@ -1,0 +1,98 @@
+/**
+ * What can be counted of the structure: files per folder, names that are exported twice, tests that
+ * mirror no file, and files that are too small or too long. structure.exceptions.ts lists and
+ * explains the exceptions.
+ */
+import { dirname } from 'node:path';
+import { expect, test } from '@jest/globals';
+import { projectFiles, textOf } from '../support/docs/projectFiles.ts';
+import { EXCEPTIONS, type Exception } from './structure.exceptions.ts';
+
+/** True: an exception that no longer applies fails as well. */
+const STALE_EXCEPTIONS_FAIL = false;
+
+const MAX_FILES = 15;
+const MAX_LINES = 400;
+const SMALL_LINES = 40;
+
+/** Files that every feature or thread has, however small; their names say what is in them. */
+const ROLE =
+  /\/(?:manifest|events|decider|projection|tables|limits|errors|routes|schemas|presenter)\.ts$|Worker\.ts$/;
+/** Schemas of the API are named after the type that they show. */
+const API_SCHEMAS = /^services\/api\/.*(?:[sS]chemas|Health)\.ts$/;
+
+const product = ['services', 'shared', 'infra']
+  .flatMap((folder) => projectFiles(folder))
+  .filter((path) => path.endsWith('.ts'));
+const texts = new Map(product.map((path) => [path, textOf(path)]));
+const linesOf = (path: string): number => texts.get(path)!.split('\n').length - 1;
+
+const IMPORT = /(?:from|import\(|new URL\()\s*'(\.{0,2}[^']*\.ts)'/g;
+const importers = new Map<string, Set<string>>();
+for (const [path, text] of texts)
+  for (const [, imported] of text.matchAll(IMPORT)) {
+    const target = new URL(imported!, `file:///${path}`).pathname.slice(1);
+    importers.set(target, (importers.get(target) ?? new Set<string>()).add(path));
+  }
+
+const EXPORT =
+  /^export (?:abstract )?(?:async )?(?:const|let|function\*?|class|interface|type|enum) (\w+)/gm;
+/** The names that a file declares and exports; a schema and its type share one. */
+const exportsOf = (path: string): string[] => [
+  ...new Set([...texts.get(path)!.matchAll(EXPORT)].map(([, name]) => name!)),
+];
+
+function expectOnly(violations: readonly string[], exceptions: readonly Exception[]): void {
+  const listed = exceptions.flatMap(({ items }) => items);
+  expect({
+    'violations that are not listed': violations.filter((item) => !listed.includes(item)),
+    'exceptions that no longer apply': STALE_EXCEPTIONS_FAIL
+      ? listed.filter((item) => !violations.includes(item))
+      : [],
+  }).toEqual({ 'violations that are not listed': [], 'exceptions that no longer apply': [] });
+}
+
+test(`a folder has at most ${MAX_FILES} files`, () => {
+  const folders = [...Map.groupBy(product, (path) => dirname(path))];
+  const full = folders.filter(([, files]) => files.length > MAX_FILES);
+  expectOnly(
+    full.map(([folder]) => folder),
+    EXCEPTIONS.fullFolders,
+  );
+});
+
+test('no name is exported by two files', () => {
+  const names = product.filter((path) => !API_SCHEMAS.test(path)).flatMap(exportsOf);
+  const twice = [...Map.groupBy(names, (name) => name)].filter(([, same]) => same.length > 1);
+  expectOnly(
+    twice.map(([name]) => name),
+    EXCEPTIONS.namesTwice,
+  );
+});
+
+test('a unit test mirrors a file: test/unit/<path of the file>[.<aspect>].test.ts', () => {
+  const mirrored = (path: string): string =>
+    path.replace(/^test\/unit\//, '').replace(/(?:\.\w+)?\.test\.ts$/, '.ts');
+  const unmatched = projectFiles('test/unit').filter(
+    (path) => path.endsWith('.test.ts') && !texts.has(mirrored(path)),
+  );
+  expectOnly(unmatched, EXCEPTIONS.testsWithoutFile);
+});
+
+test(`a file of up to ${SMALL_LINES} lines serves more than one file of its folder`, () => {
+  const single = product.filter((path) => {
+    const [importer, ...others] = importers.get(path) ?? [];
+    if (importer === undefined || others.length > 0) return false;
+    const sameTree =
+      importer.startsWith(`${dirname(path)}/`) || path.startsWith(`${dirname(importer)}/`);
+    return sameTree && linesOf(path) <= SMALL_LINES && !ROLE.test(path);
+  });
+  expectOnly(single, EXCEPTIONS.smallFiles);
+});
+
+test(`a file has at most ${MAX_LINES} lines`, () => {
+  expectOnly(
+    product.filter((path) => linesOf(path) > MAX_LINES),
+    EXCEPTIONS.longFiles,
+  );
+});
