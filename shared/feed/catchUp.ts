@@ -1,4 +1,5 @@
 import { createFairSemaphore } from '../lib/concurrency/fairSemaphore.ts';
+import { followLog } from '../eventlog/following/followLog.ts';
 import { LIMITS } from '../limits.ts';
 import type { EventLog } from '../ports/eventStore.ts';
 import type { LoggedEvent, LoggedEvents } from './loggedEvents.ts';
@@ -19,20 +20,18 @@ async function readOn(
   place: Place,
   signal: AbortSignal,
 ): Promise<Found> {
-  const ended = new AbortController();
   const { batchEvents, pageEvents, pageBytes, scannedEvents } = LIMITS.feed;
-  const batches = log.subscribe({
-    after: place.start,
-    batchSize: batchEvents,
-    signal: AbortSignal.any([signal, ended.signal]),
-  });
   const events: LoggedEvent[] = [];
   let bytes = 0;
   let reached = place;
   let caughtUp = false;
   let scanned = 0;
-  try {
-    for await (const batch of batches) {
+  await followLog({
+    log,
+    after: place.start,
+    batchSize: batchEvents,
+    signal,
+    async handleBatch(batch) {
       const own = await logged(batch.events, accountId);
       const taken = pageOf(own, { events: events.length, bytes });
       events.push(...taken);
@@ -44,11 +43,9 @@ async function readOn(
       else if (batch.position !== undefined) reached = { ...reached, passed: batch.position };
       scanned += batch.events.length;
       const isFull = events.length >= pageEvents || bytes >= pageBytes;
-      if (isCut || isFull || caughtUp || scanned >= scannedEvents) break;
-    }
-  } finally {
-    ended.abort();
-  }
+      return isCut || isFull || caughtUp || scanned >= scannedEvents ? 'stop' : undefined;
+    },
+  });
   return { events, place: reached, caughtUp };
 }
 

@@ -1,5 +1,5 @@
 import { addAbortListener } from 'node:events';
-import { storeUnavailableError } from '../lib/errors/turnlogError.ts';
+import { followLog } from '../eventlog/following/followLog.ts';
 import { LIMITS } from '../limits.ts';
 import type { EventBatch, EventLog } from '../ports/eventStore.ts';
 import type { LoggedEvents } from './loggedEvents.ts';
@@ -69,9 +69,13 @@ export function createLive({ log, logged }: Reading): Live {
     const recent = createRecent(after ?? '');
     now.recent = recent;
     wakeAll();
-    const from = { after, batchSize: LIMITS.feed.batchEvents, signal };
-    for await (const batch of log.subscribe(from)) await take(now, recent, batch);
-    if (!signal.aborted) throw storeUnavailableError('The event log is not followed any more.');
+    await followLog({
+      log,
+      after,
+      batchSize: LIMITS.feed.batchEvents,
+      signal,
+      handleBatch: (batch) => take(now, recent, batch),
+    });
   }
 
   function begin(): Following {

@@ -25,7 +25,7 @@ export interface Generations {
 /** A batch that was applied to one of the generations. */
 export interface GenerationBatch extends AppliedBatch, ProjectionProgress {}
 
-interface Following extends Omit<Projection, 'store' | 'onProgress' | 'onReading'> {
+interface Following extends Omit<Projection, 'store' | 'onProgress' | 'lag'> {
   generations: Generations;
   onProgress: (batch: GenerationBatch) => void;
   /**

@@ -1,5 +1,5 @@
 import { createBackoff } from '../../../shared/lib/time/backoff.ts';
-import { sleepUntilAborted } from '../../../shared/lib/time/sleep.ts';
+import { repeatUntilAborted } from '../../../shared/lib/concurrency/repeatUntilAborted.ts';
 import type { ActiveProjectionStore, RebuildStore } from '../../../shared/ports/readModels.ts';
 import type { EventLog, Position } from '../../../shared/ports/eventStore.ts';
 import { rebuildReadModels, type RebuildProgress } from './rebuild.ts';
@@ -33,27 +33,26 @@ export async function healReadModels(
   { openRebuild, ...parts }: Healing,
 ): Promise<void> {
   const { signal, logger } = parts;
-  let told: string | undefined;
+  let logged: string | undefined;
   const pauses = createBackoff(PAUSES);
-  while (!signal.aborted) {
-    try {
+  await repeatUntilAborted({
+    async run() {
       const refused = await store.refused();
-      if (refused === undefined) return;
+      if (refused === undefined) return 'stop';
       const built = await openRebuild();
       const onLogChanged = store.noteLogChanged;
-      if (await rebuildReadModels({ ...parts, store: built, onLogChanged })) {
-        logger.info({ refused }, 'The read models are healed: they were built anew from the log');
-        return;
-      }
-    } catch (error) {
-      if (signal.aborted) return;
-      if (told !== String(error))
-        logger.warn(
-          { err: error },
-          'The read models could not be built anew yet; it is tried again',
-        );
-      told = String(error);
-    }
-    await sleepUntilAborted(pauses.next(), { signal });
-  }
+      if (!(await rebuildReadModels({ ...parts, store: built, onLogChanged })))
+        return pauses.next();
+      logger.info({ refused }, 'The read models are healed: they were built anew from the log');
+      return 'stop';
+    },
+    onFailure(error) {
+      if (signal.aborted) return 'stop';
+      if (logged !== String(error))
+        logger.warn({ err: error }, 'The read models could not be rebuilt; retrying');
+      logged = String(error);
+      return pauses.next();
+    },
+    signal,
+  });
 }

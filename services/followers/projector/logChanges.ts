@@ -1,5 +1,4 @@
 import { isTurnlogError, type TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
-import { sleepUntilAborted } from '../../../shared/lib/time/sleep.ts';
 import type { Checkpoint } from '../../../shared/ports/eventStore.ts';
 import type { Projection } from './projection.ts';
 
@@ -33,8 +32,7 @@ export function createLogChanges({
   onLogChanged,
   saidOfLog,
   logger,
-  signal,
-}: Pick<Projection, 'onLogChanged' | 'saidOfLog' | 'logger' | 'signal'>) {
+}: Pick<Projection, 'onLogChanged' | 'saidOfLog' | 'logger'>) {
   /** In a row: without one that fits between them. */
   let looks = 0;
   /** What was told last; nothing yet, where a projector before may have told something. */
@@ -57,11 +55,11 @@ export function createLogChanges({
       looks = 0;
       await tell(undefined);
     },
-    /** Says so when it is certain. Resolves when the log is to be looked at again. */
-    async refused(error: TurnlogError): Promise<void> {
+    /** Reports the change once it is certain. Resolves with the pause before the next check. */
+    async refused(error: TurnlogError): Promise<number> {
       looks += 1;
       if (looks >= LOOKS) await tell(error.message);
-      await sleepUntilAborted(looks < LOOKS ? LOOK_MS : LOOK_AGAIN_MS, { signal });
+      return looks < LOOKS ? LOOK_MS : LOOK_AGAIN_MS;
     },
   };
 }

@@ -1,4 +1,5 @@
-import type { EventBatch, EventLog } from '../../../shared/ports/eventStore.ts';
+import type { Lag } from '../../../shared/eventlog/identity/lag.ts';
+import type { EventLog } from '../../../shared/ports/eventStore.ts';
 import type { ParkedStream, ProjectionStore } from '../../../shared/ports/readModels.ts';
 import type { Progress } from '../../../shared/projections/progress.ts';
 
@@ -21,8 +22,8 @@ export interface Projection {
   store: ProjectionStore;
   signal: AbortSignal;
   onProgress: (batch: AppliedBatch) => void;
-  /** Told of every batch before it is applied. */
-  onReading?: (batch: EventBatch) => void;
+  /** Measures how far the projection is behind. */
+  lag?: Pick<Lag, 'reading' | 'done'>;
   /** The pause after what came of sessions alone, so that more comes together; none by default. */
   gatherMs?: number;
   /**

@@ -1,3 +1,5 @@
+import { followLog } from '../../../shared/eventlog/following/followLog.ts';
+import { repeatUntilAborted } from '../../../shared/lib/concurrency/repeatUntilAborted.ts';
 import { createBackoff } from '../../../shared/lib/time/backoff.ts';
 import { isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import { sleepUntilAborted } from '../../../shared/lib/time/sleep.ts';
@@ -6,7 +8,7 @@ import { streamKind } from '../../../shared/eventlog/streams.ts';
 import { percentOf } from '../../../shared/projections/progress.ts';
 import { createEndOfLog } from '../../../shared/eventlog/identity/endOfLog.ts';
 import { createLogChanges, restoredLog, type RestoredLog } from './logChanges.ts';
-import type { Projection } from './projection.ts';
+import type { AppliedBatch, Projection } from './projection.ts';
 import { troubleOf } from './reports.ts';
 
 /**
@@ -22,81 +24,89 @@ interface Course {
   /** Where the latest subscription was, for what it fails with. */
   checkpoint: Checkpoint | undefined;
   /** Called when the log has accepted the checkpoint. */
-  fits: () => Promise<void>;
+  onAccepted: () => Promise<void>;
 }
 
 const isOfSession = ({ stream }: StoredEvent): boolean => streamKind(stream) === 'session';
 
 /** One subscription, from the checkpoint on, until it fails or the signal aborts. */
 async function follow(projection: Projection, course: Course): Promise<void> {
-  const { log, store, signal, onProgress, onReading, gatherMs } = projection;
+  const { log, store, signal, onProgress, lag, gatherMs } = projection;
   course.checkpoint = await store.checkpoint();
   const after = course.checkpoint;
-  // The first batch is applied whatever it says: others' records, up to which everything was shown,
-  // may be gone from a log that was restored.
+  // The first batch is always applied: events of others, up to which everything was shown, may be
+  // missing from a log that was restored.
   let position: Position | undefined;
   const endOfLog = createEndOfLog(log);
   let end: Position | undefined;
-  // What was applied before a thread died may never have been told.
-  let toldAll = false;
-  for await (const batch of log.subscribe({ after, batchSize: BATCH_SIZE, signal })) {
-    await course.fits();
-    onReading?.(batch);
-    const reached = batch.position;
-    const { checkpoint } = batch;
-    const moved = reached !== undefined && reached !== position;
-    const parked = moved ? await store.apply(batch.events, { position: reached, checkpoint }) : [];
-    position = reached ?? position ?? after?.position;
-    course.checkpoint = checkpoint;
-    course.events += batch.events.length;
-    if (!batch.caughtUp && (end === undefined || (position ?? '') >= end))
-      end = await endOfLog.latest();
-    // Where the store has not said where its log ends, nothing is known of how much is left.
-    const percent = batch.caughtUp ? 100 : end === undefined ? 0 : percentOf(position, end);
-    const { caughtUp } = batch;
-    const onlySessions = toldAll && batch.events.every(isOfSession);
-    toldAll = true;
-    onProgress({ position, caughtUp, percent, onlySessions, events: course.events, parked });
-    if (signal.aborted) return;
-    if (gatherMs !== undefined && caughtUp && onlySessions)
-      await sleepUntilAborted(gatherMs, { signal });
-  }
-  if (!signal.aborted) throw new Error('the subscription ended');
+  // What was applied before a thread died may not have been reported.
+  let isFirst = true;
+  let progress: AppliedBatch;
+
+  await followLog({
+    log,
+    after,
+    batchSize: BATCH_SIZE,
+    signal,
+    ...(lag && { lag }),
+    onAccepted: course.onAccepted,
+    async handleBatch({ events, position: reached, checkpoint, caughtUp }) {
+      const moved = reached !== undefined && reached !== position;
+      const parked = moved ? await store.apply(events, { position: reached, checkpoint }) : [];
+      position = reached ?? position ?? after?.position;
+      course.checkpoint = checkpoint;
+      course.events += events.length;
+      if (!caughtUp && (end === undefined || (position ?? '') >= end))
+        end = await endOfLog.latest();
+      // While the store has not said where its log ends, the rest is unknown.
+      const percent = caughtUp ? 100 : end === undefined ? 0 : percentOf(position, end);
+      const onlySessions = !isFirst && events.every(isOfSession);
+      isFirst = false;
+      progress = { position, caughtUp, percent, onlySessions, events: course.events, parked };
+    },
+    async onHandled() {
+      onProgress(progress);
+      if (gatherMs !== undefined && progress.caughtUp && progress.onlySessions)
+        await sleepUntilAborted(gatherMs, { signal });
+    },
+  });
 }
 
 /**
  * Applies every event of the log to the store, first what is there, then live, until the signal
- * aborts. A failure is logged and followed by a pause, from 0.1 s doubling to 5 s, and by going on
- * from the last checkpoint. A log that does not hold the checkpoint is not followed: that is said,
- * and the log looked at until it does. It ends by itself in one case only, and resolves with it
- * then: the log was restored, and what follows from the checkpoint can't be known.
+ * aborts. A failure is logged; after a pause, from 0.1 s doubling to 5 s, the projection resumes from
+ * its checkpoint. While the log does not hold the checkpoint, nothing is applied, and the log is
+ * checked again and again. The projection ends by itself only where the log was declared to be
+ * restored, and resolves with that.
  */
 export async function runProjection(projection: Projection): Promise<RestoredLog | undefined> {
   const { signal, logger } = projection;
   const changes = createLogChanges(projection);
-  const course: Course = { events: 0, checkpoint: undefined, fits: changes.fits };
+  const course: Course = { events: 0, checkpoint: undefined, onAccepted: changes.fits };
   const pauses = createBackoff(PAUSES);
-  while (!signal.aborted) {
-    const before = course.events;
-    try {
+  let restored: RestoredLog | undefined;
+  let before = 0;
+  await repeatUntilAborted({
+    async run() {
+      before = course.events;
       await follow(projection, course);
-    } catch (error) {
-      if (signal.aborted) return undefined;
-      const restored = restoredLog(error, course.checkpoint);
-      if (restored) return restored;
-      if (isTurnlogError(error, 'log_changed')) {
-        await changes.refused(error);
-        continue;
-      }
+      return 0;
+    },
+    async onFailure(error) {
+      if (signal.aborted) return 'stop';
+      restored = restoredLog(error, course.checkpoint);
+      if (restored) return 'stop';
+      if (isTurnlogError(error, 'log_changed')) return changes.refused(error);
       if (course.events > before) pauses.reset();
-      const retryInMs = pauses.next();
+      const retry_in_ms = pauses.next();
       projection.onTrouble?.(troubleOf(error));
       logger.warn(
-        { err: error, retry_in_ms: retryInMs },
-        'The projection failed and goes on from its checkpoint',
+        { err: error, retry_in_ms },
+        'The projection failed and resumes from its checkpoint',
       );
-      await sleepUntilAborted(retryInMs, { signal });
-    }
-  }
-  return undefined;
+      return retry_in_ms;
+    },
+    signal,
+  });
+  return restored;
 }

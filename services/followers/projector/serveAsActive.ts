@@ -24,7 +24,7 @@ export interface Standing extends Omit<Projection, 'store'>, Pick<Healing, 'open
   /** Told each second where the log ends, as far as that is known. */
   onEnd: (end: Position | undefined) => void;
   /** How far it is behind the log; undefined while it doesn't know. */
-  lag: () => ProjectorLag | undefined;
+  currentLag: () => ProjectorLag | undefined;
   /** Opens what is indexed; without it nothing is. */
   keys?: Parameters<typeof startIndexer>[0]['keys'] | undefined;
   /** Told half a sentence on why turns can't be indexed; undefined once they can. */
@@ -76,7 +76,7 @@ async function projectOn(
   standing: Standing,
   signal: AbortSignal,
 ): Promise<void> {
-  const { onProgress, onReading, onLogChanged, saidOfLog, logger, log } = standing;
+  const { onProgress, lag, onLogChanged, saidOfLog, logger, log } = standing;
   const complete = completion(store, logger);
   const restored = await runProjection({
     log,
@@ -84,7 +84,7 @@ async function projectOn(
     logger,
     signal,
     saidOfLog,
-    ...(onReading && { onReading }),
+    ...(lag && { lag }),
     async onLogChanged(reason) {
       await store.noteLogChanged(reason);
       await onLogChanged?.(reason);
@@ -114,7 +114,7 @@ export async function serveAsActive(
   await using opened = new AsyncDisposableStack();
   const stalled = new AbortController();
   let why: string | undefined;
-  const beat = createBeats(store, standing.lag);
+  const beat = createBeats(store, standing.currentLag);
   const watch = opened.use(
     watchForStall({
       log: standing.log,

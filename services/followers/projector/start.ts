@@ -65,9 +65,8 @@ export function startProjector({
       lag = createLag(clock);
       told = false;
     },
-    onReading: (batch) => lag?.reading(batch),
+    lag: { reading: (batch) => lag?.reading(batch), done: () => lag?.done() },
     onProgress({ caughtUp, percent, parked }) {
-      lag?.done();
       told = true;
       logParked(logger, parked);
       logProgress({ caughtUp, percent });
@@ -75,7 +74,7 @@ export function startProjector({
     onIndexTrouble: (reason) => void (notIndexed = searchReason(reason)),
     onHealing: (reason) => void (healing = reason),
     onEnd: (now) => void (end = now),
-    lag: behind,
+    currentLag: behind,
     onHealingProgress: ({ percent }) => logProgress({ caughtUp: false, percent }),
   });
   return {

@@ -4,7 +4,7 @@ import {
   type Identified,
   type LogIdentity,
 } from '../../../shared/eventlog/identity/logIdentity.ts';
-import { withIdleTicks } from '../../../shared/lib/time/withIdleTicks.ts';
+import { followLog } from '../../../shared/eventlog/following/followLog.ts';
 import { sleepUntilAborted } from '../../../shared/lib/time/sleep.ts';
 import type { EventBatch, Position } from '../../../shared/ports/eventStore.ts';
 import type { TileTrees } from '../../../shared/transparency/tileStore.ts';
@@ -31,7 +31,7 @@ const QUIET_MS = 50;
 const EMPTY_LOG_MS = 250;
 /** How long a log may be ahead of a subscription that brings nothing. */
 const SILENCE_MS = 5_000;
-const LOOK_MS = 1_000;
+const CHECK_MS = 1_000;
 
 /** True for a batch behind a declaration that was not known: another tree is to begin. */
 const isOfAnotherLog = ({ checkpoint }: EventBatch, { root, declarations }: LogIdentity): boolean =>
@@ -75,41 +75,41 @@ async function followTo(
   identity: LogIdentity,
 ): Promise<void> {
   const { log, signal } = prover;
-  const ended = new AbortController();
-  const after = tree.last();
-  const both = AbortSignal.any([signal, ended.signal]);
-  const source = log.subscribe({ after, batchSize: BATCH_SIZE, signal: both });
-  const looks = createLooks(log);
+  const checkForSilence = createSilenceCheck(log);
   const signing = createSigning(prover, tree, cosigner);
-  let read = after?.position;
-  try {
-    for await (const batch of withIdleTicks(source, QUIET_MS)) {
-      const moves = batch !== 'idle' && isOfAnotherLog(batch, identity);
-      if (batch === 'idle') await looks(read);
-      else {
-        if (!moves) for (const event of batch.events) tree.add(event);
-        read = batch.position;
-      }
-      if (batch === 'idle' || moves || signing.isDue()) await signing.sign();
-      signing.covered(read);
-      if (moves || signal.aborted) return;
-      if (batch !== 'idle' && batch.events.length < BATCH_SIZE)
-        await sleepUntilAborted(GATHER_MS, { signal });
-    }
-  } finally {
-    ended.abort();
-  }
-  if (!signal.aborted) throw new Error('the subscription ended');
+  await followLog({
+    log,
+    after: tree.last(),
+    batchSize: BATCH_SIZE,
+    signal,
+    async handleBatch(batch) {
+      const isOther = isOfAnotherLog(batch, identity);
+      if (!isOther) for (const event of batch.events) tree.add(event);
+      if (isOther || signing.isDue()) await signing.sign();
+      signing.covered(batch.position);
+      if (isOther) return 'stop';
+      if (batch.events.length < BATCH_SIZE) await sleepUntilAborted(GATHER_MS, { signal });
+      return undefined;
+    },
+    idle: {
+      afterMs: QUIET_MS,
+      async onIdle(reached) {
+        await checkForSilence(reached);
+        await signing.sign();
+        signing.covered(reached);
+      },
+    },
+  });
 }
 
-/** Sees, now and then, whether the log goes on without its subscription. Errors: `store_unavailable`. */
-function createLooks(log: Pick<Identified, 'head'>) {
-  const hasNothing = createLogWatch(log, SILENCE_MS);
-  let lookedAt = performance.now();
-  return async (read: Position | undefined): Promise<void> => {
-    if (performance.now() - lookedAt < LOOK_MS) return;
-    await hasNothing(read);
-    lookedAt = performance.now();
+/** Fails where the log goes on and its subscription brings nothing; checks at most once a second. */
+function createSilenceCheck(log: Pick<Identified, 'head'>) {
+  const requireProgress = createLogWatch(log, SILENCE_MS);
+  let checkedAt = performance.now();
+  return async (reached: Position | undefined): Promise<void> => {
+    if (performance.now() - checkedAt < CHECK_MS) return;
+    await requireProgress(reached);
+    checkedAt = performance.now();
   };
 }
 

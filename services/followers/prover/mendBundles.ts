@@ -1,4 +1,5 @@
 import { checkpointOf, type LogIdentity } from '../../../shared/eventlog/identity/logIdentity.ts';
+import { followLog } from '../../../shared/eventlog/following/followLog.ts';
 import type { Checkpoint, StoredEvent } from '../../../shared/ports/eventStore.ts';
 import { leafEntry } from '../../../shared/transparency/tlog/leaf.ts';
 import { readEntries } from '../../../shared/transparency/tlog/readTiles.ts';
@@ -41,7 +42,6 @@ export async function mendBundles(
     { origin, bundle: first, bundles },
     'The transparency log has lost where its entry bundles begin: that is read again from the log',
   );
-  const ended = new AbortController();
   const after = await store.beforeBundle(first - 1);
   let leaves = (first - 1) * TILE_WIDTH;
   let found = new Map<number, Checkpoint>();
@@ -57,14 +57,16 @@ export async function mendBundles(
     found = new Map();
   }
 
-  const both = AbortSignal.any([signal, ended.signal]);
-  try {
-    for await (const batch of log.subscribe({ after, batchSize: BATCH_SIZE, signal: both })) {
-      for (const event of batch.events) if (leaves < (bundles - 1) * TILE_WIDTH) await note(event);
-      if (batch.caughtUp || leaves === (bundles - 1) * TILE_WIDTH) break;
-    }
-  } finally {
-    ended.abort();
-  }
+  const wanted = (bundles - 1) * TILE_WIDTH;
+  await followLog({
+    log,
+    after,
+    batchSize: BATCH_SIZE,
+    signal,
+    async handleBatch({ events, caughtUp }) {
+      for (const event of events) if (leaves < wanted) await note(event);
+      return caughtUp || leaves === wanted ? 'stop' : undefined;
+    },
+  });
   await store.putBundles(found);
 }

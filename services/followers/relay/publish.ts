@@ -1,76 +1,88 @@
-import type { Checkpoint, Position } from '../../../shared/ports/eventStore.ts';
-import type { Publication } from '../../../shared/publicEvents/publisher.ts';
-import { lagLines } from './lagLines.ts';
-import { subscribeAfter, wasRestored } from './logIdentity.ts';
 import { createLogWatch } from '../../../shared/eventlog/identity/logWatch.ts';
-import { withIdleTicks } from '../../../shared/lib/time/withIdleTicks.ts';
+import { followLog } from '../../../shared/eventlog/following/followLog.ts';
+import type { Checkpoint, EventBatch, Position } from '../../../shared/ports/eventStore.ts';
+import { percentOf } from '../../../shared/projections/progress.ts';
+import type { Publication } from '../../../shared/publicEvents/publisher.ts';
+import { toPublicEvents } from '../../../shared/publicEvents/toPublicEvents.ts';
+import { wasRestored, withRelayErrors } from './logErrors.ts';
 import { publishMissing } from './publishMissing.ts';
 import type { Relay } from './relay.ts';
-import { toPublicEvents } from '../../../shared/publicEvents/toPublicEvents.ts';
 
 /** Large, because a transaction costs some ten milliseconds whatever is in it. */
 const BATCH_SIZE = 1000;
+const LAG_LINE_MS = 10_000;
 
-/** Publishes what the subscription brings, until it fails, is fenced, or the signal aborts. */
+/** Logs how far the relay is behind, at most every ten seconds, and when it has caught up. */
+function lagLogger({
+  lag,
+  endOfLog,
+  logger,
+}: Pick<Relay, 'lag' | 'endOfLog' | 'logger'>): (batch: EventBatch) => Promise<void> {
+  let lastLine = performance.now();
+  let isLogged = false;
+  return async ({ caughtUp, position }) => {
+    if (caughtUp && isLogged) logger.info({ position, lag_ms: 0 }, 'The relay has caught up');
+    if (caughtUp) isLogged = false;
+    if (caughtUp || performance.now() - lastLine < LAG_LINE_MS) return;
+    lastLine = performance.now();
+    isLogged = true;
+    const end = await endOfLog.latest();
+    logger.info(
+      { position, lag_ms: lag.behind(end).ms, percent: Math.floor(percentOf(position, end)) },
+      'The relay is behind',
+    );
+  };
+}
+
+/** Publishes the batches of a subscription until it fails, another relay fences it, or the signal aborts. */
 async function follow(
   relay: Relay,
   publication: Publication,
   after: Checkpoint | Position | undefined,
 ): Promise<void> {
   const { log, lag, signal, takeOverMs } = relay;
-  const logLag = lagLines(relay);
-  const ended = new AbortController();
-  const from = {
-    log,
+  const beatMs = takeOverMs / 3;
+  const isAtEnd = createLogWatch(log, beatMs);
+  let published = typeof after === 'object' ? after.position : after;
+  let beatAt = performance.now();
+
+  /** Only while the log answers: a relay whose log has fallen silent leaves the work to another. */
+  async function beat(): Promise<void> {
+    await publication.beat();
+    beatAt = performance.now();
+  }
+
+  await followLog({
+    log: withRelayErrors(log),
     after,
     batchSize: BATCH_SIZE,
-    signal: AbortSignal.any([signal, ended.signal]),
-  };
-  const beatMs = takeOverMs / 3;
-  const hasNothing = createLogWatch(log, beatMs);
-  let reached = typeof after === 'object' ? after.position : after;
-  let read = reached;
-  let begun = false;
-  let shownAt = performance.now();
-
-  /** A relay whose log has fallen silent shows nothing: one whose log has not may take over. */
-  async function showLife(): Promise<void> {
-    await publication.beat();
-    shownAt = performance.now();
-  }
-
-  try {
-    for await (const batch of withIdleTicks(subscribeAfter(from), beatMs)) {
-      if (batch === 'idle') {
-        if (await hasNothing(read)) await showLife();
-        continue;
+    signal,
+    lag,
+    onAccepted() {
+      lag.resumed(published);
+      relay.onState('relaying');
+    },
+    async handleBatch({ events, checkpoint }) {
+      if (checkpoint && checkpoint.position !== published) {
+        await publication.publish(toPublicEvents(events), checkpoint);
+        published = checkpoint.position;
+        beatAt = performance.now();
+      } else if (performance.now() - beatAt >= beatMs) {
+        // Events that are not Turnlog's may keep the subscription busy without an end.
+        await beat();
       }
-      // Only now: the log has accepted the checkpoint.
-      if (!begun) lag.resumed(reached);
-      if (!begun) relay.onState('relaying');
-      begun = true;
-      lag.reading(batch);
-      const { checkpoint } = batch;
-      if (checkpoint && checkpoint.position !== reached) {
-        await publication.publish(toPublicEvents(batch.events), checkpoint);
-        reached = checkpoint.position;
-        shownAt = performance.now();
-      } else if (performance.now() - shownAt >= beatMs) {
-        // The events of others may keep the subscription busy for ever.
-        await showLife();
-      }
-      read = batch.position;
-      lag.done();
-      await logLag(batch);
-      if (signal.aborted) return;
-    }
-  } finally {
-    ended.abort();
-  }
-  if (!signal.aborted) throw new Error('the subscription ended');
+    },
+    onHandled: lagLogger(relay),
+    idle: {
+      afterMs: beatMs,
+      async onIdle(reached) {
+        if (await isAtEnd(reached)) await beat();
+      },
+    },
+  });
 }
 
-/** Publishes until another relay takes over, a failure, or the signal. */
+/** Publishes until another relay takes over, a failure, or the signal aborts. */
 export async function publishUntilFenced(relay: Relay, publication: Publication): Promise<void> {
   const { checkpoint } = publication;
   if (checkpoint && (await wasRestored(relay.log, checkpoint)))

@@ -6,8 +6,8 @@ import {
 } from '../../../shared/eventlog/identity/logIdentity.ts';
 import type { Checkpoint, EventBatch, Position } from '../../../shared/ports/eventStore.ts';
 import type { Publication } from '../../../shared/publicEvents/publisher.ts';
-import { subscribeAfter } from './logIdentity.ts';
-import { withIdleTicks } from '../../../shared/lib/time/withIdleTicks.ts';
+import { withRelayErrors } from './logErrors.ts';
+import { followLog } from '../../../shared/eventlog/following/followLog.ts';
 import type { Relay } from './relay.ts';
 import { toPublicEvents } from '../../../shared/publicEvents/toPublicEvents.ts';
 
@@ -21,22 +21,31 @@ const PART_SIZE = 200_000;
 type Mending = Pick<Relay, 'log' | 'signal' | 'startAfter' | 'takeOverMs' | 'logger'>;
 type Start = Checkpoint | Position | undefined;
 
-/**
- * The batches after a place, up to the end of the log. Errors: those of subscribeAfter,
- * `store_unavailable` when the log falls silent, the signal's reason.
- */
-async function* untilCaughtUp(
+/** Handles the batches up to the end of the log; fails when the log falls silent before. */
+async function followToEnd(
   { log, signal, takeOverMs }: Mending,
   after: Start,
-): AsyncGenerator<EventBatch> {
-  const source = subscribeAfter({ log, after, batchSize: BATCH_SIZE, signal });
-  for await (const batch of withIdleTicks(source, takeOverMs)) {
-    if (batch === 'idle')
-      throw storeUnavailableError(`The event log has brought nothing for ${takeOverMs} ms.`);
-    yield batch;
-    if (batch.caughtUp) return;
-  }
-  signal.throwIfAborted();
+  handleBatch: (batch: EventBatch) => Promise<void>,
+): Promise<void> {
+  let isAtEnd = false;
+  await followLog({
+    log: withRelayErrors(log),
+    after,
+    batchSize: BATCH_SIZE,
+    signal,
+    async handleBatch(batch) {
+      await handleBatch(batch);
+      isAtEnd = batch.caughtUp;
+      return isAtEnd ? 'stop' : undefined;
+    },
+    idle: {
+      afterMs: takeOverMs,
+      async onIdle() {
+        throw storeUnavailableError(`The event log has brought nothing for ${takeOverMs} ms.`);
+      },
+    },
+  });
+  if (!isAtEnd) signal.throwIfAborted();
 }
 
 /** Shows others, while something else is done, that this relay is alive: as long as it gets on. */
@@ -77,11 +86,11 @@ async function lastPublished(
     ids.clear();
   }
 
-  for await (const { events } of untilCaughtUp(mending, undefined)) {
+  await followToEnd(mending, undefined, async ({ events }) => {
     getsOn();
     for (const { id, position } of toPublicEvents(events)) ids.set(id, position);
     if (ids.size >= PART_SIZE) await compare();
-  }
+  });
   await compare();
   return last;
 }
@@ -108,13 +117,13 @@ export async function publishMissing(
   const found = last === undefined ? undefined : await log.eventAt(last);
   let reached = identity && found && checkpointOf(identity, found);
   let published = 0;
-  for await (const { events, checkpoint } of untilCaughtUp(mending, reached ?? startAfter)) {
+  await followToEnd(mending, reached ?? startAfter, async ({ events, checkpoint }) => {
     const missing = toPublicEvents(events);
     const marked = missing.map((event) => ({ ...event, ...(restored && { restored }) }));
     if (marked.length > 0) await publication.publish(marked, old);
     published += marked.length;
     reached = checkpoint ?? reached;
-  }
+  });
   if (reached) await publication.publish([], reached);
   logger.info(
     { published, after: last, log_id: restored, position: reached?.position },

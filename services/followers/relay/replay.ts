@@ -5,7 +5,8 @@ import type { Publisher } from '../../../shared/publicEvents/publisher.ts';
 import type { Channel } from '../../../shared/publicEvents/schema.ts';
 import type { Identified } from '../../../shared/eventlog/identity/logIdentity.ts';
 import { percentOf } from '../../../shared/projections/progress.ts';
-import { subscribeAfter, wasRestored } from './logIdentity.ts';
+import { followLog } from '../../../shared/eventlog/following/followLog.ts';
+import { wasRestored, withRelayErrors } from './logErrors.ts';
 import { toPublicEvents } from '../../../shared/publicEvents/toPublicEvents.ts';
 
 const BATCH_SIZE = 1000;
@@ -64,22 +65,28 @@ async function publishOn(
     );
   const end = await log.head();
   let position = start?.position;
-  const from = { log, after: start ?? after, batchSize: BATCH_SIZE, signal };
-  for await (const batch of subscribeAfter(from)) {
-    const { checkpoint } = batch;
-    if (checkpoint && checkpoint.position !== position) {
-      const events = toPublicEvents(batch.events).filter(
-        ({ channel }) => only === undefined || channel === only,
-      );
-      await publication.publish(events, checkpoint);
-      position = checkpoint.position;
-      course.published += events.length;
-      course.failures = 0;
-      onProgress({ published: course.published, position, percent: percentOf(position, end) });
-    }
-    if (batch.caughtUp || (end !== undefined && (batch.position ?? '') >= end)) return true;
-  }
-  return false;
+  let isComplete = false;
+  await followLog({
+    log: withRelayErrors(log),
+    after: start ?? after,
+    batchSize: BATCH_SIZE,
+    signal,
+    async handleBatch({ checkpoint, ...batch }) {
+      if (checkpoint && checkpoint.position !== position) {
+        const events = toPublicEvents(batch.events).filter(
+          ({ channel }) => only === undefined || channel === only,
+        );
+        await publication.publish(events, checkpoint);
+        position = checkpoint.position;
+        course.published += events.length;
+        course.failures = 0;
+        onProgress({ published: course.published, position, percent: percentOf(position, end) });
+      }
+      isComplete = batch.caughtUp || (end !== undefined && (batch.position ?? '') >= end);
+      return isComplete ? 'stop' : undefined;
+    },
+  });
+  return isComplete;
 }
 
 /**

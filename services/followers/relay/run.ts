@@ -2,11 +2,10 @@ import { isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import { leadUntilAborted } from '../../../shared/lib/concurrency/leaderTask.ts';
 import { publicReason } from '../../../shared/lib/errors/errorSummary.ts';
 import { watchAttempt } from './attempt.ts';
-import { beforeTakeOver } from './beforeTakeOver.ts';
+import { requireSafeTakeOver, standBy } from './leadership.ts';
 import { publishUntilFenced } from './publish.ts';
 import type { Relay } from './relay.ts';
 import { createRetries } from './retries.ts';
-import { standBy } from './standBy.ts';
 
 /** The text of the publisher's activity; undefined where that can't be had now. */
 const activityOf = ({ publisher }: Relay): Promise<string | undefined> =>
@@ -50,7 +49,7 @@ export async function runRelay(relay: Relay): Promise<void> {
       current = watchAttempt(relay, failed);
       if (standingBy) await standBy(relay);
       standingBy = false;
-      await beforeTakeOver(relay);
+      await requireSafeTakeOver(relay);
       const publication = await current.watched.publisher.takeOver();
       // Another relay fences this one: its next transaction fails.
       return { ...publication, lost: new AbortController().signal };

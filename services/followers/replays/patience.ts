@@ -12,11 +12,10 @@ const BUSY: readonly string[] = ['model_overloaded', 'overloaded', 'rate_limited
 export const isPassing = (error: unknown): boolean =>
   isLogUnavailable(error) || (isTurnlogError(error) && BUSY.includes(error.code));
 
-/** Pauses between the tries of one thing, longer and longer. */
-export function createPauses(): (signal: AbortSignal) => Promise<void> {
+/** The pauses between attempts of a replay. */
+export function createReplayBackoff() {
   const { firstPauseMs: firstMs, longestPauseMs: longestMs } = LIMITS.replays;
-  const pauses = createBackoff({ firstMs, longestMs, spread: [0.5, 1] });
-  return (signal) => sleep(pauses.next(), signal);
+  return createBackoff({ firstMs, longestMs, spread: [0.5, 1] });
 }
 
 /**
@@ -27,7 +26,7 @@ export async function patiently<Result>(
   work: () => Promise<Result>,
   { signal, logger }: { signal: AbortSignal; logger: Pick<Logger, 'warn'> },
 ): Promise<Result> {
-  const pause = createPauses();
+  const pauses = createReplayBackoff();
   for (let first = true; ; first = false) {
     signal.throwIfAborted();
     try {
@@ -36,6 +35,6 @@ export async function patiently<Result>(
       if (!isPassing(error)) throw error;
       if (first) logger.warn(errorSummary(error), 'a replay waits until a trouble has passed');
     }
-    await pause(signal);
+    await sleep(pauses.next(), signal);
   }
 }

@@ -4,10 +4,11 @@ import type { WholeTurn } from '../../../shared/replays/comparison/turnPair.ts';
 import { readWholeTurns } from '../../../shared/replays/turns/wholeTurns.ts';
 import type { SessionEnd } from '../../../shared/replays/events.ts';
 import { isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
+import { sleep } from '../../../shared/lib/time/sleep.ts';
 import { BudgetSpent } from './budget.ts';
 import { begin, type Progress, type SessionToRun } from './beginSession.ts';
 import { createComparisons } from './comparisons.ts';
-import { createPauses, isPassing, patiently } from './patience.ts';
+import { createReplayBackoff, isPassing, patiently } from './patience.ts';
 import type { Replaying } from './replaying.ts';
 import { runTurn } from './runTurn.ts';
 
@@ -22,7 +23,7 @@ async function* turnsUpTo(
   upTo: number,
   signal: AbortSignal,
 ): AsyncGenerator<WholeTurn> {
-  const pause = createPauses();
+  const pauses = createReplayBackoff();
   for (let from = 0; ;) {
     try {
       for await (const turn of readWholeTurns(context, sessionId, { from, upTo })) {
@@ -33,7 +34,7 @@ async function* turnsUpTo(
     } catch (error) {
       if (!isPassing(error)) throw error;
     }
-    await pause(signal);
+    await sleep(pauses.next(), signal);
   }
 }
 

@@ -10,8 +10,9 @@ import { isRejection } from '../../../shared/domain/rejection.ts';
 import { isTurnlogError, storeUnavailableError } from '../../../shared/lib/errors/turnlogError.ts';
 import { errorSummary } from '../../../shared/lib/errors/errorSummary.ts';
 import { LIMITS } from '../../../shared/limits.ts';
+import { sleep } from '../../../shared/lib/time/sleep.ts';
 import { BudgetSpent } from './budget.ts';
-import { createPauses, isPassing } from './patience.ts';
+import { createReplayBackoff, isPassing } from './patience.ts';
 import { ReplayEnded, type Replaying } from './replaying.ts';
 
 /** However long the line is, whoever waits in it is let in or stopped. */
@@ -91,7 +92,7 @@ export async function runTurn(
 ): Promise<WholeTurn> {
   const { logger } = replaying.context;
   const { turns, recorded } = toRun;
-  const pause = createPauses();
+  const pauses = createReplayBackoff();
   let seen = toRun.made;
   for (let tries = 1; ;) {
     signal.throwIfAborted();
@@ -122,6 +123,6 @@ export async function runTurn(
       tries += 1;
     }
     logger.debug(errorSummary(failed), 'a turn is replayed once more');
-    await pause(signal);
+    await sleep(pauses.next(), signal);
   }
 }

@@ -1,8 +1,9 @@
 import { LIMITS } from '../../../shared/limits.ts';
 import { publicReason } from '../../../shared/lib/errors/errorSummary.ts';
+import { repeatUntilAborted } from '../../../shared/lib/concurrency/repeatUntilAborted.ts';
 import { startLeaderTask, type Leadership } from '../../../shared/lib/concurrency/leaderTask.ts';
 import type { ReplaysHealth } from '../../../shared/health/health.ts';
-import { createPauses } from './patience.ts';
+import { createReplayBackoff } from './patience.ts';
 import { ReplayEnded, ReplayLeft, type Replaying } from './replaying.ts';
 import { runReplay } from './runReplay.ts';
 
@@ -38,18 +39,21 @@ export function startReplays({ replaying, doubt, becomeActive }: Replays): Runni
 
   async function runToItsEnd(replay_id: string, lane: Omit<Lane, 'ended'>): Promise<void> {
     const { signal } = lane.stop;
-    const pause = createPauses();
-    while (!signal.aborted) {
-      lane.trouble = undefined;
-      try {
-        return await runReplay(replaying, replay_id, signal);
-      } catch (error) {
-        if (signal.aborted) return;
+    const pauses = createReplayBackoff();
+    await repeatUntilAborted({
+      async run() {
+        lane.trouble = undefined;
+        await runReplay(replaying, replay_id, signal);
+        return 'stop';
+      },
+      onFailure(error) {
+        if (signal.aborted) return 'stop';
         lane.trouble = publicReason(error);
         logger.error({ err: error, replay_id }, 'a replay could not be run');
-      }
-      await pause(signal).catch(() => undefined);
-    }
+        return pauses.next();
+      },
+      signal,
+    });
   }
 
   function start(replay_id: string): void {

@@ -2,6 +2,7 @@ import { createBackoff } from '../time/backoff.ts';
 import { isLogUnavailable } from '../errors/turnlogError.ts';
 import { errorSummary, publicReason } from '../errors/errorSummary.ts';
 import type { Logger } from '../logger.ts';
+import { repeatUntilAborted } from './repeatUntilAborted.ts';
 import { sleepUntilAborted } from '../time/sleep.ts';
 
 const PAUSES = { firstMs: 200, longestMs: 5_000, spread: [0.5, 1] } as const;
@@ -45,20 +46,20 @@ export async function leadUntilAborted<Held extends Leadership>({
   onFailure,
   signal,
 }: LeaderTerms<Held>): Promise<void> {
-  while (!signal.aborted) {
-    let pauseMs = 0;
-    try {
+  await repeatUntilAborted({
+    async run() {
+      let pauseMs = 0;
       await leadOnce(
         () => acquireLeadership(signal),
         async (leadership) => {
           pauseMs = await lead(leadership, AbortSignal.any([signal, leadership.lost]));
         },
       );
-    } catch (error) {
-      pauseMs = await onFailure(error);
-    }
-    if (pauseMs > 0) await sleepUntilAborted(pauseMs, { signal });
-  }
+      return pauseMs;
+    },
+    onFailure,
+    signal,
+  });
 }
 
 /** What a leader does. */

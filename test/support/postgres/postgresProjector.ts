@@ -46,7 +46,7 @@ export function startPostgresProjector({
     onHealing: () => undefined,
     onHealingProgress: () => undefined,
     onEnd: () => undefined,
-    lag: () => undefined,
+    currentLag: () => undefined,
     openRebuild: () => openPostgresRebuildStore({ databaseUrl }),
     becomeActive: (signal) => openPostgresProjectionStore({ databaseUrl, signal }),
   });

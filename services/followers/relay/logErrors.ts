@@ -1,0 +1,44 @@
+import { isTurnlogError, TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
+import { requireFit, type Identified } from '../../../shared/eventlog/identity/logIdentity.ts';
+import type { Checkpoint, EventLog } from '../../../shared/ports/eventStore.ts';
+
+const OTHER_NAMES =
+  'A log of its own needs new names: KAFKA_TRANSACTIONAL_ID, KAFKA_CHECKPOINT_TOPIC and the topics.';
+
+/** Adds to an error about the start position or the checkpoint which option of the relay it concerns. */
+function explainLogError(error: unknown): unknown {
+  if (isTurnlogError(error, 'log_changed'))
+    return new TurnlogError(error.code, `${error.message} ${OTHER_NAMES}`, { cause: error });
+  if (!isTurnlogError(error, 'position_invalid')) return error;
+  return new TurnlogError(
+    error.code,
+    `The position to begin after (KAFKA_START_AFTER, --from) can't be begun after. ${error.message}`,
+    { cause: error },
+  );
+}
+
+/** Returns true when the log was declared to be a restored copy of the checkpoint's log. */
+export async function wasRestored(
+  log: Identified,
+  checkpoint: Checkpoint | undefined,
+): Promise<boolean> {
+  if (!checkpoint) return false;
+  try {
+    await requireFit(log, checkpoint);
+    return false;
+  } catch (error) {
+    if (isTurnlogError(error, 'log_restored')) return true;
+    throw explainLogError(error);
+  }
+}
+
+/** The log, whose subscriptions fail in words that name the options of the relay. */
+export const withRelayErrors = (log: Pick<EventLog, 'subscribe'>): Pick<EventLog, 'subscribe'> => ({
+  async *subscribe(options) {
+    try {
+      yield* log.subscribe(options);
+    } catch (error) {
+      throw explainLogError(error);
+    }
+  },
+});
