@@ -2,7 +2,7 @@ import { Webhook } from 'standardwebhooks';
 import { isTurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import type {
-  Delivered,
+  DeliveryOutcome,
   WebhookMessage,
   WebhookSender,
 } from '../../shared/webhooks/webhookSender.ts';
@@ -20,12 +20,12 @@ function retryAfterMs(header: string | undefined): number | undefined {
   return Number.isNaN(ms) ? undefined : Math.max(0, ms);
 }
 
-function outcomeOf(status: number, headers: Readonly<Record<string, string>>): Delivered {
-  if (status >= 200 && status < 300) return { taken: true };
+function outcomeOf(status: number, headers: Readonly<Record<string, string>>): DeliveryOutcome {
+  if (status >= 200 && status < 300) return { accepted: true };
   const reason = `The receiver answered ${status}.`;
-  if (status === GONE) return { taken: false, reason, gone: true };
+  if (status === GONE) return { accepted: false, reason, gone: true };
   const wait = [429, 503].includes(status) ? retryAfterMs(headers['retry-after']) : undefined;
-  return { taken: false, reason, ...(wait !== undefined && { retryAfterMs: wait }) };
+  return { accepted: false, reason, ...(wait !== undefined && { retryAfterMs: wait }) };
 }
 
 /** Each attempt is signed at its own time: receivers refuse what is older than some minutes. */
@@ -59,7 +59,7 @@ export function createWebhookSender(
     } catch (error) {
       signal.throwIfAborted();
       if (!isTurnlogError(error)) throw error;
-      return { taken: false, reason: error.message };
+      return { accepted: false, reason: error.message };
     }
   };
 }

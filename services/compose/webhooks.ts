@@ -14,7 +14,7 @@ import { textsOf, type ServedWebhooks } from '../../shared/webhooks/queries.ts';
 import type { DisabledReason } from '../../shared/webhooks/events.ts';
 import type { WebhookRow } from '../../shared/readModels/tables.ts';
 import type { Part } from '../process/turnlog.ts';
-import { followFeed } from '../followers/webhooks/follow.ts';
+import { followFeed } from '../followers/webhooks/followAccount.ts';
 import { startWebhooks, type Webhooks } from '../followers/webhooks/start.ts';
 import type { Opening } from './opening.ts';
 import type { EmbeddedPlace } from './logLocation.ts';
@@ -23,7 +23,7 @@ import { systemClock } from './system.ts';
 type Sender = HandleContext & { readModels: ReadModels; feed: AccountFeed };
 
 /** Who sends when, and what is asked of the read models before. */
-type Sends = Pick<Webhooks, 'becomeActive' | 'doubt'>;
+type Sends = Pick<Webhooks, 'acquireLeadership' | 'pausedReason'>;
 
 /** Parts that know whether the read models can be trusted; they are prepared before. */
 type Shown = readonly Pick<Part, 'doubt'>[];
@@ -35,16 +35,16 @@ const doubtOfAny = (shown: Shown): string | undefined =>
 function webhooksPart(
   { config, logger }: Opening,
   context: Sender,
-  { becomeActive, doubt }: Sends,
+  { acquireLeadership, pausedReason }: Sends,
 ): Part {
   const { messages: places, messageBytes: bytes } = LIMITS.webhooks;
-  const sending = {
+  const delivery = {
     follow: followFeed(context.feed, context.store),
     send: createWebhookSender({ allowPrivate: config.WEBHOOKS_ALLOW_PRIVATE }),
     bodyOf: (event: PublicEvent) => JSON.stringify(cloudEventOf(event, config.KAFKA_EVENT_SOURCE)),
-    line: createFairSemaphore({ permits: places, bytes }),
+    semaphore: createFairSemaphore({ permits: places, bytes }),
     textsOf: (row: WebhookRow) => textsOf(context, row),
-    giveUp: (row: WebhookRow, reason: DisabledReason) => giveUpWebhook(context, row, reason),
+    disable: (row: WebhookRow, reason: DisabledReason) => giveUpWebhook(context, row, reason),
     clock: systemClock,
     logger,
   };
@@ -55,8 +55,12 @@ function webhooksPart(
     health: async () => (running ? { webhooks: running.health() } : {}),
     upkeep() {
       const { readModels } = context;
-      const wanted = { sending, readModels, becomeActive, doubt: () => starting ?? doubt() };
-      running = startWebhooks(wanted);
+      running = startWebhooks({
+        delivery,
+        readModels,
+        acquireLeadership,
+        pausedReason: () => starting ?? pausedReason(),
+      });
       const { close } = running;
       return { [Symbol.asyncDispose]: close };
     },
@@ -72,8 +76,8 @@ export function webhooksIn(
   const progress = openFileWebhookProgress(join(dataFolder, 'webhook-progress'));
   return {
     part: webhooksPart(opening, context, {
-      becomeActive: async () => progress,
-      doubt: () => doubtOfAny(context.shown),
+      acquireLeadership: async () => progress,
+      pausedReason: () => doubtOfAny(context.shown),
     }),
     served: { allowPrivate: opening.config.WEBHOOKS_ALLOW_PRIVATE, progress },
   };
@@ -99,10 +103,12 @@ export function openWebhooks(
   if (!services.includes('projector')) return [];
   const onFailure = (error: unknown, retry_in_ms: number): void =>
     logger.warn({ err: error, retry_in_ms }, 'The database of webhooks is away');
-  const becomeActive = async (signal: AbortSignal): Promise<WebhookProgressStore | undefined> => {
+  const acquireLeadership = async (
+    signal: AbortSignal,
+  ): Promise<WebhookProgressStore | undefined> => {
     const { acquireWebhookLease } = await import('../../infra/postgres/webhookProgress.ts');
     return acquireWebhookLease({ databaseUrl, signal, onFailure });
   };
-  const doubt = (): string | undefined => doubtOfAny(context.shown);
-  return [webhooksPart(opening, context, { becomeActive, doubt })];
+  const pausedReason = (): string | undefined => doubtOfAny(context.shown);
+  return [webhooksPart(opening, context, { acquireLeadership, pausedReason })];
 }

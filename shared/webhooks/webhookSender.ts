@@ -10,10 +10,10 @@ export interface WebhookMessage {
 }
 
 /** What became of an attempt. */
-export type Delivered =
-  | { taken: true }
+export type DeliveryOutcome =
+  | { accepted: true }
   | {
-      taken: false;
+      accepted: false;
       /** One sentence, without the address and what the receiver said. */
       reason: string;
       /** The receiver wants no message any more. */
@@ -23,4 +23,4 @@ export type Delivered =
     };
 
 /** Sends one message once. Errors: the signal's reason; whatever else happens is an outcome. */
-export type WebhookSender = (message: WebhookMessage) => Promise<Delivered>;
+export type WebhookSender = (message: WebhookMessage) => Promise<DeliveryOutcome>;

@@ -2,73 +2,69 @@ import { startLeaderTask } from '../../../shared/lib/concurrency/leaderTask.ts';
 import type { ReadModels } from '../../../shared/ports/readModels.ts';
 import type { WebhookProgressStore } from '../../../shared/webhooks/webhookProgress.ts';
 import type { WebhooksHealth } from '../../../shared/health/health.ts';
-import { keepProgress, openProgress } from './keepProgress.ts';
-import type { Sending } from './lane.ts';
-import { createLanes, type Lanes } from './lanes.ts';
+import { commitUntilAborted, loadCheckpoints } from './checkpointCommitter.ts';
+import type { DeliveryContext } from './delivery.ts';
+import { createDeliveryTasks, type DeliveryTasks } from './deliveryTasks.ts';
 
-/** How often it is looked which webhooks there are. */
-const LOOK_MS = 500;
+/** How often the list of enabled webhooks is read. */
+const POLL_MS = 500;
 
 export interface Webhooks {
-  sending: Sending;
+  delivery: DeliveryContext;
   readModels: Pick<ReadModels, 'listEnabledWebhooks' | 'findWebhook'>;
   /**
-   * Why the read models can't be trusted now; undefined where they can. While they are made anew,
-   * a webhook that was deleted may be there, with an address that it no longer has.
+   * Why the read models can't be trusted now; undefined while they can. While they are rebuilt, they
+   * may show a deleted webhook, with an address that it no longer has.
    */
-  doubt: () => string | undefined;
-  /**
-   * Waits until no other process sends; undefined when the signal aborted first. Errors:
-   * `store_unavailable`.
-   */
-  becomeActive: (signal: AbortSignal) => Promise<WebhookProgressStore | undefined>;
+  pausedReason: () => string | undefined;
+  /** Waits until no other process delivers; resolves with undefined when the signal aborted first. */
+  acquireLeadership: (signal: AbortSignal) => Promise<WebhookProgressStore | undefined>;
 }
 
 export interface RunningWebhooks {
   health(): WebhooksHealth;
-  /** Lets messages on their way end, within limits. */
+  /** Lets messages in flight end, within limits. */
   close(): Promise<void>;
 }
 
-/** Sends events to webhooks, in this process or after another one. It needs nobody's care. */
+/** Delivers events to webhooks, in this process or after another one. Failures are retried. */
 export function startWebhooks(webhooks: Webhooks): RunningWebhooks {
-  const { sending, readModels, becomeActive, doubt } = webhooks;
-  const { logger } = sending;
-  let lanes: Lanes | undefined;
+  const { delivery, readModels, acquireLeadership, pausedReason } = webhooks;
+  const { logger } = delivery;
+  let tasks: DeliveryTasks | undefined;
 
   async function begin(store: WebhookProgressStore) {
-    const progress = await openProgress(store);
+    const checkpoints = await loadCheckpoints(store);
     const ended = new AbortController();
-    const begun = createLanes(sending, readModels, progress);
-    const kept = keepProgress(progress, logger, ended.signal);
-    lanes = begun;
+    const started = createDeliveryTasks(delivery, readModels, checkpoints);
+    const committing = commitUntilAborted(checkpoints, logger, ended.signal);
+    tasks = started;
     return {
-      poll: () => begun.look(),
+      poll: started.poll,
       async stop() {
-        await begun.stop();
-        lanes = undefined;
-        // The last round of it keeps what came in the end.
+        await started.stop();
+        tasks = undefined;
+        // The last commit includes what the stopped tasks have reported.
         ended.abort();
-        await kept;
+        await committing;
       },
     };
   }
 
-  const name = 'sending to webhooks';
-  const work = startLeaderTask({
-    name,
-    acquireLeadership: becomeActive,
+  const leader = startLeaderTask({
+    name: 'sending to webhooks',
+    acquireLeadership,
     begin,
-    pollMs: LOOK_MS,
-    pausedReason: doubt,
+    pollMs: POLL_MS,
+    pausedReason,
     logger,
   });
   return {
     health: () => ({
-      state: work.isActive() ? 'active' : 'standing_by',
-      ...(lanes?.count() ?? { enabled: null, failing: null }),
-      reason: work.reason() ?? lanes?.trouble(),
+      state: leader.isActive() ? 'active' : 'standing_by',
+      ...(tasks?.count() ?? { enabled: null, failing: null }),
+      reason: leader.reason() ?? tasks?.trouble(),
     }),
-    close: work.close,
+    close: leader.close,
   };
 }

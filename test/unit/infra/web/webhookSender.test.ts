@@ -23,7 +23,7 @@ const send = (url = receiver.url, options: object = {}) =>
 
 describe('a message', () => {
   test('is posted as it is, signed so that the library takes it, and no other secret', async () => {
-    expect(await send()).toEqual({ taken: true });
+    expect(await send()).toEqual({ accepted: true });
     const [message] = receiver.received;
     expect(message!.text).toBe(body);
     expect(verified(message!, secret)).toEqual(JSON.parse(body));
@@ -35,12 +35,12 @@ describe('a message', () => {
   });
 
   test.each([
-    [200, {}, { taken: true }],
+    [200, {}, { accepted: true }],
     [302, { location: 'https://example.com/' }, { reason: 'The receiver answered 302.' }],
     [400, {}, { reason: 'The receiver answered 400.' }],
     [410, {}, { gone: true }],
     [429, { 'retry-after': '7' }, { retryAfterMs: 7_000 }],
-    [503, { 'retry-after': 'soon' }, { taken: false }],
+    [503, { 'retry-after': 'soon' }, { accepted: false }],
   ])('that is answered %i %j came to %j', async (status, headers, outcome) => {
     receiver.answer(status, headers);
     expect(await send()).toMatchObject(outcome);
@@ -50,7 +50,7 @@ describe('a message', () => {
   test('that has no answer in time was not taken', async () => {
     receiver.answer(undefined);
     expect(await send(receiver.url, { answerMs: 300 })).toEqual({
-      taken: false,
+      accepted: false,
       reason: 'The server did not answer within 0.3 s.',
     });
   });
@@ -61,7 +61,7 @@ describe('a message', () => {
     const options = { allowPrivate: false, resolve };
     for (const url of [receiver.url, `http://public.example:${port}/hook`])
       expect(await send(url, options)).toMatchObject({
-        taken: false,
+        accepted: false,
         reason: expect.stringContaining('not public'),
       });
     expect(receiver.received).toEqual([]);

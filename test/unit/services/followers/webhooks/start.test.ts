@@ -3,7 +3,7 @@ import {
   startWebhooks,
   type RunningWebhooks,
 } from '../../../../../services/followers/webhooks/start.ts';
-import type { Sending } from '../../../../../services/followers/webhooks/lane.ts';
+import type { DeliveryContext } from '../../../../../services/followers/webhooks/delivery.ts';
 import { createFairSemaphore } from '../../../../../shared/lib/concurrency/fairSemaphore.ts';
 import { sleepUntilAborted } from '../../../../../shared/lib/time/sleep.ts';
 import type { Position } from '../../../../../shared/ports/eventStore.ts';
@@ -37,7 +37,7 @@ let followed: string[];
 let saving: Promise<void>;
 let running: RunningWebhooks;
 
-const sending: Sending = {
+const delivery: DeliveryContext = {
   async *follow({ signal, cursor = 'none' }) {
     followed.push(cursor);
     yield { cursor };
@@ -46,11 +46,11 @@ const sending: Sending = {
     await sleepUntilAborted(20, { signal: new AbortController().signal });
     yield { cursor: 'last' };
   },
-  send: async () => ({ taken: true }),
+  send: async () => ({ accepted: true }),
   bodyOf: () => '',
-  line: createFairSemaphore({ permits: 1, bytes: 1 }),
+  semaphore: createFairSemaphore({ permits: 1, bytes: 1 }),
   textsOf: async () => ({ url: '', secret: '' }),
-  giveUp: async () => undefined,
+  disable: async () => undefined,
   clock: { now: () => 0 },
   logger: { info: () => {}, warn: () => {}, error: () => {} },
 };
@@ -63,14 +63,14 @@ afterEach(() => running.close());
 
 function start(): void {
   running = startWebhooks({
-    sending,
+    delivery,
     readModels: {
       listEnabledWebhooks: async () =>
         rows.filter(({ deleted, disabled }) => !deleted && disabled === null),
       findWebhook: async (id) => rows.find(({ webhook_id }) => webhook_id === id),
     },
-    doubt: () => doubt,
-    becomeActive: async () => ({
+    pausedReason: () => doubt,
+    acquireLeadership: async () => ({
       load: async () => new Map(kept),
       async save(changes: WebhookChanges) {
         await saving;

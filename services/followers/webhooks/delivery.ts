@@ -2,50 +2,48 @@ import type { FairSemaphore } from '../../../shared/lib/concurrency/fairSemaphor
 import type { Logger } from '../../../shared/lib/logger.ts';
 import type { Clock } from '../../../shared/ports/clock.ts';
 import type { WebhookProgress } from '../../../shared/webhooks/webhookProgress.ts';
-import type { Delivered, WebhookSender } from '../../../shared/webhooks/webhookSender.ts';
+import type { DeliveryOutcome, WebhookSender } from '../../../shared/webhooks/webhookSender.ts';
 import type { DisabledReason } from '../../../shared/webhooks/events.ts';
 import type { PublicEvent } from '../../../shared/publicEvents/publicEvent.ts';
 import type { WebhookRow } from '../../../shared/readModels/tables.ts';
-import type { FollowAccount } from './follow.ts';
+import type { FollowAccount } from './followAccount.ts';
 
-/** What all webhooks are sent with. */
-export interface Sending {
+/** What deliveries to all webhooks use. */
+export interface DeliveryContext {
   follow: FollowAccount;
   send: WebhookSender;
   /** The message of an event, as JSON. */
   bodyOf: (event: PublicEvent) => string;
-  /** Messages on their way; the accounts take turns. */
-  line: FairSemaphore;
+  /** Bounds the messages in flight, fairly among accounts. */
+  semaphore: FairSemaphore;
   /** Address and secret. Errors: `key_missing`, `store_unavailable`. */
   textsOf: (row: WebhookRow) => Promise<{ url: string; secret: string }>;
-  /** Errors: those of a command. */
-  giveUp: (row: WebhookRow, reason: DisabledReason) => Promise<void>;
+  /** Disables the webhook. Errors: those of a command. */
+  disable: (row: WebhookRow, reason: DisabledReason) => Promise<void>;
   clock: Clock;
   logger: Pick<Logger, 'info' | 'warn' | 'error'>;
 }
 
-/** One webhook, and how far it is. */
-export interface Lane extends Sending {
+/** The delivery of an account's events to one webhook. */
+export interface Delivery extends DeliveryContext {
   row: WebhookRow;
   progress: () => WebhookProgress;
   onProgress: (progress: WebhookProgress) => void;
-  /** Why it can't be sent now, for a reason that is not the receiver's; undefined once it can. */
+  /** Why nothing can be sent for a reason that is not the receiver's; undefined once it can. */
   onTrouble: (reason: string | undefined) => void;
-  /** Ids of events that were taken, beyond the cursor. */
-  taken: Set<string>;
-  /** Aborts when nothing new is to be begun. */
+  /** Aborts when no further message is to be sent. */
   signal: AbortSignal;
-  /** Aborts when what is on its way is to be cut off. */
-  cut: AbortSignal;
+  /** Aborts when messages in flight are to be cut off. */
+  cutOff: AbortSignal;
 }
 
-/** The receiver did not take a message. */
-export class NotTaken extends Error {
-  readonly outcome: Extract<Delivered, { taken: false }>;
+/** The receiver did not accept a message. */
+export class MessageRejected extends Error {
+  readonly outcome: Extract<DeliveryOutcome, { accepted: false }>;
 
-  constructor(outcome: Extract<Delivered, { taken: false }>) {
+  constructor(outcome: Extract<DeliveryOutcome, { accepted: false }>) {
     super(outcome.reason);
-    this.name = 'NotTaken';
+    this.name = 'MessageRejected';
     this.outcome = outcome;
   }
 }

@@ -8,35 +8,29 @@ import type { AccountFeed, FeedItem } from '../../../shared/feed/accountFeed.ts'
 import { cursorOf } from '../../../shared/feed/cursor.ts';
 import type { Position } from '../../../shared/ports/eventStore.ts';
 
-/** How far the log was followed, and the event that is to be sent, where there is one. */
-export type Followed = Pick<FeedItem, 'cursor'> & Partial<FeedItem>;
+/** How far the log was followed, and the event to deliver, where there is one. */
+export type FollowedItem = Pick<FeedItem, 'cursor'> & Partial<FeedItem>;
 
-export interface Following {
+interface FollowAccountOptions {
   accountId: string;
-  /** The cursor of what was followed last; undefined for what comes after `position`. */
+  /** The committed cursor; undefined for what comes after `position`. */
   cursor: string | undefined;
-  /** Of the event that the webhook began with. */
+  /** Of the event that created the webhook. */
   position: Position;
   types: readonly string[] | null;
   /** Ends it without an error. */
   signal: AbortSignal;
 }
 
-/**
- * What is to be sent to a webhook, first what is there, then live. Errors: those of AccountFeed.
- */
-export type FollowAccount = (following: Following) => AsyncIterable<Followed>;
+/** Yields what is to be delivered to a webhook, first what is there, then live. */
+export type FollowAccount = (options: FollowAccountOptions) => AsyncIterable<FollowedItem>;
 
-/** Errors: `log_changed` where no event begins there, `store_unavailable`. */
 async function cursorAt(log: Identified, position: Position): Promise<string | undefined> {
   const [identity, event] = [await identityOf(log), await log.eventAt(position)];
   return identity && event && cursorOf(checkpointOf(identity, event));
 }
 
-/**
- * Follows accounts by their feed. A cursor that a restored log does not know is no cursor: all since
- * the webhook's creation comes again.
- */
+/** Follows accounts by their feed. */
 export const followFeed = (
   feed: Pick<AccountFeed, 'followAccount'>,
   log: Identified,
@@ -51,5 +45,5 @@ export const followFeed = (
     }
   };
 
-/** Somebody has declared that the log was restored, and it lacks what was followed last. */
-export const isRestored = (error: unknown): boolean => isTurnlogError(error, 'position_unknown');
+/** Returns true when the log was declared to be restored, and lacks the committed cursor. */
+export const isCursorLost = (error: unknown): boolean => isTurnlogError(error, 'position_unknown');

@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
-import { runLane } from '../../../../../services/followers/webhooks/runLane.ts';
-import type { Lane } from '../../../../../services/followers/webhooks/lane.ts';
+import { runDeliveryTask } from '../../../../../services/followers/webhooks/deliveryTask.ts';
+import type { Delivery } from '../../../../../services/followers/webhooks/delivery.ts';
 import { createFairSemaphore } from '../../../../../shared/lib/concurrency/fairSemaphore.ts';
 import { TurnlogError } from '../../../../../shared/lib/errors/turnlogError.ts';
 import { LIMITS } from '../../../../../shared/limits.ts';
 import { sleepUntilAborted } from '../../../../../shared/lib/time/sleep.ts';
 import type { Position } from '../../../../../shared/ports/eventStore.ts';
 import type { WebhookProgress } from '../../../../../shared/webhooks/webhookProgress.ts';
-import type { Delivered } from '../../../../../shared/webhooks/webhookSender.ts';
+import type { DeliveryOutcome } from '../../../../../shared/webhooks/webhookSender.ts';
 import type { PublicEvent } from '../../../../../shared/publicEvents/publicEvent.ts';
 import type { WebhookRow } from '../../../../../shared/readModels/tables.ts';
 import { eventually } from '../../../../support/processes/operator.ts';
@@ -26,20 +26,20 @@ let running: Promise<void> | undefined;
 let progress: WebhookProgress;
 /** The keys of the account's events, in the order of the log; an id is key and place. */
 let log: string[];
-/** What each message is answered, by its id; taken without an answer here. */
-let answers: Record<string, Delivered[]>;
+/** The outcomes of each message, by its id; accepted without one here. */
+let answers: Record<string, DeliveryOutcome[]>;
 let tried: string[];
 let under: Set<string>;
 let mostUnder: number;
 let followed: (string | undefined)[];
-let givenUp: string[];
+let disabled: string[];
 let troubles: (string | undefined)[];
 let followFails: unknown[];
 
 beforeEach(() => {
   stopping = new AbortController();
   progress = { revision: 0 };
-  [log, tried, followed, givenUp, troubles, followFails] = [[], [], [], [], [], []];
+  [log, tried, followed, disabled, troubles, followFails] = [[], [], [], [], [], []];
   [answers, under, mostUnder] = [{}, new Set(), 0];
 });
 afterEach(async () => {
@@ -47,10 +47,14 @@ afterEach(async () => {
   await running;
 });
 
-const refused = (more: object = {}): Delivered => ({ taken: false, reason: 'No.', ...more });
+const refused = (more: object = {}): DeliveryOutcome => ({
+  accepted: false,
+  reason: 'No.',
+  ...more,
+});
 const idAt = (index: number): string => `${log[index]}${index}`;
 
-async function* follow({ cursor, signal }: Parameters<Lane['follow']>[0]) {
+async function* follow({ cursor, signal }: Parameters<Delivery['follow']>[0]) {
   followed.push(cursor);
   if (followFails.length > 0) throw followFails.shift();
   for (let at = cursor === undefined ? 0 : Number(cursor) + 1; !signal.aborted;) {
@@ -65,7 +69,7 @@ async function* follow({ cursor, signal }: Parameters<Lane['follow']>[0]) {
 }
 
 function start(): void {
-  const lane: Lane = {
+  const delivery: Delivery = {
     row,
     follow,
     async send({ id }) {
@@ -75,22 +79,21 @@ function start(): void {
       mostUnder = Math.max(mostUnder, under.size);
       await sleepUntilAborted(10, { signal: stopping.signal });
       under.delete(id);
-      return answers[id]?.shift() ?? { taken: true };
+      return answers[id]?.shift() ?? { accepted: true };
     },
     bodyOf: ({ id }) => id,
-    line: createFairSemaphore({ permits: 100, bytes: 1_000 }),
+    semaphore: createFairSemaphore({ permits: 100, bytes: 1_000 }),
     textsOf: async () => ({ url: 'https://example.com', secret: 'whsec_' }),
-    giveUp: async (_row, reason) => void givenUp.push(reason),
+    disable: async (_row, reason) => void disabled.push(reason),
     clock: { now: () => Date.parse(AT) },
     logger: { info: () => {}, warn: () => {}, error: () => {} },
     progress: () => progress,
     onProgress: (now) => void (progress = now),
     onTrouble: (reason) => void troubles.push(reason),
-    taken: new Set(),
     signal: stopping.signal,
-    cut: stopping.signal,
+    cutOff: stopping.signal,
   };
-  running = runLane(lane);
+  running = runDeliveryTask(delivery);
 }
 
 const reaches = (cursor: number) =>
@@ -99,7 +102,7 @@ const reaches = (cursor: number) =>
     (now) => now.cursor === String(cursor),
   );
 
-describe('a lane', () => {
+describe('a delivery task', () => {
   test('sends several keys side by side, each in order, and no more than so many', async () => {
     log = Array.from({ length: 60 }, (_, index) => 'abcdefghijklmnopqrstuvwxyz'[index % 26]!);
     start();
@@ -110,7 +113,7 @@ describe('a lane', () => {
     expect(progress).toEqual({ cursor: '59', revision: 0, delivered_at: AT });
   });
 
-  test('goes on with what was not taken, alone, and sends nothing twice that was', async () => {
+  test('resumes with the message that was not accepted, alone, and sends no accepted message twice', async () => {
     log = ['a', 'b', 'a', 'c', 'a'];
     answers = { a0: [refused(), refused()] };
     start();
@@ -136,22 +139,22 @@ describe('a lane', () => {
       ({ failing_ms = 0 }) => failing_ms > 0,
     );
     expect(progress).toMatchObject({ failing_since: AT, oldest_at: AT });
-    expect(givenUp).toEqual([]);
+    expect(disabled).toEqual([]);
   });
 
-  test('is given up after a day of tries, also where another process began it', async () => {
+  test('disables the webhook after a day of tries, also where another process began it', async () => {
     log = ['a'];
     answers = { a0: Array.from({ length: 9 }, () => refused()) };
     progress = { revision: 0, failing_since: AT, failing_ms: LIMITS.webhooks.failingMs };
     start();
     await eventually(
-      async () => givenUp,
+      async () => disabled,
       (reasons) => reasons.length > 0,
     );
-    expect(givenUp[0]).toBe('failing');
+    expect(disabled[0]).toBe('failing');
   });
 
-  test('is not given up for the time in which something of ours was away', async () => {
+  test('does not disable it for the time in which something of ours was away', async () => {
     log = ['a'];
     answers = { a0: Array.from({ length: 9 }, () => refused()) };
     const now = performance.now.bind(performance);
@@ -173,18 +176,18 @@ describe('a lane', () => {
     );
     clock.mockRestore();
     expect(progress.failing_ms).toBeLessThan(LIMITS.webhooks.answerMs + 1_000);
-    expect(givenUp).toEqual([]);
+    expect(disabled).toEqual([]);
   });
 
-  test('is given up at once where the receiver is gone', async () => {
+  test('disables the webhook at once where the receiver is gone', async () => {
     log = ['a'];
     answers = { a0: [refused({ gone: true })] };
     start();
     await eventually(
-      async () => givenUp,
+      async () => disabled,
       (reasons) => reasons.length > 0,
     );
-    expect(givenUp).toEqual(['gone']);
+    expect(disabled).toEqual(['gone']);
   });
 
   test('leaves a receiver alone for as long as it asks', async () => {
