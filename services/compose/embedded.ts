@@ -7,18 +7,18 @@ import { eventLogFile } from '../../infra/sqlite/eventStore/database.ts';
 import { acquireServerLock } from '../../infra/sqlite/serverLock.ts';
 import { appendsWhileFollowed } from '../../shared/eventlog/appendsWhileFollowed.ts';
 import { LIMITS } from '../../shared/limits.ts';
+import { untilCaughtUp } from '../../shared/projections/progress.ts';
 import { rowsUntilChange } from '../../shared/projections/rowsUntilChange.ts';
 import { neverStale } from '../../shared/projections/readYourWrites.ts';
 import { evictErased } from '../../shared/erasure/evictErased.ts';
 import { isPast } from '../../shared/runs/recovery/interruptTurn.ts';
 import type { RunContext } from '../../shared/runs/context.ts';
-import { doubtOf, lateness, searchReason } from '../followers/projector/doubt.ts';
+import { distrustReason, lateReason, searchReason } from '../followers/projector/status.ts';
 import {
   startProjectorThread,
   THREAD_LIMITS,
   type ProjectorThread,
 } from '../followers/projector/startThread.ts';
-import { untilCaughtUp } from '../followers/projector/untilCaughtUp.ts';
 import { onceStoreAnswers } from '../process/onceStoreAnswers.ts';
 import { recoverOpenTurns } from '../process/recoverOpenTurns.ts';
 import { reportDamage } from '../process/reportDamage.ts';
@@ -70,7 +70,7 @@ async function openReadModels(
   const readModels = { ...queries, ...rowsUntilChange(queries, progress) };
   const options = {
     waitMs: config.VISIBILITY_WAIT_MS,
-    late: () => lateness(projector) ?? projector.logChanged(),
+    late: () => lateReason(projector) ?? projector.logChanged(),
   };
   return { projector, queries, readModels: neverStale(readModels, options) };
 }
@@ -82,12 +82,12 @@ function readModelsPart(
   queries: ReturnType<typeof openSqliteReadModels>,
 ): Part {
   const doubt = (): string | undefined =>
-    doubtOf({ healing: projector.healing(), logChanged: projector.logChanged() });
+    distrustReason({ healing: projector.healing(), logChanged: projector.logChanged() });
   let prepared = false;
   return {
     async health() {
       const trouble = projector.trouble();
-      const late = lateness(projector);
+      const late = lateReason(projector);
       const search_reason = queries.damagedWords() ?? searchReason(projector.notIndexed());
       return {
         projection: {
@@ -103,7 +103,7 @@ function readModelsPart(
       };
     },
     // A start waits for them; later on much is served without them.
-    trouble: () => (prepared ? undefined : lateness(projector)),
+    trouble: () => (prepared ? undefined : lateReason(projector)),
     doubt,
     async prepare(signal) {
       await untilCaughtUp(projector.progress, signal);

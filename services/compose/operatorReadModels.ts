@@ -88,9 +88,8 @@ function inFolder({ store, logger, signal }: Updating, folder: string): UpToDate
         progress.publish(batch);
         if (batch.caughtUp) caughtUp.abort();
       },
-      onHealing: () => undefined,
-      onLogChanged(reason) {
-        if (reason !== undefined) changed.abort(logChangedError(reason));
+      report({ type, reason }) {
+        if (type === 'log_changed' && reason !== undefined) changed.abort(logChangedError(reason));
       },
     });
     changed.signal.throwIfAborted();

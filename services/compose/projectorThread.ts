@@ -15,7 +15,7 @@ import { withTextsForRows } from '../../shared/eventlog/encryption/protectedStor
 import { readModelsFolder } from './logLocation.ts';
 import { proveInThread, type ThreadData } from './prover.ts';
 import { followGenerations } from '../followers/projector/followGenerations.ts';
-import type { ProjectorMessage } from '../followers/projector/messages.ts';
+import type { ThreadMessage } from '../followers/projector/startThread.ts';
 import type { ProjectorLogger } from '../followers/projector/projection.ts';
 
 if (!parentPort) throw new Error('this file is a worker; startProjectorThread starts it');
@@ -24,7 +24,7 @@ const data = workerData as ThreadData;
 const { place } = data;
 const folder = readModelsFolder(place);
 
-const tell = (message: ProjectorMessage): void => port.postMessage(message);
+const tell = (message: ThreadMessage): void => port.postMessage(message);
 
 const logAt = (level: keyof ProjectorLogger) => (fields: object, message: string) =>
   tell({ type: 'log', level, fields, message });
@@ -56,10 +56,7 @@ await followGenerations({
   },
   gatherMs: GATHER_MS,
   onProgress: (batch) => tell({ type: 'progress', batch }),
-  onLogChanged: (reason) => tell({ type: 'log_changed', reason }),
-  onTrouble: (reason) => tell({ type: 'trouble', reason }),
-  onIndexTrouble: (reason) => tell({ type: 'index_trouble', reason }),
-  onHealing: (reason) => tell({ type: 'healing', reason }),
+  report: tell,
 });
 await proven;
 await log.close();

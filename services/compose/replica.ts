@@ -10,7 +10,7 @@ import type { RunContext } from '../../shared/runs/context.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import type { Registration } from '../../shared/ports/instances.ts';
 import { rememberedRows } from '../../shared/projections/cachedRows.ts';
-import { doubtOf } from '../followers/projector/doubt.ts';
+import { distrustReason } from '../followers/projector/status.ts';
 import { healingOf } from '../followers/projector/heal.ts';
 import { startStandIn } from '../followers/projector/standIn.ts';
 import { startProjector } from '../followers/projector/start.ts';
@@ -98,7 +98,7 @@ function openProjector(opening: Opening, common: Common, databaseUrl: string): P
   return [
     {
       health: async () => ({ projector: projector.health() }),
-      doubt: () => doubtOf({ healing: projector.healing() }),
+      doubt: () => distrustReason({ healing: projector.healing() }),
     },
   ];
 }
@@ -112,12 +112,12 @@ function readModelsPart(common: Common): Part {
     listParkedStreams: () => readModels.listParkedStreams(LIMITS.health.streams),
     async doubt() {
       const refused = await readModels.refusedCheckpoint();
-      return doubtOf({ healing: healingOf(refused), logChanged: readModels.logChanged() });
+      return distrustReason({ healing: healingOf(refused), logChanged: readModels.logChanged() });
     },
   });
   return {
     health: async () => ({ projection: health() }),
-    doubt: () => doubtOf({ logChanged: misfit ?? readModels.logChanged() }),
+    doubt: () => distrustReason({ logChanged: misfit ?? readModels.logChanged() }),
     async prepare(signal) {
       await untilFollowed(
         {

@@ -1,3 +1,4 @@
+import { addAbortListener } from 'node:events';
 import type { Position } from '../ports/eventStore.ts';
 
 /** How far a projection is. */
@@ -58,4 +59,14 @@ export function percentOf(position: Position | undefined, end: Position | undefi
   if (end === undefined || (position !== undefined && position >= end)) return 100;
   const [done, total] = [Number.parseInt(position ?? '0', 10), Number.parseInt(end, 10)];
   return total > 0 && done >= 0 ? Math.min(100, (100 * done) / total) : 0;
+}
+
+/** Resolves once the projection has caught up. Throws the abort reason. */
+export async function untilCaughtUp(progress: ProgressSource, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  using listening = new DisposableStack();
+  listening.use(addAbortListener(signal, () => reject(signal.reason as Error)));
+  listening.defer(progress.subscribe(({ caughtUp }) => caughtUp && resolve()));
+  await promise;
 }

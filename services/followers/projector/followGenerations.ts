@@ -3,12 +3,13 @@ import type { ProjectionProgress } from '../../../shared/projections/progress.ts
 import { startIndexer } from './indexTurns.ts';
 import type { RestoredLog } from './logChanges.ts';
 import type { AppliedBatch, Projection } from './projection.ts';
+import type { ProjectorReport } from './status.ts';
 import { runProjection } from './run.ts';
 
 /**
- * How often the projector looks whether a rebuild has finished beside it: a look is one `readdir`.
+ * How often the projector checks whether a rebuild has published a generation: one `readdir` each time.
  */
-const LOOK_MS = 500;
+const POLL_MS = 500;
 
 /** The generations of the read models that exist, numbered upwards. */
 export interface Generations {
@@ -25,29 +26,25 @@ export interface Generations {
 /** A batch that was applied to one of the generations. */
 export interface GenerationBatch extends AppliedBatch, ProjectionProgress {}
 
-interface Following extends Omit<Projection, 'store' | 'onProgress' | 'lag'> {
+interface GenerationsOptions extends Pick<Projection, 'log' | 'signal' | 'gatherMs' | 'logger'> {
   generations: Generations;
   onProgress: (batch: GenerationBatch) => void;
-  /**
-   * Told one sentence on why a generation is rebuilt: the one before can't be trusted. It is
-   * healed once it has caught up.
-   */
-  onHealing: (reason: string) => void;
+  /** A generation that is rebuilt is healed once it has caught up. */
+  report: (report: ProjectorReport) => void;
   /** Opens what is indexed; without it nothing is. */
   keys?: Parameters<typeof startIndexer>[0]['keys'];
-  onIndexTrouble?: Parameters<typeof startIndexer>[0]['onTrouble'];
 }
 
-/** What is known of a generation when it is opened. */
+/** The next generation to follow. */
 interface Course {
   atLeast: number;
   /** Why it replaces the generation before. */
   heals: RestoredLog | undefined;
 }
 
-/** What is to be done once, when the generation has caught up. */
+/** Completes the generation when it has caught up for the first time. */
 function completion(
-  { generations, logger }: Following,
+  { generations, logger }: GenerationsOptions,
   { heals }: Course,
   generation: number,
 ): () => void {
@@ -70,37 +67,32 @@ function completion(
  * Runs the projection on one generation until the signal aborts, or it is replaced or not to be
  * trusted.
  */
-async function followOne(following: Following, course: Course): Promise<Course> {
-  const { generations, onProgress, onTrouble, onLogChanged, logger, log, signal, gatherMs } =
-    following;
+async function followOne(options: GenerationsOptions, course: Course): Promise<Course> {
+  const { generations, onProgress, report, keys, logger, log, signal, gatherMs } = options;
   await using opened = new AsyncDisposableStack();
   const store = opened.adopt(await generations.open(course.atLeast), (live) => live.close());
   const { generation } = store;
   const replaced = new AbortController();
-  const look = setInterval(() => {
+  const poll = setInterval(() => {
     if (generations.current() === generation) return;
     logger.info(
       { generation },
       'The read models were replaced; the projector goes over to their new copy',
     );
     replaced.abort();
-  }, LOOK_MS);
-  opened.defer(() => clearInterval(look));
-  const { keys, onIndexTrouble: indexTrouble } = following;
-  const indexer =
-    keys &&
-    opened.use(
-      startIndexer({ store, keys, logger, ...(indexTrouble && { onTrouble: indexTrouble }) }),
-    );
-  const complete = completion(following, course, generation);
+  }, POLL_MS);
+  opened.defer(() => clearInterval(poll));
+  const onTrouble = (reason: string | undefined): void => report({ type: 'index_trouble', reason });
+  const indexer = keys && opened.use(startIndexer({ store, keys, logger, onTrouble }));
+  const complete = completion(options, course, generation);
   const heals = course.heals !== undefined;
   const restored = await runProjection({
     log,
     store,
     logger,
     signal: AbortSignal.any([signal, replaced.signal]),
-    onLogChanged,
-    ...(onTrouble && { onTrouble }),
+    onLogChanged: (reason) => report({ type: 'log_changed', reason }),
+    onTrouble: (reason) => report({ type: 'trouble', reason }),
     ...(gatherMs !== undefined && { gatherMs }),
     onProgress(batch) {
       onProgress({ ...batch, generation, heals });
@@ -119,17 +111,17 @@ async function followOne(following: Following, course: Course): Promise<Course> 
  * leaves nothing that trusts the old one. Ends when the signal aborts.
  * Errors: those of `generations.open`.
  */
-export async function followGenerations(following: Following): Promise<void> {
-  const { logger, onHealing, signal } = following;
+export async function followGenerations(options: GenerationsOptions): Promise<void> {
+  const { logger, report, signal } = options;
   let course: Course = { atLeast: 1, heals: undefined };
   while (!signal.aborted) {
-    course = await followOne(following, course);
+    course = await followOne(options, course);
     if (!course.heals) continue;
     const { checkpoint, reason } = course.heals;
     logger.warn(
       { checkpoint: checkpoint.position, generation: course.atLeast },
       `The read models are built anew from the log. ${reason}`,
     );
-    onHealing(reason);
+    report({ type: 'healing', reason });
   }
 }

@@ -1,14 +1,34 @@
 import { createBackoff } from '../../../shared/lib/time/backoff.ts';
 import { leadUntilAborted } from '../../../shared/lib/concurrency/leaderTask.ts';
+import { sleepUntilAborted } from '../../../shared/lib/time/sleep.ts';
+import type { EventLog } from '../../../shared/ports/eventStore.ts';
 import { serveAsActive, type Standing } from './serveAsActive.ts';
-import { untilLogAnswers } from './untilLogAnswers.ts';
 
 const PAUSE_MS = 500;
+/** How long the log may take for an answer. */
+const ANSWER_LIMIT_MS = 2_000;
 /**
  * How long a projector that has stood still leaves the place to others, who ask for it four times a
  * second: longer each time, until it gets on again.
  */
 const RESTS = { firstMs: 2_000, longestMs: 10_000 };
+
+/**
+ * Resolves once the log answers, or the signal aborts: a projector that can't read the log must not
+ * keep another one from becoming the active one.
+ */
+async function untilLogAnswers(log: Pick<EventLog, 'head'>, signal: AbortSignal): Promise<void> {
+  const answers = (): Promise<boolean> =>
+    log.head().then(
+      () => true,
+      () => false,
+    );
+  while (!signal.aborted) {
+    const tooLate = sleepUntilAborted(ANSWER_LIMIT_MS, { signal }).then(() => false);
+    if (await Promise.race([answers(), tooLate])) return;
+    await sleepUntilAborted(PAUSE_MS, { signal });
+  }
+}
 
 /**
  * Projects whenever this process is the active projector, and stands by when it is not, until the

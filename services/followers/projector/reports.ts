@@ -4,31 +4,31 @@ import type { ProjectorLogger } from './projection.ts';
 
 const PROGRESS_LINE_MS = 1000;
 /** Read models that were complete once are behind for a moment after every burst of writes. */
-const PATIENCE_MS = 10_000;
+const LATE_MS = 10_000;
 
-type Reported = Pick<ProjectionProgress, 'caughtUp' | 'percent'> &
+export type LoggedProgress = Pick<ProjectionProgress, 'caughtUp' | 'percent'> &
   Partial<Pick<ProjectionProgress, 'generation'>>;
 
 /**
- * Logs how catching up goes on, at most a line each second, and its end. A generation that was
- * complete once is worth a line only where it stays behind for 10 s.
+ * Logs progress while read models catch up, at most a line each second, and when they have. A
+ * generation that was complete once is logged only when it stays behind for 10 s.
  */
-export function progressLines(logger: ProjectorLogger): (progress: Reported) => void {
+export function progressLogger(logger: ProjectorLogger): (progress: LoggedProgress) => void {
   let lastLine = performance.now();
-  let begun = false;
-  let complete: Reported | undefined;
-  return (reported) => {
-    const { caughtUp, percent, generation } = reported;
+  let isLogged = false;
+  let complete: LoggedProgress | undefined;
+  return (progress) => {
+    const { caughtUp, percent, generation } = progress;
     const now = performance.now();
     if (caughtUp) {
-      if (begun) logger.info({ generation }, 'The read models are up to date');
-      [begun, complete, lastLine] = [false, reported, now];
+      if (isLogged) logger.info({ generation }, 'The read models are up to date');
+      [isLogged, complete, lastLine] = [false, progress, now];
       return;
     }
     const wasComplete = complete !== undefined && complete.generation === generation;
-    if (now - lastLine < (wasComplete ? PATIENCE_MS : PROGRESS_LINE_MS)) return;
+    if (now - lastLine < (wasComplete ? LATE_MS : PROGRESS_LINE_MS)) return;
     lastLine = now;
-    begun = true;
+    isLogged = true;
     logger.info(
       { generation, percent: Math.floor(percent) },
       `The read models are being brought up to date: ${Math.floor(percent)} %`,
@@ -45,7 +45,7 @@ export function logParked(logger: ProjectorLogger, streams: readonly ParkedStrea
     );
 }
 
-/** Why a projection failed, as half a sentence for people: the cause says more than what it led to. */
+/** Half a sentence on why a projection failed: the cause says more than the error. */
 export function troubleOf(error: unknown): string {
   const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
   return cause instanceof Error ? cause.message : String(cause);

@@ -1,10 +1,10 @@
 import type { Position } from '../../../shared/ports/eventStore.ts';
 import type { ActiveProjectionStore, ProjectorLag } from '../../../shared/ports/readModels.ts';
-import { createBeats } from './beats.ts';
 import { healingOf, healReadModels, type Healing } from './heal.ts';
 import { startIndexer } from './indexTurns.ts';
 import type { AppliedBatch, Projection } from './projection.ts';
 import { runProjection } from './run.ts';
+import type { ProjectorReport } from './status.ts';
 import { watchForStall, type StallWatch } from './stallWatch.ts';
 
 export type ProjectorState = 'standing_by' | 'active';
@@ -14,11 +14,7 @@ export interface Standing extends Omit<Projection, 'store'>, Pick<Healing, 'open
   /** Waits until this process is the one that projects; undefined when the signal aborted first. */
   becomeActive: (signal: AbortSignal) => Promise<ActiveProjectionStore | undefined>;
   onState: (state: ProjectorState) => void;
-  /**
-   * Told one sentence on why the read models are rebuilt, which can't be trusted; undefined once
-   * they can.
-   */
-  onHealing: (reason: string | undefined) => void;
+  report: (report: ProjectorReport) => void;
   /** How far that is. */
   onHealingProgress: Healing['onProgress'];
   /** Told each second where the log ends, as far as that is known. */
@@ -27,8 +23,28 @@ export interface Standing extends Omit<Projection, 'store'>, Pick<Healing, 'open
   currentLag: () => ProjectorLag | undefined;
   /** Opens what is indexed; without it nothing is. */
   keys?: Parameters<typeof startIndexer>[0]['keys'] | undefined;
-  /** Told half a sentence on why turns can't be indexed; undefined once they can. */
-  onIndexTrouble: (reason: string | undefined) => void;
+}
+
+/**
+ * Returns a function that writes, for the other processes, how far this projector is: unless that is
+ * unknown, or the write before is still under way.
+ */
+function createHeartbeat(
+  store: Pick<ActiveProjectionStore, 'beat'>,
+  lag: () => ProjectorLag | undefined,
+): () => void {
+  let writing: Promise<void> | undefined;
+  return () => {
+    const current = lag();
+    if (current === undefined) return;
+    // The next heartbeat follows a failed one; a lost session aborts `lost`.
+    writing ??= store
+      .beat(current)
+      .catch(() => undefined)
+      .finally(() => {
+        writing = undefined;
+      });
+  };
 }
 
 /**
@@ -59,12 +75,12 @@ async function healIfNeeded(
   standing: Standing,
   signal: AbortSignal,
 ): Promise<void> {
-  const { log, logger, openRebuild, onHealing, onHealingProgress } = standing;
+  const { log, logger, openRebuild, report, onHealingProgress } = standing;
   const refused = await store.refused();
   if (refused === undefined) return;
-  onHealing(healingOf(refused));
+  report({ type: 'healing', reason: healingOf(refused) });
   await healReadModels(store, { log, logger, openRebuild, onProgress: onHealingProgress, signal });
-  if (!signal.aborted) onHealing(undefined);
+  if (!signal.aborted) report({ type: 'healing', reason: undefined });
 }
 
 /**
@@ -114,7 +130,7 @@ export async function serveAsActive(
   await using opened = new AsyncDisposableStack();
   const stalled = new AbortController();
   let why: string | undefined;
-  const beat = createBeats(store, standing.currentLag);
+  const beat = createHeartbeat(store, standing.currentLag);
   const watch = opened.use(
     watchForStall({
       log: standing.log,
@@ -131,7 +147,8 @@ export async function serveAsActive(
       },
     }),
   );
-  const { keys, logger, onIndexTrouble: onTrouble } = standing;
+  const { keys, logger, report } = standing;
+  const onTrouble = (reason: string | undefined): void => report({ type: 'index_trouble', reason });
   const indexer = keys && opened.use(startIndexer({ store, keys, logger, onTrouble }));
   const watched: Standing = {
     ...standing,

@@ -4,15 +4,13 @@ import type { ActiveProjectionStore, ProjectorLag } from '../../../shared/ports/
 import type { ProjectorHealth } from '../../../shared/health/health.ts';
 import type { Keyring } from '../../../shared/eventlog/encryption/keyring.ts';
 import { createLag, type Lag } from '../../../shared/eventlog/identity/lag.ts';
-import { searchReason } from './doubt.ts';
 import type { Healing } from './heal.ts';
 import { projectWhenActive } from './projectWhenActive.ts';
 import type { ProjectorState } from './serveAsActive.ts';
-import { logParked, progressLines } from './reports.ts';
+import { createProjectorStatus, searchReason } from './status.ts';
 import type { ProjectorLogger } from './projection.ts';
 
 interface RunningProjector {
-  /** What is known: it asks nobody. */
   health(): ProjectorHealth;
   /** One sentence on why it rebuilds the read models; undefined while it doesn't. */
   healing(): string | undefined;
@@ -20,19 +18,16 @@ interface RunningProjector {
   close(): Promise<void>;
 }
 
-interface Parts extends Pick<Healing, 'openRebuild'> {
+interface ProjectorOptions extends Pick<Healing, 'openRebuild'> {
   log: Pick<EventLog, 'head' | 'subscribe'>;
   becomeActive: (signal: AbortSignal) => Promise<ActiveProjectionStore | undefined>;
   clock: Clock;
   logger: ProjectorLogger;
-  /** Opens what is indexed; without it nothing is. */
+  /** Decrypts the texts to index; without it no turn is indexed. */
   keys?: Keyring;
 }
 
-/**
- * Starts projecting, or standing by, in the background. It needs nobody's care: failures are logged
- * and tried again for ever.
- */
+/** Starts projecting, or standing by, in the background. Failures are logged and retried indefinitely. */
 export function startProjector({
   log,
   becomeActive,
@@ -40,18 +35,16 @@ export function startProjector({
   clock,
   logger,
   keys,
-}: Parts): RunningProjector {
+}: ProjectorOptions): RunningProjector {
   const closing = new AbortController();
-  const logProgress = progressLines(logger);
+  const status = createProjectorStatus(logger);
   let state: ProjectorState = 'standing_by';
-  let healing: string | undefined;
-  let notIndexed: string | undefined;
   let lag: Lag | undefined;
-  /** False until the active projector has told where it is. */
-  let told = false;
+  /** False until this projector, as the active one, has applied a batch. */
+  let isKnown = false;
   let end: Position | undefined;
-  const behind = (): ProjectorLag | undefined =>
-    told && healing === undefined ? lag?.behind(end) : undefined;
+  const currentLag = (): ProjectorLag | undefined =>
+    isKnown && status.healing() === undefined ? lag?.behind(end) : undefined;
   const run = projectWhenActive({
     log,
     logger,
@@ -61,33 +54,27 @@ export function startProjector({
     signal: closing.signal,
     onState(next) {
       state = next;
-      healing = undefined;
+      status.record({ type: 'healing', reason: undefined });
       lag = createLag(clock);
-      told = false;
+      isKnown = false;
     },
     lag: { reading: (batch) => lag?.reading(batch), done: () => lag?.done() },
-    onProgress({ caughtUp, percent, parked }) {
-      told = true;
-      logParked(logger, parked);
-      logProgress({ caughtUp, percent });
+    onProgress(batch) {
+      isKnown = true;
+      status.onProgress(batch);
     },
-    onIndexTrouble: (reason) => void (notIndexed = searchReason(reason)),
-    onHealing: (reason) => void (healing = reason),
-    onEnd: (now) => void (end = now),
-    currentLag: behind,
-    onHealingProgress: ({ percent }) => logProgress({ caughtUp: false, percent }),
+    report: status.record,
+    onEnd: (position) => void (end = position),
+    currentLag,
+    onHealingProgress: status.onHealingProgress,
   });
   return {
     health() {
-      const known = behind();
-      return {
-        state,
-        lag_events: known?.events ?? null,
-        lag_ms: known?.ms ?? null,
-        ...(notIndexed !== undefined && { search_reason: notIndexed }),
-      };
+      const { events: lag_events = null, ms: lag_ms = null } = currentLag() ?? {};
+      const search_reason = searchReason(status.notIndexed());
+      return { state, lag_events, lag_ms, ...(search_reason !== undefined && { search_reason }) };
     },
-    healing: () => healing,
+    healing: status.healing,
     async close() {
       closing.abort();
       await run;

@@ -5,45 +5,40 @@ import {
   createProgressChannel,
   type ProgressSource,
 } from '../../../shared/projections/progress.ts';
-import { CLOSE, type ProjectorMessage } from './messages.ts';
-import { logParked, progressLines } from './reports.ts';
+import type { GenerationBatch } from './followGenerations.ts';
 import type { ProjectorLogger } from './projection.ts';
+import { createProjectorStatus, type ProjectorReport, type ProjectorStatus } from './status.ts';
 
 const PAUSES = { firstMs: 100, longestMs: 5000 };
 const CLOSE_LIMIT_MS = 5000;
 
 /**
- * For the worker's `resourceLimits`. V8 collects the more eagerly the smaller its limits are: after
- * catching up with a long log the thread holds half of what it would otherwise. A batch of the
- * largest events fits well.
+ * For the worker's `resourceLimits`. V8 collects garbage earlier under smaller limits: after catching
+ * up with a long log the thread holds half of the memory that it would otherwise. A batch of the
+ * largest events fits.
  */
 export const THREAD_LIMITS = { maxYoungGenerationSizeMb: 8, maxOldGenerationSizeMb: 256 };
 
-interface Trouble {
-  sinceMs: number;
-  /** Half a sentence. */
-  reason: string;
-}
+/** What the projector's thread tells the thread that started it. */
+export type ThreadMessage =
+  /** The read models are open; the event store may still be away. */
+  | { type: 'opened' }
+  | { type: 'progress'; batch: GenerationBatch }
+  | ProjectorReport
+  | { type: 'log'; level: keyof ProjectorLogger; fields: object; message: string };
 
-export interface ProjectorThread {
+/** The only message to the projector's thread. */
+const CLOSE = 'close';
+
+export interface ProjectorThread extends ProjectorStatus {
   /** For the read models of this thread. */
   progress: ProgressSource;
-  /** True while the thread lives, can apply events and has applied all that it has seen in the log. */
-  caughtUp(): boolean;
-  /** Since when, in milliseconds, and why nothing could be applied; undefined while it can. */
-  trouble(): Trouble | undefined;
-  /** Why the read models are being rebuilt; undefined where they aren't. */
-  healing(): string | undefined;
-  /** Why the log is not followed; undefined while it is. */
-  logChanged(): string | undefined;
-  /** Half a sentence on why turns can't be indexed; undefined while they can. */
-  notIndexed(): string | undefined;
   /** Lets the batch at work finish, then ends the thread. */
   close(): Promise<void>;
 }
 
 interface ThreadOptions {
-  /** Starts the worker, which tells what ProjectorMessage says. */
+  /** Starts the worker, which sends each ThreadMessage. */
   spawn: () => Worker;
   logger: ProjectorLogger;
 }
@@ -61,10 +56,9 @@ const endOf = (worker: Worker): Promise<Error> =>
   });
 
 /**
- * Runs the projector in a thread of its own, so that applying events never holds up requests, and
- * starts it again when it dies. Resolves with its first message. Errors: the thread's own when it
- * dies before that, because then something is wrong with the data folder that a second start would
- * not cure.
+ * Runs the projector in a worker thread, so that applying events never delays requests, and restarts
+ * it when it dies. Resolves with the first message of the thread. Rejects when the thread dies before:
+ * then the data folder has a fault that a restart does not cure.
  */
 export async function startProjectorThread({
   spawn,
@@ -72,54 +66,19 @@ export async function startProjectorThread({
 }: ThreadOptions): Promise<ProjectorThread> {
   const source = createProgressChannel();
   const closing = new AbortController();
-  const logProgress = progressLines(logger);
-  let healing: string | undefined;
-  let logChanged: string | undefined;
-  let notIndexed: string | undefined;
-  let caughtUp = false;
-  /** `since` in milliseconds of `performance.now()`. */
-  let trouble: { since: number; reason: string } | undefined;
+  const status = createProjectorStatus(logger);
   const pauses = createBackoff(PAUSES);
   let worker: Worker;
 
-  function fail(reason: string): void {
-    caughtUp = false;
-    trouble = { since: trouble?.since ?? performance.now(), reason };
-  }
-
-  function receive(message: ProjectorMessage): void {
+  function receive(message: ThreadMessage): void {
     if (message.type === 'opened') return;
     if (message.type === 'log') {
       logger[message.level](message.fields, message.message);
-      return;
-    }
-    if (message.type === 'healing') {
-      healing = message.reason;
-      logChanged = undefined;
-      return;
-    }
-    if (message.type === 'log_changed') {
-      logChanged = message.reason;
-      caughtUp &&= logChanged === undefined;
-      return;
-    }
-    if (message.type === 'index_trouble') {
-      notIndexed = message.reason;
-      return;
-    }
-    if (message.type === 'trouble') {
-      fail(message.reason);
-      return;
-    }
-    pauses.reset();
-    if (trouble) logger.info({}, 'The read models follow the log again');
-    trouble = undefined;
-    const { batch } = message;
-    caughtUp = batch.caughtUp;
-    if (caughtUp) healing = undefined;
-    logParked(logger, batch.parked);
-    logProgress(batch);
-    source.publish(batch);
+    } else if (message.type === 'progress') {
+      pauses.reset();
+      status.onProgress(message.batch);
+      source.publish(message.batch);
+    } else status.record(message);
   }
 
   function start(): Promise<Error> {
@@ -131,8 +90,8 @@ export async function startProjectorThread({
   async function supervise(firstEnd: Promise<Error>): Promise<void> {
     for (let end = firstEnd; ; end = start()) {
       const error = await end;
-      fail(error.message);
-      notIndexed = undefined;
+      status.record({ type: 'trouble', reason: error.message });
+      status.record({ type: 'index_trouble', reason: undefined });
       if (closing.signal.aborted) return;
       const retryInMs = pauses.next();
       logger.error(
@@ -152,16 +111,8 @@ export async function startProjectorThread({
   const supervision = supervise(firstEnd);
 
   return {
+    ...status,
     progress: source,
-    caughtUp: () => caughtUp,
-    trouble: () =>
-      trouble && {
-        sinceMs: Math.round(performance.now() - trouble.since),
-        reason: trouble.reason,
-      },
-    healing: () => healing,
-    logChanged: () => logChanged,
-    notIndexed: () => notIndexed,
     async close() {
       closing.abort();
       worker.postMessage(CLOSE);

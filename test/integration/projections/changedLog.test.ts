@@ -60,8 +60,9 @@ async function follow(log: FixedLog, refusals = 1) {
     },
     // A turn of the event loop later, so that the batch is dealt with.
     onProgress: ({ caughtUp }) => void (caughtUp && setImmediate(() => end.abort())),
-    onHealing: (reason) => healing.push(reason),
-    onLogChanged(reason) {
+    report({ type, reason }) {
+      if (type === 'healing') healing.push(reason!);
+      if (type !== 'log_changed') return;
       told.push(reason);
       if (told.filter((found) => found !== undefined).length === refusals) end.abort();
     },

@@ -68,8 +68,8 @@ export function sqliteFollower(folder: string): Follower {
       },
       // A turn of the event loop later, so that the batch is dealt with.
       onProgress: ({ caughtUp }) => void (caughtUp && setImmediate(() => end.abort())),
-      onHealing: () => undefined,
-      onLogChanged(reason) {
+      report({ type, reason }) {
+        if (type !== 'log_changed') return;
         refused = reason;
         if (reason !== undefined) end.abort();
       },

@@ -1,5 +1,5 @@
 import { afterEach, expect, jest, test } from '@jest/globals';
-import { progressLines } from '../../../../../services/followers/projector/reports.ts';
+import { progressLogger } from '../../../../../services/followers/projector/reports.ts';
 
 let now = 0;
 afterEach(() => void jest.restoreAllMocks());
@@ -12,7 +12,7 @@ function linesOf(
   now = 0;
   const lines: string[] = [];
   const info = (_fields: object, line: string): void => void lines.push(line);
-  const report = progressLines({ info, warn: info, error: info });
+  const report = progressLogger({ info, warn: info, error: info });
   for (const [seconds, reported] of reports) {
     now = seconds * 1_000;
     report({ percent: 99.6, generation: 1, ...reported });
