@@ -24,9 +24,10 @@ function sequenceOf({ progress, onProgress, clock }: Delivery): {
   sequence: CommitSequence;
   onPending: () => void;
 } {
-  function update({ oldest_at: _, ...changed }: WebhookProgress): void {
+  function update(changed: WebhookProgress): void {
+    const { oldest_at: _, ...rest } = changed;
     const oldest_at = sequence.oldestPending();
-    onProgress({ ...changed, ...(oldest_at !== undefined && { oldest_at }) });
+    onProgress({ ...rest, ...(oldest_at !== undefined && { oldest_at }) });
   }
 
   const sequence = createCommitSequence((cursor, deliveries) => {
