@@ -7,7 +7,7 @@ import { createDamagedStreams } from '../../shared/eventlog/reading/damagedStrea
 import type { Logger } from '../../shared/lib/logger.ts';
 import type { ReadModels } from '../../shared/ports/readModels.ts';
 import { rebuildReadModels, type RebuildProgress } from '../followers/projector/rebuild.ts';
-import { replay, type Replay } from '../followers/relay/replay.ts';
+import { republishLog, type RepublishOptions } from '../followers/relay/replay.ts';
 import type { TileReader } from '../../shared/transparency/tileStore.ts';
 import {
   createTreeChecker,
@@ -66,7 +66,7 @@ export interface Operator extends HandleContext {
    * Publishes the log once more, to a topic of its own; goes on like a rebuild. Errors: those of
    * `replay`.
    */
-  replay: (topic: string, what: Omit<Replay, 'log' | 'publisher'>) => Promise<boolean>;
+  replay: (topic: string, what: Omit<RepublishOptions, 'log' | 'publisher'>) => Promise<boolean>;
   close: () => Promise<void>;
 }
 
@@ -173,7 +173,7 @@ export async function openOperator(
         (kafka) => kafka.close(),
       );
       // Awaited here: the publisher is closed when this returns.
-      return await replay({ ...what, log: withOpenTexts(events, keys), publisher });
+      return await republishLog({ ...what, log: withOpenTexts(events, keys), publisher });
     },
     close: () => opened.disposeAsync(),
   };

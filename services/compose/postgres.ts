@@ -123,7 +123,7 @@ export async function sweepAlone(
  * Waits until this process is the active projector; undefined when the signal aborted first.
  * Errors: `store_unavailable`, `configuration_invalid` for a database that can't carry it.
  */
-const becomeActive =
+const acquireProjectorLeadership =
   (databaseUrl: string, logger: ProjectorLogger) =>
   async (signal: AbortSignal): Promise<ActiveProjectionStore | undefined> => {
     // A database that is away is waited for below.
@@ -152,6 +152,6 @@ export async function openRebuildStore(databaseUrl: string): Promise<RebuildStor
 
 /** What a projector works on. */
 export const projectorStores = (databaseUrl: string, logger: ProjectorLogger) => ({
-  becomeActive: becomeActive(databaseUrl, logger),
+  acquireLeadership: acquireProjectorLeadership(databaseUrl, logger),
   openRebuild: () => openRebuildStore(databaseUrl),
 });

@@ -78,7 +78,7 @@ async function signingOfReplica(config: Config): Promise<Signing> {
 
 interface Options {
   log: EventLog;
-  becomeActive: Prover['becomeActive'];
+  acquireLeadership: Prover['acquireLeadership'];
   signing: Signing;
   onReport: Prover['onReport'];
   onWitnesses: Prover['onWitnesses'];
@@ -100,7 +100,7 @@ const prove = ({ signing, ...options }: Options): Promise<void> =>
   });
 
 /** Whoever has the data folder has its trees. */
-const becomeActiveIn = (folder: string) => async (): Promise<ActiveTrees> => ({
+const ownTreesIn = (folder: string) => async (): Promise<ActiveTrees> => ({
   ...openFileTileTrees(folder),
   lost: new AbortController().signal,
   close: async () => undefined,
@@ -114,7 +114,7 @@ export const proveInThread = (
   prove({
     ...options,
     signing,
-    becomeActive: becomeActiveIn(treesFolder(place)),
+    acquireLeadership: ownTreesIn(treesFolder(place)),
     onReport: (report) => reports.postMessage({ report }),
     onWitnesses: (witnesses) => reports.postMessage({ witnesses }),
   });
@@ -169,14 +169,14 @@ export async function openProver(
   const closing = new AbortController();
   const onFailure = (error: unknown, retry_in_ms: number): void =>
     logger.warn({ err: error, retry_in_ms }, 'The database of the transparency log is away');
-  const becomeActive = async (signal: AbortSignal): Promise<ActiveTrees | undefined> => {
+  const acquireLeadership = async (signal: AbortSignal): Promise<ActiveTrees | undefined> => {
     const { acquireProverLease } = await import('../../infra/postgres/tiles/trees.ts');
     return acquireProverLease({ databaseUrl, signal, onFailure });
   };
   const { signal } = closing;
   const { onReport, onWitnesses } = prover;
   const reports = { onReport, onWitnesses };
-  const run = prove({ log: store, becomeActive, signing, ...reports, logger, signal });
+  const run = prove({ log: store, acquireLeadership, signing, ...reports, logger, signal });
   opened.defer(async () => {
     closing.abort();
     await run;

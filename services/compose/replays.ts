@@ -3,36 +3,41 @@ import type { RunContext } from '../../shared/runs/context.ts';
 import { createFairSemaphore } from '../../shared/lib/concurrency/fairSemaphore.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import type { Leadership } from '../../shared/lib/concurrency/leaderTask.ts';
-import { askJudgeWith } from '../followers/replays/askJudge.ts';
-import { createPace } from '../followers/replays/pace.ts';
+import { createAskJudge } from '../followers/replays/askJudge.ts';
+import { createReplayThrottle } from '../followers/replays/pace.ts';
 import { startReplays } from '../followers/replays/start.ts';
 import type { Part } from '../process/turnlog.ts';
 import type { Opening } from './opening.ts';
 
-type BecomeActive = (signal: AbortSignal) => Promise<Leadership | undefined>;
+type AcquireLeadership = (signal: AbortSignal) => Promise<Leadership | undefined>;
 
 /** Parts that know whether the read models can be trusted; they are prepared before. */
 type Shown = readonly Pick<Part, 'doubt'>[];
 
 /** The part that runs replays, while the process serves and no other one runs them. */
-function replaysPart(context: RunContext, shown: Shown, becomeActive: BecomeActive): Part {
+function replaysPart(
+  context: RunContext,
+  shown: Shown,
+  acquireLeadership: AcquireLeadership,
+): Part {
   const { turns: permits } = LIMITS.replays;
   const all = { permits, bytes: Infinity };
-  // Turns are short: whoever waits is next.
-  const line = createFairSemaphore(all, all);
-  const running = { context, line, pace: createPace(context.sessions.admission) };
+  // Turns are short: the next in the queue waits little.
+  const semaphore = createFairSemaphore(all, all);
+  const throttle = createReplayThrottle(context.sessions.admission);
+  const running = { context, semaphore, throttle };
   const { catalogue } = context;
-  const compareTurn = createCompareTurn({ catalogue, askJudge: askJudgeWith(running) });
+  const compareTurn = createCompareTurn({ catalogue, askJudge: createAskJudge(running) });
   const replaying = { ...running, compareTurn };
   let starting: string | undefined = 'The read models are being brought up to date.';
   let started: ReturnType<typeof startReplays> | undefined;
-  const doubt = (): string | undefined =>
+  const pausedReason = (): string | undefined =>
     starting ?? shown.map((part) => part.doubt?.()).find((told) => told !== undefined);
   return {
     prepare: async () => void (starting = undefined),
     health: async () => (started ? { replays: started.health() } : {}),
     upkeep() {
-      started = startReplays({ replaying, doubt, becomeActive });
+      started = startReplays({ replaying, pausedReason, acquireLeadership });
       const { close } = started;
       return { [Symbol.asyncDispose]: close };
     },

@@ -11,8 +11,8 @@ import { LIMITS } from '../../shared/limits.ts';
 import type { Registration } from '../../shared/ports/instances.ts';
 import { rememberedRows } from '../../shared/projections/cachedRows.ts';
 import { distrustReason } from '../followers/projector/status.ts';
-import { healingOf } from '../followers/projector/heal.ts';
-import { startStandIn } from '../followers/projector/standIn.ts';
+import { healingReason } from '../followers/projector/heal.ts';
+import { startStandInProjector } from '../followers/projector/standIn.ts';
 import { startProjector } from '../followers/projector/start.ts';
 import { onceStoreAnswers } from '../process/onceStoreAnswers.ts';
 import { reportDamage } from '../process/reportDamage.ts';
@@ -91,7 +91,7 @@ function openProjector(opening: Opening, common: Common, databaseUrl: string): P
   const start = () => startProjector({ ...options, ...projectorStores(databaseUrl, logger) });
   if (!opening.services.includes('projector')) {
     const needed = readModels.otherVersionWritten;
-    opening.opened.adopt(startStandIn({ needed, start, logger }), ({ close }) => close());
+    opening.opened.adopt(startStandInProjector({ needed, start, logger }), ({ close }) => close());
     return [];
   }
   const projector = opening.opened.adopt(start(), ({ close }) => close());
@@ -112,7 +112,10 @@ function readModelsPart(common: Common): Part {
     listParkedStreams: () => readModels.listParkedStreams(LIMITS.health.streams),
     async doubt() {
       const refused = await readModels.refusedCheckpoint();
-      return distrustReason({ healing: healingOf(refused), logChanged: readModels.logChanged() });
+      return distrustReason({
+        healing: healingReason(refused),
+        logChanged: readModels.logChanged(),
+      });
     },
   });
   return {

@@ -3,10 +3,10 @@ import { LIMITS } from '../limits.ts';
 import { sleepUntilAborted } from '../lib/time/sleep.ts';
 import type { EventLog } from '../ports/eventStore.ts';
 import { createCatchUp } from './catchUp.ts';
-import { endOf, openCursor } from './cursor.ts';
-import { createLive } from './live.ts';
+import { endOfFeed, openCursor } from './cursor.ts';
+import { createLiveFeed } from './live.ts';
 import { createLoggedEvents } from './loggedEvents.ts';
-import { placeBehind, type Place } from './feedPosition.ts';
+import { positionAfter, type FeedPosition } from './feedPosition.ts';
 import { publicItems, type FeedItem } from './publicItems.ts';
 
 export type { FeedItem } from './publicItems.ts';
@@ -49,25 +49,29 @@ export interface AccountFeed extends AsyncDisposable {
   followAccount(accountId: string, options: FollowOptions): AsyncGenerator<FeedPage, void>;
 }
 
-const BEGINNING: Place = { start: undefined, cursor: undefined, passed: '' };
+const BEGINNING: FeedPosition = { resumesAfter: undefined, cursor: undefined, scannedTo: '' };
 
 /** Errors: those of openCursor. */
-async function placeOf(log: EventLog, from: FeedStart): Promise<Place> {
+async function placeOf(log: EventLog, from: FeedStart): Promise<FeedPosition> {
   if (from === 'start') return BEGINNING;
   if (from === 'now') {
-    const { start, cursor } = await endOf(log);
-    return { start, cursor, passed: typeof start === 'object' ? start.position : (start ?? '') };
+    const { start, cursor } = await endOfFeed(log);
+    return {
+      resumesAfter: start,
+      cursor,
+      scannedTo: typeof start === 'object' ? start.position : (start ?? ''),
+    };
   }
   const start = await openCursor(log, from.after);
   return typeof start === 'object'
-    ? placeBehind(start)
-    : { start, cursor: from.after, passed: start };
+    ? positionAfter(start)
+    : { resumesAfter: start, cursor: from.after, scannedTo: start };
 }
 
 /** The feed of a process: one subscription of the log for all who follow live. */
 export function createAccountFeed(log: EventLog & Pick<ProtectedStore, 'keys'>): AccountFeed {
   const logged = createLoggedEvents(log);
-  const live = createLive({ log, logged });
+  const live = createLiveFeed({ log, logged });
   const catchUp = createCatchUp({ log, logged });
   const over = new AbortController();
 
@@ -75,10 +79,15 @@ export function createAccountFeed(log: EventLog & Pick<ProtectedStore, 'keys'>):
    * What comes next for an account. What was heard of the log may be late: whoever is `unsure` of it is
    * shown all that was written by now.
    */
-  async function next(accountId: string, place: Place, unsure: boolean, signal: AbortSignal) {
+  async function next(
+    accountId: string,
+    place: FeedPosition,
+    unsure: boolean,
+    signal: AbortSignal,
+  ) {
     const recent = live.after(accountId, place);
     const claimsAll = unsure && recent?.caughtUp;
-    if (recent && !(claimsAll && ((await log.head()) ?? '') > recent.place.passed))
+    if (recent && !(claimsAll && ((await log.head()) ?? '') > recent.position.scannedTo))
       return { ...recent, isLive: true };
     return { ...(await catchUp(accountId, place, signal)), isLive: false };
   }
@@ -98,7 +107,7 @@ export function createAccountFeed(log: EventLog & Pick<ProtectedStore, 'keys'>):
         yield { ...page, caughtUp: false };
         if (signal.aborted) return;
       }
-      ({ place } = found);
+      ({ position: place } = found);
       if (found.events.length > 0) isTold = false;
       const isLate = performance.now() - told.at >= LIMITS.feed.progressMs;
       if ((found.caughtUp && !isTold) || (isLate && place.cursor !== told.cursor)) {
@@ -106,7 +115,7 @@ export function createAccountFeed(log: EventLog & Pick<ProtectedStore, 'keys'>):
         isTold = found.caughtUp;
         unsure &&= !isTold;
         yield { items: [], cursor: place.cursor, caughtUp: found.caughtUp };
-      } else if (found.isLive) place = await live.news(accountId, place, signal);
+      } else if (found.isLive) place = await live.untilMoved(accountId, place, signal);
       else if (found.caughtUp) await sleepUntilAborted(SETTLE_MS, { signal });
     }
   }

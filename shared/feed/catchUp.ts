@@ -3,10 +3,14 @@ import { followLog } from '../eventlog/following/followLog.ts';
 import { LIMITS } from '../limits.ts';
 import type { EventLog } from '../ports/eventStore.ts';
 import type { LoggedEvent, LoggedEvents } from './loggedEvents.ts';
-import { pageOf, placeBehind, type Found, type Place } from './feedPosition.ts';
+import { firstPage, positionAfter, type FeedSlice, type FeedPosition } from './feedPosition.ts';
 
 /** The next events of an account, read from the log. */
-export type CatchUp = (accountId: string, place: Place, signal: AbortSignal) => Promise<Found>;
+export type CatchUp = (
+  accountId: string,
+  place: FeedPosition,
+  signal: AbortSignal,
+) => Promise<FeedSlice>;
 
 interface Reading {
   log: Pick<EventLog, 'subscribe'>;
@@ -17,9 +21,9 @@ interface Reading {
 async function readOn(
   { log, logged }: Reading,
   accountId: string,
-  place: Place,
+  place: FeedPosition,
   signal: AbortSignal,
-): Promise<Found> {
+): Promise<FeedSlice> {
   const { batchEvents, pageEvents, pageBytes, scannedEvents } = LIMITS.feed;
   const events: LoggedEvent[] = [];
   let bytes = 0;
@@ -28,25 +32,25 @@ async function readOn(
   let scanned = 0;
   await followLog({
     log,
-    after: place.start,
+    after: place.resumesAfter,
     batchSize: batchEvents,
     signal,
     async handleBatch(batch) {
       const own = await logged(batch.events, accountId);
-      const taken = pageOf(own, { events: events.length, bytes });
+      const taken = firstPage(own, { events: events.length, bytes });
       events.push(...taken);
       for (const event of taken) bytes += event.bytes;
       const isCut = taken.length < own.length;
       caughtUp = batch.caughtUp && !isCut;
-      if (isCut) reached = placeBehind(taken.at(-1)!.checkpoint);
-      else if (batch.checkpoint) reached = placeBehind(batch.checkpoint, batch.position);
-      else if (batch.position !== undefined) reached = { ...reached, passed: batch.position };
+      if (isCut) reached = positionAfter(taken.at(-1)!.checkpoint);
+      else if (batch.checkpoint) reached = positionAfter(batch.checkpoint, batch.position);
+      else if (batch.position !== undefined) reached = { ...reached, scannedTo: batch.position };
       scanned += batch.events.length;
       const isFull = events.length >= pageEvents || bytes >= pageBytes;
       return isCut || isFull || caughtUp || scanned >= scannedEvents ? 'stop' : undefined;
     },
   });
-  return { events, place: reached, caughtUp };
+  return { events, position: reached, caughtUp };
 }
 
 /**

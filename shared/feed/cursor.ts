@@ -10,7 +10,7 @@ import {
 import type { Checkpoint, Position } from '../ports/eventStore.ts';
 
 /** Where a follower of a log begins: behind an event, or at a place that holds none of ours. */
-export type Start = Checkpoint | Position;
+export type LogStart = Checkpoint | Position;
 
 /** A position, the log (48 bits) and the event there (96 bits). */
 export const CURSOR_PATTERN = '^([0-9]{16}|[0-9]{20}_[0-9]{20})\\.[A-Za-z0-9_-]{24}$';
@@ -60,7 +60,7 @@ function misfit(cursor: string, { root, declarations }: LogIdentity): TurnlogErr
  * What a cursor names. Errors: `position_unknown` where the log never held it, or was declared to be
  * restored without it; `log_changed` where it is gone and nobody has said so; `store_unavailable`.
  */
-export async function openCursor(log: Identified, cursor: string): Promise<Start> {
+export async function openCursor(log: Identified, cursor: string): Promise<LogStart> {
   const identity = await identityOf(log);
   if (!identity || !isCursor(cursor)) throw positionUnknown();
   const position = cursor.slice(0, -25).replace('_', '/') as Position;
@@ -73,9 +73,9 @@ export async function openCursor(log: Identified, cursor: string): Promise<Start
 }
 
 /** The end of the log, and its cursor; neither while the log is empty. Errors: `store_unavailable`. */
-export async function endOf(
+export async function endOfFeed(
   log: Identified,
-): Promise<{ start: Start | undefined; cursor: string | undefined }> {
+): Promise<{ start: LogStart | undefined; cursor: string | undefined }> {
   const position = await log.head();
   const identity = await identityOf(log);
   if (position === undefined || !identity) return { start: undefined, cursor: undefined };

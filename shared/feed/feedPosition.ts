@@ -1,38 +1,38 @@
 import type { Checkpoint } from '../ports/eventStore.ts';
-import { cursorOf, type Start } from './cursor.ts';
+import { cursorOf, type LogStart } from './cursor.ts';
 import type { LoggedEvent } from './loggedEvents.ts';
 import { LIMITS } from '../limits.ts';
 
 /** How far a follower has come. */
-export interface Place {
+export interface FeedPosition {
   /** Where the log is read on; its beginning without one. */
-  start: Start | undefined;
+  resumesAfter: LogStart | undefined;
   /** Names that to others. */
   cursor: string | undefined;
   /** Up to here every event was looked at, which may lie beyond; empty for the beginning. */
-  passed: string;
+  scannedTo: string;
 }
 
 /** What a follower has found, and where it has come with it. */
-export interface Found {
+export interface FeedSlice {
   events: readonly LoggedEvent[];
-  place: Place;
+  position: FeedPosition;
   /** Whether there was nothing more. */
   caughtUp: boolean;
 }
 
 /** The place behind an event of ours, when all up to a position was looked at. */
-export const placeBehind = (
+export const positionAfter = (
   checkpoint: Checkpoint,
   passed: string = checkpoint.position,
-): Place => ({
-  start: checkpoint,
+): FeedPosition => ({
+  resumesAfter: checkpoint,
   cursor: cursorOf(checkpoint),
-  passed,
+  scannedTo: passed,
 });
 
 /** As many of the events, and at least one, as are handed to a follower at a time. */
-export function pageOf(
+export function firstPage(
   events: readonly LoggedEvent[],
   held = { events: 0, bytes: 0 },
 ): readonly LoggedEvent[] {

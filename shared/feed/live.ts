@@ -3,33 +3,33 @@ import { followLog } from '../eventlog/following/followLog.ts';
 import { LIMITS } from '../limits.ts';
 import type { EventBatch, EventLog } from '../ports/eventStore.ts';
 import type { LoggedEvents } from './loggedEvents.ts';
-import { pageOf, placeBehind, type Found, type Place } from './feedPosition.ts';
-import { createRecent, type Recent } from './recent.ts';
+import { firstPage, positionAfter, type FeedSlice, type FeedPosition } from './feedPosition.ts';
+import { createRecentEvents, type RecentEvents } from './recent.ts';
 
 /** One who follows live, and has seen all that there was. */
 interface Waiting {
   accountId: string;
-  place: Place;
+  place: FeedPosition;
   wake: () => void;
 }
 
 /** The one subscription for all followers, while there are some. */
 interface Following {
   ended: AbortController;
-  recent: Recent | undefined;
+  recent: RecentEvents | undefined;
   /** How far the log was followed. */
-  latest: { place: Place | undefined; caughtUp: boolean };
+  latest: { place: FeedPosition | undefined; caughtUp: boolean };
 }
 
-export interface Live {
+export interface LiveFeed {
   /** Follows the log from now on, for somebody who is to leave again. */
   join(): { leave(): void };
   /**
    * What has come for an account after a place; undefined where the log has to be read for that.
    */
-  after(accountId: string, place: Place): Found | undefined;
+  after(accountId: string, place: FeedPosition): FeedSlice | undefined;
   /** Resolves with how far the log has gone on without an event of the account, within the time. */
-  news(accountId: string, place: Place, signal: AbortSignal): Promise<Place>;
+  untilMoved(accountId: string, place: FeedPosition, signal: AbortSignal): Promise<FeedPosition>;
   /** Lets go of the log. */
   end(): void;
 }
@@ -40,7 +40,7 @@ interface Reading {
 }
 
 /** Follows the log once for all who follow live, and keeps the latest events for them. */
-export function createLive({ log, logged }: Reading): Live {
+export function createLiveFeed({ log, logged }: Reading): LiveFeed {
   const waiting = new Set<Waiting>();
   let following: Following | undefined;
   let followers = 0;
@@ -48,11 +48,11 @@ export function createLive({ log, logged }: Reading): Live {
 
   const wakeAll = (): void => waiting.forEach(({ wake }) => wake());
 
-  async function take(now: Following, recent: Recent, batch: EventBatch): Promise<void> {
+  async function take(now: Following, recent: RecentEvents, batch: EventBatch): Promise<void> {
     const events = await logged(batch.events);
     recent.add(events);
     const { position, checkpoint, caughtUp } = batch;
-    const place = checkpoint && placeBehind(checkpoint, position);
+    const place = checkpoint && positionAfter(checkpoint, position);
     now.latest = { place, caughtUp };
     const accounts = new Set(events.map(({ account_id }) => account_id));
     for (const one of waiting)
@@ -60,13 +60,13 @@ export function createLive({ log, logged }: Reading): Live {
         // The next batch must not take it past what it is woken for.
         waiting.delete(one);
         one.wake();
-      } else if (place && place.passed > one.place.passed) one.place = place;
+      } else if (place && place.scannedTo > one.place.scannedTo) one.place = place;
   }
 
   async function follow(now: Following): Promise<void> {
     const { signal } = now.ended;
     const after = await log.head();
-    const recent = createRecent(after ?? '');
+    const recent = createRecentEvents(after ?? '');
     now.recent = recent;
     wakeAll();
     await followLog({
@@ -116,19 +116,19 @@ export function createLive({ log, logged }: Reading): Live {
     after(accountId, place) {
       following ??= begin();
       const { recent, latest } = following;
-      const events = recent?.after(place.passed);
+      const events = recent?.after(place.scannedTo);
       if (!events) return undefined;
       const own = events.filter(({ account_id }) => account_id === accountId);
-      const page = pageOf(own);
+      const page = firstPage(own);
       if (page.length < own.length)
-        return { events: page, place: placeBehind(page.at(-1)!.checkpoint), caughtUp: false };
-      const isFurther = latest.place !== undefined && latest.place.passed > place.passed;
-      return { events: page, place: isFurther ? latest.place! : place, caughtUp: true };
+        return { events: page, position: positionAfter(page.at(-1)!.checkpoint), caughtUp: false };
+      const isFurther = latest.place !== undefined && latest.place.scannedTo > place.scannedTo;
+      return { events: page, position: isFurther ? latest.place! : place, caughtUp: true };
     },
-    async news(accountId, place, signal) {
+    async untilMoved(accountId, place, signal) {
       // What came since it looked may be its own, and wakes nobody any more.
       const known = following?.latest.place;
-      if (known && known.passed > place.passed) return place;
+      if (known && known.scannedTo > place.scannedTo) return place;
       const { promise: woken, resolve: wake } = Promise.withResolvers<void>();
       const one: Waiting = { accountId, place, wake };
       waiting.add(one);

@@ -2,17 +2,17 @@ import { LIMITS } from '../limits.ts';
 import type { LoggedEvent } from './loggedEvents.ts';
 
 /** The latest events of the log, as many as are kept in memory. */
-export interface Recent {
+export interface RecentEvents {
   add(events: readonly LoggedEvent[]): void;
   /** The kept events after a position; undefined where some that came after it are kept no more. */
   after(position: string): readonly LoggedEvent[] | undefined;
 }
 
 /** `floor`: the position after which events are added, all of them. */
-export function createRecent(
+export function createRecentEvents(
   floor: string,
   { recentEvents, recentBytes } = LIMITS.feed as { recentEvents: number; recentBytes: number },
-): Recent {
+): RecentEvents {
   let kept: LoggedEvent[] = [];
   let bytes = 0;
   let from = floor;

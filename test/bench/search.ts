@@ -154,7 +154,7 @@ const indexer = startIndexer({
     error: (_, said) => say(said),
   },
 });
-indexer.news();
+indexer.onCaughtUp();
 for (;;) {
   if ((await readModels.countUnindexed()) === 0) break;
   await new Promise((resolve) => setTimeout(resolve, 200));
@@ -255,7 +255,7 @@ async function erase(what: string, erased: readonly string[]): Promise<void> {
     held.push(performance.now() - since);
   }
   const applied = performance.now();
-  indexer.news();
+  indexer.onCaughtUp();
   // What is asked of the store meanwhile waits as long as the projector would.
   const waited: number[] = [];
   while (await readModels.holdsErased()) {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { run } from '../../infra/local/kafka/jars.ts';
 import { createHttpWitness } from '../../infra/witness/httpWitness.ts';
-import { startCosigning } from '../../services/followers/prover/cosign.ts';
+import { startCosigner } from '../../services/followers/prover/cosign.ts';
 import { createWitnessesHealth } from '../../services/followers/prover/witnessesHealth.ts';
 import { createLogger } from '../../shared/lib/logger.ts';
 import type { WitnessesHealth } from '../../shared/health/health.ts';
@@ -48,7 +48,7 @@ function litewitnessTests(folder: string): void {
 
     test('cosigns one checkpoint after the other, also when it has forgotten them', async () => {
       const { onReport, health } = createWitnessesHealth();
-      const { publish, close } = startCosigning({
+      const { publish, close } = startCosigner({
         wanted: 1,
         witnesses: [createHttpWitness(real)],
         tiles: log.tiles,

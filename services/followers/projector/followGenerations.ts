@@ -98,7 +98,7 @@ async function followOne(options: GenerationsOptions, course: Course): Promise<C
       onProgress({ ...batch, generation, heals });
       if (!batch.caughtUp) return;
       complete();
-      indexer?.news();
+      indexer?.onCaughtUp();
     },
   });
   return { atLeast: generation + 1, heals: restored };

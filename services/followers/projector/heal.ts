@@ -20,7 +20,7 @@ export interface Healing {
 }
 
 /** Why read models are rebuilt whose checkpoint at this position was given up. */
-export const healingOf = (refused: Position | undefined): string | undefined =>
+export const healingReason = (refused: Position | undefined): string | undefined =>
   refused && `The log was restored, and no longer holds the event at ${refused} that they showed.`;
 
 /**

@@ -6,7 +6,7 @@ import { sleepUntilAborted } from '../../../shared/lib/time/sleep.ts';
 import type { TurnIndex } from '../../../shared/search/turnIndex.ts';
 import { createTurnTokenizer } from '../../../shared/search/turnTokens.ts';
 import type { ProjectorLogger } from './projection.ts';
-import { troubleOf } from './reports.ts';
+import { troubleReason } from './reports.ts';
 
 const PAUSES = { firstMs: 100, longestMs: 5_000 };
 /** What comes in so long is indexed together. */
@@ -32,7 +32,7 @@ interface Indexing {
 
 export interface Indexer extends AsyncDisposable {
   /** To be called when the read models have caught up with the log. */
-  news(): void;
+  onCaughtUp(): void;
 }
 
 /** Indexes some of the turns that have ended; false where there were none. */
@@ -121,7 +121,7 @@ export function startIndexer(indexing: Indexing): Indexer {
         await goOn();
       } catch (error) {
         if (signal.aborted) return;
-        const reason = troubleOf(error);
+        const reason = troubleReason(error);
         if (!failed) logger.warn({ err: error }, `Turns can not be indexed and wait: ${reason}`);
         failed = true;
         onTrouble?.(reason);
@@ -132,7 +132,7 @@ export function startIndexer(indexing: Indexing): Indexer {
 
   const running = run();
   return {
-    news() {
+    onCaughtUp() {
       newsAt = performance.now();
       asked.resolve();
     },

@@ -30,9 +30,9 @@ export const restoredLog = (
 /** Deals with a log that does not hold the checkpoint of a projection. */
 export function createLogChanges({
   onLogChanged,
-  saidOfLog,
+  reportedReason: saidOfLog,
   logger,
-}: Pick<Projection, 'onLogChanged' | 'saidOfLog' | 'logger'>) {
+}: Pick<Projection, 'onLogChanged' | 'reportedReason' | 'logger'>) {
   /** In a row: without one that fits between them. */
   let looks = 0;
   /** What was told last; nothing yet, where a projector before may have told something. */

@@ -1,15 +1,15 @@
-import { createBackoff } from '../../../shared/lib/time/backoff.ts';
 import { leadUntilAborted } from '../../../shared/lib/concurrency/leaderTask.ts';
+import { createBackoff } from '../../../shared/lib/time/backoff.ts';
 import { sleepUntilAborted } from '../../../shared/lib/time/sleep.ts';
 import type { EventLog } from '../../../shared/ports/eventStore.ts';
-import { serveAsActive, type Standing } from './serveAsActive.ts';
+import { serveAsActive, type ActiveProjector } from './serveAsActive.ts';
 
 const PAUSE_MS = 500;
 /** How long the log may take for an answer. */
 const ANSWER_LIMIT_MS = 2_000;
 /**
- * How long a projector that has stood still leaves the place to others, who ask for it four times a
- * second: longer each time, until it gets on again.
+ * How long a projector that was stuck leaves leadership to others, which ask for it four times a
+ * second: longer each time, until it makes progress again.
  */
 const RESTS = { firstMs: 2_000, longestMs: 10_000 };
 
@@ -31,51 +31,55 @@ async function untilLogAnswers(log: Pick<EventLog, 'head'>, signal: AbortSignal)
 }
 
 /**
- * Projects whenever this process is the active projector, and stands by when it is not, until the
- * signal aborts. A projector that loses its place goes back to standing by, and one that stands
- * still, or whose log is another one, gives it up and says so once until it gets on again: another
- * may read the right log. None ever ends by itself. Only who can read the log asks for the place:
- * where nobody can, nobody has it.
+ * Projects while this process is the active projector, and stands by otherwise, until the signal
+ * aborts. A projector that loses leadership stands by again. One that is stuck, or whose log is not
+ * the one of the read models, gives leadership up, and logs that once until it makes progress again:
+ * another projector may read the right log.
  */
-export async function projectWhenActive(standing: Standing): Promise<void> {
-  const { becomeActive, onState, signal, logger, log } = standing;
+export async function projectWhenActive(projector: ActiveProjector): Promise<void> {
+  const { acquireLeadership, onState, signal, logger, log } = projector;
   const rests = createBackoff(RESTS);
-  let stoodStill = false;
-  let saidOfLog: string | undefined;
-  const onLogChanged: Standing['onLogChanged'] = async (reason) => {
-    await standing.onLogChanged?.(reason);
-    saidOfLog = reason;
-    // The right log may be put back: it is looked at as often as by one that has its place.
+  let wasStuck = false;
+  let reportedReason: string | undefined;
+  const onLogChanged: ActiveProjector['onLogChanged'] = async (reason) => {
+    await projector.onLogChanged?.(reason);
+    reportedReason = reason;
+    // The right log may be put back: it is checked as often as by an active projector.
     rests.reset();
   };
-  const onProgress: Standing['onProgress'] = (batch) => {
-    stoodStill = false;
+  const onProgress: ActiveProjector['onProgress'] = (batch) => {
+    wasStuck = false;
     rests.reset();
-    standing.onProgress(batch);
+    projector.onProgress(batch);
   };
   await leadUntilAborted({
     async acquireLeadership() {
       onState('standing_by');
       await untilLogAnswers(log, signal);
-      return becomeActive(signal);
+      return acquireLeadership(signal);
     },
     async lead(store) {
       onState('active');
-      if (!stoodStill) logger.info({}, 'This projector is the active one');
-      const why = await serveAsActive(store, { ...standing, saidOfLog, onLogChanged, onProgress });
+      if (!wasStuck) logger.info({}, 'This projector is the active one');
+      const why = await serveAsActive(store, {
+        ...projector,
+        reportedReason,
+        onLogChanged,
+        onProgress,
+      });
       if (why === undefined) {
         if (!signal.aborted) logger.warn({}, 'This projector has lost its place and stands by');
         return 0;
       }
-      if (!stoodStill) logger.warn({}, `This projector gives up its place: ${why}`);
-      stoodStill = true;
+      if (!wasStuck) logger.warn({}, `This projector gives up its place: ${why}`);
+      wasStuck = true;
       onState('standing_by');
       return rests.next();
     },
     onFailure(error) {
       logger.warn(
         { err: error, retry_in_ms: PAUSE_MS },
-        'This projector could not become active and tries again',
+        'This projector could not become active; retrying',
       );
       return PAUSE_MS;
     },

@@ -32,7 +32,7 @@ export interface Projection {
    */
   onLogChanged?: ((reason: string | undefined) => void | Promise<void>) | undefined;
   /** What was said of that before this projection began, and is not said again. */
-  saidOfLog?: string | undefined;
+  reportedReason?: string | undefined;
   /** Told why the projection failed, each time; progress ends that. */
   onTrouble?: (reason: string) => void;
   logger: ProjectorLogger;

@@ -46,7 +46,7 @@ export function logParked(logger: ProjectorLogger, streams: readonly ParkedStrea
 }
 
 /** Half a sentence on why a projection failed: the cause says more than the error. */
-export function troubleOf(error: unknown): string {
+export function troubleReason(error: unknown): string {
   const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
   return cause instanceof Error ? cause.message : String(cause);
 }

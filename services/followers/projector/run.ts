@@ -9,7 +9,7 @@ import { percentOf } from '../../../shared/projections/progress.ts';
 import { createEndOfLog } from '../../../shared/eventlog/identity/endOfLog.ts';
 import { createLogChanges, restoredLog, type RestoredLog } from './logChanges.ts';
 import type { AppliedBatch, Projection } from './projection.ts';
-import { troubleOf } from './reports.ts';
+import { troubleReason } from './reports.ts';
 
 /**
  * Large, because a batch costs one statement for each row that it changes and one commit: catching
@@ -99,7 +99,7 @@ export async function runProjection(projection: Projection): Promise<RestoredLog
       if (isTurnlogError(error, 'log_changed')) return changes.refused(error);
       if (course.events > before) pauses.reset();
       const retry_in_ms = pauses.next();
-      projection.onTrouble?.(troubleOf(error));
+      projection.onTrouble?.(troubleReason(error));
       logger.warn(
         { err: error, retry_in_ms },
         'The projection failed and resumes from its checkpoint',

@@ -1,27 +1,26 @@
 import type { Position } from '../../../shared/ports/eventStore.ts';
 import type { ActiveProjectionStore, ProjectorLag } from '../../../shared/ports/readModels.ts';
-import { healingOf, healReadModels, type Healing } from './heal.ts';
+import { healingReason, healReadModels, type Healing } from './heal.ts';
 import { startIndexer } from './indexTurns.ts';
 import type { AppliedBatch, Projection } from './projection.ts';
 import { runProjection } from './run.ts';
+import { watchForStalls, type StallWatch } from './stallWatch.ts';
 import type { ProjectorReport } from './status.ts';
-import { watchForStall, type StallWatch } from './stallWatch.ts';
 
 export type ProjectorState = 'standing_by' | 'active';
 
-/** What a projector works with whose turn it may be. */
-export interface Standing extends Omit<Projection, 'store'>, Pick<Healing, 'openRebuild'> {
-  /** Waits until this process is the one that projects; undefined when the signal aborted first. */
-  becomeActive: (signal: AbortSignal) => Promise<ActiveProjectionStore | undefined>;
+/** A projector that may become the active one of several. */
+export interface ActiveProjector extends Omit<Projection, 'store'>, Pick<Healing, 'openRebuild'> {
+  /** Waits until this process projects; resolves with undefined when the signal aborted first. */
+  acquireLeadership: (signal: AbortSignal) => Promise<ActiveProjectionStore | undefined>;
   onState: (state: ProjectorState) => void;
   report: (report: ProjectorReport) => void;
-  /** How far that is. */
   onHealingProgress: Healing['onProgress'];
-  /** Told each second where the log ends, as far as that is known. */
+  /** Called each second with the end of the log, as far as it is known. */
   onEnd: (end: Position | undefined) => void;
-  /** How far it is behind the log; undefined while it doesn't know. */
+  /** How far the projector is behind the log; undefined while it is unknown. */
   currentLag: () => ProjectorLag | undefined;
-  /** Opens what is indexed; without it nothing is. */
+  /** Decrypts the texts to index; without it no turn is indexed. */
   keys?: Parameters<typeof startIndexer>[0]['keys'] | undefined;
 }
 
@@ -47,66 +46,55 @@ function createHeartbeat(
   };
 }
 
-/**
- * Says, once, that the read models have caught up; tries again with the next batch where that
- * failed.
- */
-function completion(
+/** Completes the read models once, when they have caught up; after a failure, with the next batch. */
+function completeWhenCaughtUp(
   store: ActiveProjectionStore,
   logger: Projection['logger'],
 ): (batch: AppliedBatch) => void {
-  let said = false;
+  let isComplete = false;
   return ({ caughtUp }) => {
-    if (said || !caughtUp) return;
-    said = true;
+    if (isComplete || !caughtUp) return;
+    isComplete = true;
     store.complete().catch((error: unknown) => {
-      said = false;
+      isComplete = false;
       logger.warn({ err: error }, 'That the read models are complete could not be recorded');
     });
   };
 }
 
-/**
- * Rebuilds the read models if their checkpoint was given up, by this projector or by one that has
- * ended since.
- */
+/** Rebuilds the read models if this projector, or one before, has given their checkpoint up. */
 async function healIfNeeded(
   store: ActiveProjectionStore,
-  standing: Standing,
+  { log, logger, openRebuild, report, onHealingProgress }: ActiveProjector,
   signal: AbortSignal,
 ): Promise<void> {
-  const { log, logger, openRebuild, report, onHealingProgress } = standing;
   const refused = await store.refused();
   if (refused === undefined) return;
-  report({ type: 'healing', reason: healingOf(refused) });
+  report({ type: 'healing', reason: healingReason(refused) });
   await healReadModels(store, { log, logger, openRebuild, onProgress: onHealingProgress, signal });
   if (!signal.aborted) report({ type: 'healing', reason: undefined });
 }
 
-/**
- * Projects until another projector is the active one, or the checkpoint turns out to be none and is
- * given up.
- */
-async function projectOn(
-  { store, applied }: StallWatch,
-  standing: Standing,
+/** Projects until the signal aborts, or the log was restored: then it gives the checkpoint up. */
+async function projectUntilRestored(
+  { store, onApplied }: StallWatch,
+  { onProgress, lag, onLogChanged, reportedReason, logger, log }: ActiveProjector,
   signal: AbortSignal,
 ): Promise<void> {
-  const { onProgress, lag, onLogChanged, saidOfLog, logger, log } = standing;
-  const complete = completion(store, logger);
+  const complete = completeWhenCaughtUp(store, logger);
   const restored = await runProjection({
     log,
     store,
     logger,
     signal,
-    saidOfLog,
+    reportedReason,
     ...(lag && { lag }),
     async onLogChanged(reason) {
       await store.noteLogChanged(reason);
       await onLogChanged?.(reason);
     },
     onProgress(batch) {
-      applied(batch.position);
+      onApplied(batch.position);
       onProgress(batch);
       complete(batch);
     },
@@ -120,56 +108,56 @@ async function projectOn(
 }
 
 /**
- * Resolves with half a sentence on why it has stood still and given up its place; undefined where
- * it has lost it, or the signal aborted.
+ * Works as the active projector. Resolves with half a sentence on why it gives leadership up;
+ * with undefined when it has lost leadership, or the signal aborted.
  */
 export async function serveAsActive(
   store: ActiveProjectionStore,
-  standing: Standing,
+  projector: ActiveProjector,
 ): Promise<string | undefined> {
   await using opened = new AsyncDisposableStack();
-  const stalled = new AbortController();
+  const stopped = new AbortController();
   let why: string | undefined;
-  const beat = createHeartbeat(store, standing.currentLag);
+  const beat = createHeartbeat(store, projector.currentLag);
   const watch = opened.use(
-    watchForStall({
-      log: standing.log,
+    watchForStalls({
+      log: projector.log,
       store,
-      onLook(end) {
-        standing.onEnd(end);
+      onPoll(end) {
+        projector.onEnd(end);
         beat();
       },
       onStall(reason) {
         why = reason;
-        stalled.abort();
-        // At once, whatever the work at hand still waits for.
+        stopped.abort();
+        // At once, whatever the work in hand still waits for.
         void store.close();
       },
     }),
   );
-  const { keys, logger, report } = standing;
+  const { keys, logger, report } = projector;
   const onTrouble = (reason: string | undefined): void => report({ type: 'index_trouble', reason });
   const indexer = keys && opened.use(startIndexer({ store, keys, logger, onTrouble }));
-  const watched: Standing = {
-    ...standing,
+  const watched: ActiveProjector = {
+    ...projector,
     log: watch.log,
     onProgress(batch) {
-      standing.onProgress(batch);
-      if (batch.caughtUp) indexer?.news();
+      projector.onProgress(batch);
+      if (batch.caughtUp) indexer?.onCaughtUp();
     },
     async onLogChanged(reason) {
-      await standing.onLogChanged?.(reason);
+      await projector.onLogChanged?.(reason);
       if (reason === undefined) return;
       why = 'this log is not the one that the read models were built from';
-      stalled.abort();
+      stopped.abort();
     },
   };
-  const signal = AbortSignal.any([standing.signal, store.lost, stalled.signal]);
+  const signal = AbortSignal.any([projector.signal, store.lost, stopped.signal]);
   while (!signal.aborted) {
     watch.expect('answers');
-    await healIfNeeded(store, standing, signal);
+    await healIfNeeded(store, projector, signal);
     watch.expect('batches');
-    await projectOn(watch, watched, signal);
+    await projectUntilRestored(watch, watched, signal);
   }
-  return standing.signal.aborted ? undefined : why;
+  return projector.signal.aborted ? undefined : why;
 }

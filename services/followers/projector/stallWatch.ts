@@ -9,7 +9,7 @@ import type { ActiveProjectionStore } from '../../../shared/ports/readModels.ts'
 export const STALL_MS = 5_000;
 /** How long one batch may be at work: a rebuild's switch alone may hold it up for 15 s. */
 const BATCH_LIMIT_MS = 20_000;
-const LOOK_MS = 1_000;
+const POLL_MS = 1_000;
 /** After a longer pause between two looks this process itself was held up. */
 const HELD_UP_MS = 3_000;
 
@@ -17,7 +17,7 @@ interface Watched {
   log: Pick<EventLog, 'subscribe' | 'head'>;
   store: ActiveProjectionStore;
   /** Called with each look, with the end of the log as far as it is known. */
-  onLook: (end: Position | undefined) => void;
+  onPoll: (end: Position | undefined) => void;
   /** Called once, with half a sentence. */
   onStall: (why: string) => void;
 }
@@ -27,7 +27,7 @@ export interface StallWatch extends Disposable {
   log: Pick<EventLog, 'subscribe' | 'head'>;
   store: ActiveProjectionStore;
   /** Everything up to here is applied. */
-  applied(position: Position | undefined): void;
+  onApplied(position: Position | undefined): void;
   /** Whether batches are expected now, or only that the log answers: while it is rebuilt from. */
   expect(what: 'batches' | 'answers'): void;
 }
@@ -37,7 +37,7 @@ export interface StallWatch extends Disposable {
  * that can't be asked for its end, and batches that can't be applied all count as standing still; a
  * log that has nothing new, or that refuses the checkpoint, does not.
  */
-export function watchForStall({ log, store, onLook, onStall }: Watched): StallWatch {
+export function watchForStalls({ log, store, onPoll, onStall }: Watched): StallWatch {
   let expected: 'batches' | 'answers' = 'batches';
   let reached: Position | undefined;
   let end: Position | undefined;
@@ -86,11 +86,11 @@ export function watchForStall({ log, store, onLook, onStall }: Watched): StallWa
     if (now - lookedAt > HELD_UP_MS) getsOn();
     lookedAt = now;
     asking ??= ask();
-    onLook(end);
+    onPoll(end);
     // What came while this process was busy is read before the time counts as over.
     setImmediate(judge);
   }
-  const looking = setInterval(look, LOOK_MS).unref();
+  const looking = setInterval(look, POLL_MS).unref();
   look();
 
   return {
@@ -123,7 +123,7 @@ export function watchForStall({ log, store, onLook, onStall }: Watched): StallWa
         }
       },
     },
-    applied(position) {
+    onApplied(position) {
       reached = position ?? reached;
       getsOn();
     },

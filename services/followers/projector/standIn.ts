@@ -21,7 +21,7 @@ interface StandIn {
  * of this process's release may not be there yet or no more. As long as those of another release
  * are at work, it stands by for its own, so that its read models go on as long as it reads them.
  */
-export function startStandIn({ needed, start, logger }: StandIn): Closable {
+export function startStandInProjector({ needed, start, logger }: StandIn): Closable {
   const closing = new AbortController();
   const { signal } = closing;
   let projector: Closable | undefined;

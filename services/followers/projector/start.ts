@@ -20,7 +20,7 @@ interface RunningProjector {
 
 interface ProjectorOptions extends Pick<Healing, 'openRebuild'> {
   log: Pick<EventLog, 'head' | 'subscribe'>;
-  becomeActive: (signal: AbortSignal) => Promise<ActiveProjectionStore | undefined>;
+  acquireLeadership: (signal: AbortSignal) => Promise<ActiveProjectionStore | undefined>;
   clock: Clock;
   logger: ProjectorLogger;
   /** Decrypts the texts to index; without it no turn is indexed. */
@@ -30,7 +30,7 @@ interface ProjectorOptions extends Pick<Healing, 'openRebuild'> {
 /** Starts projecting, or standing by, in the background. Failures are logged and retried indefinitely. */
 export function startProjector({
   log,
-  becomeActive,
+  acquireLeadership,
   openRebuild,
   clock,
   logger,
@@ -49,7 +49,7 @@ export function startProjector({
     log,
     logger,
     keys,
-    becomeActive,
+    acquireLeadership,
     openRebuild,
     signal: closing.signal,
     onState(next) {

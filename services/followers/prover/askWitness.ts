@@ -9,7 +9,7 @@ import {
 import { consistencyProof } from '../../../shared/transparency/tlog/proofs.ts';
 
 /** A checkpoint that the log has signed, and the size that it says. */
-export interface Signed {
+export interface SignedCheckpoint {
   /** What is signed, with its last newline. */
   text: string;
   /** With the log's signature. */
@@ -18,7 +18,7 @@ export interface Signed {
 }
 
 /** The line that a witness cosigned a checkpoint with, or why there is none. */
-export type Cosigned = { line: string } | { trouble: string };
+export type CosignatureResult = { line: string } | { trouble: string };
 
 interface Asking {
   witness: Witness;
@@ -35,7 +35,7 @@ function signatureOf(line: string): NoteSignature | undefined {
 }
 
 /** The witness's own line among those that it answered; of other keys there may be any. */
-function verified({ key }: Witness, text: string, lines: string): Cosigned {
+function verified({ key }: Witness, text: string, lines: string): CosignatureResult {
   for (const line of lines.split('\n')) {
     const signature = signatureOf(line);
     if (signature && verifyCosignature(text, key, signature) !== undefined)
@@ -44,18 +44,18 @@ function verified({ key }: Witness, text: string, lines: string): Cosigned {
   return { trouble: 'answers without a cosignature of this checkpoint by its key' };
 }
 
-const ahead = (size: number, own: number): string =>
+const witnessAhead = (size: number, own: number): string =>
   `has cosigned a checkpoint of ${size} entries, and the log has ${own}: the log lost entries, or two logs have one origin`;
 
 /**
  * Asks a witness to cosign a checkpoint. `oldSize` is the size that it cosigned last, as far as is
  * known; where the witness says another one it is asked once more, from there. Never rejects.
  */
-export async function askWitness(
+export async function requestCosignature(
   { witness, tiles, signal }: Asking,
-  { text, note, size }: Signed,
+  { text, note, size }: SignedCheckpoint,
   oldSize: number,
-): Promise<Cosigned> {
+): Promise<CosignatureResult> {
   let from = Math.min(oldSize, size);
   for (let tries = 2; tries > 0; tries -= 1) {
     const proof = await consistencyProof(tiles, from, size).catch(() => undefined);
@@ -63,7 +63,7 @@ export async function askWitness(
     const answer = await witness.addCheckpoint({ oldSize: from, proof, checkpoint: note }, signal);
     if ('trouble' in answer) return answer;
     if ('lines' in answer) return verified(witness, text, answer.lines);
-    if (answer.size > size) return { trouble: ahead(answer.size, size) };
+    if (answer.size > size) return { trouble: witnessAhead(answer.size, size) };
     from = answer.size;
   }
   return { trouble: 'says again and again that it cosigned a checkpoint of another size last' };

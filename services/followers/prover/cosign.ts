@@ -3,13 +3,13 @@ import { LIMITS } from '../../../shared/limits.ts';
 import { sleepUntilAborted } from '../../../shared/lib/time/sleep.ts';
 import type { TileStore } from '../../../shared/transparency/tileStore.ts';
 import type { WitnessPolicy } from '../../../shared/transparency/witness.ts';
-import { askWitness } from './askWitness.ts';
+import { requestCosignature } from './askWitness.ts';
 import {
-  reportOf,
-  targetOf,
-  textOf,
-  type Known,
-  type Target,
+  witnessesReport,
+  parseCosignedCheckpoint,
+  noteWithCosignatures,
+  type WitnessState,
+  type CosignedCheckpoint,
   type WitnessesReport,
 } from './witnessed.ts';
 
@@ -38,17 +38,17 @@ interface Cosigning extends WitnessPolicy {
 const FIRST_RETRY_MS = 1_000;
 
 /** Witnesses are asked about the newest checkpoint only, each about one at a time. */
-export function startCosigning(cosigning: Cosigning): Cosigner {
+export function startCosigner(cosigning: Cosigning): Cosigner {
   const { wanted, witnesses, tiles, served, onReport, logger, times } = cosigning;
   const { publishMs, retryMs } = { ...LIMITS.witness, ...times };
-  const all: Known[] = witnesses.map((witness) => ({
+  const all: WitnessState[] = witnesses.map((witness) => ({
     witness,
     name: witness.key.name,
     size: 0,
     trouble: undefined,
   }));
   const closing = new AbortController();
-  let published = served === undefined ? undefined : targetOf(served, all);
+  let published = served === undefined ? undefined : parseCosignedCheckpoint(served, all);
   let newest = published;
   let short = isShort(newest);
   for (const known of all) if (newest?.lines.has(known.name)) known.size = newest.size;
@@ -56,31 +56,31 @@ export function startCosigning(cosigning: Cosigning): Cosigner {
   /** Resolves at the next change: of the newest checkpoint, its cosignatures, or a witness. */
   let change = Promise.withResolvers<void>();
 
-  function isShort(target: Pick<Target, 'lines'> | undefined): boolean {
+  function isShort(target: Pick<CosignedCheckpoint, 'lines'> | undefined): boolean {
     return target !== undefined && target.lines.size < wanted;
   }
 
   function changed(): void {
-    if (all.length > 0) onReport(reportOf({ wanted, isShort: short }, all, published));
+    if (all.length > 0) onReport(witnessesReport({ wanted, isShort: short }, all, published));
     change.resolve();
     change = Promise.withResolvers();
   }
 
   /** One after the other, so that an older checkpoint never replaces a newer one. */
-  function write(target: Target): Promise<void> {
-    const written = writing.then(() => tiles.publish(textOf(target)));
+  function write(target: CosignedCheckpoint): Promise<void> {
+    const written = writing.then(() => tiles.publish(noteWithCosignatures(target)));
     writing = written.catch(() => undefined);
     return written;
   }
 
-  function tell(known: Known, trouble: string | undefined): void {
+  function tell(known: WitnessState, trouble: string | undefined): void {
     if (trouble === known.trouble) return;
     known.trouble = trouble;
     if (trouble === undefined) logger.info({ witness: known.name }, 'a witness cosigns again');
     else logger.warn({ witness: known.name, reason: trouble }, 'a witness does not cosign');
   }
 
-  async function add(known: Known, target: Target, line: string): Promise<void> {
+  async function add(known: WitnessState, target: CosignedCheckpoint, line: string): Promise<void> {
     known.size = target.size;
     target.lines.set(known.name, line);
     if ((target === newest || target === published) && !isShort(target)) short = false;
@@ -90,7 +90,7 @@ export function startCosigning(cosigning: Cosigning): Cosigner {
     );
   }
 
-  async function follow(known: Known): Promise<void> {
+  async function follow(known: WitnessState): Promise<void> {
     const { signal } = closing;
     const pauses = createBackoff({ firstMs: FIRST_RETRY_MS, longestMs: retryMs, spread: [0.5, 1] });
     while (!signal.aborted) {
@@ -99,7 +99,7 @@ export function startCosigning(cosigning: Cosigning): Cosigner {
         await change.promise;
         continue;
       }
-      const answer = await askWitness(
+      const answer = await requestCosignature(
         { witness: known.witness, tiles, signal },
         target,
         known.size,
@@ -119,11 +119,11 @@ export function startCosigning(cosigning: Cosigning): Cosigner {
   }
 
   /** True while a cosignature that is wanted may come soon. */
-  const isDue = ({ lines }: Target): boolean =>
+  const isDue = ({ lines }: CosignedCheckpoint): boolean =>
     isShort({ lines }) &&
     all.some(({ name, trouble }) => trouble === undefined && !lines.has(name));
 
-  async function untilCosigned(target: Target): Promise<void> {
+  async function untilCosigned(target: CosignedCheckpoint): Promise<void> {
     const late = AbortSignal.any([closing.signal, AbortSignal.timeout(publishMs)]);
     const tooLate = new Promise((resolve) => late.addEventListener('abort', resolve));
     while (!late.aborted && isDue(target)) await Promise.race([change.promise, tooLate]);
@@ -134,7 +134,7 @@ export function startCosigning(cosigning: Cosigning): Cosigner {
 
   return {
     async publish(note) {
-      const target = targetOf(note, all);
+      const target = parseCosignedCheckpoint(note, all);
       newest = target;
       short = true;
       changed();

@@ -8,8 +8,8 @@ import { followLog } from '../../../shared/eventlog/following/followLog.ts';
 import { sleepUntilAborted } from '../../../shared/lib/time/sleep.ts';
 import type { EventBatch, Position } from '../../../shared/ports/eventStore.ts';
 import type { TileTrees } from '../../../shared/transparency/tileStore.ts';
-import { startCosigning, type Cosigner } from './cosign.ts';
-import { mendBundles } from './mendBundles.ts';
+import { startCosigner, type Cosigner } from './cosign.ts';
+import { repairBundleIndex } from './mendBundles.ts';
 import { openTree, type OpenTree } from './openTree.ts';
 import type { Prover } from './prover.ts';
 import { publishCheckpoint } from './publishCheckpoint.ts';
@@ -50,17 +50,18 @@ function createSigning(prover: Prover, tree: OpenTree, cosigner: Cosigner) {
     /** Errors: those of the store. */
     async sign(): Promise<void> {
       since = performance.now();
-      if (tree.pending() > 0) await tree.keep();
-      if (tree.signed() < tree.kept()) await publishCheckpoint(cosigner, tree, prover.clock);
+      if (tree.pending() > 0) await tree.persist();
+      if (tree.signedSize() < tree.storedSize())
+        await publishCheckpoint(cosigner, tree, prover.clock);
     },
     /** Everything up to here has its leaf under a checkpoint, if nothing waits for one. */
     covered(position: Position | undefined): void {
-      const isSigned = tree.pending() === 0 && tree.signed() === tree.kept();
+      const isSigned = tree.pending() === 0 && tree.signedSize() === tree.storedSize();
       if (!isSigned || position === reported) return;
       reported = position;
       prover.onReport({
         state: 'active',
-        size: tree.signed(),
+        size: tree.signedSize(),
         position,
         signedAt: tree.signedAt(),
       });
@@ -122,10 +123,10 @@ export async function growTree(prover: Prover, trees: TileTrees): Promise<void> 
   const identity = await identityOf(log);
   if (!identity) return sleepUntilAborted(EMPTY_LOG_MS, { signal });
   const tree = await openTree(prover, trees, identity);
-  await mendBundles(prover, tree, identity);
-  if (tree.kept() === 0)
+  await repairBundleIndex(prover, tree, identity);
+  if (tree.storedSize() === 0)
     logger.info({ origin: tree.origin }, 'The transparency log of this log is begun');
-  const cosigner = startCosigning({
+  const cosigner = startCosigner({
     ...prover.witnesses,
     tiles: tree.store,
     served: await tree.store.readCheckpoint(),

@@ -4,7 +4,7 @@ import type { Checkpoint, StoredEvent } from '../../../shared/ports/eventStore.t
 import { leafEntry } from '../../../shared/transparency/tlog/leaf.ts';
 import { readEntries } from '../../../shared/transparency/tlog/readTiles.ts';
 import { TILE_WIDTH } from '../../../shared/transparency/tlog/tiles.ts';
-import { refuse, type OpenTree } from './openTree.ts';
+import { treeRefusal, type OpenTree } from './openTree.ts';
 import type { Prover } from './prover.ts';
 
 const BATCH_SIZE = 1_000;
@@ -20,7 +20,10 @@ async function requireLeaf(
   const bundle = Math.floor(last / TILE_WIDTH);
   const entry = (await readEntries(store, bundle, last + 1)).at(-1)!;
   if (Buffer.compare(entry, leafEntry(event_hash, last)) === 0) return;
-  throw refuse(origin, `leaf ${last} is not that of the event ${event_id}, which has its place.`);
+  throw treeRefusal(
+    origin,
+    `leaf ${last} is not that of the event ${event_id}, which has its place.`,
+  );
 }
 
 /**
@@ -29,13 +32,13 @@ async function requireLeaf(
  * follows it to tell. Errors: `configuration_invalid`, `proof_invalid` where the leaves are not those
  * of the log, those of log and store.
  */
-export async function mendBundles(
+export async function repairBundleIndex(
   { log, logger, signal }: Pick<Prover, 'log' | 'logger' | 'signal'>,
-  tree: Pick<OpenTree, 'store' | 'origin' | 'kept'>,
+  tree: Pick<OpenTree, 'store' | 'origin' | 'storedSize'>,
   identity: LogIdentity,
 ): Promise<void> {
   const { store, origin } = tree;
-  const bundles = Math.ceil(tree.kept() / TILE_WIDTH);
+  const bundles = Math.ceil(tree.storedSize() / TILE_WIDTH);
   const first = await store.firstUnknownBundle(bundles);
   if (first === undefined) return;
   logger.warn(

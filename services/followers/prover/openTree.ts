@@ -22,11 +22,11 @@ export interface OpenTree {
   store: TileStore;
   signers: readonly NoteSigner[];
   /** Leaves that are kept, and leaves under the newest checkpoint. */
-  kept(): number;
-  signed(): number;
+  storedSize(): number;
+  signedSize(): number;
   /** When that was signed here, in milliseconds since 1970. */
   signedAt(): number | undefined;
-  noteSigned(at: number): void;
+  markSigned(at: number): void;
   /** Leaves that are not kept yet. */
   pending(): number;
   /** The last event that has a leaf, kept or not. */
@@ -34,11 +34,11 @@ export interface OpenTree {
   root(): Buffer;
   add(event: StoredEvent): void;
   /** Keeps the leaves; durable when it resolves. Errors: those of TileStore.grow. */
-  keep(): Promise<void>;
+  persist(): Promise<void>;
 }
 
 /** Says why a tree is left as it is. */
-export const refuse = (origin: string, sentence: string): TurnlogError =>
+export const treeRefusal = (origin: string, sentence: string): TurnlogError =>
   new TurnlogError(
     'configuration_invalid',
     `The transparency log ${origin} is not carried on: ${sentence}`,
@@ -59,21 +59,21 @@ async function signedSize(
   try {
     ({ text } = openNote(note, keys));
   } catch (error) {
-    throw refuse(
+    throw treeRefusal(
       origin,
       `its newest checkpoint was not signed by a key of the signing key file (${keys.map(({ id }) => id).join(', ')}). ${(error as Error).message} Put the key back that signed, or the checkpoint from a backup where that was damaged. To change keys, add the new one to the file, and take the old one out once both have signed. Without the old key, set LOG_ORIGIN to another name: the tree is begun anew under it.`,
     );
   }
   const head = parseCheckpoint(text);
   if (head.origin !== origin)
-    throw refuse(origin, `its newest checkpoint is of another one, ${head.origin}.`);
+    throw treeRefusal(origin, `its newest checkpoint is of another one, ${head.origin}.`);
   if (head.size > size)
-    throw refuse(
+    throw treeRefusal(
       origin,
       `${head.size} leaves were signed, and only ${size} are kept. Put its files back from a newer backup.`,
     );
   if (Buffer.compare(await rootAt(store, head.size), head.root) !== 0)
-    throw refuse(
+    throw treeRefusal(
       origin,
       `its tiles don't have the root that was signed for ${head.size} leaves. Put its files back from a backup.`,
     );
@@ -93,7 +93,7 @@ async function requireLastLeaf(
   const last = size - 1;
   const entries = await readEntries(store, Math.floor(last / TILE_WIDTH), size);
   if (Buffer.compare(entries.at(-1)!, leafEntry(checkpoint.event_hash, last)) !== 0)
-    throw refuse(
+    throw treeRefusal(
       origin,
       `its last leaf is not that of the event ${checkpoint.event_id}, at which its state says that it is. Put its files back from a backup.`,
     );
@@ -124,10 +124,10 @@ export async function openTree(
     origin,
     store,
     signers,
-    kept: () => kept,
-    signed: () => signed,
+    storedSize: () => kept,
+    signedSize: () => signed,
     signedAt: () => signedAt,
-    noteSigned: (at) => void ([signed, signedAt] = [kept, at]),
+    markSigned: (at) => void ([signed, signedAt] = [kept, at]),
     pending: () => edge.size() - kept,
     last: () => last,
     root: edge.root,
@@ -137,7 +137,7 @@ export async function openTree(
       last = checkpointOf(identity, event);
       edge.append(leafEntry(last.event_hash, index));
     },
-    async keep() {
+    async persist() {
       const growth = { from: kept, files: edge.takeFiles(), bundles };
       bundles = new Map();
       await store.grow({ ...growth, state: { size: edge.size(), checkpoint: last } });

@@ -17,7 +17,7 @@ export type ProverLogger = Record<
 export interface Prover {
   log: Identified & Pick<EventLog, 'subscribe'>;
   /** Waits until this process is the one that proves; undefined when the signal aborted first. */
-  becomeActive: (signal: AbortSignal) => Promise<ActiveTrees | undefined>;
+  acquireLeadership: (signal: AbortSignal) => Promise<ActiveTrees | undefined>;
   /** What stands before the log's id in the origin of its tree. */
   origin: string;
   /** The keys that sign: all of them, each time. Errors: `configuration_invalid`. */

@@ -15,6 +15,8 @@ export async function publishCheckpoint(
 ): Promise<void> {
   const { origin, signers } = tree;
   const root = tree.root();
-  await cosigner.publish(signNote(formatCheckpoint({ origin, size: tree.kept(), root }), signers));
-  tree.noteSigned(clock.now());
+  await cosigner.publish(
+    signNote(formatCheckpoint({ origin, size: tree.storedSize(), root }), signers),
+  );
+  tree.markSigned(clock.now());
 }

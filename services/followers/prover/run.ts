@@ -41,7 +41,7 @@ function createTrouble({ onReport, logger }: Pick<Prover, 'onReport' | 'logger'>
 
 /** Acquires leadership, and reports `standing_by` while that takes long. */
 async function acquireAndReport({
-  becomeActive,
+  acquireLeadership: becomeActive,
   onReport,
   signal,
 }: Prover): Promise<ActiveTrees | undefined> {

@@ -2,10 +2,10 @@ import type { Witness } from '../../../shared/transparency/witness.ts';
 import { parseCheckpoint } from '../../../shared/transparency/tlog/checkpoint.ts';
 import { verifyCosignature } from '../../../shared/transparency/tlog/cosignature.ts';
 import { parseNote, signatureLine } from '../../../shared/transparency/tlog/note.ts';
-import type { Signed } from './askWitness.ts';
+import type { SignedCheckpoint } from './askWitness.ts';
 
 /** What is known of a witness. */
-export interface Known {
+export interface WitnessState {
   witness: Witness;
   name: string;
   /** Of the checkpoint that it cosigned last. */
@@ -15,12 +15,15 @@ export interface Known {
 }
 
 /** A checkpoint, and the cosignatures that it has, by the names of witnesses. */
-export interface Target extends Signed {
+export interface CosignedCheckpoint extends SignedCheckpoint {
   lines: Map<string, string>;
 }
 
 /** A checkpoint as it stands in a note. Errors: `proof_invalid` where it is none. */
-export function targetOf(note: string, all: readonly Known[]): Target {
+export function parseCosignedCheckpoint(
+  note: string,
+  all: readonly WitnessState[],
+): CosignedCheckpoint {
   const { text, signatures } = parseNote(note);
   const lines = new Map<string, string>();
   const others: string[] = [];
@@ -35,7 +38,8 @@ export function targetOf(note: string, all: readonly Known[]): Target {
 }
 
 /** The note with its cosignatures. */
-export const textOf = ({ note, lines }: Target): string => note + [...lines.values()].join('');
+export const noteWithCosignatures = ({ note, lines }: CosignedCheckpoint): string =>
+  note + [...lines.values()].join('');
 
 /** How witnesses are, as plain data. */
 export interface WitnessesReport {
@@ -49,10 +53,10 @@ export interface WitnessesReport {
 }
 
 /** How witnesses are, while this checkpoint is served. */
-export function reportOf(
+export function witnessesReport(
   { wanted, isShort }: Pick<WitnessesReport, 'wanted' | 'isShort'>,
-  all: readonly Known[],
-  served: Target | undefined,
+  all: readonly WitnessState[],
+  served: CosignedCheckpoint | undefined,
 ): WitnessesReport {
   const missing = all
     .filter(({ name }) => !served?.lines.has(name))

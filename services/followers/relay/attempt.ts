@@ -6,7 +6,7 @@ export interface Attempt {
   /** It tried to take over, and so may have fenced another relay. */
   tookOver: boolean;
   /** It published, or was alive with nothing to publish. */
-  gotOn: boolean;
+  madeProgress: boolean;
 }
 
 /**
@@ -14,7 +14,7 @@ export interface Attempt {
  * `failed` before it has dealt with something: in between attempts nothing is well.
  */
 export function watchAttempt(relay: Relay, failed: boolean): { attempt: Attempt; watched: Relay } {
-  const attempt: Attempt = { tookOver: false, gotOn: false };
+  const attempt: Attempt = { tookOver: false, madeProgress: false };
   let hold = failed;
   const wasDone = (): void => {
     if (!hold) return;
@@ -28,12 +28,12 @@ export function watchAttempt(relay: Relay, failed: boolean): { attempt: Attempt;
       ...publication,
       async publish(events, checkpoint) {
         await publication.publish(events, checkpoint);
-        attempt.gotOn = true;
+        attempt.madeProgress = true;
         relay.onParked(publication.parked());
       },
       async beat() {
         await publication.beat();
-        attempt.gotOn = true;
+        attempt.madeProgress = true;
         wasDone();
       },
     };

@@ -14,7 +14,7 @@ const BATCH_SIZE = 1000;
 const MAX_FAILURES = 5;
 const PAUSE_MS = 500;
 
-export interface ReplayProgress {
+export interface RepublishProgress {
   /** Messages published by this call. */
   published: number;
   /** 0 to 100, of the log as it was when the replay began. */
@@ -22,7 +22,7 @@ export interface ReplayProgress {
   position: Position | undefined;
 }
 
-export interface Replay {
+export interface RepublishOptions {
   log: Identified & Pick<EventLog, 'subscribe'>;
   /** Publishes to topics that nothing else publishes to. */
   publisher: Publisher;
@@ -35,7 +35,7 @@ export interface Replay {
   only: Channel | undefined;
   /** Stops between two transactions. */
   signal: AbortSignal;
-  onProgress: (progress: ReplayProgress) => void;
+  onProgress: (progress: RepublishProgress) => void;
 }
 
 interface Course {
@@ -47,7 +47,7 @@ interface Course {
 
 /** One publication, until the end, the signal, or a failure. Resolves true at the end. */
 async function publishOn(
-  { log, publisher, after, only, signal, onProgress }: Replay,
+  { log, publisher, after, only, signal, onProgress }: RepublishOptions,
   course: Course,
 ): Promise<boolean> {
   await using opened = new AsyncDisposableStack();
@@ -97,7 +97,7 @@ async function publishOn(
  * (where it would begin), `publisher_fenced` (another replay does the same),
  * `publisher_unavailable`, `store_unavailable`.
  */
-export async function replay(parts: Replay): Promise<boolean> {
+export async function republishLog(parts: RepublishOptions): Promise<boolean> {
   const course: Course = { fresh: await parts.publisher.isEmpty(), published: 0, failures: 0 };
   for (;;) {
     try {

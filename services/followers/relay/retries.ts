@@ -11,7 +11,7 @@ const QUICK_TRIES = 3;
 
 const HELPLESS = ['position_invalid', 'log_changed', 'configuration_invalid'] as const;
 /** What only an operator can change: where the relay is to begin, which log it is, topics, rights. */
-export const isHelpless = (error: unknown): boolean =>
+export const needsOperator = (error: unknown): boolean =>
   HELPLESS.some((code) => isTurnlogError(error, code));
 
 type Parts = Pick<Relay, 'logger' | 'lag' | 'takeOverMs'>;
@@ -36,7 +36,7 @@ export function createRetries({ logger, lag, takeOverMs }: Parts) {
 
   /** A failure that only an operator can end is logged once. */
   function logFailure(failure: unknown, retry_in_ms: number): void {
-    const helpless = isHelpless(failure) ? String(failure) : undefined;
+    const helpless = needsOperator(failure) ? String(failure) : undefined;
     const line =
       helpless === undefined
         ? 'The relay failed and goes on from its checkpoint'
@@ -51,7 +51,10 @@ export function createRetries({ logger, lag, takeOverMs }: Parts) {
      * Logs the failure. Returns how long to wait, in milliseconds, and whether the relay steps back: it has taken over and
      * got nowhere, so another one is given the time to take over from it.
      */
-    after(failure: unknown, { tookOver, gotOn }: Attempt): { pauseMs: number; stepsBack: boolean } {
+    after(
+      failure: unknown,
+      { tookOver, madeProgress: gotOn }: Attempt,
+    ): { pauseMs: number; stepsBack: boolean } {
       if (gotOn) {
         for (const backOff of [ordinary, ofHelpless, stepsBack]) backOff.reset();
         inVain.count = 0;
@@ -59,7 +62,7 @@ export function createRetries({ logger, lag, takeOverMs }: Parts) {
       }
       const isBack = tookOver && !gotOn && !isQuick(failure);
       const backMs = isBack ? stepsBack.next() : 0;
-      const plainMs = isHelpless(failure) ? ofHelpless.next() : isBack ? 0 : ordinary.next();
+      const plainMs = needsOperator(failure) ? ofHelpless.next() : isBack ? 0 : ordinary.next();
       const pauseMs = Math.max(plainMs, backMs);
       logFailure(failure, pauseMs);
       return { pauseMs, stepsBack: isBack };

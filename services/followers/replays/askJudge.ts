@@ -11,9 +11,9 @@ import type { ReplayedTurn } from '../../../shared/runs/runRequest.ts';
 import { isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import type { AgentRow } from '../../../shared/readModels/tables.ts';
 import { BudgetSpent } from './budget.ts';
-import { isPassing } from './patience.ts';
-import type { Replaying } from './replaying.ts';
-import { runTurn } from './runTurn.ts';
+import { isTransient } from './patience.ts';
+import type { ReplayContext } from './replaying.ts';
+import { replayTurnUntilEnded } from './runTurn.ts';
 
 /** Nobody has made it: it is as much of an agent as a run needs to ask a model. */
 const judgeOf = (own: Pick<AgentRow, 'agent_id' | 'account_id' | 'instruction' | 'model'>) => ({
@@ -40,8 +40,8 @@ function saidBy({ end }: WholeTurn): Pick<Judged, 'output' | 'code'> {
 }
 
 /** Asks models that judge replayed turns, each in a session of its own that says what it is. */
-export const askJudgeWith =
-  (replaying: Omit<Replaying, 'compareTurn'>): AskJudge =>
+export const createAskJudge =
+  (replaying: Omit<ReplayContext, 'compareTurn'>): AskJudge =>
   async ({ pair, check, model, instruction, input }, { budget, signal }) => {
     const { context } = replaying;
     const { replay, session_id, recorded } = pair;
@@ -62,7 +62,7 @@ export const askJudgeWith =
     const unable = (error: unknown): Judged => {
       signal.throwIfAborted();
       if (error instanceof BudgetSpent) return judged(UNASKED);
-      if (isPassing(error) || !isTurnlogError(error)) throw error;
+      if (isTransient(error) || !isTurnlogError(error)) throw error;
       return judged({ code: error.code });
     };
 
@@ -97,7 +97,7 @@ export const askJudgeWith =
     };
     const toRun = { actor, turns, recorded: turn, made, budget };
     try {
-      return judged(saidBy(await runTurn(replaying, toRun, next, signal)));
+      return judged(saidBy(await replayTurnUntilEnded(replaying, toRun, next, signal)));
     } catch (error) {
       return unable(error);
     }

@@ -17,24 +17,24 @@ import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import { readBeginning } from '../../../shared/eventlog/reading/readWhole.ts';
 import { sessionStream } from '../../../shared/eventlog/streams.ts';
 import { LIMITS } from '../../../shared/limits.ts';
-import { createComparisons, type Comparisons } from './comparisons.ts';
-import { patiently } from './patience.ts';
-import type { ReplayLog } from './replayLog.ts';
-import type { Replaying } from './replaying.ts';
+import { createComparisonBuffer, type ComparisonBuffer } from './comparisons.ts';
+import { retryTransient } from './patience.ts';
+import type { ReplayStream } from './replayLog.ts';
+import type { ReplayContext } from './replaying.ts';
 
 /** A session that is to be replayed, and what with. */
-export interface SessionToRun {
+export interface SessionRun {
   replay: RunningReplay;
-  log: ReplayLog;
+  log: ReplayStream;
   session: ReplayedSession;
   budget: Budget;
   signal: AbortSignal;
 }
 
 /** What stands while the turns of one session are replayed. */
-export interface Progress extends SessionPair {
+export interface SessionReplay extends SessionPair {
   turns: ReplayedTurns;
-  comparisons: Comparisons;
+  comparisons: ComparisonBuffer;
   /** Summaries that were made since the last turn that was replayed. */
   compactions: WholeTurn['compactions'];
 }
@@ -49,19 +49,19 @@ const pointOf = (session_id: string, { started, revision, hash }: WholeTurn): Fo
 
 /** The id of the replay's session, which is recorded before the session begins. */
 async function reservedId(
-  { context }: Replaying,
-  { log, session: { session_id, replay_session_id } }: SessionToRun,
+  { context }: ReplayContext,
+  { log, session: { session_id, replay_session_id } }: SessionRun,
 ): Promise<string> {
   if (replay_session_id !== undefined) return replay_session_id;
   const id = context.ids.typeId('session');
-  await log.tell({ type: 'start_session', session_id, replay_session_id: id });
+  await log.record({ type: 'start_session', session_id, replay_session_id: id });
   // Whoever came first has named it.
   const known = log.state();
   return ('sessions' in known && known.sessions.get(session_id)?.replay_session_id) || id;
 }
 
 /** Errors: `invalid_request` where the session shares turns of so many that it can't be shared itself. */
-async function requireForkable({ context }: Replaying, sessionId: string): Promise<void> {
+async function requireForkable({ context }: ReplayContext, sessionId: string): Promise<void> {
   const origins = await originsOf(context, await readBeginning(context, sessionStream(sessionId)));
   if (origins.length < LIMITS.turn.origins) return;
   const message = `The session is a fork of ${origins.length} forks: it can only be replayed from its own first turn on.`;
@@ -72,20 +72,20 @@ async function requireForkable({ context }: Replaying, sessionId: string): Promi
  * Begins the session in which one is replayed, unless it was before; `before` is the last turn that
  * both share. Errors: those of the commands that do so, the signal's reason.
  */
-export async function begin(
-  replaying: Replaying,
-  run: SessionToRun,
+export async function beginSessionReplay(
+  replaying: ReplayContext,
+  run: SessionRun,
   recorded: SessionStartedData,
   before: WholeTurn | undefined,
-): Promise<Progress> {
+): Promise<SessionReplay> {
   const { context } = replaying;
   const { replay, log, session, budget, signal } = run;
   const { session_id } = session;
   const forked_from = before ? pointOf(session_id, before) : recorded.forked_from;
   const shared = forked_from?.turn ?? 0;
   const patience = { signal, logger: context.logger };
-  if (before) await patiently(() => requireForkable(replaying, session_id), patience);
-  const replay_session_id = await patiently(() => reservedId(replaying, run), patience);
+  if (before) await retryTransient(() => requireForkable(replaying, session_id), patience);
+  const replay_session_id = await retryTransient(() => reservedId(replaying, run), patience);
   const instruction = chooseInstruction(replay.settings, recorded);
   const begun = {
     agent_id: replay.settings.agent_id ?? recorded.agent_id,
@@ -93,7 +93,10 @@ export async function begin(
     ...(forked_from && { forked_from }),
     ...(instruction !== undefined && { instruction }),
   } as const;
-  await patiently(() => beginReplaySession(context, log.actor, replay_session_id, begun), patience);
+  await retryTransient(
+    () => beginReplaySession(context, log.actor, replay_session_id, begun),
+    patience,
+  );
   return {
     replay,
     recorded,
@@ -104,7 +107,7 @@ export async function begin(
       shared,
       onTry: (_, turn, tokens) => budget.took({ session_id, turn, in: replay_session_id, tokens }),
     }),
-    comparisons: createComparisons(log, { session_id, ...patience }),
+    comparisons: createComparisonBuffer(log, { session_id, ...patience }),
     compactions: [],
   };
 }

@@ -1,5 +1,5 @@
 import type { Budget } from '../../../shared/replays/comparison/turnPair.ts';
-import type { ReplayLog } from './replayLog.ts';
+import type { ReplayStream } from './replayLog.ts';
 
 /** Nothing more is begun: the tokens of the replay are used. */
 export class BudgetSpent extends Error {}
@@ -11,7 +11,7 @@ type Taken = Parameters<Budget['took']>[0];
  * The budget of a replay: what its stream says that was taken, and what turns took that are not
  * compared yet.
  */
-export function createBudget(log: Pick<ReplayLog, 'state'>): Budget {
+export function createBudget(log: Pick<ReplayStream, 'state'>): Budget {
   const open = new Map<string, Taken>();
 
   /** Without what the stream of the replay says meanwhile. */

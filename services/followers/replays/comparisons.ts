@@ -1,11 +1,11 @@
 import type { SessionEnd, TurnComparison } from '../../../shared/replays/events.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import type { Logger } from '../../../shared/lib/logger.ts';
-import { patiently } from './patience.ts';
-import type { ReplayLog } from './replayLog.ts';
+import { retryTransient } from './patience.ts';
+import type { ReplayStream } from './replayLog.ts';
 
 /** What was compared of a session, and is recorded some turns at a time. */
-export interface Comparisons {
+export interface ComparisonBuffer {
   /** What is added is recorded in a while, also where nothing follows it. */
   add(comparison: TurnComparison): void;
   /** Whether so much was added that it is to be recorded now. */
@@ -27,10 +27,10 @@ interface Recording {
   logger: Pick<Logger, 'warn'>;
 }
 
-export function createComparisons(
-  log: Pick<ReplayLog, 'tell'>,
+export function createComparisonBuffer(
+  log: Pick<ReplayStream, 'record'>,
   { session_id, ...patience }: Recording,
-): Comparisons {
+): ComparisonBuffer {
   const { comparedAtOnce, comparedWithinMs } = LIMITS.replays;
   let turns: TurnComparison[] = [];
   let timer: NodeJS.Timeout | undefined;
@@ -44,14 +44,14 @@ export function createComparisons(
   async function record(end: Omit<SessionEnd, 'session_id'> | undefined): Promise<void> {
     const told = [...turns];
     if (told.length === 0 && !end) return;
-    await log.tell({ type: 'record_comparison', session_id, turns: told, ...(end && { end }) });
+    await log.record({ type: 'record_comparison', session_id, turns: told, ...(end && { end }) });
     // Others may have been added meanwhile, and told by another flush.
     turns = turns.filter((turn) => !told.includes(turn));
   }
 
   async function flush(end?: Omit<SessionEnd, 'session_id'>): Promise<void> {
     stop();
-    await patiently(() => record(end), patience);
+    await retryTransient(() => record(end), patience);
   }
 
   /** What keeps it from being recorded is told to whoever flushes next. */

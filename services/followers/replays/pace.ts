@@ -5,7 +5,7 @@ import { sleep } from '../../../shared/lib/time/sleep.ts';
 const LOOK_MS = 5;
 
 /** How fast turns are replayed, of all replays of a process. */
-export interface Pace {
+export interface ReplayThrottle {
   /**
    * Waits until a turn may begin; gives what is to be called when it has ended. Beside runs of
    * clients, and shortly after them, one begins in so long a time. Errors: the signal's reason.
@@ -14,7 +14,9 @@ export interface Pace {
 }
 
 /** `runs` counts the turns that are replayed with those of clients. */
-export function createPace(runs: Pick<Admission, 'inFlight' | 'waiting'>): Pace {
+export function createReplayThrottle(
+  runs: Pick<Admission, 'inFlight' | 'waiting'>,
+): ReplayThrottle {
   const { giveWayMs, quietMs } = LIMITS.replays;
   let own = 0;
   let begunAt = -Infinity;

@@ -9,7 +9,7 @@ import { sleep } from '../../../shared/lib/time/sleep.ts';
 const BUSY: readonly string[] = ['model_overloaded', 'overloaded', 'rate_limited', 'session_busy'];
 
 /** True for what waiting mends, however long it takes. */
-export const isPassing = (error: unknown): boolean =>
+export const isTransient = (error: unknown): boolean =>
   isLogUnavailable(error) || (isTurnlogError(error) && BUSY.includes(error.code));
 
 /** The pauses between attempts of a replay. */
@@ -22,7 +22,7 @@ export function createReplayBackoff() {
  * Does the work until it succeeds, while only passing trouble keeps it back. Errors: the work's
  * others, the signal's reason.
  */
-export async function patiently<Result>(
+export async function retryTransient<Result>(
   work: () => Promise<Result>,
   { signal, logger }: { signal: AbortSignal; logger: Pick<Logger, 'warn'> },
 ): Promise<Result> {
@@ -32,7 +32,7 @@ export async function patiently<Result>(
     try {
       return await work();
     } catch (error) {
-      if (!isPassing(error)) throw error;
+      if (!isTransient(error)) throw error;
       if (first) logger.warn(errorSummary(error), 'a replay waits until a trouble has passed');
     }
     await sleep(pauses.next(), signal);

@@ -7,7 +7,7 @@ import { readBeginning } from '../../../shared/eventlog/reading/readWhole.ts';
 import { replayStream } from '../../../shared/eventlog/streams.ts';
 
 /** The stream of a replay, as its runner knows and writes it. */
-export interface ReplayLog {
+export interface ReplayStream {
   state(): ReplayState;
   /** Who started the replay; what its runner does is done for them. */
   actor: Actor;
@@ -15,11 +15,14 @@ export interface ReplayLog {
    * Records what a command decides, one command after the other. Errors: Rejection (`replay_ended`,
    * `replay_missing`: it was cancelled or erased meanwhile), those of handleFound.
    */
-  tell(command: ReplayCommand): Promise<void>;
+  record(command: ReplayCommand): Promise<void>;
 }
 
 /** Errors: `stream_damaged` (noted), `release_too_old`, `key_missing`, `store_unavailable`. */
-export async function openReplayLog(context: HandleContext, replayId: string): Promise<ReplayLog> {
+export async function openReplayStream(
+  context: HandleContext,
+  replayId: string,
+): Promise<ReplayStream> {
   const target = shortStream(replayStream(replayId), replay);
   const { recorded } = await readBeginning(context, target.stream);
   const { account_id, key_id } = recorded.metadata;
@@ -41,7 +44,7 @@ export async function openReplayLog(context: HandleContext, replayId: string): P
   return {
     state: () => known.state,
     actor,
-    tell(command) {
+    record(command) {
       const told = last.then(() => record(command));
       last = told.catch(() => undefined);
       return told;

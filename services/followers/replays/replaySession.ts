@@ -6,11 +6,11 @@ import type { SessionEnd } from '../../../shared/replays/events.ts';
 import { isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import { sleep } from '../../../shared/lib/time/sleep.ts';
 import { BudgetSpent } from './budget.ts';
-import { begin, type Progress, type SessionToRun } from './beginSession.ts';
-import { createComparisons } from './comparisons.ts';
-import { createReplayBackoff, isPassing, patiently } from './patience.ts';
-import type { Replaying } from './replaying.ts';
-import { runTurn } from './runTurn.ts';
+import { beginSessionReplay, type SessionReplay, type SessionRun } from './beginSession.ts';
+import { createComparisonBuffer } from './comparisons.ts';
+import { createReplayBackoff, isTransient, retryTransient } from './patience.ts';
+import type { ReplayContext } from './replaying.ts';
+import { replayTurnUntilEnded } from './runTurn.ts';
 
 type End = Omit<SessionEnd, 'session_id'>;
 
@@ -18,7 +18,7 @@ const hasAnswer = ({ end }: WholeTurn): boolean => end?.type === 'session.turn_c
 
 /** The turns of a recorded session, which passing trouble does not end. Errors: those of wholeTurns. */
 async function* turnsUpTo(
-  { context }: Replaying,
+  { context }: ReplayContext,
   sessionId: string,
   upTo: number,
   signal: AbortSignal,
@@ -32,7 +32,7 @@ async function* turnsUpTo(
       }
       return;
     } catch (error) {
-      if (!isPassing(error)) throw error;
+      if (!isTransient(error)) throw error;
     }
     await sleep(pauses.next(), signal);
   }
@@ -58,9 +58,9 @@ async function unlessRefused(
 
 /** Replays a turn, unless it was before, and compares it. True where nothing follows it. */
 async function replayTurn(
-  replaying: Replaying,
-  { log, session, budget, signal }: SessionToRun,
-  progress: Progress,
+  replaying: ReplayContext,
+  { log, session, budget, signal }: SessionRun,
+  progress: SessionReplay,
   turn: WholeTurn,
 ): Promise<boolean> {
   const { context, compareTurn } = replaying;
@@ -77,14 +77,14 @@ async function replayTurn(
       const again = { turn, compactions, after_turn: turns.lastTurn() };
       return buildReplayedRun(context, progress, again);
     };
-    const made = await patiently(() => turns.lastTry(number), patience);
+    const made = await retryTransient(() => turns.lastTry(number), patience);
     // Whoever ran the replay before was done with a turn that later ones stand behind.
     const isDone =
       isCompared || turns.isPassed(number) || (made && (hasAnswer(made) || isStop(made)));
     const toRun = { actor: log.actor, turns, recorded: number, made, budget };
     replayed = made;
     if (!isDone) {
-      const ran = await unlessRefused(() => runTurn(replaying, toRun, next, signal));
+      const ran = await unlessRefused(() => replayTurnUntilEnded(replaying, toRun, next, signal));
       if ('refused' in ran) refused = ran.refused;
       else replayed = ran;
     }
@@ -104,7 +104,7 @@ async function replayTurn(
       },
       refused,
     };
-    const comparison = await patiently(() => compareTurn(pair, { budget, signal }), patience);
+    const comparison = await retryTransient(() => compareTurn(pair, { budget, signal }), patience);
     comparisons.add(comparison);
     // Of a turn that has failed only this says that nobody is to run it again.
     const hasFailed = comparison.outcome === 'failed';
@@ -123,19 +123,19 @@ const isStop = ({ end }: WholeTurn): boolean =>
  * reason.
  */
 export async function replaySession(
-  replaying: Replaying,
-  run: SessionToRun,
+  replaying: ReplayContext,
+  run: SessionRun,
 ): Promise<End | undefined> {
   const { context } = replaying;
   const { replay, session, signal } = run;
   const { session_id, revision: upTo } = session;
   const { from_turn = 1, up_to_turn = Infinity } = replay.settings;
   const patience = { signal, logger: context.logger };
-  const recorded = await patiently(
+  const recorded = await retryTransient(
     () => readSessionStart(context, replay.account_id, session_id),
     patience,
   );
-  let progress: Progress | undefined;
+  let progress: SessionReplay | undefined;
   let before: WholeTurn | undefined;
   let end: End = { status: 'completed' };
   try {
@@ -145,7 +145,7 @@ export async function replaySession(
         before = turn;
         continue;
       }
-      progress ??= await begin(replaying, run, recorded, before);
+      progress ??= await beginSessionReplay(replaying, run, recorded, before);
       if (!(await replayTurn(replaying, run, progress, turn))) continue;
       end = { status: 'stopped', code: 'tool_not_recorded' };
       break;
@@ -159,7 +159,7 @@ export async function replaySession(
     await progress?.comparisons.close();
   }
   const comparisons =
-    progress?.comparisons ?? createComparisons(run.log, { session_id, ...patience });
+    progress?.comparisons ?? createComparisonBuffer(run.log, { session_id, ...patience });
   await comparisons.flush(end);
   return end;
 }

@@ -1,18 +1,18 @@
 import type { CompareTurn } from '../../../shared/replays/comparison/turnPair.ts';
 import type { RunContext } from '../../../shared/runs/context.ts';
 import type { FairSemaphore } from '../../../shared/lib/concurrency/fairSemaphore.ts';
-import type { Pace } from './pace.ts';
+import type { ReplayThrottle } from './pace.ts';
 
 /** What all replays of a process are run with. */
-export interface Replaying {
+export interface ReplayContext {
   context: RunContext;
   compareTurn: CompareTurn;
   /** Turns that are replayed at a time; the accounts take turns. */
-  line: FairSemaphore;
-  pace: Pace;
+  semaphore: FairSemaphore;
+  throttle: ReplayThrottle;
 }
 
 /** The account's client has cancelled the replay, or it was erased. */
-export class ReplayEnded extends Error {}
+export class ReplayCancelled extends Error {}
 /** The process stops, or another one goes on. */
-export class ReplayLeft extends Error {}
+export class ReplayHandedOver extends Error {}

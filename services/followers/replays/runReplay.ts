@@ -3,9 +3,9 @@ import type { ReplayedSession } from '../../../shared/replays/sessionStates.ts';
 import { isRejection, Rejection } from '../../../shared/domain/rejection.ts';
 import { isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import { errorSummary } from '../../../shared/lib/errors/errorSummary.ts';
-import { patiently } from './patience.ts';
-import { openReplayLog, type ReplayLog } from './replayLog.ts';
-import type { Replaying } from './replaying.ts';
+import { retryTransient } from './patience.ts';
+import { openReplayStream, type ReplayStream } from './replayLog.ts';
+import type { ReplayContext } from './replaying.ts';
 import { createBudget } from './budget.ts';
 import { countUncompared } from './countUncompared.ts';
 import { replaySession } from './replaySession.ts';
@@ -16,14 +16,14 @@ const isOver = (error: unknown): boolean =>
 
 interface Work {
   replay: RunningReplay;
-  log: ReplayLog;
+  log: ReplayStream;
   budget: Budget;
   signal: AbortSignal;
 }
 
 /** Replays one session; what keeps it from being replayed keeps back no other. */
 async function oneSession(
-  replaying: Replaying,
+  replaying: ReplayContext,
   work: Work,
   session: ReplayedSession,
 ): Promise<void> {
@@ -42,7 +42,7 @@ async function oneSession(
     const other_tokens = budget.uncompared(session_id);
     const end = { status: 'failed', code, ...(other_tokens > 0 && { other_tokens }) } as const;
     const told = { type: 'record_comparison', session_id, end } as const;
-    await patiently(() => log.tell({ ...told, turns: [] }), { signal, logger });
+    await retryTransient(() => log.record({ ...told, turns: [] }), { signal, logger });
   }
 }
 
@@ -51,13 +51,13 @@ async function oneSession(
  * reason, those of reading its stream.
  */
 export async function runReplay(
-  replaying: Replaying,
+  replaying: ReplayContext,
   replayId: string,
   signal: AbortSignal,
 ): Promise<void> {
   const { context } = replaying;
   const patience = { signal, logger: context.logger };
-  const log = await patiently(() => openReplayLog(context, replayId), patience);
+  const log = await retryTransient(() => openReplayStream(context, replayId), patience);
   const state = log.state();
   if (state.status !== 'running') return;
   const { settings, sessions } = state;
@@ -66,7 +66,7 @@ export async function runReplay(
   const work = { replay: { replay_id: replayId, account_id, settings }, log, budget, signal };
   const unended = sessions.all().filter(({ ended }) => !ended);
   for (const session of unended)
-    await patiently(() => countUncompared(context, work, session), patience);
+    await retryTransient(() => countUncompared(context, work, session), patience);
   const left = unended.values();
   const lane = async (): Promise<void> => {
     for (const session of left) {
@@ -86,5 +86,5 @@ export async function runReplay(
   const now = log.state();
   const all = 'sessions' in now && now.sessions.all().every(({ ended: done }) => done);
   const status = all ? 'completed' : 'budget_exhausted';
-  await patiently(() => log.tell({ type: 'end_replay', status }), patience);
+  await retryTransient(() => log.record({ type: 'end_replay', status }), patience);
 }

@@ -12,20 +12,20 @@ import { errorSummary } from '../../../shared/lib/errors/errorSummary.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { sleep } from '../../../shared/lib/time/sleep.ts';
 import { BudgetSpent } from './budget.ts';
-import { createReplayBackoff, isPassing } from './patience.ts';
-import { ReplayEnded, type Replaying } from './replaying.ts';
+import { createReplayBackoff, isTransient } from './patience.ts';
+import { ReplayCancelled, type ReplayContext } from './replaying.ts';
 
 /** However long the line is, whoever waits in it is let in or stopped. */
 const WAIT_MS = 2 ** 31 - 1;
 
 /** Ends the turn that runs: a replay that was cancelled says so; else somebody begins it again. */
 async function endTurn(
-  { context }: Pick<Replaying, 'context'>,
+  { context }: Pick<ReplayContext, 'context'>,
   actor: Actor,
   session_id: string,
   reason: unknown,
 ): Promise<void> {
-  if (reason instanceof ReplayEnded)
+  if (reason instanceof ReplayCancelled)
     await cancelTurn(context, actor, { session_id }).catch((error: unknown) =>
       context.logger.debug(
         errorSummary(error),
@@ -48,12 +48,12 @@ interface TurnToRun {
 
 /** The run of a turn; the signal ends it, and its turn. Errors: those of runAgent, BudgetSpent. */
 async function runOnce(
-  replaying: Omit<Replaying, 'compareTurn'>,
+  replaying: Omit<ReplayContext, 'compareTurn'>,
   { actor, budget }: Pick<TurnToRun, 'actor' | 'budget'>,
   input: RunInput,
   signal: AbortSignal,
 ): Promise<void> {
-  const { context, line, pace } = replaying;
+  const { context, semaphore: line, throttle: pace } = replaying;
   const { account_id } = actor;
   const session_id = input.session_id!;
   const place = await line.acquire({ account_id, bytes: 0 }, { waitMs: WAIT_MS, signal });
@@ -84,8 +84,8 @@ async function runOnce(
  * Errors: those for which no turn could begin and that no waiting mends, BudgetSpent where the tokens
  * were used before any try, the signal's reason.
  */
-export async function runTurn(
-  replaying: Omit<Replaying, 'compareTurn'>,
+export async function replayTurnUntilEnded(
+  replaying: Omit<ReplayContext, 'compareTurn'>,
   toRun: TurnToRun,
   next: () => Promise<RunInput>,
   signal: AbortSignal,
@@ -103,7 +103,7 @@ export async function runTurn(
       failed = error;
     }
     const last = await turns.lastTry(recorded).catch((error: unknown) => {
-      if (!isPassing(error)) throw error;
+      if (!isTransient(error)) throw error;
       failed ??= error;
       return undefined;
     });
@@ -113,7 +113,7 @@ export async function runTurn(
     if (failed instanceof BudgetSpent && seen) return seen;
     // A node that follows the others may not have it yet.
     failed ??= storeUnavailableError('The turn that was replayed can not be read yet.');
-    if (!isPassing(failed)) {
+    if (!isTransient(failed)) {
       const isOurs = isRejection(failed, 'session_moved');
       const again = isOurs || (isTurnlogError(failed) && failed.retriable);
       if (!again || tries >= LIMITS.replays.tries) {

@@ -4,18 +4,18 @@ import { repeatUntilAborted } from '../../../shared/lib/concurrency/repeatUntilA
 import { startLeaderTask, type Leadership } from '../../../shared/lib/concurrency/leaderTask.ts';
 import type { ReplaysHealth } from '../../../shared/health/health.ts';
 import { createReplayBackoff } from './patience.ts';
-import { ReplayEnded, ReplayLeft, type Replaying } from './replaying.ts';
+import { ReplayCancelled, ReplayHandedOver, type ReplayContext } from './replaying.ts';
 import { runReplay } from './runReplay.ts';
 
 interface Replays {
-  replaying: Replaying;
+  replaying: ReplayContext;
   /** Why the read models can't be trusted now: while they are made anew, a replay that has ended may be there. */
-  doubt: () => string | undefined;
+  pausedReason: () => string | undefined;
   /**
    * Waits until no other process replays; undefined when the signal aborted first. Errors:
    * `store_unavailable`.
    */
-  becomeActive: (signal: AbortSignal) => Promise<Leadership | undefined>;
+  acquireLeadership: (signal: AbortSignal) => Promise<Leadership | undefined>;
 }
 
 interface RunningReplays {
@@ -32,7 +32,11 @@ interface Lane {
 }
 
 /** Runs the replays of all accounts, in this process or after another one. It needs nobody's care. */
-export function startReplays({ replaying, doubt, becomeActive }: Replays): RunningReplays {
+export function startReplays({
+  replaying,
+  pausedReason,
+  acquireLeadership,
+}: Replays): RunningReplays {
   const { readModels, logger } = replaying.context;
   const { lookMs, runningOfAll } = LIMITS.replays;
   const lanes = new Map<string, Lane>();
@@ -65,22 +69,22 @@ export function startReplays({ replaying, doubt, becomeActive }: Replays): Runni
   const begin = async () => ({
     async poll() {
       const running = new Set(await readModels.listRunningReplays(runningOfAll));
-      for (const [id, { stop }] of lanes) if (!running.has(id)) stop.abort(new ReplayEnded());
+      for (const [id, { stop }] of lanes) if (!running.has(id)) stop.abort(new ReplayCancelled());
       for (const id of running) if (!lanes.has(id)) start(id);
     },
     async stop() {
       const left = [...lanes.values()];
-      for (const { stop } of left) stop.abort(new ReplayLeft());
+      for (const { stop } of left) stop.abort(new ReplayHandedOver());
       await Promise.all(left.map(({ ended }) => ended));
     },
   });
 
   const work = startLeaderTask({
     name: 'running replays',
-    acquireLeadership: becomeActive,
+    acquireLeadership,
     begin,
     pollMs: lookMs,
-    pausedReason: doubt,
+    pausedReason,
     logger,
   });
   return {

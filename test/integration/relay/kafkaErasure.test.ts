@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises';
 import { afterAll, afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { openKafkaPublisher } from '../../../infra/kafka/publisher.ts';
 import { openSqliteEventStore } from '../../../infra/sqlite/eventStore/eventStore.ts';
-import { replay } from '../../../services/followers/relay/replay.ts';
+import { republishLog } from '../../../services/followers/relay/replay.ts';
 import type { EventStore } from '../../../shared/ports/eventStore.ts';
 import {
   agentCreated,
@@ -139,7 +139,7 @@ onKafka('an erased session', () => {
     closing.push(() => publisher.close());
     const { signal } = new AbortController();
     const what = { after: undefined, only: undefined, onProgress: () => undefined };
-    expect(await replay({ log, publisher, signal, ...what })).toBe(true);
+    expect(await republishLog({ log, publisher, signal, ...what })).toBe(true);
     const types = await read([topic], 'session_9');
     expect(types['session_1']).toEqual([STARTED, ERASED, null]);
   });

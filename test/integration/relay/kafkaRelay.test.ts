@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { openKafkaPublisher } from '../../../infra/kafka/publisher.ts';
 import { openSqliteEventStore } from '../../../infra/sqlite/eventStore/eventStore.ts';
-import { replay, type ReplayProgress } from '../../../services/followers/relay/replay.ts';
+import { republishLog, type RepublishProgress } from '../../../services/followers/relay/replay.ts';
 import { toPublicEvents } from '../../../shared/publicEvents/toPublicEvents.ts';
 import { retry } from '../../../shared/lib/time/backoff.ts';
 import type { EventStore, Position } from '../../../shared/ports/eventStore.ts';
@@ -242,7 +242,7 @@ onKafka('replaying into a topic', () => {
       after?: Position;
       only?: 'agents' | 'sessions';
       signal?: AbortSignal;
-      onProgress?: (progress: ReplayProgress) => void;
+      onProgress?: (progress: RepublishProgress) => void;
     } = {},
   ): Promise<boolean> {
     const publisher = openKafkaPublisher({
@@ -252,7 +252,7 @@ onKafka('replaying into a topic', () => {
       transactionalId: `${prefix}.replay.${topic}`,
     });
     closing.push(publisher.close);
-    return replay({
+    return republishLog({
       log,
       publisher,
       after: options.after,
@@ -266,7 +266,7 @@ onKafka('replaying into a topic', () => {
     const head = await appendAgents(log, 0, 800, 2);
     start();
     const live = await consume();
-    const progress: ReplayProgress[] = [];
+    const progress: RepublishProgress[] = [];
     expect(await replayInto(`${prefix}.again`, { onProgress: (step) => progress.push(step) })).toBe(
       true,
     );

@@ -387,7 +387,7 @@ test('it stands by until it has its turn, and is active before it has signed any
   const turn = Promise.withResolvers<void>();
   const opened = openFileTileTrees(trees);
   const prover = prove([], {
-    async becomeActive() {
+    async acquireLeadership() {
       await turn.promise;
       return { ...opened, lost: new AbortController().signal, close: async () => undefined };
     },

@@ -47,7 +47,7 @@ export function startPostgresProjector({
     onEnd: () => undefined,
     currentLag: () => undefined,
     openRebuild: () => openPostgresRebuildStore({ databaseUrl }),
-    becomeActive: (signal) => openPostgresProjectionStore({ databaseUrl, signal }),
+    acquireLeadership: (signal) => openPostgresProjectionStore({ databaseUrl, signal }),
   });
   return {
     async stop(): Promise<void> {

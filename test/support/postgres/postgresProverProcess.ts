@@ -12,7 +12,7 @@ const [folder = '', databaseUrl = '', keyFile = ''] = process.argv.slice(2);
 const silent = (): void => undefined;
 await runProver({
   log: openSqliteEventLog({ folder }),
-  becomeActive: (signal) => acquireProverLease({ databaseUrl, signal, onFailure: silent }),
+  acquireLeadership: (signal) => acquireProverLease({ databaseUrl, signal, onFailure: silent }),
   origin: 'turnlog',
   signingKeys: () => readSigningKeys(keyFile),
   witnesses: { wanted: 0, witnesses: [] },

@@ -70,7 +70,7 @@ async function prove(log: EventStore, folder: string, leaves: number): Promise<v
   };
   await runProver({
     log,
-    becomeActive: async () => ({
+    acquireLeadership: async () => ({
       ...openFileTileTrees(join(folder, 'tlog')),
       lost: new AbortController().signal,
       close: async () => undefined,

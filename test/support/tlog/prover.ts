@@ -30,7 +30,9 @@ export interface RunningProver {
 export function startProver(
   log: Omit<EventLog, 'trouble' | 'close'>,
   folder: string,
-  options: Partial<Pick<Prover, 'signingKeys' | 'witnesses' | 'becomeActive' | 'origin' | 'clock'>>,
+  options: Partial<
+    Pick<Prover, 'signingKeys' | 'witnesses' | 'acquireLeadership' | 'origin' | 'clock'>
+  >,
 ): RunningProver {
   const closing = new AbortController();
   const reports: ProverReport[] = [];
@@ -38,7 +40,7 @@ export function startProver(
   const note = (_: object, message: string): void => void warnings.push(message);
   const run = runProver({
     log,
-    becomeActive: async () => ({
+    acquireLeadership: async () => ({
       ...openFileTileTrees(folder),
       lost: new AbortController().signal,
       close: async () => undefined,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { cursorOf, endOf, isCursor, openCursor } from '../../../../shared/feed/cursor.ts';
+import { cursorOf, endOfFeed, isCursor, openCursor } from '../../../../shared/feed/cursor.ts';
 import {
   checkpointOf,
   identityOf,
@@ -48,7 +48,7 @@ describe('a cursor', () => {
   test('of a place that holds no event of ours is one as well, as long as the log reaches it', async () => {
     const events = fiveEvents();
     const end = positionOf(9);
-    const { cursor } = await endOf(logOf(events, end));
+    const { cursor } = await endOfFeed(logOf(events, end));
     expect(await openCursor(logOf(events, positionOf(12)), cursor!)).toBe(end);
     await expect(openCursor(logOf(events, positionOf(8)), cursor!)).rejects.toMatchObject({
       code: 'log_changed',

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
-import { createLive } from '../../../../shared/feed/live.ts';
+import { createLiveFeed } from '../../../../shared/feed/live.ts';
 import type { LoggedEvent } from '../../../../shared/feed/loggedEvents.ts';
-import type { Place } from '../../../../shared/feed/feedPosition.ts';
+import type { FeedPosition } from '../../../../shared/feed/feedPosition.ts';
 import type {
   EventBatch,
   EventLog,
@@ -43,7 +43,7 @@ async function following() {
       }
     },
   };
-  const live = createLive({
+  const live = createLiveFeed({
     log,
     logged: async (events) => events.map((stored) => known.get(stored)!),
   });
@@ -61,7 +61,7 @@ async function following() {
   return { live, push };
 }
 
-const START: Place = { start: HEAD, cursor: undefined, passed: HEAD };
+const START: FeedPosition = { resumesAfter: HEAD, cursor: undefined, scannedTo: HEAD };
 const positionsIn = (found: { events: readonly LoggedEvent[] } | undefined) =>
   found?.events.map(({ stored }) => stored.position);
 
@@ -71,7 +71,7 @@ test('what comes between a look and the wait that follows it is not passed over'
   const looked = live.after('own', START)!;
   expect(positionsIn(looked)).toEqual([]);
   await push(eventOf('own', 12));
-  const place = live.news('own', looked.place, signal);
+  const place = live.untilMoved('own', looked.position, signal);
   await push(eventOf('others', 13));
   await push(eventOf('others', 14), eventOf('own', 15));
   expect(positionsIn(live.after('own', await place))).toEqual([at(12), at(15)]);
@@ -81,13 +81,13 @@ test('what comes between a look and the wait that follows it is not passed over'
 test('a follower is woken by an event of its own, and passes those of others by', async () => {
   const { live, push } = await following();
   const { signal } = new AbortController();
-  const { place } = live.after('own', START)!;
-  const news = live.news('own', place, signal);
+  const { position: place } = live.after('own', START)!;
+  const news = live.untilMoved('own', place, signal);
   await push(eventOf('others', 12));
   await push(eventOf('own', 13), eventOf('others', 14));
   await push(eventOf('own', 15));
   const reached = await news;
-  expect(reached.passed).toBe(at(12));
+  expect(reached.scannedTo).toBe(at(12));
   expect(positionsIn(live.after('own', reached))).toEqual([at(13), at(15)]);
   live.end();
 });

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import type { LoggedEvent } from '../../../../shared/feed/loggedEvents.ts';
-import { createRecent } from '../../../../shared/feed/recent.ts';
+import { createRecentEvents } from '../../../../shared/feed/recent.ts';
 import { positionOf } from '../../../support/events/history.ts';
 
 const eventAt = (place: number, bytes = 10): LoggedEvent =>
@@ -9,7 +9,7 @@ const placesOf = (events: readonly LoggedEvent[] | undefined): number[] | undefi
   events?.map(({ stored }) => Number(stored.position));
 
 test('has what came after a position, as long as nothing of that was let go of', () => {
-  const recent = createRecent(positionOf(10), { recentEvents: 3, recentBytes: 1_000 });
+  const recent = createRecentEvents(positionOf(10), { recentEvents: 3, recentBytes: 1_000 });
   expect(placesOf(recent.after(positionOf(10)))).toEqual([]);
   expect(recent.after(positionOf(9))).toBeUndefined();
   recent.add([eventAt(12), eventAt(14)]);
@@ -22,7 +22,7 @@ test('has what came after a position, as long as nothing of that was let go of',
 });
 
 test('holds no more bytes than it may', () => {
-  const recent = createRecent('', { recentEvents: 100, recentBytes: 25 });
+  const recent = createRecentEvents('', { recentEvents: 100, recentBytes: 25 });
   recent.add([eventAt(1), eventAt(2), eventAt(3)]);
   expect(recent.after('')).toBeUndefined();
   expect(placesOf(recent.after(positionOf(1)))).toEqual([2, 3]);

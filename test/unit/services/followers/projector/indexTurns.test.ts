@@ -56,12 +56,12 @@ test('nothing is indexed before the read models have caught up, then all that wa
   indexer = startIndexer({ store, keys: memoryKeys().keys, logger });
   await new Promise((resolve) => setTimeout(resolve, 50));
   expect(state.asked).toBe(0);
-  indexer.news();
+  indexer.onCaughtUp();
   expect(await until(() => state.indexed.length === 3)).toBe(true);
   expect(state.indexed.map(({ tokens }) => tokens.length)).toEqual([2, 2, 2]);
   expect(new Set(state.indexed.map(({ tokens }) => tokens[0])).size).toBe(1);
   turns.push(turn(4));
-  indexer.news();
+  indexer.onCaughtUp();
   expect(await until(() => state.indexed.length === 4)).toBe(true);
   expect(lines).toEqual([]);
 });
@@ -73,7 +73,7 @@ test('a store that is away is tried again, and said once', async () => {
   const told: unknown[] = [];
   const onTrouble = (reason: string | undefined) => told.push(reason);
   indexer = startIndexer({ store, keys: memoryKeys().keys, logger, onTrouble });
-  indexer.news();
+  indexer.onCaughtUp();
   expect(await until(() => state.indexed.length === 1)).toBe(true);
   expect(await until(() => lines.length === 2)).toBe(true);
   expect(lines.map(({ message }) => message)).toEqual([
@@ -90,7 +90,7 @@ test('the trouble of an index ends with its indexer: another has another index',
   const onTrouble = (reason: string | undefined) => told.push(reason);
   const { logger } = recordingLogger();
   indexer = startIndexer({ store, keys: memoryKeys().keys, logger, onTrouble });
-  indexer.news();
+  indexer.onCaughtUp();
   expect(await until(() => told.length > 0)).toBe(true);
   await indexer[Symbol.asyncDispose]();
   expect([told[0], told.at(-1)]).toEqual(['away', undefined]);
@@ -113,7 +113,7 @@ test('what erasures left is taken out until nothing is, and begun anew no sooner
     logger,
     forgetEveryMs: 300,
   });
-  indexer.news();
+  indexer.onCaughtUp();
   // Nobody has to tell it that it may begin again.
   expect(await until(() => left.length === 0)).toBe(true);
   expect(state.indexed).toHaveLength(1);
@@ -127,7 +127,7 @@ test('turns that can not be read keep the others back no longer than they take',
   const { state, store } = storeWith([lost, turn(2)]);
   const { logger, lines } = recordingLogger();
   indexer = startIndexer({ store, keys: memoryKeys().keys, logger });
-  indexer.news();
+  indexer.onCaughtUp();
   expect(await until(() => state.indexed.length === 2)).toBe(true);
   expect(state.indexed.map(({ tokens }) => tokens.length)).toEqual([0, 2]);
   expect(lines.map(({ level }) => level)).toEqual(['warn']);

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
 import {
-  watchForStall,
+  watchForStalls,
   type StallWatch,
 } from '../../../../../services/followers/projector/stallWatch.ts';
 import {
@@ -25,13 +25,13 @@ beforeEach(() => {
   head = async () => positionOf(1);
   apply = async () => [];
   stalls = [];
-  watch = watchForStall({
+  watch = watchForStalls({
     log: { head: () => head(), subscribe: () => subscription() },
     store: { apply: () => apply() } as unknown as ActiveProjectionStore,
-    onLook: () => undefined,
+    onPoll: () => undefined,
     onStall: (why) => void stalls.push(why),
   });
-  watch.applied(positionOf(1));
+  watch.onApplied(positionOf(1));
 });
 afterEach(() => {
   watch[Symbol.dispose]();
@@ -61,7 +61,7 @@ test('batches that are applied are progress, however far the end is', async () =
   head = async () => positionOf(9_000);
   for (let at = 2; at < 20; at += 1) {
     await jest.advanceTimersByTimeAsync(4_000);
-    watch.applied(positionOf(at));
+    watch.onApplied(positionOf(at));
   }
   expect(stalls).toEqual([]);
 });

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { startStandIn } from '../../../../../services/followers/projector/standIn.ts';
+import { startStandInProjector } from '../../../../../services/followers/projector/standIn.ts';
 import { storeUnavailableError } from '../../../../../shared/lib/errors/turnlogError.ts';
 import { createLogger } from '../../../../../shared/lib/logger.ts';
 import { eventually } from '../../../../support/processes/operator.ts';
@@ -8,7 +8,7 @@ test('a process stands by only while projectors of another release are at work, 
   const happened: string[] = [];
   let looks = 0;
   let needed = (): Promise<boolean> => Promise.resolve(false);
-  const standIn = startStandIn({
+  const standIn = startStandInProjector({
     needed() {
       looks += 1;
       return needed();

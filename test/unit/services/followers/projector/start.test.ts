@@ -31,7 +31,7 @@ test('the health of a projector says why turns can not be indexed, until they ca
         if (!signal.aborted) await once(signal, 'abort');
       },
     },
-    becomeActive: async () => store as ActiveProjectionStore,
+    acquireLeadership: async () => store as ActiveProjectionStore,
     openRebuild: async () => Promise.reject(new Error('There is nothing to rebuild.')),
     clock: { now: Date.now },
     logger: recordingLogger().logger,

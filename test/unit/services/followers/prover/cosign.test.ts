@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { createHttpWitness } from '../../../../../infra/witness/httpWitness.ts';
-import { startCosigning, type Cosigner } from '../../../../../services/followers/prover/cosign.ts';
+import { startCosigner, type Cosigner } from '../../../../../services/followers/prover/cosign.ts';
 import { createWitnessesHealth } from '../../../../../services/followers/prover/witnessesHealth.ts';
 import type { WitnessesHealth } from '../../../../../shared/health/health.ts';
 import { LIMITS } from '../../../../../shared/limits.ts';
@@ -71,7 +71,7 @@ function start(options: Options = {}): Started {
     retryMs = 50,
   } = options;
   const { onReport, health } = createWitnessesHealth({ shortMs });
-  cosigner = startCosigning({
+  cosigner = startCosigner({
     wanted,
     witnesses: witnesses.map(({ url, vkey }) => createHttpWitness({ url, vkey }, answerMs)),
     tiles: log.tiles,

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from '@jest/globals';
 import { createLag } from '../../../../../shared/eventlog/identity/lag.ts';
 import { withIdleTicks } from '../../../../../shared/lib/time/withIdleTicks.ts';
-import { replay } from '../../../../../services/followers/relay/replay.ts';
+import { republishLog } from '../../../../../services/followers/relay/replay.ts';
 import { TurnlogError } from '../../../../../shared/lib/errors/turnlogError.ts';
 import type {
   Checkpoint,
@@ -227,7 +227,7 @@ describe('a relay that is to begin where the log never was', () => {
     const { state, publisher } = memoryPublisher();
     state.checkpoint = checkpoint;
     const { signal } = new AbortController();
-    const refused = replay({
+    const refused = republishLog({
       log: log(),
       publisher,
       after,
@@ -248,10 +248,10 @@ describe('a relay that is to begin where the log never was', () => {
       signal: new AbortController().signal,
       onProgress: () => undefined,
     };
-    await expect(replay({ ...parts, after: positionOf(1) })).rejects.toMatchObject({
+    await expect(republishLog({ ...parts, after: positionOf(1) })).rejects.toMatchObject({
       code: 'position_invalid',
     });
-    expect(await replay({ ...parts, after: undefined })).toBe(true);
+    expect(await republishLog({ ...parts, after: undefined })).toBe(true);
   });
 });
 
@@ -285,14 +285,14 @@ describe('a replay', () => {
       { code: 'publisher_unavailable', afterCommit: false },
       { code: 'publisher_unavailable', afterCommit: true },
     ];
-    expect(await replay({ ...everything, publisher })).toBe(true);
+    expect(await republishLog({ ...everything, publisher })).toBe(true);
     expect(state.published).toEqual(PUBLIC_IDS);
   });
 
   test('gives up when another replay has taken over', async () => {
     const { state, publisher } = memoryPublisher();
     state.failures = [{ code: 'publisher_fenced', afterCommit: false }];
-    await expect(replay({ ...everything, publisher })).rejects.toMatchObject({
+    await expect(republishLog({ ...everything, publisher })).rejects.toMatchObject({
       code: 'publisher_fenced',
     });
   });

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
-import { createComparisons } from '../../../../../services/followers/replays/comparisons.ts';
+import { createComparisonBuffer } from '../../../../../services/followers/replays/comparisons.ts';
 import { replay, type ReplayCommand } from '../../../../../shared/replays/decider.ts';
 import type { ReplayEvent } from '../../../../../shared/replays/events.ts';
 import { storeUnavailableError } from '../../../../../shared/lib/errors/turnlogError.ts';
@@ -17,7 +17,7 @@ function comparing({ tookMs = 0 } = {}) {
   let failures = 0;
   let last = Promise.resolve();
   const log = {
-    async tell(command: ReplayCommand): Promise<void> {
+    async record(command: ReplayCommand): Promise<void> {
       const before = last;
       const done = Promise.withResolvers<void>();
       last = done.promise;
@@ -32,7 +32,7 @@ function comparing({ tookMs = 0 } = {}) {
   const stop = new AbortController();
   const recording = { session_id: 'session_1', logger: { warn: () => undefined } };
   return {
-    comparisons: createComparisons(log, { ...recording, signal: stop.signal }),
+    comparisons: createComparisonBuffer(log, { ...recording, signal: stop.signal }),
     stop,
     fail: (times: number) => void (failures = times),
     told: () =>

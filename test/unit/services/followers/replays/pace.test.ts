@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { createPace } from '../../../../../services/followers/replays/pace.ts';
+import { createReplayThrottle } from '../../../../../services/followers/replays/pace.ts';
 import { LIMITS } from '../../../../../shared/limits.ts';
 
 const { giveWayMs, quietMs } = LIMITS.replays;
@@ -7,7 +7,7 @@ const { giveWayMs, quietMs } = LIMITS.replays;
 /** The runs of a process: those of clients, which the test sets, and the turns that are replayed. */
 function aProcess() {
   const runs = { clients: 0, waiting: 0, replayed: 0 };
-  const pace = createPace({
+  const pace = createReplayThrottle({
     inFlight: () => runs.clients + runs.replayed,
     waiting: () => runs.waiting,
   });

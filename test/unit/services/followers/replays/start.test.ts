@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import type { Replaying } from '../../../../../services/followers/replays/replaying.ts';
+import type { ReplayContext } from '../../../../../services/followers/replays/replaying.ts';
 import { startReplays } from '../../../../../services/followers/replays/start.ts';
 import { eventually } from '../../../../support/processes/operator.ts';
 
@@ -20,9 +20,9 @@ beforeEach(() => {
     logger: { error: log, warn: log, debug: log, info: log },
   };
   replays = startReplays({
-    replaying: { context } as unknown as Replaying,
-    doubt: () => undefined,
-    becomeActive: async () => ({
+    replaying: { context } as unknown as ReplayContext,
+    pausedReason: () => undefined,
+    acquireLeadership: async () => ({
       lost: new AbortController().signal,
       close: async () => undefined,
     }),

@@ -31,7 +31,7 @@ const row = (webhook_id: string, more: Partial<WebhookRow> = {}): WebhookRow => 
 });
 
 let rows: WebhookRow[];
-let doubt: string | undefined;
+let pausedReason: string | undefined;
 let kept: Map<string, WebhookProgress>;
 let followed: string[];
 let saving: Promise<void>;
@@ -56,7 +56,7 @@ const delivery: DeliveryContext = {
 };
 
 beforeEach(() => {
-  [rows, doubt, followed, kept] = [[], undefined, [], new Map()];
+  [rows, pausedReason, followed, kept] = [[], undefined, [], new Map()];
   saving = Promise.resolve();
 });
 afterEach(() => running.close());
@@ -69,7 +69,7 @@ function start(): void {
         rows.filter(({ deleted, disabled }) => !deleted && disabled === null),
       findWebhook: async (id) => rows.find(({ webhook_id }) => webhook_id === id),
     },
-    pausedReason: () => doubt,
+    pausedReason: () => pausedReason,
     acquireLeadership: async () => ({
       load: async () => new Map(kept),
       async save(changes: WebhookChanges) {
@@ -91,11 +91,11 @@ const reason = (said: string | undefined) =>
   );
 
 test('nothing is sent to what read models tell that are made anew', async () => {
-  [rows, doubt] = [[row('webhook_1')], 'They are made anew.'];
+  [rows, pausedReason] = [[row('webhook_1')], 'They are made anew.'];
   start();
-  expect(await reason(doubt)).toMatchObject({ enabled: 0 });
+  expect(await reason(pausedReason)).toMatchObject({ enabled: 0 });
   expect(followed).toEqual([]);
-  doubt = undefined;
+  pausedReason = undefined;
   await eventually(
     async () => followed,
     (cursors) => cursors.length === 1,
