@@ -7,7 +7,7 @@ import { createDamagedStreams } from '../../shared/eventlog/reading/damagedStrea
 import type { Logger } from '../../shared/lib/logger.ts';
 import type { ReadModels } from '../../shared/ports/readModels.ts';
 import { rebuildReadModels, type RebuildProgress } from '../followers/projector/rebuild.ts';
-import { republishLog, type RepublishOptions } from '../followers/relay/replay.ts';
+import { republishLog, type RepublishOptions } from '../followers/relay/republishLog.ts';
 import type { TileReader } from '../../shared/transparency/tileStore.ts';
 import {
   createTreeChecker,

@@ -15,7 +15,7 @@ import type { ActiveTrees, TileReader } from '../../shared/transparency/tileStor
 import type { ProverReport } from '../../shared/health/health.ts';
 import { createProverHealth, type ProverHealth } from '../followers/prover/health.ts';
 import type { Prover, ProverLogger } from '../followers/prover/prover.ts';
-import type { WitnessesReport } from '../followers/prover/witnessed.ts';
+import type { WitnessesReport } from '../followers/prover/witnesses.ts';
 import { runProver } from '../followers/prover/run.ts';
 import type { Part } from '../process/turnlog.ts';
 import type { Opening } from './opening.ts';

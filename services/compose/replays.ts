@@ -4,7 +4,7 @@ import { createFairSemaphore } from '../../shared/lib/concurrency/fairSemaphore.
 import { LIMITS } from '../../shared/limits.ts';
 import type { Leadership } from '../../shared/lib/concurrency/leaderTask.ts';
 import { createAskJudge } from '../followers/replays/askJudge.ts';
-import { createReplayThrottle } from '../followers/replays/pace.ts';
+import { createReplayThrottle } from '../followers/replays/throttle.ts';
 import { startReplays } from '../followers/replays/start.ts';
 import type { Part } from '../process/turnlog.ts';
 import type { Opening } from './opening.ts';

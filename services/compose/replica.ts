@@ -12,7 +12,7 @@ import type { Registration } from '../../shared/ports/instances.ts';
 import { rememberedRows } from '../../shared/projections/cachedRows.ts';
 import { distrustReason } from '../followers/projector/status.ts';
 import { healingReason } from '../followers/projector/heal.ts';
-import { startStandInProjector } from '../followers/projector/standIn.ts';
+import { startStandInProjector } from '../followers/projector/standInProjector.ts';
 import { startProjector } from '../followers/projector/start.ts';
 import { onceStoreAnswers } from '../process/onceStoreAnswers.ts';
 import { reportDamage } from '../process/reportDamage.ts';

@@ -4,7 +4,7 @@ import { sleepUntilAborted } from '../lib/time/sleep.ts';
 import type { EventLog } from '../ports/eventStore.ts';
 import { createCatchUp } from './catchUp.ts';
 import { endOfFeed, openCursor } from './cursor.ts';
-import { createLiveFeed } from './live.ts';
+import { createLiveFeed } from './liveFeed.ts';
 import { createLoggedEvents } from './loggedEvents.ts';
 import { positionAfter, type FeedPosition } from './feedPosition.ts';
 import { publicItems, type FeedItem } from './publicItems.ts';

@@ -3,18 +3,17 @@ import { createLag } from '../../../shared/eventlog/identity/lag.ts';
 import { isoTime, type Clock } from '../../../shared/ports/clock.ts';
 import type { EventLog } from '../../../shared/ports/eventStore.ts';
 import type { ProverReport, TransparencyLogHealth } from '../../../shared/health/health.ts';
-import type { WitnessesReport } from './witnessed.ts';
-import { createWitnessesHealth } from './witnessesHealth.ts';
+import { createWitnessesHealth, type WitnessesReport } from './witnesses.ts';
 
-/** What is known of a prover, in this thread or another, by its reports. */
+/** The health of a prover of this thread or another one. */
 export interface ProverHealth {
   onReport: (report: ProverReport) => void;
   onWitnesses: (report: WitnessesReport) => void;
-  /** Answers within 100 ms from what is known, whatever the store does. */
+  /** Resolves within 100 ms, even while the store does not answer. */
   health(): Promise<TransparencyLogHealth>;
 }
 
-/** Keeps what the prover of this process has told last. */
+/** Keeps the latest report of the prover of this process. */
 export function createProverHealth(log: Pick<EventLog, 'head'>, clock: Clock): ProverHealth {
   const lag = createLag(clock);
   const witnesses = createWitnessesHealth();
@@ -33,10 +32,10 @@ export function createProverHealth(log: Pick<EventLog, 'head'>, clock: Clock): P
       signedAt = report.signedAt ?? signedAt;
       if (report.position !== undefined) {
         lag.resumed(report.position);
-        // It was up to date with what it had read: its lag counts from what comes after that.
+        // It has caught up with what it had read: its lag counts from the next event.
         lag.behind(report.position);
       }
-      // From now on the end of the log is out of reach, whether or not anybody asks.
+      // From now on the end of the log is out of reach, also while health is not requested.
       if (trouble !== undefined) void endOfLog.latest().then(lag.behind);
     },
     async health() {

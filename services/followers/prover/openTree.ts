@@ -16,28 +16,28 @@ import { openRightEdge } from '../../../shared/transparency/tlog/rightEdge.ts';
 import { TILE_WIDTH } from '../../../shared/transparency/tlog/tiles.ts';
 import type { Prover } from './prover.ts';
 
-/** The tree of a log, ready to grow. */
+/** The tree of a log, open for appending leaves. */
 export interface OpenTree {
   origin: string;
   store: TileStore;
   signers: readonly NoteSigner[];
-  /** Leaves that are kept, and leaves under the newest checkpoint. */
+  /** Stored leaves, and leaves under the newest checkpoint. */
   storedSize(): number;
   signedSize(): number;
-  /** When that was signed here, in milliseconds since 1970. */
+  /** When this process signed that checkpoint, in milliseconds since 1970. */
   signedAt(): number | undefined;
   markSigned(at: number): void;
-  /** Leaves that are not kept yet. */
+  /** Leaves that are not stored yet. */
   pending(): number;
-  /** The last event that has a leaf, kept or not. */
+  /** The last event that has a leaf, stored or not. */
   last(): Checkpoint | undefined;
   root(): Buffer;
   add(event: StoredEvent): void;
-  /** Keeps the leaves; durable when it resolves. Errors: those of TileStore.grow. */
+  /** Stores the pending leaves; durable when it resolves. */
   persist(): Promise<void>;
 }
 
-/** Says why a tree is left as it is. */
+/** The error that says why a tree can't be continued. */
 export const treeRefusal = (origin: string, sentence: string): TurnlogError =>
   new TurnlogError(
     'configuration_invalid',
@@ -45,10 +45,10 @@ export const treeRefusal = (origin: string, sentence: string): TurnlogError =>
   );
 
 /**
- * How many leaves the newest checkpoint has, once it is certain that it is of this tree and these
- * keys. Errors: `configuration_invalid`, with what does not fit and what to do; those of the store.
+ * Returns how many leaves the newest checkpoint has. Throws where it is not of this tree and these
+ * keys, with what to do.
  */
-async function signedSize(
+async function readSignedSize(
   store: TileStore,
   { origin, size, signers }: { origin: string; size: number; signers: readonly NoteSigner[] },
 ): Promise<number> {
@@ -81,8 +81,8 @@ async function signedSize(
 }
 
 /**
- * What the tree goes on after is the event of its last leaf: after another one, events would have two
- * leaves or none. Errors: `configuration_invalid`, `proof_invalid`, those of the store.
+ * Requires that the checkpoint is the event of the last leaf: after another one, events would have two
+ * leaves or none.
  */
 async function requireLastLeaf(
   store: TileStore,
@@ -99,10 +99,7 @@ async function requireLastLeaf(
     );
 }
 
-/**
- * Opens the tree of a log where it was left. Errors: `configuration_invalid` where it does not fit
- * what was signed, `proof_invalid` where tiles are missing or wrong, those of the store.
- */
+/** Opens the tree of a log where it was left. Throws where the tree does not fit what was signed. */
 export async function openTree(
   { origin: name, signingKeys }: Pick<Prover, 'origin' | 'signingKeys'>,
   trees: TileTrees,
@@ -112,11 +109,11 @@ export async function openTree(
   const signers = signingKeys().map((key) => noteSigner(origin, key));
   const store = await trees.open(origin);
   const state = await store.state();
-  let signed = await signedSize(store, { origin, size: state.size, signers });
+  let signed = await readSignedSize(store, { origin, size: state.size, signers });
   const edge = await openRightEdge(store, state.size);
   await requireLastLeaf(store, origin, state);
   let signedAt: number | undefined;
-  let kept = state.size;
+  let stored = state.size;
   let last = state.checkpoint;
   let bundles = new Map<number, Checkpoint>();
 
@@ -124,11 +121,11 @@ export async function openTree(
     origin,
     store,
     signers,
-    storedSize: () => kept,
+    storedSize: () => stored,
     signedSize: () => signed,
     signedAt: () => signedAt,
-    markSigned: (at) => void ([signed, signedAt] = [kept, at]),
-    pending: () => edge.size() - kept,
+    markSigned: (at) => void ([signed, signedAt] = [stored, at]),
+    pending: () => edge.size() - stored,
     last: () => last,
     root: edge.root,
     add(event) {
@@ -138,10 +135,10 @@ export async function openTree(
       edge.append(leafEntry(last.event_hash, index));
     },
     async persist() {
-      const growth = { from: kept, files: edge.takeFiles(), bundles };
+      const growth = { from: stored, files: edge.takeFiles(), bundles };
       bundles = new Map();
       await store.grow({ ...growth, state: { size: edge.size(), checkpoint: last } });
-      kept = edge.size();
+      stored = edge.size();
     },
   };
 }

@@ -5,26 +5,26 @@ import type { EventLog } from '../../../shared/ports/eventStore.ts';
 import type { ActiveTrees } from '../../../shared/transparency/tileStore.ts';
 import type { WitnessPolicy } from '../../../shared/transparency/witness.ts';
 import type { ProverReport } from '../../../shared/health/health.ts';
-import type { WitnessesReport } from './witnessed.ts';
+import type { WitnessesReport } from './witnesses.ts';
 
-/** What the prover needs of a logger; pino's fits. */
+/** The part of pino's logger that the prover uses. */
 export type ProverLogger = Record<
   'info' | 'warn' | 'error',
   (fields: object, message: string) => void
 >;
 
-/** What a prover works with. */
+/** The dependencies of a prover. */
 export interface Prover {
   log: Identified & Pick<EventLog, 'subscribe'>;
-  /** Waits until this process is the one that proves; undefined when the signal aborted first. */
+  /** Waits until no other process proves; resolves with undefined when the signal aborted first. */
   acquireLeadership: (signal: AbortSignal) => Promise<ActiveTrees | undefined>;
-  /** What stands before the log's id in the origin of its tree. */
+  /** The name before the log's id in the origin of its tree. */
   origin: string;
-  /** The keys that sign: all of them, each time. Errors: `configuration_invalid`. */
+  /** All keys that sign each checkpoint. */
   signingKeys: () => readonly KeyObject[];
   witnesses: WitnessPolicy;
   onReport: (report: ProverReport) => void;
-  /** Not called where nobody is asked to cosign. */
+  /** Not called without witnesses. */
   onWitnesses: (report: WitnessesReport) => void;
   clock: Clock;
   logger: ProverLogger;

@@ -4,37 +4,37 @@ import { leadUntilAborted } from '../../../shared/lib/concurrency/leaderTask.ts'
 import { publicReason } from '../../../shared/lib/errors/errorSummary.ts';
 import { resolvesWithin } from '../../../shared/lib/time/resolvesWithin.ts';
 import type { ActiveTrees } from '../../../shared/transparency/tileStore.ts';
-import { growTree } from './grow.ts';
+import { growTree } from './growTree.ts';
 import type { Prover } from './prover.ts';
 
 const PAUSES = { firstMs: 100, longestMs: 5_000 };
 /**
- * A node that has fallen behind knows less of the log for a moment, and a log that was restored has
- * another tree: only what is found twice in a row is told.
+ * A node of the cluster that lags behind may lack the latest events for a moment, and a restored log
+ * has another tree: these failures are reported when they occur twice in a row.
  */
-const LOOKS = 2;
-const LOOKED_AT_TWICE = ['log_changed', 'log_restored'] as const;
-/** Who has not become active by then stands by. */
+const CHECKS = 2;
+const CHECKED_TWICE = ['log_changed', 'log_restored'] as const;
+/** A process that has not become active by then stands by. */
 const STAND_BY_MS = 500;
 
-/** What is said of failures: each once, until something was signed again. */
-function createTrouble({ onReport, logger }: Pick<Prover, 'onReport' | 'logger'>) {
-  let told: string | undefined;
-  let looks = 0;
+/** Reports failures, and logs each once until a checkpoint was signed again. */
+function createFailureReporter({ onReport, logger }: Pick<Prover, 'onReport' | 'logger'>) {
+  let logged: string | undefined;
+  let checks = 0;
   return {
-    over(): void {
-      if (told !== undefined) logger.info({}, 'The transparency log is carried on');
-      told = undefined;
-      looks = 0;
+    onRecovery(): void {
+      if (logged !== undefined) logger.info({}, 'The transparency log is carried on');
+      logged = undefined;
+      checks = 0;
     },
-    tell(error: unknown): void {
-      looks = LOOKED_AT_TWICE.some((code) => isTurnlogError(error, code)) ? looks + 1 : LOOKS;
-      if (looks < LOOKS) return;
+    onFailure(error: unknown): void {
+      checks = CHECKED_TWICE.some((code) => isTurnlogError(error, code)) ? checks + 1 : CHECKS;
+      if (checks < CHECKS) return;
       const trouble = publicReason(error);
       onReport({ state: 'active', trouble });
-      if (trouble !== told)
+      if (trouble !== logged)
         logger.warn({ err: error }, `The transparency log is not carried on. ${trouble}`);
-      told = trouble;
+      logged = trouble;
     },
   };
 }
@@ -55,20 +55,20 @@ async function acquireAndReport({
 }
 
 /**
- * Gives every event of the log a leaf, in order, first what is there, then live, and signs
- * checkpoints, until the signal aborts. A failure is told and followed by a pause, from 0.1 s doubling
- * to 5 s, in which another process may take the place, and by going on from what is kept. Nothing is
- * left out, and nothing is signed that does not continue what was signed before.
+ * Adds a leaf for every event of the log, in order, first for what is there, then live, and signs
+ * checkpoints, until the signal aborts. A failure is reported; after a pause, from 0.1 s doubling to
+ * 5 s, in which another process may take over, the prover resumes from what is stored. It leaves no
+ * event out, and signs only what continues the last checkpoint.
  */
 export async function runProver(prover: Prover): Promise<void> {
   const { signal, onReport } = prover;
   const pauses = createBackoff(PAUSES);
-  const trouble = createTrouble(prover);
+  const failures = createFailureReporter(prover);
   const watched: Prover = {
     ...prover,
     onReport(report) {
       pauses.reset();
-      trouble.over();
+      failures.onRecovery();
       onReport(report);
     },
   };
@@ -80,7 +80,7 @@ export async function runProver(prover: Prover): Promise<void> {
     },
     onFailure(error) {
       if (signal.aborted) return 0;
-      trouble.tell(error);
+      failures.onFailure(error);
       return pauses.next();
     },
     signal,

@@ -11,9 +11,9 @@ import type { ReplayedTurn } from '../../../shared/runs/runRequest.ts';
 import { isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import type { AgentRow } from '../../../shared/readModels/tables.ts';
 import { BudgetSpent } from './budget.ts';
-import { isTransient } from './patience.ts';
-import type { ReplayContext } from './replaying.ts';
-import { replayTurnUntilEnded } from './runTurn.ts';
+import { isTransient } from './transientFailures.ts';
+import type { ReplayContext } from './replayContext.ts';
+import { replayTurnUntilEnded } from './replayTurn.ts';
 
 /** Nobody has made it: it is as much of an agent as a run needs to ask a model. */
 const judgeOf = (own: Pick<AgentRow, 'agent_id' | 'account_id' | 'instruction' | 'model'>) => ({

@@ -1,5 +1,5 @@
 import type { Budget } from '../../../shared/replays/comparison/turnPair.ts';
-import type { ReplayStream } from './replayLog.ts';
+import type { ReplayStream } from './replayStream.ts';
 
 /** Nothing more is begun: the tokens of the replay are used. */
 export class BudgetSpent extends Error {}

@@ -8,7 +8,7 @@ import type { StreamSource } from '../../../shared/eventlog/reading/reportDamage
 import { errorSummary } from '../../../shared/lib/errors/errorSummary.ts';
 import type { Logger } from '../../../shared/lib/logger.ts';
 import type { Ids } from '../../../shared/ports/clock.ts';
-import { isTransient } from './patience.ts';
+import { isTransient } from './transientFailures.ts';
 
 type Context = StreamSource & { ids: Pick<Ids, 'typeId'>; logger: Pick<Logger, 'debug'> };
 

@@ -6,11 +6,11 @@ import type { SessionEnd } from '../../../shared/replays/events.ts';
 import { isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import { sleep } from '../../../shared/lib/time/sleep.ts';
 import { BudgetSpent } from './budget.ts';
-import { beginSessionReplay, type SessionReplay, type SessionRun } from './beginSession.ts';
-import { createComparisonBuffer } from './comparisons.ts';
-import { createReplayBackoff, isTransient, retryTransient } from './patience.ts';
-import type { ReplayContext } from './replaying.ts';
-import { replayTurnUntilEnded } from './runTurn.ts';
+import { beginSessionReplay, type SessionReplay, type SessionRun } from './beginSessionReplay.ts';
+import { createComparisonBuffer } from './comparisonBuffer.ts';
+import { createReplayBackoff, isTransient, retryTransient } from './transientFailures.ts';
+import type { ReplayContext } from './replayContext.ts';
+import { replayTurnUntilEnded } from './replayTurn.ts';
 
 type End = Omit<SessionEnd, 'session_id'>;
 

@@ -3,8 +3,8 @@ import { publicReason } from '../../../shared/lib/errors/errorSummary.ts';
 import { repeatUntilAborted } from '../../../shared/lib/concurrency/repeatUntilAborted.ts';
 import { startLeaderTask, type Leadership } from '../../../shared/lib/concurrency/leaderTask.ts';
 import type { ReplaysHealth } from '../../../shared/health/health.ts';
-import { createReplayBackoff } from './patience.ts';
-import { ReplayCancelled, ReplayHandedOver, type ReplayContext } from './replaying.ts';
+import { createReplayBackoff } from './transientFailures.ts';
+import { ReplayCancelled, ReplayHandedOver, type ReplayContext } from './replayContext.ts';
 import { runReplay } from './runReplay.ts';
 
 interface Replays {

@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises';
 import { afterAll, afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { openKafkaPublisher } from '../../../infra/kafka/publisher.ts';
 import { openSqliteEventStore } from '../../../infra/sqlite/eventStore/eventStore.ts';
-import { republishLog } from '../../../services/followers/relay/replay.ts';
+import { republishLog } from '../../../services/followers/relay/republishLog.ts';
 import type { EventStore } from '../../../shared/ports/eventStore.ts';
 import {
   agentCreated,

@@ -3,7 +3,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { openKafkaPublisher } from '../../../infra/kafka/publisher.ts';
 import { openSqliteEventStore } from '../../../infra/sqlite/eventStore/eventStore.ts';
-import { republishLog, type RepublishProgress } from '../../../services/followers/relay/replay.ts';
+import {
+  republishLog,
+  type RepublishProgress,
+} from '../../../services/followers/relay/republishLog.ts';
 import { toPublicEvents } from '../../../shared/publicEvents/toPublicEvents.ts';
 import { retry } from '../../../shared/lib/time/backoff.ts';
 import type { EventStore, Position } from '../../../shared/ports/eventStore.ts';

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from '@jest/globals';
 import { createLag } from '../../../../../shared/eventlog/identity/lag.ts';
 import { withIdleTicks } from '../../../../../shared/lib/time/withIdleTicks.ts';
-import { republishLog } from '../../../../../services/followers/relay/replay.ts';
+import { republishLog } from '../../../../../services/followers/relay/republishLog.ts';
 import { TurnlogError } from '../../../../../shared/lib/errors/turnlogError.ts';
 import type {
   Checkpoint,

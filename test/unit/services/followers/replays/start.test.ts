@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import type { ReplayContext } from '../../../../../services/followers/replays/replaying.ts';
+import type { ReplayContext } from '../../../../../services/followers/replays/replayContext.ts';
 import { startReplays } from '../../../../../services/followers/replays/start.ts';
 import { eventually } from '../../../../support/processes/operator.ts';
 

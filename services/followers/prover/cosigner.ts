@@ -3,7 +3,7 @@ import { LIMITS } from '../../../shared/limits.ts';
 import { sleepUntilAborted } from '../../../shared/lib/time/sleep.ts';
 import type { TileStore } from '../../../shared/transparency/tileStore.ts';
 import type { WitnessPolicy } from '../../../shared/transparency/witness.ts';
-import { requestCosignature } from './askWitness.ts';
+import { requestCosignature } from './requestCosignature.ts';
 import {
   witnessesReport,
   parseCosignedCheckpoint,
@@ -11,24 +11,24 @@ import {
   type WitnessState,
   type CosignedCheckpoint,
   type WitnessesReport,
-} from './witnessed.ts';
+} from './witnesses.ts';
 
 /** Publishes checkpoints with the cosignatures of witnesses. */
 export interface Cosigner {
   /**
-   * Publishes a checkpoint that the log has signed, as soon as it has the cosignatures that are wanted,
-   * or who may still give one has taken too long. One at a time. Errors: those of TileStore.publish.
+   * Publishes a signed checkpoint when it has the wanted number of cosignatures, or when the witnesses
+   * that may still cosign have taken too long. One at a time.
    */
   publish(note: string): Promise<void>;
-  /** Resolves when nobody is asked any more, and nothing is published. */
+  /** Resolves when no request and no publication is in flight any more. */
   close(): Promise<void>;
 }
 
-interface Cosigning extends WitnessPolicy {
+interface CosignerOptions extends WitnessPolicy {
   tiles: Pick<TileStore, 'read' | 'publish'>;
-  /** The checkpoint that is served already, and goes on being so until the next one. */
+  /** The checkpoint that is served until the next one. */
   served: string | undefined;
-  /** Hears of each change. */
+  /** Called with each change. */
   onReport: (report: WitnessesReport) => void;
   logger: Record<'info' | 'warn', (fields: object, message: string) => void>;
   /** Other times than those of LIMITS, for tests. */
@@ -37,9 +37,9 @@ interface Cosigning extends WitnessPolicy {
 
 const FIRST_RETRY_MS = 1_000;
 
-/** Witnesses are asked about the newest checkpoint only, each about one at a time. */
-export function startCosigner(cosigning: Cosigning): Cosigner {
-  const { wanted, witnesses, tiles, served, onReport, logger, times } = cosigning;
+/** Requests cosignatures of the newest checkpoint only, from each witness one at a time. */
+export function startCosigner(options: CosignerOptions): Cosigner {
+  const { wanted, witnesses, tiles, served, onReport, logger, times } = options;
   const { publishMs, retryMs } = { ...LIMITS.witness, ...times };
   const all: WitnessState[] = witnesses.map((witness) => ({
     witness,
@@ -50,93 +50,98 @@ export function startCosigner(cosigning: Cosigning): Cosigner {
   const closing = new AbortController();
   let published = served === undefined ? undefined : parseCosignedCheckpoint(served, all);
   let newest = published;
-  let short = isShort(newest);
-  for (const known of all) if (newest?.lines.has(known.name)) known.size = newest.size;
-  let writing: Promise<unknown> = Promise.resolve();
-  /** Resolves at the next change: of the newest checkpoint, its cosignatures, or a witness. */
-  let change = Promise.withResolvers<void>();
+  let lacksCosignatures = isShort(newest);
+  for (const witness of all) if (newest?.lines.has(witness.name)) witness.size = newest.size;
+  let lastWrite: Promise<unknown> = Promise.resolve();
+  /** Resolves at the next change of the newest checkpoint, its cosignatures, or a witness. */
+  let nextChange = Promise.withResolvers<void>();
 
   function isShort(target: Pick<CosignedCheckpoint, 'lines'> | undefined): boolean {
     return target !== undefined && target.lines.size < wanted;
   }
 
   function changed(): void {
-    if (all.length > 0) onReport(witnessesReport({ wanted, isShort: short }, all, published));
-    change.resolve();
-    change = Promise.withResolvers();
+    if (all.length > 0)
+      onReport(witnessesReport({ wanted, isShort: lacksCosignatures }, all, published));
+    nextChange.resolve();
+    nextChange = Promise.withResolvers();
   }
 
-  /** One after the other, so that an older checkpoint never replaces a newer one. */
+  /** Writes one after another, so that an older checkpoint never replaces a newer one. */
   function write(target: CosignedCheckpoint): Promise<void> {
-    const written = writing.then(() => tiles.publish(noteWithCosignatures(target)));
-    writing = written.catch(() => undefined);
+    const written = lastWrite.then(() => tiles.publish(noteWithCosignatures(target)));
+    lastWrite = written.catch(() => undefined);
     return written;
   }
 
-  function tell(known: WitnessState, trouble: string | undefined): void {
-    if (trouble === known.trouble) return;
-    known.trouble = trouble;
-    if (trouble === undefined) logger.info({ witness: known.name }, 'a witness cosigns again');
-    else logger.warn({ witness: known.name, reason: trouble }, 'a witness does not cosign');
+  function setTrouble(witness: WitnessState, trouble: string | undefined): void {
+    if (trouble === witness.trouble) return;
+    witness.trouble = trouble;
+    if (trouble === undefined) logger.info({ witness: witness.name }, 'a witness cosigns again');
+    else logger.warn({ witness: witness.name, reason: trouble }, 'a witness does not cosign');
   }
 
-  async function add(known: WitnessState, target: CosignedCheckpoint, line: string): Promise<void> {
-    known.size = target.size;
-    target.lines.set(known.name, line);
-    if ((target === newest || target === published) && !isShort(target)) short = false;
+  async function addCosignature(
+    witness: WitnessState,
+    target: CosignedCheckpoint,
+    line: string,
+  ): Promise<void> {
+    witness.size = target.size;
+    target.lines.set(witness.name, line);
+    if ((target === newest || target === published) && !isShort(target)) lacksCosignatures = false;
     if (target !== published) return;
     await write(target).catch((error: unknown) =>
       logger.warn({ err: error }, 'a cosignature could not be published'),
     );
   }
 
-  async function follow(known: WitnessState): Promise<void> {
+  async function requestCosignatures(witness: WitnessState): Promise<void> {
     const { signal } = closing;
     const pauses = createBackoff({ firstMs: FIRST_RETRY_MS, longestMs: retryMs, spread: [0.5, 1] });
     while (!signal.aborted) {
       const target = newest;
-      if (!target || target.lines.has(known.name)) {
-        await change.promise;
+      if (!target || target.lines.has(witness.name)) {
+        await nextChange.promise;
         continue;
       }
-      const answer = await requestCosignature(
-        { witness: known.witness, tiles, signal },
+      const response = await requestCosignature(
+        { witness: witness.witness, tiles, signal },
         target,
-        known.size,
+        witness.size,
       );
       if (signal.aborted) return;
-      if ('line' in answer) {
+      if ('line' in response) {
         pauses.reset();
-        tell(known, undefined);
-        await add(known, target, answer.line);
+        setTrouble(witness, undefined);
+        await addCosignature(witness, target, response.line);
         changed();
       } else {
-        tell(known, answer.trouble);
+        setTrouble(witness, response.trouble);
         changed();
         await sleepUntilAborted(pauses.next(), { signal, ref: false });
       }
     }
   }
 
-  /** True while a cosignature that is wanted may come soon. */
-  const isDue = ({ lines }: CosignedCheckpoint): boolean =>
+  /** Returns true while a wanted cosignature may come soon. */
+  const isPending = ({ lines }: CosignedCheckpoint): boolean =>
     isShort({ lines }) &&
     all.some(({ name, trouble }) => trouble === undefined && !lines.has(name));
 
   async function untilCosigned(target: CosignedCheckpoint): Promise<void> {
     const late = AbortSignal.any([closing.signal, AbortSignal.timeout(publishMs)]);
     const tooLate = new Promise((resolve) => late.addEventListener('abort', resolve));
-    while (!late.aborted && isDue(target)) await Promise.race([change.promise, tooLate]);
+    while (!late.aborted && isPending(target)) await Promise.race([nextChange.promise, tooLate]);
   }
 
-  const following = all.map(follow);
+  const requesting = all.map(requestCosignatures);
   changed();
 
   return {
     async publish(note) {
       const target = parseCosignedCheckpoint(note, all);
       newest = target;
-      short = true;
+      lacksCosignatures = true;
       changed();
       await untilCosigned(target);
       published = target;
@@ -146,7 +151,7 @@ export function startCosigner(cosigning: Cosigning): Cosigner {
     async close() {
       closing.abort();
       changed();
-      await Promise.all([...following, writing]);
+      await Promise.all([...requesting, lastWrite]);
     },
   };
 }

@@ -6,56 +6,72 @@ import {
 } from '../../../shared/eventlog/identity/logIdentity.ts';
 import { followLog } from '../../../shared/eventlog/following/followLog.ts';
 import { sleepUntilAborted } from '../../../shared/lib/time/sleep.ts';
+import type { Clock } from '../../../shared/ports/clock.ts';
 import type { EventBatch, Position } from '../../../shared/ports/eventStore.ts';
 import type { TileTrees } from '../../../shared/transparency/tileStore.ts';
-import { startCosigner, type Cosigner } from './cosign.ts';
-import { repairBundleIndex } from './mendBundles.ts';
+import { formatCheckpoint } from '../../../shared/transparency/tlog/checkpoint.ts';
+import { signNote } from '../../../shared/transparency/tlog/note.ts';
+import { startCosigner, type Cosigner } from './cosigner.ts';
+import { repairBundleIndex } from './repairBundleIndex.ts';
 import { openTree, type OpenTree } from './openTree.ts';
 import type { Prover } from './prover.ts';
-import { publishCheckpoint } from './publishCheckpoint.ts';
 
 const BATCH_SIZE = 1_000;
-/** Events after which a checkpoint is due, while there are always more. */
+/** Leaves after which a checkpoint is due, while the log brings more. */
 const EVENTS = 10_000;
 /**
- * An event waits so long for others, at most: with the work twice, for what came while the last
- * checkpoint was made, that has to stay below a second. Less would cost the disk, which appends
- * need as well.
+ * The longest time for which a leaf waits for others. An event that comes while a checkpoint is made
+ * waits for that one and for the next; together that has to stay below a second. A shorter time would
+ * slow down appends, which need the same disk.
  */
 const WAIT_MS = 250;
-/** Between reads: what came together costs less than each append by itself. */
+/** Between reads: batches cost less than single events. */
 const GATHER_MS = 50;
-/** Nothing more has come for so long: who waits for the event's proof need not wait longer. */
+/** When no event has come for so long, a checkpoint is due at once. */
 const QUIET_MS = 50;
-/** How often an empty log is looked at. */
+/** How often an empty log is checked. */
 const EMPTY_LOG_MS = 250;
 /** How long a log may be ahead of a subscription that brings nothing. */
 const SILENCE_MS = 5_000;
 const CHECK_MS = 1_000;
 
-/** True for a batch behind a declaration that was not known: another tree is to begin. */
+/** Returns true for a batch after a declaration that is not in `identity`: another tree begins there. */
 const isOfAnotherLog = ({ checkpoint }: EventBatch, { root, declarations }: LogIdentity): boolean =>
   checkpoint !== undefined &&
   checkpoint.log_id !== root &&
   !declarations.some(({ id }) => id === checkpoint.log_id);
 
-/** Signs what has come in, when it is time. */
+/**
+ * Signs the tree as it is stored, and publishes the checkpoint with the cosignatures of witnesses. What
+ * is signed is stored before, so that the tree can always be continued.
+ */
+async function publishCheckpoint(
+  cosigner: Pick<Cosigner, 'publish'>,
+  tree: OpenTree,
+  clock: Clock,
+): Promise<void> {
+  const { origin, signers } = tree;
+  const root = tree.root();
+  const checkpoint = formatCheckpoint({ origin, size: tree.storedSize(), root });
+  await cosigner.publish(signNote(checkpoint, signers));
+  tree.markSigned(clock.now());
+}
+
+/** Signs added leaves when a checkpoint is due. */
 function createSigning(prover: Prover, tree: OpenTree, cosigner: Cosigner) {
-  /** What came since then waits: when it was last looked whether anything did. */
-  let since = performance.now();
+  let lastAttemptAt = performance.now();
   let reported: Position | undefined;
 
   return {
-    isDue: () => tree.pending() >= EVENTS || performance.now() - since >= WAIT_MS,
-    /** Errors: those of the store. */
+    isDue: () => tree.pending() >= EVENTS || performance.now() - lastAttemptAt >= WAIT_MS,
     async sign(): Promise<void> {
-      since = performance.now();
+      lastAttemptAt = performance.now();
       if (tree.pending() > 0) await tree.persist();
       if (tree.signedSize() < tree.storedSize())
         await publishCheckpoint(cosigner, tree, prover.clock);
     },
-    /** Everything up to here has its leaf under a checkpoint, if nothing waits for one. */
-    covered(position: Position | undefined): void {
+    /** Reports that a checkpoint covers everything up to a position, unless leaves wait for one. */
+    reportCovered(position: Position | undefined): void {
       const isSigned = tree.pending() === 0 && tree.signedSize() === tree.storedSize();
       if (!isSigned || position === reported) return;
       reported = position;
@@ -69,8 +85,8 @@ function createSigning(prover: Prover, tree: OpenTree, cosigner: Cosigner) {
   };
 }
 
-/** Resolves when the log was declared to be another one, or the signal aborted. */
-async function followTo(
+/** Adds leaves until the log was declared to be another one, or the signal aborts. */
+async function addLeaves(
   prover: Prover,
   { tree, cosigner }: { tree: OpenTree; cosigner: Cosigner },
   identity: LogIdentity,
@@ -87,7 +103,7 @@ async function followTo(
       const isOther = isOfAnotherLog(batch, identity);
       if (!isOther) for (const event of batch.events) tree.add(event);
       if (isOther || signing.isDue()) await signing.sign();
-      signing.covered(batch.position);
+      signing.reportCovered(batch.position);
       if (isOther) return 'stop';
       if (batch.events.length < BATCH_SIZE) await sleepUntilAborted(GATHER_MS, { signal });
       return undefined;
@@ -97,7 +113,7 @@ async function followTo(
       async onIdle(reached) {
         await checkForSilence(reached);
         await signing.sign();
-        signing.covered(reached);
+        signing.reportCovered(reached);
       },
     },
   });
@@ -114,10 +130,7 @@ function createSilenceCheck(log: Pick<Identified, 'head'>) {
   };
 }
 
-/**
- * Carries on the tree of the log until that is declared to be another one, a failure, or the signal.
- * Errors: those of the log, the store and `openTree`.
- */
+/** Continues the tree of the log until the log is declared to be another one, or the signal aborts. */
 export async function growTree(prover: Prover, trees: TileTrees): Promise<void> {
   const { log, logger, signal } = prover;
   const identity = await identityOf(log);
@@ -134,7 +147,7 @@ export async function growTree(prover: Prover, trees: TileTrees): Promise<void> 
     logger,
   });
   try {
-    await followTo(prover, { tree, cosigner }, identity);
+    await addLeaves(prover, { tree, cosigner }, identity);
   } finally {
     await cosigner.close();
   }

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
-import { createComparisonBuffer } from '../../../../../services/followers/replays/comparisons.ts';
+import { createComparisonBuffer } from '../../../../../services/followers/replays/comparisonBuffer.ts';
 import { replay, type ReplayCommand } from '../../../../../shared/replays/decider.ts';
 import type { ReplayEvent } from '../../../../../shared/replays/events.ts';
 import { storeUnavailableError } from '../../../../../shared/lib/errors/turnlogError.ts';

@@ -4,7 +4,7 @@ import { LIMITS } from '../limits.ts';
 import type { EventBatch, EventLog } from '../ports/eventStore.ts';
 import type { LoggedEvents } from './loggedEvents.ts';
 import { firstPage, positionAfter, type FeedSlice, type FeedPosition } from './feedPosition.ts';
-import { createRecentEvents, type RecentEvents } from './recent.ts';
+import { createRecentEvents, type RecentEvents } from './recentEvents.ts';
 
 /** One who follows live, and has seen all that there was. */
 interface Waiting {

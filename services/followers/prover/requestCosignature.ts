@@ -8,19 +8,19 @@ import {
 } from '../../../shared/transparency/tlog/note.ts';
 import { consistencyProof } from '../../../shared/transparency/tlog/proofs.ts';
 
-/** A checkpoint that the log has signed, and the size that it says. */
+/** A checkpoint that the log has signed, with its size. */
 export interface SignedCheckpoint {
-  /** What is signed, with its last newline. */
+  /** The signed text, with its last newline. */
   text: string;
   /** With the log's signature. */
   note: string;
   size: number;
 }
 
-/** The line that a witness cosigned a checkpoint with, or why there is none. */
+/** The signature line of a witness, or why there is none. */
 export type CosignatureResult = { line: string } | { trouble: string };
 
-interface Asking {
+interface CosignatureRequest {
   witness: Witness;
   tiles: Pick<TileReader, 'read'>;
   signal: AbortSignal;
@@ -34,7 +34,7 @@ function signatureOf(line: string): NoteSignature | undefined {
   }
 }
 
-/** The witness's own line among those that it answered; of other keys there may be any. */
+/** Returns the line of the witness's key among those of its response, which may be of other keys too. */
 function verified({ key }: Witness, text: string, lines: string): CosignatureResult {
   for (const line of lines.split('\n')) {
     const signature = signatureOf(line);
@@ -48,11 +48,12 @@ const witnessAhead = (size: number, own: number): string =>
   `has cosigned a checkpoint of ${size} entries, and the log has ${own}: the log lost entries, or two logs have one origin`;
 
 /**
- * Asks a witness to cosign a checkpoint. `oldSize` is the size that it cosigned last, as far as is
- * known; where the witness says another one it is asked once more, from there. Never rejects.
+ * Requests the cosignature of a checkpoint from a witness. `oldSize` is the size that it cosigned last,
+ * as far as is known; when the witness responds with another one, the request is repeated once from
+ * there. Never rejects.
  */
 export async function requestCosignature(
-  { witness, tiles, signal }: Asking,
+  { witness, tiles, signal }: CosignatureRequest,
   { text, note, size }: SignedCheckpoint,
   oldSize: number,
 ): Promise<CosignatureResult> {

@@ -8,10 +8,10 @@ import { treeRefusal, type OpenTree } from './openTree.ts';
 import type { Prover } from './prover.ts';
 
 const BATCH_SIZE = 1_000;
-/** Bundles whose beginnings are kept together. */
+/** Bundles whose beginnings are stored together. */
 const BUNDLES = 256;
 
-/** Errors: `configuration_invalid` where the event is not that of the last leaf of its bundle. */
+/** Throws where the event is not that of the last leaf of its bundle. */
 async function requireLeaf(
   { store, origin }: Pick<OpenTree, 'store' | 'origin'>,
   last: number,
@@ -27,10 +27,9 @@ async function requireLeaf(
 }
 
 /**
- * Finds out anew, from the log, where bundles begin, from the first one on of which that is lost or
- * damaged; without it no event behind is found in the tree. A log that ends too early is for who
- * follows it to tell. Errors: `configuration_invalid`, `proof_invalid` where the leaves are not those
- * of the log, those of log and store.
+ * Reads from the log where entry bundles begin, from the first bundle on whose beginning is lost or
+ * damaged: without it, later events are not found in the tree. A log that ends too early is detected
+ * when it is followed.
  */
 export async function repairBundleIndex(
   { log, logger, signal }: Pick<Prover, 'log' | 'logger' | 'signal'>,
@@ -43,21 +42,21 @@ export async function repairBundleIndex(
   if (first === undefined) return;
   logger.warn(
     { origin, bundle: first, bundles },
-    'The transparency log has lost where its entry bundles begin: that is read again from the log',
+    'The transparency log has lost where its entry bundles begin: reading it again from the log',
   );
   const after = await store.beforeBundle(first - 1);
   let leaves = (first - 1) * TILE_WIDTH;
-  let found = new Map<number, Checkpoint>();
+  let beginnings = new Map<number, Checkpoint>();
 
-  async function note(event: StoredEvent): Promise<void> {
+  async function addLeaf(event: StoredEvent): Promise<void> {
     leaves += 1;
     if (leaves % TILE_WIDTH !== 0) return;
     const before = checkpointOf(identity, event);
     await requireLeaf(tree, leaves - 1, before);
-    found.set(leaves / TILE_WIDTH, before);
-    if (found.size < BUNDLES) return;
-    await store.putBundles(found);
-    found = new Map();
+    beginnings.set(leaves / TILE_WIDTH, before);
+    if (beginnings.size < BUNDLES) return;
+    await store.putBundles(beginnings);
+    beginnings = new Map();
   }
 
   const wanted = (bundles - 1) * TILE_WIDTH;
@@ -67,9 +66,9 @@ export async function repairBundleIndex(
     batchSize: BATCH_SIZE,
     signal,
     async handleBatch({ events, caughtUp }) {
-      for (const event of events) if (leaves < wanted) await note(event);
+      for (const event of events) if (leaves < wanted) await addLeaf(event);
       return caughtUp || leaves === wanted ? 'stop' : undefined;
     },
   });
-  await store.putBundles(found);
+  await store.putBundles(beginnings);
 }

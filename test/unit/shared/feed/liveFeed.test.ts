@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { createLiveFeed } from '../../../../shared/feed/live.ts';
+import { createLiveFeed } from '../../../../shared/feed/liveFeed.ts';
 import type { LoggedEvent } from '../../../../shared/feed/loggedEvents.ts';
 import type { FeedPosition } from '../../../../shared/feed/feedPosition.ts';
 import type {

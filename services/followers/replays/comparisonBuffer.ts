@@ -1,8 +1,8 @@
 import type { SessionEnd, TurnComparison } from '../../../shared/replays/events.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import type { Logger } from '../../../shared/lib/logger.ts';
-import { retryTransient } from './patience.ts';
-import type { ReplayStream } from './replayLog.ts';
+import { retryTransient } from './transientFailures.ts';
+import type { ReplayStream } from './replayStream.ts';
 
 /** What was compared of a session, and is recorded some turns at a time. */
 export interface ComparisonBuffer {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { createReplayThrottle } from '../../../../../services/followers/replays/pace.ts';
+import { createReplayThrottle } from '../../../../../services/followers/replays/throttle.ts';
 import { LIMITS } from '../../../../../shared/limits.ts';
 
 const { giveWayMs, quietMs } = LIMITS.replays;

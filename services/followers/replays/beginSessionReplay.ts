@@ -17,10 +17,10 @@ import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import { readBeginning } from '../../../shared/eventlog/reading/readWhole.ts';
 import { sessionStream } from '../../../shared/eventlog/streams.ts';
 import { LIMITS } from '../../../shared/limits.ts';
-import { createComparisonBuffer, type ComparisonBuffer } from './comparisons.ts';
-import { retryTransient } from './patience.ts';
-import type { ReplayStream } from './replayLog.ts';
-import type { ReplayContext } from './replaying.ts';
+import { createComparisonBuffer, type ComparisonBuffer } from './comparisonBuffer.ts';
+import { retryTransient } from './transientFailures.ts';
+import type { ReplayStream } from './replayStream.ts';
+import type { ReplayContext } from './replayContext.ts';
 
 /** A session that is to be replayed, and what with. */
 export interface SessionRun {

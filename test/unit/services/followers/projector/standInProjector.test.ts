@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { startStandInProjector } from '../../../../../services/followers/projector/standIn.ts';
+import { startStandInProjector } from '../../../../../services/followers/projector/standInProjector.ts';
 import { storeUnavailableError } from '../../../../../shared/lib/errors/turnlogError.ts';
 import { createLogger } from '../../../../../shared/lib/logger.ts';
 import { eventually } from '../../../../support/processes/operator.ts';

@@ -12,8 +12,8 @@ import { errorSummary } from '../../../shared/lib/errors/errorSummary.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { sleep } from '../../../shared/lib/time/sleep.ts';
 import { BudgetSpent } from './budget.ts';
-import { createReplayBackoff, isTransient } from './patience.ts';
-import { ReplayCancelled, type ReplayContext } from './replaying.ts';
+import { createReplayBackoff, isTransient } from './transientFailures.ts';
+import { ReplayCancelled, type ReplayContext } from './replayContext.ts';
 
 /** However long the line is, whoever waits in it is let in or stopped. */
 const WAIT_MS = 2 ** 31 - 1;

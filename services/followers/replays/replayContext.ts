@@ -1,7 +1,7 @@
 import type { CompareTurn } from '../../../shared/replays/comparison/turnPair.ts';
 import type { RunContext } from '../../../shared/runs/context.ts';
 import type { FairSemaphore } from '../../../shared/lib/concurrency/fairSemaphore.ts';
-import type { ReplayThrottle } from './pace.ts';
+import type { ReplayThrottle } from './throttle.ts';
 
 /** What all replays of a process are run with. */
 export interface ReplayContext {
