@@ -11,8 +11,8 @@ import type { ReplayedTurn } from '../../../shared/runs/runRequest.ts';
 import { isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import type { AgentRow } from '../../../shared/readModels/tables.ts';
 import { BudgetSpent } from './budget.ts';
-import { isTransient } from './transientFailures.ts';
-import type { ReplayContext } from './replayContext.ts';
+import { isTransientFailure } from './transientFailures.ts';
+import type { ReplayRunContext } from './replayContext.ts';
 import { replayTurnUntilEnded } from './replayTurn.ts';
 
 /** Nobody has made it: it is as much of an agent as a run needs to ask a model. */
@@ -41,7 +41,7 @@ function saidBy({ end }: WholeTurn): Pick<Judged, 'output' | 'code'> {
 
 /** Asks models that judge replayed turns, each in a session of its own that says what it is. */
 export const createAskJudge =
-  (replaying: Omit<ReplayContext, 'compareTurn'>): AskJudge =>
+  (replaying: Omit<ReplayRunContext, 'compareTurn'>): AskJudge =>
   async ({ pair, check, model, instruction, input }, { budget, signal }) => {
     const { context } = replaying;
     const { replay, session_id, recorded } = pair;
@@ -62,7 +62,7 @@ export const createAskJudge =
     const unable = (error: unknown): Judged => {
       signal.throwIfAborted();
       if (error instanceof BudgetSpent) return judged(UNASKED);
-      if (isTransient(error) || !isTurnlogError(error)) throw error;
+      if (isTransientFailure(error) || !isTurnlogError(error)) throw error;
       return judged({ code: error.code });
     };
 

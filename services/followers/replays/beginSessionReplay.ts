@@ -20,7 +20,7 @@ import { LIMITS } from '../../../shared/limits.ts';
 import { createComparisonBuffer, type ComparisonBuffer } from './comparisonBuffer.ts';
 import { retryTransient } from './transientFailures.ts';
 import type { ReplayStream } from './replayStream.ts';
-import type { ReplayContext } from './replayContext.ts';
+import type { ReplayRunContext } from './replayContext.ts';
 
 /** A session that is to be replayed, and what with. */
 export interface SessionRun {
@@ -49,7 +49,7 @@ const pointOf = (session_id: string, { started, revision, hash }: WholeTurn): Fo
 
 /** The id of the replay's session, which is recorded before the session begins. */
 async function reservedId(
-  { context }: ReplayContext,
+  { context }: ReplayRunContext,
   { log, session: { session_id, replay_session_id } }: SessionRun,
 ): Promise<string> {
   if (replay_session_id !== undefined) return replay_session_id;
@@ -61,7 +61,7 @@ async function reservedId(
 }
 
 /** Errors: `invalid_request` where the session shares turns of so many that it can't be shared itself. */
-async function requireForkable({ context }: ReplayContext, sessionId: string): Promise<void> {
+async function requireForkable({ context }: ReplayRunContext, sessionId: string): Promise<void> {
   const origins = await originsOf(context, await readBeginning(context, sessionStream(sessionId)));
   if (origins.length < LIMITS.turn.origins) return;
   const message = `The session is a fork of ${origins.length} forks: it can only be replayed from its own first turn on.`;
@@ -73,7 +73,7 @@ async function requireForkable({ context }: ReplayContext, sessionId: string): P
  * both share. Errors: those of the commands that do so, the signal's reason.
  */
 export async function beginSessionReplay(
-  replaying: ReplayContext,
+  replaying: ReplayRunContext,
   run: SessionRun,
   recorded: SessionStartedData,
   before: WholeTurn | undefined,

@@ -8,7 +8,7 @@ import type { StreamSource } from '../../../shared/eventlog/reading/reportDamage
 import { errorSummary } from '../../../shared/lib/errors/errorSummary.ts';
 import type { Logger } from '../../../shared/lib/logger.ts';
 import type { Ids } from '../../../shared/ports/clock.ts';
-import { isTransient } from './transientFailures.ts';
+import { isTransientFailure } from './transientFailures.ts';
 
 type Context = StreamSource & { ids: Pick<Ids, 'typeId'>; logger: Pick<Logger, 'debug'> };
 
@@ -28,7 +28,7 @@ export async function countUncompared(
     try {
       await readReplayedTurns(context, { sessionId: at, onTry }).lastTry(Infinity);
     } catch (error) {
-      if (isTransient(error) || !isTurnlogError(error)) throw error;
+      if (isTransientFailure(error) || !isTurnlogError(error)) throw error;
       context.logger.debug(errorSummary(error), 'what a session of a replay took is not known');
     }
   };

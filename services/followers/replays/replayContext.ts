@@ -4,7 +4,7 @@ import type { FairSemaphore } from '../../../shared/lib/concurrency/fairSemaphor
 import type { ReplayThrottle } from './throttle.ts';
 
 /** What all replays of a process are run with. */
-export interface ReplayContext {
+export interface ReplayRunContext {
   context: RunContext;
   compareTurn: CompareTurn;
   /** Turns that are replayed at a time; the accounts take turns. */

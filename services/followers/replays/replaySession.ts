@@ -8,8 +8,8 @@ import { sleep } from '../../../shared/lib/time/sleep.ts';
 import { BudgetSpent } from './budget.ts';
 import { beginSessionReplay, type SessionReplay, type SessionRun } from './beginSessionReplay.ts';
 import { createComparisonBuffer } from './comparisonBuffer.ts';
-import { createReplayBackoff, isTransient, retryTransient } from './transientFailures.ts';
-import type { ReplayContext } from './replayContext.ts';
+import { createReplayBackoff, isTransientFailure, retryTransient } from './transientFailures.ts';
+import type { ReplayRunContext } from './replayContext.ts';
 import { replayTurnUntilEnded } from './replayTurn.ts';
 
 type End = Omit<SessionEnd, 'session_id'>;
@@ -18,7 +18,7 @@ const hasAnswer = ({ end }: WholeTurn): boolean => end?.type === 'session.turn_c
 
 /** The turns of a recorded session, which passing trouble does not end. Errors: those of wholeTurns. */
 async function* turnsUpTo(
-  { context }: ReplayContext,
+  { context }: ReplayRunContext,
   sessionId: string,
   upTo: number,
   signal: AbortSignal,
@@ -32,7 +32,7 @@ async function* turnsUpTo(
       }
       return;
     } catch (error) {
-      if (!isTransient(error)) throw error;
+      if (!isTransientFailure(error)) throw error;
     }
     await sleep(pauses.next(), signal);
   }
@@ -58,7 +58,7 @@ async function unlessRefused(
 
 /** Replays a turn, unless it was before, and compares it. True where nothing follows it. */
 async function replayTurn(
-  replaying: ReplayContext,
+  replaying: ReplayRunContext,
   { log, session, budget, signal }: SessionRun,
   progress: SessionReplay,
   turn: WholeTurn,
@@ -123,7 +123,7 @@ const isStop = ({ end }: WholeTurn): boolean =>
  * reason.
  */
 export async function replaySession(
-  replaying: ReplayContext,
+  replaying: ReplayRunContext,
   run: SessionRun,
 ): Promise<End | undefined> {
   const { context } = replaying;

@@ -12,15 +12,15 @@ import { errorSummary } from '../../../shared/lib/errors/errorSummary.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { sleep } from '../../../shared/lib/time/sleep.ts';
 import { BudgetSpent } from './budget.ts';
-import { createReplayBackoff, isTransient } from './transientFailures.ts';
-import { ReplayCancelled, type ReplayContext } from './replayContext.ts';
+import { createReplayBackoff, isTransientFailure } from './transientFailures.ts';
+import { ReplayCancelled, type ReplayRunContext } from './replayContext.ts';
 
 /** However long the line is, whoever waits in it is let in or stopped. */
 const WAIT_MS = 2 ** 31 - 1;
 
 /** Ends the turn that runs: a replay that was cancelled says so; else somebody begins it again. */
 async function endTurn(
-  { context }: Pick<ReplayContext, 'context'>,
+  { context }: Pick<ReplayRunContext, 'context'>,
   actor: Actor,
   session_id: string,
   reason: unknown,
@@ -48,7 +48,7 @@ interface TurnToRun {
 
 /** The run of a turn; the signal ends it, and its turn. Errors: those of runAgent, BudgetSpent. */
 async function runOnce(
-  replaying: Omit<ReplayContext, 'compareTurn'>,
+  replaying: Omit<ReplayRunContext, 'compareTurn'>,
   { actor, budget }: Pick<TurnToRun, 'actor' | 'budget'>,
   input: RunInput,
   signal: AbortSignal,
@@ -85,7 +85,7 @@ async function runOnce(
  * were used before any try, the signal's reason.
  */
 export async function replayTurnUntilEnded(
-  replaying: Omit<ReplayContext, 'compareTurn'>,
+  replaying: Omit<ReplayRunContext, 'compareTurn'>,
   toRun: TurnToRun,
   next: () => Promise<RunInput>,
   signal: AbortSignal,
@@ -103,7 +103,7 @@ export async function replayTurnUntilEnded(
       failed = error;
     }
     const last = await turns.lastTry(recorded).catch((error: unknown) => {
-      if (!isTransient(error)) throw error;
+      if (!isTransientFailure(error)) throw error;
       failed ??= error;
       return undefined;
     });
@@ -113,7 +113,7 @@ export async function replayTurnUntilEnded(
     if (failed instanceof BudgetSpent && seen) return seen;
     // A node that follows the others may not have it yet.
     failed ??= storeUnavailableError('The turn that was replayed can not be read yet.');
-    if (!isTransient(failed)) {
+    if (!isTransientFailure(failed)) {
       const isOurs = isRejection(failed, 'session_moved');
       const again = isOurs || (isTurnlogError(failed) && failed.retriable);
       if (!again || tries >= LIMITS.replays.tries) {

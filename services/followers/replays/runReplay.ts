@@ -5,7 +5,7 @@ import { isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import { errorSummary } from '../../../shared/lib/errors/errorSummary.ts';
 import { retryTransient } from './transientFailures.ts';
 import { openReplayStream, type ReplayStream } from './replayStream.ts';
-import type { ReplayContext } from './replayContext.ts';
+import type { ReplayRunContext } from './replayContext.ts';
 import { createBudget } from './budget.ts';
 import { countUncompared } from './countUncompared.ts';
 import { replaySession } from './replaySession.ts';
@@ -23,7 +23,7 @@ interface Work {
 
 /** Replays one session; what keeps it from being replayed keeps back no other. */
 async function oneSession(
-  replaying: ReplayContext,
+  replaying: ReplayRunContext,
   work: Work,
   session: ReplayedSession,
 ): Promise<void> {
@@ -51,7 +51,7 @@ async function oneSession(
  * reason, those of reading its stream.
  */
 export async function runReplay(
-  replaying: ReplayContext,
+  replaying: ReplayRunContext,
   replayId: string,
   signal: AbortSignal,
 ): Promise<void> {

@@ -4,11 +4,11 @@ import { repeatUntilAborted } from '../../../shared/lib/concurrency/repeatUntilA
 import { startLeaderTask, type Leadership } from '../../../shared/lib/concurrency/leaderTask.ts';
 import type { ReplaysHealth } from '../../../shared/health/health.ts';
 import { createReplayBackoff } from './transientFailures.ts';
-import { ReplayCancelled, ReplayHandedOver, type ReplayContext } from './replayContext.ts';
+import { ReplayCancelled, ReplayHandedOver, type ReplayRunContext } from './replayContext.ts';
 import { runReplay } from './runReplay.ts';
 
 interface Replays {
-  replaying: ReplayContext;
+  replaying: ReplayRunContext;
   /** Why the read models can't be trusted now: while they are made anew, a replay that has ended may be there. */
   pausedReason: () => string | undefined;
   /**

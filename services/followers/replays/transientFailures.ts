@@ -9,7 +9,7 @@ import { sleep } from '../../../shared/lib/time/sleep.ts';
 const BUSY: readonly string[] = ['model_overloaded', 'overloaded', 'rate_limited', 'session_busy'];
 
 /** True for what waiting mends, however long it takes. */
-export const isTransient = (error: unknown): boolean =>
+export const isTransientFailure = (error: unknown): boolean =>
   isLogUnavailable(error) || (isTurnlogError(error) && BUSY.includes(error.code));
 
 /** The pauses between attempts of a replay. */
@@ -32,7 +32,7 @@ export async function retryTransient<Result>(
     try {
       return await work();
     } catch (error) {
-      if (!isTransient(error)) throw error;
+      if (!isTransientFailure(error)) throw error;
       if (first) logger.warn(errorSummary(error), 'a replay waits until a trouble has passed');
     }
     await sleep(pauses.next(), signal);

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import type { ReplayContext } from '../../../../../services/followers/replays/replayContext.ts';
+import type { ReplayRunContext } from '../../../../../services/followers/replays/replayContext.ts';
 import { startReplays } from '../../../../../services/followers/replays/start.ts';
 import { eventually } from '../../../../support/processes/operator.ts';
 
@@ -20,7 +20,7 @@ beforeEach(() => {
     logger: { error: log, warn: log, debug: log, info: log },
   };
   replays = startReplays({
-    replaying: { context } as unknown as ReplayContext,
+    replaying: { context } as unknown as ReplayRunContext,
     pausedReason: () => undefined,
     acquireLeadership: async () => ({
       lost: new AbortController().signal,
