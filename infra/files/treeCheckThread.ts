@@ -14,7 +14,7 @@ function textOf(leaves: readonly Leaf[]): string {
 
 /** A Worker, and who waits for its answer. */
 function startWorker(workerData: TreeCheckData) {
-  const worker = new Worker(new URL('treeCheckWorker.ts', import.meta.url), {
+  const worker = new Worker(new URL('./treeCheckWorker.ts', import.meta.url), {
     workerData,
     name: 'tree-check',
   });

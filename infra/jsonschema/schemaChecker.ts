@@ -13,7 +13,7 @@ const { checkMs, waitMs, heapMb } = LIMITS.responseFormat;
 export function createSchemaChecker(): SchemaChecker & AsyncDisposable {
   const thread = createWorkerClient<Question, string | undefined>({
     start: () =>
-      new Worker(new URL('checkWorker.ts', import.meta.url), {
+      new Worker(new URL('./checkWorker.ts', import.meta.url), {
         name: 'schemas',
         resourceLimits: { maxOldGenerationSizeMb: heapMb },
       }),

@@ -12,7 +12,7 @@ const { diffMs, diffWaitMs, diffHeapMb } = LIMITS.replays;
 export function createTextDiffer(): TextDiffer & AsyncDisposable {
   const thread = createWorkerClient<TextPair, DiffPart[] | undefined>({
     start: () =>
-      new Worker(new URL('diffWorker.ts', import.meta.url), {
+      new Worker(new URL('./diffWorker.ts', import.meta.url), {
         name: 'diffs',
         resourceLimits: { maxOldGenerationSizeMb: diffHeapMb },
       }),

@@ -15,7 +15,7 @@ interface TokenThread {
 }
 
 function startWorker(onEnd: () => void) {
-  const worker = new Worker(new URL('tokenWorker.ts', import.meta.url), {
+  const worker = new Worker(new URL('./tokenWorker.ts', import.meta.url), {
     name: 'tokenizer',
     resourceLimits: { maxOldGenerationSizeMb: HEAP_MB },
   });

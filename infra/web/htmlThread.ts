@@ -17,7 +17,7 @@ const HEAP_MB = 128;
  */
 export function textOfHtml(html: Html, signal: AbortSignal): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
-  const worker = new Worker(new URL('htmlWorker.ts', import.meta.url), {
+  const worker = new Worker(new URL('./htmlWorker.ts', import.meta.url), {
     name: 'html',
     workerData: html,
     resourceLimits: { maxOldGenerationSizeMb: HEAP_MB },

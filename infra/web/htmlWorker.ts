@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { convert } from 'html-to-text';
-import { TOOL_LIMITS } from '../../shared/runs/toolLimits.ts';
+import { RUN_LIMITS } from '../../shared/runs/limits.ts';
 import type { Html } from './htmlThread.ts';
 
 /** Elements deeper than this are left out: nobody writes such pages, and each takes stack. */
@@ -27,5 +27,5 @@ parentPort!.postMessage(
       ...IGNORED.map((selector) => ({ selector, format: 'skip' })),
     ],
     // Links may be many times as long as the page that has them.
-  }).slice(0, TOOL_LIMITS.web.pageBytes),
+  }).slice(0, RUN_LIMITS.web.pageBytes),
 );

@@ -3,12 +3,12 @@ import { createSchemaChecker } from '../../infra/jsonschema/schemaChecker.ts';
 import { createMemoryBroadcast } from '../../infra/broadcast/memory.ts';
 import { createTextDiffer } from '../../infra/textdiff/textDiffer.ts';
 import { createTokenCounter } from '../../infra/tokenizer/tokenCounter.ts';
-import { createLeftOpenCloser } from '../../shared/runs/recovery/closeOwnOpenTurns.ts';
-import { createLeftOpen } from '../../shared/runs/recovery/openTurnQueue.ts';
-import { createAdmission } from '../../shared/runs/queueing/admission.ts';
+import { createOpenTurnCloser } from '../../shared/runs/recovery/openTurnCloser.ts';
+import { createOpenTurnQueue } from '../../shared/runs/recovery/openTurnQueue.ts';
+import { createAdmissionControl } from '../../shared/runs/queueing/admissionControl.ts';
 import type { RunContext } from '../../shared/runs/context.ts';
 import { createLiveTurns } from '../../shared/runs/live/liveTurns.ts';
-import { charsOf } from '../../shared/runs/queueing/sessionCache.ts';
+import { cachedSessionChars } from '../../shared/runs/queueing/sessionCache.ts';
 import { createMirroredTurns } from '../../shared/runs/live/mirrorTurns.ts';
 import { createRunsInFlight } from '../../shared/runs/queueing/runsInFlight.ts';
 import { startSendingDeltas } from '../../shared/runs/live/sendDeltas.ts';
@@ -33,7 +33,7 @@ import { openTools } from './tools.ts';
 /** What differs between a service in one process and one replica of many. */
 type RunStorage = Pick<
   RunContext,
-  'store' | 'damaged' | 'readModels' | 'known' | 'instance' | 'rateLimiter'
+  'store' | 'damaged' | 'readModels' | 'cachedRows' | 'instance' | 'rateLimiter'
 > & {
   /** How this process speaks with others over the log, of what their turns put out and of their ends. */
   broadcast?: Broadcast;
@@ -72,20 +72,23 @@ export async function openRunContext(opening: Opening, storage: RunStorage): Pro
       schemas: opened.use(createSchemaChecker()),
       components: config.COMPONENTS.split(','),
     },
-    sessions: {
-      admission: createAdmission(admissionBounds(config)),
-      reads: createFairSemaphore({ permits: LIMITS.run.sessionReads, bytes: Infinity }),
-      queue: createSessionQueue(),
-      inFlight: createRunsInFlight(),
-      live,
-      elsewhere: opened.use(createMirroredTurns({ broadcast, keys: storage.store.keys })),
-      watch: createTurnWatch({ store: storage.store, signals, shared }),
-      waits: createPermitPool({ permits: LIMITS.turn.waiting, bytes: Infinity }),
-      memory: new LRUCache({ maxSize: LIMITS.cache.sessionChars, sizeCalculation: charsOf }),
+    runState: {
+      admission: createAdmissionControl(admissionBounds(config)),
+      sessionReads: createFairSemaphore({ permits: LIMITS.run.sessionReads, bytes: Infinity }),
+      sessionQueue: createSessionQueue(),
+      runsInFlight: createRunsInFlight(),
+      liveTurns: live,
+      mirroredTurns: opened.use(createMirroredTurns({ broadcast, keys: storage.store.keys })),
+      turnWatch: createTurnWatch({ store: storage.store, signals, shared }),
+      turnWaits: createPermitPool({ permits: LIMITS.turn.waiting, bytes: Infinity }),
+      sessionCache: new LRUCache({
+        maxSize: LIMITS.cache.sessionChars,
+        sizeCalculation: cachedSessionChars,
+      }),
       failedCompactions: new LRUCache({ max: LIMITS.cache.failedCompactions }),
-      leftOpen: createLeftOpen(),
-      beginning: new Map(),
-      ending: new Map(),
+      openTurnQueue: createOpenTurnQueue(),
+      startingTurns: new Map(),
+      turnEndLookups: new Map(),
     },
     budget: {
       counter: opened.use(createTokenCounter()),
@@ -102,8 +105,8 @@ export async function openRunContext(opening: Opening, storage: RunStorage): Pro
 }
 
 /** The watch over turns that others may end, as a part of the process. */
-export const watchPart = ({ sessions }: Pick<RunContext, 'sessions'>): Part => ({
-  upkeep: () => startWatching(sessions.watch),
+export const watchPart = ({ runState }: Pick<RunContext, 'runState'>): Part => ({
+  upkeep: () => startWatching(runState.turnWatch),
 });
 
 /** The runs as a part of the process: it closes the turns that it had to leave open itself. */
@@ -111,11 +114,11 @@ export const runsPart = (api: RunContext): Part => ({
   health: async () => {
     const open_circuits = api.catalogue.models.openCircuits?.() ?? [];
     return {
-      runs_in_flight: api.sessions.admission.inFlight(),
-      runs_waiting: api.sessions.admission.waiting(),
+      runs_in_flight: api.runState.admission.activeCount(),
+      runs_waiting: api.runState.admission.waitingCount(),
       tool_servers: [...api.catalogue.toolbox.health()],
       ...(open_circuits.length > 0 && { open_circuits: [...open_circuits] }),
     };
   },
-  upkeep: () => startClosing(createLeftOpenCloser(api)),
+  upkeep: () => startClosing(createOpenTurnCloser(api)),
 });

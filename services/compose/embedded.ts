@@ -11,7 +11,7 @@ import { untilCaughtUp } from '../../shared/projections/progress.ts';
 import { rowsUntilChange } from '../../shared/projections/rowsUntilChange.ts';
 import { neverStale } from '../../shared/projections/readYourWrites.ts';
 import { evictErased } from '../../shared/erasure/evictErased.ts';
-import { isPast } from '../../shared/runs/recovery/interruptTurn.ts';
+import { isPastDeadline } from '../../shared/runs/recovery/interruptTurn.ts';
 import type { RunContext } from '../../shared/runs/context.ts';
 import { distrustReason, lateReason, searchReason } from '../followers/projector/status.ts';
 import {
@@ -42,7 +42,7 @@ import { webhooksIn } from './webhooks.ts';
  * judge each other by it.
  */
 const isOverdue = ({ deadline }: { deadline: string }): boolean =>
-  isPast(deadline, systemClock.now());
+  isPastDeadline(deadline, systemClock.now());
 
 /** The projector in a thread of its own, and the read models that it keeps up to date. */
 async function openReadModels(
@@ -52,7 +52,7 @@ async function openReadModels(
 ) {
   const spawn = (): Worker => {
     const workerData = threadData();
-    return new Worker(new URL('projectorThread.ts', import.meta.url), {
+    return new Worker(new URL('./projectorThread.ts', import.meta.url), {
       workerData,
       transferList: [workerData.reports],
       resourceLimits: THREAD_LIMITS,
@@ -158,7 +158,7 @@ export async function openEmbedded(opening: Opening, place: EmbeddedPlace): Prom
     store: appendsWhileFollowed(store, projector.logChanged),
     damaged,
     readModels,
-    known: readModels,
+    cachedRows: readModels,
     rateLimiter: createRateLimiter(),
     instance: { id, isGone, isOverdue },
     sharesLog: !('folder' in log),

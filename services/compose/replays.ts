@@ -24,7 +24,7 @@ function replaysPart(
   const all = { permits, bytes: Infinity };
   // Turns are short: the next in the queue waits little.
   const semaphore = createFairSemaphore(all, all);
-  const throttle = createReplayThrottle(context.sessions.admission);
+  const throttle = createReplayThrottle(context.runState.admission);
   const running = { context, semaphore, throttle };
   const { catalogue } = context;
   const compareTurn = createCompareTurn({ catalogue, askJudge: createAskJudge(running) });

@@ -1,9 +1,9 @@
 import {
-  closeTurnsOfTheDead,
+  closeOrphanedTurns,
   type SweepContext,
 } from '../../shared/runs/recovery/closeOrphanedTurns.ts';
 import { evictErased } from '../../shared/erasure/evictErased.ts';
-import { createDeathWatch } from '../../shared/runs/recovery/instanceMonitor.ts';
+import { createInstanceMonitor } from '../../shared/runs/recovery/instanceMonitor.ts';
 import { appendsWhileFollowed } from '../../shared/eventlog/appendsWhileFollowed.ts';
 import { withTextsForRows } from '../../shared/eventlog/encryption/protectedStore.ts';
 import type { RunContext } from '../../shared/runs/context.ts';
@@ -58,17 +58,17 @@ async function openApi(
   common: Common,
   databaseUrl: string,
 ): Promise<{ api: ServedRuns; part: Part }> {
-  const { store, damaged, readModels, instances, watch, logger } = common;
+  const { store, damaged, readModels, instances, instanceMonitor, logger } = common;
   const id = systemIds.uuid();
-  const isGone = (owner: string): boolean => owner === id || watch.isDead(owner);
-  const known = rememberedRows(readModels, store);
+  const isGone = (owner: string): boolean => owner === id || instanceMonitor.isDead(owner);
+  const cachedRows = rememberedRows(readModels, store);
   const shared = await openShared(opening.opened, databaseUrl, id);
   const instance = { id, isGone, isOverdue };
-  const storage = { store, damaged, readModels, known, instance, ...shared };
+  const storage = { store, damaged, readModels, cachedRows, instance, ...shared };
   const api = await openRunContext(opening, storage);
   let registration: Registration | undefined;
   opening.opened.defer(async () => {
-    if (api.sessions.leftOpen.size > 0) return;
+    if (api.runState.openTurnQueue.size > 0) return;
     await registration?.end().catch((err: unknown) => {
       logger.warn({ err }, 'this instance could not be taken out of the list of instances');
     });
@@ -140,8 +140,8 @@ function readModelsPart(common: Common): Part {
 
 /** Looks after the turns of instances that are gone, and after those that `api` has left behind. */
 function sweepPart(common: Common, api: RunContext | undefined): Part {
-  const own = api && { id: api.instance.id, leftOpen: api.sessions.leftOpen };
-  const sweep = (signal: AbortSignal) => closeTurnsOfTheDead({ ...common, own }, signal);
+  const own = api && { id: api.instance.id, openTurnQueue: api.runState.openTurnQueue };
+  const sweep = (signal: AbortSignal) => closeOrphanedTurns({ ...common, own }, signal);
   return { upkeep: () => startSweeper(sweep, common.logger) };
 }
 
@@ -161,9 +161,16 @@ export async function openReplica(opening: Opening, place: ReplicaPlace): Promis
   const store = appendsWhileFollowed(log, readModels.logChanged);
   const instances = opened.adopt(openInstances(databaseUrl), (list) => list.close());
   const damaged = reportDamage(logger);
-  const watch = createDeathWatch(instances);
+  const watch = createInstanceMonitor(instances);
   const system = { clock: systemClock, ids: systemIds, logger };
-  const common: Common = { store, damaged, readModels, instances, watch, ...system };
+  const common: Common = {
+    store,
+    damaged,
+    readModels,
+    instances,
+    instanceMonitor: watch,
+    ...system,
+  };
   const runs = services.includes('api') ? await openApi(opening, common, databaseUrl) : undefined;
   const judge = judgeDatabaseClock(common);
   const feed = openFeed(opening, store);

@@ -1,5 +1,5 @@
 import { issueKey, openAccount } from '../../shared/accounts/commands.ts';
-import { untilShown, type CommandContext } from '../../shared/commandHandling/context.ts';
+import { waitUntilVisible, type CommandContext } from '../../shared/commandHandling/context.ts';
 import { SCOPES } from '../../shared/accounts/events.ts';
 import { isRejection, type RejectionCode } from '../../shared/domain/rejection.ts';
 import { storeUnavailableError } from '../../shared/lib/errors/turnlogError.ts';
@@ -54,7 +54,7 @@ export async function bootstrap(
     }).catch(asNotThereYet),
   );
   // What another replica has written lies before the end.
-  if (issued?.position !== undefined) await untilShown(context, issued.position);
+  if (issued?.position !== undefined) await waitUntilVisible(context, issued.position);
   else await untilAllShown(context, signal);
   return issued?.api_key;
 }

@@ -14,7 +14,7 @@ import type { Part } from './turnlog.ts';
 
 /** Lets go of what this process remembers of what others erase: within about a second. */
 export function noticePart(api: RunContext): Part {
-  const { readModels, sessions, known, logger } = api;
+  const { readModels, runState, cachedRows, logger } = api;
   const lists = agentListCache(readModels);
   const look = createErasurePoller({
     readModels,
@@ -23,8 +23,8 @@ export function noticePart(api: RunContext): Part {
       lists.forget(erased.account_id);
     },
     forgetAll() {
-      sessions.memory.clear();
-      known.forget?.();
+      runState.sessionCache.clear();
+      cachedRows.forget?.();
       lists.clear();
     },
   });

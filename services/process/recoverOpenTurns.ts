@@ -1,5 +1,5 @@
-import { untilShown } from '../../shared/commandHandling/context.ts';
-import { interruptOrphans } from '../../shared/runs/recovery/interruptTurn.ts';
+import { waitUntilVisible } from '../../shared/commandHandling/context.ts';
+import { interruptOrphanedTurns } from '../../shared/runs/recovery/interruptTurn.ts';
 import type { RunContext } from '../../shared/runs/context.ts';
 import type { ProtectedStore } from '../../shared/eventlog/encryption/protectedStore.ts';
 import type { EventStore, Position } from '../../shared/ports/eventStore.ts';
@@ -26,10 +26,10 @@ export async function recoverOpenTurns(context: RunContext, signal: AbortSignal)
   const open = await context.readModels.listOpenTurns();
   if (open.length === 0) return;
   const { store, written } = notingPositions(context.store);
-  await interruptOrphans({ ...context, store }, open, signal);
+  await interruptOrphanedTurns({ ...context, store }, open, signal);
   signal.throwIfAborted();
   const last = written();
-  if (last !== undefined) await untilShown(context, last);
+  if (last !== undefined) await waitUntilVisible(context, last);
   context.logger.warn(
     { turns: open.length },
     'turns were open: those that a crash left behind are marked as interrupted',

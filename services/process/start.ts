@@ -113,7 +113,7 @@ export async function startServing(turnlog: Turnlog, start: Start): Promise<Runn
       stopping.abort();
       // A sweep that waits for a store which is away must not hold up the rest.
       const ended = endUpkeep();
-      const inFlight = api?.sessions.inFlight ?? createRunsInFlight();
+      const inFlight = api?.runState.runsInFlight ?? createRunsInFlight();
       await stopInOrder({ server, inFlight, logger, graceMs: config.SHUTDOWN_GRACE_MS });
       await ended;
       await running.disposeAsync();

@@ -26,7 +26,7 @@ export async function stopInOrder({ server, inFlight, logger, graceMs }: Stoppin
   const timeLeft = (): number => Math.max(0, graceEnds - performance.now());
   const closed = server.close();
   let answered = false;
-  while (await resolvesWithin(inFlight.idle(), timeLeft())) {
+  while (await resolvesWithin(inFlight.whenIdle(), timeLeft())) {
     answered = await resolvesWithin(closed, LAST_WORDS_MS);
     // A request that was accepted before may have begun its run only now, or is about to.
     if (answered || timeLeft() === 0) break;
@@ -39,7 +39,7 @@ export async function stopInOrder({ server, inFlight, logger, graceMs }: Stoppin
       { runs_in_flight: left },
       'the grace time is over: the runs in flight are interrupted',
     );
-    await inFlight.idle();
+    await inFlight.whenIdle();
     answered = await resolvesWithin(closed, LAST_WORDS_MS);
   }
   if (!answered) server.cut();

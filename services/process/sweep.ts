@@ -1,5 +1,5 @@
 import type { TurnWatch } from '../../shared/runs/queueing/turnWatch.ts';
-import type { LeftOpenCloser } from '../../shared/runs/recovery/closeOwnOpenTurns.ts';
+import type { OpenTurnCloser } from '../../shared/runs/recovery/openTurnCloser.ts';
 import { isLogUnavailable } from '../../shared/lib/errors/turnlogError.ts';
 import type { Logger } from '../../shared/lib/logger.ts';
 
@@ -76,12 +76,12 @@ export function startAsking(ask: () => Promise<void>): Repeated {
 }
 
 /** Closes what this process had to leave open, as soon as the store is back. */
-export const startClosing = ({ closeDue, idle }: LeftOpenCloser): Repeated =>
-  repeat({ everyMs: CLOSE_MS, begin: closeDue, idle });
+export const startClosing = ({ closeDue, whenIdle }: OpenTurnCloser): Repeated =>
+  repeat({ everyMs: CLOSE_MS, begin: closeDue, idle: whenIdle });
 
 /** How often it is asked whether a turn is due to be looked at in the log. */
 const WATCH_MS = 200;
 
 /** Looks in the log for the ends of turns that others record. */
-export const startWatching = ({ lookAtDue, idle }: TurnWatch): Repeated =>
-  repeat({ everyMs: WATCH_MS, begin: lookAtDue, idle });
+export const startWatching = ({ pollDue, whenIdle }: TurnWatch): Repeated =>
+  repeat({ everyMs: WATCH_MS, begin: pollDue, idle: whenIdle });

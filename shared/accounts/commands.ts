@@ -14,10 +14,12 @@ import { isoTime } from '../ports/clock.ts';
 import type { Position } from '../ports/eventStore.ts';
 import type { Actor } from '../commandHandling/context.ts';
 import { handle, type HandleContext } from '../commandHandling/handle.ts';
-import { shortStream, type Target } from '../commandHandling/targetStream.ts';
+import { wholeStreamTarget, type TargetStream } from '../commandHandling/targetStream.ts';
 
-const accountOf = ({ account_id }: Actor): Target<AccountCommand, AccountState, AccountEvent> =>
-  shortStream(accountStream(account_id), account);
+const accountOf = ({
+  account_id,
+}: Actor): TargetStream<AccountCommand, AccountState, AccountEvent> =>
+  wholeStreamTarget(accountStream(account_id), account);
 
 /**
  * Opens the account that `actor` names.

@@ -7,12 +7,12 @@ import { configurationColumns } from './projection.ts';
 import { findOwnAgent } from './queries.ts';
 import type { AgentRow } from '../readModels/tables.ts';
 import { requireSupported, requireSupportedComponent, type AgentCatalogue } from './catalogue.ts';
-import { untilShown, type Actor, type CommandContext } from '../commandHandling/context.ts';
+import { waitUntilVisible, type Actor, type CommandContext } from '../commandHandling/context.ts';
 import { toRecordedParameters, requireOutputTokens } from './validateParameters.ts';
 import { answerable, buildConfiguration, type AgentInput } from './createAgent.ts';
-import { authorOf } from '../commandHandling/recordEvents.ts';
-import { handleFound, type Handled } from '../commandHandling/handle.ts';
-import { shortStream, type Loaded } from '../commandHandling/targetStream.ts';
+import { authorOf } from '../commandHandling/prepareEvents.ts';
+import { handleLoaded, type HandleResult } from '../commandHandling/handle.ts';
+import { wholeStreamTarget, type LoadedStream } from '../commandHandling/targetStream.ts';
 
 /** An agent that is to be changed. */
 export interface ChangedAgent {
@@ -29,7 +29,7 @@ export type AgentPatch = {
 /** What a change makes of a configuration. */
 type Change = (before: AgentConfiguration | undefined) => AgentCommand;
 
-type Found = Loaded<AgentState>;
+type Found = LoadedStream<AgentState>;
 
 const configurationIn = ({ state }: Found): AgentConfiguration | undefined =>
   'configuration' in state ? state.configuration : undefined;
@@ -44,7 +44,7 @@ function requireExpected({ expected }: ChangedAgent, { head }: Found): void {
 
 interface Done {
   row: AgentRow;
-  handled: Handled<Found>;
+  handled: HandleResult<Found>;
 }
 
 /** Decides on the newest revision, whatever the read models show; resolves once they show it, too. */
@@ -56,13 +56,16 @@ async function changed(
 ): Promise<Done> {
   const { agent_id } = asked;
   const row = await findOwnAgent(context.readModels, actor.account_id, agent_id);
-  const target = shortStream<AgentCommand, AgentState, AgentEvent>(agentStream(agent_id), agent);
+  const target = wholeStreamTarget<AgentCommand, AgentState, AgentEvent>(
+    agentStream(agent_id),
+    agent,
+  );
   try {
-    const handled = await handleFound(context, target, (found) => {
+    const handled = await handleLoaded(context, target, (found) => {
       requireExpected(asked, found);
       return { author: authorOf(actor), command: change(configurationIn(found)) };
     });
-    if (handled.appended) await untilShown(context, handled.appended.position);
+    if (handled.appended) await waitUntilVisible(context, handled.appended.position);
     return { row, handled };
   } catch (error) {
     throw answerable(error);
@@ -80,11 +83,11 @@ async function configured(
     configuration = configure(before);
     return { type: 'update_agent', configuration };
   });
-  const { found, appended } = handled;
+  const { loaded, appended } = handled;
   return {
     ...row,
     ...(configuration && configurationColumns(configuration)),
-    revision: appended?.head.revision ?? found.head.revision,
+    revision: appended?.head.revision ?? loaded.head.revision,
     updated_at: appended?.recorded_at ?? row.updated_at,
   };
 }

@@ -5,11 +5,10 @@ import { readPage } from '../eventlog/reading/readWhole.ts';
 import { agentStream } from '../eventlog/streams.ts';
 import { requireSupportedParameters, type ParametersInput } from './validateParameters.ts';
 import { requireSupported, requireSupportedComponent, type AgentCatalogue } from './catalogue.ts';
-import { untilShown, type Actor, type CommandContext } from '../commandHandling/context.ts';
+import { waitUntilVisible, type Actor, type CommandContext } from '../commandHandling/context.ts';
 import { handle } from '../commandHandling/handle.ts';
-import type { Claim } from '../requests/claim.ts';
-import { createOnce } from '../requests/createOnce.ts';
-import { newStream } from '../commandHandling/targetStream.ts';
+import { type Claim, createOnce } from '../requests/idempotency.ts';
+import { newStreamTarget } from '../commandHandling/targetStream.ts';
 
 /** What a client says of an agent. */
 export interface AgentInput extends ParametersInput {
@@ -65,7 +64,7 @@ async function createdBefore(
   const beginning = { direction: 'forwards', from: 0, limit: 1 } as const;
   const [created] = await readPage(context, agentStream(agent_id), beginning);
   if (!created) return undefined;
-  await untilShown(context, created.recorded.position);
+  await waitUntilVisible(context, created.recorded.position);
   return { agent_id, created_at: created.recorded.metadata.recorded_at };
 }
 
@@ -74,10 +73,10 @@ async function createNow(
   actor: Actor,
   { agent_id, configuration }: { agent_id: string; configuration: AgentConfiguration },
 ): Promise<CreatedAgent> {
-  const target = newStream(agentStream(agent_id), agent);
+  const target = newStreamTarget(agentStream(agent_id), agent);
   const command = { type: 'create_agent', configuration } as const;
   const { position, recorded_at } = (await handle(context, actor, target, command))!;
-  await untilShown(context, position);
+  await waitUntilVisible(context, position);
   return { agent_id, created_at: recorded_at };
 }
 
@@ -95,7 +94,7 @@ export async function createAgent(
 ): Promise<CreatedAgent> {
   const agent_id = claim?.reserved.id ?? context.ids.typeId('agent');
   return createOnce(context, claim, {
-    before: () => createdBefore(context, agent_id),
+    findExisting: () => createdBefore(context, agent_id),
     create: async () => {
       const configuration = await buildConfiguration(context, actor, input);
       return createNow(context, actor, { agent_id, configuration });

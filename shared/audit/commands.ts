@@ -10,7 +10,7 @@ import { auditStream } from '../eventlog/streams.ts';
 import { runExclusive } from '../lib/concurrency/keyedMutex.ts';
 import type { Actor } from '../commandHandling/context.ts';
 import { handle, type HandleContext } from '../commandHandling/handle.ts';
-import { endOfStream } from '../commandHandling/targetStream.ts';
+import { lastEventTarget } from '../commandHandling/targetStream.ts';
 
 const NOT_RECORDED = 'What was asked can be answered only once that is recorded in the audit.';
 
@@ -33,7 +33,7 @@ export async function recordAudit(
   actor: Actor,
   audited: Audited,
 ): Promise<void> {
-  const target = endOfStream(auditStream(actor.account_id), audit);
+  const target = lastEventTarget(auditStream(actor.account_id), audit);
   async function note(): Promise<void> {
     await handle(context, actor, target, { type: 'note', audited });
     // It takes entries, and no more of it is ever read.

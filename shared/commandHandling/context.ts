@@ -25,17 +25,17 @@ export interface CommandContext {
   /** How long a write waits for the read models to show it. */
   visibilityWaitMs: number;
   /** Called where the answer did not wait until they show it. */
-  onLate?: () => void;
+  onVisibilityTimeout?: () => void;
   /** Called where the answer is that of an earlier try of the request. */
-  onReplayed?: () => void;
+  onIdempotentReplay?: () => void;
 }
 
 /**
  * Holds an answer back until every later read sees the write. Where the read models are late the
  * write is answered all the same, since it is durable; the log says so, and `onLate` is told.
  */
-export async function untilShown(
-  { readModels, logger, visibilityWaitMs, onLate }: CommandContext,
+export async function waitUntilVisible(
+  { readModels, logger, visibilityWaitMs, onVisibilityTimeout }: CommandContext,
   position: Position,
 ): Promise<void> {
   let shown: boolean;
@@ -53,13 +53,16 @@ export async function untilShown(
       'the read models could not be asked whether they show a write',
     );
   }
-  if (!shown) onLate?.();
+  if (!shown) onVisibilityTimeout?.();
 }
 
 /**
  * The same for the end of a turn: in the one process that answers queries these wait for it instead,
  * so that a run pays nothing for the projection.
  */
-export async function untilTurnShown(context: CommandContext, position: Position): Promise<void> {
-  if (context.readModels.showLater?.(position) !== true) await untilShown(context, position);
+export async function waitUntilTurnVisible(
+  context: CommandContext,
+  position: Position,
+): Promise<void> {
+  if (context.readModels.showLater?.(position) !== true) await waitUntilVisible(context, position);
 }

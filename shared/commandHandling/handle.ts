@@ -2,13 +2,19 @@ import type { DomainEvent } from '../eventlog/eventTypes.ts';
 import { isTurnlogError } from '../lib/errors/turnlogError.ts';
 import { createConflictLimit, type LimitOfConflicts } from '../eventlog/conflictLimit.ts';
 import type { Actor, CommandContext } from './context.ts';
-import { appendFacts, authorOf, factsOf, type Appended, type Author } from './recordEvents.ts';
-import type { Loaded, Target } from './targetStream.ts';
+import {
+  appendFacts,
+  authorOf,
+  prepareEvents,
+  type AppendedEvents,
+  type Author,
+} from './prepareEvents.ts';
+import type { LoadedStream, TargetStream } from './targetStream.ts';
 
 export type HandleContext = Pick<CommandContext, 'store' | 'damaged' | 'clock' | 'ids'>;
 
 /** A command, and who sends it. */
-export interface Order<Command> {
+export interface AuthoredCommand<Command> {
   author: Author;
   command: Command;
 }
@@ -16,9 +22,9 @@ export interface Order<Command> {
 /**
  * What a stream was when it was last read, and what was appended to it, if anything was decided.
  */
-export interface Handled<Found> {
-  found: Found;
-  appended: Appended | undefined;
+export interface HandleResult<Found> {
+  loaded: Found;
+  appended: AppendedEvents | undefined;
 }
 
 /**
@@ -29,27 +35,27 @@ export interface Handled<Found> {
  * pause (by default `store_unavailable`), the reason of its signal, and those of EventStore.append
  * except for `stream_conflict`.
  */
-export async function handleFound<
+export async function handleLoaded<
   Command,
   State,
   Event extends DomainEvent,
-  Found extends Loaded<State>,
+  Found extends LoadedStream<State>,
 >(
   context: HandleContext,
-  { stream, decider, load, known }: Target<Command, State, Event, Found>,
-  orderFor: (found: Found) => Order<Command> | undefined,
+  { stream, decider, load, preloaded }: TargetStream<Command, State, Event, Found>,
+  orderFor: (found: Found) => AuthoredCommand<Command> | undefined,
   limit: LimitOfConflicts = {},
-): Promise<Handled<Found>> {
+): Promise<HandleResult<Found>> {
   const conflicts = createConflictLimit(context, stream, limit);
-  for (let found = known ?? (await load(context)); ; found = await load(context)) {
+  for (let found = preloaded ?? (await load(context)); ; found = await load(context)) {
     limit.signal?.throwIfAborted();
     const order = orderFor(found);
     const events = order ? decider.decide(order.command, found.state) : [];
-    if (!order || events.length === 0) return { found, appended: undefined };
+    if (!order || events.length === 0) return { loaded: found, appended: undefined };
     try {
-      const facts = await factsOf(context, order.author, found.head, events);
+      const facts = await prepareEvents(context, order.author, found.head, events);
       const end = { stream, head: found.head };
-      return { found, appended: await appendFacts(context.store, end, facts) };
+      return { loaded: found, appended: await appendFacts(context.store, end, facts) };
     } catch (error) {
       if (!isTurnlogError(error, 'stream_conflict')) throw error;
       await conflicts.lost(found.head.revision);
@@ -65,9 +71,9 @@ export async function handleFound<
 export async function handle<Command, State, Event extends DomainEvent>(
   context: HandleContext,
   actor: Actor,
-  target: Target<Command, State, Event>,
+  target: TargetStream<Command, State, Event>,
   command: Command,
-): Promise<Appended | undefined> {
+): Promise<AppendedEvents | undefined> {
   const order = { author: authorOf(actor), command };
-  return (await handleFound(context, target, () => order)).appended;
+  return (await handleLoaded(context, target, () => order)).appended;
 }

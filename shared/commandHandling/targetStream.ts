@@ -7,19 +7,24 @@ import { isFull } from '../eventlog/reading/wholeStream.ts';
 import { LIMITS } from '../limits.ts';
 
 /** A stream as it was read: what it comes to, and what the next event follows. */
-export interface Loaded<State> {
+export interface LoadedStream<State> {
   state: State;
   head: StreamHead;
 }
 
 /** A stream that commands are sent to: how it is read, and what decides. */
-export interface Target<Command, State, Event, Found extends Loaded<State> = Loaded<State>> {
+export interface TargetStream<
+  Command,
+  State,
+  Event,
+  Found extends LoadedStream<State> = LoadedStream<State>,
+> {
   stream: string;
   decider: Decider<Command, State, Event>;
   /** Errors: `stream_damaged` (noted), `store_unavailable`. */
   load: (source: StreamSource) => Promise<Found>;
   /** What is known already: the first try begins with it. */
-  known?: Found | undefined;
+  preloaded?: Found | undefined;
 }
 
 const PAGE = 500;
@@ -28,7 +33,7 @@ async function loadAll<State, Event extends DomainEvent>(
   source: StreamSource,
   stream: string,
   { initialState, evolve }: Pick<Decider<never, State, Event>, 'initialState' | 'evolve'>,
-): Promise<Loaded<State>> {
+): Promise<LoadedStream<State>> {
   let state = initialState;
   let head = NO_STREAM;
   for (;;) {
@@ -50,10 +55,10 @@ async function loadAll<State, Event extends DomainEvent>(
  * A stream that may have any length and whose events don't depend on each other: only the last one
  * is read, so that the next one follows it.
  */
-export const endOfStream = <Command, Event extends DomainEvent>(
+export const lastEventTarget = <Command, Event extends DomainEvent>(
   stream: string,
   decider: Decider<Command, null, Event>,
-): Target<Command, null, Event> => ({
+): TargetStream<Command, null, Event> => ({
   stream,
   decider,
   async load(source) {
@@ -63,20 +68,20 @@ export const endOfStream = <Command, Event extends DomainEvent>(
 });
 
 /** A stream that is short enough to be read from its beginning. */
-export const shortStream = <Command, State, Event extends DomainEvent>(
+export const wholeStreamTarget = <Command, State, Event extends DomainEvent>(
   stream: string,
   decider: Decider<Command, State, Event>,
-): Target<Command, State, Event> => ({
+): TargetStream<Command, State, Event> => ({
   stream,
   decider,
   load: (source) => loadAll(source, stream, decider),
 });
 
 /** The same, where its id was just made: there is nothing to read yet. */
-export const newStream = <Command, State, Event extends DomainEvent>(
+export const newStreamTarget = <Command, State, Event extends DomainEvent>(
   stream: string,
   decider: Decider<Command, State, Event>,
-): Target<Command, State, Event> => ({
-  ...shortStream(stream, decider),
-  known: { state: decider.initialState, head: NO_STREAM },
+): TargetStream<Command, State, Event> => ({
+  ...wholeStreamTarget(stream, decider),
+  preloaded: { state: decider.initialState, head: NO_STREAM },
 });

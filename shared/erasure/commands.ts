@@ -1,6 +1,6 @@
 import { TurnlogError } from '../lib/errors/turnlogError.ts';
 import { agentStream, isIdOf, sessionStream } from '../eventlog/streams.ts';
-import { untilShown, type Actor, type CommandContext } from '../commandHandling/context.ts';
+import { waitUntilVisible, type Actor, type CommandContext } from '../commandHandling/context.ts';
 import type { RunContext } from '../runs/context.ts';
 import type { ErasedStream } from './eraseStream.ts';
 import { eraseWithReplays, readReplaysAt } from './eraseWithReplays.ts';
@@ -11,7 +11,7 @@ import type { Grounds } from './erasureReason.ts';
 
 /** What a client's erasure works with; memory is this process's. */
 export type EraseContext = CommandContext &
-  Pick<RunContext, 'sessions' | 'known'> &
+  Pick<RunContext, 'runState' | 'cachedRows'> &
   Pick<ErasureContext, 'judge'>;
 
 const KINDS = {
@@ -56,7 +56,7 @@ async function eraseOwn(
   };
   const erased = await eraseWithReplays(erasing, stream, grounds, actor);
   evictErased(context, erased);
-  await untilShown(context, erased.position);
+  await waitUntilVisible(context, erased.position);
   return erased;
 }
 

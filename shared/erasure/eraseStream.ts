@@ -5,9 +5,13 @@ import { Rejection } from '../domain/rejection.ts';
 import { isTurnlogError, TurnlogError } from '../lib/errors/turnlogError.ts';
 import type { Position } from '../ports/eventStore.ts';
 import { recordAudit } from '../audit/commands.ts';
-import { authorOf, type Author } from '../commandHandling/recordEvents.ts';
+import { authorOf, type Author } from '../commandHandling/prepareEvents.ts';
 import type { Actor } from '../commandHandling/context.ts';
-import { handleFound, type Handled, type Order } from '../commandHandling/handle.ts';
+import {
+  handleLoaded,
+  type HandleResult,
+  type AuthoredCommand,
+} from '../commandHandling/handle.ts';
 import { requireGrounds, type ErasureContext } from './retention/requireErasable.ts';
 import {
   createErasureTarget,
@@ -47,8 +51,8 @@ const authorFor = (actor: Actor | undefined, last: RecordedEvent | undefined): A
     : { ...SYSTEM, account_id: last?.metadata.account_id ?? '', causation_id: last?.id ?? '' };
 
 /** The erasure as the log has it; undefined when nothing of the stream can be read. */
-function describeErasure({ found, appended }: Handled<LoadedForErasure>): ErasedStream | undefined {
-  const { stream, keyIds, last, flaw } = found.state;
+function describeErasure({ loaded, appended }: HandleResult<LoadedForErasure>): ErasedStream | undefined {
+  const { stream, keyIds, last, flaw } = loaded.state;
   if (!last) return undefined;
   const { metadata } = last;
   const { revision, hash } = appended?.head ?? headOf(last);
@@ -99,12 +103,12 @@ export async function recordErasure(
       await requireGrounds(context, { stream, account_id, ...grounds, last });
     return loaded;
   };
-  const order = ({ state }: LoadedForErasure): Order<Erasure> | undefined =>
+  const order = ({ state }: LoadedForErasure): AuthoredCommand<Erasure> | undefined =>
     state.last || state.flaw === undefined
       ? { author: authorFor(actor, state.last), command: commandOf(grounds, state) }
       : undefined;
   try {
-    const done = describeErasure(await handleFound(context, { ...target, load }, order));
+    const done = describeErasure(await handleLoaded(context, { ...target, load }, order));
     if (done) return done;
   } catch (error) {
     if (error instanceof Rejection || isTurnlogError(error, 'erasure_refused'))

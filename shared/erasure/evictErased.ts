@@ -7,34 +7,34 @@ import type { RunContext } from '../runs/context.ts';
 import type { RunSubject } from '../runs/queueing/runsInFlight.ts';
 
 type Erased = Pick<ErasureRow, 'stream' | 'account_id' | 'key_ids'>;
-type Caches = Pick<RunContext, 'store' | 'sessions' | 'known'>;
+type Caches = Pick<RunContext, 'store' | 'runState' | 'cachedRows'>;
 
 /** Ends the runs of an erased stream with the error that they answer. */
-function endRuns({ inFlight }: RunContext['sessions'], stream: string): void {
+function endRuns({ runsInFlight }: RunContext['runState'], stream: string): void {
   const id = streamId(stream);
   const of = (whose: keyof RunSubject) => (subject: RunSubject) => subject[whose] === id;
   switch (streamKind(stream)) {
     case 'session':
-      inFlight.end(of('session_id'), sessionErasedError());
-      return inFlight.end(({ origins }) => origins?.includes(id) === true, originErasedError());
+      runsInFlight.interruptMatching(of('session_id'), sessionErasedError());
+      return runsInFlight.interruptMatching(({ origins }) => origins?.includes(id) === true, originErasedError());
     case 'agent':
-      return inFlight.end(of('agent_id'), agentErasedError());
+      return runsInFlight.interruptMatching(of('agent_id'), agentErasedError());
     // Of an account: all its sessions are erased.
     default:
-      return inFlight.end(of('account_id'), sessionErasedError());
+      return runsInFlight.interruptMatching(of('account_id'), sessionErasedError());
   }
 }
 
 /** Evicts an erased stream from this process's memory, and ends the runs that use it. Idempotent. */
-export function evictErased({ store, sessions, known }: Caches, { stream, key_ids }: Erased): void {
+export function evictErased({ store, runState, cachedRows }: Caches, { stream, key_ids }: Erased): void {
   store.keys.forget(key_ids);
-  endRuns(sessions, stream);
+  endRuns(runState, stream);
   const id = streamId(stream);
-  if (streamKind(stream) !== 'session') return known.forget?.();
-  sessions.memory.delete(id);
-  for (const [fork, { origins }] of sessions.memory.entries())
-    if (origins.some(({ session_id }) => session_id === id)) sessions.memory.delete(fork);
-  sessions.leftOpen.settle({ session_id: id });
+  if (streamKind(stream) !== 'session') return cachedRows.forget?.();
+  runState.sessionCache.delete(id);
+  for (const [fork, { origins }] of runState.sessionCache.entries())
+    if (origins.some(({ session_id }) => session_id === id)) runState.sessionCache.delete(fork);
+  runState.openTurnQueue.remove({ session_id: id });
 }
 
 /** With more erasures between two polls, everything is evicted. */

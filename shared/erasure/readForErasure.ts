@@ -12,7 +12,7 @@ import { streamId, streamKind } from '../eventlog/streams.ts';
 import { LIMITS } from '../limits.ts';
 import { wordsKeyId } from '../search/wordTokens.ts';
 import type { StoredEvent } from '../ports/eventStore.ts';
-import type { Loaded, Target } from '../commandHandling/targetStream.ts';
+import type { LoadedStream, TargetStream } from '../commandHandling/targetStream.ts';
 import type { Erasable } from '../domain/feature.ts';
 import { FEATURE_STREAMS } from '../features.ts';
 
@@ -41,7 +41,7 @@ export interface ErasureFindings {
   /** What the events come to. */
   folded: unknown;
 }
-export type LoadedForErasure = Loaded<ErasureFindings>;
+export type LoadedForErasure = LoadedStream<ErasureFindings>;
 
 const PAGE = 500;
 const NO_TEXT = '""';
@@ -143,7 +143,7 @@ const ownKeysOf = (stream: string): string[] =>
  */
 export function createErasureTarget(
   stream: string,
-): Target<Erasure, ErasureFindings, DomainEvent, LoadedForErasure> {
+): TargetStream<Erasure, ErasureFindings, DomainEvent, LoadedForErasure> {
   const folded = erasableOf(stream).initialState;
   const initialState = {
     stream,

@@ -10,7 +10,7 @@ export const agentStream = streamOf('agent');
 export const auditStream = streamOf('audit');
 export const logStream = streamOf('log');
 export const replayStream = streamOf('replay');
-/** A request that its client may retry; shared/requests/requestId.ts makes its id. */
+/** A request that its client may retry; shared/requests/idempotency.ts makes its id. */
 export const requestStream = streamOf('request');
 export const sessionStream = streamOf('session');
 export const webhookStream = streamOf('webhook');

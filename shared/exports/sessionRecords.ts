@@ -1,4 +1,4 @@
-import { originsOf, requireForkPoint } from '../sessions/history/origins.ts';
+import { readOrigins, requireMatchingForkPoint } from '../sessions/history/origins.ts';
 import type { AgentEvent } from '../agents/events.ts';
 import type { ForkPoint, SessionEvent } from '../sessions/events.ts';
 import { originErasedError, sessionErasedError } from '../erasure/errors.ts';
@@ -31,7 +31,7 @@ async function stretchesOf(
   const stretches: Stretch[] = [{ session_id, last: revision }];
   if (!forked_from) return stretches;
   let stream = sessionStream(session_id);
-  for (const point of await originsOf(source, await readBeginning(source, stream))) {
+  for (const point of await readOrigins(source, await readBeginning(source, stream))) {
     const origin = sessionStream(point.session_id);
     if (await endsErased(source.store, origin)) break;
     const { session_id: shared, revision: last } = point;
@@ -63,7 +63,8 @@ async function* eventsOf(
     if (page.some(({ recorded }) => recorded.erased))
       throw fork ? originErasedError() : sessionErasedError();
     from += page.length;
-    if (fork && from > last) await requireForkPoint(source, fork.stream, fork.point, page.at(-1));
+    if (fork && from > last)
+      await requireMatchingForkPoint(source, fork.stream, fork.point, page.at(-1));
     source.damaged.forget(stream, { from: first, to: from - 1 });
     yield page;
   }

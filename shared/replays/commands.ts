@@ -7,11 +7,10 @@ import { runExclusive } from '../lib/concurrency/keyedMutex.ts';
 import { LIMITS } from '../limits.ts';
 import { findOwnAgent } from '../agents/queries.ts';
 import { requireSupported, type AgentCatalogue } from '../agents/catalogue.ts';
-import { untilShown, type Actor, type CommandContext } from '../commandHandling/context.ts';
+import { waitUntilVisible, type Actor, type CommandContext } from '../commandHandling/context.ts';
 import { handle } from '../commandHandling/handle.ts';
-import type { Claim } from '../requests/claim.ts';
-import { createOnce } from '../requests/createOnce.ts';
-import { newStream, shortStream } from '../commandHandling/targetStream.ts';
+import { type Claim, createOnce } from '../requests/idempotency.ts';
+import { newStreamTarget, wholeStreamTarget } from '../commandHandling/targetStream.ts';
 import { findOwnReplay } from './queries.ts';
 import { readAgentAt } from './turns/agentAt.ts';
 
@@ -89,7 +88,7 @@ async function startedBefore(
   const beginning = { direction: 'forwards', from: 0, limit: 1 } as const;
   const [started] = await readPage(context, replayStream(replay_id), beginning);
   if (!started) return undefined;
-  await untilShown(context, started.recorded.position);
+  await waitUntilVisible(context, started.recorded.position);
   return { replay_id, created_at: started.recorded.metadata.recorded_at };
 }
 
@@ -113,13 +112,13 @@ export function startReplay(
         type: 'start_replay',
         replay: await requireStartable(context, actor, await findInput()),
       } as const;
-      const target = newStream(replayStream(replay_id), replay);
+      const target = newStreamTarget(replayStream(replay_id), replay);
       const { position, recorded_at } = (await handle(context, actor, target, command))!;
-      await untilShown(context, position);
+      await waitUntilVisible(context, position);
       return { replay_id, created_at: recorded_at };
     });
   const before = () => startedBefore(context, replay_id);
-  return createOnce(context, claim, { before, create });
+  return createOnce(context, claim, { findExisting: before, create });
 }
 
 /**
@@ -132,8 +131,8 @@ export async function cancelReplay(
   replayId: string,
 ): Promise<void> {
   await findOwnReplay(context, actor.account_id, replayId);
-  const target = shortStream(replayStream(replayId), replay);
+  const target = wholeStreamTarget(replayStream(replayId), replay);
   const command = { type: 'end_replay', status: 'cancelled' } as const;
   const appended = await handle(context, actor, target, command);
-  if (appended) await untilShown(context, appended.position);
+  if (appended) await waitUntilVisible(context, appended.position);
 }

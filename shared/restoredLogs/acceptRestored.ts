@@ -3,7 +3,7 @@ import { identityOf, logIdAt } from '../eventlog/identity/logIdentity.ts';
 import { logStream } from '../eventlog/streams.ts';
 import type { Actor } from '../commandHandling/context.ts';
 import { handle, type HandleContext } from '../commandHandling/handle.ts';
-import { shortStream } from '../commandHandling/targetStream.ts';
+import { wholeStreamTarget } from '../commandHandling/targetStream.ts';
 
 interface Declared {
   /** Ids of logs that this one stands for, beside its own and those that it has had. */
@@ -33,7 +33,7 @@ export async function acceptRestored(
   await handle(
     { ...context, ids: { ...context.ids, uuid: () => id } },
     OPERATOR,
-    shortStream(logStream(identity?.root ?? id), log),
+    wholeStreamTarget(logStream(identity?.root ?? id), log),
     { type: 'accept_restore', replaces: all.length > 0 ? all : [id], reason },
   );
   return { log_id: id, replaces: all };

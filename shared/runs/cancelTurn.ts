@@ -4,41 +4,49 @@ import type { Reserved } from '../requests/events.ts';
 import { TurnlogError } from '../lib/errors/turnlogError.ts';
 import { sessionStream } from '../eventlog/streams.ts';
 import { untilWhole } from '../eventlog/reading/untilWhole.ts';
-import { readTurn, requireOwn } from '../sessions/turns/turn.ts';
+import { readTurn, requireSessionOwner } from '../sessions/turns/turn.ts';
 import type { TurnRow } from '../readModels/tables.ts';
-import { untilTurnShown, type Actor } from '../commandHandling/context.ts';
-import type { Claim } from '../requests/claim.ts';
-import { authorOf } from '../commandHandling/recordEvents.ts';
-import { handleFound, type Handled, type Order } from '../commandHandling/handle.ts';
-import { eventsGone, sessionTarget, type LoadedSession } from '../sessions/history/loadSession.ts';
+import { waitUntilTurnVisible, type Actor } from '../commandHandling/context.ts';
+import type { Claim } from '../requests/idempotency.ts';
+import { authorOf } from '../commandHandling/prepareEvents.ts';
+import {
+  handleLoaded,
+  type HandleResult,
+  type AuthoredCommand,
+} from '../commandHandling/handle.ts';
+import {
+  findMissingEvents,
+  sessionTarget,
+  type LoadedSession,
+} from '../sessions/history/loadSession.ts';
 import type { RunContext } from './context.ts';
 import { sessionBusy } from './queueing/sessionQueue.ts';
-import type { TurnName } from './queueing/turnWatch.ts';
+import type { TurnRef } from './queueing/turnWatch.ts';
 
 /** What is to be cancelled: the turn of that number, or the one that is open. */
-export type Cancellation = Pick<TurnName, 'session_id'> & Partial<Pick<TurnName, 'turn'>>;
+export type Cancellation = Pick<TurnRef, 'session_id'> & Partial<Pick<TurnRef, 'turn'>>;
 
 /** How the turn has ended, whoever ended it. */
-export interface CancelledTurn extends TurnName {
+export interface CancelledTurn extends TurnRef {
   status: Exclude<TurnRow['status'], 'running'>;
   /** True where it was cancelled, now or before. */
   cancelled: boolean;
 }
 
 /** The end of the turn is in the log, whoever appended it. */
-type Stopped = Handled<LoadedSession> & { turn: number };
+type EndedTurn = HandleResult<LoadedSession> & { turn: number };
 
 /**
  * Appends the end of the turn that is meant, if it is open. The first look decides which one that
  * is: one that begins later is never hit.
  */
-async function stop(
+async function recordCancellation(
   context: RunContext,
   actor: Actor,
   { session_id, turn }: Cancellation,
-): Promise<Stopped> {
+): Promise<EndedTurn> {
   let meant = turn;
-  function order({ state }: LoadedSession): Order<SessionCommand> | undefined {
+  function order({ state }: LoadedSession): AuthoredCommand<SessionCommand> | undefined {
     if (state.status === 'erased') throw sessionErasedError();
     if (state.status === 'none') return undefined;
     meant ??= state.turn;
@@ -49,8 +57,8 @@ async function stop(
     };
   }
   const handled = await untilWhole(context, sessionStream(session_id), {
-    look: () => handleFound(context, sessionTarget(session_id), order, { tooMany: sessionBusy }),
-    missing: ({ found }) => eventsGone(found),
+    look: () => handleLoaded(context, sessionTarget(session_id), order, { tooMany: sessionBusy }),
+    missing: ({ loaded }) => findMissingEvents(loaded),
   });
   return { ...handled, turn: meant! };
 }
@@ -64,12 +72,12 @@ export async function reserveCancellation(
   actor: Actor,
   { session_id, turn }: Cancellation,
 ): Promise<Reserved> {
-  await requireOwn(context, actor.account_id, session_id);
+  await requireSessionOwner(context, actor.account_id, session_id);
   if (turn !== undefined) return { turn };
   // A node that shows nothing yet must not leave the turn open to be chosen by a later try.
   const { state } = await untilWhole(context, sessionStream(session_id), {
     look: () => sessionTarget(session_id).load(context),
-    missing: eventsGone,
+    missing: findMissingEvents,
   });
   return 'turn' in state ? { turn: state.turn } : {};
 }
@@ -87,12 +95,12 @@ export async function cancelTurn(
   actor: Actor,
   { session_id, claim, turn: asked = claim?.reserved.turn }: Cancellation & { claim?: Claim },
 ): Promise<CancelledTurn> {
-  await requireOwn(context, actor.account_id, session_id);
+  await requireSessionOwner(context, actor.account_id, session_id);
   const meant = { session_id, ...(asked !== undefined && { turn: asked }) };
-  const { turn, appended } = await stop(context, actor, meant);
+  const { turn, appended } = await recordCancellation(context, actor, meant);
   const name = { session_id, turn };
   if (!appended) {
-    if (claim?.first === false) context.onReplayed?.();
+    if (claim?.isFirstAttempt === false) context.onIdempotentReplay?.();
     const { status, error } = await readTurn(context, { account_id: actor.account_id, ...name });
     if (status === 'running')
       throw new TurnlogError('session_busy', 'The turn has begun only now. Try again.', {
@@ -101,9 +109,9 @@ export async function cancelTurn(
       });
     return { ...name, status, cancelled: status === 'interrupted' && error?.code === 'cancelled' };
   }
-  const { watch } = context.sessions;
-  watch.ended(name, 'cancelled');
-  watch.tellOthers(session_id);
-  await untilTurnShown(context, appended.position);
+  const { turnWatch } = context.runState;
+  turnWatch.notifyEnded(name, 'cancelled');
+  turnWatch.notifyOthers(session_id);
+  await waitUntilTurnVisible(context, appended.position);
   return { ...name, status: 'interrupted', cancelled: true };
 }

@@ -12,14 +12,14 @@ import type { FairSemaphore } from '../lib/concurrency/fairSemaphore.ts';
 import type { RateLimiter } from '../ports/rateLimiter.ts';
 import type { AgentCatalogue } from '../agents/catalogue.ts';
 import type { CommandContext } from '../commandHandling/context.ts';
-import type { LeftOpen } from './recovery/openTurnQueue.ts';
-import type { Admission } from './queueing/admission.ts';
+import type { OpenTurnQueue } from './recovery/openTurnQueue.ts';
+import type { AdmissionControl } from './queueing/admissionControl.ts';
 import type { TokenBudget } from './model/countTokens.ts';
 import type { LiveTurns, TurnPublisher } from './live/liveTurns.ts';
 import type { MirroredTurns } from './live/mirrorTurns.ts';
 import type { RunRequest } from './runRequest.ts';
-import type { RecordedEnd } from './runResult.ts';
-import type { SessionMemory } from './queueing/sessionCache.ts';
+import type { RecordedResult } from './runResult.ts';
+import type { SessionCache } from './queueing/sessionCache.ts';
 import type { RunsInFlight } from './queueing/runsInFlight.ts';
 import type { SessionQueue } from './queueing/sessionQueue.ts';
 import type { TurnWatch } from './queueing/turnWatch.ts';
@@ -34,29 +34,29 @@ interface RunLimits {
 }
 
 /** What this process knows of the sessions that it runs. */
-export interface RunSessions {
-  admission: Admission;
+export interface RunState {
+  admission: AdmissionControl;
   /** The line of those who read a session. */
-  reads: FairSemaphore;
-  queue: SessionQueue;
-  inFlight: RunsInFlight;
-  live: LiveTurns;
+  sessionReads: FairSemaphore;
+  sessionQueue: SessionQueue;
+  runsInFlight: RunsInFlight;
+  liveTurns: LiveTurns;
   /** Turns that other processes run. */
-  elsewhere: MirroredTurns;
-  watch: TurnWatch;
+  mirroredTurns: MirroredTurns;
+  turnWatch: TurnWatch;
   /** Of requests that wait for the end of a turn. */
-  waits: PermitPool;
-  memory: SessionMemory;
+  turnWaits: PermitPool;
+  sessionCache: SessionCache;
   /** Sessions whose older turns could not be summed up, and at which turn that was. */
   failedCompactions: LRUCache<string, number>;
   /**
    * Those whose turn may be open though nobody runs it: the store was away when it began or ended.
    */
-  leftOpen: LeftOpen;
+  openTurnQueue: OpenTurnQueue;
   /** By claimed request: the try that is about to begin its turn; settles then. */
-  beginning: Map<string, Promise<void>>;
+  startingTurns: Map<string, Promise<void>>;
   /** By turn: the look for its end, which all tries share that found it open. */
-  ending: Map<string, Promise<RecordedEnd>>;
+  turnEndLookups: Map<string, Promise<RecordedResult>>;
 }
 
 /** This process as the owner of turns. */
@@ -76,16 +76,16 @@ export interface RunContext extends CommandContext {
    * What a run reads before it begins: where the read models are elsewhere, it outlasts their being
    * away.
    */
-  known: KnownRows;
+  cachedRows: KnownRows;
   /** What was set for an account, as it was half a second ago at the earliest. */
   accountLimits: (accountId: string) => Promise<AccountLimits>;
   rateLimiter: RateLimiter;
   catalogue: AgentCatalogue;
-  sessions: RunSessions;
+  runState: RunState;
   budget: TokenBudget;
   limits: RunLimits;
   /** Calls back when the client leaves before it is answered; returns what ends that. */
-  whenLeft?: (giveUp: (reason: Error) => void) => () => void;
+  onClientDisconnect?: (giveUp: (reason: Error) => void) => () => void;
   instance: Instance;
 }
 
@@ -108,9 +108,9 @@ export interface OpenRun {
   /** Where that event stands in the log. */
   position: Position;
   /** Takes room for so many bytes beside its prompt; false where there is none. */
-  hold: (bytes: number) => boolean;
+  reserveBytes: (bytes: number) => boolean;
   /** Told of what the turn puts out, as it comes. */
-  live: TurnPublisher;
+  publisher: TurnPublisher;
   /** Moves with every append of the run. */
   head: StreamHead;
   /** When it began, in milliseconds of `performance.now()`. */

@@ -1,9 +1,8 @@
 import type { Feature } from '../domain/feature.ts';
 import { RUN_LIMITS } from './limits.ts';
-import { TOOL_LIMITS } from './toolLimits.ts';
 
 /** Runs write events of sessions. */
 export const runs = {
   errors: ['model_error', 'model_overloaded', 'model_timeout', 'tool_error', 'turn_interrupted'],
-  limits: { ...RUN_LIMITS, ...TOOL_LIMITS },
+  limits: RUN_LIMITS,
 } as const satisfies Feature;

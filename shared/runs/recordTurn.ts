@@ -1,29 +1,88 @@
 import { createBackoff } from '../lib/time/backoff.ts';
 import { session } from '../sessions/decider.ts';
-import type { SessionCommand } from '../sessions/commands.ts';
+import type { SessionCommand, SessionState } from '../sessions/commands.ts';
 import { isTurnlogError } from '../lib/errors/turnlogError.ts';
 import { createConflictLimit, type ConflictLimit } from '../eventlog/conflictLimit.ts';
-import { asDamage } from '../eventlog/reading/reportDamage.ts';
+import { asDamage, type StreamSource } from '../eventlog/reading/reportDamage.ts';
 import { sessionStream } from '../eventlog/streams.ts';
 import { errorSummary } from '../lib/errors/errorSummary.ts';
 import { sleep } from '../lib/time/sleep.ts';
 import type { Position } from '../ports/eventStore.ts';
-import { appendFacts, factsOf, type Facts } from '../commandHandling/recordEvents.ts';
+import {
+  appendFacts,
+  prepareEvents,
+  type PreparedEvents,
+} from '../commandHandling/prepareEvents.ts';
 import type { HandleContext } from '../commandHandling/handle.ts';
-import { afterConflict } from './resolveConflict.ts';
-import type { OpenRun, RunContext, RunSessions } from './context.ts';
+import type { OpenRun, RunContext, RunState } from './context.ts';
+import { sessionErasedError } from '../erasure/errors.ts';
+import { headOf } from '../eventlog/append.ts';
+import { readPage } from '../eventlog/reading/readWhole.ts';
+import type { KnownEvent } from '../eventlog/reading/wholeStream.ts';
+import { LIMITS } from '../limits.ts';
+import { sessionEvents } from '../sessions/history/loadSession.ts';
+import { turnEndedError, turnEndSignal } from './queueing/turnWatch.ts';
+
+/**
+ * Right after a run's head stands what it appended itself, or the end of its turn that somebody
+ * else appended; what others did after that does not matter. Events may be large.
+ */
+const NEWS_PAGE = 8;
+
+/** The first event after which the run's turn is not the open one any more. */
+function findEventEndingTurn(
+  { state: { turn }, state }: OpenRun,
+  news: KnownEvent[],
+): KnownEvent | undefined {
+  let now: SessionState = state;
+  return news.find((known) => {
+    now = sessionEvents([known]).reduce(session.evolve, now);
+    return now.status !== 'running' || now.turn !== turn;
+  });
+}
+
+/**
+ * Looks at what stands where an append of the run met a conflict, and moves the run's head there,
+ * but never into a later turn. Resolves with the position of the facts where an append that seemed
+ * to fail had written them; undefined where the turn is still open without them.
+ * Errors: `turn_interrupted` when somebody else has ended the turn, after the facts or without
+ * them, `session_erased`, `stream_damaged`, `store_unavailable`.
+ */
+async function resolveAppendConflict(
+  source: StreamSource,
+  run: OpenRun,
+  { events }: PreparedEvents,
+  conflict: unknown,
+): Promise<Position | undefined> {
+  const page = {
+    direction: 'forwards',
+    from: run.head.revision + 1,
+    limit: NEWS_PAGE,
+    maxBytes: LIMITS.store.pageBytes,
+  } as const;
+  const news = await readPage(source, sessionStream(run.request.session_id), page);
+  const own = news.find(({ recorded }) => events.some(({ id }) => id === recorded.id));
+  if (news.some(({ event }) => event.type === 'session.erased.v1')) throw sessionErasedError(conflict);
+  const end = findEventEndingTurn(run, news);
+  if (end !== own && end !== undefined) {
+    throw turnEndedError(turnEndSignal(end.stored)?.kind ?? 'ended', conflict);
+  }
+  const last = end ?? news.at(-1);
+  if (last) run.head = headOf(last.recorded, run.head);
+  return own?.recorded.position;
+}
 
 const PAUSES = { firstMs: 50, longestMs: 500 };
 /** A client waits for what this records; longer than this it would rather know. */
 const LIMIT_MS = 10_000;
 
-type RecordContext = HandleContext & Pick<RunContext, 'logger'>;
+type RecordTurnContext = HandleContext & Pick<RunContext, 'logger'>;
 
 /** Undefined after a conflict that leaves the turn open without the facts. */
 async function appendOnce(
   context: HandleContext,
   run: OpenRun,
-  facts: Facts,
+  facts: PreparedEvents,
   conflicts: ConflictLimit,
 ): Promise<Position | undefined> {
   const { revision } = run.head;
@@ -34,7 +93,7 @@ async function appendOnce(
     return position;
   } catch (error) {
     if (!isTurnlogError(error, 'stream_conflict')) throw error;
-    const found = await afterConflict(context, run, facts, error);
+    const found = await resolveAppendConflict(context, run, facts, error);
     if (found === undefined) await conflicts.lost(revision);
     return found;
   }
@@ -47,8 +106,8 @@ async function appendOnce(
  * Errors: `turn_interrupted`, `session_erased`, `stream_damaged`, and those of EventStore.append except for
  * `stream_conflict`.
  */
-export async function recordInRun(
-  context: RecordContext,
+export async function recordTurnEvent(
+  context: RecordTurnContext,
   run: OpenRun,
   command: SessionCommand,
   patienceMs = 0,
@@ -56,7 +115,7 @@ export async function recordInRun(
   const { actor, session_id } = run.request;
   const author = { ...actor, causation_id: run.causation_id };
   const events = session.decide(command, run.state);
-  const facts = await factsOf(context, author, run.head, events);
+  const facts = await prepareEvents(context, author, run.head, events);
   const began = performance.now();
   const conflicts = createConflictLimit(context, sessionStream(session_id), {
     until: began + LIMIT_MS,
@@ -89,22 +148,22 @@ export async function recordInRun(
 
 /**
  * Records how a turn ended; the answer is worth waiting for some seconds. A turn that may stay open
- * is noted in `leftOpen`, to be closed as soon as the store is back.
+ * is noted in `openTurnQueue`, to be closed as soon as the store is back.
  * Errors: those of recordInRun.
  */
-export async function recordEnd(
-  context: RecordContext & { sessions: Pick<RunSessions, 'leftOpen'> },
+export async function recordTurnEnd(
+  context: RecordTurnContext & { runState: Pick<RunState, 'openTurnQueue'> },
   run: OpenRun,
   command: SessionCommand,
 ): Promise<Position> {
   const { session_id } = run.request;
   try {
-    return await recordInRun(context, run, command, LIMIT_MS);
+    return await recordTurnEvent(context, run, command, LIMIT_MS);
   } catch (error) {
     if (isTurnlogError(error, 'stream_damaged'))
       throw await asDamage(context, sessionStream(session_id), error, '/session_id');
     if (!isTurnlogError(error, 'turn_interrupted') && !isTurnlogError(error, 'session_erased'))
-      context.sessions.leftOpen.add(session_id, run.head.revision + 1);
+      context.runState.openTurnQueue.add(session_id, run.head.revision + 1);
     throw error;
   }
 }

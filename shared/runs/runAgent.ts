@@ -1,39 +1,40 @@
 import type { ModelCall } from '../sessions/turns/promptParts.ts';
 import { isTurnlogError } from '../lib/errors/turnlogError.ts';
-import { isIdOf } from '../eventlog/streams.ts';
+import { isIdOf, sessionStream } from '../eventlog/streams.ts';
 import { findOwnAgent } from '../agents/queries.ts';
 import { requireSupported } from '../agents/catalogue.ts';
-import { untilTurnShown, type Actor } from '../commandHandling/context.ts';
-import { beginOnce, type BegunRun } from './beginOnce.ts';
-import { beginTurn } from './beginTurn.ts';
+import { waitUntilTurnVisible, type Actor } from '../commandHandling/context.ts';
+import { startOnce, type StartedRun } from './startOnce.ts';
+import { startTurn } from './startTurn.ts';
 import type { OpenRun, RunContext } from './context.ts';
 import { promptBytes } from './model/contextWindow.ts';
 import type { RunInput, RunRequest } from './runRequest.ts';
-import { converse, type Answer } from './model/converse.ts';
-import { failure, interruption, recordFailure } from './failTurn.ts';
-import { recordEnd } from './recordTurn.ts';
-import { resultOf, type RunResult } from './runResult.ts';
+import { runModelLoop, type TurnAnswer } from './model/modelLoop.ts';
+import { failTurnCommand, interruptTurnCommand, recordFailure } from './finishTurn.ts';
+import { recordTurnEnd } from './recordTurn.ts';
+import { runResultOf, type RunResult } from './runResult.ts';
 import type { RunInFlight } from './queueing/runsInFlight.ts';
-import { requireOwnSession, sessionNotFound } from './queueing/acquireSession.ts';
-import { endedByOthers } from './queueing/turnEnds.ts';
+import { requireOwnSession, sessionOfAgentNotFound } from './queueing/loadSessionForRun.ts';
+import { turnEndedError } from './queueing/turnWatch.ts';
+import type { Reserved } from '../requests/events.ts';
 
 /**
  * What a run needs before it waits for anything: its agent, and that the session is its own.
  * Errors: `agent_not_found`, `agent_erased`, `model_not_supported`, `tool_not_supported`, `session_not_found`,
  * `store_unavailable`.
  */
-export async function requestOf(
+export async function prepareRunRequest(
   context: RunContext,
   actor: Actor,
   asked: RunInput,
 ): Promise<RunRequest> {
-  const { known, catalogue, ids } = context;
+  const { cachedRows, catalogue, ids } = context;
   const { session_id = asked.claim?.reserved.id ?? ids.typeId('session') } = asked;
   const agent =
-    asked.replay?.agent ?? (await findOwnAgent(known, actor.account_id, asked.agent_id));
+    asked.replay?.agent ?? (await findOwnAgent(cachedRows, actor.account_id, asked.agent_id));
   // What a replay calls of its tools, if anything, it finds out when it calls it.
   requireSupported(catalogue, agent.model, (!asked.replay && agent.tool) || undefined);
-  if (!isIdOf('session', session_id)) throw sessionNotFound();
+  if (!isIdOf('session', session_id)) throw sessionOfAgentNotFound();
   const new_session = asked.session_id === undefined;
   const request = { ...asked, actor, agent, session_id, new_session };
   const instruction = await requireOwnSession(context, request);
@@ -47,22 +48,22 @@ export async function requestOf(
  * Resolves as soon as the turn has begun, and so is recorded. Errors: those of runAgent that come
  * before it.
  */
-export async function beginRun(
+export async function startRun(
   context: RunContext,
   actor: Actor,
   input: RunInput,
-): Promise<BegunRun> {
+): Promise<StartedRun> {
   const { claim, session_id = claim?.reserved.id } = input;
-  const begin = (): Promise<BegunRun> => beginNow(context, actor, input);
+  const begin = (): Promise<StartedRun> => beginNow(context, actor, input);
   return claim && session_id !== undefined
-    ? beginOnce(context, { account_id: actor.account_id, session_id, claim }, begin)
+    ? startOnce(context, { account_id: actor.account_id, session_id, claim }, begin)
     : begin();
 }
 
-function beginNow(context: RunContext, actor: Actor, input: RunInput): Promise<BegunRun> {
-  const { promise, resolve, reject } = Promise.withResolvers<BegunRun>();
+function beginNow(context: RunContext, actor: Actor, input: RunInput): Promise<StartedRun> {
+  const { promise, resolve, reject } = Promise.withResolvers<StartedRun>();
   const ended = runTurn(context, actor, input, ({ request, state, position }) =>
-    resolve({ session_id: request.session_id, turn: state.turn, ended, position }),
+    resolve({ session_id: request.session_id, turn: state.turn, result: ended, position }),
   );
   ended.catch(reject);
   return promise;
@@ -86,8 +87,8 @@ export async function runAgent(
   input: RunInput,
 ): Promise<RunResult> {
   if (!input.claim) return runTurn(context, actor, input, () => undefined);
-  const begun = await beginRun(context, actor, input);
-  return begun.endedWithin?.(context.limits.waitMs) ?? begun.ended;
+  const begun = await startRun(context, actor, input);
+  return begun.resultWithin?.(context.limits.waitMs) ?? begun.result;
 }
 
 async function runTurn(
@@ -96,83 +97,108 @@ async function runTurn(
   input: RunInput,
   onBegun: (run: OpenRun) => void,
 ): Promise<RunResult> {
-  const { sessions, limits, accountLimits } = context;
+  const { runState, limits, accountLimits } = context;
   const { account_id } = actor;
   const own = await accountLimits(account_id);
-  const arrival = sessions.admission.arrive(account_id, Buffer.byteLength(input.input), own);
+  const arrival = runState.admission.enqueue(account_id, Buffer.byteLength(input.input), own);
   try {
-    const request = await requestOf(context, actor, input);
+    const request = await prepareRunRequest(context, actor, input);
     const { agent_id, session_id } = request;
-    return await sessions.inFlight.track({ account_id, agent_id, session_id }, async (inFlight) => {
-      const { waiting: signal } = inFlight;
-      const stopWatching = context.whenLeft?.(inFlight.giveUp);
-      let leave: (() => void) | undefined;
-      try {
-        const until = performance.now() + limits.waitMs;
-        leave = await sessions.queue.enter(request.session_id, limits.waitMs, signal);
-        const waitMs = Math.max(0, until - performance.now());
-        await arrival.enter(promptBytes(request, []), waitMs, signal);
-        const { drawOn } = inFlight;
-        const open = await beginTurn(context, request, { arrival, signal, drawOn });
-        onBegun(open);
-        inFlight.limit(limits.timeoutMs);
-        return await whileWatched(context, open, inFlight).finally(open.live.end);
-      } finally {
-        stopWatching?.();
-        leave?.();
-      }
-    });
+    return await runState.runsInFlight.track(
+      { account_id, agent_id, session_id },
+      async (inFlight) => {
+        const { startSignal: signal } = inFlight;
+        const stopWatching = context.onClientDisconnect?.(inFlight.cancelStart);
+        let leave: (() => void) | undefined;
+        try {
+          const until = performance.now() + limits.waitMs;
+          leave = await runState.sessionQueue.acquire(request.session_id, limits.waitMs, signal);
+          const waitMs = Math.max(0, until - performance.now());
+          await arrival.acquire(promptBytes(request, []), waitMs, signal);
+          const { setOrigins } = inFlight;
+          const open = await startTurn(context, request, { arrival, signal, setOrigins });
+          onBegun(open);
+          inFlight.startTimeout(limits.timeoutMs);
+          return await finishWatchedTurn(context, open, inFlight).finally(
+            open.publisher.publishEnd,
+          );
+        } finally {
+          stopWatching?.();
+          leave?.();
+        }
+      },
+    );
   } finally {
-    arrival.leave();
+    arrival.release();
   }
 }
 
 /** Finishes the turn, unless somebody else ends it meanwhile, and tells who waits for its end. */
-async function whileWatched(
+async function finishWatchedTurn(
   context: RunContext,
   run: OpenRun,
   inFlight: RunInFlight,
 ): Promise<RunResult> {
-  const { watch } = context.sessions;
+  const { turnWatch } = context.runState;
   const turn = { session_id: run.request.session_id, turn: run.state.turn };
-  const unwatch = watch.watch({
+  const unwatch = turnWatch.subscribe({
     ...turn,
     by: 'run',
     revision: run.head.revision,
-    onEnd: (end) => inFlight.cut(endedByOthers(end)),
+    onEnd: (end) => inFlight.interrupt(turnEndedError(end)),
   });
   try {
-    return await finish(context, run, inFlight);
+    return await finishTurn(context, run, inFlight);
   } finally {
     unwatch();
-    watch.ended(turn, 'ended');
+    turnWatch.notifyEnded(turn, 'ended');
   }
 }
 
-async function finish(
+async function finishTurn(
   context: RunContext,
   run: OpenRun,
   inFlight: RunInFlight,
 ): Promise<RunResult> {
   const calls: ModelCall[] = [];
-  let answer: Answer;
+  let answer: TurnAnswer;
   try {
-    answer = await converse(context, run, calls, inFlight.signal);
+    answer = await runModelLoop(context, run, calls, inFlight.signal);
   } catch (error) {
     if (isTurnlogError(error, 'turn_interrupted')) throw error;
     const reason: unknown = inFlight.signal.aborted ? inFlight.signal.reason : error;
     // Whoever cancelled the turn or erased the session has ended it.
     if (isTurnlogError(reason, 'turn_interrupted')) throw reason;
     if (isTurnlogError(reason, 'session_erased')) throw reason;
-    const end = inFlight.interrupted() ? interruption(run, reason) : failure(run, calls, reason);
+    const end = inFlight.isInterrupted()
+      ? interruptTurnCommand(run, reason)
+      : failTurnCommand(run, calls, reason);
     throw await recordFailure(context, run, end, reason);
   }
   try {
     const end = { type: 'complete_turn', run: run.state, answer } as const;
-    await untilTurnShown(context, await recordEnd(context, run, end));
+    await waitUntilTurnVisible(context, await recordTurnEnd(context, run, end));
   } catch (error) {
     if (!isTurnlogError(error, 'event_invalid')) throw error;
-    throw await recordFailure(context, run, failure(run, calls, error), error);
+    throw await recordFailure(context, run, failTurnCommand(run, calls, error), error);
   }
-  return resultOf(run.request.session_id, answer, run.context);
+  return runResultOf(run.request.session_id, answer, run.context);
+}
+
+/**
+ * What the first try of a run fixes: the id of its new session, or where in the session its turn is
+ * looked for. Errors: those of a run that come before it waits.
+ */
+export async function reserveRun(
+  context: RunContext,
+  actor: Actor,
+  input: RunInput,
+): Promise<Reserved> {
+  const { session_id, new_session } = await prepareRunRequest(context, actor, input);
+  if (new_session) return { id: session_id };
+  const [last] = await context.store.readStream(sessionStream(session_id), {
+    direction: 'backwards',
+    limit: 1,
+  });
+  return last ? { revision: last.revision } : {};
 }

@@ -4,7 +4,7 @@ import type { FallbackModel } from '../sessions/turns/promptParts.ts';
 import type { FunctionCall, ToolResult } from '../ports/toolbox.ts';
 import type { AgentRow } from '../readModels/tables.ts';
 import type { Actor } from '../commandHandling/context.ts';
-import type { Claim } from '../requests/claim.ts';
+import type { Claim } from '../requests/idempotency.ts';
 
 /** What a client asks for. */
 export interface RunInput {
@@ -34,24 +34,24 @@ export interface ReplayedTurn {
   /** The fallback that the recorded turn was answered by. */
   fallback?: FallbackModel | undefined;
   /** What its prompt shows; where it is absent, as a run chooses that. */
-  shown?: ShownTurns;
+  promptTurns?: PromptTurns;
   /** Summaries that were made before it, and are to be made anew; oldest first. */
-  compactions: readonly Compaction[];
+  compactions: readonly ReplayedCompaction[];
   /** Answers a tool call in place of the tool; undefined: the tool is called. */
-  answer: (call: Pick<FunctionCall, 'name' | 'arguments'>) => ReplayedResult | undefined;
+  recordedResult: (call: Pick<FunctionCall, 'name' | 'arguments'>) => ReplayedResult | undefined;
   /** The turn fails at a call that nothing answers. */
-  stops: boolean;
+  failsOnMissingCall: boolean;
 }
 
 /** Turns of the replay's session that a prompt shows. */
-export interface ShownTurns {
+export interface PromptTurns {
   from_turn: number;
   /** Whether it shows the newest summary. */
   summary: boolean;
 }
 
 /** Turns of the replay's session that are to be summed up. */
-export interface Compaction extends ShownTurns {
+export interface ReplayedCompaction extends PromptTurns {
   up_to_turn: number;
   settings: ChatSettings;
   fallback: FallbackModel | undefined;

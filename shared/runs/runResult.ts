@@ -16,7 +16,7 @@ export interface RunResult {
 }
 
 /** How a turn ended: what it is answered with, and where that stands. */
-export interface RecordedEnd {
+export interface RecordedResult {
   answer: RunResult | Error;
   position: Position;
 }
@@ -34,7 +34,7 @@ interface Completed {
  * The answer of a run, the same from its run and from its record: its members stand in the same
  * order either way.
  */
-export const resultOf = (
+export const runResultOf = (
   session_id: string,
   { output, model, tool_used, tokens: { prompt, completion, total }, finish_reason }: Completed,
   context: TurnContext | undefined,

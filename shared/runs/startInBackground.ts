@@ -1,15 +1,15 @@
 import { isTurnlogError } from '../lib/errors/turnlogError.ts';
 import { errorSummary } from '../lib/errors/errorSummary.ts';
 import { resolvesWithin } from '../lib/time/resolvesWithin.ts';
-import { untilTurnShown, type Actor } from '../commandHandling/context.ts';
+import { waitUntilTurnVisible, type Actor } from '../commandHandling/context.ts';
 import type { RunContext } from './context.ts';
 import type { RunInput } from './runRequest.ts';
 import type { RunResult } from './runResult.ts';
-import { beginRun } from './runAgent.ts';
-import type { TurnName } from './queueing/turnWatch.ts';
+import { startRun } from './runAgent.ts';
+import type { TurnRef } from './queueing/turnWatch.ts';
 
 /** A run that goes on, or the result of one that was quick enough. */
-export type Started = { running: TurnName } | { result: RunResult };
+export type BackgroundStart = { running: TurnRef } | { result: RunResult };
 
 /** Undefined where the turn goes on for longer. */
 const resultWithin = (
@@ -29,19 +29,19 @@ export async function startInBackground(
   context: RunContext,
   actor: Actor,
   { waitMs, ...input }: RunInput & { waitMs: number },
-): Promise<Started> {
-  const begun = await beginRun(context, actor, { ...input, deltas: true });
+): Promise<BackgroundStart> {
+  const begun = await startRun(context, actor, { ...input, deltas: true });
   const { session_id, turn, position } = begun;
-  if (begun.endedWithin) {
+  if (begun.resultWithin) {
     // Whoever has begun it before looks after it.
-    const result = waitMs > 0 ? await resultWithin(begun.endedWithin, waitMs) : undefined;
+    const result = waitMs > 0 ? await resultWithin(begun.resultWithin, waitMs) : undefined;
     if (result) return { result };
-    context.onReplayed?.();
-    await untilTurnShown(context, position);
+    context.onIdempotentReplay?.();
+    await waitUntilTurnVisible(context, position);
     return { running: { session_id, turn } };
   }
-  const { ended } = begun;
-  const ending = ended.finally(() => context.sessions.watch.tellOthers(session_id));
+  const { result: ended } = begun;
+  const ending = ended.finally(() => context.runState.turnWatch.notifyOthers(session_id));
   if (waitMs > 0 && (await resolvesWithin(ending, waitMs))) return { result: await ended };
   ending.catch((error: unknown) => {
     // The turn says what became of it, and has its line where its model is to blame.
@@ -49,6 +49,6 @@ export async function startInBackground(
     const fields = { request_id: actor.request_id, session_id, turn, ...errorSummary(error) };
     context.logger[level](fields, 'a run in the background ended without an answer');
   });
-  await untilTurnShown(context, position);
+  await waitUntilTurnVisible(context, position);
   return { running: { session_id, turn } };
 }

@@ -1,16 +1,31 @@
+import { createBackoff } from '../lib/time/backoff.ts';
+import { isRejection } from '../domain/rejection.ts';
+import { isTurnlogError, isLogUnavailable, TurnlogError } from '../lib/errors/turnlogError.ts';
+import { createConflictLimit } from '../eventlog/conflictLimit.ts';
+import { sessionStream } from '../eventlog/streams.ts';
+import { sleep } from '../lib/time/sleep.ts';
+import { interruptIfOrphaned } from './recovery/interruptTurn.ts';
+import type { RunPermit } from './queueing/admissionControl.ts';
+import type { OpenRun, RunContext } from './context.ts';
+import { promptBytes, planPromptBudget } from './model/contextWindow.ts';
+import { createTurnSearch } from './turnSearch.ts';
+import type { RunRequest } from './runRequest.ts';
+import {
+  toClientSessionError,
+  loadSessionForRun,
+  turnContextOf,
+  type SessionLoadLimits,
+  type SessionForRun,
+} from './queueing/loadSessionForRun.ts';
+import { sessionBusy } from './queueing/sessionQueue.ts';
+import { compactBeforeTurn } from './model/compaction.ts';
 import { session } from '../sessions/decider.ts';
 import type { RunningSession, SessionCommand } from '../sessions/commands.ts';
 import type { ChatSettings } from '../sessions/turns/chat.ts';
-import { turnsOf } from '../sessions/turns/prompt.ts';
-import { isLogUnavailable, isTurnlogError, TurnlogError } from '../lib/errors/turnlogError.ts';
-import { sessionStream } from '../eventlog/streams.ts';
+import { turnsFromEvents } from '../sessions/turns/prompt.ts';
 import { isoTime } from '../ports/clock.ts';
-import { appendFacts, authorOf, factsOf } from '../commandHandling/recordEvents.ts';
-import type { OpenRun, RunContext } from './context.ts';
-import type { RunRequest } from './runRequest.ts';
-import { summaryNamed } from '../sessions/history/summaryOf.ts';
-import type { SessionForRun } from './queueing/acquireSession.ts';
-import type { TurnContext } from '../sessions/turns/promptParts.ts';
+import { appendFacts, authorOf, prepareEvents } from '../commandHandling/prepareEvents.ts';
+import { summaryReference } from '../sessions/history/loadSession.ts';
 
 /** What a run knows when it asks for its turn. */
 interface Start {
@@ -18,28 +33,7 @@ interface Start {
   loaded: SessionForRun;
 }
 
-/** How much of the session the model sees. */
-export function contextOf({
-  state,
-  history,
-  turns,
-  summary,
-  shown,
-  whole,
-}: SessionForRun): TurnContext {
-  const before = state.status === 'none' ? 0 : state.turn;
-  const oldest = history[0]?.turn ?? before + 1;
-  const all = whole && history.length === turns.length;
-  // Of a summary that is left out, the turns are, too.
-  const hidden = shown ? shown.dropped : (summary?.up_to_turn ?? 0);
-  return {
-    turns: history.length,
-    dropped: all ? hidden : oldest - 1 - (shown ? shown.up_to_turn - shown.dropped : 0),
-    ...(shown && { compacted: shown.up_to_turn }),
-  };
-}
-
-function commandOf(
+function startTurnCommand(
   { instance, limits, clock }: Pick<RunContext, 'instance' | 'limits' | 'clock'>,
   { agent, session_id, new_session, input, claim, replay }: RunRequest,
   { settings, loaded }: Start,
@@ -56,8 +50,8 @@ function commandOf(
       model: agent.model,
       settings,
       context_from_turn: history[0]?.turn ?? (state.status === 'none' ? 1 : state.turn + 1),
-      context: contextOf(loaded),
-      ...(summary && summaryNamed(summary, session_id)),
+      context: turnContextOf(loaded),
+      ...(summary && summaryReference(summary, session_id)),
       owner: instance.id,
       deadline: isoTime(clock.now() + limits.timeoutMs),
       ...(replay && { replay_of: replay.turn }),
@@ -69,29 +63,29 @@ function commandOf(
 /**
  * Decides `turn_started`, and appends it to the session as it was loaded.
  * Errors: Rejection, `stream_conflict`, `payload_too_large`, `store_unavailable`: it may have been
- * written all the same, or be written yet, which is noted in `leftOpen`.
+ * written all the same, or be written yet, which is noted in `openTurnQueue`.
  */
-export async function startTurn(
+async function appendTurnStarted(
   context: RunContext,
   request: RunRequest,
   start: Start,
-): Promise<Omit<OpenRun, 'hold' | 'live'>> {
+): Promise<Omit<OpenRun, 'reserveBytes' | 'publisher'>> {
   const { settings, loaded } = start;
   const { session_id, actor } = request;
   const startedAt = performance.now();
-  const events = session.decide(commandOf(context, request, start), loaded.state);
+  const events = session.decide(startTurnCommand(context, request, start), loaded.state);
   const target = { stream: sessionStream(session_id), head: loaded.head };
   try {
-    const facts = await factsOf(context, authorOf(actor), loaded.head, events);
+    const facts = await prepareEvents(context, authorOf(actor), loaded.head, events);
     const { head, position, lastEventId } = await appendFacts(context.store, target, facts);
     return {
       request,
       state: events.reduce(session.evolve, loaded.state) as RunningSession,
       settings,
       history: loaded.history,
-      summary: loaded.shown,
-      context: contextOf(loaded),
-      turn: turnsOf(events)[0]!,
+      summary: loaded.summaryInPrompt,
+      context: turnContextOf(loaded),
+      turn: turnsFromEvents(events)[0]!,
       causation_id: lastEventId,
       position,
       head,
@@ -99,11 +93,90 @@ export async function startTurn(
     };
   } catch (error) {
     if (isLogUnavailable(error))
-      context.sessions.leftOpen.add(session_id, loaded.head.revision + 1);
+      context.runState.openTurnQueue.add(session_id, loaded.head.revision + 1);
     if (isTurnlogError(error, 'event_invalid'))
       throw new TurnlogError('payload_too_large', 'The input is too large to be recorded.', {
         cause: error,
       });
     throw error;
+  }
+}
+
+const PAUSES = { firstMs: 5, longestMs: 250 };
+
+/**
+ * Begins a turn of the session. While another run holds it, waits and tries again until the wait
+ * limit; a turn that nobody runs any more is closed first.
+ * Errors: Rejection (no such session of the agent), `session_not_found`, `session_busy`,
+ * TurnBegunBefore, `stream_damaged`, `invalid_request` (too long for the model), `payload_too_large`,
+ * `overloaded`, `rate_limited`, `store_unavailable`, the signal's reason.
+ */
+export async function startTurn(
+  context: RunContext,
+  request: RunRequest,
+  {
+    arrival,
+    signal,
+    setOrigins,
+  }: { arrival: RunPermit } & Pick<SessionLoadLimits, 'signal' | 'setOrigins'>,
+): Promise<OpenRun> {
+  const { session_id, claim } = request;
+  const bounds = { until: performance.now() + context.limits.waitMs, signal, setOrigins };
+  const { settings, historyTokens } = await planPromptBudget(context, request);
+  const conflicts = createConflictLimit(context, sessionStream(session_id), {
+    ...bounds,
+    tooMany: sessionBusy,
+  });
+
+  let compacted = false;
+  const search = claim && createTurnSearch(context.store, session_id, claim);
+
+  /** `held` while the session is another run's, `moved` when it has to be loaded again. */
+  async function attempt(): Promise<OpenRun | 'held' | 'moved'> {
+    const loaded = await loadSessionForRun(context, request, historyTokens, bounds);
+    if (search) await search.requireNone(loaded.head.revision, bounds);
+    const bytes = promptBytes(request, loaded.history);
+    if (!arrival.resize(bytes)) {
+      // Without its place and what was loaded, it holds nothing that others wait for.
+      await arrival.acquire(bytes, Math.max(0, bounds.until - performance.now()), signal);
+      return 'moved';
+    }
+    // A turn that is begun after one try has the summary, or does without.
+    if (!compacted) {
+      compacted = true;
+      const before = { settings, loaded, tokens: historyTokens, signal };
+      if (await compactBeforeTurn(context, request, before, bounds)) return 'moved';
+    }
+    try {
+      const run = await appendTurnStarted(context, request, { settings, loaded });
+      const { account_id } = request.actor;
+      const subject = { account_id, session_id, turn: run.state.turn };
+      const live = context.runState.liveTurns.begin(subject, request.deltas === true, run.head.key);
+      return { ...run, publisher: live, reserveBytes: (more) => arrival.resize(bytes + more) };
+    } catch (error) {
+      if (isRejection(error, 'turn_open')) {
+        // This run holds the session's place in the queue, so nothing in this process runs that
+        // turn.
+        const known = { session_id, loaded };
+        const { appended } = await interruptIfOrphaned(context, known, bounds);
+        return appended ? 'moved' : 'held';
+      }
+      if (!isTurnlogError(error, 'stream_conflict')) throw error;
+      await conflicts.lost(loaded.head.revision);
+      if (search && request.new_session) await search.requireNone(0, bounds);
+      return 'moved';
+    }
+  }
+
+  const pauses = createBackoff(PAUSES);
+  for (;;) {
+    const pauseMs = pauses.next();
+    const run = await attempt().catch(async (error: unknown) => {
+      throw await toClientSessionError(context, request, error);
+    });
+    if (run === 'moved') continue;
+    if (run !== 'held') return run;
+    if (performance.now() + pauseMs > bounds.until) throw sessionBusy();
+    await sleep(pauseMs, signal);
   }
 }

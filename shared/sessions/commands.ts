@@ -12,13 +12,13 @@ import type {
 } from './events.ts';
 
 /** The open turn that a run acts for, and the instance that runs it. */
-export interface TurnOfRun {
+export interface OwnedTurn {
   turn: number;
   owner: string;
 }
 
 /** What a fork begins with. */
-export interface Beginning extends Pick<SessionStartedData, 'agent_id' | 'instruction'> {
+export interface ForkStart extends Pick<SessionStartedData, 'agent_id' | 'instruction'> {
   forked_from: ForkPoint;
 }
 
@@ -35,10 +35,10 @@ export type SessionCommand =
   /** Begins the session of a replay, before its first turn. */
   | ({ type: 'begin_session' } & Required<Pick<SessionStartedData, 'replay'>> &
       Omit<SessionStartedData, 'replay'>)
-  | ({ type: 'fork_session' } & Beginning)
-  | { type: 'record_tool_call'; run: TurnOfRun; call: Omit<ToolCalledData, 'turn'> }
-  | { type: 'complete_turn'; run: TurnOfRun; answer: Omit<TurnCompletedData, 'turn'> }
-  | { type: 'fail_turn'; run: TurnOfRun; failure: Omit<TurnFailedData, 'turn'> }
+  | ({ type: 'fork_session' } & ForkStart)
+  | { type: 'record_tool_call'; run: OwnedTurn; call: Omit<ToolCalledData, 'turn'> }
+  | { type: 'complete_turn'; run: OwnedTurn; answer: Omit<TurnCompletedData, 'turn'> }
+  | { type: 'fail_turn'; run: OwnedTurn; failure: Omit<TurnFailedData, 'turn'> }
   | ({ type: 'interrupt_turn' } & TurnInterruptedData)
   | { type: 'describe_session'; before: Description; after: Description }
   | { type: 'compact_session'; compaction: SessionCompactedData }
@@ -47,11 +47,11 @@ export type CommandOf<Type> = Extract<SessionCommand, { type: Type }>;
 export type SessionState =
   | { status: 'none' }
   /** `turn` is the last turn that began, 0 before the first. */
-  | ({ status: 'idle'; turn: number } & Whose)
-  | ({ status: 'running'; deadline: string } & TurnOfRun & Whose)
-  | ({ status: 'erased'; turn: number } & Whose);
+  | ({ status: 'idle'; turn: number } & SessionIdentity)
+  | ({ status: 'running'; deadline: string } & OwnedTurn & SessionIdentity)
+  | ({ status: 'erased'; turn: number } & SessionIdentity);
 /** The agent of a session, its own instruction, and the replay that made it, where it has them. */
-interface Whose {
+interface SessionIdentity {
   agent_id: string;
   instruction?: string;
   replay_id?: string;

@@ -1,10 +1,101 @@
 import type { Decider } from '../domain/decider.ts';
 import { descriptionEvents } from './description.ts';
-import { erasureEvents } from './erasure.ts';
 import { Rejection } from '../domain/rejection.ts';
-import { admit } from './admission.ts';
-import type { CommandOf, SessionCommand, SessionState } from './commands.ts';
+import type {
+  CommandOf,
+  SessionCommand,
+  SessionState,
+  RunningSession,
+  OwnedTurn,
+} from './commands.ts';
 import type { SessionEvent } from './events.ts';
+import type { Erasure } from '../domain/schema.ts';
+
+/** What erases a session, once; an open turn ends with it. */
+function eraseSessionEvents(
+  data: Erasure,
+  state: { status: string; turn?: number },
+): SessionEvent[] {
+  if (state.status === 'erased') return [];
+  const erased: SessionEvent = { type: 'session.erased.v1', data };
+  if (state.status !== 'running') return [erased];
+  const end = { turn: state.turn!, reason: 'cancelled' } as const;
+  return [{ type: 'session.turn_interrupted.v1', data: end }, erased];
+}
+
+function requireNotErased({ status }: SessionState): void {
+  if (status === 'erased') throw new Rejection('session_erased', 'The session was erased.');
+}
+
+/** For what begins a session. */
+function requireNew({ status }: SessionState): void {
+  if (status !== 'none') throw new Rejection('session_exists', 'There is such a session already.');
+}
+
+/** For what may wait until the turn has ended. */
+function requireBetweenTurns(state: SessionState): void {
+  requireNotErased(state);
+  if (state.status === 'running')
+    throw new Rejection('turn_open', `Turn ${state.turn} of the session is running.`);
+}
+
+/** For what ends a turn from outside: whether anybody still runs it is for the sender to know. */
+function requireOpenTurn(
+  state: SessionState,
+  { turn }: { turn: number },
+): asserts state is RunningSession {
+  requireNotErased(state);
+  if (state.status !== 'running' || state.turn !== turn)
+    throw new Rejection('turn_not_open', `Turn ${turn} of the session is not running.`);
+}
+
+/** For what ends the session, whatever it is at: an open turn ends with it. */
+function requireExisting({ status }: SessionState): void {
+  if (status === 'none') throw new Rejection('session_missing', 'There is no such session.');
+}
+
+/** For what may wait, and begins no session. */
+function requireExistingBetweenTurns(state: SessionState): void {
+  requireExisting(state);
+  requireBetweenTurns(state);
+}
+
+/** For what belongs to a turn. */
+function requireOwnRun(state: SessionState, { run }: { run: OwnedTurn }): void {
+  requireOpenTurn(state, run);
+  if (state.owner !== run.owner)
+    throw new Rejection('turn_of_another_run', `Turn ${run.turn} is run by another instance.`);
+}
+
+/**
+ * Who may append while a turn is open. A run is the only writer of its session then: nothing may
+ * come between it and the place of the answer that it has paid for. Only an interruption, or the
+ * session's erasure, may end the turn from outside; to an erased session nothing is added. Every type of
+ * command says here when it may happen; one without a line does not compile.
+ */
+const PRECONDITIONS: {
+  [Type in SessionCommand['type']]: (state: SessionState, command: CommandOf<Type>) => void;
+} = {
+  start_turn: requireBetweenTurns,
+  begin_session: requireNew,
+  fork_session: requireNew,
+  record_tool_call: requireOwnRun,
+  complete_turn: requireOwnRun,
+  fail_turn: requireOwnRun,
+  interrupt_turn: requireOpenTurn,
+  describe_session: requireExistingBetweenTurns,
+  compact_session: requireExistingBetweenTurns,
+  erase_session: requireExisting,
+};
+
+/** Errors: Rejection where the command may not happen now. */
+function requireAllowed(state: SessionState, command: SessionCommand): void {
+  const requirement = PRECONDITIONS[command.type] as (
+    state: SessionState,
+    command: SessionCommand,
+  ) => void;
+  requirement(state, command);
+}
 
 /** Comes first: whoever asks with another agent is not told whether the session is busy. */
 function requireSessionOf(command: CommandOf<'start_turn'>, state: SessionState): void {
@@ -41,7 +132,7 @@ function startTurn(
 
 function decide(command: SessionCommand, state: SessionState): SessionEvent[] {
   if (command.type === 'start_turn') requireSessionOf(command, state);
-  admit(state, command);
+  requireAllowed(state, command);
   switch (command.type) {
     case 'start_turn':
       return startTurn(command, state);
@@ -72,7 +163,7 @@ function decide(command: SessionCommand, state: SessionState): SessionEvent[] {
       return descriptionEvents(command.before, command.after);
     case 'erase_session': {
       const { type: _, ...data } = command;
-      return erasureEvents(data, state);
+      return eraseSessionEvents(data, state);
     }
     default:
       return command satisfies never;

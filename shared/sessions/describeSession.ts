@@ -1,8 +1,8 @@
 import { createBackoff } from '../lib/time/backoff.ts';
 import type { SessionCommand } from './commands.ts';
 import {
-  afterChange,
-  descriptionIn,
+  applyDescriptionChange,
+  descriptionFromEvent,
   type Description,
   type DescriptionChange,
 } from './description.ts';
@@ -14,15 +14,19 @@ import { sessionStream } from '../eventlog/streams.ts';
 import { untilWhole } from '../eventlog/reading/untilWhole.ts';
 import { LIMITS } from '../limits.ts';
 import { sleep } from '../lib/time/sleep.ts';
-import { ownSession } from './queries.ts';
+import { findOwnSession } from './queries.ts';
 import type { SessionRow } from '../readModels/tables.ts';
-import { untilShown, type Actor } from '../commandHandling/context.ts';
-import { authorOf } from '../commandHandling/recordEvents.ts';
-import { handleFound, type Handled, type Order } from '../commandHandling/handle.ts';
-import { eventsGone, sessionTarget, type LoadedSession } from './history/loadSession.ts';
+import { waitUntilVisible, type Actor } from '../commandHandling/context.ts';
+import { authorOf } from '../commandHandling/prepareEvents.ts';
+import {
+  handleLoaded,
+  type HandleResult,
+  type AuthoredCommand,
+} from '../commandHandling/handle.ts';
+import { findMissingEvents, sessionTarget, type LoadedSession } from './history/loadSession.ts';
 import { interruptIfOrphaned } from '../runs/recovery/interruptTurn.ts';
 import type { RunContext } from '../runs/context.ts';
-import { inTurn, type RunBounds } from '../runs/queueing/acquireSession.ts';
+import { withSessionReadPermit, type RunWaitLimits } from '../runs/queueing/loadSessionForRun.ts';
 import { sessionBusy } from '../runs/queueing/sessionQueue.ts';
 
 const PAUSES = { firstMs: 5, longestMs: 250 };
@@ -34,7 +38,7 @@ interface FoundSession extends LoadedSession {
   described: Description;
 }
 
-interface Asked {
+interface DescribeRequest {
   actor: Actor;
   session_id: string;
   change: DescriptionChange;
@@ -63,19 +67,19 @@ async function descriptionAt(
     });
     if (page.length === 0) break;
     for (const { event } of page)
-      if (event.type === 'session.described.v1') described = descriptionIn(event.data);
+      if (event.type === 'session.described.v1') described = descriptionFromEvent(event.data);
     from += page.length;
   }
   return described;
 }
 
-function orderFor(
-  { actor, change }: Asked,
+function describeCommandFor(
+  { actor, change }: DescribeRequest,
   { state, described }: FoundSession,
-): Order<SessionCommand> | undefined {
+): AuthoredCommand<SessionCommand> | undefined {
   // Looked for again, or damaged.
   if (state.status === 'none') return undefined;
-  const after = afterChange(described, change);
+  const after = applyDescriptionChange(described, change);
   const most = LIMITS.description.labels;
   if (Object.keys(after.labels).length > most) {
     const message = `"labels" would be more than ${most}.`;
@@ -92,15 +96,15 @@ function orderFor(
 /** Describes the session between two turns. Errors: Rejection, and those of describeSession. */
 function describe(
   context: RunContext,
-  asked: Asked,
-  bounds: RunBounds,
-): Promise<Handled<FoundSession>> {
+  asked: DescribeRequest,
+  bounds: RunWaitLimits,
+): Promise<HandleResult<FoundSession>> {
   const { actor, session_id } = asked;
   const target = sessionTarget(session_id);
   const load: () => Promise<FoundSession> = async () => {
-    const row = await ownSession(context, actor.account_id, session_id);
+    const row = await findOwnSession(context, actor.account_id, session_id);
     if (row.status === 'erased') throw sessionErasedError();
-    const loaded = await inTurn(context, asked, bounds, () => target.load(context));
+    const loaded = await withSessionReadPermit(context, asked, bounds, () => target.load(context));
     return { ...loaded, row, described: await descriptionAt(context, row, loaded.head.revision) };
   };
   const limit = { ...bounds, tooMany: sessionBusy };
@@ -109,24 +113,24 @@ function describe(
     target.stream,
     {
       look: () =>
-        handleFound(
+        handleLoaded(
           context,
           { stream: target.stream, decider: target.decider, load },
-          (found) => orderFor(asked, found),
+          (found) => describeCommandFor(asked, found),
           limit,
         ),
-      missing: ({ found }) => eventsGone(found),
+      missing: ({ loaded }) => findMissingEvents(loaded),
     },
     bounds,
   );
 }
 
 /** The same, once no turn is open. Errors: `session_busy` where one is for too long. */
-async function betweenTurns(
+async function describeBetweenTurns(
   context: RunContext,
-  asked: Asked,
-  bounds: RunBounds,
-): Promise<Handled<FoundSession>> {
+  asked: DescribeRequest,
+  bounds: RunWaitLimits,
+): Promise<HandleResult<FoundSession>> {
   const pauses = createBackoff(PAUSES);
   for (;;) {
     try {
@@ -156,22 +160,22 @@ export async function describeSession(
   session_id: string,
   change: DescriptionChange,
 ): Promise<SessionRow> {
-  const { sessions, limits } = context;
-  const { status } = await ownSession(context, actor.account_id, session_id);
+  const { runState, limits } = context;
+  const { status } = await findOwnSession(context, actor.account_id, session_id);
   if (status === 'erased') throw sessionErasedError();
   const leaving = new AbortController();
-  const stopWatching = context.whenLeft?.((reason) => leaving.abort(reason));
+  const stopWatching = context.onClientDisconnect?.((reason) => leaving.abort(reason));
   const bounds = { until: performance.now() + limits.waitMs, signal: leaving.signal };
   let leave: (() => void) | undefined;
   try {
-    leave = await sessions.queue.enter(session_id, limits.waitMs, leaving.signal);
+    leave = await runState.sessionQueue.acquire(session_id, limits.waitMs, leaving.signal);
     const asked = { actor, session_id, change };
-    const { found, appended } = await betweenTurns(context, asked, bounds);
-    if (appended) await untilShown(context, appended.position);
-    const { row, state, described } = found;
+    const { loaded, appended } = await describeBetweenTurns(context, asked, bounds);
+    if (appended) await waitUntilVisible(context, appended.position);
+    const { row, state, described } = loaded;
     return {
       ...row,
-      ...afterChange(described, change),
+      ...applyDescriptionChange(described, change),
       status: 'idle',
       ...('turn' in state && { turns: state.turn }),
       updated_at: appended?.recorded_at ?? row.updated_at,

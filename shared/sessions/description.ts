@@ -17,7 +17,7 @@ export interface DescriptionChange {
 type Data = EventOf<typeof SessionDescribed>['data'];
 
 /** A session that nobody has described. */
-export const UNDESCRIBED: Description = { title: null, labels: {} };
+export const NO_DESCRIPTION: Description = { title: null, labels: {} };
 
 /** The labels in the order of their names. */
 const sorted = (labels: Readonly<Record<string, string | null>>): [string, string][] =>
@@ -26,7 +26,7 @@ const sorted = (labels: Readonly<Record<string, string | null>>): [string, strin
     .toSorted(([a], [b]) => (a < b ? -1 : 1));
 
 /** What a change leaves (RFC 7396). */
-export const afterChange = (
+export const applyDescriptionChange = (
   before: Description,
   { title = before.title, labels = {} }: DescriptionChange,
 ): Description => ({
@@ -35,7 +35,7 @@ export const afterChange = (
 });
 
 /** What an event says that a session is called. Texts that were erased say nothing. */
-export const descriptionIn = ({ title, labels }: Data): Description => ({
+export const descriptionFromEvent = ({ title, labels }: Data): Description => ({
   title: title ?? null,
   labels: Object.fromEntries(labels.map(({ name, value }) => [name, value])),
 });

@@ -1,7 +1,7 @@
 import { session } from './decider.ts';
-import type { Beginning } from './commands.ts';
+import type { ForkStart } from './commands.ts';
 import type { ForkPoint, SessionStartedData } from './events.ts';
-import { UNDESCRIBED } from './description.ts';
+import { NO_DESCRIPTION } from './description.ts';
 import { originErasedError, sessionErasedError } from '../erasure/errors.ts';
 import { isTurnlogError, TurnlogError } from '../lib/errors/turnlogError.ts';
 import { readBeginning, readPage } from '../eventlog/reading/readWhole.ts';
@@ -10,12 +10,11 @@ import { sessionStream } from '../eventlog/streams.ts';
 import { LIMITS } from '../limits.ts';
 import { readTurn } from './turns/turn.ts';
 import type { SessionRow } from '../readModels/tables.ts';
-import { untilShown, type Actor, type CommandContext } from '../commandHandling/context.ts';
+import { waitUntilVisible, type Actor, type CommandContext } from '../commandHandling/context.ts';
 import { handle } from '../commandHandling/handle.ts';
-import type { Claim } from '../requests/claim.ts';
-import { createOnce } from '../requests/createOnce.ts';
-import { originsOf, requireForkPoint } from './history/origins.ts';
-import { newStream } from '../commandHandling/targetStream.ts';
+import { type Claim, createOnce } from '../requests/idempotency.ts';
+import { readOrigins, requireMatchingForkPoint } from './history/origins.ts';
+import { newStreamTarget } from '../commandHandling/targetStream.ts';
 
 /** A session, and the turn after which a fork of it goes on. */
 export interface ForkInput {
@@ -23,7 +22,7 @@ export interface ForkInput {
   at_turn: number;
 }
 
-function notAt(message: string): TurnlogError {
+function atTurnError(message: string): TurnlogError {
   return new TurnlogError('invalid_request', `The request body is not valid: ${message}`, {
     details: { at_turn: { message, path: '/at_turn' } },
   });
@@ -34,7 +33,7 @@ function notAt(message: string): TurnlogError {
  * a turn that is shared already is one of the session that has it.
  * Errors: those of forkSession.
  */
-async function forkPoint(
+async function readForkPoint(
   context: CommandContext,
   { account_id }: Actor,
   { session_id, at_turn }: ForkInput,
@@ -42,11 +41,11 @@ async function forkPoint(
   const row = await readTurn(context, { account_id, session_id, turn: at_turn }).catch(
     (error: unknown) => {
       if (!isTurnlogError(error, 'turn_not_found')) throw error;
-      throw notAt(`"at_turn" is ${at_turn}, and the session has no such turn.`);
+      throw atTurnError(`"at_turn" is ${at_turn}, and the session has no such turn.`);
     },
   );
   if (row.status === 'running')
-    throw notAt(`"at_turn" is ${at_turn}, a turn that has not ended yet.`);
+    throw atTurnError(`"at_turn" is ${at_turn}, a turn that has not ended yet.`);
   const stream = sessionStream(row.session_id);
   const place = { direction: 'forwards', from: row.revision, limit: 1 } as const;
   const [found] = await readPage(context, stream, place);
@@ -56,23 +55,25 @@ async function forkPoint(
     revision: row.revision,
     hash: found?.recorded.metadata.hash ?? '',
   };
-  await requireForkPoint(context, stream, point, found);
+  await requireMatchingForkPoint(context, stream, point, found);
   return point;
 }
 
 /**
  * What the fork of a session begins with, from the log. Errors: those of forkSession.
  */
-export async function beginningOfFork(
+export async function prepareFork(
   context: CommandContext,
   actor: Actor,
   input: ForkInput,
-): Promise<Beginning> {
-  const forked_from = await forkPoint(context, actor, input);
+): Promise<ForkStart> {
+  const forked_from = await readForkPoint(context, actor, input);
   const first = await readBeginning(context, sessionStream(forked_from.session_id));
-  const origins = await originsOf(context, first);
+  const origins = await readOrigins(context, first);
   if (origins.length >= LIMITS.turn.origins)
-    throw notAt(`"at_turn" is in a fork of ${origins.length} forks, which can't be forked again.`);
+    throw atTurnError(
+      `"at_turn" is in a fork of ${origins.length} forks, which can't be forked again.`,
+    );
   for (const { session_id } of origins)
     if (await endsErased(context.store, sessionStream(session_id))) throw originErasedError();
   const { agent_id, instruction } = first.event.data as SessionStartedData;
@@ -80,18 +81,18 @@ export async function beginningOfFork(
 }
 
 /** A fork as reads show it when it was just recorded. */
-const rowOf = (
+const newForkRow = (
   session_id: string,
   account_id: string,
   recorded_at: string,
-  { agent_id, forked_from: { session_id: origin, turn, revision, hash } }: Beginning,
+  { agent_id, forked_from: { session_id: origin, turn, revision, hash } }: ForkStart,
 ): SessionRow => ({
   session_id,
   agent_id,
   account_id,
   status: 'idle',
   turns: turn,
-  ...UNDESCRIBED,
+  ...NO_DESCRIPTION,
   // In the same order each time that it is answered.
   forked_from: { session_id: origin, turn, revision, hash },
   replay_id: null,
@@ -102,7 +103,7 @@ const rowOf = (
 });
 
 /** The fork that an earlier try made; undefined where none did. Errors: `session_erased`, those of readPage. */
-async function forkedBefore(
+async function findFork(
   context: CommandContext,
   session_id: string,
 ): Promise<SessionRow | undefined> {
@@ -111,23 +112,23 @@ async function forkedBefore(
   if (!first) return undefined;
   if (await endsErased(context.store, stream)) throw sessionErasedError();
   const { position, metadata } = first.recorded;
-  await untilShown(context, position);
-  const beginning = first.event.data as Beginning;
-  return rowOf(session_id, metadata.account_id, metadata.recorded_at, beginning);
+  await waitUntilVisible(context, position);
+  const beginning = first.event.data as ForkStart;
+  return newForkRow(session_id, metadata.account_id, metadata.recorded_at, beginning);
 }
 
-async function forkNow(
+async function createFork(
   context: CommandContext,
   actor: Actor,
   session_id: string,
   input: ForkInput,
 ): Promise<SessionRow> {
-  const beginning = await beginningOfFork(context, actor, input);
-  const target = newStream(sessionStream(session_id), session);
+  const beginning = await prepareFork(context, actor, input);
+  const target = newStreamTarget(sessionStream(session_id), session);
   const command = { type: 'fork_session', ...beginning } as const;
   const { position, recorded_at } = (await handle(context, actor, target, command))!;
-  await untilShown(context, position);
-  return rowOf(session_id, actor.account_id, recorded_at, beginning);
+  await waitUntilVisible(context, position);
+  return newForkRow(session_id, actor.account_id, recorded_at, beginning);
 }
 
 /**
@@ -146,7 +147,7 @@ export async function forkSession(
 ): Promise<SessionRow> {
   const session_id = claim?.reserved.id ?? context.ids.typeId('session');
   return createOnce(context, claim, {
-    before: () => forkedBefore(context, session_id),
-    create: () => forkNow(context, actor, session_id, input),
+    findExisting: () => findFork(context, session_id),
+    create: () => createFork(context, actor, session_id, input),
   });
 }

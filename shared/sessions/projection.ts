@@ -1,4 +1,4 @@
-import { descriptionIn, UNDESCRIBED } from './description.ts';
+import { descriptionFromEvent, NO_DESCRIPTION } from './description.ts';
 import type { SessionEvent } from './events.ts';
 import type { RecordedEvent } from '../eventlog/event.ts';
 import { streamId } from '../eventlog/streams.ts';
@@ -48,7 +48,7 @@ export function projectSession(recorded: RecordedEvent, event: SessionEvent): Ch
             account_id,
             status: 'idle',
             turns: event.data.forked_from?.turn ?? 0,
-            ...UNDESCRIBED,
+            ...NO_DESCRIPTION,
             forked_from: event.data.forked_from ?? null,
             replay_id: event.data.replay?.replay_id ?? null,
             replay_of: event.data.replay?.session_id ?? null,
@@ -76,7 +76,7 @@ export function projectSession(recorded: RecordedEvent, event: SessionEvent): Ch
     case 'session.compacted.v1':
       return [follow(() => ({})), usageOfCompaction(recorded, event)];
     case 'session.described.v1': {
-      const described = descriptionIn(event.data);
+      const described = descriptionFromEvent(event.data);
       const labelled = Object.entries(described.labels).map(([name, value]): Change => {
         const token = labelToken(account_id, name, value);
         const change = () => ({ session_id, token, account_id, revision });
@@ -92,7 +92,7 @@ export function projectSession(recorded: RecordedEvent, event: SessionEvent): Ch
           change: (row) =>
             row && {
               ...row,
-              ...UNDESCRIBED,
+              ...NO_DESCRIPTION,
               status: 'erased',
               updated_at: recorded_at,
               revision,

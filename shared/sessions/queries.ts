@@ -32,7 +32,7 @@ const GROUP = 8;
 type ReadGroup = (from: number, limit: number) => Promise<RecordedEvent[]>;
 
 /** Reads a page, a group of events at a time, and no more than one group beyond it. */
-async function inGroups(
+async function readInGroups(
   read: ReadGroup,
   from: number,
   { limit, bytes }: Bounds,
@@ -64,7 +64,7 @@ export async function readSessionEvents(
   sessionId: string,
   page: NumberedPage,
 ): Promise<PageOf<RecordedEvent>> {
-  const row = await ownSession(source, accountId, sessionId);
+  const row = await findOwnSession(source, accountId, sessionId);
   if (row.status === 'erased') throw sessionErasedError();
   return readEvents(source, row, page);
 }
@@ -86,7 +86,7 @@ export async function readCommitments(
 export type SessionSource = StreamSource & { readModels: Pick<ReadModels, 'findSession'> };
 
 /** A session of the account. Errors: `session_not_found`. */
-export async function ownSession(
+export async function findOwnSession(
   { readModels }: SessionSource,
   accountId: string,
   sessionId: string,
@@ -116,7 +116,7 @@ async function readEvents(
 
   async function look(): Promise<PageOfStream> {
     const [found, beginning] = await Promise.all([
-      inGroups(read, from, page),
+      readInGroups(read, from, page),
       from > 0 ? read(0, 1) : undefined,
     ]);
     return { page: found, beginning };

@@ -4,9 +4,9 @@ import { isRejection } from '../domain/rejection.ts';
 import { webhookStream } from '../eventlog/streams.ts';
 import { ownWebhook, webhookNotFound } from './queries.ts';
 import type { WebhookRow } from '../readModels/tables.ts';
-import { untilShown, type Actor } from '../commandHandling/context.ts';
+import { waitUntilVisible, type Actor } from '../commandHandling/context.ts';
 import { handle, type HandleContext } from '../commandHandling/handle.ts';
-import { shortStream } from '../commandHandling/targetStream.ts';
+import { wholeStreamTarget } from '../commandHandling/targetStream.ts';
 import type { WebhookContext } from './createWebhook.ts';
 import { requireWebhookUrl } from './webhookUrl.ts';
 
@@ -17,10 +17,10 @@ async function commandOwn(
   command: WebhookCommand,
 ): Promise<void> {
   await ownWebhook(context, actor.account_id, webhookId);
-  const target = shortStream(webhookStream(webhookId), webhook);
+  const target = wholeStreamTarget(webhookStream(webhookId), webhook);
   try {
     const appended = await handle(context, actor, target, command);
-    if (appended) await untilShown(context, appended.position);
+    if (appended) await waitUntilVisible(context, appended.position);
   } catch (error) {
     // Somebody deleted it meanwhile.
     throw isRejection(error, 'webhook_missing') ? webhookNotFound() : error;
@@ -60,6 +60,6 @@ export async function giveUpWebhook(
   reason: DisabledReason,
 ): Promise<void> {
   const actor = { account_id, key_id: 'system', request_id: 'webhooks' };
-  const target = shortStream(webhookStream(webhook_id), webhook);
+  const target = wholeStreamTarget(webhookStream(webhook_id), webhook);
   await handle(context, actor, target, { type: 'disable_webhook', reason, at: revision });
 }

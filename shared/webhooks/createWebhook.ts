@@ -5,11 +5,10 @@ import { readPage } from '../eventlog/reading/readWhole.ts';
 import { webhookStream } from '../eventlog/streams.ts';
 import { runExclusive } from '../lib/concurrency/keyedMutex.ts';
 import { LIMITS } from '../limits.ts';
-import { untilShown, type Actor, type CommandContext } from '../commandHandling/context.ts';
+import { waitUntilVisible, type Actor, type CommandContext } from '../commandHandling/context.ts';
 import { handle } from '../commandHandling/handle.ts';
-import type { Claim } from '../requests/claim.ts';
-import { createOnce } from '../requests/createOnce.ts';
-import { newStream } from '../commandHandling/targetStream.ts';
+import { type Claim, createOnce } from '../requests/idempotency.ts';
+import { newStreamTarget } from '../commandHandling/targetStream.ts';
 import { requireWebhookUrl } from './webhookUrl.ts';
 
 /** What commands on webhooks work with. */
@@ -63,7 +62,7 @@ async function createdBefore(
   const [created] = await readPage(context, webhookStream(webhook_id), beginning);
   if (created?.event.type !== 'webhook.created.v1') return undefined;
   const { recorded, event } = created;
-  await untilShown(context, recorded.position);
+  await waitUntilVisible(context, recorded.position);
   const { url, types, secret } = event.data;
   const created_at = recorded.metadata.recorded_at;
   return { webhook_id, url, types: types ?? null, secret, created_at };
@@ -88,11 +87,11 @@ export function createWebhook(
       const secret = mintSecret();
       const settings = { url, ...(types && { types }) };
       const command = { type: 'create_webhook', settings, secret } as const;
-      const target = newStream(webhookStream(webhook_id), webhook);
+      const target = newStreamTarget(webhookStream(webhook_id), webhook);
       const { position, recorded_at } = (await handle(context, actor, target, command))!;
-      await untilShown(context, position);
+      await waitUntilVisible(context, position);
       return { webhook_id, url, types: types ?? null, secret, created_at: recorded_at };
     });
   const before = () => createdBefore(context, webhook_id);
-  return createOnce(context, claim, { before, create });
+  return createOnce(context, claim, { findExisting: before, create });
 }

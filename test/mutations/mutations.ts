@@ -24,7 +24,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: 'a fact of a run that was written although its answer was lost is not found again',
-    file: 'shared/runs/resolveConflict.ts',
+    file: 'shared/runs/recordTurn.ts',
     from: 'return own?.recorded.position;',
     to: 'return undefined;',
     likely: ['test/unit/shared/runs/recordTurn.test.ts'],
@@ -127,10 +127,10 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: 'a run waits for a turn of another instance without a limit',
-    file: 'shared/runs/beginTurn.ts',
+    file: 'shared/runs/startTurn.ts',
     from: 'if (performance.now() + pauseMs > bounds.until) throw sessionBusy();',
     to: 'if (performance.now() + pauseMs > bounds.until) signal.throwIfAborted();',
-    likely: ['test/unit/shared/runs/beginTurn.test.ts'],
+    likely: ['test/unit/shared/runs/startTurn.test.ts'],
   },
   {
     name: 'a server leaves the turns open that another name of its data folder began',
@@ -149,8 +149,8 @@ export const mutations: readonly Mutation[] = [
   {
     name: 'a run that is cut off by the shutdown before its first answer is recorded as failed',
     file: 'shared/runs/runAgent.ts',
-    from: 'inFlight.interrupted() ? interruption(run)',
-    to: 'inFlight.interrupted() && calls.length > 0 ? interruption(run)',
+    from: 'inFlight.isInterrupted() ? interruptTurnCommand(run',
+    to: 'inFlight.isInterrupted() && calls.length > 0 ? interruptTurnCommand(run',
     likely: ['test/integration/process/shutdown.test.ts'],
   },
   {
@@ -255,7 +255,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: 'a model may call tools for a hundred rounds',
-    file: 'shared/runs/model/converse.ts',
+    file: 'shared/runs/model/modelLoop.ts',
     from: 'round <= LIMITS.run.rounds',
     to: 'round <= 100',
     likely: ['test/integration/runs/runs.test.ts'],

@@ -57,7 +57,7 @@ const eraseAgentRoute = defineRoute({
     const agent_id = params['agentId']!;
     const grounds = { reason: 'request', note: query.note } as const;
     const erased = await eraseAgent(api, actor, agent_id, grounds);
-    if (claim?.first === false && erased.again) api.onReplayed?.();
+    if (claim?.isFirstAttempt === false && erased.again) api.onIdempotentReplay?.();
     return { data: { agent_id, ...presentErasure(erased, await receiptOf(api, erased)) } };
   },
 });

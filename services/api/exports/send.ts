@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import type { Context } from 'koa';
 import { recordAudit } from '../../../shared/audit/commands.ts';
 import type { Actor } from '../../../shared/commandHandling/context.ts';
-import { shuttingDown } from '../../../shared/runs/queueing/runsInFlight.ts';
+import { shutdownError } from '../../../shared/runs/queueing/runsInFlight.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { clientLeft, whenClosed } from '../http/connection/clientDisconnect.ts';
 import type { RouteContext } from '../context.ts';
@@ -31,7 +31,7 @@ async function* whileServed(
   const isAllowed = keyCheck(api, actor);
   for await (const piece of pieces) {
     if (!(await isAllowed())) throw unauthorized();
-    if (api.stopping.aborted) throw shuttingDown();
+    if (api.stopping.aborted) throw shutdownError();
     yield piece;
   }
 }

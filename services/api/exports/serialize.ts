@@ -6,12 +6,8 @@ import {
 } from '../../../shared/exports/formats.ts';
 import { yieldToEventLoop, SLICE_BYTES } from '../../../shared/lib/concurrency/yieldToEventLoop.ts';
 import { LIMITS } from '../../../shared/limits.ts';
-import {
-  createAgentReader,
-  readRecords,
-  type FindAgentAt,
-} from '../../../shared/exports/sessionRecords.ts';
-import { ownSession, readSessionEvents } from '../../../shared/sessions/queries.ts';
+import { createAgentReader, readRecords, type FindAgentAt } from '../../../shared/exports/sessionRecords.ts';
+import { findOwnSession, readSessionEvents } from '../../../shared/sessions/queries.ts';
 import { sessionErasedError } from '../../../shared/erasure/errors.ts';
 import type { RouteContext } from '../context.ts';
 import { inPieces } from '../http/responses/listResponse.ts';
@@ -46,7 +42,7 @@ async function* writtenText(
   sessionId: string,
   findAgentAt: FindAgentAt,
 ): AsyncGenerator<string, void> {
-  const row = await ownSession(api, account_id, sessionId);
+  const row = await findOwnSession(api, account_id, sessionId);
   if (row.status === 'erased') throw sessionErasedError();
   const writer = write(row);
   for await (const records of readRecords(api, row)) {

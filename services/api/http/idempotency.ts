@@ -1,7 +1,11 @@
 /** `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header): a POST that may be sent again. */
 import type { Context } from 'koa';
-import { claimRequest, type Claim } from '../../../shared/requests/claim.ts';
-import { contentHmac, requestIdOf } from '../../../shared/requests/requestId.ts';
+import {
+  claimRequest,
+  type Claim,
+  contentHmac,
+  idempotentRequestId,
+} from '../../../shared/requests/idempotency.ts';
 import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import { yieldForText } from '../../../shared/lib/concurrency/yieldToEventLoop.ts';
 import type { RouteContext } from '../context.ts';
@@ -53,7 +57,7 @@ export async function claimFor(
   const keyed = { key, account_id, method, path };
   await yieldForText(account_id, ctx.request.length ?? 0);
   return claimRequest(api, request.actor, {
-    request_id: requestIdOf(keyed),
+    request_id: idempotentRequestId(keyed),
     operation: route.operationId,
     body_hmac: contentHmac(keyed, contentOf(request)),
     reserve: async () => route.once!.reserve(api, request),

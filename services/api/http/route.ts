@@ -1,7 +1,7 @@
 import type { Context } from 'koa';
 import type { Static, TNever, TObject, TSchema } from 'typebox';
 import type { Actor } from '../../../shared/commandHandling/context.ts';
-import type { Claim } from '../../../shared/requests/claim.ts';
+import type { Claim } from '../../../shared/requests/idempotency.ts';
 import type { Scope } from '../../../shared/accounts/events.ts';
 import type { Reserved } from '../../../shared/requests/events.ts';
 import type { ErrorCode } from '../../../shared/lib/errors/turnlogError.ts';

@@ -1,6 +1,6 @@
 import Router from '@koa/router';
 import type { Context, Middleware } from 'koa';
-import { shuttingDown } from '../../../shared/runs/queueing/runsInFlight.ts';
+import { shutdownError } from '../../../shared/runs/queueing/runsInFlight.ts';
 import { storeUnavailableError } from '../../../shared/lib/errors/turnlogError.ts';
 import { heapFor } from '../../../shared/lib/heapBudget.ts';
 import { LIMITS } from '../../../shared/limits.ts';
@@ -30,7 +30,7 @@ import { bodyValidator, queryValidator } from './errors/validation.ts';
  */
 async function requireAvailable(api: RouteContext, ctx: Context): Promise<void> {
   ctx.state['unavailable'] = true;
-  if (api.availability() === 'stopping') throw shuttingDown();
+  if (api.availability() === 'stopping') throw shutdownError();
   const { ready, reason } = await api.health();
   if (!ready) throw storeUnavailableError(reason ?? 'The service is starting.');
   ctx.state['unavailable'] = false;
@@ -42,9 +42,9 @@ async function requireAvailable(api: RouteContext, ctx: Context): Promise<void> 
  */
 const forClient = (api: RouteContext, ctx: Context): RouteContext => ({
   ...api,
-  whenLeft: (giveUp) => whenClosed(ctx.res, () => giveUp(clientLeft())),
-  onLate: () => ctx.set('x-turnlog-visible', 'false'),
-  onReplayed: () => ctx.set('idempotency-replayed', 'true'),
+  onClientDisconnect: (giveUp) => whenClosed(ctx.res, () => giveUp(clientLeft())),
+  onVisibilityTimeout: () => ctx.set('x-turnlog-visible', 'false'),
+  onIdempotentReplay: () => ctx.set('idempotency-replayed', 'true'),
 });
 
 /** What every operation passes before its own work. */

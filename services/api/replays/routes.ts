@@ -154,7 +154,7 @@ const cancelReplayRoute = defineRoute({
   handle: async (api, { actor, params, claim }) => {
     const replayId = params['replayId']!;
     await cancelReplay(api, actor, replayId);
-    if (claim?.first === false) api.onReplayed?.();
+    if (claim?.isFirstAttempt === false) api.onIdempotentReplay?.();
     return { data: presentReplay(await findOwnReplay(api, actor.account_id, replayId)) };
   },
 });

@@ -1,5 +1,4 @@
-import { reserveRun } from '../../../shared/runs/reserveRun.ts';
-import { runAgent } from '../../../shared/runs/runAgent.ts';
+import { runAgent, reserveRun } from '../../../shared/runs/runAgent.ts';
 import { SHARED_SESSION_ERRORS } from '../http/errors/streamErrorCodes.ts';
 import { defineRoute } from '../http/route.ts';
 import { streamRun, wantsEvents } from './runSse.ts';

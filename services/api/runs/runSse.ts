@@ -1,9 +1,9 @@
 import type { Context } from 'koa';
 import type { Actor } from '../../../shared/commandHandling/context.ts';
 import type { RunInput } from '../../../shared/runs/runRequest.ts';
-import { beginRun } from '../../../shared/runs/runAgent.ts';
-import { FIRST_PLACE } from '../../../shared/sessions/turns/turnOutputPosition.ts';
-import type { TurnEnd } from '../../../shared/sessions/turns/recordedTurn.ts';
+import { startRun } from '../../../shared/runs/runAgent.ts';
+import { START_OF_OUTPUT } from '../../../shared/sessions/turns/turnOutputPosition.ts';
+import type { TurnOutcome } from '../../../shared/sessions/turns/recordedTurn.ts';
 import type { RouteContext } from '../context.ts';
 import { sendEventStream } from '../http/responses/sse.ts';
 import { publicError } from '../http/middleware/errors.ts';
@@ -27,17 +27,21 @@ export async function streamRun(
 ): Promise<undefined> {
   const { account_id } = actor;
   claimStream(api, account_id, ctx);
-  const { session_id, turn, ended } = await beginRun(api, actor, { ...input, deltas: true });
+  const {
+    session_id,
+    turn,
+    result: ended,
+  } = await startRun(api, actor, { ...input, deltas: true });
   const subject = { account_id, session_id, turn };
   const end = ended.then(
-    (result): TurnEnd => ({ result }),
-    (error: unknown): TurnEnd => {
+    (result): TurnOutcome => ({ result }),
+    (error: unknown): TurnOutcome => {
       const { code, message } = publicError(error);
       return { failed: { code, message } };
     },
   );
   sendEventStream(ctx, async function* (signal) {
     yield startedEvent(subject);
-    yield* turnEvents(api, { subject, after: FIRST_PLACE, ended: end }, ctx, signal);
+    yield* turnEvents(api, { subject, after: START_OF_OUTPUT, ended: end }, ctx, signal);
   });
 }

@@ -60,11 +60,11 @@ const getTurnRoute = defineRoute({
     const stopWatching = whenClosed(ctx.res, () => left.abort(clientLeft()));
     using _stopping = addAbortListener(api.stopping, () => left.abort());
     try {
-      const row = await awaitTurn(api.sessions, {
+      const row = await awaitTurn(api.runState, {
         account_id,
         waitMs: (wait ?? 0) * 1_000,
         signal: left.signal,
-        look: () => readWithRoom(api, account_id, turn, ctx),
+        readTurn: () => readWithRoom(api, account_id, turn, ctx),
       });
       return { data: presentTurn(turn.session_id, row) };
     } finally {

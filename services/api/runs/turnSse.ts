@@ -1,11 +1,18 @@
 import type { Context } from 'koa';
-import { nameOfPlace, type TurnPlace } from '../../../shared/sessions/turns/turnOutputPosition.ts';
-import type { TurnSubject } from '../../../shared/runs/live/liveTurns.ts';
+import {
+  formatTurnPosition,
+  type TurnOutputPosition,
+} from '../../../shared/sessions/turns/turnOutputPosition.ts';
+import type { AccountTurn } from '../../../shared/runs/live/liveTurns.ts';
 import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import type { Permit } from '../../../shared/lib/concurrency/capacity.ts';
-import { followTurn, type Look, type TurnNews } from '../../../shared/runs/live/followTurn.ts';
-import { recordedTurn, type TurnEnd } from '../../../shared/sessions/turns/recordedTurn.ts';
+import {
+  followTurn,
+  type TurnSnapshot,
+  type TurnUpdate,
+} from '../../../shared/runs/live/followTurn.ts';
+import { recordedTurn, type TurnOutcome } from '../../../shared/sessions/turns/recordedTurn.ts';
 import { readTurn } from '../../../shared/sessions/turns/turn.ts';
 import { whenClosed } from '../http/connection/clientDisconnect.ts';
 import type { RouteContext } from '../context.ts';
@@ -15,7 +22,7 @@ import type { StreamEvent } from '../http/responses/sse.ts';
 import { presentToolCall } from '../sessions/presenter.ts';
 
 /** The start of a turn, as an event. */
-export const startedEvent = ({ session_id, turn }: TurnSubject): StreamEvent => ({
+export const startedEvent = ({ session_id, turn }: AccountTurn): StreamEvent => ({
   event: 'turn.started',
   data: JSON.stringify({ session_id, turn }),
 });
@@ -26,25 +33,25 @@ function recordedFailure({ code, message }: { code: string; message: string }, r
   return failureEnvelope(new TurnlogError(known, message), requestId);
 }
 
-const endedEvent = (end: TurnEnd, id: string, requestId: string): StreamEvent =>
+const endedEvent = (end: TurnOutcome, id: string, requestId: string): StreamEvent =>
   'result' in end
     ? { id, event: 'turn.completed', data: JSON.stringify(successEnvelope(end.result)) }
     : { id, event: 'error', data: JSON.stringify(recordedFailure(end.failed, requestId)) };
 
-function eventOf(news: TurnNews, turn: number, requestId: string): StreamEvent {
+function eventOf(news: TurnUpdate, turn: number, requestId: string): StreamEvent {
   const recorded = 'recorded' in news && news.recorded ? { recorded: true } : {};
   switch (news.type) {
     case 'text': {
-      const { text, place } = news;
-      const data = JSON.stringify({ round: place.round, text, ...recorded });
-      return { id: nameOfPlace(turn, place), event: 'output.delta', data };
+      const { text, position } = news;
+      const data = JSON.stringify({ round: position.round, text, ...recorded });
+      return { id: formatTurnPosition(turn, position), event: 'output.delta', data };
     }
     case 'called': {
       const data = JSON.stringify({ ...presentToolCall(news.call), ...recorded });
-      return { id: nameOfPlace(turn, news.place), event: 'tool.called', data };
+      return { id: formatTurnPosition(turn, news.position), event: 'tool.called', data };
     }
     case 'ended':
-      return endedEvent(news, nameOfPlace(turn, 'end'), requestId);
+      return endedEvent(news, formatTurnPosition(turn, 'end'), requestId);
     default:
       return news satisfies never;
   }
@@ -53,9 +60,9 @@ function eventOf(news: TurnNews, turn: number, requestId: string): StreamEvent {
 /** Takes room for a turn's record, and reads it. Errors: those of readTurn and of the room. */
 export async function lookAtTurn(
   api: RouteContext,
-  subject: TurnSubject,
+  subject: AccountTurn,
   ctx: Context,
-): Promise<Look> {
+): Promise<TurnSnapshot> {
   const room: Permit = await api.answers.take(subject.account_id, LIMITS.http.pageBytes, ctx.res);
   try {
     const row = await readTurn(api, subject);
@@ -68,12 +75,12 @@ export async function lookAtTurn(
 }
 
 interface Stream {
-  subject: TurnSubject;
-  after: TurnPlace;
+  subject: AccountTurn;
+  after: TurnOutputPosition;
   /** What was seen of the record already. */
-  first?: Look | undefined;
+  first?: TurnSnapshot | undefined;
   /** How the run ends that this process has begun for the client. */
-  ended?: Promise<TurnEnd>;
+  ended?: Promise<TurnOutcome>;
 }
 
 /** A turn's events after a place, to its end. Errors: those of followTurn; the connection is cut. */
@@ -85,18 +92,18 @@ export async function* turnEvents(
 ): AsyncGenerator<StreamEvent> {
   const requestId = ctx.state['request_id'] as string;
   let known = first;
-  const look = async (): Promise<Look> => {
+  const readSnapshot = async (): Promise<TurnSnapshot> => {
     const found = known ?? (await lookAtTurn(api, subject, ctx));
     known = undefined;
     return found;
   };
   const following = {
-    live: api.sessions.live,
-    elsewhere: api.sessions.elsewhere,
-    look,
+    liveTurns: api.runState.liveTurns,
+    mirroredTurns: api.runState.mirroredTurns,
+    readSnapshot,
     now: api.clock.now,
     stopping: api.stopping,
-    ...(ended && { conclude: () => ended }),
+    ...(ended && { awaitOwnOutcome: () => ended }),
   };
   for await (const news of followTurn(following, subject, after, signal))
     yield eventOf(news, subject.turn, requestId);

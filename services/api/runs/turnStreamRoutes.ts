@@ -1,10 +1,10 @@
 import { Type } from 'typebox';
 import type { Context } from 'koa';
 import {
-  FIRST_PLACE,
-  PLACE_NAME,
-  placeNamed,
-  type TurnPlace,
+  START_OF_OUTPUT,
+  TURN_POSITION_PATTERN,
+  parseTurnPosition,
+  type TurnOutputPosition,
 } from '../../../shared/sessions/turns/turnOutputPosition.ts';
 import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import { whenClosed } from '../http/connection/clientDisconnect.ts';
@@ -19,10 +19,10 @@ import { claimStream, lookAtTurn, startedEvent, turnEvents } from './turnSse.ts'
 const MESSAGE = 'must be the id of an event of this turn, as its stream gave it';
 
 /** The place that the client has the turn up to. Errors: `invalid_request` where it names none. */
-function placeAsked(ctx: Context, turn: number): TurnPlace | 'end' | undefined {
+function placeAsked(ctx: Context, turn: number): TurnOutputPosition | 'end' | undefined {
   const name = ctx.get('last-event-id');
   if (name === '') return undefined;
-  const place = placeNamed(name, turn);
+  const place = parseTurnPosition(name, turn);
   if (place !== undefined) return place;
   throw new TurnlogError('invalid_request', `The header Last-Event-ID ${MESSAGE}.`, {
     details: { 'Last-Event-ID': { message: MESSAGE, path: 'header/Last-Event-ID' } },
@@ -45,7 +45,7 @@ const streamTurnRoute = defineRoute({
   events: { description: 'The events of the turn', ends: true },
   headers: {
     'Last-Event-ID': Type.String({
-      pattern: PLACE_NAME,
+      pattern: TURN_POSITION_PATTERN,
       description: 'The id of the last event that the client has',
       examples: ['1-1-42'],
     }),
@@ -58,20 +58,20 @@ const streamTurnRoute = defineRoute({
     // A number that no turn has: the session is looked for all the same.
     const turn = NUMBER.test(asked) ? Number(asked) : Infinity;
     const subject = { account_id, session_id, turn };
-    const live = api.sessions.live.find(session_id, turn);
-    const isLive = live?.account_id === account_id && live.isKept();
+    const live = api.runState.liveTurns.find(session_id, turn);
+    const isLive = live?.account_id === account_id && live.isBuffered();
     const first = isLive ? undefined : await lookAtTurn(api, subject, ctx);
     if (first) whenClosed(ctx.res, first.done);
     const after = placeAsked(ctx, turn);
-    if (after === 'end' && first?.turn.end) {
+    if (after === 'end' && first?.turn.outcome) {
       ctx.status = 204;
       return undefined;
     }
     claimStream(api, account_id, ctx);
     // An open turn may have moved on before it is followed: it is looked at again then.
-    const ended = first?.turn.end && first;
+    const ended = first?.turn.outcome && first;
     if (!ended) first?.done();
-    const place = after === 'end' || after === undefined ? FIRST_PLACE : after;
+    const place = after === 'end' || after === undefined ? START_OF_OUTPUT : after;
     sendEventStream(ctx, async function* (signal) {
       if (after === undefined) yield startedEvent(subject);
       const events = turnEvents(api, { subject, after: place, first: ended }, ctx, signal);

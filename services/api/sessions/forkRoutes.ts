@@ -1,4 +1,4 @@
-import { beginningOfFork, forkSession } from '../../../shared/sessions/forkSession.ts';
+import { prepareFork, forkSession } from '../../../shared/sessions/forkSession.ts';
 import { presentSession } from './presenter.ts';
 import { SHARED_SESSION_ERRORS } from '../http/errors/streamErrorCodes.ts';
 import { defineRoute } from '../http/route.ts';
@@ -19,7 +19,7 @@ export const forkSessionRoute = defineRoute({
   errors: SHARED_SESSION_ERRORS,
   once: {
     reserve: async (api, { actor, params, body }) => {
-      await beginningOfFork(api, actor, { session_id: params['sessionId']!, ...body });
+      await prepareFork(api, actor, { session_id: params['sessionId']!, ...body });
       return { id: api.ids.typeId('session') };
     },
   },

@@ -2,7 +2,7 @@ import type { Static } from 'typebox';
 import type { ToolCalledData } from '../../../shared/sessions/events.ts';
 import type { RecordedEvent } from '../../../shared/eventlog/event.ts';
 import type { ListedSession } from '../../../shared/search/turnIndex.ts';
-import type { EndOfTurn } from '../../../shared/sessions/history/sessionAt.ts';
+import type { RecordedTurnEnd } from '../../../shared/sessions/history/sessionAt.ts';
 import type { SessionRow, TurnRow } from '../../../shared/readModels/tables.ts';
 import type { SessionEvents } from '../feed/recordedEventSchemas.ts';
 import type { EndedAt, Session, SessionList, ToolCall, Transcript } from './schemas.ts';
@@ -35,7 +35,7 @@ export const presentSession = ({
 /** Where a turn ended, which names the session as it stood then. */
 const presentEnd = (
   sessionId: string,
-  { session_id, turn, revision, hash }: EndOfTurn,
+  { session_id, turn, revision, hash }: RecordedTurnEnd,
 ): Static<typeof EndedAt> => ({
   turn,
   revision,
@@ -47,7 +47,7 @@ const presentEnd = (
 export const presentTranscript = (
   row: SessionRow,
   origin_erased: boolean,
-  at: EndOfTurn | undefined,
+  at: RecordedTurnEnd | undefined,
 ): Static<typeof Transcript> => {
   const { forked_from, ...session } = presentSession(row);
   return {

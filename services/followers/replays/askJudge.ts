@@ -90,8 +90,8 @@ export const createAskJudge =
         after_turn: turns.lastTurn(),
         agent,
         compactions: [],
-        answer: () => undefined,
-        stops: false,
+        recordedResult: () => undefined,
+        failsOnMissingCall: false,
       };
       return { agent_id, input, session_id: sessionId, replay: asked };
     };

@@ -1,7 +1,10 @@
 import { replay, type ReplayCommand, type ReplayState } from '../../../shared/replays/decider.ts';
-import { authorOf } from '../../../shared/commandHandling/recordEvents.ts';
-import { handleFound, type HandleContext } from '../../../shared/commandHandling/handle.ts';
-import { shortStream, type Loaded } from '../../../shared/commandHandling/targetStream.ts';
+import { authorOf } from '../../../shared/commandHandling/prepareEvents.ts';
+import { handleLoaded, type HandleContext } from '../../../shared/commandHandling/handle.ts';
+import {
+  wholeStreamTarget,
+  type LoadedStream,
+} from '../../../shared/commandHandling/targetStream.ts';
 import type { Actor } from '../../../shared/commandHandling/context.ts';
 import { readBeginning } from '../../../shared/eventlog/reading/readWhole.ts';
 import { replayStream } from '../../../shared/eventlog/streams.ts';
@@ -23,21 +26,25 @@ export async function openReplayStream(
   context: HandleContext,
   replayId: string,
 ): Promise<ReplayStream> {
-  const target = shortStream(replayStream(replayId), replay);
+  const target = wholeStreamTarget(replayStream(replayId), replay);
   const { recorded } = await readBeginning(context, target.stream);
   const { account_id, key_id } = recorded.metadata;
   const actor = { account_id, key_id, request_id: replayId };
-  let known: Loaded<ReplayState> = await target.load(context);
+  let known: LoadedStream<ReplayState> = await target.load(context);
   let last: Promise<unknown> = Promise.resolve();
 
   async function record(command: ReplayCommand): Promise<void> {
     const order = { author: authorOf(actor), command };
-    const { found, appended } = await handleFound(context, { ...target, known }, () => order);
+    const { loaded, appended } = await handleLoaded(
+      context,
+      { ...target, preloaded: known },
+      () => order,
+    );
     // What was decided is what is decided again.
-    const events = replay.decide(command, found.state);
+    const events = replay.decide(command, loaded.state);
     known = {
-      state: events.reduce(replay.evolve, found.state),
-      head: appended?.head ?? found.head,
+      state: events.reduce(replay.evolve, loaded.state),
+      head: appended?.head ?? loaded.head,
     };
   }
 

@@ -4,7 +4,7 @@ import type { Budget, WholeTurn } from '../../../shared/replays/comparison/turnP
 import { cancelTurn } from '../../../shared/runs/cancelTurn.ts';
 import type { RunInput } from '../../../shared/runs/runRequest.ts';
 import { runAgent } from '../../../shared/runs/runAgent.ts';
-import { shuttingDown } from '../../../shared/runs/queueing/runsInFlight.ts';
+import { shutdownError } from '../../../shared/runs/queueing/runsInFlight.ts';
 import type { Actor } from '../../../shared/commandHandling/context.ts';
 import { isRejection } from '../../../shared/domain/rejection.ts';
 import { isTurnlogError, storeUnavailableError } from '../../../shared/lib/errors/turnlogError.ts';
@@ -32,7 +32,10 @@ async function endTurn(
         'a turn of a cancelled replay was not there to cancel',
       ),
     );
-  context.sessions.inFlight.end((subject) => subject.session_id === session_id, shuttingDown());
+  context.runState.runsInFlight.interruptMatching(
+    (subject) => subject.session_id === session_id,
+    shutdownError(),
+  );
 }
 
 /** A turn that is to be run again. */
@@ -67,7 +70,9 @@ async function runOnce(
       const listening = addAbortListener(signal, () => giveUp(signal.reason as Error));
       return () => listening[Symbol.dispose]();
     };
-    const running = runAgent({ ...context, whenLeft }, actor, input).finally(ended);
+    const running = runAgent({ ...context, onClientDisconnect: whenLeft }, actor, input).finally(
+      ended,
+    );
     using _ = addAbortListener(
       signal,
       () => void endTurn(replaying, actor, session_id, signal.reason),

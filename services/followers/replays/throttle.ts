@@ -1,4 +1,4 @@
-import type { Admission } from '../../../shared/runs/queueing/admission.ts';
+import type { AdmissionControl } from '../../../shared/runs/queueing/admissionControl.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { sleep } from '../../../shared/lib/time/sleep.ts';
 
@@ -15,7 +15,7 @@ export interface ReplayThrottle {
 
 /** `runs` counts the turns that are replayed with those of clients. */
 export function createReplayThrottle(
-  runs: Pick<Admission, 'inFlight' | 'waiting'>,
+  runs: Pick<AdmissionControl, 'activeCount' | 'waitingCount'>,
 ): ReplayThrottle {
   const { giveWayMs, quietMs } = LIMITS.replays;
   let own = 0;
@@ -25,7 +25,7 @@ export function createReplayThrottle(
     async begin(signal) {
       for (;;) {
         const now = performance.now();
-        if (runs.inFlight() + runs.waiting() > own) clientsAt = now;
+        if (runs.activeCount() + runs.waitingCount() > own) clientsAt = now;
         if (now - clientsAt >= quietMs || now - begunAt >= giveWayMs) {
           begunAt = now;
           own += 1;

@@ -4,7 +4,7 @@ import { replaceBoxes } from '../../eventlog/encryption/protectedJson.ts';
 import type { StreamSource } from '../../eventlog/reading/reportDamage.ts';
 import { accountStream } from '../../eventlog/streams.ts';
 import type { StoredEvent } from '../../ports/eventStore.ts';
-import { shortStream } from '../../commandHandling/targetStream.ts';
+import { wholeStreamTarget } from '../../commandHandling/targetStream.ts';
 
 const withoutTexts = (stored: StoredEvent): ReadableEvent => ({
   ...stored,
@@ -29,5 +29,5 @@ export async function readRetentionPolicy(
     // It is not read whole.
     damaged: { ...damaged, forget: () => undefined },
   };
-  return (await shortStream(accountStream(accountId), account).load(source)).state;
+  return (await wholeStreamTarget(accountStream(accountId), account).load(source)).state;
 }

@@ -13,11 +13,11 @@ const keyOf = (name: string, args: string): string => `${name}\n${args}`;
 export function answerFromRecording(
   { tools, missing_tools }: Pick<ReplaySettings, 'tools' | 'missing_tools'>,
   calls: readonly ToolCalledData[],
-): Pick<ReplayedTurn, 'answer' | 'stops'> {
-  if (tools === 'live') return { answer: () => undefined, stops: false };
+): Pick<ReplayedTurn, 'recordedResult' | 'failsOnMissingCall'> {
+  if (tools === 'live') return { recordedResult: () => undefined, failsOnMissingCall: false };
   const left = Map.groupBy(calls, (call) => keyOf(call.tool, call.arguments));
   return {
-    answer({ name, arguments: args }) {
+    recordedResult({ name, arguments: args }) {
       const recorded = left.get(keyOf(name, args))?.shift();
       if (recorded) {
         const { result, is_error } = recorded;
@@ -27,6 +27,6 @@ export function answerFromRecording(
       const result = `There is no recorded result of a call of ${name} with these arguments.`;
       return { result, is_error: true, replayed: 'missing' };
     },
-    stops: missing_tools === 'stop',
+    failsOnMissingCall: missing_tools === 'stop',
   };
 }

@@ -1,6 +1,6 @@
 import type { Tokens } from '../../domain/schema.ts';
 import type { StreamSource } from '../../eventlog/reading/reportDamage.ts';
-import { sumTokens } from '../../runs/model/converse.ts';
+import { sumTokens } from '../../runs/model/modelLoop.ts';
 import type { WholeTurn } from '../comparison/turnPair.ts';
 import { readWholeTurns } from './wholeTurns.ts';
 

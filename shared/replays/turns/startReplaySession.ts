@@ -7,8 +7,8 @@ import { sessionStream } from '../../eventlog/streams.ts';
 import { sessionErasedError } from '../../erasure/errors.ts';
 import type { Actor } from '../../commandHandling/context.ts';
 import { handle, type HandleContext } from '../../commandHandling/handle.ts';
-import { sessionNotFound } from '../../runs/queueing/acquireSession.ts';
-import { newStream } from '../../commandHandling/targetStream.ts';
+import { sessionOfAgentNotFound } from '../../runs/queueing/loadSessionForRun.ts';
+import { newStreamTarget } from '../../commandHandling/targetStream.ts';
 
 /** How a recorded session begins. */
 export async function readSessionStart(
@@ -19,7 +19,7 @@ export async function readSessionStart(
   const beginning = { direction: 'forwards', from: 0, limit: 1 } as const;
   const [first] = await readPage(source, sessionStream(sessionId), beginning);
   const own = first?.recorded.metadata.account_id === accountId;
-  if (!own || first.event.type !== 'session.started.v1') throw sessionNotFound();
+  if (!own || first.event.type !== 'session.started.v1') throw sessionOfAgentNotFound();
   return first.event.data;
 }
 
@@ -51,7 +51,7 @@ export async function beginReplaySession(
   const [first] = await readPage(context, stream, beginning);
   const begin = { type: 'begin_session', ...begun } as const;
   try {
-    if (!first) await handle(context, actor, newStream(stream, session), begin);
+    if (!first) await handle(context, actor, newStreamTarget(stream, session), begin);
   } catch (error) {
     if (!isRejection(error, 'session_exists')) throw error;
   }

@@ -4,7 +4,7 @@ import type { SessionCompactedData, SessionStartedData } from '../../sessions/ev
 import type { StreamSource } from '../../eventlog/reading/reportDamage.ts';
 import type { AgentRow } from '../../readModels/tables.ts';
 import { requireSupported, type AgentCatalogue } from '../../agents/catalogue.ts';
-import type { Compaction, RunInput, ReplayedTurn } from '../../runs/runRequest.ts';
+import type { ReplayedCompaction, RunInput, ReplayedTurn } from '../../runs/runRequest.ts';
 import { readAgentAt } from './agentAt.ts';
 import { answerFromRecording } from './recordedTools.ts';
 import type { TurnNumbers } from './turnNumbers.ts';
@@ -82,7 +82,7 @@ function settingsFor(
 const compactionsOf = (
   numbers: TurnNumbers,
   compactions: readonly SessionCompactedData[],
-): Compaction[] =>
+): ReplayedCompaction[] =>
   compactions.flatMap((made) => {
     const from_turn = numbers.from(made.from_turn);
     if (from_turn === undefined) return [];
@@ -117,7 +117,7 @@ export async function buildReplayedRun(
     // Another model is asked itself.
     ...(settings.model === undefined && !isOtherAgent(settings) && { fallback: model?.fallback }),
     ...(exact && {
-      shown: {
+      promptTurns: {
         from_turn: numbers.from(started.context_from_turn) ?? after_turn + 1,
         summary: started.context?.compacted !== undefined,
       },

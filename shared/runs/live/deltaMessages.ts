@@ -1,6 +1,6 @@
 import { createSecretKey } from 'node:crypto';
 import { Type, type Static } from 'typebox';
-import type { TurnPlace } from '../../sessions/turns/turnOutputPosition.ts';
+import type { TurnOutputPosition } from '../../sessions/turns/turnOutputPosition.ts';
 import { decrypt, encrypt } from '../../eventlog/encryption/aesGcm.ts';
 import type { Keyring } from '../../eventlog/encryption/keyring.ts';
 import type { TextKey } from '../../eventlog/encryption/protectedText.ts';
@@ -32,7 +32,7 @@ export type TextMessage = Extract<DeltaMessage, { is: 'text' }>;
 const validator = lazyValidator(Message);
 
 /** A message that another process has sent; undefined where it is none. */
-export function parseMessage(text: string): DeltaMessage | undefined {
+export function parseDeltaMessage(text: string): DeltaMessage | undefined {
   try {
     const value: unknown = JSON.parse(text);
     return validator()(value) ? value : undefined;
@@ -42,7 +42,7 @@ export function parseMessage(text: string): DeltaMessage | undefined {
 }
 
 /** A text opens nowhere but at its own place. */
-const placeOf = ({
+const associatedDataOf = ({
   session_id,
   turn,
   round,
@@ -58,13 +58,13 @@ const keyOf = ({ secret }: TextKey) => createSecretKey(secret, 'base64url');
  */
 export function sealText(
   of: { session_id: string; turn: number },
-  { round, chars }: Pick<TurnPlace, 'round' | 'chars'>,
+  { round, chars }: Pick<TurnOutputPosition, 'round' | 'chars'>,
   text: string,
   key: TextKey,
 ): TextMessage {
   const { session_id, turn } = of;
   const at = { session_id, turn, round, chars };
-  const box = encrypt(Buffer.from(text), keyOf(key), placeOf(at)).toString('base64url');
+  const box = encrypt(Buffer.from(text), keyOf(key), associatedDataOf(at)).toString('base64url');
   return { is: 'text', ...at, key: key.id, box };
 }
 
@@ -76,7 +76,7 @@ export async function openText(
   try {
     const key = (await keys.find(new Set([message.key]))).get(message.key);
     const box = Buffer.from(message.box, 'base64url');
-    return key && decrypt(box, keyOf(key), placeOf(message)).toString();
+    return key && decrypt(box, keyOf(key), associatedDataOf(message)).toString();
   } catch {
     return undefined;
   }

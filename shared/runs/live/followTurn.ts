@@ -1,32 +1,32 @@
-import type { LiveTurn, LiveTurns, TurnSubject } from './liveTurns.ts';
+import type { LiveTurn, LiveTurns, AccountTurn } from './liveTurns.ts';
 import type { MirroredTurns } from './mirrorTurns.ts';
 import {
   partsAfter,
   type TurnPart,
-  type TurnPlace,
+  type TurnOutputPosition,
 } from '../../sessions/turns/turnOutputPosition.ts';
 import { storeUnavailableError } from '../../lib/errors/turnlogError.ts';
 import { LIMITS } from '../../limits.ts';
 import { sleep } from '../../lib/time/sleep.ts';
 import { abortable } from '../../lib/concurrency/abortable.ts';
-import type { RecordedTurn, TurnEnd } from '../../sessions/turns/recordedTurn.ts';
+import type { RecordedTurn, TurnOutcome } from '../../sessions/turns/recordedTurn.ts';
 
 /** What somebody hears who follows a turn. */
-export type TurnNews = (TurnPart & { recorded: boolean }) | ({ type: 'ended' } & TurnEnd);
+export type TurnUpdate = (TurnPart & { recorded: boolean }) | ({ type: 'ended' } & TurnOutcome);
 
 /** A look at the record; what it holds is given back once it was passed on. */
-export interface Look {
+export interface TurnSnapshot {
   turn: RecordedTurn;
   done: () => void;
 }
 
-interface Following {
-  live: Pick<LiveTurns, 'find'>;
-  elsewhere: Pick<MirroredTurns, 'follow'>;
+interface FollowOptions {
+  liveTurns: Pick<LiveTurns, 'find'>;
+  mirroredTurns: Pick<MirroredTurns, 'follow'>;
   /** Errors: those of readTurn. */
-  look: () => Promise<Look>;
+  readSnapshot: () => Promise<TurnSnapshot>;
   /** How the run of this process ended, where there is one: its own answer, to its own client. */
-  conclude?: (() => Promise<TurnEnd>) | undefined;
+  awaitOwnOutcome?: (() => Promise<TurnOutcome>) | undefined;
   /** Milliseconds since the epoch. */
   now: () => number;
   /** Aborts when this process won't wait for others any more. */
@@ -34,19 +34,19 @@ interface Following {
 }
 
 /** Follows a turn that runs here. Returns the place behind what was given. */
-async function* fromLive(
+async function* followLiveTurn(
   live: LiveTurn,
-  after: TurnPlace,
+  after: TurnOutputPosition,
   signal: AbortSignal,
-): AsyncGenerator<TurnNews, TurnPlace> {
+): AsyncGenerator<TurnUpdate, TurnOutputPosition> {
   let place = after;
-  while (live.isKept()) {
-    for (let part = live.next(place); part; part = live.next(place)) {
-      place = part.place;
+  while (live.isBuffered()) {
+    for (let part = live.nextPart(place); part; part = live.nextPart(place)) {
+      place = part.position;
       yield { ...part, recorded: false };
     }
     if (live.hasEnded()) return place;
-    await abortable(live.changed(), signal);
+    await abortable(live.nextChange(), signal);
   }
   return place;
 }
@@ -58,35 +58,35 @@ async function* fromLive(
  * of `signal`, and of `stopping` where it is for another process to go on.
  */
 export async function* followTurn(
-  following: Following,
-  subject: TurnSubject,
-  after: TurnPlace,
+  following: FollowOptions,
+  subject: AccountTurn,
+  after: TurnOutputPosition,
   signal: AbortSignal,
-): AsyncGenerator<TurnNews> {
-  const { live, elsewhere, look, conclude, now, stopping } = following;
+): AsyncGenerator<TurnUpdate> {
+  const { liveTurns, mirroredTurns, readSnapshot, awaitOwnOutcome, now, stopping } = following;
   const { session_id, turn } = subject;
   const either = AbortSignal.any([signal, stopping]);
   let place = after;
   for (;;) {
-    const running = live.find(session_id, turn);
+    const running = liveTurns.find(session_id, turn);
     // Before the look: what changes during it is no wait.
-    const changed = running?.changed();
-    if (running?.isKept()) {
-      place = yield* fromLive(running, place, signal);
-      const isWhole = running.hasEnded() && running.isKept();
-      if (conclude && isWhole) return yield { type: 'ended', ...(await conclude()) };
+    const changed = running?.nextChange();
+    if (running?.isBuffered()) {
+      place = yield* followLiveTurn(running, place, signal);
+      const isWhole = running.hasEnded() && running.isBuffered();
+      if (awaitOwnOutcome && isWhole) return yield { type: 'ended', ...(await awaitOwnOutcome()) };
     }
     signal.throwIfAborted();
-    const { turn: record, done } = await look();
+    const { turn: record, done } = await readSnapshot();
     try {
       for (const part of partsAfter(record.rounds, place)) {
-        place = part.place;
+        place = part.position;
         yield { ...part, recorded: true };
       }
     } finally {
       done();
     }
-    if (record.end) return yield { type: 'ended', ...record.end };
+    if (record.outcome) return yield { type: 'ended', ...record.outcome };
     if (changed && !running?.hasEnded()) {
       await abortable(changed, signal);
       continue;
@@ -94,10 +94,10 @@ export async function* followTurn(
     either.throwIfAborted();
     if (now() > Date.parse(record.deadline) + LIMITS.stream.overdueMs)
       throw storeUnavailableError('The end of the turn is not recorded yet.');
-    const mirror = elsewhere.follow(subject, record.rounds.length + 1);
+    const mirror = mirroredTurns.follow(subject, record.rounds.length + 1);
     const [from, began] = [place, performance.now()];
     try {
-      place = yield* fromLive(mirror.turn, place, either);
+      place = yield* followLiveTurn(mirror.turn, place, either);
     } finally {
       mirror.leave();
     }

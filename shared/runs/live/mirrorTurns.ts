@@ -1,13 +1,13 @@
-import type { TurnPlace } from '../../sessions/turns/turnOutputPosition.ts';
+import type { TurnOutputPosition } from '../../sessions/turns/turnOutputPosition.ts';
 import type { Keyring } from '../../eventlog/encryption/keyring.ts';
 import { LIMITS } from '../../limits.ts';
 import { ALL, type Broadcast } from '../../ports/broadcast.ts';
-import { openText, parseMessage, type TextMessage } from './deltaMessages.ts';
+import { openText, parseDeltaMessage, type TextMessage } from './deltaMessages.ts';
 import {
   createLiveTurns,
   type LiveTurn,
   type TurnPublisher,
-  type TurnSubject,
+  type AccountTurn,
 } from './liveTurns.ts';
 
 /** Turns that other processes run, as they are followed here. */
@@ -17,7 +17,7 @@ export interface MirroredTurns extends Disposable {
    * mirror. It ends when the record has more, when nothing is heard any more, or when the last has
    * left.
    */
-  follow(subject: TurnSubject, round: number): { turn: LiveTurn; leave: () => void };
+  follow(subject: AccountTurn, round: number): { turn: LiveTurn; leave: () => void };
 }
 
 interface Mirror {
@@ -49,8 +49,8 @@ export function createMirroredTurns({
   const mirrors = new Map<string, Mirror>();
 
   function ask(
-    { session_id, turn }: TurnSubject,
-    { round, chars }: Omit<TurnPlace, 'calls'>,
+    { session_id, turn }: AccountTurn,
+    { round, chars }: Omit<TurnOutputPosition, 'calls'>,
   ): void {
     const to = broadcast.name;
     broadcast.send(ALL, JSON.stringify({ is: 'follow', session_id, turn, to, round, chars }));
@@ -61,7 +61,7 @@ export function createMirroredTurns({
     mirrors.delete(keyOf(mirror.turn));
     clearTimeout(mirror.silence);
     clearInterval(mirror.renewal);
-    mirror.publisher.end();
+    mirror.publisher.publishEnd();
   }
 
   async function hearText(mirror: Mirror, message: TextMessage): Promise<void> {
@@ -74,11 +74,11 @@ export function createMirroredTurns({
     if (more === '') return;
     mirror.silence.refresh();
     mirror.chars += more.length;
-    mirror.publisher.text(mirror.round, more);
+    mirror.publisher.publishText(mirror.round, more);
   }
 
   const stop = broadcast.listen((text) => {
-    const message = parseMessage(text);
+    const message = parseDeltaMessage(text);
     if (!message || message.is === 'follow') return;
     const mirror = mirrors.get(keyOf(message));
     if (!mirror) return;
@@ -87,7 +87,7 @@ export function createMirroredTurns({
     );
   });
 
-  function begin(subject: TurnSubject, round: number): Mirror {
+  function begin(subject: AccountTurn, round: number): Mirror {
     const publisher = hub.begin(subject, true);
     const mirror: Mirror = {
       turn: hub.find(subject.session_id, subject.turn)!,
@@ -107,7 +107,7 @@ export function createMirroredTurns({
   return {
     follow(subject, round) {
       const known = mirrors.get(keyOf(subject));
-      const isFit = known?.round === round && known.turn.isKept();
+      const isFit = known?.round === round && known.turn.isBuffered();
       if (known && !isFit) end(known);
       const mirror = isFit ? known : begin(subject, round);
       mirror.followers += 1;

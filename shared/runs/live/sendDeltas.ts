@@ -1,16 +1,16 @@
-import type { TurnPlace } from '../../sessions/turns/turnOutputPosition.ts';
+import type { TurnOutputPosition } from '../../sessions/turns/turnOutputPosition.ts';
 import { LIMITS } from '../../limits.ts';
 import { sleepUntilAborted } from '../../lib/time/sleep.ts';
 import type { Broadcast } from '../../ports/broadcast.ts';
 import { resolvesWithin } from '../../lib/time/resolvesWithin.ts';
-import { parseMessage, sealText, type DeltaMessage } from './deltaMessages.ts';
+import { parseDeltaMessage, sealText, type DeltaMessage } from './deltaMessages.ts';
 import type { LiveTurn, LiveTurns } from './liveTurns.ts';
 
 const { senders: MOST, interestMs, batchMs, batchMessages, messageChars } = LIMITS.stream;
 
 /** Sends one turn to one process. */
 interface Sender {
-  place: TurnPlace;
+  place: TurnOutputPosition;
   /** In milliseconds of `performance.now()`: it is no longer wanted then. */
   until: number;
 }
@@ -38,17 +38,17 @@ export function startSendingDeltas({
   /** Sends what there is, as far as a batch goes; false where that only the record has. */
   function sendBatch(turn: LiveTurn, sender: Sender, to: string): boolean {
     for (let sent = 0; sent < batchMessages;) {
-      const part = turn.next(sender.place);
+      const part = turn.nextPart(sender.place);
       if (!part) return true;
       if (part.type === 'called' || !turn.key) return false;
-      const { text, place } = part;
-      let chars = place.chars - text.length;
+      const { text, position } = part;
+      let chars = position.chars - text.length;
       for (const piece of text.match(PIECES) ?? []) {
-        tell(to, sealText(turn, { round: place.round, chars }, piece, turn.key));
+        tell(to, sealText(turn, { round: position.round, chars }, piece, turn.key));
         chars += piece.length;
         sent += 1;
       }
-      sender.place = place;
+      sender.place = position;
     }
     return true;
   }
@@ -56,13 +56,13 @@ export function startSendingDeltas({
   async function sendOn(turn: LiveTurn, sender: Sender, to: string): Promise<void> {
     const { session_id, turn: number } = turn;
     while (performance.now() < sender.until && !closing.signal.aborted) {
-      const change = turn.changed();
-      if (turn.isKept() && !sendBatch(turn, sender, to)) break;
-      if (turn.next(sender.place) === undefined) {
+      const change = turn.nextChange();
+      if (turn.isBuffered() && !sendBatch(turn, sender, to)) break;
+      if (turn.nextPart(sender.place) === undefined) {
         if (turn.hasEnded()) break;
         await resolvesWithin(change, interestMs, { ref: false });
         // Of a turn whose text is not kept, what has changed is recorded.
-        if (!turn.isKept()) break;
+        if (!turn.isBuffered()) break;
       }
       await sleepUntilAborted(batchMs, { signal: closing.signal, ref: false });
     }
@@ -84,7 +84,7 @@ export function startSendingDeltas({
   }
 
   const end = broadcast.listen((text) => {
-    const message = parseMessage(text);
+    const message = parseDeltaMessage(text);
     if (message?.is === 'follow') follow(message);
   });
   return {

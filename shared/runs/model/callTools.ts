@@ -8,8 +8,55 @@ import type { ChatAnswer } from '../../ports/chatModel.ts';
 import { toolNotRecordedError } from '../../replays/errors.ts';
 import { abortable } from '../../lib/concurrency/abortable.ts';
 import type { OpenRun, RunContext } from '../context.ts';
-import { recordInRun } from '../recordTurn.ts';
-import type { ToolAllowance } from './toolAllowance.ts';
+import { recordTurnEvent } from '../recordTurn.ts';
+import { TurnlogError } from '../../lib/errors/turnlogError.ts';
+
+/**
+ * What the tool calls of one turn may still take, so that a turn stays readable whatever its model
+ * asks for.
+ */
+interface ToolAllowance {
+  /**
+   * So many calls, before the first of them is made. Errors: `tool_error` when the turn has more
+   * than `LIMITS.run.toolCalls`.
+   */
+  countCalls(calls: number): void;
+  /**
+   * Texts that are recorded. Errors: `tool_error` when the turn's come to more than
+   * `LIMITS.run.toolCallBytes`, or to more than there is room for.
+   */
+  countBytes(...texts: string[]): void;
+}
+
+const tooManyCalls = (what: string): TurnlogError =>
+  new TurnlogError('tool_error', `The model called tools too often: ${what}.`);
+
+/**
+ * The allowance of a turn that begins. `hold` takes room for so many bytes beside the prompt, all of
+ * them at once; false where there is none. A few need none: little tools work in a full process.
+ */
+export function createToolAllowance(hold: (bytes: number) => boolean): ToolAllowance {
+  const { toolCalls, toolCallBytes, toolCallBytesUnheld } = LIMITS.run;
+  let calls = 0;
+  let bytes = 0;
+  return {
+    countCalls(more) {
+      calls += more;
+      if (calls > toolCalls) throw tooManyCalls(`a turn has ${toolCalls} tool calls at most`);
+    },
+    countBytes(...texts) {
+      for (const text of texts) bytes += Buffer.byteLength(text);
+      if (bytes > toolCallBytes)
+        throw tooManyCalls(`what a turn's tool calls record is ${toolCallBytes} bytes at most`);
+      if (bytes <= toolCallBytesUnheld || hold(bytes)) return;
+      throw new TurnlogError(
+        'tool_error',
+        'There is no room now for all that the tools of this turn have answered. Try again later.',
+        { retriable: true },
+      );
+    },
+  };
+}
 
 interface Round {
   run: OpenRun;
@@ -18,12 +65,12 @@ interface Round {
   allowance: ToolAllowance;
 }
 
-type Called = Omit<ToolCalledData, 'round' | 'content'>;
+type ToolCallRecord = Omit<ToolCalledData, 'round' | 'content'>;
 
 /** A call that was begun, and what came of it once it has ended. */
-interface Begun {
-  ended: Promise<Called>;
-  called: Called | undefined;
+interface PendingCall {
+  result: Promise<ToolCallRecord>;
+  settled: ToolCallRecord | undefined;
 }
 
 /**
@@ -37,10 +84,10 @@ export async function callTools(
   signal: AbortSignal,
 ): Promise<void> {
   const { tool_calls: calls } = answer;
-  allowance.take(calls.length);
+  allowance.countCalls(calls.length);
   const stop = new AbortController();
   const listening = addAbortListener(signal, () => stop.abort(signal.reason));
-  const begun: Begun[] = [];
+  const begun: PendingCall[] = [];
   let recorded = 0;
   let recording = false;
 
@@ -49,20 +96,20 @@ export async function callTools(
     if (begun.length > 0) await yieldToOthers();
     signal.throwIfAborted();
     const content = begun.length === 0 ? (answer.content ?? '') : '';
-    allowance.spend(call.id, call.function.name, call.function.arguments, content);
-    begun.push(beginCall(context, run, call, stop.signal));
+    allowance.countBytes(call.id, call.function.name, call.function.arguments, content);
+    begun.push(startCall(context, run, call, stop.signal));
   }
 
-  async function record(called: Called): Promise<void> {
+  async function record(called: ToolCallRecord): Promise<void> {
     recording = true;
     const content = recorded === 0 && answer.content ? { content: answer.content } : {};
     const whole = { ...called, ...content, round };
-    await recordInRun(context, run, { type: 'record_tool_call', run: run.state, call: whole });
+    await recordTurnEvent(context, run, { type: 'record_tool_call', run: run.state, call: whole });
     recorded += 1;
     recording = false;
     run.turn.tool_calls.push(whole);
-    run.live.called(whole);
-    if (whole.replayed === 'missing' && run.request.replay?.stops)
+    run.publisher.publishToolCall(whole);
+    if (whole.replayed === 'missing' && run.request.replay?.failsOnMissingCall)
       throw toolNotRecordedError(whole.tool);
   }
 
@@ -70,13 +117,13 @@ export async function callTools(
     for (const index of calls.keys()) {
       while (begun.length < Math.min(calls.length, index + LIMITS.run.parallelToolCalls))
         await begin(calls[begun.length]!);
-      const called = await begun[index]!.ended;
+      const called = await begun[index]!.result;
       await record(called);
-      allowance.spend(called.result);
+      allowance.countBytes(called.result);
     }
   } catch (error) {
     stop.abort(error);
-    const left = recording ? [] : begun.slice(recorded).flatMap(({ called }) => called ?? []);
+    const left = recording ? [] : begun.slice(recorded).flatMap(({ settled }) => settled ?? []);
     // The run fails of what came first; where the log is away as well, its end finds out.
     await recordEach(left, record).catch(() => undefined);
     throw error;
@@ -86,25 +133,25 @@ export async function callTools(
 }
 
 async function recordEach(
-  left: readonly Called[],
-  record: (called: Called) => Promise<void>,
+  left: readonly ToolCallRecord[],
+  record: (called: ToolCallRecord) => Promise<void>,
 ): Promise<void> {
   for (const called of left) await record(called);
 }
 
-function beginCall(
+function startCall(
   context: RunContext,
   run: OpenRun,
   call: ToolCallRequest,
   signal: AbortSignal,
-): Begun {
-  const begun: Begun = {
-    ended: callTool(context, run, call, signal),
-    called: undefined,
+): PendingCall {
+  const begun: PendingCall = {
+    result: callTool(context, run, call, signal),
+    settled: undefined,
   };
   // Who waits for it hears of a failure; nobody may, once the run was cut off.
-  begun.ended.then(
-    (called) => void (begun.called = called),
+  begun.result.then(
+    (called) => void (begun.settled = called),
     () => undefined,
   );
   return begun;
@@ -115,12 +162,12 @@ async function callTool(
   { state, request }: OpenRun,
   call: ToolCallRequest,
   signal: AbortSignal,
-): Promise<Called> {
+): Promise<ToolCallRecord> {
   const began = performance.now();
   const { name, arguments: args } = call.function;
   const { agent, actor, replay } = request;
   const wanted = { name, arguments: args, account_id: actor.account_id };
-  const replayed = replay?.answer(wanted);
+  const replayed = replay?.recordedResult(wanted);
   const { result, is_error } =
     replayed ??
     (agent.tool === null

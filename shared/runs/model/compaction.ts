@@ -6,21 +6,25 @@ import { isTurnlogError, TurnlogError } from '../../lib/errors/turnlogError.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
 import { errorSummary } from '../../lib/errors/errorSummary.ts';
 import { LIMITS } from '../../limits.ts';
-import { appendFacts, authorOf, factsOf } from '../../commandHandling/recordEvents.ts';
+import { appendFacts, authorOf, prepareEvents } from '../../commandHandling/prepareEvents.ts';
 import type { RunContext } from '../context.ts';
-import { newestThatFit, roomBeside, tokensOfTurns } from './contextWindow.ts';
-import { callModel } from './converse.ts';
+import { newestTurnsThatFit, tokensBesideSummary, countTurns } from './contextWindow.ts';
+import { callModel } from './modelLoop.ts';
 import type { RunRequest } from '../runRequest.ts';
-import type { SessionForRun } from '../queueing/acquireSession.ts';
-import { contextOf } from '../startTurn.ts';
-import { summaryNamed } from '../../sessions/history/summaryOf.ts';
+import {
+  turnContextOf,
+  type SessionForRun,
+  loadSessionForRun,
+  type SessionLoadLimits,
+} from '../queueing/loadSessionForRun.ts';
+import { summaryReference } from '../../sessions/history/loadSession.ts';
 
 /** Of the room for earlier turns: from where on older ones are summed up, and what stays as it is. */
-const FULL = 0.75;
-const KEPT = 0.4;
+const COMPACTION_THRESHOLD = 0.75;
+const KEPT_SHARE = 0.4;
 
 /** What is known when a turn is about to begin. */
-export interface Before {
+export interface CompactionInput {
   settings: ChatSettings;
   loaded: SessionForRun;
   /** That the prompt has for earlier turns. */
@@ -32,21 +36,23 @@ export interface Before {
 async function olderTurns(
   { budget }: RunContext,
   request: RunRequest,
-  { loaded, tokens }: Before,
+  { loaded, tokens }: CompactionInput,
 ): Promise<readonly Turn[]> {
-  const { history, turns, shown, whole } = loaded;
-  const room = (shown && (await roomBeside(budget, tokens, request, shown))) ?? tokens;
+  const { history, turns, summaryInPrompt, whole } = loaded;
+  const room =
+    (summaryInPrompt && (await tokensBesideSummary(budget, tokens, request, summaryInPrompt))) ??
+    tokens;
   const all = whole && history.length === turns.length;
-  if (all && (await tokensOfTurns(budget, request, history)) <= room * FULL) return [];
-  const kept = await newestThatFit(budget, room * KEPT, request, history);
+  if (all && (await countTurns(budget, request, history)) <= room * COMPACTION_THRESHOLD) return [];
+  const kept = await newestTurnsThatFit(budget, room * KEPT_SHARE, request, history);
   return history.slice(0, history.length - kept.length);
 }
 
 /** Errors: those of the model, `model_error` for what can be no summary, the signal's reason. */
-async function sumUp(
+async function summarize(
   context: RunContext,
   request: RunRequest,
-  { settings, loaded, signal }: Before,
+  { settings, loaded, signal }: CompactionInput,
   older: readonly Turn[],
 ) {
   const { summaryTokens, summaryChars } = LIMITS.run;
@@ -57,7 +63,7 @@ async function sumUp(
   // A fallback is asked for no longer summary.
   const asking = { ...agent, parameters: { ...agent.parameters, max_output_tokens } };
   const calls: ModelCall[] = [];
-  const body = compactionRequest(own, loaded.shown, older);
+  const body = compactionRequest(own, loaded.summaryInPrompt, older);
   const { content, tool_calls } = await callModel(
     context,
     { run: { request: { ...request, agent: asking } }, request: body, calls },
@@ -75,16 +81,16 @@ async function sumUp(
  * the run goes on without, and the next turns do not try it again.
  * Errors: those of the counter and of EventStore.append, the signal's reason.
  */
-export async function compactWhereFull(
+export async function compactIfNearlyFull(
   context: RunContext,
   request: RunRequest,
-  before: Before,
+  before: CompactionInput,
 ): Promise<boolean> {
   const { loaded } = before;
   const { state } = loaded;
   const { agent, session_id } = request;
   if (!agent.compaction || state.status !== 'idle') return false;
-  const { failedCompactions } = context.sessions;
+  const { failedCompactions } = context.runState;
   if (state.turn - (failedCompactions.get(session_id) ?? -Infinity) < LIMITS.run.compactionPause)
     return false;
   const older = await olderTurns(context, request, before);
@@ -98,16 +104,16 @@ export async function compactWhereFull(
 export async function compact(
   context: RunContext,
   request: RunRequest,
-  before: Before,
+  before: CompactionInput,
   older: readonly Turn[],
 ): Promise<boolean> {
   const { loaded, signal } = before;
-  const { state, head, shown, summary } = loaded;
+  const { state, head, summaryInPrompt, summary } = loaded;
   const { agent, session_id, actor } = request;
   if (state.status !== 'idle') return false;
-  const { failedCompactions } = context.sessions;
+  const { failedCompactions } = context.runState;
   const limit = AbortSignal.any([signal, AbortSignal.timeout(context.limits.timeoutMs)]);
-  const { dropped } = contextOf(loaded);
+  const { dropped } = turnContextOf(loaded);
   try {
     const compaction = {
       from_turn: older[0]!.turn,
@@ -115,11 +121,11 @@ export async function compact(
       ...(dropped > 0 && { dropped }),
       agent_revision: agent.revision,
       model: agent.model,
-      ...(shown && summaryNamed(shown, session_id)),
-      ...(await sumUp(context, request, { ...before, signal: limit }, older)),
+      ...(summaryInPrompt && summaryReference(summaryInPrompt, session_id)),
+      ...(await summarize(context, request, { ...before, signal: limit }, older)),
     };
     const events = session.decide({ type: 'compact_session', compaction }, state);
-    const facts = await factsOf(context, authorOf(actor), head, events);
+    const facts = await prepareEvents(context, authorOf(actor), head, events);
     await appendFacts(context.store, { stream: sessionStream(session_id), head }, facts);
     return true;
   } catch (error) {
@@ -139,4 +145,26 @@ export async function compact(
     );
     return false;
   }
+}
+
+/**
+ * Sums up older turns before a turn begins: where their prompts are nearly full or, in a replay, as
+ * it was done then. True when the session is to be loaded again.
+ * Errors: those of compactWhereFull and of sessionOfRun, in a replay also passing ones of the model.
+ */
+export async function compactBeforeTurn(
+  context: RunContext,
+  request: RunRequest,
+  before: CompactionInput,
+  bounds: SessionLoadLimits,
+): Promise<boolean> {
+  const { replay } = request;
+  if (!replay?.promptTurns) return compactIfNearlyFull(context, request, before);
+  for (const { up_to_turn, settings, fallback, ...shown } of replay.compactions) {
+    const asked = { ...request, replay: { ...replay, shown, fallback } };
+    const loaded = await loadSessionForRun(context, asked, Infinity, bounds);
+    const older = loaded.history.filter(({ turn }) => turn <= up_to_turn);
+    if (older.length > 0) await compact(context, asked, { ...before, settings, loaded }, older);
+  }
+  return replay.compactions.length > 0;
 }

@@ -4,7 +4,9 @@ import { isTurnlogError, TurnlogError } from '../../lib/errors/turnlogError.ts';
 import type { AgentRow } from '../../readModels/tables.ts';
 import type { ModelInfo } from '../../ports/chatModel.ts';
 import type { RunRequest } from '../runRequest.ts';
-import { bytesOf, countMessages, mostTokens, type TokenBudget } from './countTokens.ts';
+import { messageBytes, countMessages, maxTokens, type TokenBudget } from './countTokens.ts';
+import type { AgentCatalogue } from '../../agents/catalogue.ts';
+import type { RunContext } from '../context.ts';
 
 /** Room kept for the answer where the registry names no limit of its own. */
 const DEFAULT_OUTPUT_RESERVE = 4_096;
@@ -13,12 +15,12 @@ const DEFAULT_OUTPUT_RESERVE = 4_096;
 export const promptBytes = ({ agent, input }: RunRequest, history: readonly Turn[]): number =>
   Buffer.byteLength(agent.instruction) +
   Buffer.byteLength(input) +
-  history.reduce((sum, turn) => sum + bytesOf(turnMessages(turn)), 0);
+  history.reduce((sum, turn) => sum + messageBytes(turnMessages(turn)), 0);
 
 /**
  * Tokens of the model's context that the answer leaves: all that the agent asked for is kept for it.
  */
-function roomForPrompt(model: ModelInfo, { parameters }: Pick<AgentRow, 'parameters'>): number {
+function promptTokenLimit(model: ModelInfo, { parameters }: Pick<AgentRow, 'parameters'>): number {
   const { context_window, max_output_tokens: most } = model;
   const asked = parameters?.max_output_tokens;
   const reserve =
@@ -29,7 +31,7 @@ function roomForPrompt(model: ModelInfo, { parameters }: Pick<AgentRow, 'paramet
 }
 
 /** What a model is shown beside the messages: the tools, and what the answer has to be. */
-const beside = ({
+const toolsAndFormatText = ({
   tools,
   response_format,
 }: Pick<ChatRequest, 'tools'> & { response_format?: object }) =>
@@ -45,13 +47,13 @@ export async function fitsContext(
     request,
   }: { agent: AgentRow; actor: { account_id: string }; request: ChatRequest },
 ): Promise<boolean> {
-  const available = roomForPrompt(model, agent);
+  const available = promptTokenLimit(model, agent);
   const messages: ChatMessage[] = [
     ...request.messages,
-    { role: 'system', content: beside(request) },
+    { role: 'system', content: toolsAndFormatText(request) },
   ];
-  if (mostTokens(messages) <= available) return true;
-  if (bytesOf(messages) > available * counter.longestToken) return false;
+  if (maxTokens(messages) <= available) return true;
+  if (messageBytes(messages) > available * counter.longestToken) return false;
   const needed = await countMessages(counter, messages, actor.account_id, available).catch(
     (error: unknown) => {
       if (!isTurnlogError(error)) throw error;
@@ -71,14 +73,14 @@ export async function historyBudget(
   settings: ChatSettings,
   { agent, input, actor }: RunRequest,
 ): Promise<number> {
-  const available = roomForPrompt(model, agent);
+  const available = promptTokenLimit(model, agent);
   const messages: ChatMessage[] = [
-    { role: 'system', content: agent.instruction + beside(settings) },
+    { role: 'system', content: agent.instruction + toolsAndFormatText(settings) },
     { role: 'user', content: input },
   ];
-  const most = mostTokens(messages);
+  const most = maxTokens(messages);
   if (most <= available) return available - most;
-  const tooLong = bytesOf(messages) > available * counter.longestToken;
+  const tooLong = messageBytes(messages) > available * counter.longestToken;
   const needed = tooLong
     ? Infinity
     : await countMessages(counter, messages, actor.account_id, available);
@@ -90,23 +92,25 @@ export async function historyBudget(
 }
 
 /** Whose turns they are. */
-type Owner = Pick<RunRequest, 'session_id'> & { actor: Pick<RunRequest['actor'], 'account_id'> };
+type TurnOwner = Pick<RunRequest, 'session_id'> & {
+  actor: Pick<RunRequest['actor'], 'account_id'>;
+};
 
 /**
  * The newest of `turns` (oldest first, completed ones) that fit the budget together, oldest first.
  * Errors: those of the counter.
  */
-export async function newestThatFit(
+export async function newestTurnsThatFit(
   budget: TokenBudget,
   tokens: number,
-  owner: Owner,
+  owner: TurnOwner,
   turns: readonly Turn[],
 ): Promise<Turn[]> {
-  if (turns.reduce((sum, turn) => sum + mostTokens(turnMessages(turn)), 0) <= tokens)
+  if (turns.reduce((sum, turn) => sum + maxTokens(turnMessages(turn)), 0) <= tokens)
     return [...turns];
   let left = tokens;
   for (let index = turns.length - 1; index >= 0; index -= 1) {
-    left -= await tokensOf(budget, owner, turns[index]!);
+    left -= await countTurn(budget, owner, turns[index]!);
     if (left < 0) return turns.slice(index + 1);
   }
   return [...turns];
@@ -116,13 +120,13 @@ export async function newestThatFit(
  * Tokens that a summary leaves for the turns after it; undefined where it leaves less than half of
  * `tokens`: then the turns are worth more. Errors: those of the counter.
  */
-export async function roomBeside(
+export async function tokensBesideSummary(
   budget: TokenBudget,
   tokens: number,
-  owner: Owner,
+  owner: TurnOwner,
   summary: Summary,
 ): Promise<number | undefined> {
-  const needed = await known(budget, `${summary.session_id}/summary/${summary.revision}`, () =>
+  const needed = await countOnce(budget, `${summary.session_id}/summary/${summary.revision}`, () =>
     countMessages(
       budget.counter,
       [{ role: 'system', content: systemText('', summary) }],
@@ -133,18 +137,18 @@ export async function roomBeside(
 }
 
 /** Tokens that turns take in a prompt. Errors: those of the counter. */
-export async function tokensOfTurns(
+export async function countTurns(
   budget: TokenBudget,
-  owner: Owner,
+  owner: TurnOwner,
   turns: readonly Turn[],
 ): Promise<number> {
   let sum = 0;
-  for (const turn of turns) sum += await tokensOf(budget, owner, turn);
+  for (const turn of turns) sum += await countTurn(budget, owner, turn);
   return sum;
 }
 
 /** What was counted once is remembered. */
-async function known(
+async function countOnce(
   { turnTokens }: TokenBudget,
   key: string,
   count: () => Promise<number>,
@@ -154,7 +158,44 @@ async function known(
   return counted;
 }
 
-const tokensOf = (budget: TokenBudget, owner: Owner, turn: Turn): Promise<number> =>
-  known(budget, `${owner.session_id}/${turn.turn}`, () =>
+const countTurn = (budget: TokenBudget, owner: TurnOwner, turn: Turn): Promise<number> =>
+  countOnce(budget, `${owner.session_id}/${turn.turn}`, () =>
     countMessages(budget.counter, turnMessages(turn), owner.actor.account_id),
   );
+
+/** What is settled before the session is read. */
+interface PromptPlan {
+  settings: ChatSettings;
+  /** Tokens that are left for earlier turns. */
+  historyTokens: number;
+}
+
+async function chatSettingsFor(
+  { models, toolbox }: AgentCatalogue,
+  agent: AgentRow,
+): Promise<ChatSettings> {
+  const { upstream_model, max_output_tokens } = models.find(agent.model)!;
+  const { temperature, max_output_tokens: own, response_format } = agent.parameters ?? {};
+  // The registry may have changed since the agent was made.
+  const limits = [own, max_output_tokens].filter((limit) => limit !== undefined);
+  return {
+    model: upstream_model,
+    ...(limits.length > 0 && { max_completion_tokens: Math.min(...limits) }),
+    ...(response_format && { response_format }),
+    ...(temperature !== undefined && { temperature }),
+    ...(agent.tool === null ? {} : { tools: await toolbox.definitions(agent.tool) }),
+  };
+}
+
+/** Errors: `invalid_request` where the input and the instruction are too long for the model. */
+export async function planPromptBudget(
+  { catalogue, budget }: Pick<RunContext, 'catalogue' | 'budget'>,
+  request: RunRequest,
+): Promise<PromptPlan> {
+  const { settings: recorded, promptTurns } = request.replay ?? {};
+  const settings = recorded ?? (await chatSettingsFor(catalogue, request.agent));
+  // What was shown then is shown again.
+  if (promptTurns) return { settings, historyTokens: Infinity };
+  const model = catalogue.models.find(request.agent.model)!;
+  return { settings, historyTokens: await historyBudget(budget, model, settings, request) };
+}

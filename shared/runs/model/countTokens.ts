@@ -14,7 +14,7 @@ export interface TokenBudget {
 }
 
 /** What a tokenizer sees of messages. */
-export const textsOf = (messages: readonly ChatMessage[]): string[] =>
+export const messageTexts = (messages: readonly ChatMessage[]): string[] =>
   messages.flatMap((message) => [
     message.content ?? '',
     ...('tool_calls' in message
@@ -23,12 +23,12 @@ export const textsOf = (messages: readonly ChatMessage[]): string[] =>
   ]);
 
 /** UTF-8 bytes of messages in a prompt. */
-export const bytesOf = (messages: readonly ChatMessage[]): number =>
-  textsOf(messages).reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+export const messageBytes = (messages: readonly ChatMessage[]): number =>
+  messageTexts(messages).reduce((sum, text) => sum + Buffer.byteLength(text), 0);
 
 /** No tokenizer in use makes more tokens than bytes, so this often spares the real count. */
-export const mostTokens = (messages: readonly ChatMessage[]): number =>
-  bytesOf(messages) + messages.length * MESSAGE_OVERHEAD;
+export const maxTokens = (messages: readonly ChatMessage[]): number =>
+  messageBytes(messages) + messages.length * MESSAGE_OVERHEAD;
 
 /** Tokens of messages in a prompt, as the tokenizer counts them, or more than `atMost`. */
 export const countMessages = async (
@@ -37,7 +37,8 @@ export const countMessages = async (
   accountId: string,
   atMost?: number,
 ): Promise<number> =>
-  messages.length * MESSAGE_OVERHEAD + (await counter.count(textsOf(messages), accountId, atMost));
+  messages.length * MESSAGE_OVERHEAD +
+  (await counter.count(messageTexts(messages), accountId, atMost));
 
 /** Of English, about. */
 const BYTES_OF_A_TOKEN = 4;
@@ -46,7 +47,7 @@ const BYTES_OF_A_TOKEN = 4;
  * Tokens of what a model was sent and has answered already: where they can't be counted in time,
  * about as many as they may be, since the answer is not to be lost for that.
  */
-export const countAfterwards = (
+export const countOrEstimate = (
   counter: TokenCounter,
   said: readonly string[],
   accountId: string,

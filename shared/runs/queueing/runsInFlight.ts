@@ -1,7 +1,7 @@
 import { TurnlogError } from '../../lib/errors/turnlogError.ts';
 
 /** Why a run was cut off from outside; a turn that had begun is recorded as interrupted. */
-export const shuttingDown = (cause?: unknown): TurnlogError =>
+export const shutdownError = (cause?: unknown): TurnlogError =>
   new TurnlogError('store_unavailable', 'The service is shutting down. Try again in a moment.', {
     retriable: true,
     retryAfterSeconds: 1,
@@ -13,21 +13,21 @@ export interface RunInFlight {
    * For what comes before the turn begins: aborts at `giveUp` and `end` (their reasons) and at
    * `interruptAll` (reason `shuttingDown()`).
    */
-  waiting: AbortSignal;
+  startSignal: AbortSignal;
   /** Ends the run if it has not begun: nothing is lost then. */
-  giveUp: (reason: Error) => void;
+  cancelStart: (reason: Error) => void;
   /**
    * Aborts when the run's time is over (reason `model_timeout`), at `end` (its reason) or at
    * `interruptAll` (reason `shuttingDown()`).
    */
   signal: AbortSignal;
   /** Cuts the run off, whose turn somebody else has ended: `reason` says how. */
-  cut: (reason: TurnlogError) => void;
-  interrupted: () => boolean;
+  interrupt: (reason: TurnlogError) => void;
+  isInterrupted: () => boolean;
   /** Says whose turns its prompt holds, before its turn begins. */
-  drawOn: (origins: readonly string[]) => void;
+  setOrigins: (origins: readonly string[]) => void;
   /** Starts the run's clock: `signal` aborts after `timeoutMs`. */
-  limit: (timeoutMs: number) => void;
+  startTimeout: (timeoutMs: number) => void;
 }
 
 /** What a run is about. */
@@ -46,12 +46,12 @@ export interface RunsInFlight {
    */
   track<Result>(subject: RunSubject, work: (run: RunInFlight) => Promise<Result>): Promise<Result>;
   /** Ends those of the runs that are meant, for a reason which says what becomes of their turns. */
-  end(isMeant: (subject: RunSubject) => boolean, reason: TurnlogError): void;
+  interruptMatching(isMeant: (subject: RunSubject) => boolean, reason: TurnlogError): void;
   count(): number;
   /** Ends the runs there are, and lets no other begin. */
   interruptAll(): void;
   /** Resolves when no run is left. */
-  idle(): Promise<void>;
+  whenIdle(): Promise<void>;
 }
 
 /** What cuts a run off, before its turn begins and from then on. */
@@ -76,7 +76,7 @@ export function createRunsInFlight(): RunsInFlight {
 
   return {
     track: async (subject, work) => {
-      if (over) throw shuttingDown();
+      if (over) throw shutdownError();
       const waiting = new AbortController();
       const running = new AbortController();
       const cutting: Cutting = { subject, waiting, running, interrupted: false };
@@ -93,13 +93,13 @@ export function createRunsInFlight(): RunsInFlight {
         }, timeoutMs);
       };
       const settling = work({
-        waiting: waiting.signal,
-        giveUp: (reason) => waiting.abort(reason),
+        startSignal: waiting.signal,
+        cancelStart: (reason) => waiting.abort(reason),
         signal: running.signal,
-        cut: (reason) => cut(cutting, reason),
-        interrupted: () => cutting.interrupted,
-        drawOn: (origins) => void (cutting.subject = { ...subject, origins }),
-        limit,
+        interrupt: (reason) => cut(cutting, reason),
+        isInterrupted: () => cutting.interrupted,
+        setOrigins: (origins) => void (cutting.subject = { ...subject, origins }),
+        startTimeout: limit,
       });
       runs.set(cutting, settling);
       try {
@@ -112,12 +112,12 @@ export function createRunsInFlight(): RunsInFlight {
     count: () => runs.size,
     interruptAll: () => {
       over = true;
-      for (const cutting of runs.keys()) cut(cutting, shuttingDown());
+      for (const cutting of runs.keys()) cut(cutting, shutdownError());
     },
-    end(isMeant, reason) {
+    interruptMatching(isMeant, reason) {
       for (const cutting of runs.keys()) if (isMeant(cutting.subject)) cut(cutting, reason);
     },
-    idle: async () => {
+    whenIdle: async () => {
       while (runs.size > 0) await Promise.allSettled(runs.values());
     },
   };

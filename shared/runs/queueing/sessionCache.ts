@@ -10,12 +10,12 @@ import {
   loadSession,
   sessionEvents,
   type LoadedSession,
-  type Select,
+  type SelectTurns,
+  findSummary,
 } from '../../sessions/history/loadSession.ts';
-import { originsShown, requireOrigins } from '../../sessions/history/origins.ts';
-import { summaryOf } from '../../sessions/history/summaryOf.ts';
+import { originsInPrompt, requireOriginsPresent } from '../../sessions/history/origins.ts';
 
-interface RememberedSession extends LoadedSession {
+interface CachedSession extends LoadedSession {
   /**
    * When its stream was last seen to have its beginning, in milliseconds of `performance.now()`.
    */
@@ -26,50 +26,50 @@ interface RememberedSession extends LoadedSession {
  * Sessions as they were when a run last found them at rest, by id. What is recorded never changes,
  * so only what came after has to be read.
  */
-export type SessionMemory = LRUCache<string, RememberedSession>;
+export type SessionCache = LRUCache<string, CachedSession>;
 
 /** Room for the last known event and what a run or two add; with more, all is read again. */
 const NEWS_PAGE = 12;
 
 /** How often it is asked whether the stream still has its beginning, at the most. */
-const BEGINNING_TRUSTED_MS = 30_000;
+const BEGINNING_CHECK_MS = 30_000;
 
 /**
  * `loadSession`, with the memory's help where it has any; a session that was found damaged is read
- * anew. That what a fork shows of others is still there is asked each time, after `drawOn` was told
+ * anew. That what a fork shows of others is still there is asked each time, after `setOrigins` was told
  * of whose it is: an erasure that the answer does not know of finds who draws on it.
  * Errors: `origin_erased`, `stream_damaged` (noted), `store_unavailable`.
  */
-export async function recallSession(
-  source: StreamSource & { memory: SessionMemory; drawOn: (origins: readonly string[]) => void },
+export async function loadCachedSession(
+  source: StreamSource & { memory: SessionCache; setOrigins: (origins: readonly string[]) => void },
   sessionId: string,
-  select: Select,
+  select: SelectTurns,
 ): Promise<LoadedSession> {
   const { damaged, memory } = source;
   const known = damaged.has(sessionStream(sessionId)) ? undefined : memory.get(sessionId);
-  const loaded = (known && (await withNews(source, { sessionId, known }, select))) ?? {
+  const loaded = (known && (await applyNewEvents(source, { sessionId, known }, select))) ?? {
     ...(await loadSession(source, sessionId, select)),
     beginningSeenAt: performance.now(),
   };
   if (loaded.origins.length > 0) {
-    source.drawOn(originsShown(loaded));
-    await requireOrigins(source, loaded).catch((error: unknown) => {
+    source.setOrigins(originsInPrompt(loaded));
+    await requireOriginsPresent(source, loaded).catch((error: unknown) => {
       memory.delete(sessionId);
       throw error;
     });
   }
-  if (loaded.state.status === 'idle') memory.set(sessionId, worthKeeping(loaded));
+  if (loaded.state.status === 'idle') memory.set(sessionId, trimForCache(loaded));
   if (loaded.state.status === 'erased') memory.delete(sessionId);
   return loaded;
 }
 
 /** What came after what is known; at times with a look at the stream's beginning. */
-async function newsOf(
+async function readNewEvents(
   source: StreamSource,
   stream: string,
-  known: RememberedSession,
+  known: CachedSession,
 ): Promise<StreamNews | undefined> {
-  const due = performance.now() - known.beginningSeenAt >= BEGINNING_TRUSTED_MS;
+  const due = performance.now() - known.beginningSeenAt >= BEGINNING_CHECK_MS;
   const { lastEventId, head } = known;
   const reading = readNews(
     source,
@@ -85,16 +85,16 @@ async function newsOf(
 /**
  * Undefined when the events that came since are too many, or older turns are wanted than are known.
  */
-async function withNews(
+async function applyNewEvents(
   source: StreamSource,
-  { sessionId, known }: { sessionId: string; known: RememberedSession },
-  select: Select,
-): Promise<RememberedSession | undefined> {
-  const found = await newsOf(source, sessionStream(sessionId), known);
+  { sessionId, known }: { sessionId: string; known: CachedSession },
+  select: SelectTurns,
+): Promise<CachedSession | undefined> {
+  const found = await readNewEvents(source, sessionStream(sessionId), known);
   if (!found) return undefined;
   const { news } = found;
   const events = sessionEvents(news);
-  const summary = await summaryOf(source, news, known.summary);
+  const summary = await findSummary(source, news, known.summary);
   const isAfter = ({ turn }: Turn): boolean => turn > (summary?.up_to_turn ?? 0);
   const turns = [...known.turns, ...completedTurns(events)].filter(isAfter);
   const whole = known.whole || !known.turns.every(isAfter);
@@ -116,7 +116,7 @@ async function withNews(
  * Without the turns that are too old to be shown again, but for one, which shows that there are
  * such.
  */
-function worthKeeping(loaded: RememberedSession): RememberedSession {
+function trimForCache(loaded: CachedSession): CachedSession {
   const turns = loaded.turns.slice(-(loaded.history.length + 1));
   return {
     ...loaded,
@@ -130,7 +130,7 @@ function worthKeeping(loaded: RememberedSession): RememberedSession {
 const OVERHEAD_CHARS = 500;
 
 /** About how many characters a remembered session takes. */
-export const charsOf = ({ state, turns, summary }: RememberedSession): number =>
+export const cachedSessionChars = ({ state, turns, summary }: CachedSession): number =>
   (('instruction' in state && state.instruction?.length) || 0) +
   (summary?.text.length ?? 0) +
   turns.reduce(

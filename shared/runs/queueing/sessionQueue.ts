@@ -9,11 +9,11 @@ export interface SessionQueue {
    * Errors: `session_busy` after `waitMs`, or at once where too many wait already; the signal's
    * reason when it aborts.
    */
-  enter(sessionId: string, waitMs: number, signal: AbortSignal): Promise<() => void>;
+  acquire(sessionId: string, waitMs: number, signal: AbortSignal): Promise<() => void>;
 }
 
 /** Those who wait for one session, first come first. */
-type Line = Set<() => void>;
+type Waiters = Set<() => void>;
 
 export const sessionBusy = (): TurnlogError =>
   new TurnlogError(
@@ -25,7 +25,7 @@ export const sessionBusy = (): TurnlogError =>
 /** Runs of one session happen one after the other, instead of racing for the stream. */
 export function createSessionQueue(): SessionQueue {
   /** A session is present while one of its runs is in. */
-  const lines = new Map<string, Line>();
+  const lines = new Map<string, Waiters>();
 
   const leave = (sessionId: string): void => {
     const line = lines.get(sessionId);
@@ -38,7 +38,7 @@ export function createSessionQueue(): SessionQueue {
   };
 
   return {
-    enter: async (sessionId, waitMs, signal) => {
+    acquire: async (sessionId, waitMs, signal) => {
       signal.throwIfAborted();
       const line = lines.get(sessionId);
       if (!line) lines.set(sessionId, new Set());

@@ -3,21 +3,21 @@ import { LIMITS } from '../../limits.ts';
 import { ALL, type Broadcast } from '../../ports/broadcast.ts';
 
 /** No other message begins so. */
-const WORD = 'turn ';
+const PREFIX = 'turn ';
 /** What finds too many messages on their way waits so long. */
-const AGAIN_MS = 50;
+const RETRY_MS = 50;
 
 /** Who hears signals. What it hears may be late, repeated or untrue: it looks at the log itself. */
 export interface TurnListener {
   /** Somebody says that a turn of the session has ended. */
-  onTold(sessionId: string): void;
+  onTurnEnded(sessionId: string): void;
   /** Signals may have been lost up to now. */
-  onMissed(): void;
+  onSignalsLost(): void;
 }
 
 export interface TurnSignals {
   /** Tells the other processes, soon, or never where too many are still to be told. */
-  tell(sessionId: string): void;
+  send(sessionId: string): void;
   /** From now on the listener hears what others tell. To be called once. */
   listen(listener: TurnListener): void;
   /** Whether signals come through now, as far as is known. */
@@ -36,25 +36,25 @@ export function createTurnSignals(broadcast: Broadcast): TurnSignals {
   function tellPending(): void {
     clearTimeout(again);
     for (const sessionId of pending) {
-      if (!broadcast.send(ALL, `${WORD}${sessionId}`)) break;
+      if (!broadcast.send(ALL, `${PREFIX}${sessionId}`)) break;
       pending.delete(sessionId);
     }
     if (pending.size > 0 && broadcast.connected())
-      again = setTimeout(tellPending, AGAIN_MS).unref();
+      again = setTimeout(tellPending, RETRY_MS).unref();
   }
 
   return {
-    tell(sessionId) {
+    send(sessionId) {
       if (pending.size >= LIMITS.turn.signals) return;
       pending.add(sessionId);
       tellPending();
     },
-    listen({ onTold, onMissed }) {
+    listen({ onTurnEnded, onSignalsLost }) {
       const hear = (message: string): void => {
-        if (message.startsWith(WORD)) onTold(message.slice(WORD.length));
+        if (message.startsWith(PREFIX)) onTurnEnded(message.slice(PREFIX.length));
       };
       broadcast.listen(hear, () => {
-        onMissed();
+        onSignalsLost();
         tellPending();
       });
     },

@@ -1,29 +1,84 @@
 import { sessionStream } from '../../eventlog/streams.ts';
 import { LIMITS } from '../../limits.ts';
-import type { EventStore } from '../../ports/eventStore.ts';
-import { signOf, type TurnEnd } from './turnEnds.ts';
+import type { EventStore, StoredEvent } from '../../ports/eventStore.ts';
 import type { TurnSignals } from './turnSignals.ts';
+import { sessionErasedError } from '../../erasure/errors.ts';
+import { TurnlogError } from '../../lib/errors/turnlogError.ts';
+
+/** How a turn ended, as far as it matters to who waits for that. */
+export type TurnEndKind = 'ended' | 'cancelled' | 'erased';
+
+/** What a run answers whose turn was ended by somebody else. */
+export function turnEndedError(end: TurnEndKind, cause?: unknown): TurnlogError {
+  switch (end) {
+    case 'erased':
+      return sessionErasedError(cause);
+    case 'cancelled':
+      // Without a time to wait: a client that heeds it would run again what was to be stopped.
+      return new TurnlogError('turn_interrupted', 'The turn was cancelled.', { cause });
+    case 'ended':
+      return new TurnlogError(
+        'turn_interrupted',
+        'The turn was interrupted before its end could be recorded. Try again.',
+        { retriable: true, retryAfterSeconds: 1, cause },
+      );
+    default:
+      return end satisfies never;
+  }
+}
+
+/** What an event of a session says of a turn's end, or of a later turn. */
+interface TurnEndSignal {
+  /** No turn up to this one is open after it. */
+  turn: number;
+  kind: TurnEndKind;
+}
+
+/** As much as is read of the data of an event; whoever can write the log may have put in anything. */
+interface EventFields {
+  turn?: unknown;
+  reason?: unknown;
+}
+
+/** What a stored event of a session says of the turns before it; undefined where it ends none. */
+export function turnEndSignal({
+  type,
+  data,
+}: Pick<StoredEvent, 'type' | 'data'>): TurnEndSignal | undefined {
+  if (type === 'session.erased.v1') return { turn: Infinity, kind: 'erased' };
+  const isEnd = /^session\.turn_(completed|failed|interrupted)\./.test(type);
+  if (!isEnd && !type.startsWith('session.turn_started.')) return undefined;
+  try {
+    const { turn, reason } = JSON.parse(data) as EventFields;
+    if (typeof turn !== 'number') return undefined;
+    return isEnd
+      ? { turn, kind: reason === 'cancelled' ? 'cancelled' : 'ended' }
+      : { turn: turn - 1, kind: 'ended' };
+  } catch {
+    return undefined;
+  }
+}
 
 /** How often the log is asked about a turn whose client waits, in milliseconds. */
-const FOR_CLIENT_MS = 500;
+const CLIENT_POLL_MS = 500;
 /** The same about a turn that this process runs, which others may cancel; and while they tell. */
-const FOR_RUN_MS = 600;
-const FOR_RUN_TOLD_MS = 3_000;
+const RUN_POLL_MS = 600;
+const SIGNALLED_RUN_POLL_MS = 3_000;
 /** Two are what ends a turn with its session; a few are what a run records meanwhile. */
 const NEWS_PAGE = 8;
 
-export interface TurnName {
+export interface TurnRef {
   session_id: string;
   turn: number;
 }
 
 /** A turn whose end somebody waits for: a client, or the run that works on it. */
-export interface WatchedTurn extends TurnName {
+export interface WatchedTurn extends TurnRef {
   by: 'client' | 'run';
   /** The turn is known to be open at this revision of its stream. */
   revision: number;
   /** Called once, where it was not given up before. */
-  onEnd: (end: TurnEnd) => void;
+  onEnd: (end: TurnEndKind) => void;
 }
 
 /**
@@ -33,15 +88,15 @@ export interface WatchedTurn extends TurnName {
  */
 export interface TurnWatch {
   /** Returns what gives the watch up. */
-  watch(turn: WatchedTurn): () => void;
+  subscribe(turn: WatchedTurn): () => void;
   /** This process has seen the turn end. */
-  ended(turn: TurnName, end: TurnEnd): void;
+  notifyEnded(turn: TurnRef, end: TurnEndKind): void;
   /** Tells the other processes that a turn of the session has ended, where they can be told. */
-  tellOthers(sessionId: string): void;
+  notifyOthers(sessionId: string): void;
   /** Begins to look at what is due. To be called several times a second. Never throws. */
-  lookAtDue(): void;
+  pollDue(): void;
   /** Resolves when no such look is at work. */
-  idle(): Promise<void>;
+  whenIdle(): Promise<void>;
 }
 
 /** What a watch is made of. */
@@ -73,7 +128,7 @@ export function createTurnWatch(options: TurnWatchOptions): TurnWatch {
   const entries = new Map<string, Entry>();
   let round: Promise<void> | undefined;
 
-  function end(entry: Entry, turn: number, how: TurnEnd): void {
+  function end(entry: Entry, turn: number, how: TurnEndKind): void {
     for (const watched of entry.turns) {
       if (watched.turn > turn) continue;
       leave(entry, watched);
@@ -99,8 +154,8 @@ export function createTurnWatch(options: TurnWatchOptions): TurnWatch {
       });
       for (const event of news) {
         entry.revision = Math.max(entry.revision, event.revision);
-        const sign = signOf(event);
-        if (sign) end(entry, sign.turn, sign.end);
+        const sign = turnEndSignal(event);
+        if (sign) end(entry, sign.turn, sign.kind);
       }
       if (news.length === NEWS_PAGE) entry.again = true;
     } while (entry.again && entry.turns.size > 0);
@@ -119,9 +174,9 @@ export function createTurnWatch(options: TurnWatchOptions): TurnWatch {
   }
 
   const everyMs = ({ turns }: Entry): number => {
-    for (const { by } of turns) if (by === 'client') return FOR_CLIENT_MS;
+    for (const { by } of turns) if (by === 'client') return CLIENT_POLL_MS;
     if (!shared) return Infinity;
-    return signals?.connected() === true ? FOR_RUN_TOLD_MS : FOR_RUN_MS;
+    return signals?.connected() === true ? SIGNALLED_RUN_POLL_MS : RUN_POLL_MS;
   };
 
   /** Each that is due, a few at a time. */
@@ -137,17 +192,17 @@ export function createTurnWatch(options: TurnWatchOptions): TurnWatch {
   }
 
   signals?.listen({
-    onTold(sessionId) {
+    onTurnEnded(sessionId) {
       const entry = entries.get(sessionId);
       if (entry) void look(entry);
     },
-    onMissed() {
+    onSignalsLost() {
       for (const entry of entries.values()) entry.lookedAt = -Infinity;
     },
   });
 
   return {
-    watch(watched) {
+    subscribe(watched) {
       const { session_id, revision, by } = watched;
       const entry = entries.get(session_id) ?? {
         session_id,
@@ -164,15 +219,15 @@ export function createTurnWatch(options: TurnWatchOptions): TurnWatch {
       if (by === 'client') void look(entry);
       return () => leave(entry, watched);
     },
-    ended({ session_id, turn }, how) {
+    notifyEnded({ session_id, turn }, how) {
       const entry = entries.get(session_id);
       if (entry) end(entry, turn, how);
     },
-    tellOthers: (sessionId) => signals?.tell(sessionId),
-    lookAtDue() {
+    notifyOthers: (sessionId) => signals?.send(sessionId),
+    pollDue() {
       if (entries.size > 0) round ??= lookRound();
     },
-    async idle() {
+    async whenIdle() {
       await round;
     },
   };

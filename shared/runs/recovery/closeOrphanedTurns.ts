@@ -2,9 +2,9 @@ import type { Instances } from '../../ports/instances.ts';
 import type { OpenTurn, ReadModels } from '../../ports/readModels.ts';
 import type { CommandContext } from '../../commandHandling/context.ts';
 import type { HandleContext } from '../../commandHandling/handle.ts';
-import type { DeathWatch } from './instanceMonitor.ts';
-import { interruptOrphans, isPast } from './interruptTurn.ts';
-import type { LeftOpen } from './openTurnQueue.ts';
+import type { InstanceMonitor } from './instanceMonitor.ts';
+import { interruptOrphanedTurns, isPastDeadline } from './interruptTurn.ts';
+import type { OpenTurnQueue } from './openTurnQueue.ts';
 
 /**
  * By then every turn of a dead instance is past its deadline, which is at most an hour after its
@@ -15,9 +15,9 @@ const FORGET_AFTER_MS = 2 * 3_600_000;
 export interface SweepContext extends HandleContext, Pick<CommandContext, 'logger'> {
   readModels: Pick<ReadModels, 'listOpenTurns'>;
   instances: Instances;
-  watch: DeathWatch;
+  instanceMonitor: InstanceMonitor;
   /** This process, where it runs turns. */
-  own?: { id: string; leftOpen: LeftOpen } | undefined;
+  own?: { id: string; openTurnQueue: OpenTurnQueue } | undefined;
 }
 
 type Owned = Pick<OpenTurn, 'owner' | 'deadline'>;
@@ -34,7 +34,7 @@ async function findOverdue(
   if (turns.length === 0) return () => false;
   const { now, ids } = await instances.list();
   const unknown = new Set(turns.map(({ owner }) => owner).filter((owner) => !ids.has(owner)));
-  return ({ owner, deadline }) => unknown.has(owner) && isPast(deadline, now);
+  return ({ owner, deadline }) => unknown.has(owner) && isPastDeadline(deadline, now);
 }
 
 /**
@@ -45,19 +45,24 @@ async function findOverdue(
  * left to the next call.
  * Errors: `store_unavailable`.
  */
-export async function closeTurnsOfTheDead(
-  { readModels, instances, watch, own, ...parts }: SweepContext,
+export async function closeOrphanedTurns(
+  { readModels, instances, instanceMonitor, own, ...parts }: SweepContext,
   signal: AbortSignal,
 ): Promise<void> {
   const open = await readModels.listOpenTurns();
-  await watch.look();
+  await instanceMonitor.poll();
   for (const { owner, session_id, deadline } of open)
-    if (owner === own?.id && isPast(deadline, parts.clock.now())) own.leftOpen.add(session_id, 0);
-  const dead = open.filter(({ owner }) => watch.isDead(owner));
-  const others = open.filter(({ owner }) => !watch.isDead(owner));
+    if (owner === own?.id && isPastDeadline(deadline, parts.clock.now()))
+      own.openTurnQueue.add(session_id, 0);
+  const dead = open.filter(({ owner }) => instanceMonitor.isDead(owner));
+  const others = open.filter(({ owner }) => !instanceMonitor.isDead(owner));
   const isOverdue = await findOverdue(instances, others);
-  const instance = { isGone: watch.isDead, isOverdue };
-  await interruptOrphans({ ...parts, instance }, [...dead, ...others.filter(isOverdue)], signal);
+  const instance = { isGone: instanceMonitor.isDead, isOverdue };
+  await interruptOrphanedTurns(
+    { ...parts, instance },
+    [...dead, ...others.filter(isOverdue)],
+    signal,
+  );
   for (const gone of await instances.listDeadInstances(FORGET_AFTER_MS))
     await instances.forget(gone);
 }

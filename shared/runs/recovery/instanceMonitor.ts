@@ -6,12 +6,12 @@ import { DEAD_AFTER_MS, type Instances } from '../../ports/instances.ts';
  */
 const CONFIRM_MS = 8_000;
 /** After a longer pause between two looks, what was seen before proves nothing. */
-const LONGEST_PAUSE_MS = 6_000;
+const MAX_POLL_GAP_MS = 6_000;
 
 /** Tells who is dead, from looks at the list of instances at short intervals. */
-export interface DeathWatch {
+export interface InstanceMonitor {
   /** Errors: `store_unavailable`; nobody is taken for dead then until it was seen anew. */
-  look(): Promise<void>;
+  poll(): Promise<void>;
   /**
    * True for an instance that has not beaten for DEAD_AFTER_MS, the last part of it before these
    * eyes.
@@ -20,10 +20,10 @@ export interface DeathWatch {
 }
 
 /** `now` in milliseconds of a monotonic clock. */
-export function createDeathWatch(
+export function createInstanceMonitor(
   instances: Pick<Instances, 'listDeadInstances'>,
   now = (): number => performance.now(),
-): DeathWatch {
+): InstanceMonitor {
   /** Since when an instance was seen with its last beat, by both. */
   let seenSince = new Map<string, number>();
   let dead = new Set<string>();
@@ -35,8 +35,8 @@ export function createDeathWatch(
   }
 
   return {
-    async look() {
-      if (now() - lookedAt > LONGEST_PAUSE_MS) forget();
+    async poll() {
+      if (now() - lookedAt > MAX_POLL_GAP_MS) forget();
       try {
         const silent = await instances.listDeadInstances(DEAD_AFTER_MS - CONFIRM_MS);
         lookedAt = now();

@@ -8,13 +8,13 @@ import type { WaitLimits } from '../../lib/time/sleep.ts';
 import type { OpenTurn } from '../../ports/readModels.ts';
 import type { CommandContext } from '../../commandHandling/context.ts';
 import {
-  handleFound,
+  handleLoaded,
   type HandleContext,
-  type Handled,
-  type Order,
+  type HandleResult,
+  type AuthoredCommand,
 } from '../../commandHandling/handle.ts';
 import {
-  eventsGone,
+  findMissingEvents,
   sessionTarget,
   type LoadedSession,
 } from '../../sessions/history/loadSession.ts';
@@ -24,7 +24,7 @@ import { sessionBusy } from '../queueing/sessionQueue.ts';
 /** An owner may still be writing the end. */
 const DEADLINE_GRACE_MS = 15_000;
 
-export interface OrphanContext extends HandleContext {
+export interface RecoveryContext extends HandleContext {
   instance: Pick<Instance, 'isGone' | 'isOverdue'>;
 }
 
@@ -32,12 +32,12 @@ export interface OrphanContext extends HandleContext {
  * True when a turn has gone on for so long that its owner has given it up, whoever that is; `now`
  * in milliseconds since the epoch.
  */
-export const isPast = (deadline: string, now: number): boolean =>
+export const isPastDeadline = (deadline: string, now: number): boolean =>
   now > Date.parse(deadline) + DEADLINE_GRACE_MS;
 
 /** Why an open turn is nobody's any more. Undefined while it may still be running. */
-function orphanedBy(
-  { instance }: OrphanContext,
+function orphanReason(
+  { instance }: RecoveryContext,
   turn: RunningSession,
 ): InterruptionReason | undefined {
   if (instance.isGone(turn.owner)) return 'crash';
@@ -45,12 +45,12 @@ function orphanedBy(
 }
 
 /** Interrupts the turn that a session was found with, where nobody runs it any more. */
-function interruption(
-  context: OrphanContext,
+function interruptOrphanCommand(
+  context: RecoveryContext,
   { state, account_id, lastEventId }: LoadedSession,
-): Order<SessionCommand> | undefined {
+): AuthoredCommand<SessionCommand> | undefined {
   if (state.status !== 'running') return undefined;
-  const reason = orphanedBy(context, state);
+  const reason = orphanReason(context, state);
   if (reason === undefined) return undefined;
   const recovery = { account_id: account_id!, key_id: 'system', request_id: 'recovery' };
   return {
@@ -66,35 +66,35 @@ function interruption(
  * `store_unavailable`, the signal's reason.
  */
 export const interruptIfOrphaned = (
-  context: OrphanContext,
+  context: RecoveryContext,
   { session_id, loaded }: { session_id: string; loaded?: LoadedSession },
   bounds: WaitLimits = {},
-): Promise<Handled<LoadedSession>> =>
-  handleFound(
+): Promise<HandleResult<LoadedSession>> =>
+  handleLoaded(
     context,
-    { ...sessionTarget(session_id), known: loaded },
-    (found) => interruption(context, found),
+    { ...sessionTarget(session_id), preloaded: loaded },
+    (found) => interruptOrphanCommand(context, found),
     { ...bounds, tooMany: sessionBusy },
   );
 
 /** The same for a session that the read models show: it must be there. */
-const interruptShown = (
-  context: OrphanContext,
+const interruptVisible = (
+  context: RecoveryContext,
   session_id: string,
   signal: AbortSignal,
-): Promise<Handled<LoadedSession>> =>
+): Promise<HandleResult<LoadedSession>> =>
   untilWhole(
     context,
     sessionStream(session_id),
     {
       look: () => interruptIfOrphaned(context, { session_id }, { signal }),
-      missing: ({ found }) => eventsGone(found),
+      missing: ({ loaded }) => findMissingEvents(loaded),
     },
     { signal },
   );
 
 /** A session that is in doubt takes some seconds; so many may be before any other has to wait. */
-const TOGETHER = 16;
+const CONCURRENCY = 16;
 
 /**
  * Closes those of the turns, which the read models show as open, that nobody runs any more, until
@@ -103,8 +103,8 @@ const TOGETHER = 16;
  * minute, one of a newer release is left to that, any other logged.
  * Errors: `store_unavailable`.
  */
-export async function interruptOrphans(
-  context: OrphanContext & Pick<CommandContext, 'logger'>,
+export async function interruptOrphanedTurns(
+  context: RecoveryContext & Pick<CommandContext, 'logger'>,
   turns: readonly OpenTurn[],
   signal: AbortSignal,
 ): Promise<void> {
@@ -114,7 +114,7 @@ export async function interruptOrphans(
     for (const { session_id, turn } of left) {
       if (signal.aborted || away !== undefined) return;
       if (context.damaged.foundLately(sessionStream(session_id))) continue;
-      await interruptShown(context, session_id, signal).catch((error: unknown) => {
+      await interruptVisible(context, session_id, signal).catch((error: unknown) => {
         if (signal.aborted || isUnreadable(error)) return;
         if (isLogUnavailable(error)) away = error;
         else
@@ -125,6 +125,6 @@ export async function interruptOrphans(
       });
     }
   };
-  await Promise.all(Array.from({ length: TOGETHER }, interruptNext));
+  await Promise.all(Array.from({ length: CONCURRENCY }, interruptNext));
   if (away !== undefined) throw away;
 }

@@ -2,20 +2,20 @@
  * More are not kept: the oldest are left to the next run of their sessions, the next start, or the
  * sweep by deadline.
  */
-const MOST_SESSIONS = 10_000;
+const MAX_SESSIONS = 10_000;
 /**
  * A server may write an append long after it failed to answer. A turn whose beginning is not there
  * yet is looked for again after these pauses, in milliseconds, and then forgotten.
  */
-const LOOK_AGAIN_AFTER_MS = [1_000, 2_000, 4_000, 8_000, 15_000];
+const RECHECK_DELAYS_MS = [1_000, 2_000, 4_000, 8_000, 15_000];
 /** After a look that came to nothing because the store was away, or the session busy. */
-const TRY_AGAIN_AFTER_MS = 250;
+const RETRY_DELAY_MS = 250;
 /** A call sent before the store fell silent may never be answered: a short wait will do. */
-const FIRST_PATIENCE_MS = 1_000;
-const LONGEST_PATIENCE_MS = 16_000;
+const FIRST_TIMEOUT_MS = 1_000;
+const MAX_TIMEOUT_MS = 16_000;
 
 /** A session with a turn that may be open in the store although nobody runs it. */
-export interface LeftTurn {
+export interface QueuedTurn {
   readonly session_id: string;
   /**
    * Where the event stands, if it was written, of whose append nobody knows the outcome: beyond it
@@ -25,51 +25,51 @@ export interface LeftTurn {
   /**
    * How long a look at it may take while the store is not known to be in trouble, in milliseconds.
    */
-  readonly patienceMs: number;
+  readonly timeoutMs: number;
 }
 
 /**
  * The sessions whose turns this instance had to leave open, because the store was away as they
  * began or ended.
  */
-export interface LeftOpen {
+export interface OpenTurnQueue {
   readonly size: number;
   add(sessionId: string, revision: number): void;
   /**
    * The session whose turn it is to be looked at, which nobody else gets until it is given back;
    * undefined when none is due.
    */
-  take(): LeftTurn | undefined;
+  take(): QueuedTurn | undefined;
   /** There is nothing left to close. */
-  settle(turn: Pick<LeftTurn, 'session_id'>): void;
+  remove(turn: Pick<QueuedTurn, 'session_id'>): void;
   /**
    * It could not be looked at; it will be due again in a moment. `tookTooLong` doubles the patience
    * with it.
    */
-  putBack(turn: LeftTurn, tookTooLong?: boolean): void;
+  retry(turn: QueuedTurn, tookTooLong?: boolean): void;
   /**
    * What may still be written was not there. Due again after a while, or forgotten after the last
    * look.
    */
-  lookAgain(turn: LeftTurn): void;
+  recheck(turn: QueuedTurn): void;
 }
 
 /** Changed in place: who has taken it sees at once what a run has added meanwhile. */
 interface Entry {
   readonly session_id: string;
   revision: number;
-  patienceMs: number;
+  timeoutMs: number;
   looks: number;
   dueAt: number;
   taken: boolean;
 }
 
 /** `now` in milliseconds of a monotonic clock. */
-export function createLeftOpen(now: () => number = () => performance.now()): LeftOpen {
+export function createOpenTurnQueue(now: () => number = () => performance.now()): OpenTurnQueue {
   const entries = new Map<string, Entry>();
 
   /** To the end of the line, so that a session which can't be closed keeps no other back. */
-  function giveBack({ session_id }: LeftTurn, afterMs: number): void {
+  function giveBack({ session_id }: QueuedTurn, afterMs: number): void {
     const entry = entries.get(session_id);
     if (!entry) return;
     entry.taken = false;
@@ -85,8 +85,8 @@ export function createLeftOpen(now: () => number = () => performance.now()): Lef
     add(session_id, revision) {
       const known = entries.get(session_id);
       const [oldest] = entries.keys();
-      if (!known && entries.size >= MOST_SESSIONS && oldest !== undefined) entries.delete(oldest);
-      const entry = known ?? { session_id, revision, patienceMs: FIRST_PATIENCE_MS, taken: false };
+      if (!known && entries.size >= MAX_SESSIONS && oldest !== undefined) entries.delete(oldest);
+      const entry = known ?? { session_id, revision, timeoutMs: FIRST_TIMEOUT_MS, taken: false };
       entries.set(
         session_id,
         Object.assign(entry, {
@@ -105,16 +105,15 @@ export function createLeftOpen(now: () => number = () => performance.now()): Lef
       }
       return undefined;
     },
-    settle: ({ session_id }) => void entries.delete(session_id),
-    putBack(turn, tookTooLong = false) {
+    remove: ({ session_id }) => void entries.delete(session_id),
+    retry(turn, tookTooLong = false) {
       const entry = entries.get(turn.session_id);
-      if (entry && tookTooLong)
-        entry.patienceMs = Math.min(LONGEST_PATIENCE_MS, entry.patienceMs * 2);
-      giveBack(turn, TRY_AGAIN_AFTER_MS);
+      if (entry && tookTooLong) entry.timeoutMs = Math.min(MAX_TIMEOUT_MS, entry.timeoutMs * 2);
+      giveBack(turn, RETRY_DELAY_MS);
     },
-    lookAgain(turn) {
+    recheck(turn) {
       const entry = entries.get(turn.session_id);
-      const pause = LOOK_AGAIN_AFTER_MS[entry?.looks ?? 0];
+      const pause = RECHECK_DELAYS_MS[entry?.looks ?? 0];
       if (entry && pause !== undefined) {
         entry.looks += 1;
         giveBack(turn, pause);

@@ -1,19 +1,60 @@
 import { session } from '../decider.ts';
 import type { SessionCommand, SessionState } from '../commands.ts';
 import type { ForkPoint, SessionEvent } from '../events.ts';
-import { turnsOf, type Summary, type Turn } from '../turns/prompt.ts';
-import { createBackReader } from './readBackwards.ts';
-import { summaryOf } from './summaryOf.ts';
+import { turnsFromEvents, type Summary, type Turn } from '../turns/prompt.ts';
+import { createBackwardReader } from './readBackwards.ts';
 import { headOf, NO_STREAM } from '../../eventlog/append.ts';
 import type { StreamSource } from '../../eventlog/reading/reportDamage.ts';
 import type { OpenedEvent } from '../../eventlog/encryption/openTexts.ts';
-import { readBeginning } from '../../eventlog/reading/readWhole.ts';
+import { readBeginning, readPage } from '../../eventlog/reading/readWhole.ts';
 import type { Flaw } from '../../eventlog/reading/streamDamage.ts';
-import { sessionStream } from '../../eventlog/streams.ts';
+import { sessionStream, streamId } from '../../eventlog/streams.ts';
 import { headAfter, type KnownEvent } from '../../eventlog/reading/wholeStream.ts';
-import type { Loaded, Target } from '../../commandHandling/targetStream.ts';
+import type { LoadedStream, TargetStream } from '../../commandHandling/targetStream.ts';
 
-export interface LoadedSession extends Loaded<SessionState> {
+const summaryIn = (known: KnownEvent | undefined): Summary | undefined => {
+  const event = known?.event as SessionEvent | undefined;
+  if (event?.type !== 'session.compacted.v1') return undefined;
+  const { summary, from_turn, up_to_turn, dropped = 0, summary_revision } = event.data;
+  const { stream, revision } = known!.recorded;
+  const oldest = summary_revision === undefined ? from_turn : 1;
+  return { text: summary, up_to_turn, dropped, oldest, session_id: streamId(stream), revision };
+};
+
+/**
+ * The newest summary of a session, given its newest events: it is among them, or the start of a
+ * turn names it. `known` is the newest one before them. Errors: those of readPage.
+ */
+export async function findSummary(
+  source: StreamSource,
+  newest: readonly KnownEvent[],
+  known?: Summary,
+): Promise<Summary | undefined> {
+  for (const event of newest.toReversed()) {
+    const found = summaryIn(event);
+    if (found) return found;
+    const started = event.event as SessionEvent;
+    if (started.type !== 'session.turn_started.v1') continue;
+    const { summary_revision, summary_session_id = streamId(event.recorded.stream) } = started.data;
+    if (summary_revision === undefined) return known;
+    const isKnown = known?.session_id === summary_session_id;
+    if (isKnown && known.revision === summary_revision) return known;
+    const page = { direction: 'forwards', from: summary_revision, limit: 1 } as const;
+    return summaryIn((await readPage(source, sessionStream(summary_session_id), page))[0]);
+  }
+  return known;
+}
+
+/** How an event of a session names a summary. */
+export const summaryReference = (
+  { session_id, revision }: Summary,
+  sessionId: string,
+): { summary_revision: number; summary_session_id?: string } => ({
+  summary_revision: revision,
+  ...(session_id !== sessionId && { summary_session_id: session_id }),
+});
+
+export interface LoadedSession extends LoadedStream<SessionState> {
   /** Id of the last event; what a recovery names as the cause. */
   lastEventId: string | undefined;
   account_id: string | undefined;
@@ -46,11 +87,11 @@ export const NEW_SESSION: LoadedSession = {
 };
 
 /** What is wrong with a session that is known, and not there. */
-export const eventsGone = ({ state }: LoadedSession): Flaw | undefined =>
+export const findMissingEvents = ({ state }: LoadedSession): Flaw | undefined =>
   state.status === 'none' ? { reason: 'its events are gone', revision: 0 } : undefined;
 
 /** Which completed turns (oldest first) fit, beside the summary: the newest of them. */
-export type Select = (turns: Turn[], summary: Summary | undefined) => Promise<Turn[]>;
+export type SelectTurns = (turns: Turn[], summary: Summary | undefined) => Promise<Turn[]>;
 
 /**
  * Reads a session backwards until `select` has found the turns that fit: the cost does not grow
@@ -63,16 +104,16 @@ export type Select = (turns: Turn[], summary: Summary | undefined) => Promise<Tu
 export async function loadSession(
   source: StreamSource,
   sessionId: string,
-  select?: Select,
+  select?: SelectTurns,
 ): Promise<LoadedSession> {
   const stream = sessionStream(sessionId);
-  const reader = createBackReader(source, sessionId);
+  const reader = createBackwardReader(source, sessionId);
   let tail: KnownEvent[] = [];
   let summary: Summary | undefined;
   let oldest: OpenedEvent | undefined;
   let last: OpenedEvent | undefined;
   for (;;) {
-    const page = await reader.older();
+    const page = await reader.readOlder();
     // A session may be described any number of times between two turns.
     tail = [...page.filter(({ event }) => event.type !== 'session.described.v1'), ...tail];
     if (page[0]?.recorded.stream === stream) oldest = page[0].recorded;
@@ -80,11 +121,11 @@ export async function loadSession(
     if (!oldest || !last) return NEW_SESSION;
     const events = sessionEvents(tail);
     const isErased = tail.at(-1)?.event.type === 'session.erased.v1';
-    if (!isErased) summary ??= await summaryOf(source, tail);
+    if (!isErased) summary ??= await findSummary(source, tail);
     const turns = completedTurns(events, summary);
     const history = isErased || !select ? [] : await select(turns, summary);
     const begins = reader.beginning() !== undefined;
-    const whole = reader.isWhole() || reaches(events, summary);
+    const whole = reader.isWhole() || reachesSummary(events, summary);
     const isEnough = whole || isErased || (begins && !select) || history.length < turns.length;
     if (!isEnough) continue;
     const first = reader.beginning() ?? (await readBeginning(source, stream));
@@ -111,14 +152,14 @@ export async function loadSession(
 /** For commands that need no earlier turns: only the beginning and the end are read. */
 export const sessionTarget = (
   sessionId: string,
-): Target<SessionCommand, SessionState, SessionEvent, LoadedSession> => ({
+): TargetStream<SessionCommand, SessionState, SessionEvent, LoadedSession> => ({
   stream: sessionStream(sessionId),
   decider: session,
   load: (source) => loadSession(source, sessionId),
 });
 
 /** True where the events go back to turns that the summary stands for. */
-const reaches = (events: readonly SessionEvent[], summary: Summary | undefined): boolean =>
+const reachesSummary = (events: readonly SessionEvent[], summary: Summary | undefined): boolean =>
   summary !== undefined &&
   events.some(
     ({ type, data }) =>
@@ -128,7 +169,7 @@ const reaches = (events: readonly SessionEvent[], summary: Summary | undefined):
 
 /** Those that a summary stands for are left out. */
 export const completedTurns = (events: readonly SessionEvent[], summary?: Summary): Turn[] =>
-  turnsOf(events).filter(
+  turnsFromEvents(events).filter(
     ({ turn, output }) => output !== undefined && turn > (summary?.up_to_turn ?? 0),
   );
 

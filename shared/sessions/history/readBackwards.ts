@@ -6,20 +6,20 @@ import { endsErased } from '../../eventlog/reading/erasureLookup.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
 import type { KnownEvent } from '../../eventlog/reading/wholeStream.ts';
 import { LIMITS } from '../../limits.ts';
-import { forkedFrom, originsOf, requireForkPoint } from './origins.ts';
+import { forkOriginIn, readOrigins, requireMatchingForkPoint } from './origins.ts';
 
 const FIRST_PAGE = 8;
 const LATER_PAGE = 32;
 const LARGEST_PAGE = 1_024;
 
 /** Reads a session backwards and, of a fork, on in what it shares with others. */
-export interface BackReader {
+export interface BackwardReader {
   /**
    * The next older page, oldest first.
    * Errors: `origin_erased`, `stream_damaged` (noted), `release_too_old`, `key_missing`,
    * `store_unavailable`.
    */
-  older(): Promise<KnownEvent[]>;
+  readOlder(): Promise<KnownEvent[]>;
   /** The session's own first event, once it was read. */
   beginning(): KnownEvent | undefined;
   /** The sessions whose turns it shares, given its first event. Errors: those of originsOf. */
@@ -32,11 +32,11 @@ export interface BackReader {
  * Begins with an event of the session, the last one where none is named. Each page has as many events
  * as were read before, so no more than twice what is needed is read.
  */
-export function createBackReader(
+export function createBackwardReader(
   source: StreamSource,
   sessionId: string,
   revision?: number,
-): BackReader {
+): BackwardReader {
   let stream = sessionStream(sessionId);
   let from = revision;
   let read = 0;
@@ -45,7 +45,7 @@ export function createBackReader(
   let entered = 0;
 
   const originsAfter = async (first: KnownEvent): Promise<ForkPoint[]> =>
-    (origins ??= await originsOf(source, first));
+    (origins ??= await readOrigins(source, first));
 
   /** Goes over into the next older session. */
   async function enter(): Promise<{ fork: string; origin: ForkPoint } | undefined> {
@@ -60,7 +60,7 @@ export function createBackReader(
   }
 
   return {
-    async older() {
+    async readOlder() {
       const place = from === -1 ? await enter() : undefined;
       const page = await readPage(source, stream, {
         direction: 'backwards',
@@ -68,7 +68,7 @@ export function createBackReader(
         limit: read === 0 ? FIRST_PAGE : Math.min(Math.max(read, LATER_PAGE), LARGEST_PAGE),
         maxBytes: LIMITS.store.pageBytes,
       });
-      if (place) await requireForkPoint(source, place.fork, place.origin, page.at(-1));
+      if (place) await requireMatchingForkPoint(source, place.fork, place.origin, page.at(-1));
       read += page.length;
       from = (page[0]?.recorded.revision ?? 0) - 1;
       if (from === -1) beginning ??= page[0];
@@ -77,6 +77,7 @@ export function createBackReader(
     beginning: () => beginning,
     origins: originsAfter,
     isWhole: () =>
-      from === -1 && (origins ? entered === origins.length : !beginning || !forkedFrom(beginning)),
+      from === -1 &&
+      (origins ? entered === origins.length : !beginning || !forkOriginIn(beginning)),
   };
 }

@@ -7,7 +7,7 @@ import type { KnownEvent } from '../../eventlog/reading/wholeStream.ts';
 import { LIMITS } from '../../limits.ts';
 import { sessionNotFound, type NumberedPage } from '../queries.ts';
 import { readTranscript, type Transcript } from './transcript.ts';
-import { readTurn, turnNotFound, type TurnAsked, type TurnSource } from '../turns/turn.ts';
+import { readTurn, turnNotFound, type TurnLookup, type TurnSource } from '../turns/turn.ts';
 
 /**
  * The revision of the last event of a turn that an account's session recorded, once the log shows what
@@ -15,9 +15,9 @@ import { readTurn, turnNotFound, type TurnAsked, type TurnSource } from '../turn
  * `session_not_found`, `session_erased`, `stream_damaged` (noted) where the log's end is missing for
  * some seconds, `release_too_old`, `key_missing`, `store_unavailable`.
  */
-export async function endKnown(
+export async function findTurnEndRevision(
   source: TurnSource,
-  { account_id, session_id, turn }: TurnAsked,
+  { account_id, session_id, turn }: TurnLookup,
 ): Promise<number | undefined> {
   const page = { after: turn - 1, limit: 1, bytes: LIMITS.http.pageBytes };
   const found = await source.readModels.findTranscript(account_id, session_id, page);
@@ -40,7 +40,7 @@ export async function endKnown(
 }
 
 /** The last event of a turn that has ended: what names the session as it stood then. */
-export interface EndOfTurn {
+export interface RecordedTurnEnd {
   /** That recorded it: of a turn that a fork shares, another one. */
   session_id: string;
   turn: number;
@@ -53,7 +53,7 @@ export interface EndOfTurn {
  * The end of a turn, as it is recorded. Errors: those of readTurn, `turn_not_found` also while it is
  * open.
  */
-export async function endOfTurn(source: TurnSource, asked: TurnAsked): Promise<EndOfTurn> {
+export async function readTurnEnd(source: TurnSource, asked: TurnLookup): Promise<RecordedTurnEnd> {
   const { session_id, turn, revision, status } = await readTurn(source, asked);
   if (status === 'running') throw turnNotFound('The turn has not ended yet.');
   const stream = sessionStream(session_id);
@@ -73,11 +73,11 @@ export async function endOfTurn(source: TurnSource, asked: TurnAsked): Promise<E
  */
 export async function readTranscriptAt(
   source: TurnSource,
-  asked: TurnAsked,
+  asked: TurnLookup,
   page: NumberedPage,
-): Promise<Transcript & { at: EndOfTurn }> {
+): Promise<Transcript & { at: RecordedTurnEnd }> {
   const { account_id, session_id, turn } = asked;
-  const at = await endOfTurn(source, asked);
+  const at = await readTurnEnd(source, asked);
   const found = await readTranscript(source, account_id, session_id, page);
   if (at.session_id === session_id && found.session.revision < at.revision)
     throw storeUnavailableError('The turn is recorded, and not shown yet. Try again in a moment.');

@@ -11,8 +11,54 @@ import { sessionStream } from '../../eventlog/streams.ts';
 import { LIMITS } from '../../limits.ts';
 import type { PageOf, ReadModels, TranscriptRows } from '../../ports/readModels.ts';
 import type { SessionRow, TurnRow } from '../../readModels/tables.ts';
-import { openTurns } from '../turns/openTurnTexts.ts';
 import { sessionNotFound, type NumberedPage } from '../queries.ts';
+import { textOpener } from '../../eventlog/encryption/closedText.ts';
+import type { Keyring } from '../../eventlog/encryption/keyring.ts';
+import { yieldToEventLoop, SLICE_BYTES } from '../../lib/concurrency/yieldToEventLoop.ts';
+
+/** A turn's row with each of its texts replaced. */
+const mapTexts = (row: TurnRow, replace: (text: string) => string): TurnRow => ({
+  ...row,
+  input: replace(row.input),
+  output: row.output === null ? null : replace(row.output),
+  error: row.error && { ...row.error, message: replace(row.error.message) },
+  tool_calls: row.tool_calls.map((call) => ({
+    ...call,
+    arguments: replace(call.arguments),
+    result: replace(call.result),
+    ...(call.content !== undefined && { content: replace(call.content) }),
+  })),
+});
+
+function textsOf(row: TurnRow): string[] {
+  const texts: string[] = [];
+  mapTexts(row, (text) => {
+    texts.push(text);
+    return text;
+  });
+  return texts;
+}
+
+/**
+ * Opens the texts of a session's turns, one row after the other, in place: closed and open they are
+ * never held all at once. Errors: those of textOpener, BoxBroken.
+ */
+async function openTurnTexts(
+  keys: Pick<Keyring, 'find'>,
+  { account_id, session_id }: Pick<SessionRow, 'account_id' | 'session_id'>,
+  rows: TurnRow[],
+): Promise<void> {
+  const open = await textOpener(keys, sessionStream(session_id), rows.flatMap(textsOf));
+  let chars = 0;
+  for (const [index, row] of rows.entries()) {
+    for (const { length } of textsOf(row)) chars += length;
+    if (chars > SLICE_BYTES) {
+      await yieldToEventLoop(account_id);
+      chars = 0;
+    }
+    rows[index] = mapTexts(row, open);
+  }
+}
 
 export type TranscriptSource = StreamSource & {
   readModels: Pick<ReadModels, 'findTranscript' | 'findSession'>;
@@ -25,20 +71,20 @@ export interface Transcript extends TranscriptRows {
 }
 
 /** Turns of a transcript that one session recorded, up to a number. */
-interface Stretch {
+interface OriginSegment {
   session: SessionRow;
   upTo: number;
 }
 
 /** Opens the texts of a session's turns; false where it was erased. Errors: those of readTranscript. */
-async function opened(
+async function openTexts(
   source: TranscriptSource,
   session: SessionRow,
   rows: TurnRow[],
 ): Promise<boolean> {
   const stream = sessionStream(session.session_id);
   try {
-    await notingLostKeys(source, stream, () => openTurns(source.store.keys, session, rows));
+    await notingLostKeys(source, stream, () => openTurnTexts(source.store.keys, session, rows));
     return true;
   } catch (error) {
     if (!(error instanceof BoxBroken)) throw error;
@@ -49,7 +95,7 @@ async function opened(
 }
 
 /** The rows of a page, as far as there is room for them. */
-function createRoom({ limit, bytes }: NumberedPage) {
+function createPageBudget({ limit, bytes }: NumberedPage) {
   let rows = 0;
   let used = 0;
   const take = (row: TurnRow): boolean => {
@@ -69,24 +115,24 @@ function createRoom({ limit, bytes }: NumberedPage) {
   };
 }
 
-const notShown = () =>
+const turnsNotVisible = () =>
   storeUnavailableError('The read models do not show all of the turns that the session shares.');
 
 /**
  * Where the turns of a fork are, the oldest first: nothing of an erased session, nor of those before
  * it.
  */
-async function stretchesOf(
+async function findSegments(
   { readModels }: TranscriptSource,
   fork: SessionRow,
   gone: ReadonlySet<string>,
-): Promise<{ stretches: Stretch[]; erased: boolean }> {
-  const stretches: Stretch[] = [{ session: fork, upTo: Infinity }];
+): Promise<{ stretches: OriginSegment[]; erased: boolean }> {
+  const stretches: OriginSegment[] = [{ session: fork, upTo: Infinity }];
   let from = fork.forked_from;
   while (from) {
     const session = await readModels.findSession(from.session_id);
     if (session?.account_id !== fork.account_id || stretches.length > LIMITS.turn.origins)
-      throw notShown();
+      throw turnsNotVisible();
     if (session.status === 'erased' || gone.has(session.session_id))
       return { stretches, erased: true };
     stretches.unshift({ session, upTo: from.turn });
@@ -96,12 +142,12 @@ async function stretchesOf(
 }
 
 /** A page of them; the session that was erased meanwhile where one was. */
-async function readStretches(
+async function readSegments(
   source: TranscriptSource,
-  stretches: readonly Stretch[],
+  stretches: readonly OriginSegment[],
   page: NumberedPage,
 ): Promise<PageOf<TurnRow> | { gone: SessionRow }> {
-  const room = createRoom(page);
+  const room = createPageBudget(page);
   const rows: TurnRow[] = [];
   let { after = 0 } = page;
   for (const { session, upTo } of stretches) {
@@ -110,15 +156,15 @@ async function readStretches(
     const { account_id, session_id } = session;
     const bounds = { ...room.left(), after };
     const part = (await source.readModels.findTranscript(account_id, session_id, bounds))?.turns;
-    if (!part) throw notShown();
+    if (!part) throw turnsNotVisible();
     const shared = part.rows.filter(({ turn }) => turn <= upTo);
     const fitting = room.of(shared);
-    if (!(await opened(source, session, fitting))) return { gone: session };
+    if (!(await openTexts(source, session, fitting))) return { gone: session };
     rows.push(...fitting);
     after = rows.at(-1)?.turn ?? after;
     const more = part.more || fitting.length < part.rows.length;
     if (upTo === Infinity || (after < upTo && more)) return { rows, more };
-    if (after < upTo) throw notShown();
+    if (after < upTo) throw turnsNotVisible();
   }
   return { rows, more: false };
 }
@@ -130,8 +176,8 @@ async function readFork(
 ): Promise<Transcript> {
   const gone = new Set<string>();
   for (;;) {
-    const { stretches, erased } = await stretchesOf(source, session, gone);
-    const turns = await readStretches(source, stretches, page);
+    const { stretches, erased } = await findSegments(source, session, gone);
+    const turns = await readSegments(source, stretches, page);
     if (!('gone' in turns)) return { session, turns, origin_erased: erased };
     if (turns.gone === session) throw sessionErasedError();
     gone.add(turns.gone.session_id);
@@ -156,6 +202,6 @@ export async function readTranscript(
   if (session.status === 'erased') throw sessionErasedError();
   // Its own turns are read again, behind those that it shares: both are never held at once.
   if (session.forked_from) return readFork(source, session, page);
-  if (!(await opened(source, session, turns.rows))) throw sessionErasedError();
+  if (!(await openTexts(source, session, turns.rows))) throw sessionErasedError();
   return { ...found, origin_erased: false };
 }

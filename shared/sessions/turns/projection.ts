@@ -51,7 +51,7 @@ function patch(row: TurnRow, event: LaterEvent): Partial<TurnRow> {
 }
 
 /** A turn's row after an event of it. Only an open turn can go on or end. Errors: a plain Error. */
-export function turnAfter(
+export function applyTurnEvent(
   found: TurnRow | undefined,
   recorded: RecordedEvent,
   event: TurnEvent,
@@ -104,5 +104,5 @@ export function turnAfter(
 export const projectTurn = (recorded: RecordedEvent, event: TurnEvent): RowChange<Rows> => ({
   table: 'turns',
   key: [streamId(recorded.stream), event.data.turn],
-  change: (found) => turnAfter(found, recorded, event),
+  change: (found) => applyTurnEvent(found, recorded, event),
 });

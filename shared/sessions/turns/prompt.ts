@@ -38,7 +38,7 @@ export interface Summary {
 }
 
 /** The turns in consecutive events, oldest first, without those whose start is missing. */
-export function turnsOf(events: readonly SessionEvent[]): Turn[] {
+export function turnsFromEvents(events: readonly SessionEvent[]): Turn[] {
   const turns: Turn[] = [];
   for (const event of events) {
     if (event.type === 'session.turn_started.v1')
@@ -174,7 +174,7 @@ export function requestFormat({ type, json_schema }: RecordedResponseFormat): Ch
 }
 
 /** The same request as it is sent to a fallback. */
-export function requestOf(fallback: FallbackModel, request: ChatRequest): ChatRequest {
+export function fallbackRequest(fallback: FallbackModel, request: ChatRequest): ChatRequest {
   const { max_completion_tokens: _, ...rest } = request;
   const { upstream_model, max_completion_tokens } = fallback;
   return {

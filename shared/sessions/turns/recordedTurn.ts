@@ -1,23 +1,23 @@
 import type { ToolCalledData } from '../events.ts';
-import type { Round } from './turnOutputPosition.ts';
-import { resultOf, type RunResult } from '../../runs/runResult.ts';
+import type { TurnRound } from './turnOutputPosition.ts';
+import { runResultOf, type RunResult } from '../../runs/runResult.ts';
 import type { TurnRow } from '../../readModels/tables.ts';
 
 /** How a turn ended, as it is recorded. */
-export type TurnEnd = { result: RunResult } | { failed: { code: string; message: string } };
+export type TurnOutcome = { result: RunResult } | { failed: { code: string; message: string } };
 
 /** A turn as it is recorded, as far as it has come. */
 export interface RecordedTurn {
-  rounds: Round[];
+  rounds: TurnRound[];
   /** Undefined while it is open. */
-  end: TurnEnd | undefined;
+  outcome: TurnOutcome | undefined;
   /** When its run gives up at the latest. */
   deadline: string;
 }
 
-function roundsOf(calls: readonly ToolCalledData[], output: string | undefined): Round[] {
+function roundsOf(calls: readonly ToolCalledData[], output: string | undefined): TurnRound[] {
   const byRound = Map.groupBy(calls, ({ round }) => round);
-  const rounds: Round[] = [];
+  const rounds: TurnRound[] = [];
   for (let round = 1; round <= (calls.at(-1)?.round ?? 0); round += 1) {
     const own = byRound.get(round) ?? [];
     rounds.push({ text: own[0]?.content ?? '', calls: own });
@@ -26,14 +26,14 @@ function roundsOf(calls: readonly ToolCalledData[], output: string | undefined):
 }
 
 /** How the turn ended that a row is of; undefined while it is open. */
-function endOf(row: TurnRow): TurnEnd | undefined {
+function outcomeOf(row: TurnRow): TurnOutcome | undefined {
   const { session_id, status, output, tokens, error, context } = row;
   if (status === 'running') return undefined;
   // A turn that failed may have both as well.
   if (status === 'completed' && output !== null && tokens !== null) {
     const finish_reason = row.finish_reason ?? '';
     const completed = { ...row, output, tokens, finish_reason };
-    return { result: resultOf(session_id, completed, context ?? undefined) };
+    return { result: runResultOf(session_id, completed, context ?? undefined) };
   }
   const code = status === 'interrupted' ? 'turn_interrupted' : (error?.code ?? '');
   return { failed: { code, message: error?.message ?? '' } };
@@ -44,7 +44,7 @@ export function recordedTurn(row: TurnRow): RecordedTurn {
   const calls = row.tool_calls.map((call) => ({ ...call, turn: row.turn }));
   return {
     rounds: roundsOf(calls, row.output ?? undefined),
-    end: endOf(row),
+    outcome: outcomeOf(row),
     deadline: row.deadline,
   };
 }

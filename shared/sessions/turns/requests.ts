@@ -4,9 +4,9 @@ import type { ModelCall } from './promptParts.ts';
 import {
   chatRequest,
   compactionRequest,
-  requestOf,
+  fallbackRequest,
   systemText,
-  turnsOf,
+  turnsFromEvents,
   type Summary,
   type Turn,
 } from './prompt.ts';
@@ -31,15 +31,15 @@ export interface RecordedCall {
 }
 
 /** How an event names the summary that a request holds. */
-export type NamedSummary = Pick<TurnStartedData, 'summary_revision' | 'summary_session_id'>;
+export type SummaryReference = Pick<TurnStartedData, 'summary_revision' | 'summary_session_id'>;
 
 /** What requests hold of before the turn. */
-export interface Earlier {
+export interface PriorContext {
   /** Of the session, or else of the agent at the revision that the turn runs with. */
   instruction: string;
   /** The turns before it, oldest first, as far back as `oldestTurnOf` says. */
   turns: readonly Turn[];
-  summaryOf: (named: NamedSummary) => Pick<Summary, 'text'> | undefined;
+  summaryOf: (named: SummaryReference) => Pick<Summary, 'text'> | undefined;
 }
 
 /** The number of the turn that an event belongs to; undefined for one of the session itself. */
@@ -51,7 +51,7 @@ export const turnNumberOf = ({ data }: Pick<SessionEvent, 'data'>): number | und
  * start to an event of another turn, or to the session's beginning. Undefined where they do not have
  * its start.
  */
-export function recordedCalls(
+export function collectRecordedCalls(
   events: readonly SessionEvent[],
   number: number,
 ): RecordedCalls | undefined {
@@ -66,7 +66,7 @@ export function recordedCalls(
   const idle = before.slice(before.findLastIndex((event) => turnNumberOf(event) !== undefined) + 1);
   return {
     started: started.data,
-    turn: turnsOf(own)[0]!,
+    turn: turnsFromEvents(own)[0]!,
     calls: 'calls' in end.data ? end.data.calls : [],
     compactions: idle.flatMap((event) =>
       event.type === 'session.compacted.v1' ? [event.data] : [],
@@ -78,21 +78,21 @@ export function recordedCalls(
 export const oldestTurnOf = ({ started, compactions }: RecordedCalls): number =>
   Math.min(started.context_from_turn, ...compactions.map(({ from_turn }) => from_turn));
 
-const answered = (
+const recordedCall = (
   call: ModelCall,
   request: ChatRequest,
 ): Pick<RecordedCall, 'call' | 'request'> => ({
   call,
-  request: call.fallback ? requestOf(call.fallback, request) : request,
+  request: call.fallback ? fallbackRequest(call.fallback, request) : request,
 });
 
 /**
  * The model calls of a turn in the order in which they were made, each with the exact body of its
  * request, from events alone: the rule that docs/replay.md tells.
  */
-export function* requestsOf(
+export function* rebuildRequests(
   { started, turn, calls, compactions }: RecordedCalls,
-  { instruction, turns, summaryOf }: Earlier,
+  { instruction, turns, summaryOf }: PriorContext,
 ): Generator<RecordedCall, void> {
   for (const compaction of compactions) {
     const { settings, from_turn, up_to_turn, call } = compaction;
@@ -100,7 +100,7 @@ export function* requestsOf(
       (one) => one.output !== undefined && one.turn >= from_turn && one.turn <= up_to_turn,
     );
     const request = compactionRequest(settings, summaryOf(compaction), older);
-    yield { purpose: 'compaction', round: null, ...answered(call, request) };
+    yield { purpose: 'compaction', round: null, ...recordedCall(call, request) };
   }
   const { settings, context, context_from_turn } = started;
   const summary = context?.compacted === undefined ? undefined : summaryOf(started);
@@ -109,6 +109,6 @@ export function* requestsOf(
     const tool_calls = turn.tool_calls.filter(({ round }) => round <= index);
     const soFar = { ...turn, tool_calls, output: undefined };
     const request = chatRequest(settings, systemText(instruction, summary), history, soFar);
-    yield { purpose: 'answer', round: index + 1, ...answered(call, request) };
+    yield { purpose: 'answer', round: index + 1, ...recordedCall(call, request) };
   }
 }

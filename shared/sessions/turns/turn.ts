@@ -5,16 +5,16 @@ import { readPage } from '../../eventlog/reading/readWhole.ts';
 import { isIdOf, sessionStream } from '../../eventlog/streams.ts';
 import type { KnownEvent } from '../../eventlog/reading/wholeStream.ts';
 import { LIMITS } from '../../limits.ts';
-import { turnAfter, type TurnEvent } from './projection.ts';
+import { applyTurnEvent, type TurnEvent } from './projection.ts';
 import type { TurnRow } from '../../readModels/tables.ts';
 import { sessionNotFound } from '../queries.ts';
-import { orOriginErased, recorderOf } from './sharedTurn.ts';
 import { readTranscript, type TranscriptSource } from '../history/transcript.ts';
+import { asOriginErased, findRecordingSession } from '../history/origins.ts';
 
 export type TurnSource = TranscriptSource;
 
 /** A turn of a session, and who asks for it. */
-export interface TurnAsked {
+export interface TurnLookup {
   account_id: string;
   session_id: string;
   turn: number;
@@ -28,7 +28,7 @@ export const turnNotFound = (message = 'The session has no such turn.'): Turnlog
   new TurnlogError('turn_not_found', message);
 
 /** Whether the session is the account's, as the log says. Errors: `session_not_found`, `store_unavailable`. */
-export async function requireOwn(
+export async function requireSessionOwner(
   source: Parameters<typeof findStreamOwner>[0],
   accountId: string,
   sessionId: string,
@@ -39,9 +39,9 @@ export async function requireOwn(
 }
 
 /** The turn as the read models show it, with its texts; undefined where they don't. */
-async function shownTurn(
+async function findVisibleTurn(
   source: TurnSource,
-  { account_id, session_id, turn }: TurnAsked,
+  { account_id, session_id, turn }: TurnLookup,
 ): Promise<TurnRow | undefined> {
   const page = { after: turn - 1, limit: 1, bytes: LIMITS.http.pageBytes };
   try {
@@ -55,13 +55,13 @@ async function shownTurn(
 }
 
 /** The number of the turn that an event belongs to; undefined for one of the session itself. */
-const turnOf = ({ event }: KnownEvent): number | undefined =>
+const turnNumberIn = ({ event }: KnownEvent): number | undefined =>
   (event.data as { turn?: number }).turn;
 
 /** A turn from its events, the first of which is its start. */
-const rowOf = (events: readonly KnownEvent[]): TurnRow =>
+const turnRowFrom = (events: readonly KnownEvent[]): TurnRow =>
   events.reduce<TurnRow | undefined>(
-    (row, { recorded, event }) => turnAfter(row, recorded, event as TurnEvent),
+    (row, { recorded, event }) => applyTurnEvent(row, recorded, event as TurnEvent),
     undefined,
   )!;
 
@@ -73,7 +73,7 @@ const rowOf = (events: readonly KnownEvent[]): TurnRow =>
  * Errors: `session_not_found`, also for another account's, `turn_not_found`, `session_erased`, `origin_erased`,
  * `stream_damaged` (noted), `release_too_old`, `key_missing`, `store_unavailable`.
  */
-export async function readTurn(source: TurnSource, asked: TurnAsked): Promise<TurnRow> {
+export async function readTurn(source: TurnSource, asked: TurnLookup): Promise<TurnRow> {
   const { account_id, session_id, turn } = asked;
   if (!isIdOf('session', session_id)) throw sessionNotFound();
   const stream = sessionStream(session_id);
@@ -89,18 +89,18 @@ export async function readTurn(source: TurnSource, asked: TurnAsked): Promise<Tu
       if (last.recorded.metadata.account_id !== account_id) throw sessionNotFound();
       if (last.event.type === 'session.erased.v1') throw sessionErasedError();
     }
-    events = [...page.filter((known) => turnOf(known) === turn), ...events];
-    if (events[0]?.event.type === 'session.turn_started.v1') return rowOf(events);
+    events = [...page.filter((known) => turnNumberIn(known) === turn), ...events];
+    if (events[0]?.event.type === 'session.turn_started.v1') return turnRowFrom(events);
     const first = page[0]?.recorded.revision ?? 0;
     const beginning = first === 0 ? page[0] : undefined;
-    const recorder = beginning && (await recorderOf(source, beginning, turn));
+    const recorder = beginning && (await findRecordingSession(source, beginning, turn));
     if (recorder)
       return readTurn(source, { ...asked, session_id: recorder }).catch((error: unknown) => {
-        throw orOriginErased(error);
+        throw asOriginErased(error);
       });
-    const shown = events.length === 0 ? await shownTurn(source, asked) : undefined;
-    const newest = page.findLast((known) => turnOf(known) !== undefined);
-    const isAhead = from === undefined && (newest ? turnOf(newest)! : 0) < turn;
+    const shown = events.length === 0 ? await findVisibleTurn(source, asked) : undefined;
+    const newest = page.findLast((known) => turnNumberIn(known) !== undefined);
+    const isAhead = from === undefined && (newest ? turnNumberIn(newest)! : 0) < turn;
     if (shown && (isAhead || shown.status !== 'running')) return shown;
     if (!last && from === undefined) throw sessionNotFound();
     if (isAhead || first === 0) throw turnNotFound();

@@ -1,6 +1,6 @@
 import type { SessionStartedData } from '../events.ts';
-import { requestsOf, type RecordedCall } from './requests.ts';
-import { turnsOf } from './prompt.ts';
+import { rebuildRequests, type RecordedCall } from './requests.ts';
+import { turnsFromEvents } from './prompt.ts';
 import { canonicalJson } from '../../eventlog/canonicalJson.ts';
 import { sha256 } from '../../eventlog/hashChain.ts';
 import { foundDamaged, type StreamSource } from '../../eventlog/reading/reportDamage.ts';
@@ -11,10 +11,10 @@ import type { Logger } from '../../lib/logger.ts';
 import type { PageOf } from '../../ports/readModels.ts';
 import { readConfigurationAt } from '../../agents/revisions.ts';
 import type { NumberedPage } from '../queries.ts';
-import { endKnown } from '../history/sessionAt.ts';
-import { orOriginErased, recorderOf } from './sharedTurn.ts';
-import type { TurnAsked, TurnSource } from './turn.ts';
-import { historyOfTurn } from './turnHistory.ts';
+import { findTurnEndRevision } from '../history/sessionAt.ts';
+import type { TurnLookup, TurnSource } from './turn.ts';
+import { readTurnHistory } from './turnHistory.ts';
+import { asOriginErased, findRecordingSession } from '../history/origins.ts';
 
 /** A model call of a turn, with its request as the events come to it. */
 export interface RebuiltRequest extends RecordedCall {
@@ -52,31 +52,31 @@ async function instructionOf(
  */
 export async function readRequests(
   source: RequestSource,
-  asked: TurnAsked,
+  asked: TurnLookup,
   { hold, ...page }: RequestsPage,
 ): Promise<PageOf<RebuiltRequest>> {
   const { account_id, session_id, turn } = asked;
-  const revision = await endKnown(source, asked);
+  const revision = await findTurnEndRevision(source, asked);
   const beginning = await readBeginning(source, sessionStream(session_id));
-  const recorder = await recorderOf(source, beginning, turn);
+  const recorder = await findRecordingSession(source, beginning, turn);
   if (recorder)
     return readRequests(source, { ...asked, session_id: recorder }, { hold, ...page }).catch(
       (error: unknown) => {
-        throw orOriginErased(error);
+        throw asOriginErased(error);
       },
     );
-  const history = await historyOfTurn(source, { session_id, turn, revision }, hold);
+  const history = await readTurnHistory(source, { session_id, turn, revision }, hold);
   const { events, recorded, bytes, summaryOf } = history;
   const begun = beginning.event.data as SessionStartedData;
   const { agent_revision } = recorded.started;
-  const made = requestsOf(recorded, {
+  const made = rebuildRequests(recorded, {
     instruction:
       recorded.calls.length === 0 ? '' : await instructionOf(source, begun, agent_revision),
-    turns: turnsOf(events),
+    turns: turnsFromEvents(events),
     summaryOf,
   });
   const breathe = (): Promise<void> => yieldForText(account_id, bytes);
-  const found = await compared(made, page, breathe).catch(async (error: unknown) => {
+  const found = await compareRequests(made, page, breathe).catch(async (error: unknown) => {
     if (!(error instanceof SyntaxError)) throw error;
     const reason = `the form of the answer of turn ${turn} is no JSON`;
     throw await foundDamaged(source, sessionStream(session_id), { reason, revision: undefined });
@@ -91,7 +91,7 @@ export async function readRequests(
 }
 
 /** A page of the requests, each with its hash. */
-async function compared(
+async function compareRequests(
   made: Iterable<RecordedCall>,
   { after = 0, limit, bytes }: NumberedPage,
   breathe: () => Promise<void>,

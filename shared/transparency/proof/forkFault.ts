@@ -1,10 +1,10 @@
 import type { ForkedFrom } from '../../sessions/events.ts';
 import { isTurnlogError } from '../../lib/errors/turnlogError.ts';
 import { decodeEvent } from '../../eventlog/codec.ts';
-import { endOfTurn } from '../../sessions/history/forkPoint.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
 import type { EventLog, StoredEvent } from '../../ports/eventStore.ts';
 import { recordedHash } from './nameChange.ts';
+import { endedTurnNumber } from '../../sessions/history/origins.ts';
 
 /** True for the first event of a fork. */
 export const beginsFork = ({ type, data }: StoredEvent): boolean =>
@@ -35,5 +35,5 @@ export async function forkFault(
   const which = `revision ${revision} of ${origin}, after which it was forked,`;
   if (found?.revision !== revision) return `${which} is missing`;
   if (recordedHash(found) !== hash) return `${which} has another hash`;
-  return endOfTurn(found) === turn ? undefined : `${which} does not end turn ${turn}`;
+  return endedTurnNumber(found) === turn ? undefined : `${which} does not end turn ${turn}`;
 }

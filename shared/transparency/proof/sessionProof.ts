@@ -7,7 +7,7 @@ import type { TileReader } from '../tileStore.ts';
 import type { PageOf } from '../../ports/readModels.ts';
 import { proveEvent, type EventProof, type ProvenEvent } from './proveEvent.ts';
 import {
-  ownSession,
+  findOwnSession,
   readCommitments,
   type NumberedPage,
   type SessionSource,
@@ -51,7 +51,7 @@ export async function proveSession(
   sessionId: string,
   page: NumberedPage,
 ): Promise<{ head: HeadProof; events: PageOf<RecordedEvent> }> {
-  const row = await ownSession(source, accountId, sessionId);
+  const row = await findOwnSession(source, accountId, sessionId);
   const last = await headOfSession(source.store, sessionId);
   const proof = await proveEvent(source.tiles, provenOf(last), WAIT_MS);
   const { rows, more } = await readCommitments(source, row, page);

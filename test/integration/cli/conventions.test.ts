@@ -4,7 +4,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { handle } from '../../../shared/commandHandling/handle.ts';
-import { shortStream } from '../../../shared/commandHandling/targetStream.ts';
+import { wholeStreamTarget } from '../../../shared/commandHandling/targetStream.ts';
 import { account } from '../../../shared/accounts/decider.ts';
 import { accountStream } from '../../../shared/eventlog/streams.ts';
 import { runCli, startCliProcess, startCliWith } from '../../support/processes/cliProcess.ts';
@@ -23,7 +23,7 @@ beforeAll(async () => {
   await asOperator(data, (operator) => {
     const account_id = operator.ids.typeId('acct');
     const actor = { account_id, key_id: 'operator', request_id: 'test' };
-    const target = shortStream(accountStream(account_id), account);
+    const target = wholeStreamTarget(accountStream(account_id), account);
     return handle(operator, actor, target, { type: 'open_account', name: NASTY });
   });
 }, 30_000);

@@ -8,7 +8,7 @@ import { hashApiKey } from '../../../shared/accounts/apiKey.ts';
 import { openAccount } from '../../../shared/accounts/commands.ts';
 import type { CommandContext } from '../../../shared/commandHandling/context.ts';
 import { handle } from '../../../shared/commandHandling/handle.ts';
-import { shortStream } from '../../../shared/commandHandling/targetStream.ts';
+import { wholeStreamTarget } from '../../../shared/commandHandling/targetStream.ts';
 import { parseConfig } from '../../../shared/lib/config/config.ts';
 import { account } from '../../../shared/accounts/decider.ts';
 import { SCOPES } from '../../../shared/accounts/events.ts';
@@ -71,7 +71,7 @@ test('a weak key of an older release, whose id was made from it, works on, and c
     const actor = { account_id: operator.ids.typeId('acct'), key_id: 'operator', request_id: 'x' };
     await openAccount(operator, actor, 'default');
     const issued = { key_id, name: 'bootstrap', hash: hashApiKey(old), scopes: [...SCOPES] };
-    const target = shortStream(accountStream(actor.account_id), account);
+    const target = wholeStreamTarget(accountStream(actor.account_id), account);
     await handle(operator, actor, target, {
       type: 'issue_key',
       key: { ...issued, expires_at: null },

@@ -1,5 +1,9 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { appendFacts, authorOf, factsOf } from '../../../shared/commandHandling/recordEvents.ts';
+import {
+  appendFacts,
+  authorOf,
+  prepareEvents,
+} from '../../../shared/commandHandling/prepareEvents.ts';
 import type { DomainEvent } from '../../../shared/eventlog/eventTypes.ts';
 import { NO_STREAM } from '../../../shared/eventlog/append.ts';
 import { replayStream, sessionStream } from '../../../shared/eventlog/streams.ts';
@@ -58,7 +62,7 @@ test('nor is one that had failed, was not compared, and has a try of a later tur
     const replay_session_id = operator.ids.typeId('session');
     const author = authorOf({ account_id, key_id: 'key_1', request_id: 'test' });
     const write = async (stream: string, events: readonly DomainEvent[]): Promise<void> => {
-      const facts = await factsOf(operator, author, NO_STREAM, events);
+      const facts = await prepareEvents(operator, author, NO_STREAM, events);
       await appendFacts(operator.store, { stream, head: NO_STREAM }, facts);
     };
     await write(sessionStream(replay_session_id), [

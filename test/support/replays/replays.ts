@@ -1,6 +1,10 @@
-import { authorOf, factsOf, appendFacts } from '../../../shared/commandHandling/recordEvents.ts';
+import {
+  authorOf,
+  prepareEvents,
+  appendFacts,
+} from '../../../shared/commandHandling/prepareEvents.ts';
 import { handle } from '../../../shared/commandHandling/handle.ts';
-import { shortStream } from '../../../shared/commandHandling/targetStream.ts';
+import { wholeStreamTarget } from '../../../shared/commandHandling/targetStream.ts';
 import { replay, type ReplayState } from '../../../shared/replays/decider.ts';
 import type { ReplayEvent, ReplaySettings } from '../../../shared/replays/events.ts';
 import type { SessionEvent } from '../../../shared/sessions/events.ts';
@@ -53,7 +57,7 @@ export const startReplayOf = (folder: string, { sessions, ...settings }: Asked):
     const data = { ...DEFAULTS, ...settings, sessions: asked };
     const events = replay.decide({ type: 'start_replay', replay: data }, replay.initialState);
     const author = authorOf({ account_id, key_id: 'key_1', request_id: 'test' });
-    const facts = await factsOf(operator, author, NO_STREAM, events);
+    const facts = await prepareEvents(operator, author, NO_STREAM, events);
     const target = { stream: replayStream(replay_id), head: NO_STREAM };
     await appendFacts(operator.store, target, facts);
     return replay_id;
@@ -62,7 +66,7 @@ export const startReplayOf = (folder: string, { sessions, ...settings }: Asked):
 /** Cancels it, as a client's request in any process does. */
 export const cancelReplayOf = (folder: string, replayId: string): Promise<void> =>
   asOperator(folder, async (operator) => {
-    const target = shortStream(replayStream(replayId), replay);
+    const target = wholeStreamTarget(replayStream(replayId), replay);
     const actor = { account_id: 'acct_1', key_id: 'key_1', request_id: 'test' };
     await handle(operator, actor, target, { type: 'end_replay', status: 'cancelled' });
   });

@@ -5,7 +5,7 @@ import type { RouteContext } from '../../context.ts';
 
 /** Looks now and then whether the client's key is still valid. */
 export function keyCheck(
-  { known, clock }: Pick<RouteContext, 'known' | 'clock'>,
+  { cachedRows, clock }: Pick<RouteContext, 'cachedRows' | 'clock'>,
   { key_id }: Pick<Actor, 'key_id'>,
 ): () => Promise<boolean> {
   let checkedAt = performance.now();
@@ -13,7 +13,7 @@ export function keyCheck(
     const now = performance.now();
     if (now - checkedAt < LIMITS.feed.keyCheckMs) return true;
     checkedAt = now;
-    return isStillValid(known, key_id, clock.now());
+    return isStillValid(cachedRows, key_id, clock.now());
   };
 }
 

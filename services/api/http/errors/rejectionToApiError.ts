@@ -1,6 +1,6 @@
-import { sessionNotFound } from '../../../../shared/runs/queueing/acquireSession.ts';
+import { sessionOfAgentNotFound } from '../../../../shared/runs/queueing/loadSessionForRun.ts';
 import { sessionBusy } from '../../../../shared/runs/queueing/sessionQueue.ts';
-import { idempotencyConflict } from '../../../../shared/requests/claim.ts';
+import { idempotencyConflict } from '../../../../shared/requests/idempotency.ts';
 import { agentErasedError, sessionErasedError } from '../../../../shared/erasure/errors.ts';
 import { webhookNotFound } from '../../../../shared/webhooks/queries.ts';
 import { replayNotFoundError, sessionOfReplayError } from '../../../../shared/replays/errors.ts';
@@ -14,13 +14,13 @@ const DEFECT = undefined;
 /** How a decider's rejection is answered. */
 const ANSWERS: Readonly<Record<RejectionCode, (() => TurnlogError) | undefined>> = {
   session_exists: DEFECT,
-  session_missing: sessionNotFound,
+  session_missing: sessionOfAgentNotFound,
   session_erased: sessionErasedError,
   agent_missing: DEFECT,
   agent_deleted: agentNotFoundError,
   agent_erased: agentErasedError,
   // That there is such a session is not for everybody to know.
-  session_of_another_agent: sessionNotFound,
+  session_of_another_agent: sessionOfAgentNotFound,
   // A run waits for its turn; whatever else has to wait for the end of a turn is asked to come
   // again.
   replay_exists: DEFECT,

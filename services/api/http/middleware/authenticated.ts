@@ -37,7 +37,7 @@ interface Caller {
 
 /** Tells who a request is from. Errors: those of presentedKey and failedLogins. */
 export const authenticator = (
-  { known, clock }: ApiContext,
+  { cachedRows, clock }: ApiContext,
   failed: ReturnType<typeof createFailedLogins>,
 ) =>
   async function authenticated(ctx: Context, access: Access): Promise<Caller> {
@@ -45,7 +45,7 @@ export const authenticator = (
     if (access === 'open') return { actor: { account_id: '', key_id: '', request_id }, scopes: [] };
     const key = presentedKey(ctx);
     if (key === '') throw unauthorized();
-    const { principal, key_id } = await identifyKey(known, key, clock.now());
+    const { principal, key_id } = await identifyKey(cachedRows, key, clock.now());
     if (!principal)
       return failed({ address: ctx.req.socket.remoteAddress ?? '', key_id, request_id });
     const { account_id, scopes } = principal;

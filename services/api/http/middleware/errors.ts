@@ -22,7 +22,7 @@ export function publicError(thrown: unknown): TurnlogError {
   return new TurnlogError('internal_error', INTERNAL, { cause: error });
 }
 
-/** A turn that failed so has its line in the log: shared/runs/failTurn.ts. */
+/** A turn that failed so has its line in the log: shared/runs/finishTurn.ts. */
 const OF_A_TURN: ReadonlySet<ErrorCode> = new Set([
   'model_error',
   'model_overloaded',

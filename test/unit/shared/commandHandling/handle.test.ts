@@ -2,7 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { handle, type HandleContext } from '../../../../shared/commandHandling/handle.ts';
 import { sessionTarget } from '../../../../shared/sessions/history/loadSession.ts';
-import { newStream, shortStream } from '../../../../shared/commandHandling/targetStream.ts';
+import {
+  newStreamTarget,
+  wholeStreamTarget,
+} from '../../../../shared/commandHandling/targetStream.ts';
 import { account } from '../../../../shared/accounts/decider.ts';
 import type { SessionCommand } from '../../../../shared/sessions/commands.ts';
 import { appendEvents, headOf, NO_STREAM } from '../../../../shared/eventlog/append.ts';
@@ -77,7 +80,7 @@ async function appendByOthers(
   );
 }
 
-const onAccount = shortStream(ACCOUNT, account);
+const onAccount = wholeStreamTarget(ACCOUNT, account);
 const opened = { type: 'account.opened.v1', data: { name: 'by another' } };
 const key = keyData('key_1');
 
@@ -123,7 +126,7 @@ describe('a command', () => {
   });
 
   test('on a stream whose id was just made reads nothing, unless somebody was there first', async () => {
-    const onNew = newStream(ACCOUNT, account);
+    const onNew = newStreamTarget(ACCOUNT, account);
     await handle(context, actor, onNew, open);
     expect(reads).toBe(0);
     await expect(handle(context, actor, onNew, open)).rejects.toMatchObject({

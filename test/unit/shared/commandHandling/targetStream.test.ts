@@ -1,7 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { appendFacts, authorOf, factsOf } from '../../../../shared/commandHandling/recordEvents.ts';
-import { shortStream } from '../../../../shared/commandHandling/targetStream.ts';
+import {
+  appendFacts,
+  authorOf,
+  prepareEvents,
+} from '../../../../shared/commandHandling/prepareEvents.ts';
+import { wholeStreamTarget } from '../../../../shared/commandHandling/targetStream.ts';
 import { replay } from '../../../../shared/replays/decider.ts';
 import { NO_STREAM } from '../../../../shared/eventlog/append.ts';
 import { createDamagedStreams } from '../../../../shared/eventlog/reading/damagedStreams.ts';
@@ -30,7 +34,7 @@ test('a stream of large events is read to its end, so many bytes of it at a time
   const events = [replayStarted(), ...[1, 2, 3, 4, 5, 6].map(large), replayEnded()];
   let last = NO_STREAM;
   for (const event of events) {
-    const facts = await factsOf(context as never, author, last, [event]);
+    const facts = await prepareEvents(context as never, author, last, [event]);
     last = (await appendFacts(store, { stream: 'replay-1', head: last }, facts)).head;
   }
 
@@ -44,7 +48,7 @@ test('a stream of large events is read to its end, so many bytes of it at a time
     store: { ...store, readStream },
     damaged: createDamagedStreams(() => undefined),
   };
-  const { state, head } = await shortStream('replay-1', replay).load(source);
+  const { state, head } = await wholeStreamTarget('replay-1', replay).load(source);
   expect([state.status, head.revision]).toEqual(['ended', 7]);
   expect(pages.flat()).toHaveLength(8);
   for (const page of pages)

@@ -13,7 +13,11 @@ import { eraseAccount } from '../../../../shared/erasure/eraseAccount.ts';
 import { createErasureFinisher } from '../../../../shared/erasure/finishErasures.ts';
 import { createErasurePoller } from '../../../../shared/erasure/evictErased.ts';
 import { serializeErasureReason } from '../../../../shared/erasure/erasureReason.ts';
-import { appendFacts, authorOf, factsOf } from '../../../../shared/commandHandling/recordEvents.ts';
+import {
+  appendFacts,
+  authorOf,
+  prepareEvents,
+} from '../../../../shared/commandHandling/prepareEvents.ts';
 import type { HandleContext } from '../../../../shared/commandHandling/handle.ts';
 import type { DomainEvent } from '../../../../shared/eventlog/eventTypes.ts';
 import { storeUnavailableError, TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
@@ -67,7 +71,7 @@ afterEach(() => fixture.dispose());
 async function write(stream: string, ...events: DomainEvent[]): Promise<StreamHead> {
   let head = NO_STREAM;
   for (const event of events) {
-    const facts = await factsOf(context, authorOf(actor), head, [event]);
+    const facts = await prepareEvents(context, authorOf(actor), head, [event]);
     ({ head } = await appendFacts(context.store, { stream, head }, facts));
   }
   return head;
@@ -140,7 +144,7 @@ describe('erasing a stream', () => {
       async append(...given) {
         if ((appends += 1) === 1) {
           const head = { revision: 1, hash: JSON.parse((await stored(STREAM))[1]!.metadata).hash };
-          const call = await factsOf(context, authorOf(actor), {}, [toolCalled(1)]);
+          const call = await prepareEvents(context, authorOf(actor), {}, [toolCalled(1)]);
           await appendFacts({ append }, { stream: STREAM, head }, call);
         }
         return append(...given);

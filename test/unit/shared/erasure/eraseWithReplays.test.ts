@@ -3,7 +3,11 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { openAccount, setRetention } from '../../../../shared/accounts/commands.ts';
 import type { CommandContext } from '../../../../shared/commandHandling/context.ts';
 import { eraseWithReplays } from '../../../../shared/erasure/eraseWithReplays.ts';
-import { appendFacts, authorOf, factsOf } from '../../../../shared/commandHandling/recordEvents.ts';
+import {
+  appendFacts,
+  authorOf,
+  prepareEvents,
+} from '../../../../shared/commandHandling/prepareEvents.ts';
 import type { SessionEvent } from '../../../../shared/sessions/events.ts';
 import { storeUnavailableError } from '../../../../shared/lib/errors/turnlogError.ts';
 import { NO_STREAM } from '../../../../shared/eventlog/append.ts';
@@ -52,7 +56,7 @@ beforeEach(async () => {
 afterEach(() => fixture.dispose());
 
 async function write(id: string, events: readonly SessionEvent[]): Promise<void> {
-  const facts = await factsOf(context, authorOf(actor), NO_STREAM, events);
+  const facts = await prepareEvents(context, authorOf(actor), NO_STREAM, events);
   await appendFacts(context.store, { stream: `session-${id}`, head: NO_STREAM }, facts);
 }
 

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { OpenRun, RunContext } from '../../../../shared/runs/context.ts';
-import { createLeftOpen } from '../../../../shared/runs/recovery/openTurnQueue.ts';
-import { recordEnd, recordInRun } from '../../../../shared/runs/recordTurn.ts';
+import { createOpenTurnQueue } from '../../../../shared/runs/recovery/openTurnQueue.ts';
+import { recordTurnEnd, recordTurnEvent } from '../../../../shared/runs/recordTurn.ts';
 import { storeUnavailableError, TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
 import { appendEvents, headOf, NO_STREAM } from '../../../../shared/eventlog/append.ts';
 import { decodeEvent } from '../../../../shared/eventlog/codec.ts';
@@ -80,7 +80,7 @@ beforeEach(async () => {
   context = {
     store,
     damaged: createDamagedStreams(() => undefined),
-    sessions: { leftOpen: createLeftOpen() },
+    runState: { openTurnQueue: createOpenTurnQueue() },
     clock: { now: () => Date.UTC(2026, 10, 21) },
     ids: { uuid: randomUUID, typeId: (prefix: string) => prefix },
     logger: createLogger('silent'),
@@ -101,9 +101,13 @@ beforeEach(async () => {
 afterEach(() => fixture.dispose());
 
 const end = () =>
-  recordEnd(context, run, { type: 'complete_turn', run: run.state, answer: turnCompletedData(1) });
+  recordTurnEnd(context, run, {
+    type: 'complete_turn',
+    run: run.state,
+    answer: turnCompletedData(1),
+  });
 const callTool = (call_id: string) =>
-  recordInRun(context, run, {
+  recordTurnEvent(context, run, {
     type: 'record_tool_call',
     run: run.state,
     call: toolCallData(1, { call_id }),
@@ -121,7 +125,7 @@ test('an end whose append was answered too late is sent again with the same id, 
 test('an end that had been written is found where a store takes the second try for a conflict', async () => {
   fates = ['lost_after_write', 'conflict'];
   expect(await end()).toBe((await readAll()).at(-1)!.position);
-  expect([await types(), context.sessions.leftOpen.size]).toEqual([
+  expect([await types(), context.runState.openTurnQueue.size]).toEqual([
     ['started', 'turn_started', 'turn_completed'],
     0,
   ]);
@@ -160,7 +164,7 @@ test.each([
       retriable: true,
       retryAfterSeconds: 1,
     });
-    expect([(await types()).length, context.sessions.leftOpen.size]).toEqual([5, 0]);
+    expect([(await types()).length, context.runState.openTurnQueue.size]).toEqual([5, 0]);
   },
 );
 
@@ -204,7 +208,7 @@ test('an end that can not be recorded for ten seconds leaves the turn to be clos
   const began = performance.now();
   await expect(end()).rejects.toMatchObject({ code: 'store_unavailable' });
   expect(performance.now() - began).toBeLessThan(11_000);
-  expect(context.sessions.leftOpen.take()).toMatchObject({ session_id: SESSION, revision: 2 });
+  expect(context.runState.openTurnQueue.take()).toMatchObject({ session_id: SESSION, revision: 2 });
 }, 20_000);
 
 test('an end that others come before without a pause is given up after ten seconds', async () => {
@@ -216,7 +220,7 @@ test('an end that others come before without a pause is given up after ten secon
   const began = performance.now();
   await expect(end()).rejects.toMatchObject({ code: 'store_unavailable' });
   expect(performance.now() - began).toBeLessThan(11_000);
-  expect([sent.length < 100, context.damaged.list(), context.sessions.leftOpen.size]).toEqual([
+  expect([sent.length < 100, context.damaged.list(), context.runState.openTurnQueue.size]).toEqual([
     true,
     [],
     1,
@@ -226,9 +230,9 @@ test('an end that others come before without a pause is given up after ten secon
 test('a store that refuses every append after what it shows is given up: the stream is damaged', async () => {
   fates = Array.from({ length: 1_000 }, () => 'conflict');
   await expect(end()).rejects.toMatchObject({ code: 'stream_damaged' });
-  expect([sent.length < 50, context.damaged.has(STREAM), context.sessions.leftOpen.size]).toEqual([
-    true,
-    true,
-    0,
-  ]);
+  expect([
+    sent.length < 50,
+    context.damaged.has(STREAM),
+    context.runState.openTurnQueue.size,
+  ]).toEqual([true, true, 0]);
 });

@@ -58,7 +58,7 @@ const log = join(folder, 'events.db');
 await writeFile(log, '');
 const news = subscribeToAppends(log);
 const queue = createSessionQueue();
-await queue.enter('session_1', 0, signal);
+await queue.acquire('session_1', 0, signal);
 afterAll(() => {
   unconnected.close();
   news.close();
@@ -83,7 +83,7 @@ test.each<[string, () => Promise<unknown>]>([
     () => callWithRetry({ kind: 'read', description: 'read' }, async () => undefined),
   ],
   ['a wait for the appends of others', () => news.wait(signal)],
-  ['a wait in the queue of a session', () => queue.enter('session_1', 1, signal).catch(String)],
+  ['a wait in the queue of a session', () => queue.acquire('session_1', 1, signal).catch(String)],
 ])('%s leaves no listener on a signal that outlives it', async (_what, call) => {
   await Promise.all(Array.from({ length: CALLS }, call));
   expect(getEventListeners(signal, 'abort')).toHaveLength(0);

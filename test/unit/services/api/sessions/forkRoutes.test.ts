@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { loadSession } from '../../../../../shared/sessions/history/loadSession.ts';
-import { originsShown } from '../../../../../shared/sessions/history/origins.ts';
+import { originsInPrompt } from '../../../../../shared/sessions/history/origins.ts';
 import type { ForkedFrom, SessionEvent } from '../../../../../shared/sessions/events.ts';
 import { appendEvents, NO_STREAM, type StreamHead } from '../../../../../shared/eventlog/append.ts';
 import {
@@ -102,7 +102,7 @@ test.each<[string, SessionEvent[], string[]]>([
 ])('a fork whose prompt holds a summary %s', async (_, summaries, drawnOn) => {
   const point = (await origin())[1];
   await record('session_f', [...forkOf(point), turnStarted(3), turnCompleted(3), ...summaries]);
-  expect(originsShown(await load('session_f'))).toEqual(drawnOn);
+  expect(originsInPrompt(await load('session_f'))).toEqual(drawnOn);
 });
 
 describe('a fork that says what is not so is damaged, and the verification of the log names it:', () => {

@@ -30,7 +30,7 @@ async function serve(logPublic: boolean): Promise<string> {
     logger: createLogger('silent'),
     availability: () => 'up',
     corsOrigins: undefined,
-    known: { findKeyPrincipal: () => Promise.resolve(undefined) },
+    cachedRows: { findKeyPrincipal: () => Promise.resolve(undefined) },
     logPublic,
     tiles: {
       read: async (path: string) => {

@@ -4,8 +4,8 @@ import { countUncompared } from '../../../../../services/followers/replays/count
 import {
   appendFacts,
   authorOf,
-  factsOf,
-} from '../../../../../shared/commandHandling/recordEvents.ts';
+  prepareEvents,
+} from '../../../../../shared/commandHandling/prepareEvents.ts';
 import { judgeSessionId } from '../../../../../shared/replays/comparison/judgeSession.ts';
 import type { Budget } from '../../../../../shared/replays/comparison/turnPair.ts';
 import type { SessionEvent, TurnStartedData } from '../../../../../shared/sessions/events.ts';
@@ -41,7 +41,10 @@ async function counted() {
   };
   const author = authorOf({ account_id: 'acct_1', key_id: 'key_1', request_id: 'request_1' });
   const write = async (id: string, events: readonly SessionEvent[]): Promise<void> => {
-    const facts = await factsOf(context, author, NO_STREAM, [sessionStarted(AGENT_ID), ...events]);
+    const facts = await prepareEvents(context, author, NO_STREAM, [
+      sessionStarted(AGENT_ID),
+      ...events,
+    ]);
     await appendFacts(context.store, { stream: `session-${id}`, head: NO_STREAM }, facts);
   };
   await write('session_2', [

@@ -8,8 +8,8 @@ const { giveWayMs, quietMs } = LIMITS.replays;
 function aProcess() {
   const runs = { clients: 0, waiting: 0, replayed: 0 };
   const pace = createReplayThrottle({
-    inFlight: () => runs.clients + runs.replayed,
-    waiting: () => runs.waiting,
+    activeCount: () => runs.clients + runs.replayed,
+    waitingCount: () => runs.waiting,
   });
   /** Milliseconds in which so many turns have begun and ended, one after the other. */
   async function turns(count: number): Promise<number> {

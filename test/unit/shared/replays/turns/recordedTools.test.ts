@@ -21,31 +21,34 @@ const CALLS = [
 const clock = { name: 'clock', arguments: '{}' };
 
 test('the k-th call of a tool with the same arguments, to the letter, has the k-th result', () => {
-  const { answer, stops } = answerFromRecording(
+  const { recordedResult, failsOnMissingCall } = answerFromRecording(
     { tools: 'recorded', missing_tools: 'stop' },
     CALLS,
   );
-  expect(stops).toBe(true);
-  expect(answer(clock)).toEqual({ result: 'nine', is_error: false, replayed: 'recorded' });
-  expect(answer({ name: 'clock', arguments: '{ }' })?.result).toBe('other bytes');
-  expect(answer(clock)).toEqual({ result: 'ten', is_error: true, replayed: 'recorded' });
-  expect(answer(clock)).toMatchObject({ is_error: true, replayed: 'missing' });
+  expect(failsOnMissingCall).toBe(true);
+  expect(recordedResult(clock)).toEqual({ result: 'nine', is_error: false, replayed: 'recorded' });
+  expect(recordedResult({ name: 'clock', arguments: '{ }' })?.result).toBe('other bytes');
+  expect(recordedResult(clock)).toEqual({ result: 'ten', is_error: true, replayed: 'recorded' });
+  expect(recordedResult(clock)).toMatchObject({ is_error: true, replayed: 'missing' });
 });
 
 test('a call beyond them is answered by policy: an error, or the tool itself', () => {
   const other = { name: 'calculator', arguments: '{}' };
   const told = answerFromRecording({ tools: 'recorded', missing_tools: 'error-result' }, CALLS);
-  expect(told.answer(other)).toMatchObject({ is_error: true, replayed: 'missing' });
-  expect(told.stops).toBe(false);
+  expect(told.recordedResult(other)).toMatchObject({ is_error: true, replayed: 'missing' });
+  expect(told.failsOnMissingCall).toBe(false);
   const live = answerFromRecording({ tools: 'recorded', missing_tools: 'live' }, CALLS);
-  expect(live.answer(clock)?.replayed).toBe('recorded');
-  expect(live.answer(other)).toBeUndefined();
+  expect(live.recordedResult(clock)?.replayed).toBe('recorded');
+  expect(live.recordedResult(other)).toBeUndefined();
 });
 
 test('live tools are called whatever is recorded', () => {
-  const { answer, stops } = answerFromRecording({ tools: 'live', missing_tools: 'stop' }, CALLS);
-  expect(answer(clock)).toBeUndefined();
-  expect(stops).toBe(false);
+  const { recordedResult, failsOnMissingCall } = answerFromRecording(
+    { tools: 'live', missing_tools: 'stop' },
+    CALLS,
+  );
+  expect(recordedResult(clock)).toBeUndefined();
+  expect(failsOnMissingCall).toBe(false);
 });
 
 test('turns of a replay are found by the recorded ones, also where some were not answered', () => {

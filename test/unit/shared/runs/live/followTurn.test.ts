@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { createMemoryBroadcast } from '../../../../../infra/broadcast/memory.ts';
 import { createLiveTurns } from '../../../../../shared/runs/live/liveTurns.ts';
 import { createMirroredTurns } from '../../../../../shared/runs/live/mirrorTurns.ts';
-import { FIRST_PLACE } from '../../../../../shared/sessions/turns/turnOutputPosition.ts';
+import { START_OF_OUTPUT } from '../../../../../shared/sessions/turns/turnOutputPosition.ts';
 import { followTurn } from '../../../../../shared/runs/live/followTurn.ts';
 
 const subject = { account_id: 'a', session_id: 's', turn: 1 };
@@ -17,15 +17,15 @@ function follower() {
     keys: { find: () => new Map() },
   });
   const [stopping, left] = [new AbortController(), new AbortController()];
-  const record = { rounds: [], end: undefined, deadline: '2999-01-01T00:00:00.000Z' };
+  const record = { rounds: [], outcome: undefined, deadline: '2999-01-01T00:00:00.000Z' };
   const following = {
-    live: createLiveTurns(),
-    elsewhere,
-    look: async () => ({ turn: record, done: () => undefined }),
+    liveTurns: createLiveTurns(),
+    mirroredTurns: elsewhere,
+    readSnapshot: async () => ({ turn: record, done: () => undefined }),
     now: Date.now,
     stopping: stopping.signal,
   };
-  const next = followTurn(following, subject, FIRST_PLACE, left.signal).next();
+  const next = followTurn(following, subject, START_OF_OUTPUT, left.signal).next();
   next.catch(() => undefined);
   return { next, asked, elsewhere, stopping, left };
 }

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, jest, test } from '@jest/globals';
 import { createLiveTurns } from '../../../../../shared/runs/live/liveTurns.ts';
-import { FIRST_PLACE } from '../../../../../shared/sessions/turns/turnOutputPosition.ts';
+import { START_OF_OUTPUT } from '../../../../../shared/sessions/turns/turnOutputPosition.ts';
 
 const subject = { account_id: 'a', session_id: 's', turn: 1 };
 
@@ -9,48 +9,52 @@ test('a turn that has more text than there is room for lets go of it, and of its
   const live = createLiveTurns({ mostChars: 200 });
   const publisher = live.begin(subject, true);
   const turn = live.find('s', 1)!;
-  publisher.text(1, 'x'.repeat(60));
-  expect([turn.isKept(), live.chars()]).toEqual([true, 60]);
-  const change = turn.changed();
-  publisher.text(1, 'x'.repeat(60));
+  publisher.publishText(1, 'x'.repeat(60));
+  expect([turn.isBuffered(), live.bufferedChars()]).toEqual([true, 60]);
+  const change = turn.nextChange();
+  publisher.publishText(1, 'x'.repeat(60));
   await change;
-  expect([turn.isKept(), live.chars(), turn.next(FIRST_PLACE)]).toEqual([false, 0, undefined]);
-  publisher.text(1, 'more');
-  expect(live.chars()).toBe(0);
+  expect([turn.isBuffered(), live.bufferedChars(), turn.nextPart(START_OF_OUTPUT)]).toEqual([
+    false,
+    0,
+    undefined,
+  ]);
+  publisher.publishText(1, 'more');
+  expect(live.bufferedChars()).toBe(0);
 });
 
 test('an account that has all it can get leaves others room', () => {
   const live = createLiveTurns({ mostChars: 400 });
   const begin = (account_id: string, turn: number) => {
     const publisher = live.begin({ account_id, session_id: account_id, turn }, true);
-    publisher.text(1, 'x'.repeat(60));
-    return live.find(account_id, turn)!.isKept();
+    publisher.publishText(1, 'x'.repeat(60));
+    return live.find(account_id, turn)!.isBuffered();
   };
   expect([1, 2, 3, 4, 5].map((turn) => begin('a', turn))).toEqual([true, true, true, false, false]);
   expect(begin('b', 1)).toBe(true);
-  expect(live.chars()).toBe(240);
+  expect(live.bufferedChars()).toBe(240);
 });
 
 test('the text of a turn that has ended is kept a moment longer, and found no more', async () => {
   const live = createLiveTurns({ lingerMs: 20 });
   const publisher = live.begin(subject, true);
   const turn = live.find('s', 1)!;
-  publisher.text(1, 'all');
-  publisher.end();
+  publisher.publishText(1, 'all');
+  publisher.publishEnd();
   expect([live.find('s', 1), turn.hasEnded()]).toEqual([undefined, true]);
-  expect(turn.next(FIRST_PLACE)).toMatchObject({ text: 'all' });
+  expect(turn.nextPart(START_OF_OUTPUT)).toMatchObject({ text: 'all' });
   await sleep(60);
-  expect([turn.isKept(), live.chars()]).toEqual([false, 0]);
+  expect([turn.isBuffered(), live.bufferedChars()]).toEqual([false, 0]);
 });
 
 test('a turn whose text nobody wants keeps none, and tells its changes', async () => {
   const live = createLiveTurns();
   const publisher = live.begin(subject, false);
-  const change = live.find('s', 1)!.changed();
-  publisher.text(1, 'text');
-  publisher.end();
+  const change = live.find('s', 1)!.nextChange();
+  publisher.publishText(1, 'text');
+  publisher.publishEnd();
   await change;
-  expect(live.chars()).toBe(0);
+  expect(live.bufferedChars()).toBe(0);
 });
 
 test('reading a long text as it comes takes what has come, and nothing of what was read', () => {
@@ -58,13 +62,13 @@ test('reading a long text as it comes takes what has come, and nothing of what w
   const publisher = live.begin(subject, true);
   const turn = live.find('s', 1)!;
   const cut = jest.spyOn(String.prototype, 'slice');
-  let place = FIRST_PLACE;
+  let place = START_OF_OUTPUT;
   /** Characters that were put together so that so many pieces were read. */
   const charsFor = (pieces: number): number => {
     cut.mockClear();
     for (let index = 0; index < pieces; index += 1) {
-      publisher.text(1, 'word ');
-      place = turn.next(place)!.place;
+      publisher.publishText(1, 'word ');
+      place = turn.nextPart(place)!.position;
     }
     return cut.mock.contexts.reduce<number>((sum, text) => sum + String(text).length, 0);
   };

@@ -4,7 +4,7 @@ import { createMemoryBroadcast } from '../../../../../infra/broadcast/memory.ts'
 import { createLiveTurns, type LiveTurn } from '../../../../../shared/runs/live/liveTurns.ts';
 import { createMirroredTurns } from '../../../../../shared/runs/live/mirrorTurns.ts';
 import { startSendingDeltas } from '../../../../../shared/runs/live/sendDeltas.ts';
-import { FIRST_PLACE } from '../../../../../shared/sessions/turns/turnOutputPosition.ts';
+import { START_OF_OUTPUT } from '../../../../../shared/sessions/turns/turnOutputPosition.ts';
 import type { Broadcast } from '../../../../../shared/ports/broadcast.ts';
 
 const KEY = { id: 'k'.repeat(16), secret: Buffer.alloc(32, 7).toString('base64url') };
@@ -43,13 +43,13 @@ function mirrored(lose: (message: string) => boolean = () => false) {
 /** The text of a mirror up to its end, as somebody reads who follows. */
 async function textOf(turn: LiveTurn): Promise<string> {
   let text = '';
-  for (let place = FIRST_PLACE; ;) {
-    const part = turn.next(place);
+  for (let place = START_OF_OUTPUT; ;) {
+    const part = turn.nextPart(place);
     if (part) {
       if (part.type === 'text') text += part.text;
-      place = part.place;
+      place = part.position;
     } else if (turn.hasEnded()) return text;
-    else await turn.changed();
+    else await turn.nextChange();
   }
 }
 
@@ -57,13 +57,13 @@ const TEXT = Array.from({ length: 3_000 }, (_, index) => `${index} 😀é\u0001"
 
 test('a turn is heard elsewhere as it comes, byte for byte, and nobody between reads it', async () => {
   const { publisher, elsewhere, sent } = mirrored();
-  publisher.text(1, 'first ');
+  publisher.publishText(1, 'first ');
   const { turn: mirror } = elsewhere.follow(subject, 1);
   expect(elsewhere.follow(subject, 1).turn).toBe(mirror);
   const heard = textOf(mirror);
   await sleep(20);
-  for (const piece of TEXT.match(/[^]{1,700}/gu)!) publisher.text(1, piece);
-  publisher.end();
+  for (const piece of TEXT.match(/[^]{1,700}/gu)!) publisher.publishText(1, piece);
+  publisher.publishEnd();
   expect(await heard).toBe(`first ${TEXT}`);
   expect(sent.filter((message) => message.includes('first'))).toEqual([]);
   expect(Math.max(...sent.map((message) => Buffer.byteLength(message)))).toBeLessThan(7_900);
@@ -76,30 +76,30 @@ test('what gets lost is asked for again', async () => {
   );
   const { turn: mirror } = elsewhere.follow(subject, 1);
   const heard = textOf(mirror);
-  for (const piece of TEXT.match(/[^]{1,700}/gu)!) publisher.text(1, piece);
+  for (const piece of TEXT.match(/[^]{1,700}/gu)!) publisher.publishText(1, piece);
   // A gap is noticed when something comes behind it.
-  while (mirror.next({ round: 1, chars: TEXT.length, calls: 0 }) === undefined) {
-    publisher.text(1, '.');
+  while (mirror.nextPart({ round: 1, chars: TEXT.length, calls: 0 }) === undefined) {
+    publisher.publishText(1, '.');
     await sleep(20);
   }
-  publisher.end();
+  publisher.publishEnd();
   expect(await heard).toMatch(/^[^]*\.$/);
   expect((await heard).startsWith(TEXT)).toBe(true);
 }, 30_000);
 
 test('a mirror ends where the record has more: at a tool call, and at the end of the turn', async () => {
   const { publisher, elsewhere } = mirrored();
-  publisher.text(1, 'one');
+  publisher.publishText(1, 'one');
   const first = textOf(elsewhere.follow(subject, 1).turn);
   await sleep(20);
-  publisher.called(call);
+  publisher.publishToolCall(call);
   expect(await first).toBe('one');
   const { turn: second } = elsewhere.follow(subject, 2);
-  publisher.text(2, 'two');
+  publisher.publishText(2, 'two');
   await sleep(100);
-  expect(second.next({ round: 2, chars: 0, calls: 0 })).toMatchObject({ text: 'two' });
-  publisher.end();
-  await second.changed();
+  expect(second.nextPart({ round: 2, chars: 0, calls: 0 })).toMatchObject({ text: 'two' });
+  publisher.publishEnd();
+  await second.nextChange();
   expect(second.hasEnded()).toBe(true);
 });
 
@@ -114,7 +114,7 @@ test('what somebody else sends in between opens nowhere', async () => {
   for (const rubbish of ['', '{', '[]', '{"is":"follow"}', '{"is":"recorded"}'])
     stranger.send('other', rubbish);
   await sleep(50);
-  expect([mirror.next(FIRST_PLACE), mirror.hasEnded()]).toEqual([undefined, false]);
+  expect([mirror.nextPart(START_OF_OUTPUT), mirror.hasEnded()]).toEqual([undefined, false]);
 });
 
 test('a mirror ends with the last who follows it, though its turn goes on', async () => {
@@ -122,9 +122,9 @@ test('a mirror ends with the last who follows it, though its turn goes on', asyn
   const [one, other] = [elsewhere.follow(subject, 1), elsewhere.follow(subject, 1)];
   one.leave();
   one.leave();
-  publisher.text(1, 'goes on');
+  publisher.publishText(1, 'goes on');
   await sleep(50);
-  expect(other.turn.next(FIRST_PLACE)).toMatchObject({ text: 'goes on' });
+  expect(other.turn.nextPart(START_OF_OUTPUT)).toMatchObject({ text: 'goes on' });
   expect(other.turn.hasEnded()).toBe(false);
   other.leave();
   expect(other.turn.hasEnded()).toBe(true);

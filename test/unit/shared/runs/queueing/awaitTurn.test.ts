@@ -1,19 +1,19 @@
 import { expect, test } from '@jest/globals';
 import { awaitTurn } from '../../../../../shared/runs/queueing/awaitTurn.ts';
-import type { RunSessions } from '../../../../../shared/runs/context.ts';
+import type { RunState } from '../../../../../shared/runs/context.ts';
 import { createPermitPool } from '../../../../../shared/lib/concurrency/capacity.ts';
 import type { TurnRow } from '../../../../../shared/readModels/tables.ts';
 
 /** Says of every turn at once that it has ended. */
 const context = {
-  watch: {
-    watch({ onEnd }: { onEnd: (end: 'ended') => void }) {
+  turnWatch: {
+    subscribe({ onEnd }: { onEnd: (end: 'ended') => void }) {
       setImmediate(onEnd, 'ended');
       return () => undefined;
     },
   },
-  waits: createPermitPool({ permits: 10, bytes: Infinity }),
-} as unknown as Pick<RunSessions, 'watch' | 'waits'>;
+  turnWaits: createPermitPool({ permits: 10, bytes: Infinity }),
+} as unknown as Pick<RunState, 'turnWatch' | 'turnWaits'>;
 
 /** Waits so long for a turn that ends with the look of that number; how often it was looked at. */
 async function looksIn(waitMs: number, last = Infinity) {
@@ -22,7 +22,7 @@ async function looksIn(waitMs: number, last = Infinity) {
     account_id: 'acct_1',
     waitMs,
     signal: new AbortController().signal,
-    look: async () => {
+    readTurn: async () => {
       looks += 1;
       const status = looks >= last ? 'completed' : 'running';
       return { session_id: 'session_1', turn: 1, revision: 1, status } as TurnRow;
@@ -36,7 +36,7 @@ test('a turn that is told to have ended, and does not show it, is not looked at 
   expect(status).toBe('running');
   expect(looks).toBeGreaterThan(1);
   expect(looks).toBeLessThan(10);
-  expect(context.waits.activeCount()).toBe(0);
+  expect(context.turnWaits.activeCount()).toBe(0);
 });
 
 test('its end is told once it shows', async () => {

@@ -25,11 +25,11 @@ function tracked(runs: ReturnType<typeof createRunsInFlight>, subject = SUBJECT)
 describe('the runs in flight', () => {
   test('are counted until they have settled, and idle waits for the last one', async () => {
     const runs = createRunsInFlight();
-    await runs.idle();
+    await runs.whenIdle();
     const [one, two] = [tracked(runs), tracked(runs)];
     expect(runs.count()).toBe(2);
     let idle = false;
-    const waiting = runs.idle().then(() => (idle = true));
+    const waiting = runs.whenIdle().then(() => (idle = true));
     one.end('first');
     expect(await one.result).toBe('first');
     expect([runs.count(), idle]).toEqual([1, false]);
@@ -43,14 +43,14 @@ describe('the runs in flight', () => {
     await expect(runs.track(SUBJECT, () => Promise.reject(new Error('failed')))).rejects.toThrow(
       'failed',
     );
-    await runs.idle();
+    await runs.whenIdle();
     expect(runs.count()).toBe(0);
   });
 
   test('are all aborted by an interruption, which they can tell from a time limit', async () => {
     const runs = createRunsInFlight();
     const [one, two] = [tracked(runs), tracked(runs)];
-    two.run.limit(1);
+    two.run.startTimeout(1);
     await expect(two.result).rejects.toMatchObject({
       code: 'model_timeout',
       retriable: true,
@@ -62,8 +62,8 @@ describe('the runs in flight', () => {
       retriable: true,
       retryAfterSeconds: 1,
     });
-    expect([one.run.interrupted(), two.run.interrupted()]).toEqual([true, false]);
-    await runs.idle();
+    expect([one.run.isInterrupted(), two.run.isInterrupted()]).toEqual([true, false]);
+    await runs.whenIdle();
   });
 
   test('are joined by no other after the interruption, though a request was on its way', async () => {
@@ -83,13 +83,13 @@ describe('the runs in flight', () => {
     const { promise, resolve: end } = Promise.withResolvers<void>();
     const result = runs.track(SUBJECT, async (run) => {
       given = run;
-      run.limit(1);
+      run.startTimeout(1);
       await new Promise((resolve) => run.signal.addEventListener('abort', resolve));
       await promise;
     });
     await new Promise((resolve) => given!.signal.addEventListener('abort', resolve));
     runs.interruptAll();
-    expect([given!.interrupted(), (given!.signal.reason as { code: string }).code]).toEqual([
+    expect([given!.isInterrupted(), (given!.signal.reason as { code: string }).code]).toEqual([
       false,
       'model_timeout',
     ]);
@@ -109,10 +109,10 @@ describe('the runs in flight', () => {
   test('are ended that are meant, before and after their turns begin, and no others', async () => {
     const runs = createRunsInFlight();
     const [meant, other] = [tracked(runs), tracked(runs, { ...SUBJECT, session_id: 'session_2' })];
-    runs.end(({ session_id }) => session_id === 'session_1', sessionErasedError());
+    runs.interruptMatching(({ session_id }) => session_id === 'session_1', sessionErasedError());
     await expect(meant.result).rejects.toMatchObject({ code: 'session_erased' });
-    expect(meant.run.waiting.reason).toMatchObject({ code: 'session_erased' });
-    expect([other.run.signal.aborted, other.run.waiting.aborted]).toEqual([false, false]);
+    expect(meant.run.startSignal.reason).toMatchObject({ code: 'session_erased' });
+    expect([other.run.signal.aborted, other.run.startSignal.aborted]).toEqual([false, false]);
     other.end('goes on');
     expect(await other.result).toBe('goes on');
   });

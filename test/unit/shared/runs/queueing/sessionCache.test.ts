@@ -7,8 +7,8 @@ import {
   type LoadedSession,
 } from '../../../../../shared/sessions/history/loadSession.ts';
 import {
-  recallSession,
-  type SessionMemory,
+  loadCachedSession,
+  type SessionCache,
 } from '../../../../../shared/runs/queueing/sessionCache.ts';
 import type { SessionEvent } from '../../../../../shared/sessions/events.ts';
 import type { Turn } from '../../../../../shared/sessions/turns/prompt.ts';
@@ -35,7 +35,7 @@ import { size } from '../../../../support/jest/size.ts';
 
 const SESSION = 'session_1';
 let fixture: SqliteEventStoreFixture;
-let memory: SessionMemory;
+let memory: SessionCache;
 let eventsRead: number;
 let reads: number;
 let store: ProtectedStore;
@@ -94,8 +94,8 @@ const shown = ({ state, head, lastEventId, account_id, history }: LoadedSession)
   account_id,
   history,
 });
-const source = () => ({ store, damaged, memory, drawOn: () => undefined });
-const recall = (count: number) => recallSession(source(), SESSION, newest(count));
+const source = () => ({ store, damaged, memory, setOrigins: () => undefined });
+const recall = (count: number) => loadCachedSession(source(), SESSION, newest(count));
 
 const completed = (turn: number): SessionEvent[] => [turnCompleted(turn)];
 const ENDINGS = [
@@ -126,7 +126,7 @@ test('a session that is remembered is what reading it would give, however it wen
       await grow(completed);
       for (const { turns, wanted } of taken) {
         for (const ending of turns) await grow(ending);
-        const recalled = await recallSession(source(), sessionId, newest(wanted));
+        const recalled = await loadCachedSession(source(), sessionId, newest(wanted));
         expect(shown(recalled)).toEqual(
           shown(await loadSession({ store, damaged }, sessionId, newest(wanted))),
         );

@@ -12,7 +12,7 @@ describe('the session queue', () => {
     const queue = createSessionQueue();
     const order: string[] = [];
     const run = async (name: string): Promise<void> => {
-      const leave = await queue.enter('s', PATIENT_MS, never);
+      const leave = await queue.acquire('s', PATIENT_MS, never);
       order.push(`${name} in`);
       await settled();
       order.push(`${name} out`);
@@ -24,16 +24,16 @@ describe('the session queue', () => {
 
   test('keeps no session waiting for another', async () => {
     const queue = createSessionQueue();
-    await queue.enter('s', PATIENT_MS, never);
-    await expect(queue.enter('t', 0, never)).resolves.toEqual(expect.any(Function));
-    await expect(queue.enter('s', 0, never)).rejects.toMatchObject({ code: 'session_busy' });
+    await queue.acquire('s', PATIENT_MS, never);
+    await expect(queue.acquire('t', 0, never)).resolves.toEqual(expect.any(Function));
+    await expect(queue.acquire('s', 0, never)).rejects.toMatchObject({ code: 'session_busy' });
   });
 
   test('answers session_busy, retriable, to who has waited for too long, and lets the next one in after all', async () => {
     const queue = createSessionQueue();
-    const leave = await queue.enter('s', PATIENT_MS, never);
-    const impatient = queue.enter('s', 1, never);
-    const patient = queue.enter('s', PATIENT_MS, never);
+    const leave = await queue.acquire('s', PATIENT_MS, never);
+    const impatient = queue.acquire('s', 1, never);
+    const patient = queue.acquire('s', PATIENT_MS, never);
     await expect(impatient).rejects.toMatchObject({
       code: 'session_busy',
       retriable: true,
@@ -41,15 +41,15 @@ describe('the session queue', () => {
     });
     leave();
     (await patient)();
-    (await queue.enter('s', 0, never))();
+    (await queue.acquire('s', 0, never))();
   });
 
   test('gives up waiting with the reason of the signal, and takes nobody else out of the line', async () => {
     const queue = createSessionQueue();
-    const leave = await queue.enter('s', PATIENT_MS, never);
+    const leave = await queue.acquire('s', PATIENT_MS, never);
     const stop = new AbortController();
-    const stopped = queue.enter('s', PATIENT_MS, stop.signal);
-    const next = queue.enter('s', PATIENT_MS, never);
+    const stopped = queue.acquire('s', PATIENT_MS, stop.signal);
+    const next = queue.acquire('s', PATIENT_MS, never);
     stop.abort(new Error('stop'));
     await expect(stopped).rejects.toThrow('stop');
     leave();
@@ -58,9 +58,9 @@ describe('the session queue', () => {
 
   test('does not let in who waits with a signal that aborted before', async () => {
     const queue = createSessionQueue();
-    await queue.enter('s', PATIENT_MS, never);
+    await queue.acquire('s', PATIENT_MS, never);
     await expect(
-      queue.enter('s', PATIENT_MS, AbortSignal.abort(new Error('stopped before'))),
+      queue.acquire('s', PATIENT_MS, AbortSignal.abort(new Error('stopped before'))),
     ).rejects.toThrow('stopped before');
   });
 });

@@ -35,13 +35,13 @@ beforeEach(() => {
   [connected, room, sent, heard] = [true, Infinity, [], []];
   signals = createTurnSignals(broadcast);
   signals.listen({
-    onTold: (sessionId) => heard.push(sessionId),
-    onMissed: () => heard.push('missed'),
+    onTurnEnded: (sessionId) => heard.push(sessionId),
+    onSignalsLost: () => heard.push('missed'),
   });
 });
 
 test('what is told is sent to all at once, and heard as it was told', () => {
-  signals.tell('session_1');
+  signals.send('session_1');
   expect(sent).toEqual([`${ALL}: turn session_1`]);
   hear('turn session_2');
   hear('{"is":"follow"}');
@@ -50,8 +50,8 @@ test('what is told is sent to all at once, and heard as it was told', () => {
 
 test('what is told without a connection waits for it, each session once, and no more than a bound', () => {
   connected = false;
-  for (let count = 0; count < LIMITS.turn.signals + 5; count += 1) signals.tell(`s${count}`);
-  signals.tell('s0');
+  for (let count = 0; count < LIMITS.turn.signals + 5; count += 1) signals.send(`s${count}`);
+  signals.send('s0');
   expect([signals.connected(), sent]).toEqual([false, []]);
   connected = true;
   reconnect();
@@ -65,7 +65,7 @@ test('what finds too many messages on their way is sent when there is room', () 
   jest.useFakeTimers();
   try {
     room = 1;
-    for (const session of ['s1', 's2', 's3']) signals.tell(session);
+    for (const session of ['s1', 's2', 's3']) signals.send(session);
     expect(sent).toHaveLength(1);
     jest.advanceTimersByTime(500);
     room = Infinity;

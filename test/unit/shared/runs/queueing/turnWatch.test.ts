@@ -1,7 +1,10 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { TurnListener, TurnSignals } from '../../../../../shared/runs/queueing/turnSignals.ts';
-import { createTurnWatch, type TurnWatch } from '../../../../../shared/runs/queueing/turnWatch.ts';
-import type { TurnEnd } from '../../../../../shared/runs/queueing/turnEnds.ts';
+import {
+  createTurnWatch,
+  type TurnWatch,
+  type TurnEndKind,
+} from '../../../../../shared/runs/queueing/turnWatch.ts';
 import type { StoredEvent } from '../../../../../shared/ports/eventStore.ts';
 
 const SESSION = 'session_1';
@@ -15,7 +18,7 @@ let told: string[];
 let others: TurnListener;
 
 const signals: TurnSignals = {
-  tell: (sessionId) => void told.push(sessionId),
+  send: (sessionId) => void told.push(sessionId),
   listen: (listener) => void (others = listener),
   connected: () => connected,
 };
@@ -44,17 +47,17 @@ const open = (shared = true): TurnWatch =>
 
 /** Watches turn 1, which began at revision 1. */
 function watched(watch: TurnWatch, by: 'run' | 'client', turn = 1) {
-  const ends: TurnEnd[] = [];
-  const onEnd = (end: TurnEnd): void => void ends.push(end);
-  const giveUp = watch.watch({ session_id: SESSION, turn, revision: 1, by, onEnd });
+  const ends: TurnEndKind[] = [];
+  const onEnd = (end: TurnEndKind): void => void ends.push(end);
+  const giveUp = watch.subscribe({ session_id: SESSION, turn, revision: 1, by, onEnd });
   return { ends, giveUp };
 }
 
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 async function after(watch: TurnWatch, ms: number): Promise<void> {
   now += ms;
-  watch.lookAtDue();
-  await watch.idle();
+  watch.pollDue();
+  await watch.whenIdle();
 }
 
 describe('a watched turn', () => {
@@ -69,7 +72,7 @@ describe('a watched turn', () => {
     const watch = open();
     const { ends } = watched(watch, 'run');
     log.push(event('tool_called', { turn: 1 }), event(type, data));
-    others.onTold(SESSION);
+    others.onTurnEnded(SESSION);
     await settled();
     expect(ends).toEqual([end]);
   });
@@ -85,7 +88,7 @@ describe('a watched turn', () => {
     const watch = open();
     const { ends } = watched(watch, 'run');
     log.push({ type: `session.${type}.v1`, data });
-    others.onTold(SESSION);
+    others.onTurnEnded(SESSION);
     await settled();
     expect(ends).toEqual([]);
   });
@@ -93,7 +96,7 @@ describe('a watched turn', () => {
   test('goes on though somebody tells that it has ended: only the log is believed', async () => {
     const watch = open();
     const { ends } = watched(watch, 'run');
-    for (const name of [SESSION, SESSION, 'another', '']) others.onTold(name);
+    for (const name of [SESSION, SESSION, 'another', '']) others.onTurnEnded(name);
     await settled();
     expect([ends, reads]).toEqual([[], 2]);
   });
@@ -102,8 +105,8 @@ describe('a watched turn', () => {
     const watch = open();
     const [one, other] = [watched(watch, 'run'), watched(watch, 'client')];
     other.giveUp();
-    watch.ended({ session_id: SESSION, turn: 1 }, 'cancelled');
-    watch.ended({ session_id: SESSION, turn: 1 }, 'ended');
+    watch.notifyEnded({ session_id: SESSION, turn: 1 }, 'cancelled');
+    watch.notifyEnded({ session_id: SESSION, turn: 1 }, 'ended');
     expect([one.ends, other.ends]).toEqual([['cancelled'], []]);
     reads = 0;
     await after(watch, 60_000);
@@ -113,7 +116,7 @@ describe('a watched turn', () => {
   test('is told of by the end of a later one, and not by that of an earlier one', () => {
     const watch = open();
     const [first, second] = [watched(watch, 'client'), watched(watch, 'client', 2)];
-    watch.ended({ session_id: SESSION, turn: 1 }, 'ended');
+    watch.notifyEnded({ session_id: SESSION, turn: 1 }, 'ended');
     expect([first.ends, second.ends]).toEqual([['ended'], []]);
   });
 
@@ -144,7 +147,7 @@ describe('a watched turn', () => {
     const watch = open();
     const { ends } = watched(watch, 'run');
     log.push(event('turn_completed', { turn: 1 }));
-    others.onMissed();
+    others.onSignalsLost();
     await after(watch, 1);
     expect(ends).toEqual(['ended']);
   });
@@ -173,15 +176,15 @@ describe('a watched turn', () => {
     const { ends } = watched(watch, 'run');
     for (let call = 0; call < 300; call += 1) log.push(event('tool_called', { turn: 1 }));
     log.push(event('turn_completed', { turn: 1 }));
-    others.onTold(SESSION);
+    others.onTurnEnded(SESSION);
     while (ends.length === 0) await settled();
     expect(ends).toEqual(['ended']);
   });
 
   test('is made known to other processes on demand', () => {
     const watch = open();
-    watch.tellOthers(SESSION);
-    open(false).tellOthers(SESSION);
+    watch.notifyOthers(SESSION);
+    open(false).notifyOthers(SESSION);
     expect(told).toEqual([SESSION]);
   });
 });

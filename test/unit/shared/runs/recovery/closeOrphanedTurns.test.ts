@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { closeTurnsOfTheDead } from '../../../../../shared/runs/recovery/closeOrphanedTurns.ts';
+import { closeOrphanedTurns } from '../../../../../shared/runs/recovery/closeOrphanedTurns.ts';
 import {
-  createLeftOpen,
-  type LeftOpen,
+  createOpenTurnQueue,
+  type OpenTurnQueue,
 } from '../../../../../shared/runs/recovery/openTurnQueue.ts';
 import { TurnlogError } from '../../../../../shared/lib/errors/turnlogError.ts';
 import { sessionStream } from '../../../../../shared/eventlog/streams.ts';
@@ -31,7 +31,7 @@ let open: OpenTurn[];
 let forgotten: string[];
 let store: ProtectedStore;
 let damaged: DamagedStreams;
-let leftOpen: LeftOpen;
+let leftOpen: OpenTurnQueue;
 /** How far this process's clock is ahead of that of the list, in milliseconds. */
 let ahead: number;
 
@@ -41,7 +41,7 @@ beforeEach(async () => {
   forgotten = [];
   store = fixture.store();
   damaged = createDamagedStreams(() => undefined);
-  leftOpen = createLeftOpen();
+  leftOpen = createOpenTurnQueue();
   ahead = 0;
 });
 afterEach(() => fixture.dispose());
@@ -73,7 +73,7 @@ const instances: Instances = {
 };
 
 const sweep = (signal = new AbortController().signal): Promise<void> =>
-  closeTurnsOfTheDead(
+  closeOrphanedTurns(
     {
       store,
       damaged,
@@ -81,9 +81,9 @@ const sweep = (signal = new AbortController().signal): Promise<void> =>
       clock: { now: () => NOW + ahead },
       logger: createLogger('silent'),
       instances,
-      own: { id: 'self', leftOpen },
+      own: { id: 'self', openTurnQueue: leftOpen },
       readModels: { listOpenTurns: async () => open },
-      watch: { look: () => Promise.resolve(), isDead: (instance) => instance === 'dead' },
+      instanceMonitor: { poll: () => Promise.resolve(), isDead: (instance) => instance === 'dead' },
     },
     signal,
   );

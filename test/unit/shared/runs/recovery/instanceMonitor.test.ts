@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import {
-  createDeathWatch,
-  type DeathWatch,
+  createInstanceMonitor,
+  type InstanceMonitor,
 } from '../../../../../shared/runs/recovery/instanceMonitor.ts';
 import { storeUnavailableError } from '../../../../../shared/lib/errors/turnlogError.ts';
 
@@ -11,7 +11,7 @@ let now: number;
 /** When each instance has beaten last; the list's clock is the same as ours. */
 let beats: Map<string, number>;
 let away: boolean;
-let watch: DeathWatch;
+let watch: InstanceMonitor;
 
 beforeEach(() => {
   now = Date.UTC(2026, 0, 1);
@@ -23,14 +23,14 @@ beforeEach(() => {
       .filter(([, at]) => now - at > olderThanMs)
       .map(([instance_id, at]) => ({ instance_id, last_beat_at: new Date(at).toISOString() }));
   };
-  watch = createDeathWatch({ listDeadInstances }, () => now);
+  watch = createInstanceMonitor({ listDeadInstances }, () => now);
 });
 
 /** Looks every two seconds until `done`, and returns how long that took. */
 async function lookUntil(done: () => boolean, limitMs: number): Promise<number> {
   const began = now;
   while (now - began < limitMs) {
-    await watch.look().catch(() => undefined);
+    await watch.poll().catch(() => undefined);
     if (done()) break;
     now += SWEEP_MS;
   }
@@ -57,7 +57,7 @@ test('nobody is dead because the list was away: whoever beats again in time live
   away = true;
   await lookUntil(() => false, 60_000);
   away = false;
-  await watch.look();
+  await watch.poll();
   now += SWEEP_MS;
   expect(
     await lookUntil(() => watch.isDead('alive') || watch.isDead('dead'), 5_000),
@@ -71,16 +71,16 @@ test('a list that goes away makes nobody dead, not even who was before', async (
   beats.set('dead', now);
   await lookUntil(() => watch.isDead('dead'), 60_000);
   away = true;
-  await expect(watch.look()).rejects.toMatchObject({ code: 'store_unavailable' });
+  await expect(watch.poll()).rejects.toMatchObject({ code: 'store_unavailable' });
   expect(watch.isDead('dead')).toBe(false);
 });
 
 test('what was seen before this process was held up proves nothing', async () => {
   beats.set('instance', now);
   now += 25_000;
-  await watch.look();
+  await watch.poll();
   now += 60_000;
-  await watch.look();
+  await watch.poll();
   expect(watch.isDead('instance')).toBe(false);
 });
 
@@ -88,6 +88,6 @@ test('an instance that beats after all is alive', async () => {
   beats.set('late', now);
   await lookUntil(() => watch.isDead('late'), 60_000);
   beats.set('late', now);
-  await watch.look();
+  await watch.poll();
   expect(watch.isDead('late')).toBe(false);
 });

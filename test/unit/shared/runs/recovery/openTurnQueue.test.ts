@@ -1,21 +1,21 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import {
-  createLeftOpen,
-  type LeftOpen,
+  createOpenTurnQueue,
+  type OpenTurnQueue,
 } from '../../../../../shared/runs/recovery/openTurnQueue.ts';
 
 let now: number;
-let leftOpen: LeftOpen;
+let leftOpen: OpenTurnQueue;
 beforeEach(() => {
   now = 0;
-  leftOpen = createLeftOpen(() => now);
+  leftOpen = createOpenTurnQueue(() => now);
 });
 
 test('a session is given to one at a time, and again a moment after it was put back, behind the others', () => {
   leftOpen.add('a', 1);
   leftOpen.add('b', 1);
   const first = leftOpen.take()!;
-  leftOpen.putBack(first);
+  leftOpen.retry(first);
   now = 250;
   expect([leftOpen.take()?.session_id, leftOpen.take()?.session_id, leftOpen.take()]).toEqual([
     'b',
@@ -31,7 +31,7 @@ test('what may still be written late is looked for after 1, 2, 4, 8 and 15 s, an
     const turn = leftOpen.take();
     if (!turn) continue;
     looks.push(now);
-    leftOpen.lookAgain(turn);
+    leftOpen.recheck(turn);
   }
   expect(looks).toEqual([0, 1_000, 3_000, 7_000, 15_000, 30_000]);
 });
@@ -41,7 +41,7 @@ test('what a run adds while its session is looked at counts for that look', () =
   const turn = leftOpen.take()!;
   leftOpen.add('a', 4);
   expect([turn.revision, leftOpen.take()]).toEqual([4, undefined]);
-  leftOpen.settle(turn);
+  leftOpen.remove(turn);
   expect(leftOpen.size).toBe(0);
 });
 

@@ -2,8 +2,8 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import {
   chatRequest,
-  requestOf,
-  turnsOf,
+  fallbackRequest,
+  turnsFromEvents,
   type Turn,
 } from '../../../../../shared/sessions/turns/prompt.ts';
 import {
@@ -44,8 +44,8 @@ describe('a request with parameters', () => {
   test('goes to a fallback with its name and its limit, and nothing else changed', () => {
     const { max_completion_tokens: _, ...rest } = request;
     const other = { model: 'other', upstream_model: 'o' };
-    expect(requestOf(other, request)).toEqual({ ...rest, model: 'o' });
-    const limited = requestOf({ ...other, max_completion_tokens: 5 }, request);
+    expect(fallbackRequest(other, request)).toEqual({ ...rest, model: 'o' });
+    const limited = fallbackRequest({ ...other, max_completion_tokens: 5 }, request);
     expect(limited).toEqual({ ...rest, model: 'o', max_completion_tokens: 5 });
     expect(Object.keys(limited)).toEqual(Object.keys(limited).toSorted());
   });
@@ -53,7 +53,7 @@ describe('a request with parameters', () => {
 
 describe('turnsOf', () => {
   test('gathers input, tool calls and output of each turn', () => {
-    const turns = turnsOf([
+    const turns = turnsFromEvents([
       sessionStarted(),
       turnStarted(1, { input: 'a' }),
       toolCalled(1, { call_id: 'x' }),
@@ -69,14 +69,18 @@ describe('turnsOf', () => {
 
   test('leaves out what belongs to a turn whose start was not read', () => {
     expect(
-      turnsOf([toolCalled(1, { call_id: 'x' }), turnCompleted(1), turnStarted(2, { input: 'b' })]),
+      turnsFromEvents([
+        toolCalled(1, { call_id: 'x' }),
+        turnCompleted(1),
+        turnStarted(2, { input: 'b' }),
+      ]),
     ).toEqual([{ turn: 2, input: 'b', tool_calls: [], output: undefined }]);
   });
 });
 
 describe('chatRequest', () => {
   test('puts the instruction first, then completed turns oldest first, then the input', () => {
-    const history = turnsOf([
+    const history = turnsFromEvents([
       turnStarted(1, { input: 'a' }),
       turnCompleted(1, { output: 'A' }),
       turnStarted(2, { input: 'b' }),
@@ -148,7 +152,7 @@ describe('chatRequest', () => {
         const { messages } = chatRequest(
           { model: 'm' },
           'i',
-          turnsOf(events),
+          turnsFromEvents(events),
           current(turns.length + 1),
         );
         expect(messages[0]?.role).toBe('system');

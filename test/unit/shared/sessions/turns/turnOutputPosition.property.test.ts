@@ -2,11 +2,11 @@ import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { createLiveTurns } from '../../../../../shared/runs/live/liveTurns.ts';
 import {
-  FIRST_PLACE,
-  nameOfPlace,
+  START_OF_OUTPUT,
+  formatTurnPosition,
   partsAfter,
-  placeNamed,
-  type Round,
+  parseTurnPosition,
+  type TurnRound,
   type TurnPart,
 } from '../../../../../shared/sessions/turns/turnOutputPosition.ts';
 
@@ -28,7 +28,7 @@ const callOf = (round: number, index: number) => ({
 const turn = fc
   .array(fc.tuple(text, fc.integer({ min: 1, max: 3 })), { maxLength: 3 })
   .chain((called) => text.map((output) => ({ called, output })))
-  .map(({ called, output }): Round[] => [
+  .map(({ called, output }): TurnRound[] => [
     ...called.map(([content, calls], index) => ({
       text: content,
       calls: Array.from({ length: calls }, (_, at) => callOf(index + 1, at)),
@@ -39,14 +39,14 @@ const turn = fc
 /** What somebody has of a turn: its texts by round, and its calls. */
 const holding = (parts: readonly TurnPart[]) => ({
   texts: Object.fromEntries(
-    [...Map.groupBy(parts, ({ place }) => place.round)].map(([round, of]) => [
+    [...Map.groupBy(parts, ({ position }) => position.round)].map(([round, of]) => [
       round,
       of.map((part) => (part.type === 'text' ? part.text : '')).join(''),
     ]),
   ),
   calls: parts.flatMap((part) => (part.type === 'called' ? [part.call.call_id] : [])),
 });
-const whole = (rounds: readonly Round[]) => {
+const whole = (rounds: readonly TurnRound[]) => {
   const had = rounds.map(({ text: of, calls }, index) => [index + 1, of, calls.length] as const);
   return {
     texts: Object.fromEntries(
@@ -59,10 +59,10 @@ const whole = (rounds: readonly Round[]) => {
 test('a recorded turn that is cut behind any of its events goes on with exactly the rest', () => {
   fc.assert(
     fc.property(turn, fc.nat(), (rounds, cut) => {
-      const parts = [...partsAfter(rounds, FIRST_PLACE)];
+      const parts = [...partsAfter(rounds, START_OF_OUTPUT)];
       const had = parts.slice(0, cut % (parts.length + 1));
-      const name = nameOfPlace(1, had.at(-1)?.place ?? FIRST_PLACE);
-      const place = placeNamed(name, 1) as typeof FIRST_PLACE;
+      const name = formatTurnPosition(1, had.at(-1)?.position ?? START_OF_OUTPUT);
+      const place = parseTurnPosition(name, 1) as typeof START_OF_OUTPUT;
       const all = [...had, ...partsAfter(rounds, place)];
       expect(holding(all)).toEqual(whole(rounds));
       expect(all.every((part) => part.type !== 'text' || part.text.isWellFormed())).toBe(true);
@@ -79,20 +79,20 @@ test('a turn that is followed while it runs, and left anywhere for the record, i
       const had: TurnPart[] = [];
       const read = (): void => {
         for (let more = true; more && had.length < cut % 50;) {
-          const part = followed.next(had.at(-1)?.place ?? FIRST_PLACE);
+          const part = followed.nextPart(had.at(-1)?.position ?? START_OF_OUTPUT);
           if (part) had.push(part);
           more = part !== undefined;
         }
       };
       for (const [index, { text: of, calls }] of rounds.entries()) {
         for (const piece of of.match(new RegExp(`[^]{1,${size}}`, 'gu')) ?? []) {
-          publisher.text(index + 1, piece);
+          publisher.publishText(index + 1, piece);
           read();
         }
-        for (const call of calls) publisher.called(call);
+        for (const call of calls) publisher.publishToolCall(call);
         read();
       }
-      const all = [...had, ...partsAfter(rounds, had.at(-1)?.place ?? FIRST_PLACE)];
+      const all = [...had, ...partsAfter(rounds, had.at(-1)?.position ?? START_OF_OUTPUT)];
       expect(holding(all)).toEqual(whole(rounds));
     }),
   );
@@ -100,12 +100,12 @@ test('a turn that is followed while it runs, and left anywhere for the record, i
 
 test('names of places are read as they were given, and nothing else is one', () => {
   for (const place of [
-    FIRST_PLACE,
+    START_OF_OUTPUT,
     { round: 3, chars: 12, calls: 0 },
     { round: 2, chars: 5, calls: 4 },
   ])
-    expect(placeNamed(nameOfPlace(7, place), 7)).toEqual(place);
-  expect(placeNamed(nameOfPlace(7, 'end'), 7)).toBe('end');
+    expect(parseTurnPosition(formatTurnPosition(7, place), 7)).toEqual(place);
+  expect(parseTurnPosition(formatTurnPosition(7, 'end'), 7)).toBe('end');
   for (const name of [
     '',
     '7',
@@ -117,5 +117,5 @@ test('names of places are read as they were given, and nothing else is one', () 
     '7-1-1e3',
     '07-1-0',
   ])
-    expect(placeNamed(name, 7)).toBeUndefined();
+    expect(parseTurnPosition(name, 7)).toBeUndefined();
 });

@@ -4,49 +4,54 @@ import { asDamage } from '../../eventlog/reading/reportDamage.ts';
 import { readPage } from '../../eventlog/reading/readWhole.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
 import { untilWhole } from '../../eventlog/reading/untilWhole.ts';
-import { eventsGone, NEW_SESSION, type LoadedSession } from '../../sessions/history/loadSession.ts';
+import {
+  findMissingEvents,
+  NEW_SESSION,
+  type LoadedSession,
+} from '../../sessions/history/loadSession.ts';
+import type { TurnContext } from '../../sessions/turns/promptParts.ts';
 import type { RunContext } from '../context.ts';
 import type { RunRequest } from '../runRequest.ts';
-import { newestThatFit, roomBeside } from '../model/contextWindow.ts';
+import { newestTurnsThatFit, tokensBesideSummary } from '../model/contextWindow.ts';
 import type { Summary } from '../../sessions/turns/prompt.ts';
-import { recallSession } from './sessionCache.ts';
+import { loadCachedSession } from './sessionCache.ts';
 
 /** How long a run waits before it begins. */
-export interface RunBounds {
+export interface RunWaitLimits {
   /** In milliseconds of `performance.now()`. */
   until: number;
   signal: AbortSignal;
 }
 
 /** The same for one that has the session loaded. */
-export interface LoadBounds extends RunBounds {
+export interface SessionLoadLimits extends RunWaitLimits {
   /** Told of the sessions of others that its prompt holds turns of, whenever it is loaded. */
-  drawOn: (origins: readonly string[]) => void;
+  setOrigins: (origins: readonly string[]) => void;
 }
 
 /** As much of a run's request as tells its session. */
-interface SessionOfRun extends Pick<RunRequest, 'session_id' | 'new_session' | 'replay'> {
+interface RequestedSession extends Pick<RunRequest, 'session_id' | 'new_session' | 'replay'> {
   actor: Pick<RunRequest['actor'], 'account_id'>;
   agent: Pick<RunRequest['agent'], 'agent_id'>;
 }
 
-export const sessionNotFound = (): TurnlogError =>
+export const sessionOfAgentNotFound = (): TurnlogError =>
   new TurnlogError('session_not_found', 'There is no such session of this agent.');
 
 /**
  * Whether the read models show this actor the session, with this agent. Asked where the log does
  * not tell.
  */
-async function isShown(
+async function isVisible(
   { readModels }: Pick<RunContext, 'readModels'>,
-  { actor, agent, session_id }: SessionOfRun,
+  { actor, agent, session_id }: RequestedSession,
 ): Promise<boolean> {
   const row = await readModels.findSession(session_id);
   return row?.account_id === actor.account_id && row.agent_id === agent.agent_id;
 }
 
 /** The agent and the account of a session, and the instruction that stands in place of the agent's. */
-type Whose = Readonly<{
+type SessionOwnership = Readonly<{
   account_id: string | undefined;
   agent_id: string | undefined;
   replay_id: string | undefined;
@@ -54,11 +59,11 @@ type Whose = Readonly<{
 }>;
 
 /** Whose session it is, as this process remembers or the log says; undefined where neither does. */
-async function whoseSession(
-  { store, damaged, sessions }: RunContext,
+async function findSessionOwnership(
+  { store, damaged, runState }: RunContext,
   sessionId: string,
-): Promise<Whose | undefined> {
-  const known = sessions.memory.peek(sessionId);
+): Promise<SessionOwnership | undefined> {
+  const known = runState.sessionCache.peek(sessionId);
   if (known && known.state.status !== 'none')
     return {
       account_id: known.account_id,
@@ -93,23 +98,23 @@ export async function requireOwnSession(
 ): Promise<string | undefined> {
   if (request.new_session) return undefined;
   const { actor, agent, session_id } = request;
-  const whose = await whoseSession(context, session_id);
+  const whose = await findSessionOwnership(context, session_id);
   const own = whose
     ? whose.account_id === actor.account_id && whose.agent_id === agent.agent_id
-    : await isShown(context, request);
-  if (!own) throw sessionNotFound();
+    : await isVisible(context, request);
+  if (!own) throw sessionOfAgentNotFound();
   if (whose && whose.replay_id !== request.replay?.replay_id) throw sessionOfReplayError();
   return whose?.instruction;
 }
 
 /** Reads the session when it is the account's turn: its events may be large. */
-export async function inTurn<Result>(
-  { sessions }: Pick<RunContext, 'sessions'>,
-  { actor: { account_id } }: Pick<SessionOfRun, 'actor'>,
-  { until, signal }: RunBounds,
+export async function withSessionReadPermit<Result>(
+  { runState }: Pick<RunContext, 'runState'>,
+  { actor: { account_id } }: Pick<RequestedSession, 'actor'>,
+  { until, signal }: RunWaitLimits,
   read: () => Promise<Result>,
 ): Promise<Result> {
-  const place = await sessions.reads.acquire(
+  const place = await runState.sessionReads.acquire(
     { account_id, bytes: 0 },
     { waitMs: Math.max(0, until - performance.now()), signal },
   );
@@ -123,7 +128,7 @@ export async function inTurn<Result>(
 /** The session that a run goes on with. */
 export interface SessionForRun extends LoadedSession {
   /** The summary, where there is room for it in the prompt. */
-  shown: Summary | undefined;
+  summaryInPrompt: Summary | undefined;
 }
 
 /**
@@ -132,55 +137,80 @@ export interface SessionForRun extends LoadedSession {
  * the log does not for some seconds, `store_unavailable` also where `bounds` end that sooner,
  * `overloaded`, `rate_limited`, the signal's reason.
  */
-export async function sessionOfRun(
+export async function loadSessionForRun(
   context: RunContext,
-  request: SessionOfRun,
+  request: RequestedSession,
   tokens: number,
-  bounds: LoadBounds,
+  bounds: SessionLoadLimits,
 ): Promise<SessionForRun> {
   const { session_id } = request;
-  const recorded = request.replay?.shown;
-  if (request.new_session) return { ...NEW_SESSION, shown: undefined };
-  const { store, damaged, budget, sessions } = context;
+  const recorded = request.replay?.promptTurns;
+  if (request.new_session) return { ...NEW_SESSION, summaryInPrompt: undefined };
+  const { store, damaged, budget, runState } = context;
   const roomFor = async (summary: Summary | undefined): Promise<number | undefined> =>
-    summary && roomBeside(budget, tokens, request, summary);
+    summary && tokensBesideSummary(budget, tokens, request, summary);
   const look = (): Promise<LoadedSession> =>
-    inTurn(context, request, bounds, () =>
-      recallSession(
-        { store, damaged, memory: sessions.memory, drawOn: bounds.drawOn },
+    withSessionReadPermit(context, request, bounds, () =>
+      loadCachedSession(
+        { store, damaged, memory: runState.sessionCache, setOrigins: bounds.setOrigins },
         session_id,
         async (turns, summary) =>
           recorded
             ? turns.filter(({ turn }) => turn >= recorded.from_turn)
-            : newestThatFit(budget, (await roomFor(summary)) ?? tokens, request, turns),
+            : newestTurnsThatFit(budget, (await roomFor(summary)) ?? tokens, request, turns),
       ),
     );
   let loaded = await look();
-  if (eventsGone(loaded)) {
-    if (!(await isShown(context, request))) throw sessionNotFound();
+  if (findMissingEvents(loaded)) {
+    if (!(await isVisible(context, request))) throw sessionOfAgentNotFound();
     loaded = await untilWhole(
       context,
       sessionStream(session_id),
-      { look, missing: eventsGone },
+      { look, missing: findMissingEvents },
       bounds,
     );
   }
-  if (loaded.account_id !== request.actor.account_id) throw sessionNotFound();
+  if (loaded.account_id !== request.actor.account_id) throw sessionOfAgentNotFound();
   const { summary } = loaded;
   const fits = recorded ? recorded.summary : (await roomFor(summary)) !== undefined;
-  return { ...loaded, shown: fits ? summary : undefined };
+  return { ...loaded, summaryInPrompt: fits ? summary : undefined };
 }
 
 /**
  * The error that a run answers: `stream_damaged` only to whom the session belongs. For anybody else
  * it does not exist, whatever its state.
  */
-export async function damagedForClient(
+export async function toClientSessionError(
   context: RunContext,
-  request: SessionOfRun,
+  request: RequestedSession,
   error: unknown,
 ): Promise<unknown> {
   if (!isTurnlogError(error, 'stream_damaged')) return error;
   const damaged = await asDamage(context, sessionStream(request.session_id), error, '/session_id');
-  return request.new_session || (await isShown(context, request)) ? damaged : sessionNotFound();
+  return request.new_session || (await isVisible(context, request))
+    ? damaged
+    : sessionOfAgentNotFound();
+}
+
+/** How much of the session the model sees. */
+export function turnContextOf({
+  state,
+  history,
+  turns,
+  summary,
+  summaryInPrompt,
+  whole,
+}: SessionForRun): TurnContext {
+  const before = state.status === 'none' ? 0 : state.turn;
+  const oldest = history[0]?.turn ?? before + 1;
+  const all = whole && history.length === turns.length;
+  // Of a summary that is left out, the turns are, too.
+  const hidden = summaryInPrompt ? summaryInPrompt.dropped : (summary?.up_to_turn ?? 0);
+  return {
+    turns: history.length,
+    dropped: all
+      ? hidden
+      : oldest - 1 - (summaryInPrompt ? summaryInPrompt.up_to_turn - summaryInPrompt.dropped : 0),
+    ...(summaryInPrompt && { compacted: summaryInPrompt.up_to_turn }),
+  };
 }

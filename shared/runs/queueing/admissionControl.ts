@@ -4,7 +4,7 @@ import { createPermitPool, type Permit, type Capacity } from '../../lib/concurre
 import type { AccountLimits } from '../../accounts/events.ts';
 
 /** What runs of a process take up at the most. */
-interface AdmissionBounds {
+interface AdmissionLimits {
   /** Runs in flight, and bytes of their prompts. */
   all: Capacity;
   /** The most of them that are one account's, while it is alone. */
@@ -12,40 +12,40 @@ interface AdmissionBounds {
 }
 
 /** A run that asks for its place. */
-export interface Arrival {
+export interface RunPermit {
   /**
    * Waits for a place for a prompt of so many bytes; gives back the one it has before. Errors:
    * `rate_limited`, `overloaded`, the signal's reason.
    */
-  enter(bytes: number, waitMs: number, signal: AbortSignal): Promise<void>;
+  acquire(bytes: number, waitMs: number, signal: AbortSignal): Promise<void>;
   /** Takes so many bytes in all; false where they are not to be had without a wait. */
-  grow(bytes: number): boolean;
+  resize(bytes: number): boolean;
   /** To be called when the run is over, however it ended. */
-  leave(): void;
+  release(): void;
 }
 
-export interface Admission {
+export interface AdmissionControl {
   /**
    * The run is here, holds so many bytes and has no place yet. Errors: `rate_limited`,
    * `overloaded`.
    */
-  arrive(accountId: string, bytes: number, limits: AccountLimits): Arrival;
+  enqueue(accountId: string, bytes: number, limits: AccountLimits): RunPermit;
   /** Runs that have a place. */
-  inFlight(): number;
+  activeCount(): number;
   /** Runs that have none yet. */
-  waiting(): number;
+  waitingCount(): number;
 }
 
 /**
  * Lets runs in as far as the process and their accounts have room for them, the accounts in turn
  * (see createFairLine). Those without a place hold their input, so there is an end to them as well.
  */
-export function createAdmission({ all, share }: AdmissionBounds): Admission {
+export function createAdmissionControl({ all, share }: AdmissionLimits): AdmissionControl {
   const line = createFairSemaphore(all, share);
   const hall = createPermitPool({ permits: LIMITS.run.waiting, bytes: all.bytes });
 
   return {
-    arrive(account_id, held, { runs = Infinity, prompt_bytes = Infinity }) {
+    enqueue(account_id, held, { runs = Infinity, prompt_bytes = Infinity }) {
       const most: Capacity = { permits: runs, bytes: prompt_bytes };
       let waiting: Permit | undefined = hall.acquire({ account_id, bytes: held });
       let place: Permit | undefined;
@@ -55,18 +55,18 @@ export function createAdmission({ all, share }: AdmissionBounds): Admission {
         waiting = place = undefined;
       };
       return {
-        async enter(bytes, waitMs, signal) {
+        async acquire(bytes, waitMs, signal) {
           leave();
           waiting = hall.acquire({ account_id, bytes });
           place = await line.acquire({ account_id, bytes, limit: most }, { waitMs, signal });
           waiting.release();
           waiting = undefined;
         },
-        grow: (bytes) => place?.resize(bytes) ?? false,
-        leave,
+        resize: (bytes) => place?.resize(bytes) ?? false,
+        release: leave,
       };
     },
-    inFlight: line.activeCount,
-    waiting: hall.activeCount,
+    activeCount: line.activeCount,
+    waitingCount: hall.activeCount,
   };
 }

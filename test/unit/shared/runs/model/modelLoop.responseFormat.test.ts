@@ -1,8 +1,11 @@
 import { expect, test } from '@jest/globals';
 import type { OpenRun, RunContext } from '../../../../../shared/runs/context.ts';
-import { requireFormat, UnfitAnswer } from '../../../../../shared/runs/model/responseFormat.ts';
 import { TurnlogError } from '../../../../../shared/lib/errors/turnlogError.ts';
 import { LIMITS } from '../../../../../shared/limits.ts';
+import {
+  requireResponseFormat,
+  ResponseFormatError,
+} from '../../../../../shared/runs/model/modelLoop.ts';
 
 const JSON_OBJECT = { type: 'json_object' as const };
 
@@ -16,7 +19,7 @@ function check(
     settings: { response_format: JSON_OBJECT },
     request: { actor: { account_id: 'a' } },
   } as unknown as OpenRun;
-  return requireFormat(context, run, output, signal).then(
+  return requireResponseFormat(context, run, output, signal).then(
     () => undefined,
     (error: unknown) => error,
   );
@@ -24,7 +27,7 @@ function check(
 
 test('an answer that does not fit keeps its text', async () => {
   const error = await check(async () => 'is not JSON', 'words');
-  expect(error).toBeInstanceOf(UnfitAnswer);
+  expect(error).toBeInstanceOf(ResponseFormatError);
   expect(error).toMatchObject({ code: 'model_error', retriable: false, output: 'words' });
 });
 

@@ -1,7 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { claimRequest } from '../../../../shared/requests/claim.ts';
-import { contentHmac, requestIdOf } from '../../../../shared/requests/requestId.ts';
+import {
+  claimRequest,
+  contentHmac,
+  idempotentRequestId,
+} from '../../../../shared/requests/idempotency.ts';
 import type { HandleContext } from '../../../../shared/commandHandling/handle.ts';
 import { storeUnavailableError, TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
 import { createDamagedStreams } from '../../../../shared/eventlog/reading/damagedStreams.ts';
@@ -47,15 +50,15 @@ const events = () =>
 describe('a claim', () => {
   test('gives later tries what the first reserved, and reserves nothing more', async () => {
     const first = await claim();
-    expect(first).toEqual({ request_id, reserved: { id: 'agent_1' }, first: true });
-    expect(await claim()).toEqual({ ...first, first: false });
+    expect(first).toEqual({ request_id, reserved: { id: 'agent_1' }, isFirstAttempt: true });
+    expect(await claim()).toEqual({ ...first, isFirstAttempt: false });
     expect(asked).toBe(1);
     expect(await events()).toHaveLength(1);
   });
 
   test('of many at once has one first, and one reservation for all', async () => {
     const claims = await Promise.all(Array.from({ length: 20 }, () => claim()));
-    expect(claims.filter(({ first }) => first)).toHaveLength(1);
+    expect(claims.filter(({ isFirstAttempt }) => isFirstAttempt)).toHaveLength(1);
     expect(new Set(claims.map(({ reserved }) => reserved.id)).size).toBe(1);
     expect(await events()).toHaveLength(1);
   });
@@ -71,7 +74,7 @@ describe('a claim', () => {
     expect(await claim(lagging(fixture.store(), -1, 200))).toEqual({
       request_id,
       reserved,
-      first: false,
+      isFirstAttempt: false,
     });
   });
 
@@ -85,7 +88,7 @@ describe('a claim', () => {
       },
     };
     await expect(claim(lossy)).rejects.toMatchObject({ code: 'store_unavailable' });
-    expect(await claim()).toMatchObject({ reserved: { id: 'agent_1' }, first: false });
+    expect(await claim()).toMatchObject({ reserved: { id: 'agent_1' }, isFirstAttempt: false });
   });
 
   test('of what the operation refuses leaves nothing', async () => {
@@ -108,12 +111,14 @@ describe('the id of a request', () => {
   test.each([{ key: 'l' }, { account_id: 'acct_2' }, { method: 'PUT' }, { path: '/v1/agents/x' }])(
     'is another one for %p',
     (changes) => {
-      expect(requestIdOf({ ...request, ...changes })).not.toBe(requestIdOf(request));
+      expect(idempotentRequestId({ ...request, ...changes })).not.toBe(
+        idempotentRequestId(request),
+      );
     },
   );
 
   test('is of a fixed size, and says nothing of the key', () => {
-    expect(requestIdOf({ ...request, key: 'x'.repeat(255) })).toMatch(/^[0-9a-f]{64}$/);
+    expect(idempotentRequestId({ ...request, key: 'x'.repeat(255) })).toMatch(/^[0-9a-f]{64}$/);
   });
 
   test('goes with a content that is told by its key alone', () => {

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { askModels } from '../../../../../shared/runs/model/callModels.ts';
+import { completeWithFallbacks } from '../../../../../shared/runs/model/callModel.ts';
 import type { RunContext } from '../../../../../shared/runs/context.ts';
 import type { RunRequest } from '../../../../../shared/runs/runRequest.ts';
 import type { ModelCall } from '../../../../../shared/sessions/turns/promptParts.ts';
@@ -48,7 +48,11 @@ function ask(calls: Partial<ModelCall>[] = []) {
     model: 'f',
     messages: [{ role: 'user' as const, content: 'word '.repeat(50) }],
   };
-  return askModels(context, { of, request, calls: calls as ModelCall[] }, abort.signal);
+  return completeWithFallbacks(
+    context,
+    { run: of, request, calls: calls as ModelCall[] },
+    abort.signal,
+  );
 }
 
 describe('a model that fails', () => {

@@ -4,10 +4,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { createLeftOpenCloser } from '../../../../../shared/runs/recovery/closeOwnOpenTurns.ts';
+import { createOpenTurnCloser } from '../../../../../shared/runs/recovery/openTurnCloser.ts';
 import {
-  createLeftOpen,
-  type LeftOpen,
+  createOpenTurnQueue,
+  type OpenTurnQueue,
 } from '../../../../../shared/runs/recovery/openTurnQueue.ts';
 import {
   createSessionQueue,
@@ -37,14 +37,14 @@ import {
 
 let fixture: SqliteEventStoreFixture;
 let now: number;
-let leftOpen: LeftOpen;
+let leftOpen: OpenTurnQueue;
 let queue: SessionQueue;
 let damaged: DamagedStreams;
 let stopping: AbortController;
 beforeEach(async () => {
   fixture = await sqliteEventStoreFixture();
   now = 0;
-  leftOpen = createLeftOpen(() => now);
+  leftOpen = createOpenTurnQueue(() => now);
   queue = createSessionQueue();
   damaged = createDamagedStreams(() => undefined);
   stopping = new AbortController();
@@ -75,10 +75,10 @@ async function append(id: string, ...events: { type: string; data: object }[]): 
 }
 
 const closerOn = (store: ProtectedStore) =>
-  createLeftOpenCloser({
+  createOpenTurnCloser({
     store,
     damaged,
-    sessions: { queue, leftOpen },
+    runState: { sessionQueue: queue, openTurnQueue: leftOpen },
     instance: { isGone: () => true, isOverdue: () => false },
     clock: { now: () => 0 },
     logger: createLogger('silent'),
@@ -89,10 +89,10 @@ async function sweep(store: ProtectedStore = fixture.store()): Promise<void> {
   const closer = closerOn(store);
   closer.closeDue(stopping.signal);
   await eventually(
-    async () => closer.idle(),
+    async () => closer.whenIdle(),
     () => leftOpen.take() === undefined,
   );
-  await closer.idle();
+  await closer.whenIdle();
 }
 
 test('an open turn is closed once, and one that ended in the meantime is left as it is', async () => {
@@ -203,7 +203,7 @@ test('a store that is away is asked by few, and the rest follow as soon as it an
   expect(most).toBe(4);
   comeBack();
   await eventually(
-    async () => closer.idle(),
+    async () => closer.whenIdle(),
     () => leftOpen.size === 0,
   );
   expect(most).toBe(16);
@@ -212,7 +212,7 @@ test('a store that is away is asked by few, and the rest follow as soon as it an
 test('a session that is busy is left to its run, and looked at later', async () => {
   await append('busy', sessionStarted(), turnStarted(1));
   leftOpen.add('busy', 1);
-  const leave = await queue.enter('busy', 0, stopping.signal);
+  const leave = await queue.acquire('busy', 0, stopping.signal);
   await sweep();
   expect([(await typesOf('busy')).length, leftOpen.size]).toEqual([2, 1]);
   leave();
@@ -223,7 +223,7 @@ test('a session that is busy is left to its run, and looked at later', async () 
 
 test('a look that hangs although the store is there is given up, adds nothing later, and is done again', async () => {
   await append('hangs', sessionStarted(), turnStarted(1));
-  leftOpen = createLeftOpen();
+  leftOpen = createOpenTurnQueue();
   leftOpen.add('hangs', 1);
   const { promise: answer, resolve: answerAtLast } = Promise.withResolvers<void>();
   let reads = 0;
@@ -257,10 +257,10 @@ test('looks leave nothing behind on the signal that stops them, however many the
   setFlagsFromString('--expose_gc');
   const collectGarbage = runInNewContext('gc') as () => void;
   const seen: WeakRef<AbortSignal>[] = [];
-  const { enter } = queue;
-  queue.enter = (id, waitMs, signal) => {
+  const { acquire } = queue;
+  queue.acquire = (id, waitMs, signal) => {
     seen.push(new WeakRef(signal));
-    return enter(id, waitMs, signal);
+    return acquire(id, waitMs, signal);
   };
   const away = () => Promise.reject(storeUnavailableError('Away.'));
   const closer = closerOn({ ...fixture.store(), readStream: away });
@@ -268,7 +268,7 @@ test('looks leave nothing behind on the signal that stops them, however many the
   for (let tick = 0; tick < 500; tick += 1) {
     now += 250;
     closer.closeDue(stopping.signal);
-    await closer.idle();
+    await closer.whenIdle();
   }
   await sleep(10);
   collectGarbage();
@@ -283,7 +283,7 @@ test('a look that hangs ends when it is told to stop, and its session stays to b
   closer.closeDue(stopping.signal);
   await sleep(10);
   stopping.abort();
-  await closer.idle();
+  await closer.whenIdle();
   expect([leftOpen.size, getEventListeners(stopping.signal, 'abort').length]).toEqual([1, 0]);
 });
 
@@ -306,7 +306,7 @@ test('sessions that can not be closed, whatever the reason, keep no other back',
     async () => {
       now += 250;
       closer.closeDue(stopping.signal);
-      await closer.idle();
+      await closer.whenIdle();
       return leftOpen.size;
     },
     (left) => left === poisoned.length,

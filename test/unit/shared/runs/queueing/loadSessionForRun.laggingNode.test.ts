@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { LRUCache } from 'lru-cache';
 import type { RunContext } from '../../../../../shared/runs/context.ts';
 import { reserveCancellation } from '../../../../../shared/runs/cancelTurn.ts';
-import { sessionOfRun } from '../../../../../shared/runs/queueing/acquireSession.ts';
+import { loadSessionForRun } from '../../../../../shared/runs/queueing/loadSessionForRun.ts';
 import { appendEvents, NO_STREAM } from '../../../../../shared/eventlog/append.ts';
 import { createDamagedStreams } from '../../../../../shared/eventlog/reading/damagedStreams.ts';
 import { createFairSemaphore } from '../../../../../shared/lib/concurrency/fairSemaphore.ts';
@@ -52,9 +52,9 @@ const contextOn = (store: EventStore): RunContext =>
   ({
     store,
     damaged: createDamagedStreams(() => undefined),
-    sessions: {
-      memory: new LRUCache({ max: 10 }),
-      reads: createFairSemaphore({ permits: 10, bytes: Infinity }),
+    runState: {
+      sessionCache: new LRUCache({ max: 10 }),
+      sessionReads: createFairSemaphore({ permits: 10, bytes: Infinity }),
     },
     budget: { counter: { count: () => 1 }, turnTokens: new LRUCache({ max: 10 }) },
     readModels: {
@@ -74,10 +74,10 @@ const request = {
 const patient = () => ({
   until: performance.now() + 60_000,
   signal: new AbortController().signal,
-  drawOn: () => undefined,
+  setOrigins: () => undefined,
 });
 const goOn = (context: RunContext, bounds: Partial<ReturnType<typeof patient>> = {}) =>
-  sessionOfRun(context, request, 100, { ...patient(), ...bounds });
+  loadSessionForRun(context, request, 100, { ...patient(), ...bounds });
 
 async function timed(work: () => Promise<unknown>): Promise<number> {
   const began = performance.now();
@@ -123,7 +123,12 @@ describe('a run of a session that a node does not show yet', () => {
 
 test('a session that nobody knows is not looked for again', async () => {
   const context = contextOn(fixture.store());
-  const unknown = sessionOfRun(context, { ...request, session_id: 'session_2' }, 100, patient());
+  const unknown = loadSessionForRun(
+    context,
+    { ...request, session_id: 'session_2' },
+    100,
+    patient(),
+  );
   const ms = await timed(() =>
     expect(unknown).rejects.toMatchObject({ code: 'session_not_found' }),
   );

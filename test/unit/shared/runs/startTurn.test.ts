@@ -2,11 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { LRUCache } from 'lru-cache';
-import { createAdmission } from '../../../../shared/runs/queueing/admission.ts';
-import { beginTurn } from '../../../../shared/runs/beginTurn.ts';
+import { createAdmissionControl } from '../../../../shared/runs/queueing/admissionControl.ts';
+import { startTurn } from '../../../../shared/runs/startTurn.ts';
 import { createLiveTurns } from '../../../../shared/runs/live/liveTurns.ts';
 import type { OpenRun, RunContext } from '../../../../shared/runs/context.ts';
-import type { Claim } from '../../../../shared/requests/claim.ts';
+import type { Claim } from '../../../../shared/requests/idempotency.ts';
 import type { RunRequest } from '../../../../shared/runs/runRequest.ts';
 import { appendEvents, NO_STREAM, type StreamHead } from '../../../../shared/eventlog/append.ts';
 import { createDamagedStreams } from '../../../../shared/eventlog/reading/damagedStreams.ts';
@@ -50,10 +50,10 @@ function begin(changes: Partial<RunRequest> = {}, store = fixture.store()): Prom
   const context = {
     store,
     damaged: createDamagedStreams(() => undefined),
-    sessions: {
-      memory: new LRUCache({ max: 10 }),
-      reads: createFairSemaphore(ROOM),
-      live: createLiveTurns(),
+    runState: {
+      sessionCache: new LRUCache({ max: 10 }),
+      sessionReads: createFairSemaphore(ROOM),
+      liveTurns: createLiveTurns(),
     },
     budget: { counter: { count: () => 1 }, turnTokens: new LRUCache({ max: 10 }) },
     catalogue: { models: { find: () => ({ upstream_model: 'm', context_window: 100_000 }) } },
@@ -66,7 +66,11 @@ function begin(changes: Partial<RunRequest> = {}, store = fixture.store()): Prom
     clock: { now: () => NOW },
     ids: { uuid: randomUUID },
   } as unknown as RunContext;
-  const arrival = createAdmission({ all: ROOM, share: ROOM }).arrive(actor.account_id, 0, {});
+  const arrival = createAdmissionControl({ all: ROOM, share: ROOM }).enqueue(
+    actor.account_id,
+    0,
+    {},
+  );
   const request = {
     actor,
     agent: { agent_id: AGENT_ID, revision: 0, model: 'm', instruction: 'Be brief.', tool: null },
@@ -75,10 +79,10 @@ function begin(changes: Partial<RunRequest> = {}, store = fixture.store()): Prom
     new_session: false,
     ...changes,
   } as unknown as RunRequest;
-  return beginTurn(context, request, {
+  return startTurn(context, request, {
     arrival,
     signal: AbortSignal.timeout(NEVER_MS),
-    drawOn: () => undefined,
+    setOrigins: () => undefined,
   });
 }
 
@@ -103,7 +107,7 @@ describe('a run of a request that may have begun its turn before', () => {
   const claim = (revision: number): Claim => ({
     request_id: 'request_1',
     reserved: { revision },
-    first: false,
+    isFirstAttempt: false,
   });
   const begunElsewhere = turnStarted(2, { idempotency_key: 'request_1', owner: 'elsewhere' });
   const found = { session_id: 'session_1', turn: 2, owner: 'elsewhere', revision: 3 };
@@ -112,7 +116,7 @@ describe('a run of a request that may have begun its turn before', () => {
     await append(turnCompleted(1), begunElsewhere, turnCompleted(2));
     for (let turn = 3; turn < 90; turn += 1) await append(turnStarted(turn), turnCompleted(turn));
     const before = head.revision;
-    await expect(begin({ claim: claim(1) })).rejects.toMatchObject({ found });
+    await expect(begin({ claim: claim(1) })).rejects.toMatchObject({ turn: found });
     const last = { direction: 'backwards', limit: 1 } as const;
     const [newest] = await fixture.store().readStream(sessionStream('session_1'), last);
     expect(newest).toMatchObject({ revision: before });
@@ -131,7 +135,7 @@ describe('a run of a request that may have begun its turn before', () => {
         return store.append(...given);
       },
     };
-    await expect(begin({ claim: claim(1) }, raced)).rejects.toMatchObject({ found });
+    await expect(begin({ claim: claim(1) }, raced)).rejects.toMatchObject({ turn: found });
   });
 
   test('looks again where the node shows less of the session than it has seen', async () => {
@@ -144,7 +148,7 @@ describe('a run of a request that may have begun its turn before', () => {
       readStream: (stream, options) =>
         (options.direction === 'forwards' ? shown : store).readStream(stream, options),
     };
-    await expect(begin({ claim: claim(1) }, mixed)).rejects.toMatchObject({ found });
+    await expect(begin({ claim: claim(1) }, mixed)).rejects.toMatchObject({ turn: found });
   });
 
   test('finds the turn of a session that another try has begun', async () => {
@@ -160,8 +164,8 @@ describe('a run of a request that may have begun its turn before', () => {
     );
     const reserved = { id: 'session_2' };
     await expect(
-      begin({ ...stream, claim: { request_id: 'request_1', reserved, first: true } }),
-    ).rejects.toMatchObject({ found: { session_id: 'session_2', turn: 1 } });
+      begin({ ...stream, claim: { request_id: 'request_1', reserved, isFirstAttempt: true } }),
+    ).rejects.toMatchObject({ turn: { session_id: 'session_2', turn: 1 } });
   });
 
   test('begins its own where there is none, and says whose it is', async () => {

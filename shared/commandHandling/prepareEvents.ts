@@ -19,7 +19,7 @@ export const authorOf = (actor: Actor): Author => ({ ...actor, causation_id: act
  * What was decided, with ids and time, its texts committed to: however often it is appended, its
  * hashes are the same.
  */
-export interface Facts extends SealedEvents {
+export interface PreparedEvents extends SealedEvents {
   authorship: Authorship;
 }
 
@@ -34,12 +34,12 @@ const charsOf = ({ data }: DomainEvent): number =>
  * Gives decided events their ids, their time and their author, and seals their texts, with the key
  * of their stream where that is known. Errors: `event_invalid`, `store_unavailable`.
  */
-export async function factsOf(
+export async function prepareEvents(
   { ids, clock, store }: Pick<CommandContext, 'ids' | 'clock' | 'store'>,
   { account_id, key_id, request_id, causation_id }: Author,
   { key }: Pick<StreamHead, 'key'>,
   events: readonly DomainEvent[],
-): Promise<Facts> {
+): Promise<PreparedEvents> {
   events.forEach(requireFits);
   const chars = events.reduce((sum, event) => sum + charsOf(event), 0);
   await yieldForText(account_id, chars);
@@ -52,7 +52,7 @@ export async function factsOf(
 }
 
 /** What an append made of a stream. */
-export interface Appended {
+export interface AppendedEvents {
   head: StreamHead;
   /** Of the last event, as is its id. */
   position: Position;
@@ -64,8 +64,8 @@ export interface Appended {
 export async function appendFacts(
   store: Pick<EventStore, 'append'>,
   target: { stream: string; head: StreamHead },
-  { events, authorship, key }: Facts,
-): Promise<Appended> {
+  { events, authorship, key }: PreparedEvents,
+): Promise<AppendedEvents> {
   const { head, position } = await appendEvents(store, target, events, authorship);
   return {
     head: { ...head, key },

@@ -1,11 +1,11 @@
 import { beforeEach, expect, test } from '@jest/globals';
-import { beginOnce, type BegunRun } from '../../../../shared/runs/beginOnce.ts';
+import { startOnce, type StartedRun } from '../../../../shared/runs/startOnce.ts';
 import type { RunContext } from '../../../../shared/runs/context.ts';
-import { TurnBegunBefore } from '../../../../shared/runs/findTurn.ts';
+import { TurnAlreadyStarted } from '../../../../shared/runs/turnSearch.ts';
 import { createPermitPool } from '../../../../shared/lib/concurrency/capacity.ts';
 
 const session_id = 'session_1';
-const claim = { request_id: 'request', reserved: {}, first: true };
+const claim = { request_id: 'request', reserved: {}, isFirstAttempt: true };
 const never = new Promise<never>(() => undefined);
 const found = { session_id, turn: 1, owner: 'x', revision: 1, position: '1', context: undefined };
 
@@ -15,34 +15,34 @@ beforeEach(() => {
   replayed = 0;
   context = {
     limits: { waitMs: 200 },
-    onReplayed: () => (replayed += 1),
-    sessions: {
-      beginning: new Map(),
-      ending: new Map([[`${session_id} 1`, never]]),
+    onIdempotentReplay: () => (replayed += 1),
+    runState: {
+      startingTurns: new Map(),
+      turnEndLookups: new Map([[`${session_id} 1`, never]]),
       // One place of each account.
-      waits: createPermitPool({ permits: 2, bytes: Infinity }),
+      turnWaits: createPermitPool({ permits: 2, bytes: Infinity }),
     },
   } as unknown as RunContext;
 });
 
-const begin = (account_id = 'acct_1'): Promise<BegunRun> =>
-  beginOnce(context, { account_id, session_id, claim }, async () => {
-    throw new TurnBegunBefore(found as TurnBegunBefore['found']);
+const begin = (account_id = 'acct_1'): Promise<StartedRun> =>
+  startOnce(context, { account_id, session_id, claim }, async () => {
+    throw new TurnAlreadyStarted(found as TurnAlreadyStarted['turn']);
   });
 
 test('those who wait until another try has begun its turn take a place each', async () => {
-  context.sessions.beginning.set(claim.request_id, never);
+  context.runState.startingTurns.set(claim.request_id, never);
   const first = begin();
   await expect(begin()).rejects.toMatchObject({ code: 'rate_limited' });
   await expect(first).rejects.toMatchObject({ code: 'idempotency_in_progress' });
   await expect(begin()).rejects.toMatchObject({ code: 'idempotency_in_progress' });
-  expect([context.sessions.waits.activeCount(), replayed]).toEqual([0, 0]);
+  expect([context.runState.turnWaits.activeCount(), replayed]).toEqual([0, 0]);
 });
 
 test('and so do those who wait for its end, which is no answer yet', async () => {
   const [one, other] = [await begin(), await begin()];
-  const waiting = one.endedWithin!(200);
-  await expect(other.endedWithin!(200)).rejects.toMatchObject({ code: 'rate_limited' });
+  const waiting = one.resultWithin!(200);
+  await expect(other.resultWithin!(200)).rejects.toMatchObject({ code: 'rate_limited' });
   await expect(waiting).rejects.toMatchObject({ code: 'idempotency_in_progress' });
-  expect([context.sessions.waits.activeCount(), replayed]).toEqual([0, 0]);
+  expect([context.runState.turnWaits.activeCount(), replayed]).toEqual([0, 0]);
 });

@@ -7,10 +7,10 @@ import { storeUnavailableError } from '../lib/errors/turnlogError.ts';
 import { LIMITS } from '../limits.ts';
 import { sleep, type WaitLimits } from '../lib/time/sleep.ts';
 import type { EventStore, Position, StoredEvent } from '../ports/eventStore.ts';
-import type { Claim } from '../requests/claim.ts';
+import type { Claim } from '../requests/idempotency.ts';
 
 /** A turn that began for a request, and the revision at which it did. */
-export interface FoundTurn {
+export interface RequestTurn {
   session_id: string;
   turn: number;
   owner: string;
@@ -21,13 +21,13 @@ export interface FoundTurn {
 }
 
 /** Ends a try whose turn another try has begun; that one's end is the answer. */
-export class TurnBegunBefore extends Error {
-  readonly found: FoundTurn;
+export class TurnAlreadyStarted extends Error {
+  readonly turn: RequestTurn;
 
-  constructor(found: FoundTurn) {
+  constructor(found: RequestTurn) {
     super(`The request began turn ${found.turn} of ${found.session_id} before.`);
     this.name = 'TurnBegunBefore';
-    this.found = found;
+    this.turn = found;
   }
 }
 
@@ -36,7 +36,10 @@ const PAGE = 64;
 const LOOK_AGAIN_MS = 50;
 
 /** The turn that an event began for the request; undefined for any other event. */
-function begunBy(claim: Claim, stored: StoredEvent): Omit<FoundTurn, 'session_id'> | undefined {
+function startedFor(
+  claim: Claim,
+  stored: StoredEvent,
+): Omit<RequestTurn, 'session_id'> | undefined {
   if (stored.type !== 'session.turn_started.v1') return undefined;
   const { turn, owner, context, idempotency_key } = decodeEvent(stored).data as TurnStartedData;
   return idempotency_key === claim.request_id
@@ -47,7 +50,7 @@ function begunBy(claim: Claim, stored: StoredEvent): Omit<FoundTurn, 'session_id
 /** Looks for the turn of a request, each time in what it has not seen yet. */
 export interface TurnSearch {
   /** Looks as far as the stream goes. Errors: `store_unavailable`. */
-  find(): Promise<FoundTurn | undefined>;
+  find(): Promise<RequestTurn | undefined>;
   /**
    * Returns once everything up to this revision was looked at, and so a turn that is appended right
    * after it is the request's only one.
@@ -64,7 +67,7 @@ export function createTurnSearch(
 ): TurnSearch {
   let seen = claim.reserved.revision ?? -1;
 
-  async function find(): Promise<FoundTurn | undefined> {
+  async function find(): Promise<RequestTurn | undefined> {
     for (;;) {
       const page = await store.readStream(sessionStream(session_id), {
         direction: 'forwards',
@@ -73,7 +76,7 @@ export function createTurnSearch(
         maxBytes: LIMITS.store.pageBytes,
       });
       for (const stored of page) {
-        const begun = begunBy(claim, stored);
+        const begun = startedFor(claim, stored);
         if (begun) return { session_id, ...begun };
         seen = stored.revision;
       }
@@ -86,7 +89,7 @@ export function createTurnSearch(
     async requireNone(upTo, { until = Infinity, signal }) {
       while (seen < upTo) {
         const found = await find();
-        if (found) throw new TurnBegunBefore(found);
+        if (found) throw new TurnAlreadyStarted(found);
         if (seen >= upTo) return;
         if (performance.now() + LOOK_AGAIN_MS > until)
           throw storeUnavailableError('The store does not show all of the session yet.');

@@ -3,40 +3,40 @@ import { isLogUnavailable, isTurnlogError } from '../../lib/errors/turnlogError.
 import { isUnreadable } from '../../eventlog/reading/streamDamage.ts';
 import { abortable } from '../../lib/concurrency/abortable.ts';
 import type { CommandContext } from '../../commandHandling/context.ts';
-import type { RunSessions } from '../context.ts';
-import { interruptIfOrphaned, type OrphanContext } from './interruptTurn.ts';
-import type { LeftTurn } from './openTurnQueue.ts';
+import type { RunState } from '../context.ts';
+import { interruptIfOrphaned, type RecoveryContext } from './interruptTurn.ts';
+import type { QueuedTurn } from './openTurnQueue.ts';
 
 /**
  * Sessions looked at together while nothing tells that the store is back, and once one was looked
  * at.
  */
-const SCOUTS = 4;
-const TOGETHER = 16;
+const PROBING_CONCURRENCY = 4;
+const FULL_CONCURRENCY = 16;
 
 /** Closes the turns that this instance had to leave open. */
-export interface LeftOpenCloser {
+export interface OpenTurnCloser {
   /**
    * Begins with what is due, and goes on by itself while the store answers. To be called several
    * times a second: it costs nothing while nothing is due. Never throws.
    */
   closeDue(signal: AbortSignal): void;
   /** Resolves when nothing is at work. */
-  idle(): Promise<void>;
+  whenIdle(): Promise<void>;
 }
 
-interface Context extends OrphanContext, Pick<CommandContext, 'logger'> {
+interface Context extends RecoveryContext, Pick<CommandContext, 'logger'> {
   store: CommandContext['store'];
-  sessions: Pick<RunSessions, 'queue' | 'leftOpen'>;
+  runState: Pick<RunState, 'sessionQueue' | 'openTurnQueue'>;
 }
 
-interface Look {
-  turn: LeftTurn;
+interface CloseAttempt {
+  turn: QueuedTurn;
   since: number;
   giveUp: AbortController;
 }
 
-const TOOK_TOO_LONG = new Error('it took too long');
+const TIMED_OUT = new Error('it took too long');
 
 /**
  * Looks at one session, in its queue. A session that is busy again looks after itself, but its run
@@ -44,15 +44,15 @@ const TOOK_TOO_LONG = new Error('it took too long');
  * while the turn is open.
  * Errors: `session_busy`, those of interruptIfOrphaned, the signal's reason.
  */
-async function lookAt(context: Context, turn: LeftTurn, signal: AbortSignal): Promise<void> {
-  const { queue, leftOpen } = context.sessions;
-  const leave = await queue.enter(turn.session_id, 0, signal);
+async function closeTurn(context: Context, turn: QueuedTurn, signal: AbortSignal): Promise<void> {
+  const { sessionQueue, openTurnQueue } = context.runState;
+  const leave = await sessionQueue.acquire(turn.session_id, 0, signal);
   try {
     const looking = interruptIfOrphaned(context, turn, { signal });
-    const { state, head } = (await abortable(looking, signal)).found;
+    const { state, head } = (await abortable(looking, signal)).loaded;
     // Before that revision was reached a late append may still open a turn.
-    if (state.status === 'running' || head.revision >= turn.revision) leftOpen.settle(turn);
-    else leftOpen.lookAgain(turn);
+    if (state.status === 'running' || head.revision >= turn.revision) openTurnQueue.remove(turn);
+    else openTurnQueue.recheck(turn);
   } finally {
     leave();
   }
@@ -62,21 +62,21 @@ async function lookAt(context: Context, turn: LeftTurn, signal: AbortSignal): Pr
  * While the store is away few wait for it, and hundreds follow as soon as one of them has been
  * answered.
  */
-export function createLeftOpenCloser(context: Context): LeftOpenCloser {
+export function createOpenTurnCloser(context: Context): OpenTurnCloser {
   const { logger, store } = context;
-  const { leftOpen } = context.sessions;
-  const atWork = new Map<Promise<void>, Look>();
-  let together = SCOUTS;
+  const { openTurnQueue } = context.runState;
+  const atWork = new Map<Promise<void>, CloseAttempt>();
+  let together = PROBING_CONCURRENCY;
 
-  async function close({ turn, giveUp: { signal } }: Look): Promise<void> {
+  async function close({ turn, giveUp: { signal } }: CloseAttempt): Promise<void> {
     try {
-      await lookAt(context, turn, signal);
-      together = TOGETHER;
+      await closeTurn(context, turn, signal);
+      together = FULL_CONCURRENCY;
     } catch (error) {
-      if (isUnreadable(error)) return leftOpen.settle(turn);
-      leftOpen.putBack(turn, signal.reason === TOOK_TOO_LONG);
+      if (isUnreadable(error)) return openTurnQueue.remove(turn);
+      openTurnQueue.retry(turn, signal.reason === TIMED_OUT);
       if (isTurnlogError(error, 'session_busy') || signal.aborted) return;
-      together = SCOUTS;
+      together = PROBING_CONCURRENCY;
       const level = isLogUnavailable(error) ? 'debug' : 'error';
       logger[level](
         { err: error, session_id: turn.session_id },
@@ -85,7 +85,7 @@ export function createLeftOpenCloser(context: Context): LeftOpenCloser {
     }
   }
 
-  function begin(turn: LeftTurn, signal: AbortSignal): void {
+  function begin(turn: QueuedTurn, signal: AbortSignal): void {
     const look = { turn, since: performance.now(), giveUp: new AbortController() };
     const stopping = addAbortListener(signal, () => look.giveUp.abort(signal.reason));
     const closing = close(look);
@@ -93,13 +93,13 @@ export function createLeftOpenCloser(context: Context): LeftOpenCloser {
     void closing.finally(() => {
       stopping[Symbol.dispose]();
       atWork.delete(closing);
-      if (together === TOGETHER) beginDue(signal);
+      if (together === FULL_CONCURRENCY) beginDue(signal);
     });
   }
 
   function beginDue(signal: AbortSignal): void {
     while (atWork.size < together && !signal.aborted) {
-      const turn = leftOpen.take();
+      const turn = openTurnQueue.take();
       if (!turn) return;
       begin(turn, signal);
     }
@@ -112,7 +112,7 @@ export function createLeftOpenCloser(context: Context): LeftOpenCloser {
   function giveUpHanging(): void {
     if (store.trouble() !== undefined) return;
     for (const { turn, since, giveUp } of atWork.values()) {
-      if (performance.now() - since > turn.patienceMs) giveUp.abort(TOOK_TOO_LONG);
+      if (performance.now() - since > turn.timeoutMs) giveUp.abort(TIMED_OUT);
     }
   }
 
@@ -121,7 +121,7 @@ export function createLeftOpenCloser(context: Context): LeftOpenCloser {
       if (atWork.size > 0) giveUpHanging();
       beginDue(signal);
     },
-    async idle() {
+    async whenIdle() {
       await Promise.all(atWork.keys());
     },
   };

@@ -3,7 +3,7 @@ import type { ChatRequest } from '../../sessions/turns/chat.ts';
 import type { TurnCompletedData } from '../../sessions/events.ts';
 import type { ModelCall } from '../../sessions/turns/promptParts.ts';
 import type { Tokens } from '../../domain/schema.ts';
-import { TurnlogError } from '../../lib/errors/turnlogError.ts';
+import { TurnlogError, isTurnlogError } from '../../lib/errors/turnlogError.ts';
 import { canonicalJson } from '../../eventlog/canonicalJson.ts';
 import { sha256 } from '../../eventlog/hashChain.ts';
 import { LIMITS } from '../../limits.ts';
@@ -11,16 +11,50 @@ import type { ChatAnswer } from '../../ports/chatModel.ts';
 import { yieldForText } from '../../lib/concurrency/yieldToEventLoop.ts';
 import { abortable } from '../../lib/concurrency/abortable.ts';
 import { elapsedMs } from '../../lib/time/elapsedMs.ts';
-import { askModels } from './callModels.ts';
-import { callTools } from './callTools.ts';
-import { countAfterwards, MESSAGE_OVERHEAD, textsOf } from './countTokens.ts';
+import { completeWithFallbacks } from './callModel.ts';
+import { callTools, createToolAllowance } from './callTools.ts';
+import { countOrEstimate, MESSAGE_OVERHEAD, messageTexts } from './countTokens.ts';
 import type { OpenRun, RunContext } from '../context.ts';
 import type { RunRequest } from '../runRequest.ts';
-import { requireFormat } from './responseFormat.ts';
-import { createToolAllowance } from './toolAllowance.ts';
+/** Any JSON object. */
+const ANY_OBJECT = '{"type":"object"}';
+
+/** An answer that is not what was asked for; its text is kept with the turn that fails. */
+export class ResponseFormatError extends TurnlogError {
+  /** Undefined where it is too long to be recorded. */
+  readonly output: string | undefined;
+
+  constructor(why: string, output: string) {
+    super('model_error', `The model's answer ${why}.`);
+    const bytes = Buffer.byteLength(JSON.stringify(output));
+    this.output = bytes > LIMITS.http.jsonTextBytes ? undefined : output;
+  }
+}
+
+/**
+ * Makes sure that an answer has the form that its turn asked for. Errors: UnfitAnswer
+ * (`model_error`), the signal's reason.
+ */
+export async function requireResponseFormat(
+  { catalogue: { schemas } }: Pick<RunContext, 'catalogue'>,
+  { settings: { response_format }, request }: OpenRun,
+  output: string,
+  signal: AbortSignal,
+): Promise<void> {
+  if (!response_format || response_format.type === 'text') return;
+  const schema = response_format.json_schema?.schema ?? ANY_OBJECT;
+  const checked = schemas
+    .misfitOf(schema, output, request.actor.account_id)
+    .catch((error: unknown) => {
+      if (isTurnlogError(error)) return 'could not be checked in time';
+      throw error;
+    });
+  const misfit = await abortable(checked, signal);
+  if (misfit !== undefined) throw new ResponseFormatError(misfit, output);
+}
 
 /** What a turn is completed with. */
-export type Answer = Omit<TurnCompletedData, 'turn'>;
+export type TurnAnswer = Omit<TurnCompletedData, 'turn'>;
 
 /** What the calls of a turn took together. */
 export const sumTokens = (calls: readonly Pick<ModelCall, 'tokens'>[]): Tokens =>
@@ -41,23 +75,25 @@ export const sumTokens = (calls: readonly Pick<ModelCall, 'tokens'>[]): Tokens =
  * beyond LIMITS.run, `model_error` with its text for an answer of another form than was asked for,
  * the signal's reason.
  */
-export async function converse(
+export async function runModelLoop(
   context: RunContext,
   run: OpenRun,
   calls: ModelCall[],
   signal: AbortSignal,
-): Promise<Answer> {
+): Promise<TurnAnswer> {
   const { settings, history, summary, turn } = run;
   const { instruction } = run.request.agent;
-  const allowance = createToolAllowance(run.hold);
+  const allowance = createToolAllowance(run.reserveBytes);
   for (let round = 1; round <= LIMITS.run.rounds; round += 1) {
     signal.throwIfAborted();
     const request = chatRequest(settings, systemText(instruction, summary), history, turn);
-    const onDelta = run.request.deltas ? (text: string) => run.live.text(round, text) : undefined;
+    const onDelta = run.request.deltas
+      ? (text: string) => run.publisher.publishText(round, text)
+      : undefined;
     const answer = await callModel(context, { run, request, calls, onDelta }, signal);
     if (answer.tool_calls.length === 0) {
-      await requireFormat(context, run, answer.content ?? '', signal);
-      return completed(run, calls, {
+      await requireResponseFormat(context, run, answer.content ?? '', signal);
+      return turnAnswer(run, calls, {
         output: answer.content ?? '',
         tool_used: toolUsed(run),
       });
@@ -76,7 +112,7 @@ function toolUsed({ settings, turn }: OpenRun): string {
   return turn.tool_calls.find(({ tool }) => offered.includes(tool))?.tool ?? '';
 }
 
-interface CallOfRun {
+interface ModelCallInput {
   run: Pick<OpenRun, 'request'>;
   request: ChatRequest;
   calls: ModelCall[];
@@ -90,14 +126,18 @@ interface CallOfRun {
  */
 export async function callModel(
   context: RunContext,
-  { run, request, calls, onDelta }: CallOfRun,
+  { run, request, calls, onDelta }: ModelCallInput,
   signal: AbortSignal,
 ): Promise<ChatAnswer> {
   const { account_id } = run.request.actor;
-  const chars = textsOf(request.messages).reduce((sum, text) => sum + text.length, 0);
+  const chars = messageTexts(request.messages).reduce((sum, text) => sum + text.length, 0);
   await yieldForText(account_id, chars);
   const began = performance.now();
-  const asked = await askModels(context, { of: run.request, request, calls, onDelta }, signal);
+  const asked = await completeWithFallbacks(
+    context,
+    { run: run.request, request, calls, onDelta },
+    signal,
+  );
   const { answer, fallback } = asked;
   const duration_ms = elapsedMs(began);
   await yieldForText(account_id, chars);
@@ -108,7 +148,7 @@ export async function callModel(
     finish_reason: answer.finish_reason,
     tokens:
       answer.tokens ??
-      (await abortable(countedTokens(context, run.request, request, answer), signal)),
+      (await abortable(countCallTokens(context, run.request, request, answer), signal)),
     duration_ms,
     ...(fallback && { fallback }),
   });
@@ -116,28 +156,28 @@ export async function callModel(
 }
 
 /** For a provider that reports no usage. */
-async function countedTokens(
+async function countCallTokens(
   { budget }: Pick<RunContext, 'budget'>,
   { actor }: RunRequest,
   request: ChatRequest,
   answer: ChatAnswer,
 ): Promise<Tokens> {
   const { account_id } = actor;
-  const sent = await countAfterwards(budget.counter, textsOf(request.messages), account_id);
+  const sent = await countOrEstimate(budget.counter, messageTexts(request.messages), account_id);
   const prompt = sent + request.messages.length * MESSAGE_OVERHEAD;
   const said = [
     answer.content ?? '',
     ...answer.tool_calls.map((call) => call.function.name + call.function.arguments),
   ];
-  const completion = await countAfterwards(budget.counter, said, account_id);
+  const completion = await countOrEstimate(budget.counter, said, account_id);
   return { prompt, completion, total: prompt + completion };
 }
 
-const completed = (
+const turnAnswer = (
   run: OpenRun,
   calls: readonly ModelCall[],
   answer: { output: string; tool_used: string },
-): Answer => {
+): TurnAnswer => {
   const last = calls.at(-1)!;
   return {
     ...answer,

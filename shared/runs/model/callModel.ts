@@ -1,6 +1,6 @@
 import type { ChatRequest } from '../../sessions/turns/chat.ts';
 import type { FallbackModel, ModelCall } from '../../sessions/turns/promptParts.ts';
-import { requestOf } from '../../sessions/turns/prompt.ts';
+import { fallbackRequest } from '../../sessions/turns/prompt.ts';
 import { isTurnlogError } from '../../lib/errors/turnlogError.ts';
 import { isModelTrouble, type ChatAnswer, type ModelInfo } from '../../ports/chatModel.ts';
 import type { RunContext } from '../context.ts';
@@ -8,8 +8,8 @@ import { fitsContext } from './contextWindow.ts';
 import type { RunRequest } from '../runRequest.ts';
 
 /** What a model is asked within a turn. */
-export interface Question {
-  of: RunRequest;
+export interface FallbackCall {
+  run: RunRequest;
   request: ChatRequest;
   /** Those of the turn that were answered before. */
   calls: readonly ModelCall[];
@@ -18,13 +18,13 @@ export interface Question {
 }
 
 /** An answer, the request that was really sent for it, and to whom, where to another model. */
-export interface Answered {
+export interface Completion {
   answer: ChatAnswer;
   request: ChatRequest;
   fallback: FallbackModel | undefined;
 }
 
-function fallbackTo({ id, upstream_model, max_output_tokens }: ModelInfo, own?: number) {
+function fallbackModel({ id, upstream_model, max_output_tokens }: ModelInfo, own?: number) {
   const limits = [own, max_output_tokens].filter((limit) => limit !== undefined);
   return {
     model: id,
@@ -38,11 +38,11 @@ function fallbackTo({ id, upstream_model, max_output_tokens }: ModelInfo, own?: 
  * prompt fits them. Once something of an answer was shown or recorded, whoever gave it goes on alone.
  * Errors: those of the model that was asked first.
  */
-export async function askModels(
+export async function completeWithFallbacks(
   { catalogue: { models }, budget }: Pick<RunContext, 'catalogue' | 'budget'>,
-  { of: { agent, actor, replay }, request, calls, onDelta }: Question,
+  { run: { agent, actor, replay }, request, calls, onDelta }: FallbackCall,
   signal: AbortSignal,
-): Promise<Answered> {
+): Promise<Completion> {
   let shown = false;
   const show =
     onDelta &&
@@ -50,8 +50,8 @@ export async function askModels(
       shown = true;
       onDelta(text);
     });
-  const ask = async (fallback: FallbackModel | undefined): Promise<Answered> => {
-    const sent = fallback ? requestOf(fallback, request) : request;
+  const ask = async (fallback: FallbackModel | undefined): Promise<Completion> => {
+    const sent = fallback ? fallbackRequest(fallback, request) : request;
     const answer = await models.complete(fallback?.model ?? agent.model, sent, signal, show);
     return { answer, request: sent, fallback };
   };
@@ -67,7 +67,7 @@ export async function askModels(
       signal.throwIfAborted();
       const other = models.find(id)!;
       if (!(await fitsContext(budget, other, { agent, actor, request }))) continue;
-      const fallback = fallbackTo(other, agent.parameters?.max_output_tokens);
+      const fallback = fallbackModel(other, agent.parameters?.max_output_tokens);
       const answered = await ask(fallback).catch((failure: unknown) => {
         signal.throwIfAborted();
         if (shown || !isTurnlogError(failure)) throw failure;

@@ -2,31 +2,36 @@ import type { SessionCommand } from '../sessions/commands.ts';
 import type { ModelCall } from '../sessions/turns/promptParts.ts';
 import { isTurnlogError, TurnlogError } from '../lib/errors/turnlogError.ts';
 import { errorSummary } from '../lib/errors/errorSummary.ts';
-import { untilTurnShown } from '../commandHandling/context.ts';
+import { waitUntilTurnVisible } from '../commandHandling/context.ts';
 import type { OpenRun, RunContext } from './context.ts';
-import { sumTokens } from './model/converse.ts';
-import { recordEnd } from './recordTurn.ts';
-import { UnfitAnswer } from './model/responseFormat.ts';
-
+import { sumTokens, ResponseFormatError } from './model/modelLoop.ts';
+import { recordTurnEnd } from './recordTurn.ts';
 /**
  * How a run ends that was cut off, because its agent or a session that it draws on was erased, or the
  * service is shut down.
  */
-export const interruption = ({ state: { turn } }: OpenRun, reason: unknown): SessionCommand =>
+export const interruptTurnCommand = (
+  { state: { turn } }: OpenRun,
+  reason: unknown,
+): SessionCommand =>
   isTurnlogError(reason, 'agent_erased') || isTurnlogError(reason, 'origin_erased')
     ? { type: 'interrupt_turn', turn, reason: 'cancelled' }
     : { type: 'interrupt_turn', turn, reason: 'crash', cause: 'shutdown' };
 
-const OWN_FAULT = {
+const INTERNAL_ERROR = {
   code: 'internal_error',
   message: 'The run failed for a reason of the service itself; its log says more.',
 };
 
 /** How a run ends for which `thrown` is why; `calls` are the model calls that were answered. */
-export function failure({ state }: OpenRun, calls: ModelCall[], thrown: unknown): SessionCommand {
-  const error = answerable(thrown);
-  const { code, message } = isTurnlogError(error) ? error : OWN_FAULT;
-  const output = error instanceof UnfitAnswer ? error.output : undefined;
+export function failTurnCommand(
+  { state }: OpenRun,
+  calls: ModelCall[],
+  thrown: unknown,
+): SessionCommand {
+  const error = toClientError(thrown);
+  const { code, message } = isTurnlogError(error) ? error : INTERNAL_ERROR;
+  const output = error instanceof ResponseFormatError ? error.output : undefined;
   const tokens = calls.length > 0 ? { tokens: sumTokens(calls) } : {};
   return {
     type: 'fail_turn',
@@ -36,7 +41,7 @@ export function failure({ state }: OpenRun, calls: ModelCall[], thrown: unknown)
 }
 
 /** An event that the store won't take is, to the client, a model that said too much. */
-const answerable = (error: unknown): unknown =>
+const toClientError = (error: unknown): unknown =>
   isTurnlogError(error, 'event_invalid')
     ? new TurnlogError('model_error', 'The model answered more than can be recorded.', {
         cause: error,
@@ -54,7 +59,7 @@ export async function recordFailure(
   thrown: unknown,
 ): Promise<unknown> {
   const { actor, agent, session_id } = run.request;
-  const error = answerable(thrown);
+  const error = toClientError(thrown);
   if (end.type !== 'interrupt_turn')
     context.logger.warn(
       {
@@ -66,6 +71,6 @@ export async function recordFailure(
       },
       'a turn ended without an answer',
     );
-  await untilTurnShown(context, await recordEnd(context, run, end));
+  await waitUntilTurnVisible(context, await recordTurnEnd(context, run, end));
   return error;
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { converse } from '../../../../../shared/runs/model/converse.ts';
+import { runModelLoop } from '../../../../../shared/runs/model/modelLoop.ts';
 import { createLiveTurns } from '../../../../../shared/runs/live/liveTurns.ts';
 import type { OpenRun, RunContext } from '../../../../../shared/runs/context.ts';
 import type { ModelCall } from '../../../../../shared/sessions/turns/promptParts.ts';
@@ -92,13 +92,13 @@ function converseNow(): Promise<unknown> {
     turn: { turn: 1, input: 'go', tool_calls: [], output: undefined },
     causation_id: 'c',
     head: { revision: 1, hash: '0'.repeat(64) },
-    live: createLiveTurns().begin({ account_id: 'a', session_id: 's', turn: 1 }, false),
+    publisher: createLiveTurns().begin({ account_id: 'a', session_id: 's', turn: 1 }, false),
     state: { status: 'running', agent_id: AGENT_ID, turn: 1, owner, deadline },
     startedAt: 0,
-    hold: () => true,
+    reserveBytes: () => true,
   } as unknown as OpenRun;
   const calls: ModelCall[] = [];
-  return converse(context, run, calls, abort.signal);
+  return runModelLoop(context, run, calls, abort.signal);
 }
 
 test.each([
