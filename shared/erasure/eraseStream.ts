@@ -51,7 +51,10 @@ const authorFor = (actor: Actor | undefined, last: RecordedEvent | undefined): A
     : { ...SYSTEM, account_id: last?.metadata.account_id ?? '', causation_id: last?.id ?? '' };
 
 /** The erasure as the log has it; undefined when nothing of the stream can be read. */
-function describeErasure({ loaded, appended }: HandleResult<LoadedForErasure>): ErasedStream | undefined {
+function describeErasure({
+  loaded,
+  appended,
+}: HandleResult<LoadedForErasure>): ErasedStream | undefined {
   const { stream, keyIds, last, flaw } = loaded.state;
   if (!last) return undefined;
   const { metadata } = last;

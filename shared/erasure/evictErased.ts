@@ -16,7 +16,10 @@ function endRuns({ runsInFlight }: RunContext['runState'], stream: string): void
   switch (streamKind(stream)) {
     case 'session':
       runsInFlight.interruptMatching(of('session_id'), sessionErasedError());
-      return runsInFlight.interruptMatching(({ origins }) => origins?.includes(id) === true, originErasedError());
+      return runsInFlight.interruptMatching(
+        ({ origins }) => origins?.includes(id) === true,
+        originErasedError(),
+      );
     case 'agent':
       return runsInFlight.interruptMatching(of('agent_id'), agentErasedError());
     // Of an account: all its sessions are erased.
@@ -26,7 +29,10 @@ function endRuns({ runsInFlight }: RunContext['runState'], stream: string): void
 }
 
 /** Evicts an erased stream from this process's memory, and ends the runs that use it. Idempotent. */
-export function evictErased({ store, runState, cachedRows }: Caches, { stream, key_ids }: Erased): void {
+export function evictErased(
+  { store, runState, cachedRows }: Caches,
+  { stream, key_ids }: Erased,
+): void {
   store.keys.forget(key_ids);
   endRuns(runState, stream);
   const id = streamId(stream);

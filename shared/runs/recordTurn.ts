@@ -62,7 +62,8 @@ async function resolveAppendConflict(
   } as const;
   const news = await readPage(source, sessionStream(run.request.session_id), page);
   const own = news.find(({ recorded }) => events.some(({ id }) => id === recorded.id));
-  if (news.some(({ event }) => event.type === 'session.erased.v1')) throw sessionErasedError(conflict);
+  if (news.some(({ event }) => event.type === 'session.erased.v1'))
+    throw sessionErasedError(conflict);
   const end = findEventEndingTurn(run, news);
   if (end !== own && end !== undefined) {
     throw turnEndedError(turnEndSignal(end.stored)?.kind ?? 'ended', conflict);

@@ -6,7 +6,11 @@ import {
 } from '../../../shared/exports/formats.ts';
 import { yieldToEventLoop, SLICE_BYTES } from '../../../shared/lib/concurrency/yieldToEventLoop.ts';
 import { LIMITS } from '../../../shared/limits.ts';
-import { createAgentReader, readRecords, type FindAgentAt } from '../../../shared/exports/sessionRecords.ts';
+import {
+  createAgentReader,
+  readRecords,
+  type FindAgentAt,
+} from '../../../shared/exports/sessionRecords.ts';
 import { findOwnSession, readSessionEvents } from '../../../shared/sessions/queries.ts';
 import { sessionErasedError } from '../../../shared/erasure/errors.ts';
 import type { RouteContext } from '../context.ts';
