@@ -6,7 +6,7 @@ import {
   appendFacts,
   authorOf,
   prepareEvents,
-  type AppendedEvents,
+  type AppendedBatch,
   type Author,
 } from './prepareEvents.ts';
 import type { LoadedStream, TargetStream } from './targetStream.ts';
@@ -24,7 +24,7 @@ export interface AuthoredCommand<Command> {
  */
 export interface HandleResult<Found> {
   loaded: Found;
-  appended: AppendedEvents | undefined;
+  appended: AppendedBatch | undefined;
 }
 
 /**
@@ -73,7 +73,7 @@ export async function handle<Command, State, Event extends DomainEvent>(
   actor: Actor,
   target: TargetStream<Command, State, Event>,
   command: Command,
-): Promise<AppendedEvents | undefined> {
+): Promise<AppendedBatch | undefined> {
   const order = { author: authorOf(actor), command };
   return (await handleLoaded(context, target, () => order)).appended;
 }

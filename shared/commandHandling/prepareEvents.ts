@@ -52,7 +52,7 @@ export async function prepareEvents(
 }
 
 /** What an append made of a stream. */
-export interface AppendedEvents {
+export interface AppendedBatch {
   head: StreamHead;
   /** Of the last event, as is its id. */
   position: Position;
@@ -65,7 +65,7 @@ export async function appendFacts(
   store: Pick<EventStore, 'append'>,
   target: { stream: string; head: StreamHead },
   { events, authorship, key }: PreparedEvents,
-): Promise<AppendedEvents> {
+): Promise<AppendedBatch> {
   const { head, position } = await appendEvents(store, target, events, authorship);
   return {
     head: { ...head, key },

@@ -3,7 +3,7 @@ import type { Actor } from '../../../shared/commandHandling/context.ts';
 import type { RunInput } from '../../../shared/runs/runRequest.ts';
 import { startRun } from '../../../shared/runs/runAgent.ts';
 import { START_OF_OUTPUT } from '../../../shared/sessions/turns/turnOutputPosition.ts';
-import type { TurnOutcome } from '../../../shared/sessions/turns/recordedTurn.ts';
+import type { RecordedTurnOutcome } from '../../../shared/sessions/turns/recordedTurn.ts';
 import type { RouteContext } from '../context.ts';
 import { sendEventStream } from '../http/responses/sse.ts';
 import { publicError } from '../http/middleware/errors.ts';
@@ -34,8 +34,8 @@ export async function streamRun(
   } = await startRun(api, actor, { ...input, deltas: true });
   const subject = { account_id, session_id, turn };
   const end = ended.then(
-    (result): TurnOutcome => ({ result }),
-    (error: unknown): TurnOutcome => {
+    (result): RecordedTurnOutcome => ({ result }),
+    (error: unknown): RecordedTurnOutcome => {
       const { code, message } = publicError(error);
       return { failed: { code, message } };
     },

@@ -12,7 +12,10 @@ import {
   type TurnSnapshot,
   type TurnUpdate,
 } from '../../../shared/runs/live/followTurn.ts';
-import { recordedTurn, type TurnOutcome } from '../../../shared/sessions/turns/recordedTurn.ts';
+import {
+  recordedTurn,
+  type RecordedTurnOutcome,
+} from '../../../shared/sessions/turns/recordedTurn.ts';
 import { readTurn } from '../../../shared/sessions/turns/turn.ts';
 import { whenClosed } from '../http/connection/clientDisconnect.ts';
 import type { RouteContext } from '../context.ts';
@@ -33,7 +36,7 @@ function recordedFailure({ code, message }: { code: string; message: string }, r
   return failureEnvelope(new TurnlogError(known, message), requestId);
 }
 
-const endedEvent = (end: TurnOutcome, id: string, requestId: string): StreamEvent =>
+const endedEvent = (end: RecordedTurnOutcome, id: string, requestId: string): StreamEvent =>
   'result' in end
     ? { id, event: 'turn.completed', data: JSON.stringify(successEnvelope(end.result)) }
     : { id, event: 'error', data: JSON.stringify(recordedFailure(end.failed, requestId)) };
@@ -80,7 +83,7 @@ interface Stream {
   /** What was seen of the record already. */
   first?: TurnSnapshot | undefined;
   /** How the run ends that this process has begun for the client. */
-  ended?: Promise<TurnOutcome>;
+  ended?: Promise<RecordedTurnOutcome>;
 }
 
 /** A turn's events after a place, to its end. Errors: those of followTurn; the connection is cut. */

@@ -9,10 +9,11 @@ import { storeUnavailableError } from '../../lib/errors/turnlogError.ts';
 import { LIMITS } from '../../limits.ts';
 import { sleep } from '../../lib/time/sleep.ts';
 import { abortable } from '../../lib/concurrency/abortable.ts';
-import type { RecordedTurn, TurnOutcome } from '../../sessions/turns/recordedTurn.ts';
+import type { RecordedTurn, RecordedTurnOutcome } from '../../sessions/turns/recordedTurn.ts';
 
 /** What somebody hears who follows a turn. */
-export type TurnUpdate = (TurnPart & { recorded: boolean }) | ({ type: 'ended' } & TurnOutcome);
+export type TurnUpdate =
+  (TurnPart & { recorded: boolean }) | ({ type: 'ended' } & RecordedTurnOutcome);
 
 /** A look at the record; what it holds is given back once it was passed on. */
 export interface TurnSnapshot {
@@ -26,7 +27,7 @@ interface FollowOptions {
   /** Errors: those of readTurn. */
   readSnapshot: () => Promise<TurnSnapshot>;
   /** How the run of this process ended, where there is one: its own answer, to its own client. */
-  awaitOwnOutcome?: (() => Promise<TurnOutcome>) | undefined;
+  awaitOwnOutcome?: (() => Promise<RecordedTurnOutcome>) | undefined;
   /** Milliseconds since the epoch. */
   now: () => number;
   /** Aborts when this process won't wait for others any more. */

@@ -4,7 +4,7 @@ import { isTurnlogError, TurnlogError } from '../../lib/errors/turnlogError.ts';
 import type { AgentRow } from '../../readModels/tables.ts';
 import type { ModelInfo } from '../../ports/chatModel.ts';
 import type { RunRequest } from '../runRequest.ts';
-import { messageBytes, countMessages, maxTokens, type TokenBudget } from './countTokens.ts';
+import { promptMessageBytes, countMessages, maxTokens, type TokenBudget } from './countTokens.ts';
 import type { AgentCatalogue } from '../../agents/catalogue.ts';
 import type { RunContext } from '../context.ts';
 
@@ -15,7 +15,7 @@ const DEFAULT_OUTPUT_RESERVE = 4_096;
 export const promptBytes = ({ agent, input }: RunRequest, history: readonly Turn[]): number =>
   Buffer.byteLength(agent.instruction) +
   Buffer.byteLength(input) +
-  history.reduce((sum, turn) => sum + messageBytes(turnMessages(turn)), 0);
+  history.reduce((sum, turn) => sum + promptMessageBytes(turnMessages(turn)), 0);
 
 /**
  * Tokens of the model's context that the answer leaves: all that the agent asked for is kept for it.
@@ -53,7 +53,7 @@ export async function fitsContext(
     { role: 'system', content: toolsAndFormatText(request) },
   ];
   if (maxTokens(messages) <= available) return true;
-  if (messageBytes(messages) > available * counter.longestToken) return false;
+  if (promptMessageBytes(messages) > available * counter.longestToken) return false;
   const needed = await countMessages(counter, messages, actor.account_id, available).catch(
     (error: unknown) => {
       if (!isTurnlogError(error)) throw error;
@@ -80,7 +80,7 @@ export async function historyBudget(
   ];
   const most = maxTokens(messages);
   if (most <= available) return available - most;
-  const tooLong = messageBytes(messages) > available * counter.longestToken;
+  const tooLong = promptMessageBytes(messages) > available * counter.longestToken;
   const needed = tooLong
     ? Infinity
     : await countMessages(counter, messages, actor.account_id, available);

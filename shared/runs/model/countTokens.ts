@@ -23,12 +23,12 @@ export const messageTexts = (messages: readonly ChatMessage[]): string[] =>
   ]);
 
 /** UTF-8 bytes of messages in a prompt. */
-export const messageBytes = (messages: readonly ChatMessage[]): number =>
+export const promptMessageBytes = (messages: readonly ChatMessage[]): number =>
   messageTexts(messages).reduce((sum, text) => sum + Buffer.byteLength(text), 0);
 
 /** No tokenizer in use makes more tokens than bytes, so this often spares the real count. */
 export const maxTokens = (messages: readonly ChatMessage[]): number =>
-  messageBytes(messages) + messages.length * MESSAGE_OVERHEAD;
+  promptMessageBytes(messages) + messages.length * MESSAGE_OVERHEAD;
 
 /** Tokens of messages in a prompt, as the tokenizer counts them, or more than `atMost`. */
 export const countMessages = async (

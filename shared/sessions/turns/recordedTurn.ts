@@ -4,13 +4,14 @@ import { runResultOf, type RunResult } from '../../runs/runResult.ts';
 import type { TurnRow } from '../../readModels/tables.ts';
 
 /** How a turn ended, as it is recorded. */
-export type TurnOutcome = { result: RunResult } | { failed: { code: string; message: string } };
+export type RecordedTurnOutcome =
+  { result: RunResult } | { failed: { code: string; message: string } };
 
 /** A turn as it is recorded, as far as it has come. */
 export interface RecordedTurn {
   rounds: TurnRound[];
   /** Undefined while it is open. */
-  outcome: TurnOutcome | undefined;
+  outcome: RecordedTurnOutcome | undefined;
   /** When its run gives up at the latest. */
   deadline: string;
 }
@@ -26,7 +27,7 @@ function roundsOf(calls: readonly ToolCalledData[], output: string | undefined):
 }
 
 /** How the turn ended that a row is of; undefined while it is open. */
-function outcomeOf(row: TurnRow): TurnOutcome | undefined {
+function outcomeOf(row: TurnRow): RecordedTurnOutcome | undefined {
   const { session_id, status, output, tokens, error, context } = row;
   if (status === 'running') return undefined;
   // A turn that failed may have both as well.
