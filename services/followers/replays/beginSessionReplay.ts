@@ -62,7 +62,10 @@ async function reservedId(
 
 /** Errors: `invalid_request` where the session shares turns of so many that it can't be shared itself. */
 async function requireForkable({ context }: ReplayRunContext, sessionId: string): Promise<void> {
-  const origins = await readOrigins(context, await readBeginning(context, sessionStream(sessionId)));
+  const origins = await readOrigins(
+    context,
+    await readBeginning(context, sessionStream(sessionId)),
+  );
   if (origins.length < LIMITS.turn.origins) return;
   const message = `The session is a fork of ${origins.length} forks: it can only be replayed from its own first turn on.`;
   throw new TurnlogError('invalid_request', message);
