@@ -160,11 +160,12 @@ export async function compactBeforeTurn(
 ): Promise<boolean> {
   const { replay } = request;
   if (!replay?.promptTurns) return compactIfNearlyFull(context, request, before);
-  for (const { up_to_turn, settings, fallback, ...shown } of replay.compactions) {
-    const asked = { ...request, replay: { ...replay, shown, fallback } };
-    const loaded = await loadSessionForRun(context, asked, Infinity, bounds);
+  for (const { up_to_turn, settings, fallback, ...promptTurns } of replay.compactions) {
+    const compactionRun = { ...request, replay: { ...replay, promptTurns, fallback } };
+    const loaded = await loadSessionForRun(context, compactionRun, Infinity, bounds);
     const older = loaded.history.filter(({ turn }) => turn <= up_to_turn);
-    if (older.length > 0) await compact(context, asked, { ...before, settings, loaded }, older);
+    if (older.length > 0)
+      await compact(context, compactionRun, { ...before, settings, loaded }, older);
   }
   return replay.compactions.length > 0;
 }
