@@ -75,8 +75,7 @@ test('a start that fails once everything is open closes all of it, the last firs
     signal,
   });
   await expect(start).rejects.toThrow('is in use');
-  expect(closed).toEqual(closed.toSorted((a, b) => b - a));
-  expect(closed).toEqual(expect.arrayContaining([6, 5, 4, 3, 2, 0]));
+  expect(closed).toEqual([6, 5, 4, 3, 2, 0]);
   await expectFreed();
   other.close();
 });
@@ -86,6 +85,8 @@ test('a service that was started and is stopped closes all of it, the last first
   const service = await startService(configOf({}), logger, { services: SERVICES, signal });
   expect(closed).toEqual([]);
   await service.stop();
-  expect(closed).toEqual([6, 5, 4, 3, 2, 0]);
+  // Beside the parts: the leaderships of the tasks that a started service runs (webhooks, replays).
+  expect(closed.filter((part) => part <= 6)).toEqual([6, 5, 4, 3, 2, 0]);
+  expect(closed).toEqual(closed.toSorted((a, b) => b - a));
   await expectFreed();
 });
