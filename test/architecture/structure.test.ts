@@ -8,9 +8,6 @@ import { expect, test } from '@jest/globals';
 import { projectFiles, textOf } from '../support/docs/projectFiles.ts';
 import { EXCEPTIONS, type Exception } from './structure.exceptions.ts';
 
-/** True: an exception that no longer applies fails as well. */
-const STALE_EXCEPTIONS_FAIL = false;
-
 const MAX_FILES = 15;
 const MAX_LINES = 400;
 const SMALL_LINES = 40;
@@ -46,9 +43,7 @@ function expectOnly(violations: readonly string[], exceptions: readonly Exceptio
   const listed = exceptions.flatMap(({ items }) => items);
   expect({
     'violations that are not listed': violations.filter((item) => !listed.includes(item)),
-    'exceptions that no longer apply': STALE_EXCEPTIONS_FAIL
-      ? listed.filter((item) => !violations.includes(item))
-      : [],
+    'exceptions that no longer apply': listed.filter((item) => !violations.includes(item)),
   }).toEqual({ 'violations that are not listed': [], 'exceptions that no longer apply': [] });
 }
 
