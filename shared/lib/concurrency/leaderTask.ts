@@ -39,7 +39,10 @@ interface LeaderTerms<Held extends Leadership> {
   signal: AbortSignal;
 }
 
-/** Leads term after term, with pauses after failures, until the signal aborts. */
+/**
+ * Leads term after term, with pauses after failures, until the signal aborts or no leadership can be
+ * acquired.
+ */
 export async function leadUntilAborted<Held extends Leadership>({
   acquireLeadership,
   lead,
@@ -49,13 +52,13 @@ export async function leadUntilAborted<Held extends Leadership>({
   await repeatUntilAborted({
     async run() {
       let pauseMs = 0;
-      await leadOnce(
+      const hasLed = await leadOnce(
         () => acquireLeadership(signal),
         async (leadership) => {
           pauseMs = await lead(leadership, AbortSignal.any([signal, leadership.lost]));
         },
       );
-      return pauseMs;
+      return hasLed ? pauseMs : 'stop';
     },
     onFailure,
     signal,

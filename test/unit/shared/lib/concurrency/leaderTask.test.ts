@@ -135,3 +135,21 @@ test('looks for nothing while there is doubt, and says which', async () => {
     () => told.includes('looked'),
   );
 });
+
+test('ends, rather than asks again and again, where no leadership can be acquired', async () => {
+  let asked = 0;
+  const idle = startLeaderTask({
+    name: 'digging',
+    acquireLeadership: async () => {
+      asked += 1;
+      return undefined;
+    },
+    begin: () => Promise.reject(new Error('it leads')),
+    pausedReason: () => undefined,
+    pollMs: 1,
+    logger: { warn: () => undefined, error: () => undefined },
+  });
+  await sleep(20);
+  await idle.close();
+  expect(asked).toBe(1);
+});
