@@ -26,7 +26,7 @@ const { values: options } = parseArgs({
     quick: { type: 'boolean', default: false },
     faults: { type: 'boolean', default: false },
     tree: { type: 'string', default: fileURLToPath(new URL('../../', import.meta.url)) },
-    list: { type: 'string', default: fileURLToPath(new URL('mutations.ts', import.meta.url)) },
+    list: { type: 'string', default: fileURLToPath(new URL('./mutations.ts', import.meta.url)) },
   },
 });
 

@@ -8,7 +8,7 @@ import {
   postgresVersion,
   liveSchema,
   VERSION,
-} from '../../../infra/postgres/readModels/version.ts';
+} from '../../../infra/postgres/readModels/schema.ts';
 import { openOperator } from '../../../services/compose/operator.ts';
 import { startService } from '../../../services/compose/service.ts';
 import { parseConfig } from '../../../shared/lib/config/config.ts';

@@ -4,7 +4,7 @@ import type { McpServer, McpTransport } from '../../../infra/mcp/server.ts';
 import { createLogger } from '../../../shared/lib/logger.ts';
 
 /** The script of the hostile server. */
-export const HOSTILE = fileURLToPath(new URL('hostileServer.mjs', import.meta.url));
+export const HOSTILE = fileURLToPath(new URL('./hostileServer.mjs', import.meta.url));
 
 /** As an operator names a server, with what differs from a plain one. */
 export const serverWith = (transport: McpTransport, more: Partial<McpServer> = {}): McpServer => ({

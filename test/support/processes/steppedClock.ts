@@ -2,7 +2,7 @@ import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const preload = fileURLToPath(new URL('steppedClock.mjs', import.meta.url));
+const preload = fileURLToPath(new URL('./steppedClock.mjs', import.meta.url));
 
 export interface SteppedClock {
   /** For the processes whose clock it is to be. */
