@@ -77,8 +77,10 @@ export async function openPostgresProjectionStore({
         await writer.close();
       },
       lost: session.lost,
-      beat: (lag) => withDatabaseErrors(() => session.run((client) => recordBeat(client, version, lag))),
-      refused: () => withDatabaseErrors(() => session.run((client) => refusedCheckpoint(client, version))),
+      beat: (lag) =>
+        withDatabaseErrors(() => session.run((client) => recordBeat(client, version, lag))),
+      refused: () =>
+        withDatabaseErrors(() => session.run((client) => refusedCheckpoint(client, version))),
       complete: () =>
         withDatabaseErrors(() =>
           session.run(async (client) => {

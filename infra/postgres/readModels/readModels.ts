@@ -171,8 +171,8 @@ export function openPostgresReadModels({
       );
     },
     otherVersionWritten: async () =>
-      (await rows(`SELECT FROM ${lockIsHeldBy('writer')} WHERE version <> $1`, [VERSION.number])).length >
-      0,
+      (await rows(`SELECT FROM ${lockIsHeldBy('writer')} WHERE version <> $1`, [VERSION.number]))
+        .length > 0,
     logChanged: follower.logChanged,
     untilShown: follower.untilShown,
     close: () => (closing ??= Promise.all([follower.close(), pool.end()]).then(() => undefined)),

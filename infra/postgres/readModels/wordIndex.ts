@@ -57,6 +57,9 @@ export const createWordIndex = (client: Client, schema: string): TurnIndex => ({
   },
 });
 
+const turnsWith = (placeholder: string): string =>
+  `FROM {turn_words} WHERE turn_words.session_id = sessions.session_id AND string_to_array(turn_words.words, ' ') @> ${placeholder}::text[]`;
+
 /**
  * Finds the sessions of which one turn has all of the words, with such turns. The server chooses whether
  * to follow the list or the word index; it knows how many turns have a word.
@@ -66,11 +69,9 @@ export const searchSessions =
   async (accountId, { words, ...search }, signal) => {
     signal?.throwIfAborted();
     const { listing, parameters } = sessionListing(accountId, search);
-    const turns = (placeholder: string): string =>
-      `FROM {turn_words} WHERE turn_words.session_id = sessions.session_id AND string_to_array(turn_words.words, ' ') @> ${placeholder}::text[]`;
-    const matching = turns(`$${countParameters(listing.where) + 1}`);
+    const matching = turnsWith(`$${countParameters(listing.where) + 1}`);
     const sql = selectPageAtOnce(
-      { ...listing, where: `${listing.where} AND EXISTS (SELECT ${turns('?')})` },
+      { ...listing, where: `${listing.where} AND EXISTS (SELECT ${turnsWith('?')})` },
       search.after !== undefined,
       postgresSql(
         `(SELECT json_agg(turn) FROM (SELECT turn ${matching} ORDER BY turn LIMIT ${matches}) AS picked) AS matches`,
