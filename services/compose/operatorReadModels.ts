@@ -3,7 +3,7 @@ import { currentGeneration } from '../../infra/sqlite/readModels/generations.ts'
 import { openSqliteProjectionStore } from '../../infra/sqlite/readModels/projectionStore.ts';
 import { openSqliteReadModels } from '../../infra/sqlite/readModels/readModels.ts';
 import { openSqliteRebuildStore } from '../../infra/sqlite/readModels/rebuildStore.ts';
-import { VERSION } from '../../infra/sqlite/readModels/version.ts';
+import { VERSION } from '../../infra/sqlite/readModels/schema.ts';
 import { logChangedError } from '../../shared/lib/errors/turnlogError.ts';
 import type { Logger } from '../../shared/lib/logger.ts';
 import { sleep } from '../../shared/lib/time/sleep.ts';

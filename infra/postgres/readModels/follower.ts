@@ -9,7 +9,7 @@ import { isMissing } from '../failures.ts';
 import { readersLock } from '../leases/locks.ts';
 import { keyOf, ROW } from './generations.ts';
 import { createOtherVersions } from './otherVersions.ts';
-import { channelOf, VERSION, VERSIONS_CHANNEL } from './version.ts';
+import { channelOf, VERSION, VERSIONS_CHANNEL } from './schema.ts';
 
 const CHANNEL = channelOf(VERSION);
 

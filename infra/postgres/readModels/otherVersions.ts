@@ -3,7 +3,7 @@ import { canBePosition } from '../../../shared/eventlog/identity/positions.ts';
 import type { Position } from '../../../shared/ports/eventStore.ts';
 import { createPositionWaiters } from '../../../shared/projections/positionWaiters.ts';
 import { lockIsHeldBy } from '../leases/locks.ts';
-import { channelOf, VERSION } from './version.ts';
+import { channelOf, VERSION } from './schema.ts';
 
 /** The complete versions that other releases answer from, and where their live generations are. */
 const ANSWERED_FROM = `SELECT version, position FROM turnlog.projections JOIN ${lockIsHeldBy('readers')} USING (version)

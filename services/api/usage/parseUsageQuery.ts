@@ -1,7 +1,7 @@
 import type { Static } from 'typebox';
 import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import type { UsageQuestion } from '../../../shared/usage/queries.ts';
-import { USAGE_COLUMNS, type UsageColumn } from '../../../shared/usage/usageSums.ts';
+import { USAGE_COLUMNS, type UsageColumn } from '../../../shared/usage/tables.ts';
 import { DIMENSIONS, type UsageQuery } from './schemas.ts';
 
 const DEFAULT_LIMIT = 100;

@@ -1,6 +1,6 @@
 import type { Static } from 'typebox';
 import type { UsageEntry } from '../../../shared/usage/queries.ts';
-import type { UsageColumn } from '../../../shared/usage/usageSums.ts';
+import type { UsageColumn } from '../../../shared/usage/tables.ts';
 import type { Usage } from './schemas.ts';
 
 /** A part of an account's usage, told apart by these columns. */
