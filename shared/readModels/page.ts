@@ -23,15 +23,11 @@ export function createPage<Row>({ limit, bytes }: Bounds) {
   let used = 0;
   return {
     page,
-    /** True when no further row fits, whatever its size. */
-    isFull: (): boolean => page.rows.length === limit || used >= bytes,
-    /** The bounds that remain. */
-    remaining: (): Bounds => ({ limit: limit - page.rows.length, bytes: bytes - used }),
-    /** Adds the row if it fits; false, and `more`, for the first row beyond the page. */
-    add(row: Row, size: number): boolean {
+    /** Adds the row if its bytes fit; false, and `more`, for the first row beyond the page. */
+    add(size: number, toRow: () => Row): boolean {
       used += size;
       page.more = page.rows.length === limit || (page.rows.length > 0 && used > bytes);
-      if (!page.more) page.rows.push(row);
+      if (!page.more) page.rows.push(toRow());
       return !page.more;
     },
   };

@@ -24,6 +24,12 @@ export interface Listing<Name extends TableName = TableName> {
 /** As `Page`, for keys of any type. */
 export type KeyedPage = Bounds & { after?: Exclude<Parameter, null> };
 
+/** A statement and its parameters. */
+export interface Query {
+  sql: string;
+  parameters: readonly Parameter[];
+}
+
 /** Reads a page; the parameters are those of the listing's `where`. */
 export type ReadPageOf<Row> = (
   parameters: readonly Parameter[],
@@ -42,6 +48,14 @@ export interface SqlDatabase {
   generation: string;
   /** Rows as the driver returns them: booleans and JSON are not converted. */
   query<Row extends object>(sql: string): (...parameters: Parameter[]) => Promise<Row[]>;
+  /**
+   * Runs a query and the one that `derive` makes of its rows. SQLite reads both as of one moment;
+   * in PostgreSQL each statement has a snapshot of its own.
+   */
+  queryTwice<First extends object, Second extends object>(
+    first: Query,
+    derive: (rows: First[]) => Query,
+  ): Promise<[First[], Second[]]>;
   /** The first row of the table; `clauses` follow its name. */
   find<Name extends TableName>(
     table: Name,

@@ -42,21 +42,28 @@ const KEY = `(${USAGE_COLUMNS.map(() => '?').join(', ')})`;
 const SLICE = `FROM {usage} WHERE account_id = ? AND day <= ? AND (${COLUMNS}) > ${KEY}`;
 const SUMS = USAGE_COUNTS.map((name) => `CAST(sum(${name}) AS bigint) AS ${name}`).join(', ');
 
-export function createUsageQueries({ query }: SqlDatabase): UsageQueries {
-  /** The last row of a full slice; none where fewer rows are left. */
-  const findLast = query<Record<UsageColumn, string>>(
-    `SELECT ${COLUMNS} ${SLICE} ORDER BY ${COLUMNS} LIMIT 1 OFFSET ?`,
-  );
-  return {
-    async sumUsage(accountId, { after, to, by, limit }) {
-      const start = [accountId, to, ...after];
-      const [last] = await findLast(...start, limit - 1);
-      const next = last && USAGE_COLUMNS.map((column) => last[column]);
-      const groups = by.join(', ');
-      const sum = query<UsageSum>(
-        `SELECT ${groups}, ${SUMS} ${SLICE} ${next ? `AND (${COLUMNS}) <= ${KEY}` : ''} GROUP BY ${groups}`,
-      );
-      return { sums: await sum(...start, ...(next ?? [])), next };
-    },
-  };
-}
+/** The last row of a full slice; none where fewer rows are left. */
+const LAST_ROW = `SELECT ${COLUMNS} ${SLICE} ORDER BY ${COLUMNS} LIMIT 1 OFFSET ?`;
+
+type LastRow = Record<UsageColumn, string>;
+
+const keyOfLast = ([last]: LastRow[]): UsageKey | undefined =>
+  last && USAGE_COLUMNS.map((column) => last[column]);
+
+export const createUsageQueries = ({ queryTwice }: SqlDatabase): UsageQueries => ({
+  async sumUsage(accountId, { after, to, by, limit }) {
+    const start = [accountId, to, ...after];
+    const groups = by.join(', ');
+    const [lastRows, sums] = await queryTwice<LastRow, UsageSum>(
+      { sql: LAST_ROW, parameters: [...start, limit - 1] },
+      (rows) => {
+        const next = keyOfLast(rows);
+        return {
+          sql: `SELECT ${groups}, ${SUMS} ${SLICE} ${next ? `AND (${COLUMNS}) <= ${KEY}` : ''} GROUP BY ${groups}`,
+          parameters: [...start, ...(next ?? [])],
+        };
+      },
+    );
+    return { sums, next: keyOfLast(lastRows) };
+  },
+});

@@ -7,6 +7,7 @@ import type {
   KeyedPage,
   Listing,
   Parameter,
+  Query,
   SqlDatabase,
 } from '../../../shared/readModels/sqlDatabase.ts';
 import { TABLES, type Rows, type TableName } from '../../../shared/readModels/tables.ts';
@@ -71,6 +72,14 @@ const createPostgresDatabase = (rows: ReadRows): SqlDatabase => ({
   query<Row extends object>(text: string) {
     const sql = postgresSql(text);
     return (...parameters: Parameter[]) => rows<Row>(sql, parameters);
+  },
+  async queryTwice<First extends object, Second extends object>(
+    first: Query,
+    derive: (found: First[]) => Query,
+  ): Promise<[First[], Second[]]> {
+    const found = await rows<First>(postgresSql(first.sql), first.parameters);
+    const second = derive(found);
+    return [found, await rows<Second>(postgresSql(second.sql), second.parameters)];
   },
   find<Name extends TableName>(table: Name, clauses: string) {
     const sql = postgresSql(`${selectRows(table)} ${clauses}`);

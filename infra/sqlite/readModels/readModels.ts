@@ -6,6 +6,7 @@ import type {
   KeyedPage,
   Listing,
   Parameter,
+  Query,
   SqlDatabase,
 } from '../../../shared/readModels/sqlDatabase.ts';
 import { TABLES, type Rows, type TableName } from '../../../shared/readModels/tables.ts';
@@ -16,24 +17,24 @@ import { HOLDS_ERASED } from './wordIndex.ts';
 
 type Current = () => GenerationReader;
 
-const decoderOf = <Name extends TableName>(table: Name) =>
-  rowDecoder(TABLES[table]) as (found: SqliteRow) => Rows[Name];
+type Decoders = { [Name in TableName]: (found: SqliteRow) => Rows[Name] };
+
+const DECODERS = Object.fromEntries(
+  Object.entries(TABLES).map(([name, table]) => [name, rowDecoder(table)]),
+) as Decoders;
 
 /** Reads pages of a list, one row beyond the page at most. */
 function pageReader<Name extends TableName>(current: Current, listing: Listing<Name>) {
-  const decode = decoderOf(listing.table);
-  const first = selectListing(listing, { isContinued: false });
-  const next = selectListing(listing, { isContinued: true });
+  const decode = DECODERS[listing.table];
+  const statements: { first?: string; next?: string } = {};
   return (parameters: readonly Parameter[], { after, ...bounds }: KeyedPage) => {
     const { page, add } = createPage<Rows[Name]>(bounds);
-    const rows =
-      after === undefined
-        ? current().iterate(first, ...parameters)
-        : current().iterate(next, ...parameters, after);
-    for (const found of rows) {
-      const size = bytesOfRow(found);
-      if (!add(decode(found), size)) break;
-    }
+    const isContinued = after !== undefined;
+    const sql = (statements[isContinued ? 'next' : 'first'] ??= selectListing(listing, {
+      isContinued,
+    }));
+    const rows = current().iterate(sql, ...parameters, ...(isContinued ? [after] : []));
+    for (const row of rows) if (!add(bytesOfRow(row), () => decode(row))) break;
     return page;
   };
 }
@@ -47,9 +48,20 @@ const createSqliteDatabase = (
     const sql = sqliteSql(text);
     return async (...parameters: Parameter[]) => current().all(sql, ...parameters) as Row[];
   },
+  async queryTwice<First extends object, Second extends object>(
+    first: Query,
+    derive: (rows: First[]) => Query,
+  ) {
+    const { all, snapshot } = current();
+    return snapshot((): [First[], Second[]] => {
+      const rows = all(sqliteSql(first.sql), ...first.parameters) as First[];
+      const second = derive(rows);
+      return [rows, all(sqliteSql(second.sql), ...second.parameters) as Second[]];
+    });
+  },
   find(table, clauses) {
     const sql = sqliteSql(`SELECT * FROM ${table} ${clauses}`);
-    const decode = decoderOf(table);
+    const decode = DECODERS[table];
     return async (...parameters) => {
       const found = current().get(sql, ...parameters);
       return found && decode(found);
@@ -57,7 +69,7 @@ const createSqliteDatabase = (
   },
   list(table, clauses) {
     const sql = sqliteSql(`SELECT * FROM ${table} ${clauses}`);
-    const decode = decoderOf(table);
+    const decode = DECODERS[table];
     return async (...parameters) =>
       current()
         .all(sql, ...parameters)
@@ -69,7 +81,7 @@ const createSqliteDatabase = (
   },
   findWithPage({ table, where }, listing) {
     const sql = sqliteSql(`SELECT * FROM ${table} WHERE ${where}`);
-    const decode = decoderOf(table);
+    const decode = DECODERS[table];
     const read = pageReader(current, listing);
     return async (rowParameters, parameters, page) =>
       current().snapshot(() => {

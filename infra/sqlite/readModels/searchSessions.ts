@@ -206,9 +206,12 @@ export async function searchSessions(
     : searchIndex(current, accountId, search);
   const { page, add } = createPage<ListedSession>(search);
   for await (const row of rows) {
-    const size = bytesOfRow(row);
     const { matches, ...session } = row;
-    if (!add({ ...decode(session), matches: firstTurns(String(matches)) }, size)) break;
+    const isOnPage = add(bytesOfRow(row), () => ({
+      ...decode(session),
+      matches: firstTurns(String(matches)),
+    }));
+    if (!isOnPage) break;
   }
   return page;
 }
