@@ -4,10 +4,8 @@ import { parseConfig } from '../shared/lib/config/config.ts';
 import { createLogger } from '../shared/lib/logger.ts';
 import { startService } from './compose/service.ts';
 import { banner } from './process/banner.ts';
-import { endInOrderOnDefect } from './process/defects.ts';
-import { reportFailure } from './process/reportFailure.ts';
+import { endInOrderOnDefect, reportFailure, stopAtSignal } from './process/processExit.ts';
 import { chooseServices } from './process/serviceNames.ts';
-import { stopAtSignal } from './process/signals.ts';
 import { warnOfOptions } from './process/warnOfOptions.ts';
 
 async function serveUntil(stop: AbortController): Promise<void> {

@@ -1,6 +1,6 @@
 import type { Environment } from '../../shared/lib/config/config.ts';
 import type { Logger } from '../../shared/lib/logger.ts';
-import type { Operator } from '../compose/operator.ts';
+import type { Operator } from '../compose/operator/operator.ts';
 import type { EXIT } from './exitCodes.ts';
 import type { Output } from './output.ts';
 

@@ -1,10 +1,10 @@
 import { CommanderError } from 'commander';
 import { Rejection } from '../../shared/domain/rejection.ts';
 import { isTurnlogError, TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
-import { textOf } from '../process/reportFailure.ts';
+import { textOf } from '../process/processExit.ts';
 import type { CommandProcess } from './context.ts';
 import { EXIT } from './exitCodes.ts';
-import { jsonLine, visible, withoutCredentials } from './visible.ts';
+import { jsonLine, visible, withoutCredentials } from './escapeText.ts';
 
 /** What is wrong with the command line, beyond what its grammar knows. */
 export const usageError = (message: string): CommanderError =>

@@ -1,4 +1,4 @@
-import { jsonLine, visible } from './visible.ts';
+import { jsonLine, visible } from './escapeText.ts';
 
 /** A table for people: what stands under each header. The last column may be long. */
 type Columns<Row> = Readonly<Record<string, (row: Row) => string>>;

@@ -1,8 +1,8 @@
 import { parseConfig, type Config } from '../../shared/lib/config/config.ts';
 import { isLogUnavailable } from '../../shared/lib/errors/turnlogError.ts';
 import { createLogger } from '../../shared/lib/logger.ts';
-import { requireEvents, requireLogIn } from '../compose/existing.ts';
-import { openOperator, type Operator } from '../compose/operator.ts';
+import { requireEvents, requireLogIn } from '../compose/requireLog.ts';
+import { openOperator, type Operator } from '../compose/operator/operator.ts';
 import type {
   CommandProcess,
   LogNeeded,

@@ -10,7 +10,7 @@ import { LIMITS } from '../../shared/limits.ts';
 import type { Position } from '../../shared/ports/eventStore.ts';
 import type { KeyStore } from '../../shared/ports/keyStore.ts';
 import { placeOf, type Place } from '../compose/logLocation.ts';
-import { requireTables } from '../compose/postgres.ts';
+import { requireTables } from '../compose/replica/postgres.ts';
 import { beginKeysAnew, openKeyStore, openTextKeys } from '../compose/textKeys.ts';
 import type { CliContext, TerminalContext, WithOperator, WithTerminal } from './context.ts';
 import { EXIT } from './exitCodes.ts';

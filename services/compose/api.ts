@@ -23,12 +23,12 @@ import type { Broadcast } from '../../shared/ports/broadcast.ts';
 import type { TextDiffer } from '../../shared/replays/comparison/textDiffer.ts';
 import { createPermitPool } from '../../shared/lib/concurrency/capacity.ts';
 import { createLimitsCache } from '../../shared/accounts/accountLimits.ts';
-import { startClosing, startWatching } from '../process/sweep.ts';
-import type { Part } from '../process/turnlog.ts';
-import { openModels } from './models.ts';
+import { startClosing, startWatching } from '../process/upkeep/periodicTask.ts';
+import type { Part } from '../process/processParts.ts';
+import { openModels } from './features/models.ts';
 import type { Opening } from './opening.ts';
 import { systemClock, systemIds } from './system.ts';
-import { openTools } from './tools.ts';
+import { openTools } from './features/tools.ts';
 
 /** What differs between a service in one process and one replica of many. */
 type RunStorage = Pick<

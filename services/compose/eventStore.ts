@@ -6,7 +6,7 @@ import { requirePositionForm as requirePositionOf } from '../../infra/sqlite/eve
 import type { Logger } from '../../shared/lib/logger.ts';
 import type { EventLog, EventStore, Position } from '../../shared/ports/eventStore.ts';
 import type { ProjectorLogger } from '../followers/projector/projection.ts';
-import { isCluster } from './existing.ts';
+import { isCluster } from './requireLog.ts';
 import type { LogPlace } from './logLocation.ts';
 
 /** The client of EventStoreDB is large: it is loaded only where one is configured. */

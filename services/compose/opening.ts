@@ -5,7 +5,7 @@ import { createKeyring } from '../../shared/eventlog/encryption/keyring.ts';
 import type { ProtectedStore } from '../../shared/eventlog/encryption/protectedStore.ts';
 import type { KeyStore } from '../../shared/ports/keyStore.ts';
 import type { ServiceName } from '../process/serviceNames.ts';
-import type { Part, Turnlog } from '../process/turnlog.ts';
+import type { Part, Turnlog } from '../process/processParts.ts';
 import { openEventStore } from './eventStore.ts';
 import type { Place } from './logLocation.ts';
 import { openTextKeys, textKeysPart } from './textKeys.ts';

@@ -2,12 +2,12 @@ import type { Config } from '../../shared/lib/config/config.ts';
 import type { Logger } from '../../shared/lib/logger.ts';
 import type { ServiceName } from '../process/serviceNames.ts';
 import { startServing, type RunningService } from '../process/start.ts';
-import type { Turnlog } from '../process/turnlog.ts';
-import { openEmbedded } from './embedded.ts';
+import type { Turnlog } from '../process/processParts.ts';
+import { openEmbedded } from './embedded/embedded.ts';
 import type { Opening, Parts } from './opening.ts';
 import { placeOf } from './logLocation.ts';
-import { openRelayAlone } from './relay.ts';
-import { openReplica } from './replica.ts';
+import { openRelayAlone } from './features/relay.ts';
+import { openReplica } from './replica/replica.ts';
 import { systemIds } from './system.ts';
 
 function openParts(opening: Opening): Promise<Parts> {

@@ -9,8 +9,8 @@ import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import type { MasterKeys } from '../../shared/eventlog/encryption/masterKeys.ts';
 import type { Logger } from '../../shared/lib/logger.ts';
 import type { KeyStore } from '../../shared/ports/keyStore.ts';
-import { onceStoreAnswers } from '../process/onceStoreAnswers.ts';
-import type { Part } from '../process/turnlog.ts';
+import { onceStoreAnswers } from '../process/startup/retryUntilStoreAvailable.ts';
+import type { Part } from '../process/processParts.ts';
 import type { EmbeddedPlace, Place, ReplicaPlace } from './logLocation.ts';
 
 /** Where the keys of texts are kept, and what wraps them. */

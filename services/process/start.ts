@@ -6,12 +6,12 @@ import type { Ids } from '../../shared/ports/clock.ts';
 import { createApp, createHealthApp } from '../api/app.ts';
 import type { Availability, ProcessContext } from '../api/context.ts';
 import { serve } from '../api/http/connection/server.ts';
-import { bootstrap } from './bootstrap.ts';
-import { checkHealth, shareHealth } from './health.ts';
-import { onceStoreAnswers } from './onceStoreAnswers.ts';
+import { bootstrap } from './startup/bootstrap.ts';
+import { checkHealth, shareHealth } from './health/health.ts';
+import { onceStoreAnswers } from './startup/retryUntilStoreAvailable.ts';
 import type { ServiceName } from './serviceNames.ts';
 import { stopInOrder } from './stop.ts';
-import type { Turnlog } from './turnlog.ts';
+import type { Turnlog } from './processParts.ts';
 
 export interface RunningService {
   /** Where it listens. */

@@ -134,14 +134,14 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: 'a server leaves the turns open that another name of its data folder began',
-    file: 'services/compose/embedded.ts',
+    file: 'services/compose/embedded/embedded.ts',
     from: "'folder' in log || owner === id;",
     to: 'owner === id;',
     likely: ['test/integration/process/shutdown.test.ts'],
   },
   {
     name: 'the turns of the dead are swept once and never again',
-    file: 'services/process/sweep.ts',
+    file: 'services/process/upkeep/periodicTask.ts',
     from: 'sweeping = undefined;',
     to: '',
     likely: ['test/integration/replicas/replicas.test.ts'],

@@ -5,7 +5,7 @@
 import { rm } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, describe, expect, test } from '@jest/globals';
-import { openOperator } from '../../../services/compose/operator.ts';
+import { openOperator } from '../../../services/compose/operator/operator.ts';
 import { parseConfig } from '../../../shared/lib/config/config.ts';
 import { createLogger } from '../../../shared/lib/logger.ts';
 import { startEventStoreDbProcess } from '../../support/eventstoredb/eventStoreDbProcess.ts';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { startService } from '../../../services/compose/service.ts';
-import { bootstrap } from '../../../services/process/bootstrap.ts';
+import { bootstrap } from '../../../services/process/startup/bootstrap.ts';
 import type { RunningService } from '../../../services/process/start.ts';
 import { hashApiKey } from '../../../shared/accounts/apiKey.ts';
 import { openAccount } from '../../../shared/accounts/commands.ts';

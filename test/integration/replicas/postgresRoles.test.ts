@@ -9,7 +9,7 @@ import {
   liveSchema,
   VERSION,
 } from '../../../infra/postgres/readModels/version.ts';
-import { openOperator } from '../../../services/compose/operator.ts';
+import { openOperator } from '../../../services/compose/operator/operator.ts';
 import { startService } from '../../../services/compose/service.ts';
 import { parseConfig } from '../../../shared/lib/config/config.ts';
 import { createLogger } from '../../../shared/lib/logger.ts';

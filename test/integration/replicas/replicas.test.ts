@@ -4,7 +4,7 @@ import { rm } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { liveSchema, VERSION } from '../../../infra/postgres/readModels/version.ts';
-import { openOperator, type Operator } from '../../../services/compose/operator.ts';
+import { openOperator, type Operator } from '../../../services/compose/operator/operator.ts';
 import { startService } from '../../../services/compose/service.ts';
 import type { RunningService } from '../../../services/process/start.ts';
 import type { ServiceName } from '../../../services/process/serviceNames.ts';

@@ -1,5 +1,5 @@
 import type { EmbeddedPlace } from '../../../services/compose/logLocation.ts';
-import { proverOfThread } from '../../../services/compose/prover.ts';
+import { proverOfThread } from '../../../services/compose/features/prover.ts';
 import { randomUUID } from 'node:crypto';
 import { Worker } from 'node:worker_threads';
 import { openSqliteEventLog } from '../../../infra/sqlite/eventStore/log.ts';
@@ -47,7 +47,7 @@ export async function startProjector(folder: string) {
   const spawn = (): Worker => {
     const data = threadData();
     const worker = new Worker(
-      new URL('../../../services/compose/projectorThread.ts', import.meta.url),
+      new URL('../../../services/compose/embedded/projectorThread.ts', import.meta.url),
       {
         workerData: data,
         transferList: [data.reports],
