@@ -4,7 +4,7 @@ import { parseConfig } from '../shared/lib/config/config.ts';
 import { createLogger } from '../shared/lib/logger.ts';
 import { startService } from './compose/service.ts';
 import { banner } from './process/banner.ts';
-import { endInOrderOnDefect, reportFailure, stopAtSignal } from './process/processExit.ts';
+import { stopOnDefect, reportFailure, stopAtSignal } from './process/processExit.ts';
 import { chooseServices } from './process/serviceNames.ts';
 import { warnOfOptions } from './process/warnOfOptions.ts';
 
@@ -12,7 +12,7 @@ async function serveUntil(stop: AbortController): Promise<void> {
   const { signal } = stop;
   const config = parseConfig(process.env);
   const logger = createLogger(config.LOG_LEVEL);
-  endInOrderOnDefect({ stop, logger, graceMs: config.DRAIN_MS + config.SHUTDOWN_GRACE_MS });
+  stopOnDefect({ stop, logger, graceMs: config.DRAIN_MS + config.SHUTDOWN_GRACE_MS });
   warnOfOptions(config, process.env, logger);
   const services = chooseServices(process.argv.slice(2), config);
   const service = await startService(config, logger, { services, signal });

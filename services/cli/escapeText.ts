@@ -12,11 +12,11 @@ const escaped = (text: string): string =>
   ).join('');
 
 /** A text of somebody else's, on one line and as what it is: `\u001b[2J` does nothing. */
-export const visible = (text: string): string => text.replace(UNSEEN, escaped);
+export const escapeControls = (text: string): string => text.replace(UNSEEN, escaped);
 
 /** JSON on one line, in which no such character stands as it is either. */
-export const jsonLine = (value: unknown): string => visible(JSON.stringify(value));
+export const jsonLine = (value: unknown): string => escapeControls(JSON.stringify(value));
 
 /** A text without the user and password of any URL in it. */
-export const withoutCredentials = (text: string): string =>
+export const maskCredentials = (text: string): string =>
   text.replace(/([a-z][\w+.-]*:\/\/)\S*@/gi, '$1…@');

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import { createLogger } from '../../shared/lib/logger.ts';
 import { READ_MODELS_VERSION } from '../compose/operator/readModels.ts';
-import { warnOfMisspelt } from '../process/warnOfOptions.ts';
+import { warnOfMisspelledOptions } from '../process/warnOfOptions.ts';
 import { addAccountCommands } from './accounts/accounts.ts';
 import { addAuditCommands } from './audit/audit.ts';
 import { addCopyCommand } from './log/copy.ts';
@@ -51,7 +51,9 @@ function createProgram(json: boolean, target: CommandProcess, signal: AbortSigna
     })
     .exitOverride()
     .addHelpText('afterAll', EXIT_CODES_HELP)
-    .hook('preAction', () => warnOfMisspelt(target.env, createLogger('warn', target.stderr)));
+    .hook('preAction', () =>
+      warnOfMisspelledOptions(target.env, createLogger('warn', target.stderr)),
+    );
   const runners = createRunners(json, target, signal);
   const { withOperator, withTerminal } = runners;
   addEraseCommands(program, addAccountCommands(program, withOperator), withOperator);

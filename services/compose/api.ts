@@ -24,7 +24,7 @@ import type { TextDiffer } from '../../shared/replays/comparison/textDiffer.ts';
 import { createPermitPool } from '../../shared/lib/concurrency/capacity.ts';
 import { createLimitsCache } from '../../shared/accounts/accountLimits.ts';
 import { startClosing, startWatching } from '../process/upkeep/periodicTask.ts';
-import type { Part } from '../process/processParts.ts';
+import type { ProcessPart } from '../process/processParts.ts';
 import { openModels } from './features/models.ts';
 import type { Opening } from './opening.ts';
 import { systemClock, systemIds } from './system.ts';
@@ -105,12 +105,12 @@ export async function openRunContext(opening: Opening, storage: RunStorage): Pro
 }
 
 /** The watch over turns that others may end, as a part of the process. */
-export const watchPart = ({ runState }: Pick<RunContext, 'runState'>): Part => ({
+export const turnWatchPart = ({ runState }: Pick<RunContext, 'runState'>): ProcessPart => ({
   upkeep: () => startWatching(runState.turnWatch),
 });
 
 /** The runs as a part of the process: it closes the turns that it had to leave open itself. */
-export const runsPart = (api: RunContext): Part => ({
+export const runsPart = (api: RunContext): ProcessPart => ({
   health: async () => {
     const open_circuits = api.catalogue.models.openCircuits?.() ?? [];
     return {

@@ -12,7 +12,7 @@ const namedForPeople = (name: string): string =>
   /^(esdb[^/]*\/\/)(?:[^/?]*@)?([^/?]*)/.exec(name)?.slice(1).join('') ?? name;
 
 /** Errors: `configuration_invalid` where the folder has no event log. Makes nothing. */
-export function requireLogIn(folder: string, whatToDo: string): void {
+export function requireLogFolder(folder: string, whatToDo: string): void {
   if (existsSync(eventLogFile(resolve(folder)))) return;
   throw new TurnlogError(
     'configuration_invalid',
@@ -21,7 +21,7 @@ export function requireLogIn(folder: string, whatToDo: string): void {
 }
 
 /** Errors: `configuration_invalid` where the log of a cluster is empty; `store_unavailable`. */
-export async function requireEvents(
+export async function requireNonEmptyLog(
   log: Pick<EventLog, 'firstEvent'>,
   name: string,
   whatToDo: string,

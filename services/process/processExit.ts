@@ -3,17 +3,17 @@ import { isTurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import type { Logger } from '../../shared/lib/logger.ts';
 
 /** What to tell of a failure: a sentence, or the stack of a defect. */
-export function textOf(error: unknown): string {
+export function failureText(error: unknown): string {
   // What failed while something was closed hides neither itself nor why that was closed.
   if (error instanceof SuppressedError)
-    return `${textOf(error.suppressed)}\n${textOf(error.error)}`;
+    return `${failureText(error.suppressed)}\n${failureText(error.error)}`;
   const isSentence = isTurnlogError(error) || error instanceof Rejection;
   return String(isSentence ? error.message : error instanceof Error ? error.stack : error);
 }
 
 /** Ends a program that failed: what an operator can mend is a sentence, anything else is a defect and comes with its stack. */
 export function reportFailure(error: unknown): void {
-  process.stderr.write(`${textOf(error)}\n`);
+  process.stderr.write(`${failureText(error)}\n`);
   process.exitCode ||= 1;
 }
 
@@ -40,7 +40,7 @@ interface Ending {
  * logged with its cause, and the process ends as at a signal (runs are recorded, files closed),
  * within a limit, with exit code 70.
  */
-export function endInOrderOnDefect({ stop, logger, graceMs }: Ending): void {
+export function stopOnDefect({ stop, logger, graceMs }: Ending): void {
   const end = (error: unknown): void => {
     logger.fatal({ err: error }, 'nobody handled an error; the service ends');
     process.exitCode = DEFECT_EXIT_CODE;

@@ -6,13 +6,13 @@ import type { TextDiffer } from '../../shared/replays/comparison/textDiffer.ts';
 import type { TileReader } from '../../shared/transparency/tileStore.ts';
 import type { ServedWebhooks } from '../../shared/webhooks/queries.ts';
 import type { Health } from '../../shared/health/health.ts';
-import type { Repeated } from './upkeep/periodicTask.ts';
+import type { PeriodicTask } from './upkeep/periodicTask.ts';
 
 /**
  * A part of a running process. It leaves out what it has nothing to do or to say for: an event
  * store, which tells only of its trouble, is one as it is.
  */
-export interface Part {
+export interface ProcessPart {
   /**
    * Waits until the part can do its work as if no process had ever ended. Errors: the signal's
    * reason.
@@ -25,13 +25,13 @@ export interface Part {
   /** One sentence on why the read models can't be trusted; undefined where they can. */
   doubt?(): string | undefined;
   /** Starts what the part does again and again while the process serves. */
-  upkeep?(): Repeated;
+  upkeep?(): PeriodicTask;
 }
 
 /**
  * What one process runs, whichever services it was started with. Disposing of it closes every part.
  */
-export interface Turnlog extends AsyncDisposable {
+export interface ProcessParts extends AsyncDisposable {
   /** What the API works with; undefined where it is not among the services. */
   api:
     | (RunContext & {
@@ -45,5 +45,5 @@ export interface Turnlog extends AsyncDisposable {
   /** The folder of log or read models, absolute; undefined where the process keeps nothing. */
   dataFolder: string | undefined;
   /** In the order in which they are prepared. */
-  parts: readonly Part[];
+  parts: readonly ProcessPart[];
 }

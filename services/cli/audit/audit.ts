@@ -2,12 +2,12 @@ import type { Command } from 'commander';
 import { isoTime } from '../../../shared/ports/clock.ts';
 import { readStreamHeads } from '../../../shared/eventlog/reading/streamHeads.ts';
 import { addBundleCommands } from './bundles.ts';
-import { verify, type VerifyOptions } from './verify.ts';
+import { verifyLog, type VerifyOptions } from './verify.ts';
 import type { CliContext, WithOperator, WithTerminal } from '../context.ts';
 import { requireWritable, writeHeadsFile } from './headsFile.ts';
-import { toPosition } from '../positions.ts';
-import { rate } from '../progressLine.ts';
-import { currentVkeys } from './vkeys.ts';
+import { parsePositionOption } from '../positions.ts';
+import { formatRate } from '../progressLine.ts';
+import { readVkeys } from './vkeys.ts';
 
 /** Writes the heads of all streams. Errors: the signal's reason. */
 async function writeHeads(
@@ -21,7 +21,9 @@ async function writeHeads(
     store: operator.store,
     signal,
     onProgress: ({ events, streams }) =>
-      progress.update(() => `${events} events read, ${streams} streams, ${rate(events, began)}`),
+      progress.update(
+        () => `${events} events read, ${streams} streams, ${formatRate(events, began)}`,
+      ),
   });
   signal.throwIfAborted();
   const { log_id, streams, sha256 } = await writeHeadsFile(file, heads!, at, signal);
@@ -34,7 +36,7 @@ async function writeHeads(
 
 /** Prints what verifies the checkpoints of the log's transparency log. */
 async function showVkeys({ operator, output }: CliContext): Promise<void> {
-  const { origin, vkeys } = await currentVkeys(operator);
+  const { origin, vkeys } = await readVkeys(operator);
   output.show({ origin, vkeys }, ...vkeys);
 }
 
@@ -46,12 +48,12 @@ export function addAuditCommands(program: Command, run: WithOperator, alone: Wit
     .description(
       'recompute every hash chain and the transparency log, and name the first thing that does not fit',
     )
-    .option('--after <position>', 'begin after this position', toPosition)
+    .option('--after <position>', 'begin after this position', parsePositionOption)
     .option('--heads <file>', 'look for the heads that `audit heads` wrote as well')
     .option('--checkpoint <file>', 'compare with a checkpoint that was kept elsewhere, of any age')
     .option('--vkey <vkey>', 'the key that signed it; default: the one that signs here')
     .option('--texts', 'open every text as well, which needs the keys')
-    .action((options: VerifyOptions) => run((context) => verify(context, options)));
+    .action((options: VerifyOptions) => run((context) => verifyLog(context, options)));
   audit
     .command('heads')
     .description('write the last hash of every stream to a file, to be kept outside')

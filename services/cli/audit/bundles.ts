@@ -18,12 +18,12 @@ import {
 } from '../../../shared/transparency/proof/verifyBundle.ts';
 import { headOfSession } from '../../../shared/transparency/proof/sessionProof.ts';
 import { readBundleFile, writeBundleFile } from '../../compose/operator/operator.ts';
-import { textOf } from './checkpointFile.ts';
+import { readTextFile } from './checkpointFile.ts';
 import type { CliContext, TerminalContext, WithOperator, WithTerminal } from '../context.ts';
 import { EXIT } from '../exitCodes.ts';
-import { proofOf } from './exportProof.ts';
+import { proveForExport } from './exportProof.ts';
 import { requireWritable } from './headsFile.ts';
-import { rate } from '../progressLine.ts';
+import { formatRate } from '../progressLine.ts';
 
 interface ExportOptions {
   session: string;
@@ -54,7 +54,7 @@ async function exportBundle(context: CliContext, options: ExportOptions): Promis
   await requireWritable(out);
   const head = await headOfSession(operator.store, session);
   const { metadata } = decodeEvent(head);
-  const { proof, vkey } = await proofOf(context, head, options);
+  const { proof, vkey } = await proveForExport(context, head, options);
   const began = performance.now();
   const stream = sessionStream(session);
   const { small, last, seen } = bundleContent({
@@ -67,7 +67,7 @@ async function exportBundle(context: CliContext, options: ExportOptions): Promis
   });
   async function* told(): AsyncGenerator<string> {
     for await (const piece of last.pieces) {
-      progress.update(() => `${seen.events} events exported, ${rate(seen.events, began)}`);
+      progress.update(() => `${seen.events} events exported, ${formatRate(seen.events, began)}`);
       yield piece;
     }
     const actor = { account_id: metadata.account_id, key_id: 'operator', request_id: 'cli' };
@@ -112,11 +112,11 @@ async function verify(
   file: string,
   { vkey, checkpoint, witness: witnesses }: VerifyOptions,
 ): Promise<void> {
-  const given = await textOf(checkpoint);
+  const given = await readTextFile(checkpoint);
   const began = performance.now();
   const onProgress = (events: number): void => {
     signal.throwIfAborted();
-    progress.update(() => `${events} events verified, ${rate(events, began)}`);
+    progress.update(() => `${events} events verified, ${formatRate(events, began)}`);
   };
   try {
     const known = { vkey, checkpoint: given, witnesses };

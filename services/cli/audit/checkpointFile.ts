@@ -4,7 +4,7 @@ import { openCheckpoint } from '../../../shared/transparency/proof/openCheckpoin
 import type { NoteKey } from '../../../shared/transparency/tlog/noteKeys.ts';
 
 /** The text of a file that an operator named. Errors: `configuration_invalid`. */
-export async function textOf(file: string | undefined): Promise<string | undefined> {
+export async function readTextFile(file: string | undefined): Promise<string | undefined> {
   if (file === undefined) return undefined;
   return readFile(file, 'utf8').catch((error: unknown) => {
     throw new TurnlogError('configuration_invalid', `${file}: ${(error as Error).message}`);
@@ -12,7 +12,7 @@ export async function textOf(file: string | undefined): Promise<string | undefin
 }
 
 /** The checkpoint of a file. Errors: `configuration_invalid` for what is none of this log. */
-export function givenCheckpoint(
+export function openCheckpointFile(
   text: string,
   file: string,
   keys: readonly NoteKey[],

@@ -7,9 +7,9 @@ import {
 } from '../../../shared/transparency/proof/proveEvent.ts';
 import { provenOf } from '../../../shared/transparency/proof/sessionProof.ts';
 import { formatVkey, parseVkey } from '../../../shared/transparency/tlog/noteKeys.ts';
-import { givenCheckpoint, textOf } from './checkpointFile.ts';
+import { openCheckpointFile, readTextFile } from './checkpointFile.ts';
 import type { CliContext } from '../context.ts';
-import { currentVkeys } from './vkeys.ts';
+import { readVkeys } from './vkeys.ts';
 
 /** How long an export waits for a checkpoint that covers the session. */
 const WAIT_MS = 5_000;
@@ -26,7 +26,7 @@ async function proofUnderGiven(
   head: StoredEvent,
   { text, file, vkeys }: { text: string; file: string; vkeys: readonly string[] },
 ): Promise<Proven> {
-  const { note, checkpoint } = givenCheckpoint(text, file, vkeys.map(parseVkey));
+  const { note, checkpoint } = openCheckpointFile(text, file, vkeys.map(parseVkey));
   const tiles = await operator.tiles();
   const { size } = await tiles.state();
   const wrong = (why: string): TurnlogError =>
@@ -42,14 +42,14 @@ async function proofUnderGiven(
  * The proof that an export has, under the newest checkpoint or the one of a file. Errors:
  * `configuration_invalid`, `proof_pending`, `proof_invalid`.
  */
-export async function proofOf(
+export async function proveForExport(
   context: CliContext,
   head: StoredEvent,
   { checkpoint: file, vkey: given }: { checkpoint?: string; vkey?: string },
 ): Promise<Proven> {
   const { operator } = context;
-  const text = await textOf(file);
-  const { vkeys } = await currentVkeys(operator);
+  const text = await readTextFile(file);
+  const { vkeys } = await readVkeys(operator);
   if (text !== undefined) {
     const signed = given === undefined ? vkeys : [given];
     return proofUnderGiven(context, head, { text, file: file!, vkeys: signed });

@@ -4,7 +4,7 @@ import { dirname } from 'node:path';
 import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import type { KeptHead } from '../../../shared/eventlog/reading/compareHeads.ts';
 import type { StreamHeads } from '../../../shared/eventlog/reading/streamHeads.ts';
-import { headsIn, headsText, type HeadsOrigin } from './headsFormat.ts';
+import { parseHeads, formatHeads, type HeadsOrigin } from './headsFormat.ts';
 
 /** No line of ours comes near it. */
 const MAX_LINE_CHARS = 64 * 1_024;
@@ -44,7 +44,7 @@ export async function writeHeadsFile(
   const partial = `${file}.partial`;
   try {
     await using handle = await open(partial, 'w');
-    const text = headsText(heads, at);
+    const text = formatHeads(heads, at);
     for (;;) {
       signal.throwIfAborted();
       const part = text.next();
@@ -74,7 +74,7 @@ async function* linesOf(file: string): AsyncGenerator<string> {
 
 async function* headsOf(file: string): AsyncGenerator<KeptHead, HeadsOrigin> {
   try {
-    return yield* headsIn(linesOf(file));
+    return yield* parseHeads(linesOf(file));
   } catch (error) {
     throw asSentence(file, error);
   }

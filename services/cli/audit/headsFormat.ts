@@ -34,7 +34,7 @@ export type HeadsOrigin = Static<typeof Origin> & Static<typeof Seal>;
 const LINES_AT_ONCE = 1_000;
 
 /** The text of heads in parts, streams in the order of their names; returns its sha256. */
-export function* headsText(
+export function* formatHeads(
   { log_id, heads }: StreamHeads,
   at: string,
 ): Generator<string, HeadsOrigin> {
@@ -72,7 +72,7 @@ const unusable = (why: string): TurnlogError =>
  * and as they were written.
  * Errors: `configuration_invalid` in a sentence that says what is wrong with the text.
  */
-export async function* headsIn(
+export async function* parseHeads(
   lines: AsyncIterable<string>,
 ): AsyncGenerator<KeptHead, HeadsOrigin> {
   const digest = createHash('sha256');

@@ -2,19 +2,19 @@ import { parseConfig } from '../../../shared/lib/config/config.ts';
 import type { Position } from '../../../shared/ports/eventStore.ts';
 import { createTextChecker } from '../../../shared/eventlog/encryption/textChecker.ts';
 import { verifyChains, type Misfit } from '../../../shared/eventlog/reading/verifyChains.ts';
-import { placeOf } from '../../compose/logLocation.ts';
-import { requireKeysIn } from '../../compose/textKeys.ts';
+import { locateStorage } from '../../compose/logLocation.ts';
+import { requireTextKeys } from '../../compose/textKeys.ts';
 import type { CliContext } from '../context.ts';
 import { EXIT } from '../exitCodes.ts';
 import { openHeadsFile } from './headsFile.ts';
 import { compareWithHeads } from './compareWithHeads.ts';
 import { requirePosition } from '../positions.ts';
-import { rate } from '../progressLine.ts';
+import { formatRate } from '../progressLine.ts';
 import {
-  nameFault,
+  locateFault,
   openTree,
   type ComparedTree,
-  type NamedFault,
+  type LocatedFault,
   type TreeOptions,
 } from './verifyTree.ts';
 
@@ -29,7 +29,7 @@ interface Verified {
   position: Position | undefined;
   complete: boolean;
   misfit: Misfit | undefined;
-  fault: NamedFault | undefined;
+  fault: LocatedFault | undefined;
   /** True where the texts were opened as well. */
   texts: boolean;
 }
@@ -59,7 +59,7 @@ async function verifyAll(
     signal,
     onProgress: (state) => {
       done = state;
-      progress.update(() => `${state.events} events verified, ${rate(state.events, began)}`);
+      progress.update(() => `${state.events} events verified, ${formatRate(state.events, began)}`);
     },
   });
   const complete = finding !== undefined || !signal.aborted;
@@ -70,12 +70,12 @@ async function verifyAll(
       : `Interrupted after ${done.events} events. ${goOn({ ...options, ...(position !== undefined && { after: position }) })}`,
   );
   const { fault = tree?.fault, found, misfit } = finding ?? {};
-  const named = tree && fault && (await nameFault(context, tree, fault, found));
+  const named = tree && fault && (await locateFault(context, tree, fault, found));
   return { ...done, complete, misfit, fault: named, texts: options.texts === true };
 }
 
 /** What is wrong with log or tree; the index is the place of an event among all of the log. */
-function faultSentence({ event, reason, index, kind }: NamedFault): string {
+function faultSentence({ event, reason, index, kind }: LocatedFault): string {
   if (event)
     return `The event ${event.id} (${event.stream} revision ${event.revision}, position ${event.position}, index ${index}) does not fit: ${reason}.`;
   return kind === 'tile'
@@ -126,9 +126,9 @@ const unseenSince = (at: string): string =>
  * a head does not fit, 130 when it was interrupted. Errors: those of `openHeadsFile`,
  * `position_invalid`, `configuration_invalid` where texts are to be opened and there are no keys.
  */
-export async function verify(context: CliContext, options: VerifyOptions): Promise<void> {
+export async function verifyLog(context: CliContext, options: VerifyOptions): Promise<void> {
   const { env, operator, output, signal, exitWith } = context;
-  if (options.texts) requireKeysIn(placeOf(parseConfig(env)));
+  if (options.texts) requireTextKeys(locateStorage(parseConfig(env)));
   await requirePosition(operator.store, options.after, signal);
   const file = options.heads === undefined ? undefined : await openHeadsFile(options.heads);
   const tree = await openTree(context, options);

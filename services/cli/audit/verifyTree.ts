@@ -9,9 +9,9 @@ import type { TreeFault } from '../../../shared/transparency/proof/treeFault.ts'
 import { leafIndexOf } from '../../../shared/transparency/tlog/leaf.ts';
 import { parseVkey, type NoteKey } from '../../../shared/transparency/tlog/noteKeys.ts';
 import type { TreeHead } from '../../../shared/transparency/tlog/verify.ts';
-import { givenCheckpoint, textOf } from './checkpointFile.ts';
+import { openCheckpointFile, readTextFile } from './checkpointFile.ts';
 import type { CliContext } from '../context.ts';
-import { currentVkeys } from './vkeys.ts';
+import { readVkeys } from './vkeys.ts';
 
 export interface TreeOptions {
   after?: Position;
@@ -68,11 +68,11 @@ export async function openTree(
   // In this order: a server that runs beside may sign a larger tree meanwhile.
   const newest = await reader.readCheckpoint();
   const { size, checkpoint: last } = await reader.state();
-  const text = await textOf(file);
+  const text = await readTextFile(file);
   if (size === 0 && newest === undefined && text === undefined) return undefined;
-  const vkeys = vkey === undefined ? (await currentVkeys(context.operator)).vkeys : [vkey];
+  const vkeys = vkey === undefined ? (await readVkeys(context.operator)).vkeys : [vkey];
   const keys = vkeys.map(parseVkey);
-  const given = text === undefined ? undefined : givenCheckpoint(text, file!, keys).checkpoint;
+  const given = text === undefined ? undefined : openCheckpointFile(text, file!, keys).checkpoint;
   const own = newest === undefined ? undefined : newestHead(newest, keys);
   const heads = [given, own].filter((head) => typeof head === 'object');
   const from = after === undefined ? 0 : await leafAfter(context, reader, after, size);
@@ -91,7 +91,7 @@ export async function openTree(
 }
 
 /** Where the log and its tree differ first, in a sentence, with the event that is named. */
-export interface NamedFault {
+export interface LocatedFault {
   index: number;
   kind: TreeFault['kind'];
   event: Pick<StoredEvent, 'id' | 'stream' | 'revision' | 'position'> | null;
@@ -99,12 +99,12 @@ export interface NamedFault {
 }
 
 /** Names what was changed. Errors: `store_unavailable`. */
-export async function nameFault(
+export async function locateFault(
   { operator, signal }: CliContext,
   { reader, size }: ComparedTree,
   { index, kind, reason, expected = '' }: TreeFault,
   found: StoredEvent | undefined,
-): Promise<NamedFault> {
+): Promise<LocatedFault> {
   if (kind !== 'event' || !found) return { index, kind, event: null, reason };
   const where = { store: operator.store, reader, size, signal };
   const { id, stream, revision, position } = found;

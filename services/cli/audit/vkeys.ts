@@ -7,7 +7,7 @@ import type { Operator } from '../../compose/operator/operator.ts';
  * The origin of the log's transparency log, and the keys that sign its checkpoints, the first one
  * first. Errors: `configuration_invalid`, `store_unavailable`.
  */
-export async function currentVkeys({
+export async function readVkeys({
   signing,
   store,
 }: Operator): Promise<{ origin: string; vkeys: string[] }> {

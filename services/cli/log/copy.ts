@@ -4,12 +4,12 @@ import type { Environment } from '../../../shared/lib/config/config.ts';
 import { copyEvents } from '../../../shared/eventlog/copyEvents.ts';
 import type { EventStore, Position } from '../../../shared/ports/eventStore.ts';
 import { openNamedStore } from '../../compose/eventStore.ts';
-import { isCluster, requireEvents, requireLogIn } from '../../compose/requireLog.ts';
+import { isCluster, requireNonEmptyLog, requireLogFolder } from '../../compose/requireLog.ts';
 import type { TerminalContext, WithTerminal } from '../context.ts';
 import { EXIT } from '../exitCodes.ts';
 import { usageError } from '../failure.ts';
-import { toPosition, requirePosition } from '../positions.ts';
-import { rate } from '../progressLine.ts';
+import { parsePositionOption, requirePosition } from '../positions.ts';
+import { formatRate } from '../progressLine.ts';
 
 const VARIABLE = /^env:(.*)$/;
 /** No data folder is named so, but a store that is not spoken with is: kurrentdb://… */
@@ -21,7 +21,7 @@ const SCHEME = /^[a-z][\w+.-]*:\/\//i;
  * everybody on the machine can read the arguments of a process.
  * Errors: a usage error, without the password.
  */
-export function storeNamed(text: string, option: 'from' | 'to', env: Environment): string {
+export function resolveStoreName(text: string, option: 'from' | 'to', env: Environment): string {
   const [, variable] = VARIABLE.exec(text) ?? [];
   const named = variable === undefined ? text : env[variable];
   if (!named) throw usageError(`--${option} ${text} names no store: it is empty, or not set.`);
@@ -59,7 +59,7 @@ async function copyAll(
     signal,
     onProgress: (state) => {
       done = state;
-      progress.update(() => `${state.events} events copied, ${rate(state.events, began)}`);
+      progress.update(() => `${state.events} events copied, ${formatRate(state.events, began)}`);
     },
   });
   progress.end(`${done.events} events copied`);
@@ -75,8 +75,8 @@ async function copyAll(
 /** The target is opened, and made, once there is something to copy. */
 async function copy(terminal: TerminalContext, options: CopyOptions): Promise<void> {
   const [source, target] = [
-    storeNamed(options.from, 'from', terminal.env),
-    storeNamed(options.to, 'to', terminal.env),
+    resolveStoreName(options.from, 'from', terminal.env),
+    resolveStoreName(options.to, 'to', terminal.env),
   ];
   if (source === target || (!isCluster(source) && resolve(source) === resolve(target)))
     throw usageError('--from and --to name the same store: a copy of it is another one.');
@@ -84,9 +84,9 @@ async function copy(terminal: TerminalContext, options: CopyOptions): Promise<vo
   await using opened = new AsyncDisposableStack();
   const open = async (name: string): Promise<EventStore> =>
     opened.adopt(await openNamedStore(name, logger), (store) => store.close());
-  if (!isCluster(source)) requireLogIn(source, NOTHING);
+  if (!isCluster(source)) requireLogFolder(source, NOTHING);
   const from = await open(source);
-  await requireEvents(from, source, NOTHING);
+  await requireNonEmptyLog(from, source, NOTHING);
   await requirePosition(from, options.after, terminal.signal);
   terminal.signal.throwIfAborted();
   await copyAll(terminal, { from, to: await open(target) }, options.after);
@@ -104,6 +104,6 @@ export function addCopyCommand(events: Command, run: WithTerminal): void {
       'a data folder, a connection string esdb://…, or env:NAME for the variable that holds one (needed where it has a password)',
     )
     .requiredOption('--to <store>', 'the same; a folder is made where it is not there')
-    .option('--after <position>', 'begin after this position of the source', toPosition)
+    .option('--after <position>', 'begin after this position of the source', parsePositionOption)
     .action((options: CopyOptions) => run((terminal) => copy(terminal, options)));
 }

@@ -3,7 +3,7 @@ import { decodeEvent } from '../../../shared/eventlog/codec.ts';
 import { openTexts, type ReadableEvent } from '../../../shared/eventlog/encryption/openTexts.ts';
 import type { Position } from '../../../shared/ports/eventStore.ts';
 import type { CliContext, WithOperator } from '../context.ts';
-import { toPosition } from '../positions.ts';
+import { parsePositionOption } from '../positions.ts';
 
 const BATCH_SIZE = 500;
 
@@ -33,7 +33,7 @@ export function addEventCommands(program: Command, run: WithOperator): Command {
   events
     .command('tail')
     .description('print events as JSON lines, and follow the log until Ctrl-C')
-    .option('--after <position>', 'begin after this position', toPosition)
+    .option('--after <position>', 'begin after this position', parsePositionOption)
     .option('--no-follow', 'end when the end of the log is reached')
     .action((options: { after?: Position; follow: boolean }) =>
       run((context) => tail(context, options)),

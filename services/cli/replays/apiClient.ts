@@ -41,7 +41,7 @@ function clientConfig(env: Environment) {
 }
 
 /** The service that `TURNLOG_URL` names, with the key of `TURNLOG_API_KEY`. Errors: a usage error. */
-export function apiClient(env: Environment, signal: AbortSignal): ApiClient {
+export function createApiClient(env: Environment, signal: AbortSignal): ApiClient {
   const { TURNLOG_URL: url, TURNLOG_API_KEY: key } = clientConfig(env);
   const base = url.replace(/\/+$/, '');
 

@@ -3,8 +3,8 @@ import type { Command } from 'commander';
 import type { TerminalContext, WithTerminal } from '../context.ts';
 import { EXIT } from '../exitCodes.ts';
 import { usageError } from '../failure.ts';
-import { apiClient, type ApiClient } from './apiClient.ts';
-import { watchReplay, type ReplayShown } from './watchReplay.ts';
+import { createApiClient, type ApiClient } from './apiClient.ts';
+import { watchReplay, type ReplaySummary } from './watchReplay.ts';
 
 interface StartOptions {
   session?: string[];
@@ -25,7 +25,7 @@ interface StartOptions {
   watch?: boolean;
 }
 
-const clientOf = ({ env, signal }: TerminalContext): ApiClient => apiClient(env, signal);
+const clientOf = ({ env, signal }: TerminalContext): ApiClient => createApiClient(env, signal);
 
 function integer(name: string, text: string): number {
   if (!/^\d{1,9}$/.test(text)) throw usageError(`--${name} must be a number.`);
@@ -86,7 +86,7 @@ async function bodyOf(options: StartOptions): Promise<object> {
   };
 }
 
-type Whole = ReplayShown & { settings: { checks?: unknown[] }; turns: object[] };
+type Whole = ReplaySummary & { settings: { checks?: unknown[] }; turns: object[] };
 
 /**
  * Whether a replay is worse than what was recorded: what failed, or was not run; and checks that did
@@ -102,7 +102,7 @@ function isRegressed({ status, sums, settings }: Whole): boolean | null {
   return checks.passed + checks.failed === 0 ? null : checks.failed > 0;
 }
 
-const lineOf = ({ status, sums: { turns, checks } }: ReplayShown): string =>
+const lineOf = ({ status, sums: { turns, checks } }: ReplaySummary): string =>
   `${status}: ${turns.same} same, ${turns.changed} changed, ${turns.failed} failed, ${turns.skipped} skipped of ${turns.total} turns; ${checks.failed} of ${checks.passed + checks.failed} checks failed`;
 
 /** Shows a replay, and lets the exit code say whether it is worse. */

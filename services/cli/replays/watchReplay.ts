@@ -4,7 +4,7 @@ import { sleep } from '../../../shared/lib/time/sleep.ts';
 import type { ApiClient } from './apiClient.ts';
 
 /** A replay, as far as a command looks at it. */
-export interface ReplayShown {
+export interface ReplaySummary {
   replay_id: string;
   status: string;
   code: string | null;
@@ -56,7 +56,7 @@ async function* eventsOf(response: Response): AsyncGenerator<EventRead> {
 export async function watchReplay(
   client: ApiClient,
   replayId: string,
-  told: (replay: ReplayShown) => void,
+  told: (replay: ReplaySummary) => void,
   signal: AbortSignal,
 ): Promise<void> {
   const pauses = createBackoff(PAUSES);
@@ -67,7 +67,7 @@ export async function watchReplay(
       if (response.status === 204) return;
       for await (const { id, event, data } of eventsOf(response)) {
         last = id ?? last;
-        if (event.startsWith('replay.')) told(JSON.parse(data) as ReplayShown);
+        if (event.startsWith('replay.')) told(JSON.parse(data) as ReplaySummary);
         if (event === 'replay.ended') return;
         tries = 0;
         pauses.reset();

@@ -9,20 +9,29 @@ import type { EventStore } from '../../../shared/ports/eventStore.ts';
 import { appendsWhileFollowed } from '../../../shared/eventlog/appendsWhileFollowed.ts';
 import { evictErased } from '../../../shared/erasure/evictErased.ts';
 import { isPastDeadline } from '../../../shared/runs/recovery/interruptTurn.ts';
-import type { Repeated } from '../../process/upkeep/periodicTask.ts';
+import type { PeriodicTask } from '../../process/upkeep/periodicTask.ts';
 import { reportDamage } from '../../process/health/reportDamage.ts';
-import { openRunContext, runsPart, watchPart } from '../api.ts';
-import { finishPart, keysBackPart, noticePart } from '../../process/upkeep/erasures.ts';
-import { damagePart, openStore, type Opening, type Parts } from '../opening.ts';
-import type { EmbeddedPlace } from '../logLocation.ts';
-import { proverOfThread } from '../features/prover.ts';
+import { openRunContext, runsPart, turnWatchPart } from '../api.ts';
+import {
+  unfinishedErasuresPart,
+  restoredKeysPart,
+  erasureNoticePart,
+} from '../../process/upkeep/erasures.ts';
+import {
+  damagedStreamsPart,
+  openProtectedStore,
+  type Opening,
+  type OpenedParts,
+} from '../opening.ts';
+import type { EmbeddedLocation } from '../logLocation.ts';
+import { openThreadProver } from '../features/prover.ts';
 import { openFeed } from '../features/feed.ts';
-import { replaysAlone } from '../features/replays.ts';
+import { embeddedReplaysPart } from '../features/replays.ts';
 import { openRelay } from '../features/relay.ts';
 import { judgeClock, sweepRetention } from '../features/retention.ts';
 import { systemClock, systemIds } from '../system.ts';
-import { openReadModels, readModelsPart } from './readModels.ts';
-import { webhooksIn } from '../features/webhooks.ts';
+import { openEmbeddedReadModels, readModelsPart } from './readModels.ts';
+import { openEmbeddedWebhooks } from '../features/webhooks.ts';
 
 /**
  * By the own clock, as there is no other; only servers that share a cluster without a database
@@ -37,11 +46,11 @@ const isOverdue = ({ deadline }: { deadline: string }): boolean =>
  */
 async function openOwnLog(
   opening: Opening,
-  place: EmbeddedPlace,
+  place: EmbeddedLocation,
   log: { folder: string },
-): ReturnType<typeof openStore> {
+): ReturnType<typeof openProtectedStore> {
   const isNew = !existsSync(eventLogFile(log.folder));
-  const opened = await openStore(opening, place);
+  const opened = await openProtectedStore(opening, place);
   if (isNew)
     opening.logger.info(
       { data_folder: log.folder },
@@ -73,7 +82,7 @@ const TROUBLE_POLL_MS = 1_000;
  * Tells in the log what trouble a store is in, once, and when it is over: for one that has no voice
  * of its own.
  */
-function watchTrouble(store: Pick<EventStore, 'trouble'>, logger: Logger): Repeated {
+function watchTrouble(store: Pick<EventStore, 'trouble'>, logger: Logger): PeriodicTask {
   let told: string | undefined;
   const look = (): void => {
     const trouble = store.trouble();
@@ -96,16 +105,19 @@ function watchTrouble(store: Pick<EventStore, 'trouble'>, logger: Logger): Repea
  * Errors: `data_folder_in_use`, `store_unavailable`, `configuration_invalid` (the models file, the
  * data folder).
  */
-export async function openEmbedded(opening: Opening, place: EmbeddedPlace): Promise<Parts> {
+export async function openEmbedded(
+  opening: Opening,
+  place: EmbeddedLocation,
+): Promise<OpenedParts> {
   const { logger, opened } = opening;
   const { dataFolder, log } = place;
   createDataFolder(dataFolder);
   opened.adopt(acquireServerLock(dataFolder), (lock) => lock.release());
   const { store, keyStore } = await ('folder' in log
     ? openOwnLog(opening, place, log)
-    : openStore(opening, place));
-  const prover = await proverOfThread(opening.config, place, store);
-  const models = await openReadModels(opening, place, prover.threadData);
+    : openProtectedStore(opening, place));
+  const prover = await openThreadProver(opening.config, place, store);
+  const models = await openEmbeddedReadModels(opening, place, prover.threadData);
   const { projector, readModels } = models;
   const id = instanceIdOf(dataFolder);
   // The lock leaves nobody else to run a turn of this folder's log, under whatever name it began. A
@@ -131,25 +143,25 @@ export async function openEmbedded(opening: Opening, place: EmbeddedPlace): Prom
     store,
     shown,
     runsPart(api),
-    watchPart(api),
-    damagePart(damaged),
+    turnWatchPart(api),
+    damagedStreamsPart(damaged),
     prover.part,
     feed.part,
   ];
   const { VISIBILITY_WAIT_MS: visibilityWaitMs } = opening.config;
   const judge = judgeClock(store, { now: systemClock.now, newest: store.head });
   const erasures = [
-    noticePart(api),
-    keysBackPart(api, keyStore),
-    finishPart({ ...api, judge }, { api, alone: true, visibilityWaitMs }),
+    erasureNoticePart(api),
+    restoredKeysPart(api, keyStore),
+    unfinishedErasuresPart({ ...api, judge }, { api, alone: true, visibilityWaitMs }),
     sweepRetention(api, {
       judge,
       alone: (work) => work(new AbortController().signal).then(() => true),
       onErased: (erased) => evictErased(api, erased),
     }),
   ];
-  const webhooks = webhooksIn(opening, { ...api, ...feed.served, shown: [shown] }, place);
+  const webhooks = openEmbeddedWebhooks(opening, { ...api, ...feed.served, shown: [shown] }, place);
   const read = { tiles: prover.tiles, ...feed.served, webhooks: webhooks.served };
-  const last = [webhooks.part, replaysAlone(api, [shown]), ...watch, ...relay];
+  const last = [webhooks.part, embeddedReplaysPart(api, [shown]), ...watch, ...relay];
   return { api: { ...api, judge, ...read }, dataFolder, parts: [...parts, ...erasures, ...last] };
 }

@@ -13,7 +13,7 @@ import { openTextKeys } from '../textKeys.ts';
 import { createKeyring } from '../../../shared/eventlog/encryption/keyring.ts';
 import { withTextsForRows } from '../../../shared/eventlog/encryption/protectedStore.ts';
 import { readModelsFolder } from '../logLocation.ts';
-import { proveInThread, type ThreadData } from '../features/prover.ts';
+import { runProverInThread, type ThreadData } from '../features/prover.ts';
 import { followGenerations } from '../../followers/projector/followGenerations.ts';
 import type { ThreadMessage } from '../../followers/projector/startThread.ts';
 import type { ProjectorLogger } from '../../followers/projector/projection.ts';
@@ -38,7 +38,7 @@ port.once('message', () => closing.abort());
 const logger: ProjectorLogger = { info: logAt('info'), warn: logAt('warn'), error: logAt('error') };
 const log = await openEventLog(place.log, logger);
 const keys = await openTextKeys(place);
-const proven = proveInThread(data, { log, logger, signal: closing.signal });
+const proven = runProverInThread(data, { log, logger, signal: closing.signal });
 const keyring = createKeyring(keys);
 await followGenerations({
   log: withTextsForRows(log, keyring),

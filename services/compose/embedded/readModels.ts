@@ -16,16 +16,16 @@ import {
   THREAD_LIMITS,
   type ProjectorThread,
 } from '../../followers/projector/startThread.ts';
-import type { Part } from '../../process/processParts.ts';
-import { onceStoreAnswers } from '../../process/startup/retryUntilStoreAvailable.ts';
+import type { ProcessPart } from '../../process/processParts.ts';
+import { retryUntilStoreAvailable } from '../../process/startup/retryUntilStoreAvailable.ts';
 import type { ThreadData } from '../features/prover.ts';
-import { readModelsFolder, type EmbeddedPlace } from '../logLocation.ts';
+import { readModelsFolder, type EmbeddedLocation } from '../logLocation.ts';
 import type { Opening } from '../opening.ts';
 
 /** The projector in a thread of its own, and the read models that it keeps up to date. */
-export async function openReadModels(
+export async function openEmbeddedReadModels(
   { config, logger, opened }: Opening,
-  place: EmbeddedPlace,
+  place: EmbeddedLocation,
   threadData: () => ThreadData,
 ) {
   const spawn = (): Worker => {
@@ -90,7 +90,7 @@ export function readModelsPart(
   projector: ProjectorThread,
   api: RunContext,
   queries: ReturnType<typeof openSqliteReadModels>,
-): Part {
+): ProcessPart {
   const doubt = (): string | undefined =>
     distrustReason({ healing: projector.healing(), logChanged: projector.logChanged() });
   let prepared = false;
@@ -117,7 +117,7 @@ export function readModelsPart(
     doubt,
     async prepare(signal) {
       await untilCaughtUp(projector.progress, signal);
-      await onceStoreAnswers(() => recoverOpenTurns(api, signal), api.logger, signal);
+      await retryUntilStoreAvailable(() => recoverOpenTurns(api, signal), api.logger, signal);
       prepared = true;
     },
   };

@@ -2,7 +2,7 @@ import type { ProtectedStore } from '../../../shared/eventlog/encryption/protect
 import { createAccountFeed, type AccountFeed } from '../../../shared/feed/accountFeed.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { createPermitPool, type PermitPool } from '../../../shared/lib/concurrency/capacity.ts';
-import type { Part } from '../../process/processParts.ts';
+import type { ProcessPart } from '../../process/processParts.ts';
 import type { Opening } from '../opening.ts';
 
 /**
@@ -12,7 +12,7 @@ import type { Opening } from '../opening.ts';
 export function openFeed(
   { opened }: Pick<Opening, 'opened'>,
   store: ProtectedStore,
-): { served: { feed: AccountFeed; followers: PermitPool }; part: Part } {
+): { served: { feed: AccountFeed; followers: PermitPool }; part: ProcessPart } {
   const feed = opened.use(createAccountFeed(store));
   const followers = createPermitPool({ permits: LIMITS.feed.followers, bytes: Infinity });
   return { served: { feed, followers }, part: { upkeep: () => feed } };

@@ -17,14 +17,14 @@ import { createProverHealth, type ProverHealth } from '../../followers/prover/he
 import type { Prover, ProverLogger } from '../../followers/prover/prover.ts';
 import type { WitnessesReport } from '../../followers/prover/witnesses.ts';
 import { runProver } from '../../followers/prover/run.ts';
-import type { Part } from '../../process/processParts.ts';
+import type { ProcessPart } from '../../process/processParts.ts';
 import type { Opening } from '../opening.ts';
-import type { EmbeddedPlace } from '../logLocation.ts';
+import type { EmbeddedLocation } from '../logLocation.ts';
 import { makeSigningKey, readSigningKeys } from '../signingKeys.ts';
 import { systemClock } from '../system.ts';
 
 /** What a prover of checkpoints is called, and where its keys are. Plain data, for a thread. */
-export interface Signing {
+export interface SigningConfig {
   origin: string;
   /** Absolute. */
   keyFile: string;
@@ -34,8 +34,8 @@ export interface Signing {
 
 /** What the thread of an embedded service is started with. */
 export interface ThreadData {
-  place: EmbeddedPlace;
-  signing: Signing;
+  place: EmbeddedLocation;
+  signing: SigningConfig;
   /** Where its prover reports. */
   reports: MessagePort;
 }
@@ -43,7 +43,7 @@ export interface ThreadData {
 const KEY_FILE = 'log-signing-key.pem';
 
 /** The folder with the trees of an embedded service. */
-const treesFolder = ({ dataFolder }: Pick<EmbeddedPlace, 'dataFolder'>): string =>
+const treesFolder = ({ dataFolder }: Pick<EmbeddedLocation, 'dataFolder'>): string =>
   join(dataFolder, 'tlog');
 
 /** Errors: `configuration_invalid`. */
@@ -51,21 +51,21 @@ const witnessesOf = async ({ LOG_WITNESSES_FILE: file }: Config) =>
   file === undefined ? undefined : readWitnessesFile(resolve(file));
 
 /** Reads one tree of a data folder, for a command that must not go on in another one. */
-export const oneTreeIn = (place: Pick<EmbeddedPlace, 'dataFolder'>): CheckedTree =>
+export const openTreeFiles = (place: Pick<EmbeddedLocation, 'dataFolder'>): CheckedTree =>
   openOneFileTree(treesFolder(place));
 
 /** The keys of a process with a data folder. */
-export const signingIn = (
+export const signingConfig = (
   { LOG_ORIGIN, LOG_SIGNING_KEY_FILE }: Config,
   dataFolder: string,
-): Omit<Signing, 'witnesses'> => ({
+): Omit<SigningConfig, 'witnesses'> => ({
   origin: LOG_ORIGIN,
   keyFile:
     LOG_SIGNING_KEY_FILE === undefined ? join(dataFolder, KEY_FILE) : resolve(LOG_SIGNING_KEY_FILE),
 });
 
 /** Errors: `configuration_invalid` where the option is not set. */
-async function signingOfReplica(config: Config): Promise<Signing> {
+async function signingOfReplica(config: Config): Promise<SigningConfig> {
   const { LOG_ORIGIN, LOG_SIGNING_KEY_FILE } = config;
   if (LOG_SIGNING_KEY_FILE === undefined)
     throw new TurnlogError(
@@ -79,7 +79,7 @@ async function signingOfReplica(config: Config): Promise<Signing> {
 interface Options {
   log: EventLog;
   acquireLeadership: Prover['acquireLeadership'];
-  signing: Signing;
+  signing: SigningConfig;
   onReport: Prover['onReport'];
   onWitnesses: Prover['onWitnesses'];
   logger: ProverLogger;
@@ -107,7 +107,7 @@ const ownTreesIn = (folder: string) => async (): Promise<ActiveTrees> => ({
 });
 
 /** The prover in the thread of an embedded service. */
-export const proveInThread = (
+export const runProverInThread = (
   { place, signing, reports }: ThreadData,
   options: Pick<Options, 'log' | 'logger' | 'signal'>,
 ): Promise<void> =>
@@ -123,13 +123,13 @@ export const proveInThread = (
  * The other end: what the thread is started with, what is known of its prover, and what reads the
  * tree. Errors: `configuration_invalid` (the keys, the file of witnesses).
  */
-export async function proverOfThread(
+export async function openThreadProver(
   config: Config,
-  place: EmbeddedPlace,
+  place: EmbeddedLocation,
   log: EventLog,
-): Promise<{ threadData(): ThreadData; part: Part; tiles: TileReader }> {
+): Promise<{ threadData(): ThreadData; part: ProcessPart; tiles: TileReader }> {
   const witnesses = await witnessesOf(config);
-  const signing = { ...signingIn(config, place.dataFolder), witnesses };
+  const signing = { ...signingConfig(config, place.dataFolder), witnesses };
   if (config.LOG_SIGNING_KEY_FILE === undefined) makeSigningKey(signing.keyFile);
   readSigningKeys(signing.keyFile);
   const prover = createProverHealth(log, systemClock);
@@ -148,7 +148,7 @@ export async function proverOfThread(
   };
 }
 
-const partOf = ({ health }: ProverHealth): Part => ({
+const partOf = ({ health }: ProverHealth): ProcessPart => ({
   health: async () => ({ transparency_log: await health() }),
 });
 
@@ -160,7 +160,7 @@ export async function openProver(
   opening: Opening,
   store: EventStore,
   databaseUrl: string,
-): Promise<Part[]> {
+): Promise<ProcessPart[]> {
   const { config, logger, services, opened } = opening;
   if (!services.includes('projector')) return [];
   const signing = await signingOfReplica(config);

@@ -6,10 +6,10 @@ import {
 } from '../../../shared/eventlog/encryption/protectedStore.ts';
 import type { Position } from '../../../shared/ports/eventStore.ts';
 import { startRelay } from '../../followers/relay/start.ts';
-import type { Part } from '../../process/processParts.ts';
-import { openStore, type Opening, type Parts } from '../opening.ts';
-import { requirePositionForm } from '../eventStore.ts';
-import { placeOf, type Place } from '../logLocation.ts';
+import type { ProcessPart } from '../../process/processParts.ts';
+import { openProtectedStore, type Opening, type OpenedParts } from '../opening.ts';
+import { checkPositionFormat } from '../eventStore.ts';
+import { locateStorage, type StorageLocation } from '../logLocation.ts';
 import { openPublisher } from './publisher.ts';
 import { systemClock } from '../system.ts';
 
@@ -28,7 +28,7 @@ async function requireStart(config: Config): Promise<void> {
   const { startAfter } = startOf(config);
   if (startAfter === undefined) return;
   try {
-    await requirePositionForm(placeOf(config).log, startAfter);
+    await checkPositionFormat(locateStorage(config).log, startAfter);
   } catch (error) {
     throw new TurnlogError(
       'configuration_invalid',
@@ -42,7 +42,7 @@ async function requireStart(config: Config): Promise<void> {
  * The relay to Kafka; no part where it is not among the services. Errors: `configuration_invalid`
  * without KAFKA_BROKERS, and for a start that is no position.
  */
-export async function openRelay(opening: Opening, store: ProtectedStore): Promise<Part[]> {
+export async function openRelay(opening: Opening, store: ProtectedStore): Promise<ProcessPart[]> {
   const { config, logger, services, opened } = opening;
   if (!services.includes('relay')) return [];
   await requireStart(config);
@@ -62,8 +62,11 @@ export async function openRelay(opening: Opening, store: ProtectedStore): Promis
  * A relay on its own: it needs the log, the keys of its texts and Kafka, and no read models. Errors: `store_unavailable`,
  * `configuration_invalid`.
  */
-export async function openRelayAlone(opening: Opening, place: Place): Promise<Parts> {
-  const { store, keysPart } = await openStore(opening, place);
+export async function openRelayAlone(
+  opening: Opening,
+  place: StorageLocation,
+): Promise<OpenedParts> {
+  const { store, keysPart } = await openProtectedStore(opening, place);
   const relay = await openRelay(opening, store);
   return { api: undefined, dataFolder: undefined, parts: [store, keysPart, ...relay] };
 }

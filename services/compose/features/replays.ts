@@ -6,20 +6,20 @@ import type { Leadership } from '../../../shared/lib/concurrency/leaderTask.ts';
 import { createAskJudge } from '../../followers/replays/askJudge.ts';
 import { createReplayThrottle } from '../../followers/replays/throttle.ts';
 import { startReplays } from '../../followers/replays/start.ts';
-import type { Part } from '../../process/processParts.ts';
+import type { ProcessPart } from '../../process/processParts.ts';
 import type { Opening } from '../opening.ts';
 
 type AcquireLeadership = (signal: AbortSignal) => Promise<Leadership | undefined>;
 
 /** Parts that know whether the read models can be trusted; they are prepared before. */
-type Shown = readonly Pick<Part, 'doubt'>[];
+type Shown = readonly Pick<ProcessPart, 'doubt'>[];
 
 /** The part that runs replays, while the process serves and no other one runs them. */
 function replaysPart(
   context: RunContext,
   shown: Shown,
   acquireLeadership: AcquireLeadership,
-): Part {
+): ProcessPart {
   const { turns: permits } = LIMITS.replays;
   const all = { permits, bytes: Infinity };
   // Turns are short: the next in the queue waits little.
@@ -45,19 +45,19 @@ function replaysPart(
 }
 
 /** Replays of the one process with that data folder. */
-export const replaysAlone = (context: RunContext, shown: Shown): Part =>
+export const embeddedReplaysPart = (context: RunContext, shown: Shown): ProcessPart =>
   replaysPart(context, shown, async () => ({
     lost: new AbortController().signal,
     close: async () => undefined,
   }));
 
 /** The same of one process of several. */
-export const replaysInTurn = (
+export const replicaReplaysPart = (
   { logger }: Pick<Opening, 'logger'>,
   context: RunContext,
   shown: Shown,
   databaseUrl: string,
-): Part =>
+): ProcessPart =>
   replaysPart(context, shown, async (signal) => {
     const { acquireReplayLease } = await import('../../../infra/postgres/leases/replayLease.ts');
     return acquireReplayLease({

@@ -15,7 +15,7 @@ import { sessionStream } from '../../../shared/eventlog/streams.ts';
 import type { Checkpoint, EventLog, Position } from '../../../shared/ports/eventStore.ts';
 import type { Instances } from '../../../shared/ports/instances.ts';
 import { retentionPart } from '../../process/upkeep/retention.ts';
-import type { Part } from '../../process/processParts.ts';
+import type { ProcessPart } from '../../process/processParts.ts';
 import { systemClock } from '../system.ts';
 
 const monotonic = (): number => performance.now();
@@ -79,7 +79,7 @@ interface Sweeping {
 export function sweepRetention(
   context: HandleContext & Pick<CommandContext, 'readModels' | 'logger'>,
   { judge, alone, onErased }: Sweeping,
-): Part {
+): ProcessPart {
   const { readModels, logger } = context;
   return retentionPart({
     judge,

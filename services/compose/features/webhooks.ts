@@ -13,11 +13,11 @@ import type { WebhookProgressStore } from '../../../shared/webhooks/webhookProgr
 import { textsOf, type ServedWebhooks } from '../../../shared/webhooks/queries.ts';
 import type { DisabledReason } from '../../../shared/webhooks/events.ts';
 import type { WebhookRow } from '../../../shared/readModels/tables.ts';
-import type { Part } from '../../process/processParts.ts';
+import type { ProcessPart } from '../../process/processParts.ts';
 import { followFeed } from '../../followers/webhooks/followAccount.ts';
 import { startWebhooks, type Webhooks } from '../../followers/webhooks/start.ts';
 import type { Opening } from '../opening.ts';
-import type { EmbeddedPlace } from '../logLocation.ts';
+import type { EmbeddedLocation } from '../logLocation.ts';
 import { systemClock } from '../system.ts';
 
 type Sender = HandleContext & { readModels: ReadModels; feed: AccountFeed };
@@ -26,7 +26,7 @@ type Sender = HandleContext & { readModels: ReadModels; feed: AccountFeed };
 type Sends = Pick<Webhooks, 'acquireLeadership' | 'pausedReason'>;
 
 /** Parts that know whether the read models can be trusted; they are prepared before. */
-type Shown = readonly Pick<Part, 'doubt'>[];
+type Shown = readonly Pick<ProcessPart, 'doubt'>[];
 
 const doubtOfAny = (shown: Shown): string | undefined =>
   shown.map((part) => part.doubt?.()).find((doubt) => doubt !== undefined);
@@ -36,7 +36,7 @@ function webhooksPart(
   { config, logger }: Opening,
   context: Sender,
   { acquireLeadership, pausedReason }: Sends,
-): Part {
+): ProcessPart {
   const { messages: places, messageBytes: bytes } = LIMITS.webhooks;
   const delivery = {
     follow: followFeed(context.feed, context.store),
@@ -68,11 +68,11 @@ function webhooksPart(
 }
 
 /** Webhooks of the one process with that data folder. */
-export function webhooksIn(
+export function openEmbeddedWebhooks(
   opening: Opening,
   context: Sender & { shown: Shown },
-  { dataFolder }: EmbeddedPlace,
-): { part: Part; served: ServedWebhooks } {
+  { dataFolder }: EmbeddedLocation,
+): { part: ProcessPart; served: ServedWebhooks } {
   const progress = openFileWebhookProgress(join(dataFolder, 'webhook-progress'));
   return {
     part: webhooksPart(opening, context, {
@@ -84,7 +84,7 @@ export function webhooksIn(
 }
 
 /** What the API of a replica knows of webhooks. */
-export async function servedWebhooks(
+export async function openServedWebhooks(
   { config, opened }: Opening,
   databaseUrl: string,
 ): Promise<ServedWebhooks> {
@@ -95,11 +95,11 @@ export async function servedWebhooks(
 }
 
 /** The sending of one process of several; no part where the projector is not among the services. */
-export function openWebhooks(
+export function openReplicaWebhooks(
   opening: Opening,
   context: Sender & { shown: Shown },
   databaseUrl: string,
-): Part[] {
+): ProcessPart[] {
   const { logger, services } = opening;
   if (!services.includes('projector')) return [];
   const onFailure = (error: unknown, retry_in_ms: number): void =>

@@ -19,11 +19,11 @@ import {
   withOpenTexts,
   withTextsForRows,
 } from '../../../shared/eventlog/encryption/protectedStore.ts';
-import { makeEventStore } from '../eventStore.ts';
-import { readModelsIn, type UpToDate } from './readModels.ts';
-import { placeOf, type Place } from '../logLocation.ts';
+import { openOrCreateEventStore } from '../eventStore.ts';
+import { operatorReadModels, type OperatorReadModels } from './readModels.ts';
+import { locateStorage, type StorageLocation } from '../logLocation.ts';
 import { openTiles } from '../replica/postgres.ts';
-import { oneTreeIn, signingIn } from '../features/prover.ts';
+import { openTreeFiles, signingConfig } from '../features/prover.ts';
 import { openReplayPublisher } from '../features/publisher.ts';
 import { readSigningKeys } from '../signingKeys.ts';
 import { systemClock, systemIds } from '../system.ts';
@@ -75,7 +75,10 @@ export interface Operator extends HandleContext {
 }
 
 /** Opened when they are first asked for. */
-function openedOnce(storage: UpToDate, opened: AsyncDisposableStack): () => Promise<ReadModels> {
+function openedOnce(
+  storage: OperatorReadModels,
+  opened: AsyncDisposableStack,
+): () => Promise<ReadModels> {
   let readModels: Promise<ReadModels> | undefined;
   // Whoever asked for them knows why they could not be opened.
   opened.defer(async () => (await readModels?.catch(() => undefined))?.close());
@@ -86,7 +89,7 @@ function openedOnce(storage: UpToDate, opened: AsyncDisposableStack): () => Prom
  * The keys of texts, opened with their first use: what reads the log as it is stored needs none, and
  * makes no key store beside a log that was copied without its own.
  */
-function keysWhenNeeded(place: Place, opened: AsyncDisposableStack): Keyring {
+function keysWhenNeeded(place: StorageLocation, opened: AsyncDisposableStack): Keyring {
   let opening: Promise<TextKeys> | undefined;
   let keyring: Keyring | undefined;
   // Whoever asked for them knows why they could not be opened.
@@ -109,11 +112,11 @@ function keysWhenNeeded(place: Place, opened: AsyncDisposableStack): Keyring {
  * is compared on a thread of its own.
  */
 function treeOf(
-  place: Place,
+  place: StorageLocation,
   opened: AsyncDisposableStack,
 ): Pick<Operator, 'tiles' | 'compareTree'> {
   if (place.kind === 'embedded') {
-    const one = oneTreeIn(place);
+    const one = openTreeFiles(place);
     return {
       tiles: async () => one,
       compareTree: async (part) =>
@@ -144,11 +147,13 @@ export async function openOperator(
   interrupted = new AbortController().signal,
 ): Promise<Operator> {
   await using opening = new AsyncDisposableStack();
-  const place = placeOf(config);
-  const events = opening.adopt(await makeEventStore(place.log, logger), (log) => log.close());
+  const place = locateStorage(config);
+  const events = opening.adopt(await openOrCreateEventStore(place.log, logger), (log) =>
+    log.close(),
+  );
   const keys = keysWhenNeeded(place, opening);
   const log = withTextsForRows(events, keys);
-  const storage = readModelsIn(place, { store: log, logger, signal: interrupted });
+  const storage = operatorReadModels(place, { store: log, logger, signal: interrupted });
   const readModels = openedOnce(storage, opening);
   const opened = opening.move();
   return {
@@ -162,7 +167,7 @@ export async function openOperator(
     untilForgotten: storage.untilForgotten,
     followedLog: storage.followedLog,
     signing() {
-      const { origin, keyFile } = signingIn(config, resolve(config.DATA_DIR));
+      const { origin, keyFile } = signingConfig(config, resolve(config.DATA_DIR));
       return { origin, keys: readSigningKeys(keyFile) };
     },
     ...treeOf(place, opened),

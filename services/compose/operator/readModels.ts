@@ -12,14 +12,14 @@ import type { ReadModels, RebuildStore } from '../../../shared/ports/readModels.
 import { createProgressChannel } from '../../../shared/projections/progress.ts';
 import { followGenerations } from '../../followers/projector/followGenerations.ts';
 import { startProjector } from '../../followers/projector/start.ts';
-import { onceStoreAnswers } from '../../process/startup/retryUntilStoreAvailable.ts';
-import { untilAllShown } from '../../process/startup/waitForReadModels.ts';
-import { readModelsFolder, type Place } from '../logLocation.ts';
+import { retryUntilStoreAvailable } from '../../process/startup/retryUntilStoreAvailable.ts';
+import { waitForReadModels } from '../../process/startup/waitForReadModels.ts';
+import { readModelsFolder, type StorageLocation } from '../logLocation.ts';
 import {
-  openReadModels,
-  openRebuildStore,
+  openReplicaReadModels,
+  openDatabaseRebuild,
   projectorStores,
-  requireTables,
+  requireDatabaseTables,
   testDatabase,
 } from '../replica/postgres.ts';
 import { systemClock } from '../system.ts';
@@ -33,7 +33,7 @@ const PATIENCE_MS = 3_000;
 const POOL_SIZE = 2;
 
 /** Read models that operator commands bring up to date themselves. */
-export interface UpToDate {
+export interface OperatorReadModels {
   /**
    * Errors: `store_unavailable`, the signal's reason, `configuration_invalid` where they can't be
    * made.
@@ -68,7 +68,7 @@ interface Updating {
 }
 
 /** Read models in the data folder. */
-function inFolder({ store, logger, signal }: Updating, folder: string): UpToDate {
+function inFolder({ store, logger, signal }: Updating, folder: string): OperatorReadModels {
   async function openUpToDate(): Promise<ReadModels> {
     createDataFolder(folder);
     const progress = createProgressChannel();
@@ -129,14 +129,15 @@ function inFolder({ store, logger, signal }: Updating, folder: string): UpToDate
 /**
  * Read models in PostgreSQL: this process stands by for the projector until they are up to date.
  */
-function inDatabase({ store, logger, signal }: Updating, databaseUrl: string): UpToDate {
+function inDatabase({ store, logger, signal }: Updating, databaseUrl: string): OperatorReadModels {
   async function openUpToDate(): Promise<ReadModels> {
     await using opened = new AsyncDisposableStack();
     await using projecting = new AsyncDisposableStack();
-    await onceStoreAnswers(() => requireTables(databaseUrl), logger, signal);
-    await onceStoreAnswers(() => testDatabase(databaseUrl), logger, signal);
-    const readModels = opened.adopt(await openReadModels(databaseUrl, POOL_SIZE), (queries) =>
-      queries.close(),
+    await retryUntilStoreAvailable(() => requireDatabaseTables(databaseUrl), logger, signal);
+    await retryUntilStoreAvailable(() => testDatabase(databaseUrl), logger, signal);
+    const readModels = opened.adopt(
+      await openReplicaReadModels(databaseUrl, POOL_SIZE),
+      (queries) => queries.close(),
     );
     const stores = projectorStores(databaseUrl, logger);
     const projector = projecting.adopt(
@@ -148,13 +149,13 @@ function inDatabase({ store, logger, signal }: Updating, databaseUrl: string): U
       PATIENCE_MS,
     );
     projecting.defer(() => clearTimeout(tellWait));
-    await untilAllShown({ store, readModels, logger }, signal, readModels.logChanged);
+    await waitForReadModels({ store, readModels, logger }, signal, readModels.logChanged);
     opened.move();
     return readModels;
   }
 
   async function followedLog(): Promise<string | undefined> {
-    const readModels = await openReadModels(databaseUrl, POOL_SIZE);
+    const readModels = await openReplicaReadModels(databaseUrl, POOL_SIZE);
     try {
       return (await readModels.checkpoint())?.log_id;
     } finally {
@@ -163,15 +164,18 @@ function inDatabase({ store, logger, signal }: Updating, databaseUrl: string): U
   }
 
   async function openRebuild(): Promise<RebuildStore> {
-    await requireTables(databaseUrl);
-    return openRebuildStore(databaseUrl);
+    await requireDatabaseTables(databaseUrl);
+    return openDatabaseRebuild(databaseUrl);
   }
 
   return { openUpToDate, untilForgotten: async () => undefined, followedLog, openRebuild };
 }
 
 /** The read models of a place. */
-export const readModelsIn = (place: Place, updating: Updating): UpToDate =>
+export const operatorReadModels = (
+  place: StorageLocation,
+  updating: Updating,
+): OperatorReadModels =>
   place.kind === 'embedded'
     ? inFolder(updating, readModelsFolder(place))
     : inDatabase(updating, place.databaseUrl);

@@ -8,8 +8,8 @@ import type { Logger } from '../../../shared/lib/logger.ts';
 import type { RateLimiter } from '../../../shared/ports/rateLimiter.ts';
 import type { ActiveProjectionStore, RebuildStore } from '../../../shared/ports/readModels.ts';
 import type { ProjectorLogger } from '../../followers/projector/projection.ts';
-import { onceStoreAnswers } from '../../process/startup/retryUntilStoreAvailable.ts';
-import type { Part } from '../../process/processParts.ts';
+import { retryUntilStoreAvailable } from '../../process/startup/retryUntilStoreAvailable.ts';
+import type { ProcessPart } from '../../process/processParts.ts';
 
 export type { PostgresReadModels };
 
@@ -17,7 +17,7 @@ export type { PostgresReadModels };
  * The client of PostgreSQL is loaded only where a database is configured. Opens without waiting for
  * the server.
  */
-export async function openReadModels(
+export async function openReplicaReadModels(
   databaseUrl: string,
   poolSize: number,
 ): Promise<PostgresReadModels> {
@@ -36,7 +36,7 @@ export async function openTiles(databaseUrl: string) {
  * What a replica counts and says together with the others; it is called `name` there. Opens without
  * waiting for the server.
  */
-export async function openShared(
+export async function openSharedState(
   opened: AsyncDisposableStack,
   databaseUrl: string,
   name: string,
@@ -61,14 +61,14 @@ export async function testDatabase(databaseUrl: string): Promise<void> {
  * Looks whether the database is one of Turnlog's, for a command that must not make it one. Errors:
  * `configuration_invalid` where it has none of its tables, `store_unavailable`.
  */
-export async function requireTables(databaseUrl: string): Promise<void> {
+export async function requireDatabaseTables(databaseUrl: string): Promise<void> {
   const postgres = await import('../../../infra/postgres/requireTables.ts');
   await postgres.requireTables(databaseUrl);
 }
 
 /** A part that keeps the process from serving on a database that can't carry it. */
-export const databasePart = (databaseUrl: string, logger: Logger): Part => ({
-  prepare: (signal) => onceStoreAnswers(() => testDatabase(databaseUrl), logger, signal),
+export const databasePart = (databaseUrl: string, logger: Logger): ProcessPart => ({
+  prepare: (signal) => retryUntilStoreAvailable(() => testDatabase(databaseUrl), logger, signal),
 });
 
 /**
@@ -88,7 +88,7 @@ export async function migrateDatabase(
 /**
  * The list of instances, opened with its first use: its server may be away while a process starts.
  */
-export function openInstances(databaseUrl: string): Instances {
+export function openInstanceList(databaseUrl: string): Instances {
   let opening: Promise<Instances> | undefined;
 
   async function open(): Promise<Instances> {
@@ -112,7 +112,7 @@ export function openInstances(databaseUrl: string): Instances {
 }
 
 /** Does the work in one process at a time. Errors: those of the work, `store_unavailable`. */
-export async function sweepAlone(
+export async function runRetentionExclusively(
   databaseUrl: string,
   work: (lost: AbortSignal) => Promise<void>,
 ): Promise<boolean> {
@@ -145,7 +145,7 @@ const acquireProjectorLeadership =
   };
 
 /** Errors: `rebuild_running` while another rebuild runs, `store_unavailable`. */
-export async function openRebuildStore(databaseUrl: string): Promise<RebuildStore> {
+export async function openDatabaseRebuild(databaseUrl: string): Promise<RebuildStore> {
   const { openPostgresRebuildStore } =
     await import('../../../infra/postgres/readModels/rebuildStore.ts');
   return openPostgresRebuildStore({ databaseUrl });
@@ -154,5 +154,5 @@ export async function openRebuildStore(databaseUrl: string): Promise<RebuildStor
 /** What a projector works on. */
 export const projectorStores = (databaseUrl: string, logger: ProjectorLogger) => ({
   acquireLeadership: acquireProjectorLeadership(databaseUrl, logger),
-  openRebuild: () => openRebuildStore(databaseUrl),
+  openRebuild: () => openDatabaseRebuild(databaseUrl),
 });

@@ -14,34 +14,43 @@ import { distrustReason } from '../../followers/projector/status.ts';
 import { healingReason } from '../../followers/projector/heal.ts';
 import { startStandInProjector } from '../../followers/projector/standInProjector.ts';
 import { startProjector } from '../../followers/projector/start.ts';
-import { onceStoreAnswers } from '../../process/startup/retryUntilStoreAvailable.ts';
+import { retryUntilStoreAvailable } from '../../process/startup/retryUntilStoreAvailable.ts';
 import { reportDamage } from '../../process/health/reportDamage.ts';
-import { followReadModels } from '../../process/health/readModelsHealth.ts';
-import { startAsking, startSweeper } from '../../process/upkeep/periodicTask.ts';
-import type { Part } from '../../process/processParts.ts';
-import { untilFollowed } from '../../process/startup/waitForMatchingLog.ts';
-import { untilAllShown } from '../../process/startup/waitForReadModels.ts';
-import { openRunContext, runsPart, watchPart, type ServedRuns } from '../api.ts';
-import { finishPart, keysBackPart, noticePart } from '../../process/upkeep/erasures.ts';
-import { damagePart, openStore, type Opening, type Parts } from '../opening.ts';
-import type { ReplicaPlace } from '../logLocation.ts';
+import { monitorReadModels } from '../../process/health/readModelsHealth.ts';
+import { startPolling, startSweeper } from '../../process/upkeep/periodicTask.ts';
+import type { ProcessPart } from '../../process/processParts.ts';
+import { waitForMatchingLog } from '../../process/startup/waitForMatchingLog.ts';
+import { waitForReadModels } from '../../process/startup/waitForReadModels.ts';
+import { openRunContext, runsPart, turnWatchPart, type ServedRuns } from '../api.ts';
+import {
+  unfinishedErasuresPart,
+  restoredKeysPart,
+  erasureNoticePart,
+} from '../../process/upkeep/erasures.ts';
+import {
+  damagedStreamsPart,
+  openProtectedStore,
+  type Opening,
+  type OpenedParts,
+} from '../opening.ts';
+import type { ReplicaLocation } from '../logLocation.ts';
 import {
   databasePart,
-  openInstances,
-  openReadModels,
-  openShared,
+  openInstanceList,
+  openReplicaReadModels,
+  openSharedState,
   openTiles,
   projectorStores,
-  sweepAlone,
+  runRetentionExclusively,
   type PostgresReadModels,
 } from './postgres.ts';
 import { openProver } from '../features/prover.ts';
 import { openFeed } from '../features/feed.ts';
-import { replaysInTurn } from '../features/replays.ts';
+import { replicaReplaysPart } from '../features/replays.ts';
 import { openRelay } from '../features/relay.ts';
 import { judgeDatabaseClock, sweepRetention } from '../features/retention.ts';
 import { systemClock, systemIds } from '../system.ts';
-import { openWebhooks, servedWebhooks } from '../features/webhooks.ts';
+import { openReplicaWebhooks, openServedWebhooks } from '../features/webhooks.ts';
 
 /** What every replica works with, whichever services it was started with. */
 type Common = SweepContext & Pick<RunContext, 'logger'> & { readModels: PostgresReadModels };
@@ -57,12 +66,12 @@ async function openApi(
   opening: Opening,
   common: Common,
   databaseUrl: string,
-): Promise<{ api: ServedRuns; part: Part }> {
+): Promise<{ api: ServedRuns; part: ProcessPart }> {
   const { store, damaged, readModels, instances, instanceMonitor, logger } = common;
   const id = systemIds.uuid();
   const isGone = (owner: string): boolean => owner === id || instanceMonitor.isDead(owner);
   const cachedRows = rememberedRows(readModels, store);
-  const shared = await openShared(opening.opened, databaseUrl, id);
+  const shared = await openSharedState(opening.opened, databaseUrl, id);
   const instance = { id, isGone, isOverdue };
   const storage = { store, damaged, readModels, cachedRows, instance, ...shared };
   const api = await openRunContext(opening, storage);
@@ -76,7 +85,7 @@ async function openApi(
   const register = async (): Promise<void> => {
     registration = await instances.register(id);
   };
-  const prepare = (signal: AbortSignal) => onceStoreAnswers(register, logger, signal);
+  const prepare = (signal: AbortSignal) => retryUntilStoreAvailable(register, logger, signal);
   return { api, part: { ...runsPart(api), prepare } };
 }
 
@@ -84,7 +93,7 @@ async function openApi(
  * The projector, which takes turns with those of other processes. Where it is not among the
  * services it is no part, and only stands in while another release is at work.
  */
-function openProjector(opening: Opening, common: Common, databaseUrl: string): Part[] {
+function openProjector(opening: Opening, common: Common, databaseUrl: string): ProcessPart[] {
   const { store, readModels, logger } = common;
   const log = withTextsForRows(store, store.keys);
   const options = { log, clock: systemClock, logger, keys: store.keys };
@@ -104,10 +113,10 @@ function openProjector(opening: Opening, common: Common, databaseUrl: string): P
 }
 
 /** The read models, which another process may keep up to date. */
-function readModelsPart(common: Common): Part {
+function readModelsPart(common: Common): ProcessPart {
   const { store, readModels, logger } = common;
   let misfit: string | undefined;
-  const { look, health } = followReadModels({
+  const { poll: look, health } = monitorReadModels({
     ...readModels,
     listParkedStreams: () => readModels.listParkedStreams(LIMITS.health.streams),
     async doubt() {
@@ -122,7 +131,7 @@ function readModelsPart(common: Common): Part {
     health: async () => ({ projection: health() }),
     doubt: () => distrustReason({ logChanged: misfit ?? readModels.logChanged() }),
     async prepare(signal) {
-      await untilFollowed(
+      await waitForMatchingLog(
         {
           store,
           checkpoint: readModels.checkpoint,
@@ -131,15 +140,15 @@ function readModelsPart(common: Common): Part {
         },
         signal,
       );
-      await untilAllShown(common, signal);
-      await onceStoreAnswers(look, logger, signal);
+      await waitForReadModels(common, signal);
+      await retryUntilStoreAvailable(look, logger, signal);
     },
-    upkeep: () => startAsking(look),
+    upkeep: () => startPolling(look),
   };
 }
 
 /** Looks after the turns of instances that are gone, and after those that `api` has left behind. */
-function sweepPart(common: Common, api: RunContext | undefined): Part {
+function sweepPart(common: Common, api: RunContext | undefined): ProcessPart {
   const own = api && { id: api.instance.id, openTurnQueue: api.runState.openTurnQueue };
   const sweep = (signal: AbortSignal) => closeOrphanedTurns({ ...common, own }, signal);
   return { upkeep: () => startSweeper(sweep, common.logger) };
@@ -150,16 +159,16 @@ function sweepPart(common: Common, api: RunContext | undefined): Part {
  * its name is new with every start. Errors: `store_unavailable`, `configuration_invalid` (the
  * models file).
  */
-export async function openReplica(opening: Opening, place: ReplicaPlace): Promise<Parts> {
+export async function openReplica(opening: Opening, place: ReplicaLocation): Promise<OpenedParts> {
   const { logger, services, opened } = opening;
   const { databaseUrl } = place;
   const { DATABASE_POOL_SIZE: poolSize, VISIBILITY_WAIT_MS: visibilityWaitMs } = opening.config;
-  const readModels = opened.adopt(await openReadModels(databaseUrl, poolSize), (queries) =>
+  const readModels = opened.adopt(await openReplicaReadModels(databaseUrl, poolSize), (queries) =>
     queries.close(),
   );
-  const { store: log, keyStore, keysPart } = await openStore(opening, place);
+  const { store: log, keyStore, keysPart } = await openProtectedStore(opening, place);
   const store = appendsWhileFollowed(log, readModels.logChanged);
-  const instances = opened.adopt(openInstances(databaseUrl), (list) => list.close());
+  const instances = opened.adopt(openInstanceList(databaseUrl), (list) => list.close());
   const damaged = reportDamage(logger);
   const watch = createInstanceMonitor(instances);
   const system = { clock: systemClock, ids: systemIds, logger };
@@ -178,7 +187,7 @@ export async function openReplica(opening: Opening, place: ReplicaPlace): Promis
     ...runs.api,
     ...feed.served,
     judge,
-    webhooks: await servedWebhooks(opening, databaseUrl),
+    webhooks: await openServedWebhooks(opening, databaseUrl),
     tiles: opened.adopt(await openTiles(databaseUrl), (tiles) => tiles.close()),
   };
   const projector = openProjector(opening, common, databaseUrl);
@@ -187,21 +196,24 @@ export async function openReplica(opening: Opening, place: ReplicaPlace): Promis
   const followers = [
     ...projector,
     ...(await openProver(opening, store, databaseUrl)),
-    ...openWebhooks(opening, followed, databaseUrl),
-    ...(runs ? [replaysInTurn(opening, runs.api, followed.shown, databaseUrl)] : []),
+    ...openReplicaWebhooks(opening, followed, databaseUrl),
+    ...(runs ? [replicaReplaysPart(opening, runs.api, followed.shown, databaseUrl)] : []),
     ...(await openRelay(opening, store)),
   ];
-  const shown = [models, sweepPart(common, runs?.api), damagePart(damaged)];
+  const shown = [models, sweepPart(common, runs?.api), damagedStreamsPart(damaged)];
   const erasures = [
-    ...(runs ? [noticePart(runs.api), keysBackPart(runs.api, keyStore)] : []),
-    finishPart({ ...common, judge }, { api: runs?.api, alone: false, visibilityWaitMs }),
+    ...(runs ? [erasureNoticePart(runs.api), restoredKeysPart(runs.api, keyStore)] : []),
+    unfinishedErasuresPart(
+      { ...common, judge },
+      { api: runs?.api, alone: false, visibilityWaitMs },
+    ),
     sweepRetention(common, {
       judge,
-      alone: (work) => sweepAlone(databaseUrl, work),
+      alone: (work) => runRetentionExclusively(databaseUrl, work),
       onErased: (erased) => runs && evictErased(runs.api, erased),
     }),
   ];
-  const own = runs ? [runs.part, watchPart(runs.api)] : [];
+  const own = runs ? [runs.part, turnWatchPart(runs.api)] : [];
   const stores = [store, databasePart(databaseUrl, logger), keysPart, ...own, feed.part];
   const parts = [...stores, ...shown, ...erasures, ...followers];
   return { api: served, dataFolder: undefined, parts };

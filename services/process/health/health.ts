@@ -1,8 +1,8 @@
 import type { Health } from '../../../shared/health/health.ts';
 import type { Availability } from '../../api/context.ts';
-import type { Part, Turnlog } from '../processParts.ts';
+import type { ProcessPart, ProcessParts } from '../processParts.ts';
 
-type Parts = readonly Part[];
+type Parts = readonly ProcessPart[];
 
 const REASONS: Readonly<Record<Exclude<Availability, 'up'>, string>> = {
   starting: 'The service is starting; its read models are being brought up to date.',
@@ -39,7 +39,7 @@ export function shareHealth(check: () => Promise<Health>): () => Promise<Health>
 
 /** Asks the parts whether they can do their work. Errors: `store_unavailable`. */
 export async function checkHealth(
-  { parts }: Pick<Turnlog, 'parts'>,
+  { parts }: Pick<ProcessParts, 'parts'>,
   availability: Availability,
 ): Promise<Health> {
   if (availability !== 'up') {

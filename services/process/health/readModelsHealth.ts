@@ -12,7 +12,7 @@ const LATE_MS = 5_000;
 const KNOWN_FOR_MS = 5_000;
 
 /** What is asked, each second. */
-export interface Asked {
+export interface ReadModelsProbe {
   projectorBeat(): Promise<ProjectorBeat | undefined>;
   listParkedStreams(): Promise<ParkedStreams>;
   countUnindexed(): Promise<number>;
@@ -22,7 +22,7 @@ export interface Asked {
 
 interface ReadModelsHealth {
   /** Asks. Errors: `store_unavailable`. */
-  look(): Promise<void>;
+  poll(): Promise<void>;
   /**
    * What was known last, without asking. Errors: `store_unavailable` where the last look failed, or
    * was too long ago.
@@ -42,8 +42,8 @@ interface Known {
 const seconds = (ms: number): string => `${Math.round(ms / 1000)} s`;
 
 /** Follows how the read models are that another process may keep up to date. */
-export function followReadModels(
-  asked: Asked,
+export function monitorReadModels(
+  asked: ReadModelsProbe,
   now = (): number => performance.now(),
 ): ReadModelsHealth {
   const begun = now();
@@ -69,7 +69,7 @@ export function followReadModels(
   }
 
   return {
-    async look() {
+    async poll() {
       try {
         const [beat, parked_streams, unindexed_turns, doubt] = await Promise.all([
           asked.projectorBeat(),

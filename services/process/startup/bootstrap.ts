@@ -3,7 +3,7 @@ import { waitUntilVisible, type CommandContext } from '../../../shared/commandHa
 import { SCOPES } from '../../../shared/accounts/events.ts';
 import { isRejection, type RejectionCode } from '../../../shared/domain/rejection.ts';
 import { storeUnavailableError } from '../../../shared/lib/errors/turnlogError.ts';
-import { untilAllShown } from './waitForReadModels.ts';
+import { waitForReadModels } from './waitForReadModels.ts';
 
 /**
  * The account of the first key. Every replica of a first start names the same one, so that they
@@ -55,6 +55,6 @@ export async function bootstrap(
   );
   // What another replica has written lies before the end.
   if (issued?.position !== undefined) await waitUntilVisible(context, issued.position);
-  else await untilAllShown(context, signal);
+  else await waitForReadModels(context, signal);
   return issued?.api_key;
 }

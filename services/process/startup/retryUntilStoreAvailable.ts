@@ -11,7 +11,7 @@ const sentence = ({ message, cause }: Error): string =>
  * Does work of the start that needs a store, again and again while that is away. What it waits for
  * is said once, and again when that changes. Errors: the work's own, the signal's reason.
  */
-export function onceStoreAnswers<Result>(
+export function retryUntilStoreAvailable<Result>(
   work: () => Promise<Result>,
   logger: Logger,
   signal: AbortSignal,

@@ -3,7 +3,7 @@ import { requireFit } from '../../../shared/eventlog/identity/logIdentity.ts';
 import type { Logger } from '../../../shared/lib/logger.ts';
 import { sleep } from '../../../shared/lib/time/sleep.ts';
 import type { Checkpoint, EventStore } from '../../../shared/ports/eventStore.ts';
-import { onceStoreAnswers } from './retryUntilStoreAvailable.ts';
+import { retryUntilStoreAvailable } from './retryUntilStoreAvailable.ts';
 
 const LOOK_MS = 1_000;
 
@@ -20,7 +20,7 @@ interface Followed {
  * Resolves once the log is the one that the read models were built from: what is written to another
  * one would never be shown. Errors: the signal's reason.
  */
-export async function untilFollowed(
+export async function waitForMatchingLog(
   { store, checkpoint, logger, onLogChanged }: Followed,
   signal: AbortSignal,
 ): Promise<void> {
@@ -38,7 +38,7 @@ export async function untilFollowed(
 
   let told: string | undefined;
   for (;;) {
-    const reason = await onceStoreAnswers(misfit, logger, signal);
+    const reason = await retryUntilStoreAvailable(misfit, logger, signal);
     onLogChanged(reason);
     if (reason === undefined) return;
     if (reason !== told) logger.error({}, `The service waits with its start. ${reason}`);

@@ -1,7 +1,7 @@
 import type { CommandContext } from '../../../shared/commandHandling/context.ts';
 import { logChangedError } from '../../../shared/lib/errors/turnlogError.ts';
 import type { EventLog, Position } from '../../../shared/ports/eventStore.ts';
-import { onceStoreAnswers } from './retryUntilStoreAvailable.ts';
+import { retryUntilStoreAvailable } from './retryUntilStoreAvailable.ts';
 
 /** How long the read models are waited for before the log is asked again where it ends. */
 const LOOK_MS = 1_000;
@@ -10,7 +10,7 @@ const LOOK_MS = 1_000;
  * Resolves once the read models, which another process may keep up to date, show everything that
  * there was when it was asked. Errors: the signal's reason.
  */
-export async function untilAllShown(
+export async function waitForReadModels(
   {
     store,
     readModels,
@@ -20,7 +20,7 @@ export async function untilAllShown(
   logChanged: () => string | undefined = () => undefined,
 ): Promise<void> {
   const endNow = (): Promise<Position | undefined> =>
-    onceStoreAnswers(() => store.head(), logger, signal);
+    retryUntilStoreAvailable(() => store.head(), logger, signal);
   let end = await endNow();
   while (end !== undefined && !(await readModels.untilShown(end, LOOK_MS))) {
     signal.throwIfAborted();
@@ -33,5 +33,5 @@ export async function untilAllShown(
   }
   // Where the log is empty there is nothing to show, but the first generation of the read models
   // may still have to be made.
-  await onceStoreAnswers(() => readModels.listParkedStreams(1), logger, signal);
+  await retryUntilStoreAvailable(() => readModels.listParkedStreams(1), logger, signal);
 }

@@ -8,12 +8,12 @@ import type { Position } from '../../../shared/ports/eventStore.ts';
 import type { KeyStore } from '../../../shared/ports/keyStore.ts';
 import { describeRestoredKeys } from '../../../shared/erasure/reconcileErasures.ts';
 import { agentListCache } from '../../api/agents/listCache.ts';
-import { onceStoreAnswers } from '../startup/retryUntilStoreAvailable.ts';
-import { startAsking, startSweeper } from './periodicTask.ts';
-import type { Part } from '../processParts.ts';
+import { retryUntilStoreAvailable } from '../startup/retryUntilStoreAvailable.ts';
+import { startPolling, startSweeper } from './periodicTask.ts';
+import type { ProcessPart } from '../processParts.ts';
 
 /** Lets go of what this process remembers of what others erase: within about a second. */
-export function noticePart(api: RunContext): Part {
+export function erasureNoticePart(api: RunContext): ProcessPart {
   const { readModels, runState, cachedRows, logger } = api;
   const lists = agentListCache(readModels);
   const look = createErasurePoller({
@@ -29,27 +29,27 @@ export function noticePart(api: RunContext): Part {
     },
   });
   return {
-    prepare: (signal) => onceStoreAnswers(look, logger, signal),
-    upkeep: () => startAsking(look),
+    prepare: (signal) => retryUntilStoreAvailable(look, logger, signal),
+    upkeep: () => startPolling(look),
   };
 }
 
 /** Looks once, and on as long as keys are back: nobody restores them under a running service. */
-export function keysBackPart(
+export function restoredKeysPart(
   { readModels, logger }: Pick<CommandContext, 'readModels' | 'logger'>,
   keys: KeyStore,
-): Part {
+): ProcessPart {
   let reason: string | undefined;
   async function look(): Promise<void> {
     reason = await describeRestoredKeys({ keys, readModels });
   }
   return {
     async prepare(signal) {
-      await onceStoreAnswers(look, logger, signal);
+      await retryUntilStoreAvailable(look, logger, signal);
       if (reason !== undefined) logger.error(reason);
     },
     health: async () => (reason === undefined ? {} : { text_keys: { reason } }),
-    upkeep: () => startAsking(async () => (reason === undefined ? undefined : look())),
+    upkeep: () => startPolling(async () => (reason === undefined ? undefined : look())),
   };
 }
 
@@ -64,7 +64,10 @@ interface Others {
 }
 
 /** Goes on with erasures that a process has left, or that had to wait for a store. */
-export function finishPart(context: Finishing, { api, alone, visibilityWaitMs }: Others): Part {
+export function unfinishedErasuresPart(
+  context: Finishing,
+  { api, alone, visibilityWaitMs }: Others,
+): ProcessPart {
   const { readModels, logger } = context;
   const finisher = createErasureFinisher({
     ...context,

@@ -9,7 +9,7 @@ const SWEEP_MS = 2_000;
 const CLOSE_MS = 250;
 
 /** What a process does again and again; disposing of it lets what is at work end. */
-export type Repeated = AsyncDisposable;
+export type PeriodicTask = AsyncDisposable;
 
 interface Work {
   everyMs: number;
@@ -18,7 +18,7 @@ interface Work {
   idle: () => Promise<void>;
 }
 
-function repeat({ everyMs, begin, idle }: Work): Repeated {
+function repeat({ everyMs, begin, idle }: Work): PeriodicTask {
   const stopping = new AbortController();
   const timer = setInterval(() => begin(stopping.signal), everyMs).unref();
   return {
@@ -35,7 +35,7 @@ export function startSweeper(
   sweep: (signal: AbortSignal) => Promise<void>,
   logger: Logger,
   what = 'open turns',
-): Repeated {
+): PeriodicTask {
   let sweeping: Promise<void> | undefined;
 
   async function sweepOnce(signal: AbortSignal): Promise<void> {
@@ -60,7 +60,7 @@ export function startSweeper(
 const ASK_MS = 1_000;
 
 /** Asks every second, one question at a time. What fails is for whoever wants to know it. */
-export function startAsking(ask: () => Promise<void>): Repeated {
+export function startPolling(ask: () => Promise<void>): PeriodicTask {
   let asking: Promise<void> | undefined;
 
   async function askOnce(): Promise<void> {
@@ -76,12 +76,12 @@ export function startAsking(ask: () => Promise<void>): Repeated {
 }
 
 /** Closes what this process had to leave open, as soon as the store is back. */
-export const startClosing = ({ closeDue, whenIdle }: OpenTurnCloser): Repeated =>
+export const startClosing = ({ closeDue, whenIdle }: OpenTurnCloser): PeriodicTask =>
   repeat({ everyMs: CLOSE_MS, begin: closeDue, idle: whenIdle });
 
 /** How often it is asked whether a turn is due to be looked at in the log. */
 const WATCH_MS = 200;
 
 /** Looks in the log for the ends of turns that others record. */
-export const startWatching = ({ pollDue, whenIdle }: TurnWatch): Repeated =>
+export const startWatching = ({ pollDue, whenIdle }: TurnWatch): PeriodicTask =>
   repeat({ everyMs: WATCH_MS, begin: pollDue, idle: whenIdle });

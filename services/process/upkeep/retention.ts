@@ -4,14 +4,14 @@ import { errorSummary, publicReason } from '../../../shared/lib/errors/errorSumm
 import type { Logger } from '../../../shared/lib/logger.ts';
 import { sleepUntilAborted } from '../../../shared/lib/time/sleep.ts';
 import type { RetentionHealth } from '../../../shared/health/health.ts';
-import type { Part } from '../processParts.ts';
+import type { ProcessPart } from '../processParts.ts';
 
 /** Days are kept, so an hour more or less is nothing. */
 const SWEEP_MS = 3_600_000;
 /** A start has other things to do. */
 const FIRST_MS = 60_000;
 
-export interface Retention {
+export interface RetentionOptions {
   /** False while no account has a maximum: there is nothing to do or to tell then. Errors: `store_unavailable`. */
   needed: () => Promise<boolean>;
   /** Judges the clock. Errors: those of the clocks. */
@@ -36,7 +36,7 @@ export function retentionPart({
   alone,
   logger,
   pauses = { firstMs: FIRST_MS, nextMs: SWEEP_MS },
-}: Retention): Part {
+}: RetentionOptions): ProcessPart {
   let known: RetentionHealth = { state: 'waiting', due: null, held: null, failed: null, erased: 0 };
   let inUse = false;
   const become = (change: Pick<RetentionHealth, 'state'> & Partial<RetentionHealth>): void =>

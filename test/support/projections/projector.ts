@@ -1,5 +1,5 @@
-import type { EmbeddedPlace } from '../../../services/compose/logLocation.ts';
-import { proverOfThread } from '../../../services/compose/features/prover.ts';
+import type { EmbeddedLocation } from '../../../services/compose/logLocation.ts';
+import { openThreadProver } from '../../../services/compose/features/prover.ts';
 import { randomUUID } from 'node:crypto';
 import { Worker } from 'node:worker_threads';
 import { openSqliteEventLog } from '../../../infra/sqlite/eventStore/log.ts';
@@ -35,7 +35,7 @@ export function recordingLogger() {
 export async function startProjector(folder: string) {
   const workers: Worker[] = [];
   const { lines, logger } = recordingLogger();
-  const place: EmbeddedPlace = {
+  const place: EmbeddedLocation = {
     kind: 'embedded',
     dataFolder: folder,
     log: { folder },
@@ -43,7 +43,7 @@ export async function startProjector(folder: string) {
     masterKeyFile: undefined,
   };
   const log = openSqliteEventLog({ folder });
-  const { threadData } = await proverOfThread(parseConfig({}), place, log);
+  const { threadData } = await openThreadProver(parseConfig({}), place, log);
   const spawn = (): Worker => {
     const data = threadData();
     const worker = new Worker(

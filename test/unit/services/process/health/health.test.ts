@@ -3,12 +3,12 @@ import type { Position } from '../../../../../shared/ports/eventStore.ts';
 import type { RelayHealth } from '../../../../../shared/health/health.ts';
 import { presentHealth } from '../../../../../services/api/health/presenter.ts';
 import { checkHealth } from '../../../../../services/process/health/health.ts';
-import type { Turnlog } from '../../../../../services/process/processParts.ts';
+import type { ProcessParts } from '../../../../../services/process/processParts.ts';
 
 const REASON = 'The read models are being built anew. The log was restored.';
 
 /** A process whose read models are being rebuilt. */
-const healing: Pick<Turnlog, 'parts'> = {
+const healing: Pick<ProcessParts, 'parts'> = {
   parts: [
     { trouble: () => undefined },
     {

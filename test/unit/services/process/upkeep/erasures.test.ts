@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { presentHealth } from '../../../../../services/api/health/presenter.ts';
-import { finishPart } from '../../../../../services/process/upkeep/erasures.ts';
+import { unfinishedErasuresPart } from '../../../../../services/process/upkeep/erasures.ts';
 import { eventually } from '../../../../support/processes/operator.ts';
 
 test('an erasure that can not be finished is told by health until it is', async () => {
@@ -9,7 +9,11 @@ test('an erasure that can not be finished is told by health until it is', async 
     store: { keys: { listErasures: async () => open } },
     logger: { warn: () => undefined, debug: () => undefined, error: () => undefined },
   };
-  const part = finishPart(context as never, { api: undefined, alone: true, visibilityWaitMs: 0 });
+  const part = unfinishedErasuresPart(context as never, {
+    api: undefined,
+    alone: true,
+    visibilityWaitMs: 0,
+  });
   expect(await part.health!()).toEqual({});
   await using _ = part.upkeep!();
   const told = await eventually(
