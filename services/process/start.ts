@@ -5,7 +5,7 @@ import { sleep } from '../../shared/lib/time/sleep.ts';
 import type { Ids } from '../../shared/ports/clock.ts';
 import { createApp, createHealthApp } from '../api/app.ts';
 import type { Availability, ProcessContext } from '../api/context.ts';
-import { serve } from '../api/http/connection/server.ts';
+import { startServer } from '../api/http/connection/server.ts';
 import { bootstrap } from './startup/bootstrap.ts';
 import { checkHealth, shareHealth } from './health/health.ts';
 import { retryUntilStoreAvailable } from './startup/retryUntilStoreAvailable.ts';
@@ -74,7 +74,7 @@ export async function startServing(turnlog: ProcessParts, start: Start): Promise
         eventSource: config.KAFKA_EVENT_SOURCE,
       })
     : createHealthApp(process);
-  const server = await serve(app, {
+  const server = await startServer(app, {
     host: config.HOST,
     port: config.PORT,
     maxConnections: config.MAX_CONNECTIONS,
@@ -84,7 +84,7 @@ export async function startServing(turnlog: ProcessParts, start: Start): Promise
   logger.info({ url: server.url }, 'listening: requests are answered 503 until the service is up');
   opened.defer(async () => {
     const closed = server.close();
-    server.cut();
+    server.destroyConnections();
     await closed;
   });
   const upkeep = parts.flatMap((part) => part.upkeep?.() ?? []);

@@ -3,12 +3,12 @@ import type { Context } from 'koa';
 import { awaitTurn } from '../../../shared/runs/queueing/awaitTurn.ts';
 import { cancelTurn, reserveCancellation } from '../../../shared/runs/cancelTurn.ts';
 import { readTurn, turnNotFound } from '../../../shared/sessions/turns/turn.ts';
-import { clientLeft, whenClosed } from '../http/connection/clientDisconnect.ts';
+import { clientDisconnectError, onResponseClosed } from '../http/connection/clientDisconnect.ts';
 import type { RouteContext } from '../context.ts';
-import { MAKING_BYTES } from '../http/responses/listResponse.ts';
-import { preferencesOf, tellApplied } from '../http/preferHeader.ts';
+import { PAGE_BUFFER_BYTES } from '../http/responses/listResponse.ts';
+import { readPreferences, setPreferenceApplied } from '../http/preferHeader.ts';
 import { presentTurn } from '../sessions/presenter.ts';
-import { SHARED_SESSION_ERRORS } from '../http/errors/streamErrorCodes.ts';
+import { SHARED_SESSION_ERROR_CODES } from '../http/errors/streamErrorCodes.ts';
 import { defineRoute } from '../http/route.ts';
 import { CommonQuery } from '../openapi/commonSchemas.ts';
 import { Turn } from '../sessions/schemas.ts';
@@ -17,7 +17,7 @@ import { CancelBody, CancelledTurn, TURN_NUMBER } from '../sessions/turnSchemas.
 const NUMBER = new RegExp(TURN_NUMBER);
 
 /** The session and the turn that a path names. Errors: `turn_not_found` for what is no number of one. */
-export function turnInPath({ sessionId, turn }: Readonly<Record<string, string>>): {
+export function parseTurnPath({ sessionId, turn }: Readonly<Record<string, string>>): {
   session_id: string;
   turn: number;
 } {
@@ -26,13 +26,13 @@ export function turnInPath({ sessionId, turn }: Readonly<Record<string, string>>
 }
 
 /** Reads a turn when there is room for its answer. Errors: those of readTurn, and of the room. */
-async function readWithRoom(
+async function readTurnWithinMemory(
   api: RouteContext,
   account_id: string,
   turn: { session_id: string; turn: number },
   ctx: Context,
 ): ReturnType<typeof readTurn> {
-  const held = await api.answers.take(account_id, MAKING_BYTES, ctx.res);
+  const held = await api.responseMemory.acquire(account_id, PAGE_BUFFER_BYTES, ctx.res);
   try {
     return await readTurn(api, { account_id, ...turn });
   } finally {
@@ -51,20 +51,20 @@ const getTurnRoute = defineRoute({
   query: CommonQuery,
   prefer: '`wait=N`: answer when the turn has ended, at the latest after so many seconds',
   data: Turn,
-  errors: ['turn_not_found', ...SHARED_SESSION_ERRORS],
+  errors: ['turn_not_found', ...SHARED_SESSION_ERROR_CODES],
   handle: async (api, { actor: { account_id }, params }, ctx) => {
-    const turn = turnInPath(params);
-    const { wait } = preferencesOf(ctx);
-    tellApplied(ctx, { respondAsync: false, wait });
+    const turn = parseTurnPath(params);
+    const { wait } = readPreferences(ctx);
+    setPreferenceApplied(ctx, { respondAsync: false, wait });
     const left = new AbortController();
-    const stopWatching = whenClosed(ctx.res, () => left.abort(clientLeft()));
+    const stopWatching = onResponseClosed(ctx.res, () => left.abort(clientDisconnectError()));
     using _stopping = addAbortListener(api.stopping, () => left.abort());
     try {
       const row = await awaitTurn(api.runState, {
         account_id,
         waitMs: (wait ?? 0) * 1_000,
         signal: left.signal,
-        readTurn: () => readWithRoom(api, account_id, turn, ctx),
+        readTurn: () => readTurnWithinMemory(api, account_id, turn, ctx),
       });
       return { data: presentTurn(turn.session_id, row) };
     } finally {
@@ -85,8 +85,8 @@ const cancelRoute = defineRoute({
   body: CancelBody,
   bodyOptional: true,
   data: CancelledTurn,
-  errors: ['turn_not_found', 'session_busy', ...SHARED_SESSION_ERRORS],
-  once: {
+  errors: ['turn_not_found', 'session_busy', ...SHARED_SESSION_ERROR_CODES],
+  idempotency: {
     reserve: (api, { actor, params, body }) =>
       reserveCancellation(api, actor, { session_id: params['sessionId']!, ...body }),
   },

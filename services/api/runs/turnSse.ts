@@ -1,10 +1,6 @@
 import type { Context } from 'koa';
-import {
-  formatTurnPosition,
-  type TurnOutputPosition,
-} from '../../../shared/sessions/turns/turnOutputPosition.ts';
+import { formatTurnPosition, type TurnOutputPosition } from '../../../shared/sessions/turns/turnOutputPosition.ts';
 import type { AccountTurn } from '../../../shared/runs/live/liveTurns.ts';
-import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import type { Permit } from '../../../shared/lib/concurrency/capacity.ts';
 import {
@@ -17,31 +13,35 @@ import {
   type RecordedTurnOutcome,
 } from '../../../shared/sessions/turns/recordedTurn.ts';
 import { readTurn } from '../../../shared/sessions/turns/turn.ts';
-import { whenClosed } from '../http/connection/clientDisconnect.ts';
+import { onResponseClosed } from '../http/connection/clientDisconnect.ts';
 import type { RouteContext } from '../context.ts';
-import { failureEnvelope, successEnvelope } from '../http/responses/envelope.ts';
-import { ERROR_ANSWERS } from '../http/errors/errorResponses.ts';
-import type { StreamEvent } from '../http/responses/sse.ts';
+import { successEnvelope } from '../http/responses/envelope.ts';
+import type { ErrorPresenter } from '../http/errors/errorPresenter.ts';
+import type { SseEvent } from '../http/responses/sse.ts';
 import { presentToolCall } from '../sessions/presenter.ts';
 
 /** The start of a turn, as an event. */
-export const startedEvent = ({ session_id, turn }: AccountTurn): StreamEvent => ({
+export const startedEvent = ({ session_id, turn }: AccountTurn): SseEvent => ({
   event: 'turn.started',
   data: JSON.stringify({ session_id, turn }),
 });
 
-/** The envelope of a turn that failed, as it is recorded. */
-function recordedFailure({ code, message }: { code: string; message: string }, requestId: string) {
-  const known = code in ERROR_ANSWERS ? (code as TurnlogError['code']) : 'internal_error';
-  return failureEnvelope(new TurnlogError(known, message), requestId);
-}
-
-const endedEvent = (end: RecordedTurnOutcome, id: string, requestId: string): StreamEvent =>
+const endedEvent = (
+  end: RecordedTurnOutcome,
+  id: string,
+  errors: ErrorPresenter,
+  requestId: string,
+): SseEvent =>
   'result' in end
     ? { id, event: 'turn.completed', data: JSON.stringify(successEnvelope(end.result)) }
-    : { id, event: 'error', data: JSON.stringify(recordedFailure(end.failed, requestId)) };
+    : { id, event: 'error', data: JSON.stringify(errors.presentRecorded(end.failed, requestId)) };
 
-function eventOf(news: TurnUpdate, turn: number, requestId: string): StreamEvent {
+function eventOf(
+  news: TurnUpdate,
+  turn: number,
+  errors: ErrorPresenter,
+  requestId: string,
+): SseEvent {
   const recorded = 'recorded' in news && news.recorded ? { recorded: true } : {};
   switch (news.type) {
     case 'text': {
@@ -54,19 +54,23 @@ function eventOf(news: TurnUpdate, turn: number, requestId: string): StreamEvent
       return { id: formatTurnPosition(turn, news.position), event: 'tool.called', data };
     }
     case 'ended':
-      return endedEvent(news, formatTurnPosition(turn, 'end'), requestId);
+      return endedEvent(news, formatTurnPosition(turn, 'end'), errors, requestId);
     default:
       return news satisfies never;
   }
 }
 
 /** Takes room for a turn's record, and reads it. Errors: those of readTurn and of the room. */
-export async function lookAtTurn(
+export async function readTurnRecord(
   api: RouteContext,
   subject: AccountTurn,
   ctx: Context,
 ): Promise<TurnSnapshot> {
-  const room: Permit = await api.answers.take(subject.account_id, LIMITS.http.pageBytes, ctx.res);
+  const room: Permit = await api.responseMemory.acquire(
+    subject.account_id,
+    LIMITS.http.pageBytes,
+    ctx.res,
+  );
   try {
     const row = await readTurn(api, subject);
     // A fork shows a turn that it shares as its own.
@@ -77,7 +81,7 @@ export async function lookAtTurn(
   }
 }
 
-interface Stream {
+interface TurnSseOptions {
   subject: AccountTurn;
   after: TurnOutputPosition;
   /** What was seen of the record already. */
@@ -87,16 +91,16 @@ interface Stream {
 }
 
 /** A turn's events after a place, to its end. Errors: those of followTurn; the connection is cut. */
-export async function* turnEvents(
+export async function* turnSse(
   api: RouteContext,
-  { subject, after, first, ended }: Stream,
+  { subject, after, first, ended }: TurnSseOptions,
   ctx: Context,
   signal: AbortSignal,
-): AsyncGenerator<StreamEvent> {
+): AsyncGenerator<SseEvent> {
   const requestId = ctx.state['request_id'] as string;
   let known = first;
   const readSnapshot = async (): Promise<TurnSnapshot> => {
-    const found = known ?? (await lookAtTurn(api, subject, ctx));
+    const found = known ?? (await readTurnRecord(api, subject, ctx));
     known = undefined;
     return found;
   };
@@ -109,13 +113,17 @@ export async function* turnEvents(
     ...(ended && { awaitOwnOutcome: () => ended }),
   };
   for await (const news of followTurn(following, subject, after, signal))
-    yield eventOf(news, subject.turn, requestId);
+    yield eventOf(news, subject.turn, api.errors, requestId);
 }
 
 /**
  * Takes a place for a stream, which is given back when the client has left or has it all. Errors:
  * `rate_limited`, `overloaded`.
  */
-export function claimStream({ streams }: RouteContext, account_id: string, ctx: Context): void {
-  whenClosed(ctx.res, streams.acquire({ account_id, bytes: 0 }).release);
+export function acquireStream(
+  { openStreams }: RouteContext,
+  account_id: string,
+  ctx: Context,
+): void {
+  onResponseClosed(ctx.res, openStreams.acquire({ account_id, bytes: 0 }).release);
 }

@@ -7,19 +7,19 @@ import {
   type TurnOutputPosition,
 } from '../../../shared/sessions/turns/turnOutputPosition.ts';
 import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
-import { whenClosed } from '../http/connection/clientDisconnect.ts';
+import { onResponseClosed } from '../http/connection/clientDisconnect.ts';
 import { sendEventStream } from '../http/responses/sse.ts';
-import { keyCheck, whileAllowed } from '../http/access/keyRevocation.ts';
-import { SHARED_SESSION_ERRORS } from '../http/errors/streamErrorCodes.ts';
+import { createKeyCheck, untilRevoked } from '../http/access/keyRevocation.ts';
+import { SHARED_SESSION_ERROR_CODES } from '../http/errors/streamErrorCodes.ts';
 import { defineRoute } from '../http/route.ts';
 import { CommonQuery } from '../openapi/commonSchemas.ts';
 import { TURN_NUMBER } from '../sessions/turnSchemas.ts';
-import { claimStream, lookAtTurn, startedEvent, turnEvents } from './turnSse.ts';
+import { acquireStream, readTurnRecord, startedEvent, turnSse } from './turnSse.ts';
 
 const MESSAGE = 'must be the id of an event of this turn, as its stream gave it';
 
 /** The place that the client has the turn up to. Errors: `invalid_request` where it names none. */
-function placeAsked(ctx: Context, turn: number): TurnOutputPosition | 'end' | undefined {
+function parseLastEventId(ctx: Context, turn: number): TurnOutputPosition | 'end' | undefined {
   const name = ctx.get('last-event-id');
   if (name === '') return undefined;
   const place = parseTurnPosition(name, turn);
@@ -50,7 +50,7 @@ const streamTurnRoute = defineRoute({
       examples: ['1-1-42'],
     }),
   },
-  errors: ['turn_not_found', ...SHARED_SESSION_ERRORS],
+  errors: ['turn_not_found', ...SHARED_SESSION_ERROR_CODES],
   handle: async (api, { actor, params }, ctx) => {
     const { account_id } = actor;
     const session_id = params['sessionId']!;
@@ -60,22 +60,22 @@ const streamTurnRoute = defineRoute({
     const subject = { account_id, session_id, turn };
     const live = api.runState.liveTurns.find(session_id, turn);
     const isLive = live?.account_id === account_id && live.isBuffered();
-    const first = isLive ? undefined : await lookAtTurn(api, subject, ctx);
-    if (first) whenClosed(ctx.res, first.done);
-    const after = placeAsked(ctx, turn);
+    const first = isLive ? undefined : await readTurnRecord(api, subject, ctx);
+    if (first) onResponseClosed(ctx.res, first.done);
+    const after = parseLastEventId(ctx, turn);
     if (after === 'end' && first?.turn.outcome) {
       ctx.status = 204;
       return undefined;
     }
-    claimStream(api, account_id, ctx);
+    acquireStream(api, account_id, ctx);
     // An open turn may have moved on before it is followed: it is looked at again then.
     const ended = first?.turn.outcome && first;
     if (!ended) first?.done();
     const place = after === 'end' || after === undefined ? START_OF_OUTPUT : after;
     sendEventStream(ctx, async function* (signal) {
       if (after === undefined) yield startedEvent(subject);
-      const events = turnEvents(api, { subject, after: place, first: ended }, ctx, signal);
-      yield* whileAllowed(events, keyCheck(api, actor));
+      const events = turnSse(api, { subject, after: place, first: ended }, ctx, signal);
+      yield* untilRevoked(events, createKeyCheck(api, actor));
     });
     return undefined;
   },

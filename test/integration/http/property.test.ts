@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { openSqliteEventStore } from '../../../infra/sqlite/eventStore/eventStore.ts';
-import { ERROR_ANSWERS } from '../../../services/api/http/errors/errorResponses.ts';
+import { apiFeatures } from '../../../services/api/features.ts';
 import { verifyChains } from '../../../shared/eventlog/reading/verifyChains.ts';
 import { exchange, rawRequest } from '../../support/http/rawHttp.ts';
 import { startScriptedModel, type ScriptedModel } from '../../support/http/scriptedModel.ts';
@@ -283,8 +283,11 @@ async function answerTo({
     status: reply.status,
     request_id: reply.headers.get('x-request-id'),
   });
-  expect(Object.keys(ERROR_ANSWERS)).toContain(code);
-  if (status !== 431) expect(ERROR_ANSWERS[code as keyof typeof ERROR_ANSWERS].status).toBe(status);
+  expect(Object.keys(apiFeatures.errorResponses)).toContain(code);
+  if (status !== 431)
+    expect(apiFeatures.errorResponses[code as keyof typeof apiFeatures.errorResponses].status).toBe(
+      status,
+    );
   return { status, code };
 }
 

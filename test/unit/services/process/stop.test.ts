@@ -9,7 +9,7 @@ const SUBJECT = { account_id: 'acct_1', agent_id: 'agent_1', session_id: 'sessio
 /** A server with one request at work. */
 function serverWithRequest() {
   const request = Promise.withResolvers<void>();
-  const state = { cut: false, isAnswering: false };
+  const state = { destroyConnections: false, isAnswering: false };
   return {
     answer: request.resolve,
     state,
@@ -17,7 +17,7 @@ function serverWithRequest() {
       url: '',
       close: () => request.promise,
       isAnswering: () => state.isAnswering,
-      cut: () => void (state.cut = true),
+      destroyConnections: () => void (state.destroyConnections = true),
     },
   };
 }
@@ -36,7 +36,7 @@ test('a run that begins during the stop, for a request that was accepted before,
   await inFlight.track(SUBJECT, () => sleep(2_500));
   answer();
   await stopped;
-  expect(state.cut).toBe(false);
+  expect(state.destroyConnections).toBe(false);
 });
 
 test('a request that was accepted before may take longer than the last answers before it begins its run', async () => {
@@ -49,7 +49,7 @@ test('a request that was accepted before may take longer than the last answers b
   await inFlight.track(SUBJECT, () => sleep(50));
   answer();
   await stopped;
-  expect(state.cut).toBe(false);
+  expect(state.destroyConnections).toBe(false);
 });
 
 test('a request that goes on for longer than the grace time is cut off', async () => {
@@ -57,14 +57,14 @@ test('a request that goes on for longer than the grace time is cut off', async (
   const inFlight = createRunsInFlight();
   state.isAnswering = true;
   await stopInOrder({ server, inFlight, logger: createLogger('silent'), graceMs: 100 });
-  expect(state.cut).toBe(true);
+  expect(state.destroyConnections).toBe(true);
 });
 
 test('no run begins once the service has stopped', async () => {
   const { server, state } = serverWithRequest();
   const inFlight = createRunsInFlight();
   await stopInOrder({ server, inFlight, logger: createLogger('silent'), graceMs: 30_000 });
-  expect(state.cut).toBe(true);
+  expect(state.destroyConnections).toBe(true);
   await expect(inFlight.track(SUBJECT, () => Promise.resolve())).rejects.toMatchObject({
     code: 'store_unavailable',
     retriable: true,

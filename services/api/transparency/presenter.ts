@@ -1,7 +1,7 @@
 import type { Static } from 'typebox';
 import type { RecordedEvent } from '../../../shared/eventlog/event.ts';
 import type { HeadProof } from '../../../shared/transparency/proof/sessionProof.ts';
-import type { SessionProof } from './proofSchemas.ts';
+import type { SessionProof } from './schemas.ts';
 
 /** A proof around the events that it proves, which follow as its last member. */
 export const presentProof = (

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { expect, test } from '@jest/globals';
 import Koa from 'koa';
 import { typeIds } from '../../../../../../infra/ids/typeIds.ts';
+import { errorPresenter } from '../../../../../../services/api/features.ts';
 import { answerErrors } from '../../../../../../services/api/http/middleware/errors.ts';
 import { requestId } from '../../../../../../services/api/http/middleware/requestId.ts';
 import { Rejection, type RejectionCode } from '../../../../../../shared/domain/rejection.ts';
@@ -12,7 +13,7 @@ import { createLogger } from '../../../../../../shared/lib/logger.ts';
 async function answerTo(code: RejectionCode) {
   const app = new Koa();
   app.use(requestId(typeIds));
-  app.use(answerErrors(createLogger('silent')));
+  app.use(answerErrors(createLogger('silent'), errorPresenter));
   app.use(() => Promise.reject(new Rejection(code, 'What the domain says.')));
   const server = app.listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -30,7 +30,7 @@ const ErasedText = Type.Object(
 );
 
 /** A protected text as it is shown; one of before texts were protected stands as it was recorded. */
-const shownText = (description: string | undefined): TSchema =>
+const disclosedTextSchema = (description: string | undefined): TSchema =>
   Type.Union([DisclosedText, ErasedText, Type.String({ description: 'Recorded without a box' })], {
     ...(description !== undefined && { description }),
   });
@@ -42,16 +42,16 @@ interface Parts {
 }
 
 /** The schema of data in which protected texts are shown. */
-function shown(schema: TSchema): TSchema {
+function disclosedSchema(schema: TSchema): TSchema {
   const { properties, items, description } = schema as Parts;
-  if (isProtectedTextSchema(schema)) return shownText(description);
-  if (items) return { ...schema, items: shown(items) };
+  if (isProtectedTextSchema(schema)) return disclosedTextSchema(description);
+  if (items) return { ...schema, items: disclosedSchema(items) };
   if (!properties) return schema;
-  const parts = Object.entries(properties).map(([name, part]) => [name, shown(part)]);
+  const parts = Object.entries(properties).map(([name, part]) => [name, disclosedSchema(part)]);
   return { ...schema, properties: Object.fromEntries(parts) as Record<string, TSchema> };
 }
 
-const recorded = sessionEventSchemas.map((schema) => {
+const recordedEventSchemas = sessionEventSchemas.map((schema) => {
   const { type, data } = schema.properties;
   const { description = '' } = schema as { description?: string };
   const title = titleOf(type.const);
@@ -61,7 +61,7 @@ const recorded = sessionEventSchemas.map((schema) => {
       stream: Type.String({ description: 'The stream that it stands in: `session-` and the id' }),
       revision: Type.Integer({ minimum: 0, description: 'Its place in the stream, from 0' }),
       type,
-      data: { ...shown(data), title: `${title}Data`, description },
+      data: { ...disclosedSchema(data), title: `${title}Data`, description },
       metadata: EventMetadata,
     },
     { title, description: `\`${type.const}\`: ${description}` },
@@ -78,11 +78,11 @@ const SessionEvent = Type.Unsafe<Omit<RecordedEvent, 'position'>>({
     'An event of a session as it was recorded; `type` says which. ' +
     'A type only gets further optional fields. Later releases have further types: let a client skip those that it does not know.',
   type: 'object',
-  oneOf: recorded,
+  oneOf: recordedEventSchemas,
   discriminator: {
     propertyName: 'type',
     mapping: Object.fromEntries(
-      recorded.map((schema) => [
+      recordedEventSchemas.map((schema) => [
         schema.properties.type.const,
         `#/components/schemas/${titleOf(schema.properties.type.const)}`,
       ]),
