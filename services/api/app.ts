@@ -2,7 +2,7 @@ import Koa from 'koa';
 import { LIMITS } from '../../shared/limits.ts';
 import { createPermitPool } from '../../shared/lib/concurrency/capacity.ts';
 import type { ApiContext, ProcessContext } from './context.ts';
-import { createResponseMemory, type ResponseMemory } from './http/responses/responseMemory.ts';
+import { createResponseMemory, type ResponseMemoryPool } from './http/responses/responseMemory.ts';
 import { sendData } from './http/responses/envelope.ts';
 import { accessLog } from './http/middleware/accessLog.ts';
 import { closeUnreadBodies } from './http/middleware/closeUnread.ts';
@@ -22,7 +22,7 @@ import { disconnectSlowClients } from './http/middleware/slowClients.ts';
 /** What every process answers requests with, in order: all but the answers themselves. */
 function createBaseApp(
   { ids, logger, availability, corsOrigins }: ProcessContext,
-  responseMemory: ResponseMemory,
+  responseMemory: ResponseMemoryPool,
 ): Koa {
   const app = new Koa();
   app.use(requestId(ids));

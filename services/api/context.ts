@@ -7,7 +7,7 @@ import type { Health } from '../../shared/health/health.ts';
 import type { AccountFeed } from '../../shared/feed/accountFeed.ts';
 import type { ServedWebhooks } from '../../shared/webhooks/queries.ts';
 import type { ErrorPresenter } from './http/errors/errorPresenter.ts';
-import type { ResponseMemory } from './http/responses/responseMemory.ts';
+import type { ResponseMemoryPool } from './http/responses/responseMemory.ts';
 
 /**
  * `starting` until the read models are up to date and what a crash left open is closed; `draining`
@@ -53,7 +53,7 @@ export type ApiContext = RunContext &
 /** What an operation of the API works with. */
 export type RouteContext = ApiContext & {
   errors: ErrorPresenter;
-  responseMemory: ResponseMemory;
+  responseMemory: ResponseMemoryPool;
   /** What streams of events take up while they are open. */
   openStreams: PermitPool;
 };

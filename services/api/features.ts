@@ -9,6 +9,7 @@ import { httpFeature } from './http/errors/errorResponses.ts';
 import { mergeFeatures } from './http/feature.ts';
 import type { Route } from './http/route.ts';
 import { openApiRoute } from './openapi/routes.ts';
+import { proofFeature } from './proof/routes.ts';
 import { replaysFeature } from './replays/routes.ts';
 import { runsFeature } from './runs/routes.ts';
 import { sessionsFeature } from './sessions/routes.ts';
@@ -24,12 +25,13 @@ export const apiFeatures = mergeFeatures([
   sessionsFeature,
   exportsFeature,
   erasureFeature,
-  transparencyFeature,
+  proofFeature,
   replaysFeature,
   usageFeature,
   webhooksFeature,
   catalogueFeature,
   feedFeature,
+  transparencyFeature,
   healthFeature,
 ]);
 

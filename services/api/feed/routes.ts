@@ -96,7 +96,7 @@ export const feedFeature = defineFeature({
     position_unknown: {
       status: 409,
       description:
-        'Nothing is at the position: it is of another log, of what a restored log has lost, or of another list. Start over, and skip the events whose ids you have',
+        'Nothing is at the position: it is of another log, of what a restored log has lost, or of another list. Begin anew, and know what you have by the ids of events',
     },
   },
 });

@@ -10,7 +10,7 @@ import type {
 import type { Route } from './route.ts';
 
 /** What a feature adds to the API. `services/api/features.ts` lists the features. */
-export interface Feature {
+export interface ApiFeature {
   routes: readonly Route[];
   /** The error codes of the feature. */
   errors?: Readonly<Partial<Record<ErrorCode, ErrorResponse>>>;
@@ -42,7 +42,7 @@ type RepeatedKeys<Features, Part extends string, Seen = never> = Features extend
   : never;
 
 /** Names the codes that no feature states, or that two of them do; such a list does not compile. */
-type Complete<Features extends readonly Feature[]> = [
+type Complete<Features extends readonly ApiFeature[]> = [
   (
     | Exclude<ErrorCode, KeysOf<Features[number], 'errors'>>
     | Exclude<RejectionCode, KeysOf<Features[number], 'rejections'>>
@@ -55,15 +55,15 @@ type Complete<Features extends readonly Feature[]> = [
   : never;
 
 /** Lets the compiler know which codes a feature states. */
-export const defineFeature = <const Stated extends Feature>(feature: Stated): Stated => feature;
+export const defineFeature = <const Stated extends ApiFeature>(feature: Stated): Stated => feature;
 
 /** Merges features. Every error code and every rejection is stated by exactly one of them. */
-export function mergeFeatures<const Features extends readonly Feature[]>(
+export function mergeFeatures<const Features extends readonly ApiFeature[]>(
   features: Features & Complete<Features>,
 ): Api {
-  const list: readonly Feature[] = features;
+  const list: readonly ApiFeature[] = features;
   const merge = <Part extends 'errors' | 'rejections' | 'pathParameters' | 'tags'>(part: Part) =>
-    Object.assign({}, ...list.map((feature) => feature[part] ?? {})) as Required<Feature>[Part];
+    Object.assign({}, ...list.map((feature) => feature[part] ?? {})) as Required<ApiFeature>[Part];
   return {
     routes: list.flatMap(({ routes }) => routes),
     errorResponses: merge('errors') as ErrorResponses,

@@ -186,7 +186,7 @@ export const replaysFeature = defineFeature({
     },
     replay_limit_reached: {
       status: 409,
-      description: 'The account already runs as many replays as it may; none was started',
+      description: 'As many replays of the account run as may run at a time; none was started',
     },
     tool_not_recorded: {
       status: 502,

@@ -9,7 +9,7 @@ import { presentReplay } from './presenter.ts';
 import { STREAM_ERROR_CODES } from '../http/errors/streamErrorCodes.ts';
 import { defineRoute } from '../http/route.ts';
 import { CommonQuery } from '../openapi/commonSchemas.ts';
-import { acquireStream } from '../runs/turnSse.ts';
+import { acquireStream } from '../sessions/turnSse.ts';
 
 const REVISION = '^(?:0|[1-9][0-9]{0,8})$';
 const MESSAGE = 'must be the id of an event of this replay, as its stream gave it';

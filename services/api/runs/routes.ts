@@ -10,13 +10,11 @@ import { SHARED_SESSION_ERROR_CODES } from '../http/errors/streamErrorCodes.ts';
 import { sessionBusy } from '../../../shared/runs/queueing/sessionQueue.ts';
 import { DEFECT } from '../http/errors/errorPresenter.ts';
 import { defineFeature } from '../http/feature.ts';
-import { turnRoutes } from './turnRoutes.ts';
-import { turnStreamRoutes } from './turnStreamRoutes.ts';
 import { defineRoute, type Answer } from '../http/route.ts';
 import { runSse, prefersSse } from './runSse.ts';
 import { CommonQuery } from '../openapi/commonSchemas.ts';
 import { RunBody, RunResult } from './schemas.ts';
-import { StartedTurn, TurnNumber } from '../sessions/turnSchemas.ts';
+import { StartedTurn } from '../sessions/turnSchemas.ts';
 
 /** The answer to a run that goes on in the background, or to one that was quick enough. */
 type RunAnswer = Answer<Static<typeof RunResult> | Static<typeof StartedTurn>>;
@@ -112,8 +110,7 @@ const runAgentRoute = defineRoute({
 });
 
 export const runsFeature = defineFeature({
-  routes: [runAgentRoute, ...turnStreamRoutes, ...turnRoutes],
-  pathParameters: { turn: TurnNumber },
+  routes: [runAgentRoute],
   errors: {
     turn_interrupted: {
       status: 503,

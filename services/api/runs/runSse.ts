@@ -6,7 +6,7 @@ import { START_OF_OUTPUT } from '../../../shared/sessions/turns/turnOutputPositi
 import type { RecordedTurnOutcome } from '../../../shared/sessions/turns/recordedTurn.ts';
 import type { RouteContext } from '../context.ts';
 import { sendEventStream } from '../http/responses/sse.ts';
-import { acquireStream, startedEvent, turnSse } from './turnSse.ts';
+import { acquireStream, startedEvent, turnSse } from '../sessions/turnSse.ts';
 
 /** Whether the client would rather have events than JSON. */
 export const prefersSse = (ctx: Context): boolean =>

@@ -21,7 +21,6 @@ import {
   presentSession,
   presentTranscript,
   presentTurn,
-  presentRequest,
 } from './presenter.ts';
 import {
   SESSION_ERROR_CODES,
@@ -39,14 +38,11 @@ import {
   Transcript,
   TranscriptQuery,
   ForkBody,
-  TurnRequests,
-  TurnRequestsQuery,
 } from './schemas.ts';
 import { prepareFork, forkSession } from '../../../shared/sessions/forkSession.ts';
-import { readRequests, type RebuiltRequest } from '../../../shared/sessions/turns/turnRequests.ts';
-import type { Permit } from '../../../shared/lib/concurrency/capacity.ts';
-import { wantsPretty } from '../http/responses/envelope.ts';
-import { parseTurnPath } from '../runs/turnRoutes.ts';
+import { TurnNumber } from './turnSchemas.ts';
+import { turnRoutes } from './turnRoutes.ts';
+import { turnStreamRoutes } from './turnStreamRoutes.ts';
 import { DEFECT } from '../http/errors/errorPresenter.ts';
 import { defineFeature } from '../http/feature.ts';
 import { sessionOfAgentNotFound } from '../../../shared/runs/queueing/loadSessionForRun.ts';
@@ -183,45 +179,6 @@ const forkSessionRoute = defineRoute({
   },
 });
 
-/** What a byte of an event takes while a request is made of it: opened, as text, and as it is sent. */
-const MEMORY_PER_EVENT_BYTE = 4;
-
-const REQUEST_LIST: ListFormat<RebuiltRequest> = {
-  emptyData: [],
-  present: presentRequest,
-  cursorOf: ({ number }) => String(number),
-};
-
-const listTurnRequestsRoute = defineRoute({
-  method: 'get',
-  path: '/v1/sessions/{sessionId}/turns/{turn}/requests',
-  operationId: 'listTurnRequests',
-  summary: 'Builds the model requests of a turn again from events',
-  description:
-    'One for each model call that was answered, in the order in which they were made, the call that summed older turns up right before the turn included. `matches` says whether it is the one that was sent, by the hash that was recorded then. `docs/replay.md` has the rule.',
-  access: 'sessions:read',
-  query: TurnRequestsQuery,
-  data: TurnRequests,
-  errors: ['turn_not_found', 'agent_erased', ...SHARED_SESSION_ERROR_CODES],
-  bufferBytes: PAGE_BUFFER_BYTES,
-  handle: async (api, { actor: { account_id }, params, query }, ctx) => {
-    const held: Permit[] = [];
-    const hold = async (bytes: number): Promise<void> => {
-      held.push(
-        await api.responseMemory.acquire(account_id, MEMORY_PER_EVENT_BYTE * bytes, ctx.res),
-      );
-    };
-    try {
-      const asked = { account_id, ...parseTurnPath(params) };
-      const page = await readRequests(api, asked, { ...parsePageQuery(query), hold });
-      const made = await renderPage(page, REQUEST_LIST, { account_id, pretty: wantsPretty(ctx) });
-      return { page: () => Promise.resolve(made) };
-    } finally {
-      for (const place of held) place.release();
-    }
-  },
-});
-
 export const sessionsFeature = defineFeature({
   routes: [
     listSessionsRoute,
@@ -229,10 +186,11 @@ export const sessionsFeature = defineFeature({
     describeSessionRoute,
     listSessionEventsRoute,
     forkSessionRoute,
-    listTurnRequestsRoute,
+    ...turnStreamRoutes,
+    ...turnRoutes,
   ],
   tags: { sessions: 'Conversations: transcripts, and the events that they are made of' },
-  pathParameters: { sessionId: SessionId },
+  pathParameters: { sessionId: SessionId, turn: TurnNumber },
   errors: {
     session_not_found: {
       status: 404,
@@ -250,7 +208,7 @@ export const sessionsFeature = defineFeature({
     origin_erased: {
       status: 410,
       description:
-        'The session is a fork, and the session that it was forked from was erased; the request needs turns that it shared',
+        'The session is a fork, and the session that it was forked from was erased; what is asked needs turns that it shared',
     },
   },
   rejections: {

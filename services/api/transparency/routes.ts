@@ -6,23 +6,8 @@ import type { RouteContext, TransparencyLogContext } from '../context.ts';
 import { computeEtag, respondNotModified } from '../http/responses/etag.ts';
 import { defineRoute, type Answer, type Route } from '../http/route.ts';
 import { CommonQuery } from '../openapi/commonSchemas.ts';
-import {
-  CheckpointNote,
-  Entries,
-  Tile,
-  SessionProof,
-  SessionProofQuery,
-  TileIndex,
-  TileLevel,
-} from './schemas.ts';
-import { recordAudit } from '../../../shared/audit/commands.ts';
-import type { RecordedEvent } from '../../../shared/eventlog/event.ts';
-import { sessionStream } from '../../../shared/eventlog/streams.ts';
-import { proveSession } from '../../../shared/transparency/proof/sessionProof.ts';
-import { PAGE_BUFFER_BYTES, renderPage, parsePageQuery } from '../http/responses/listResponse.ts';
-import { STREAM_ERROR_CODES } from '../http/errors/streamErrorCodes.ts';
+import { CheckpointNote, Entries, Tile, TileIndex, TileLevel } from './schemas.ts';
 import { defineFeature } from '../http/feature.ts';
-import { presentCommitted, presentProof } from './presenter.ts';
 
 const PREFIX = '/v1/log/';
 /** A bundle of 256 entries is the largest answer. */
@@ -109,49 +94,8 @@ const tileRoutes = [
   }),
 ];
 
-const proveSessionRoute = defineRoute({
-  method: 'get',
-  path: '/v1/sessions/{sessionId}/proof',
-  operationId: 'proveSession',
-  summary: 'Proves that the session is in the transparency log, without showing its texts',
-  description:
-    'The proof is of the session’s last event, whose hash chain is the page of events and those that `Link` leads to: together they show that nothing of the session was changed, dropped or added. An erased session is proven as well. Each page is recorded in the account’s audit before it is answered.',
-  access: 'audit:read',
-  query: SessionProofQuery,
-  data: SessionProof,
-  errors: ['session_not_found', 'proof_pending', ...STREAM_ERROR_CODES],
-  bufferBytes: PAGE_BUFFER_BYTES,
-  handle: async (api, { actor, params, query }) => {
-    const sessionId = params['sessionId']!;
-    const { head, events } = await proveSession(
-      api,
-      actor.account_id,
-      sessionId,
-      parsePageQuery(query),
-    );
-    await recordAudit(api, actor, {
-      action: 'proof',
-      subject: sessionStream(sessionId),
-      detail: `revision ${head.revision}`,
-    });
-    const rows = {
-      emptyData: presentProof(sessionId, head),
-      present: presentCommitted,
-      cursorOf: ({ revision }: RecordedEvent) => String(revision),
-    };
-    return { page: (to) => renderPage(events, rows, to) };
-  },
-});
-
 export const transparencyFeature = defineFeature({
-  routes: [proveSessionRoute, checkpointRoute, ...tileRoutes],
+  routes: [checkpointRoute, ...tileRoutes],
   tags: { log: 'The transparency log: its checkpoint and its tiles' },
   pathParameters: { level: TileLevel, index: TileIndex },
-  errors: {
-    proof_pending: {
-      status: 503,
-      description:
-        'The transparency log does not cover the session’s last event yet; `Retry-After` says when to try again',
-    },
-  },
 });

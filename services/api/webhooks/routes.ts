@@ -120,7 +120,7 @@ export const webhooksFeature = defineFeature({
     webhook_not_found: { status: 404, description: 'The account has no such webhook' },
     webhook_limit_reached: {
       status: 409,
-      description: 'The account already has as many webhooks as it may; nothing was created',
+      description: 'The account has as many webhooks as it may have; nothing was created',
     },
   },
   rejections: { webhook_exists: DEFECT, webhook_missing: webhookNotFound },

@@ -54,17 +54,17 @@ export const httpFeature = defineFeature({
     rate_limited: {
       status: 429,
       description:
-        'The API key or its account has reached its limit; `Retry-After` says when to try again',
+        'The API key or its account has used up what it may; `Retry-After` says when to try again',
     },
     key_missing: {
       status: 503,
       description:
-        'The key of a text was lost, or is under a master key that is not configured; an operator has to restore it',
+        'The key of a text was lost, or is under a master key that is not configured; an operator has to put it back',
     },
     overloaded: {
       status: 503,
       description:
-        'The process is at its capacity and did not begin the request; `Retry-After` says when to try again',
+        'The process has more to do than it can hold, and took nothing on; `Retry-After` says when to try again',
     },
     store_unavailable: {
       status: 503,
@@ -74,7 +74,7 @@ export const httpFeature = defineFeature({
     log_changed: {
       status: 503,
       description:
-        'The event log is not the one that this service has followed: it was restored, replaced or removed; nothing is written until the operator has decided. `Retry-After` says when to try again',
+        'The event log is not the one that this service has followed: it was restored, exchanged or removed; nothing is written before the operator has decided. `Retry-After` says when to try again',
     },
     release_too_old: {
       status: 503,

@@ -2,7 +2,7 @@ import { constants } from 'node:zlib';
 import type { Middleware } from 'koa';
 import compress from 'koa-compress';
 import { LIMITS } from '../../../../shared/limits.ts';
-import type { ResponseMemory } from '../responses/responseMemory.ts';
+import type { ResponseMemoryPool } from '../responses/responseMemory.ts';
 import { onResponseClosed } from '../connection/clientDisconnect.ts';
 
 const THRESHOLD_BYTES = 1_024;
@@ -26,7 +26,7 @@ const koaCompress = compress({
  * otherwise they get the same bytes uncompressed.
  */
 export const compressResponses =
-  (answers: ResponseMemory): Middleware =>
+  (answers: ResponseMemoryPool): Middleware =>
   (ctx, next) =>
     koaCompress(ctx, async () => {
       await next();

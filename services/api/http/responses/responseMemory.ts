@@ -9,7 +9,7 @@ import { clientDisconnectError, onResponseClosed } from '../connection/clientDis
  * The bytes that answers in progress hold, in one process: from before their rows are read until
  * their clients have taken them.
  */
-export interface ResponseMemory {
+export interface ResponseMemoryPool {
   /**
    * Waits for room, in turn with other accounts, and in order within one. A small answer does not.
    * Errors: `rate_limited`, `overloaded` where none came in time, or the client left.
@@ -30,7 +30,7 @@ export interface ResponseMemory {
 export function createResponseMemory(
   bytes = heapFor('answers'),
   waitMs: number = LIMITS.http.answerWaitMs,
-): ResponseMemory {
+): ResponseMemoryPool {
   const line = createFairSemaphore({ permits: Infinity, bytes });
   return {
     async acquire(account_id, wanted, response) {

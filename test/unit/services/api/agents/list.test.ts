@@ -8,7 +8,7 @@ import { sendAgentList } from '../../../../../services/api/agents/list.ts';
 import { agentListCache } from '../../../../../services/api/agents/listCache.ts';
 import {
   createResponseMemory,
-  type ResponseMemory,
+  type ResponseMemoryPool,
 } from '../../../../../services/api/http/responses/responseMemory.ts';
 import type { RouteContext } from '../../../../../services/api/context.ts';
 import { compressResponses } from '../../../../../services/api/http/middleware/compressed.ts';
@@ -20,7 +20,7 @@ import type { AgentRow } from '../../../../../shared/readModels/tables.ts';
 const MIB = 1_048_576;
 const ROOM = 64 * MIB;
 let server: Server;
-let responseMemory: ResponseMemory;
+let responseMemory: ResponseMemoryPool;
 let asked: number;
 let warnings: unknown[];
 

@@ -3,16 +3,24 @@ import type { Context } from 'koa';
 import { awaitTurn } from '../../../shared/runs/queueing/awaitTurn.ts';
 import { cancelTurn, reserveCancellation } from '../../../shared/runs/cancelTurn.ts';
 import { readTurn, turnNotFound } from '../../../shared/sessions/turns/turn.ts';
+import { readRequests, type RebuiltRequest } from '../../../shared/sessions/turns/turnRequests.ts';
+import type { Permit } from '../../../shared/lib/concurrency/capacity.ts';
+import { wantsPretty } from '../http/responses/envelope.ts';
 import { clientDisconnectError, onResponseClosed } from '../http/connection/clientDisconnect.ts';
 import type { RouteContext } from '../context.ts';
-import { PAGE_BUFFER_BYTES } from '../http/responses/listResponse.ts';
+import {
+  PAGE_BUFFER_BYTES,
+  parsePageQuery,
+  renderPage,
+  type ListFormat,
+} from '../http/responses/listResponse.ts';
 import { readPreferences, setPreferenceApplied } from '../http/preferHeader.ts';
-import { presentTurn } from '../sessions/presenter.ts';
+import { presentRequest, presentTurn } from './presenter.ts';
 import { SHARED_SESSION_ERROR_CODES } from '../http/errors/streamErrorCodes.ts';
 import { defineRoute } from '../http/route.ts';
 import { CommonQuery } from '../openapi/commonSchemas.ts';
-import { Turn } from '../sessions/schemas.ts';
-import { CancelBody, CancelledTurn, TURN_NUMBER } from '../sessions/turnSchemas.ts';
+import { Turn, TurnRequests, TurnRequestsQuery } from './schemas.ts';
+import { CancelBody, CancelledTurn, TURN_NUMBER } from './turnSchemas.ts';
 
 const NUMBER = new RegExp(TURN_NUMBER);
 
@@ -99,4 +107,43 @@ const cancelRoute = defineRoute({
   }),
 });
 
-export const turnRoutes = [getTurnRoute, cancelRoute];
+/** What a byte of an event takes while a request is made of it: opened, as text, and as it is sent. */
+const MEMORY_PER_EVENT_BYTE = 4;
+
+const REQUEST_LIST: ListFormat<RebuiltRequest> = {
+  emptyData: [],
+  present: presentRequest,
+  cursorOf: ({ number }) => String(number),
+};
+
+const listTurnRequestsRoute = defineRoute({
+  method: 'get',
+  path: '/v1/sessions/{sessionId}/turns/{turn}/requests',
+  operationId: 'listTurnRequests',
+  summary: 'Builds the model requests of a turn again from events',
+  description:
+    'One for each model call that was answered, in the order in which they were made, the call that summed older turns up right before the turn included. `matches` says whether it is the one that was sent, by the hash that was recorded then. `docs/replay.md` has the rule.',
+  access: 'sessions:read',
+  query: TurnRequestsQuery,
+  data: TurnRequests,
+  errors: ['turn_not_found', 'agent_erased', ...SHARED_SESSION_ERROR_CODES],
+  bufferBytes: PAGE_BUFFER_BYTES,
+  handle: async (api, { actor: { account_id }, params, query }, ctx) => {
+    const held: Permit[] = [];
+    const hold = async (bytes: number): Promise<void> => {
+      held.push(
+        await api.responseMemory.acquire(account_id, MEMORY_PER_EVENT_BYTE * bytes, ctx.res),
+      );
+    };
+    try {
+      const asked = { account_id, ...parseTurnPath(params) };
+      const page = await readRequests(api, asked, { ...parsePageQuery(query), hold });
+      const made = await renderPage(page, REQUEST_LIST, { account_id, pretty: wantsPretty(ctx) });
+      return { page: () => Promise.resolve(made) };
+    } finally {
+      for (const place of held) place.release();
+    }
+  },
+});
+
+export const turnRoutes = [getTurnRoute, cancelRoute, listTurnRequestsRoute];

@@ -1,5 +1,8 @@
 import type { Context } from 'koa';
-import { formatTurnPosition, type TurnOutputPosition } from '../../../shared/sessions/turns/turnOutputPosition.ts';
+import {
+  formatTurnPosition,
+  type TurnOutputPosition,
+} from '../../../shared/sessions/turns/turnOutputPosition.ts';
 import type { AccountTurn } from '../../../shared/runs/live/liveTurns.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import type { Permit } from '../../../shared/lib/concurrency/capacity.ts';
@@ -18,7 +21,7 @@ import type { RouteContext } from '../context.ts';
 import { successEnvelope } from '../http/responses/envelope.ts';
 import type { ErrorPresenter } from '../http/errors/errorPresenter.ts';
 import type { SseEvent } from '../http/responses/sse.ts';
-import { presentToolCall } from '../sessions/presenter.ts';
+import { presentToolCall } from './presenter.ts';
 
 /** The start of a turn, as an event. */
 export const startedEvent = ({ session_id, turn }: AccountTurn): SseEvent => ({

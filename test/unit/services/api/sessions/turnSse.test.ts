@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events';
 import { expect, test } from '@jest/globals';
 import type { Context } from 'koa';
 import type { RouteContext } from '../../../../../services/api/context.ts';
-import { acquireStream } from '../../../../../services/api/runs/turnSse.ts';
+import { acquireStream } from '../../../../../services/api/sessions/turnSse.ts';
 import { createPermitPool } from '../../../../../shared/lib/concurrency/capacity.ts';
 
 test('an account has its share of the streams, and gives a place back when its client leaves', () => {

@@ -13,7 +13,7 @@ import { createKeyCheck, untilRevoked } from '../http/access/keyRevocation.ts';
 import { SHARED_SESSION_ERROR_CODES } from '../http/errors/streamErrorCodes.ts';
 import { defineRoute } from '../http/route.ts';
 import { CommonQuery } from '../openapi/commonSchemas.ts';
-import { TURN_NUMBER } from '../sessions/turnSchemas.ts';
+import { TURN_NUMBER } from './turnSchemas.ts';
 import { acquireStream, readTurnRecord, startedEvent, turnSse } from './turnSse.ts';
 
 const MESSAGE = 'must be the id of an event of this turn, as its stream gave it';
