@@ -148,7 +148,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: 'a run that is cut off by the shutdown before its first answer is recorded as failed',
-    file: 'shared/runs/runAgent.ts',
+    file: 'shared/runs/finishTurn.ts',
     from: 'const end = inFlight.isInterrupted()\n',
     to: 'const end = inFlight.isInterrupted() && calls.length > 0\n',
     likely: ['test/integration/process/shutdown.test.ts'],

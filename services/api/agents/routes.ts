@@ -36,10 +36,8 @@ const createAgentRoute = defineRoute({
   },
   errors: ['model_not_supported', 'tool_not_supported', 'component_not_supported'],
   idempotency: {
-    reserve: async (api, { actor, body }) => {
-      await buildConfiguration(api, actor, body);
-      return { id: api.ids.typeId('agent') };
-    },
+    prepare: (api, { actor, body }) => buildConfiguration(api, actor, body),
+    reserve: ({ ids }) => ({ id: ids.typeId('agent') }),
   },
   handle: async (api, { actor, body, claim }) => ({
     data: await createAgent(api, actor, body, claim),

@@ -60,6 +60,10 @@ export async function claimKeyedRequest(
     request_id: idempotentRequestId(keyed),
     operation: route.operationId,
     body_hmac: contentHmac(keyed, idempotentContent(request)),
-    reserve: async () => route.idempotency!.reserve(api, request),
+    reserve: async () => {
+      const { idempotency } = route;
+      const prepared = await idempotency!.prepare?.(api, request);
+      return { reserved: await idempotency!.reserve(api, request, prepared), prepared };
+    },
   });
 }

@@ -21,23 +21,31 @@ export type Answer<Data> =
   | { bytes: Uint8Array; media?: string };
 
 /** A request as its operation is handed it. */
-export interface RouteRequest<Query, Body> {
+export interface RouteRequest<Query, Body, Prepared = unknown> {
   actor: Actor;
   params: Readonly<Record<string, string>>;
   query: Query;
   body: Body;
   /** Of a POST with an `Idempotency-Key`. */
-  claim?: Claim;
+  claim?: Claim<Prepared>;
 }
 
 /** What makes a POST safe to send again. Every route with this method has one. */
-export interface Idempotency<Query, Body> {
+export interface Idempotency<Query, Body, Prepared = unknown> {
   /**
-   * What the first try fixes for all that follow: ids of what it makes, where what it writes begins.
-   * Refuses what the operation would refuse, so that nothing is recorded of it. The operation then
-   * works with what was reserved, and finds what an earlier try has written.
+   * Rejects what the operation would reject, so that nothing is recorded of such a request. The
+   * operation of a first attempt gets the result as `claim.prepared`.
    */
-  reserve(api: RouteContext, request: RouteRequest<Query, Body>): Reserved | Promise<Reserved>;
+  prepare?(api: RouteContext, request: RouteRequest<Query, Body>): Promise<Prepared>;
+  /**
+   * What the first attempt fixes for later ones: ids of what it creates, or where its events begin.
+   * The operation uses what was reserved, and finds what an earlier attempt has written.
+   */
+  reserve(
+    api: RouteContext,
+    request: RouteRequest<Query, Body>,
+    prepared: Prepared,
+  ): Reserved | Promise<Reserved>;
 }
 
 interface RouteEvents {
@@ -55,10 +63,11 @@ export interface Route<
   Body extends TSchema = TSchema,
   Data extends TSchema = TSchema,
   Accepted extends TSchema = TSchema,
+  Prepared = unknown,
 > {
   method: 'get' | 'post' | 'put' | 'patch' | 'delete';
   /** Of each POST: how it is safe to send again. Other methods are so by themselves. */
-  idempotency?: Idempotency<Static<Query>, Static<Body>>;
+  idempotency?: Idempotency<Static<Query>, Static<Body>, Prepared>;
   /** In OpenAPI's notation: `/v1/agents/{agentId}`. */
   path: string;
   /** The same for the router, where a parameter may be several segments, which OpenAPI can't say. */
@@ -99,11 +108,11 @@ export interface Route<
   /** Bytes that the answer may hold while it is made; there is to be room for them first. */
   bufferBytes?: number;
   /** Gives the data, or writes the whole answer itself and gives nothing. */
-  handle: (
+  handle(
     api: RouteContext,
-    request: RouteRequest<Static<Query>, Static<Body>>,
+    request: RouteRequest<Static<Query>, Static<Body>, Prepared>,
     ctx: Context,
-  ) => Promise<Answer<Static<Data> | Static<Accepted>> | undefined>;
+  ): Promise<Answer<Static<Data> | Static<Accepted>> | undefined>;
 }
 
 /** A POST without `idempotency` does not compile. */
@@ -117,6 +126,7 @@ export const defineRoute = <
   Body extends TSchema,
   Data extends TSchema,
   Accepted extends TSchema = TNever,
+  Prepared = unknown,
 >(
-  route: Route<Query, Body, Data, Accepted> & Method,
+  route: Route<Query, Body, Data, Accepted, Prepared> & Method,
 ): Route => route;

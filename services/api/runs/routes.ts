@@ -2,10 +2,10 @@ import type { Context } from 'koa';
 import type { Static } from 'typebox';
 import type { Actor } from '../../../shared/commandHandling/context.ts';
 import type { RunInput } from '../../../shared/runs/runRequest.ts';
-import { startInBackground } from '../../../shared/runs/startInBackground.ts';
 import type { RouteContext } from '../context.ts';
 import { readPreferences, setPreferenceApplied } from '../http/preferHeader.ts';
-import { reserveRun, runAgent } from '../../../shared/runs/runAgent.ts';
+import { prepareRun, reserveRun } from '../../../shared/runs/prepareRun.ts';
+import { runAgent, startInBackground } from '../../../shared/runs/runAgent.ts';
 import { SHARED_SESSION_ERROR_CODES } from '../http/errors/streamErrorCodes.ts';
 import { sessionBusy } from '../../../shared/runs/queueing/sessionQueue.ts';
 import { DEFECT } from '../http/errors/errorPresenter.ts';
@@ -98,8 +98,9 @@ const runAgentRoute = defineRoute({
       'Where the client accepts `text/event-stream`, what the turn puts out, as it comes: `turn.started`; `output.delta` with `text` and the `round` (model call) it belongs to; `tool.called` with a tool call as the transcript shows it; and at the end `turn.completed` with the envelope of the answer in JSON, or `error` with that of the failure. Ids lead on in the stream of the turn.',
   },
   idempotency: {
-    reserve: (api, { actor, params, body }) =>
-      reserveRun(api, actor, { agent_id: params['agentId']!, ...body }),
+    prepare: (api, { actor, params, body }) =>
+      prepareRun(api, actor, { agent_id: params['agentId']!, ...body }),
+    reserve: (api, _request, prepared) => reserveRun(api, prepared),
   },
   handle: async (api, { actor, params, body, claim }, ctx) => {
     const input = { agent_id: params['agentId']!, ...body, claim };

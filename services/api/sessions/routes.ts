@@ -168,10 +168,9 @@ const forkSessionRoute = defineRoute({
   data: Session,
   errors: SHARED_SESSION_ERROR_CODES,
   idempotency: {
-    reserve: async (api, { actor, params, body }) => {
-      await prepareFork(api, actor, { session_id: params['sessionId']!, ...body });
-      return { id: api.ids.typeId('session') };
-    },
+    prepare: (api, { actor, params, body }) =>
+      prepareFork(api, actor, { session_id: params['sessionId']!, ...body }),
+    reserve: ({ ids }) => ({ id: ids.typeId('session') }),
   },
   handle: async (api, { actor, params, body, claim }) => {
     const input = { session_id: params['sessionId']!, ...body };

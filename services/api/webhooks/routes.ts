@@ -29,10 +29,8 @@ const createWebhookRoute = defineRoute({
   data: CreatedWebhook,
   errors: ['webhook_limit_reached'],
   idempotency: {
-    reserve: async (api, { actor, body }) => {
-      await requireCreatable(api, actor, body);
-      return { id: api.ids.typeId('webhook') };
-    },
+    prepare: (api, { actor, body }) => requireCreatable(api, actor, body),
+    reserve: ({ ids }) => ({ id: ids.typeId('webhook') }),
   },
   handle: async (api, { actor, body, claim }) => ({
     data: await createWebhook(api, actor, body, claim),

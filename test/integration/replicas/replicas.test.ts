@@ -199,8 +199,7 @@ function suite(serverUrl: string): void {
     await appendEvents(
       operator.store,
       { stream: sessionStream(session_id), head: NO_STREAM },
-      events.map((event) => ({ id: randomUUID(), ...event })),
-      authorship,
+      { events: events.map((event) => ({ id: randomUUID(), ...event })), authorship },
     );
 
     const shown = () => other.get(`/v1/sessions/${session_id}`);

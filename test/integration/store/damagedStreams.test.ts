@@ -245,8 +245,10 @@ test('a damaged session with an open turn keeps neither the start nor the open t
       await appendEvents(
         store,
         { stream: sessionStream(name), head: NO_STREAM },
-        [sessionStarted(), started].map((event) => ({ id: randomUUID(), ...event })),
-        authorship,
+        {
+          events: [sessionStarted(), started].map((event) => ({ id: randomUUID(), ...event })),
+          authorship,
+        },
       );
   });
   const openTurns = () =>
@@ -315,8 +317,10 @@ test('a session that a newer release has gone on with is none that is damaged: 5
     appendEvents(
       store,
       { stream, head: { revision, hash } },
-      [{ id: ids.uuid(), type: 'session.turn_rated.v1', data: { turn: 2, stars: 5 } }],
-      { ...authorship, recorded_at: new Date().toISOString() },
+      {
+        events: [{ id: ids.uuid(), type: 'session.turn_rated.v1', data: { turn: 2, stars: 5 } }],
+        authorship: { ...authorship, recorded_at: new Date().toISOString() },
+      },
     ),
   );
   for (const answer of [

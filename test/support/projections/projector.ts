@@ -82,13 +82,20 @@ export async function appendTo(
   events: readonly DomainEvent[],
   head = NO_STREAM,
 ): Promise<Position> {
-  const { position } = await appendEvents(store, { stream, head }, events.map(newEvent), {
-    account_id: 'acct_1',
-    key_id: 'key_1',
-    request_id: 'request',
-    causation_id: 'request',
-    recorded_at: at(0),
-  });
+  const { position } = await appendEvents(
+    store,
+    { stream, head },
+    {
+      events: events.map(newEvent),
+      authorship: {
+        account_id: 'acct_1',
+        key_id: 'key_1',
+        request_id: 'request',
+        causation_id: 'request',
+        recorded_at: at(0),
+      },
+    },
+  );
   return position;
 }
 

@@ -1,10 +1,20 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
 import { stopInOrder } from '../../../../services/process/stop.ts';
-import { createRunsInFlight } from '../../../../shared/runs/queueing/runsInFlight.ts';
+import {
+  createRunsInFlight,
+  type RunsInFlight,
+} from '../../../../shared/runs/queueing/runsInFlight.ts';
 import { createLogger } from '../../../../shared/lib/logger.ts';
 
 const SUBJECT = { account_id: 'acct_1', agent_id: 'agent_1', session_id: 'session_1' };
+
+/** A run in flight that lasts `ms`. */
+async function runFor(ms: number, inFlight: RunsInFlight): Promise<void> {
+  const run = inFlight.start(SUBJECT);
+  await sleep(ms);
+  run.end();
+}
 
 /** A server with one request at work. */
 function serverWithRequest() {
@@ -33,7 +43,7 @@ test('a run that begins during the stop, for a request that was accepted before,
   });
   await sleep(50);
   // Longer than the last answers are given.
-  await inFlight.track(SUBJECT, () => sleep(2_500));
+  await runFor(2_500, inFlight);
   answer();
   await stopped;
   expect(state.destroyConnections).toBe(false);
@@ -46,7 +56,7 @@ test('a request that was accepted before may take longer than the last answers b
   state.isAnswering = true;
   const stopped = stopInOrder({ server, inFlight, logger, graceMs: 30_000 });
   await sleep(3_000);
-  await inFlight.track(SUBJECT, () => sleep(50));
+  await runFor(50, inFlight);
   answer();
   await stopped;
   expect(state.destroyConnections).toBe(false);
@@ -65,7 +75,7 @@ test('no run begins once the service has stopped', async () => {
   const inFlight = createRunsInFlight();
   await stopInOrder({ server, inFlight, logger: createLogger('silent'), graceMs: 30_000 });
   expect(state.destroyConnections).toBe(true);
-  await expect(inFlight.track(SUBJECT, () => Promise.resolve())).rejects.toMatchObject({
+  await expect(runFor(0, inFlight)).rejects.toMatchObject({
     code: 'store_unavailable',
     retriable: true,
   });

@@ -45,7 +45,7 @@ async function record(
   };
   const target = { stream: sessionStream(sessionId), head };
   const named = events.map((event) => ({ id: randomUUID(), ...event }));
-  return (await appendEvents(fixture.store(), target, named, authorship)).head;
+  return (await appendEvents(fixture.store(), target, { events: named, authorship })).head;
 }
 
 /** A session of two turns; what a fork after the first or the second of them says. */
