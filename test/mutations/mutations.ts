@@ -36,7 +36,7 @@ export const mutations: readonly Mutation[] = [
     to: 'return eventHash(prev_hash, { ...event, data, metadata }).length === hash.length',
     likely: [
       'test/unit/shared/eventlog/reading/chainChecker.test.ts',
-      'test/integration/cli/audit.test.ts',
+      'test/slow/cli/audit.test.ts',
     ],
   },
   {
@@ -68,14 +68,17 @@ export const mutations: readonly Mutation[] = [
     file: 'infra/eventstoredb/subscribe/subscribe.ts',
     from: 'await abortable(trail.verify(), ended);',
     to: 'await abortable(Promise.resolve(), ended);',
-    likely: ['test/contracts/eventStoreDb.test.ts', 'test/integration/process/changedLog.test.ts'],
+    likely: [
+      'test/servers/eventstoredb/eventStoreContract.test.ts',
+      'test/slow/process/changedLog.test.ts',
+    ],
   },
   {
     name: 'writing goes on to a log that is not followed',
     file: 'shared/eventlog/appendsWhileFollowed.ts',
     from: 'if (reason !== undefined)',
     to: "if (reason === 'never')",
-    likely: ['test/integration/process/changedLog.test.ts'],
+    likely: ['test/slow/process/changedLog.test.ts'],
   },
   {
     name: 'a batch goes on with a stream that it has just parked',
@@ -91,7 +94,7 @@ export const mutations: readonly Mutation[] = [
     to: 'stream.isEmpty() &&',
     likely: [
       'test/unit/infra/eventstoredb/subscribe/batches.test.ts',
-      'test/contracts/eventStoreDb.test.ts',
+      'test/servers/eventstoredb/eventStoreContract.test.ts',
     ],
   },
   {
@@ -122,7 +125,7 @@ export const mutations: readonly Mutation[] = [
     to: 'due > 0 && !isFull(page)',
     likely: [
       'test/unit/shared/eventlog/reading/wholeStream.test.ts',
-      'test/integration/store/damagedStreams.test.ts',
+      'test/slow/store/damagedStreams.test.ts',
     ],
   },
   {
@@ -137,28 +140,28 @@ export const mutations: readonly Mutation[] = [
     file: 'services/compose/embedded/embedded.ts',
     from: "'folder' in log || owner === id;",
     to: 'owner === id;',
-    likely: ['test/integration/process/shutdown.test.ts'],
+    likely: ['test/slow/process/shutdown.test.ts'],
   },
   {
     name: 'the turns of the dead are swept once and never again',
     file: 'services/process/upkeep/periodicTask.ts',
     from: 'sweeping = undefined;',
     to: '',
-    likely: ['test/integration/replicas/replicas.test.ts'],
+    likely: ['test/servers/replicas/replicas.test.ts'],
   },
   {
     name: 'a run that is cut off by the shutdown before its first answer is recorded as failed',
     file: 'shared/runs/finishTurn.ts',
     from: 'const end = inFlight.isInterrupted()\n',
     to: 'const end = inFlight.isInterrupted() && calls.length > 0\n',
-    likely: ['test/integration/process/shutdown.test.ts'],
+    likely: ['test/slow/process/shutdown.test.ts'],
   },
   {
     name: 'the relay commits its checkpoint in a transaction after that of the messages',
     file: 'infra/kafka/producerSession.ts',
     from: '{ key: keys.checkpoint, value: JSON.stringify(reached) },\n        ]);\n      });',
     to: ']);\n      });\n      await producer.commit(noted([{ key: keys.checkpoint, value: JSON.stringify(reached) }]));',
-    likely: ['test/integration/relay/kafkaRelay.test.ts', 'test/faults/relay.test.ts'],
+    likely: ['test/servers/kafka/relay.test.ts', 'test/faults/relay.test.ts'],
   },
   {
     name: 'a relay that takes over in vain does so again and again',
@@ -175,56 +178,56 @@ export const mutations: readonly Mutation[] = [
     file: 'infra/postgres/readModels/generationWriter.ts',
     from: 'if (rows[0]?.epoch !== epoch)',
     to: 'if (rows[0] === undefined || epoch < 0)',
-    likely: ['test/integration/projections/postgresProjector.test.ts'],
+    likely: ['test/servers/postgres/projector.test.ts'],
   },
   {
     name: 'read models are dropped that an instance in the list reads',
     file: 'infra/postgres/readModels/olderVersions.ts',
     from: 'coalesce(read_models, version) = version',
     to: 'false',
-    likely: ['test/integration/projections/postgresVersions.test.ts'],
+    likely: ['test/servers/postgres/versions.test.ts'],
   },
   {
     name: 'a write does not wait for the read models of another release',
     file: 'infra/postgres/readModels/follower.ts',
     from: 'others.untilShown(position, timeoutMs),',
     to: '',
-    likely: ['test/integration/projections/postgresVersions.test.ts'],
+    likely: ['test/servers/postgres/versions.test.ts'],
   },
   {
     name: 'a database is taken for one that a pooler does not take apart',
     file: 'infra/postgres/connectivityCheck.ts',
     from: 'if (shared) return true;',
     to: '',
-    likely: ['test/integration/process/postgresSelfTest.test.ts'],
+    likely: ['test/servers/postgres/selfTest.test.ts'],
   },
   {
     name: 'a process that serves ends without a drain',
     file: 'services/process/start.ts',
     from: 'if (api && config.DRAIN_MS > 0) {',
     to: 'if (api && config.DRAIN_MS < 0) {',
-    likely: ['test/integration/process/shutdown.test.ts'],
+    likely: ['test/slow/process/shutdown.test.ts'],
   },
   {
     name: 'a rebuild in PostgreSQL is published behind the generation that it replaces',
     file: 'infra/postgres/readModels/rebuildStore.ts',
     from: 'if (held !== undefined && (built === undefined || built < held)) await reach(held);',
     to: 'if (held !== undefined && built === undefined) await reach(held);',
-    likely: ['test/integration/projections/postgresRebuild.test.ts'],
+    likely: ['test/servers/postgres/rebuild.test.ts'],
   },
   {
     name: 'a subscription to EventStoreDB begins after a position beyond the end of the log',
     file: 'infra/eventstoredb/subscribe/subscribe.ts',
     from: 'if (position !== undefined) await verifier.requireWithinLog(position);',
     to: '',
-    likely: ['test/contracts/eventStoreDb.test.ts'],
+    likely: ['test/servers/eventstoredb/eventStoreContract.test.ts'],
   },
   {
     name: 'a node of EventStoreDB that has frozen is not said to be silent',
     file: 'infra/eventstoredb/connection/heartbeat.ts',
     from: 'listener.onSilent();',
     to: '',
-    likely: ['test/integration/store/eventStoreDbTrouble.test.ts'],
+    likely: ['test/servers/eventstoredb/trouble.test.ts'],
   },
   {
     name: 'an operator command that was interrupted ends as if it had done its work',
@@ -240,7 +243,7 @@ export const mutations: readonly Mutation[] = [
     to: "accountId === ''",
     likely: [
       'test/integration/http/isolation.test.ts',
-      'test/integration/http/isolation.property.test.ts',
+      'test/slow/http/isolation.property.test.ts',
     ],
   },
   {

@@ -1,9 +1,9 @@
 import { afterAll, expect, test } from '@jest/globals';
-import { openPostgresBroadcast } from '../../infra/postgres/broadcast.ts';
-import { createTestDatabase, cutConnections } from '../support/postgres/postgresDatabase.ts';
-import { startPostgresServer, withoutPostgres } from '../support/postgres/postgresServer.ts';
-import { eventually } from '../support/processes/operator.ts';
-import { broadcastContract } from './broadcast.ts';
+import { openPostgresBroadcast } from '../../../infra/postgres/broadcast.ts';
+import { createTestDatabase, cutConnections } from '../../support/postgres/postgresDatabase.ts';
+import { startPostgresServer, withoutPostgres } from '../../support/postgres/postgresServer.ts';
+import { eventually } from '../../support/processes/operator.ts';
+import { broadcastContract } from '../../contracts/broadcast.ts';
 
 const server = await startPostgresServer();
 

@@ -2,11 +2,11 @@ import { afterAll, expect, test } from '@jest/globals';
 import {
   acquireWebhookLease,
   openPostgresWebhookProgress,
-} from '../../infra/postgres/webhookProgress.ts';
-import type { WebhookProgressStore } from '../../shared/webhooks/webhookProgress.ts';
-import { createTestDatabase } from '../support/postgres/postgresDatabase.ts';
-import { startPostgresServer, withoutPostgres } from '../support/postgres/postgresServer.ts';
-import { webhookProgressContract } from './webhookProgress.ts';
+} from '../../../infra/postgres/webhookProgress.ts';
+import type { WebhookProgressStore } from '../../../shared/webhooks/webhookProgress.ts';
+import { createTestDatabase } from '../../support/postgres/postgresDatabase.ts';
+import { startPostgresServer, withoutPostgres } from '../../support/postgres/postgresServer.ts';
+import { webhookProgressContract } from '../../contracts/webhookProgress.ts';
 
 const server = await startPostgresServer();
 

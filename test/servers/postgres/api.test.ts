@@ -16,14 +16,14 @@ if (postgres) {
   useEventStoreDb(server.connectionString);
   usePostgres(database.url);
 
-  await import('../runs/runs.test.ts');
-  await import('../http/contract.test.ts');
-  await import('../http/isolation.test.ts');
-  await import('../http/keys.test.ts');
-  await import('../runs/modelFaults.test.ts');
-  await import('../http/paging.test.ts');
-  await import('../runs/turnRequests.test.ts');
-  await import('../http/forks.property.test.ts');
+  await import('../../integration/runs/runs.test.ts');
+  await import('../../integration/http/contract.test.ts');
+  await import('../../integration/http/isolation.test.ts');
+  await import('../../integration/http/keys.test.ts');
+  await import('../../integration/runs/modelFaults.test.ts');
+  await import('../../integration/http/paging.test.ts');
+  await import('../../integration/runs/turnRequests.test.ts');
+  await import('../../integration/http/forks.property.test.ts');
 
   // After the suites' own: hooks of this kind run in the order in which they were declared.
   afterAll(async () => {

@@ -1,8 +1,8 @@
-import { openEventStoreDb } from '../../infra/eventstoredb/eventStore.ts';
-import { startEventStoreDbServer } from '../support/eventstoredb/eventStoreDbServer.ts';
-import { accountFeedContract } from './accountFeed.ts';
+import { openEventStoreDb } from '../../../infra/eventstoredb/eventStore.ts';
+import { startEventStoreDbServer } from '../../support/eventstoredb/eventStoreDbServer.ts';
+import { eventStoreContract } from '../../contracts/eventStore.ts';
 
-accountFeedContract('EventStoreDB', async () => {
+eventStoreContract('EventStoreDB', async () => {
   const server = await startEventStoreDbServer();
   let store = await openEventStoreDb({ connectionString: server.connectionString });
   return {

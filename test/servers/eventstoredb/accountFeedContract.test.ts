@@ -1,8 +1,8 @@
-import { openEventStoreDb } from '../../infra/eventstoredb/eventStore.ts';
-import { startEventStoreDbServer } from '../support/eventstoredb/eventStoreDbServer.ts';
-import { eventStoreContract } from './eventStore.ts';
+import { openEventStoreDb } from '../../../infra/eventstoredb/eventStore.ts';
+import { startEventStoreDbServer } from '../../support/eventstoredb/eventStoreDbServer.ts';
+import { accountFeedContract } from '../../contracts/accountFeed.ts';
 
-eventStoreContract('EventStoreDB', async () => {
+accountFeedContract('EventStoreDB', async () => {
   const server = await startEventStoreDbServer();
   let store = await openEventStoreDb({ connectionString: server.connectionString });
   return {

@@ -8,14 +8,14 @@ import { useEventStoreDb } from '../../support/store/testStore.ts';
 const server = await startEventStoreDbServer();
 useEventStoreDb(server.connectionString);
 
-await import('../runs/runs.test.ts');
-await import('../http/contract.test.ts');
-await import('../http/isolation.test.ts');
-await import('../http/keys.test.ts');
-await import('../runs/modelFaults.test.ts');
-await import('../http/paging.test.ts');
-await import('../runs/turnRequests.test.ts');
-await import('../http/forks.property.test.ts');
+await import('../../integration/runs/runs.test.ts');
+await import('../../integration/http/contract.test.ts');
+await import('../../integration/http/isolation.test.ts');
+await import('../../integration/http/keys.test.ts');
+await import('../../integration/runs/modelFaults.test.ts');
+await import('../../integration/http/paging.test.ts');
+await import('../../integration/runs/turnRequests.test.ts');
+await import('../../integration/http/forks.property.test.ts');
 
 // Runs after the suites' own hooks: afterAll hooks run in order of declaration.
 afterAll(() => server.close());

@@ -16,7 +16,7 @@ if (postgres) {
   useEventStoreDb(server.connectionString);
   usePostgres(database.url);
 
-  await import('./exact.property.test.ts');
+  await import('../../slow/replays/exact.property.test.ts');
 
   // After the suite's own: hooks of this kind run in the order in which they were declared.
   afterAll(async () => {
