@@ -4,17 +4,15 @@ import { parseConfig } from '../shared/lib/config/config.ts';
 import { createLogger } from '../shared/lib/logger.ts';
 import { startService } from './compose/service.ts';
 import { banner } from './process/banner.ts';
-import { endInOrderOnDefect } from './process/defects.ts';
-import { reportFailure } from './process/reportFailure.ts';
+import { stopOnDefect, reportFailure, stopAtSignal } from './process/processExit.ts';
 import { chooseServices } from './process/serviceNames.ts';
-import { stopAtSignal } from './process/signals.ts';
 import { warnOfOptions } from './process/warnOfOptions.ts';
 
 async function serveUntil(stop: AbortController): Promise<void> {
   const { signal } = stop;
   const config = parseConfig(process.env);
   const logger = createLogger(config.LOG_LEVEL);
-  endInOrderOnDefect({ stop, logger, graceMs: config.DRAIN_MS + config.SHUTDOWN_GRACE_MS });
+  stopOnDefect({ stop, logger, graceMs: config.DRAIN_MS + config.SHUTDOWN_GRACE_MS });
   warnOfOptions(config, process.env, logger);
   const services = chooseServices(process.argv.slice(2), config);
   const service = await startService(config, logger, { services, signal });

@@ -1,6 +1,7 @@
-// Runs before every npm script, under whatever Node the machine has: installs what the lockfile
-// asks for when it is missing or stale, and says so when the Node on the scripts' path can't run
-// TypeScript. Plain JavaScript, no imports from node_modules, because nothing may be installed yet.
+// run.sh runs this before the command of each npm script, with whatever Node the machine has. It
+// installs the packages of the lockfile where they are missing or stale, and fails where the Node on
+// the scripts' PATH can't run TypeScript. Plain JavaScript without imports from node_modules, because
+// nothing may be installed yet.
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, readFileSync, rmSync } from 'node:fs';
@@ -11,15 +12,15 @@ const root = fileURLToPath(new URL('../../', import.meta.url));
 const mutex = `${root}node_modules.installing`;
 
 /**
- * npm writes its own copy of the lockfile into node_modules when an install has succeeded; an
- * optional package may be another platform's.
+ * npm writes its own copy of the lockfile into node_modules when an install has succeeded. An
+ * optional package may be absent, because it is for another platform.
  */
 function isInstalled() {
   let present;
   try {
     present = JSON.parse(readFileSync(`${root}node_modules/.package-lock.json`, 'utf8')).packages;
   } catch {
-    // Not there, or still being written.
+    // The copy is missing or incomplete.
     return false;
   }
   const wanted = Object.entries(
@@ -31,9 +32,8 @@ function isInstalled() {
 }
 
 /**
- * Two scripts started at once on a fresh clone must not run `npm ci` over each other: mkdir is the
- * atomic test-and-set. Resolves with the exit code of `install`, 0 where there was nothing left to
- * do.
+ * Keeps two scripts that start at once on a fresh clone from running `npm ci` over each other: mkdir
+ * is the atomic test-and-set. Resolves with the exit code of `install`, or 0 without an install.
  */
 async function withInstallMutex(install) {
   for (let waited = 0; ; waited += 500) {
@@ -62,8 +62,8 @@ async function npmCi() {
   console.error('Installing dependencies (npm ci)…');
   const npm = process.env.npm_execpath;
   const [command, args] = npm ? [process.execPath, [npm]] : ['npm', []];
-  // Nothing here needs an install script; npm's remarks about engines concern the Node that runs
-  // npm, not the one that runs Turnlog.
+  // No package needs its install script. npm's warnings about engines concern the Node that runs npm,
+  // not the one that runs Turnlog.
   const child = spawn(
     command,
     [
@@ -77,8 +77,8 @@ async function npmCi() {
     ],
     { cwd: root, stdio: ['ignore', 2, 2] },
   );
-  // This process must outlive the signal that ends npm: the mutex would stay, and every later start
-  // would wait for it.
+  // This process must outlive the npm process that a signal ends. Otherwise the mutex would stay, and
+  // every later start would wait for it.
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, () => child.kill(name));
   const [code] = await once(child, 'exit');
   return code ?? 1;

@@ -2,38 +2,38 @@ import Koa from 'koa';
 import { LIMITS } from '../../shared/limits.ts';
 import { createPermitPool } from '../../shared/lib/concurrency/capacity.ts';
 import type { ApiContext, ProcessContext } from './context.ts';
-import { createAnswerRoom, type AnswerRoom } from './http/responses/responseMemory.ts';
+import { createResponseMemory, type ResponseMemoryPool } from './http/responses/responseMemory.ts';
 import { sendData } from './http/responses/envelope.ts';
 import { accessLog } from './http/middleware/accessLog.ts';
-import { closeUnread } from './http/middleware/closeUnread.ts';
+import { closeUnreadBodies } from './http/middleware/closeUnread.ts';
 import { closeWhenStopping } from './http/middleware/closeWhenStopping.ts';
 import { cors } from './http/middleware/cors.ts';
-import { compressed } from './http/middleware/compressed.ts';
+import { compressResponses } from './http/middleware/compressed.ts';
 import { answerErrors } from './http/middleware/errors.ts';
-import { protectiveHeaders } from './http/middleware/headers.ts';
+import { securityHeaders } from './http/middleware/headers.ts';
 import { requestId } from './http/middleware/requestId.ts';
 import { requireHost } from './http/middleware/requireHost.ts';
 import { presentHealth } from './health/presenter.ts';
 import { createRouter } from './http/router.ts';
-import { routes } from './routes.ts';
+import { errorPresenter, routes } from './features.ts';
 import { LIVE } from './health/schemas.ts';
-import { cutSlowReaders } from './http/middleware/slowClients.ts';
+import { disconnectSlowClients } from './http/middleware/slowClients.ts';
 
 /** What every process answers requests with, in order: all but the answers themselves. */
-function createBareApp(
+function createBaseApp(
   { ids, logger, availability, corsOrigins }: ProcessContext,
-  answers: AnswerRoom,
+  responseMemory: ResponseMemoryPool,
 ): Koa {
   const app = new Koa();
   app.use(requestId(ids));
   app.use(accessLog(logger));
   app.use(closeWhenStopping(availability));
-  app.use(closeUnread);
+  app.use(closeUnreadBodies);
   if (corsOrigins !== undefined) app.use(cors(corsOrigins));
-  app.use(cutSlowReaders({ logger, isShort: answers.isShort }));
-  app.use(compressed(answers));
-  app.use(answerErrors(logger));
-  app.use(protectiveHeaders);
+  app.use(disconnectSlowClients({ logger, isScarce: responseMemory.isScarce }));
+  app.use(compressResponses(responseMemory));
+  app.use(answerErrors(logger, errorPresenter));
+  app.use(securityHeaders);
   app.use(requireHost);
   // Only a client that went away while its answer was written ends here.
   app.on('error', (error: Error) =>
@@ -44,10 +44,14 @@ function createBareApp(
 
 /** The API as a Koa application. It needs no port to be tested. */
 export function createApp(api: ApiContext): Koa {
-  const answers = createAnswerRoom();
-  const app = createBareApp(api, answers);
-  const streams = createPermitPool({ permits: LIMITS.stream.open, bytes: Infinity });
-  for (const middleware of createRouter({ ...api, answers, streams }, routes)) app.use(middleware);
+  const responseMemory = createResponseMemory();
+  const app = createBaseApp(api, responseMemory);
+  const openStreams = createPermitPool({ permits: LIMITS.stream.open, bytes: Infinity });
+  for (const middleware of createRouter(
+    { ...api, responseMemory, openStreams, errors: errorPresenter },
+    routes,
+  ))
+    app.use(middleware);
   return app;
 }
 
@@ -56,7 +60,7 @@ export function createApp(api: ApiContext): Koa {
  * work.
  */
 export function createHealthApp(context: ProcessContext): Koa {
-  const app = createBareApp(context, createAnswerRoom());
+  const app = createBaseApp(context, createResponseMemory());
   app.use(async (ctx) => {
     if (ctx.method !== 'GET' && ctx.method !== 'HEAD') return;
     if (ctx.path === '/health/live') sendData(ctx, LIVE);

@@ -6,7 +6,8 @@ import type { PermitPool } from '../../shared/lib/concurrency/capacity.ts';
 import type { Health } from '../../shared/health/health.ts';
 import type { AccountFeed } from '../../shared/feed/accountFeed.ts';
 import type { ServedWebhooks } from '../../shared/webhooks/queries.ts';
-import type { AnswerRoom } from './http/responses/responseMemory.ts';
+import type { ErrorPresenter } from './http/errors/errorPresenter.ts';
+import type { ResponseMemoryPool } from './http/responses/responseMemory.ts';
 
 /**
  * `starting` until the read models are up to date and what a crash left open is closed; `draining`
@@ -27,14 +28,14 @@ export interface ProcessContext extends Pick<RunContext, 'ids' | 'logger'> {
 }
 
 /** The transparency log as the API serves it. */
-export interface ServedLog {
+export interface TransparencyLogContext {
   tiles: TileReader;
   /** Whether it is read without an API key. */
   logPublic: boolean;
 }
 
 /** The events of accounts as the API serves them. */
-export interface ServedFeed {
+export interface FeedContext {
   feed: AccountFeed;
   /** What clients that follow take up. */
   followers: PermitPool;
@@ -45,13 +46,14 @@ export interface ServedFeed {
 /** What the API works with. */
 export type ApiContext = RunContext &
   ProcessContext &
-  ServedLog &
-  ServedFeed &
+  TransparencyLogContext &
+  FeedContext &
   Pick<ErasureContext, 'judge'> & { webhooks: ServedWebhooks; differ: TextDiffer };
 
 /** What an operation of the API works with. */
 export type RouteContext = ApiContext & {
-  answers: AnswerRoom;
+  errors: ErrorPresenter;
+  responseMemory: ResponseMemoryPool;
   /** What streams of events take up while they are open. */
-  streams: PermitPool;
+  openStreams: PermitPool;
 };

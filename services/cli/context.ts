@@ -1,6 +1,6 @@
 import type { Environment } from '../../shared/lib/config/config.ts';
 import type { Logger } from '../../shared/lib/logger.ts';
-import type { Operator } from '../compose/operator.ts';
+import type { Operator } from '../compose/operator/operator.ts';
 import type { EXIT } from './exitCodes.ts';
 import type { Output } from './output.ts';
 
@@ -37,12 +37,12 @@ export interface CliContext extends TerminalContext {
  * On what a command works: a log that is there (`existing`), one that may be empty (`empty_too`), or
  * one that it makes where there is none (`new_too`).
  */
-export type LogNeeded = 'existing' | 'empty_too' | 'new_too';
+export type LogRequirement = 'existing' | 'empty_too' | 'new_too';
 
 /** Runs one command over the configured stores. */
 export type WithOperator = (
   command: (context: CliContext) => Promise<void>,
-  needed?: LogNeeded,
+  needed?: LogRequirement,
 ) => Promise<void>;
 
 /** Runs one command that opens what it works on itself. */

@@ -12,8 +12,8 @@ import {
 } from '../../shared/eventlog/streams.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import type { ReadModels } from '../../shared/ports/readModels.ts';
-import type { Operator } from '../compose/operator.ts';
-import { requireAccount } from './accountLimits.ts';
+import type { Operator } from '../compose/operator/operator.ts';
+import { requireAccount } from './accounts/limits.ts';
 import type { CliContext, WithOperator } from './context.ts';
 import { usageError } from './failure.ts';
 

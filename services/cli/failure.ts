@@ -1,21 +1,21 @@
 import { CommanderError } from 'commander';
 import { Rejection } from '../../shared/domain/rejection.ts';
 import { isTurnlogError, TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
-import { textOf } from '../process/reportFailure.ts';
+import { failureText } from '../process/processExit.ts';
 import type { CommandProcess } from './context.ts';
 import { EXIT } from './exitCodes.ts';
-import { jsonLine, visible, withoutCredentials } from './visible.ts';
+import { jsonLine, escapeControls, maskCredentials } from './escapeText.ts';
 
 /** What is wrong with the command line, beyond what its grammar knows. */
 export const usageError = (message: string): CommanderError =>
   new CommanderError(EXIT.usage, 'usage', message);
 
 /** A command that a signal ended before it had a result. */
-export const interrupted = (): CommanderError =>
+export const interruptedError = (): CommanderError =>
   new CommanderError(EXIT.interrupted, 'interrupted', 'Interrupted.');
 
 /** A result that standard output did not take: what the command did is done all the same. */
-export const resultLost = ({ message }: Error): TurnlogError =>
+export const resultLostError = ({ message }: Error): TurnlogError =>
   new TurnlogError(
     'configuration_invalid',
     `The result could not be written to standard output: ${message}. What the command had to do may be done: look before you repeat it.`,
@@ -35,7 +35,7 @@ function exitCodeOf(error: unknown): number {
 
 /** The grammar's own words, without the `error: ` that it begins them with. */
 function messageOf(error: unknown): string {
-  if (!(error instanceof CommanderError)) return textOf(error);
+  if (!(error instanceof CommanderError)) return failureText(error);
   if (error.code === 'commander.help') return 'Name a command: --help lists them.';
   return error.message.replace(/^error: /, '');
 }
@@ -49,10 +49,10 @@ export function reportCliFailure(
   json: boolean,
   target: Pick<CommandProcess, 'stderr' | 'exitCode'>,
 ): void {
-  const message = withoutCredentials(messageOf(error));
+  const message = maskCredentials(messageOf(error));
   const text = json
     ? jsonLine({ error: { code: codeOf(error), message } })
-    : message.split('\n').map(visible).join('\n');
+    : message.split('\n').map(escapeControls).join('\n');
   target.stderr.write(`${text}\n`);
   target.exitCode ||= exitCodeOf(error);
 }

@@ -1,4 +1,4 @@
-import { interrupted, reportCliFailure, resultLost } from './failure.ts';
+import { interruptedError, reportCliFailure, resultLostError } from './failure.ts';
 import { EXIT } from './exitCodes.ts';
 import { isJson, runProgram } from './program.ts';
 
@@ -9,7 +9,7 @@ const args = process.argv.slice(2);
 
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   // A closed pipe (`events tail | head`) means that its reader has all it wants.
-  if (error.code !== 'EPIPE') reportCliFailure(resultLost(error), isJson(args), process);
+  if (error.code !== 'EPIPE') reportCliFailure(resultLostError(error), isJson(args), process);
   process.exit();
 });
 // A command does its work and keeps its exit code where its progress can't be written.
@@ -17,7 +17,7 @@ process.stderr.on('error', () => undefined);
 
 const stop = new AbortController();
 function interrupt(): void {
-  stop.abort(interrupted());
+  stop.abort(interruptedError());
   setTimeout(() => {
     if (process.exitCode !== EXIT.interrupted)
       reportCliFailure(stop.signal.reason, isJson(args), process);

@@ -1,4 +1,4 @@
-import { jsonLine, visible } from './visible.ts';
+import { jsonLine, escapeControls } from './escapeText.ts';
 
 /** A table for people: what stands under each header. The last column may be long. */
 type Columns<Row> = Readonly<Record<string, (row: Row) => string>>;
@@ -19,7 +19,7 @@ function tableLines<Row>(rows: readonly Row[], columns: Columns<Row>): string[] 
   const cells = [
     of.map(([header]) => header),
     ...rows.map((row) => of.map(([, cell]) => cell(row))),
-  ].map((line) => line.map(visible));
+  ].map((line) => line.map(escapeControls));
   const widths = of.map((_, column) => Math.max(...cells.map((line) => line[column]!.length)));
   return cells.map((line) =>
     line
@@ -32,7 +32,7 @@ function tableLines<Row>(rows: readonly Row[], columns: Columns<Row>): string[] 
 /** Writes results as JSON, or as text in which no stored text can do anything to a terminal. */
 export function createOutput(json: boolean, write: (text: string) => void): Output {
   const print = (lines: readonly string[]): void =>
-    lines.forEach((line) => write(`${visible(line)}\n`));
+    lines.forEach((line) => write(`${escapeControls(line)}\n`));
   const document = (data: object): void => write(`${jsonLine(data)}\n`);
   return {
     show: (data, ...lines) => (json ? document(data) : print(lines)),

@@ -1,7 +1,7 @@
 import type { EventLog, Position } from '../../shared/ports/eventStore.ts';
 
 /** A position is taken as it stands: the adapter of the log knows which it has. */
-export const toPosition = (text: string): Position => text as Position;
+export const parsePositionOption = (text: string): Position => text as Position;
 
 /**
  * Asks the log whether it can be begun after a position that an operator named, before anything is

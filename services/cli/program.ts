@@ -1,24 +1,31 @@
+import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import { createLogger } from '../../shared/lib/logger.ts';
-import { warnOfMisspelt } from '../process/warnOfOptions.ts';
-import { addAccountCommands } from './accounts.ts';
-import { addAuditCommands } from './audit.ts';
-import { addCopyCommand } from './copy.ts';
-import { addDatabaseCommands } from './database.ts';
+import { READ_MODELS_VERSION } from '../compose/operator/readModels.ts';
+import { warnOfMisspelledOptions } from '../process/warnOfOptions.ts';
+import { addAccountCommands } from './accounts/accounts.ts';
+import { addAuditCommands } from './audit/audit.ts';
+import { addCopyCommand } from './log/copy.ts';
 import { addEraseCommands } from './erase.ts';
-import { addEventCommands } from './events.ts';
+import { addEventCommands } from './log/events.ts';
 import type { CommandProcess } from './context.ts';
 import { EXIT_CODES_HELP } from './exitCodes.ts';
 import { reportCliFailure } from './failure.ts';
-import { addLogCommands } from './log.ts';
-import { addKeyCommands } from './keys.ts';
-import { addProjectionCommands } from './projections.ts';
+import { addLogCommands } from './log/identity.ts';
+import { addKeyCommands } from './accounts/keys.ts';
+import { addDatabaseCommands, addProjectionCommands } from './readModels.ts';
 import { addRelayCommands } from './relay.ts';
-import { addReplayCommands } from './replay.ts';
+import { addReplayCommands } from './replays/replay.ts';
 import { createRunners } from './run.ts';
 import { addTextKeyCommands } from './textKeys.ts';
-import { versions } from './version.ts';
-import { jsonLine } from './visible.ts';
+import { jsonLine } from './escapeText.ts';
+
+/** The version of this release, and of the read models that it keeps. */
+function versions(): { turnlog: string; read_models: number; node: string } {
+  const file = new URL('../../package.json', import.meta.url);
+  const { version } = JSON.parse(readFileSync(file, 'utf8')) as { version: string };
+  return { turnlog: version, read_models: READ_MODELS_VERSION, node: process.versions.node };
+}
 
 const versionText = (json: boolean): string => {
   const all = versions();
@@ -44,7 +51,9 @@ function createProgram(json: boolean, target: CommandProcess, signal: AbortSigna
     })
     .exitOverride()
     .addHelpText('afterAll', EXIT_CODES_HELP)
-    .hook('preAction', () => warnOfMisspelt(target.env, createLogger('warn', target.stderr)));
+    .hook('preAction', () =>
+      warnOfMisspelledOptions(target.env, createLogger('warn', target.stderr)),
+    );
   const runners = createRunners(json, target, signal);
   const { withOperator, withTerminal } = runners;
   addEraseCommands(program, addAccountCommands(program, withOperator), withOperator);

@@ -1,14 +1,14 @@
 const INTERVAL_MS = 500;
 
 /** How many a second, since a time of `performance.now()`: `1200/s`. */
-export const rate = (count: number, began: number): string =>
+export const formatRate = (count: number, began: number): string =>
   `${Math.round((1_000 * count) / (performance.now() - began))}/s`;
 
 /**
  * Writes lines of progress to standard error, the first at once and then at most two a second; on a
  * terminal each one replaces the last.
  */
-export function progressLine(
+export function createProgressLine(
   write: (text: string) => void,
   isTerminal: boolean,
 ): { update: (text: () => string) => void; end: (text: string) => void } {

@@ -3,8 +3,8 @@ import type { Position } from '../../shared/ports/eventStore.ts';
 import type { Channel } from '../../shared/publicEvents/schema.ts';
 import type { WithOperator } from './context.ts';
 import { EXIT } from './exitCodes.ts';
-import { toPosition, requirePosition } from './positions.ts';
-import { rate } from './progressLine.ts';
+import { parsePositionOption, requirePosition } from './positions.ts';
+import { formatRate } from './progressLine.ts';
 
 function parseTopic(text: string): string {
   if (!/^[\w.-]{1,230}$/.test(text))
@@ -33,7 +33,7 @@ export function addRelayCommands(program: Command, run: WithOperator): void {
     .option(
       '--from <position>',
       'begin after this position; default: at the first event',
-      toPosition,
+      parsePositionOption,
     )
     .addOption(
       new Option('--only <channel>', 'leave out the others').choices(['agents', 'sessions']),
@@ -53,7 +53,7 @@ export function addRelayCommands(program: Command, run: WithOperator): void {
           signal,
           onProgress: ({ published, percent, position }) => {
             done = { published, position };
-            last = `${percent.toFixed(1)} %: ${published} messages, ${rate(published, began)}, position ${position ?? '-'}`;
+            last = `${percent.toFixed(1)} %: ${published} messages, ${formatRate(published, began)}, position ${position ?? '-'}`;
             progress.update(() => last);
           },
         });

@@ -1,17 +1,17 @@
 import { parseConfig, type Config } from '../../shared/lib/config/config.ts';
 import { isLogUnavailable } from '../../shared/lib/errors/turnlogError.ts';
 import { createLogger } from '../../shared/lib/logger.ts';
-import { requireEvents, requireLogIn } from '../compose/existing.ts';
-import { openOperator, type Operator } from '../compose/operator.ts';
+import { requireNonEmptyLog, requireLogFolder } from '../compose/requireLog.ts';
+import { openOperator, type Operator } from '../compose/operator/operator.ts';
 import type {
   CommandProcess,
-  LogNeeded,
+  LogRequirement,
   TerminalContext,
   WithOperator,
   WithTerminal,
 } from './context.ts';
 import { createOutput } from './output.ts';
-import { progressLine } from './progressLine.ts';
+import { createProgressLine } from './progressLine.ts';
 
 const NO_PROGRESS = { update: () => undefined, end: () => undefined };
 
@@ -22,7 +22,7 @@ function openTerminal(json: boolean, target: CommandProcess, signal: AbortSignal
     env,
     output: createOutput(json, (text) => void stdout.write(text)),
     notice: createOutput(json, writeError).show,
-    progress: json ? NO_PROGRESS : progressLine(writeError, stderr.isTTY === true),
+    progress: json ? NO_PROGRESS : createProgressLine(writeError, stderr.isTTY === true),
     signal,
     logger: (level) => createLogger(level, stderr),
     exitWith: (code) => void (target.exitCode = code),
@@ -34,8 +34,8 @@ const LOOK =
 const LOOK_THERE =
   'Set EVENTSTOREDB_URL to the store of the service, or start the service once to begin its log.';
 
-function requireFolder({ DATA_DIR, EVENTSTOREDB_URL }: Config, needed: LogNeeded): void {
-  if (EVENTSTOREDB_URL === undefined && needed !== 'new_too') requireLogIn(DATA_DIR, LOOK);
+function requireFolder({ DATA_DIR, EVENTSTOREDB_URL }: Config, needed: LogRequirement): void {
+  if (EVENTSTOREDB_URL === undefined && needed !== 'new_too') requireLogFolder(DATA_DIR, LOOK);
 }
 
 const untilAborted = (signal: AbortSignal): Promise<void> =>
@@ -46,7 +46,7 @@ const untilAborted = (signal: AbortSignal): Promise<void> =>
 /** A store that is away is left to the command, which waits for it or says so. */
 async function requireEventsIn(cluster: string, { store }: Operator): Promise<void> {
   try {
-    await requireEvents(store, cluster, LOOK_THERE);
+    await requireNonEmptyLog(store, cluster, LOOK_THERE);
   } catch (error) {
     if (!isLogUnavailable(error)) throw error;
   }

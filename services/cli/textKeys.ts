@@ -9,18 +9,18 @@ import { newMasterKey } from '../../shared/eventlog/encryption/masterKeys.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import type { Position } from '../../shared/ports/eventStore.ts';
 import type { KeyStore } from '../../shared/ports/keyStore.ts';
-import { placeOf, type Place } from '../compose/logLocation.ts';
-import { requireTables } from '../compose/postgres.ts';
-import { beginKeysAnew, openKeyStore, openTextKeys } from '../compose/textKeys.ts';
+import { locateStorage, type StorageLocation } from '../compose/logLocation.ts';
+import { requireDatabaseTables } from '../compose/replica/postgres.ts';
+import { recreateKeyStore, openKeyStore, openTextKeys } from '../compose/textKeys.ts';
 import type { CliContext, TerminalContext, WithOperator, WithTerminal } from './context.ts';
 import { EXIT } from './exitCodes.ts';
-import { requirePosition, toPosition } from './positions.ts';
-import { rate } from './progressLine.ts';
+import { requirePosition, parsePositionOption } from './positions.ts';
+import { formatRate } from './progressLine.ts';
 
 /** Where the service keeps its keys. Errors: `configuration_invalid`, `store_unavailable`. */
-async function placeOfKeys({ env }: TerminalContext): Promise<Place> {
-  const place = placeOf(parseConfig(env));
-  if (place.kind === 'replica') await requireTables(place.databaseUrl);
+async function locateKeys({ env }: TerminalContext): Promise<StorageLocation> {
+  const place = locateStorage(parseConfig(env));
+  if (place.kind === 'replica') await requireDatabaseTables(place.databaseUrl);
   return place;
 }
 
@@ -29,7 +29,7 @@ const openedIn = (opened: AsyncDisposableStack, store: KeyStore): KeyStore =>
 
 async function status(context: CliContext): Promise<void> {
   await using opened = new AsyncDisposableStack();
-  const store = openedIn(opened, await openKeyStore(await placeOfKeys(context)));
+  const store = openedIn(opened, await openKeyStore(await locateKeys(context)));
   const { destroyed = 0, ...kept } = Object.fromEntries(await store.count());
   const begun = await store.listErasures(LIMITS.health.streams);
   const open_erasures = begun.map(({ stream }) => stream);
@@ -58,11 +58,11 @@ const RUN_AGAIN =
 async function rotate(context: CliContext): Promise<void> {
   const { output, progress, signal, exitWith } = context;
   await using opened = new AsyncDisposableStack();
-  const { store, masterKeys } = await openTextKeys(await placeOfKeys(context));
+  const { store, masterKeys } = await openTextKeys(await locateKeys(context));
   openedIn(opened, store);
   const began = performance.now();
   const told = ({ looked_at, wrapped_anew }: Rotated): string =>
-    `${looked_at} keys looked at, ${wrapped_anew} wrapped anew, ${rate(looked_at, began)}`;
+    `${looked_at} keys looked at, ${wrapped_anew} wrapped anew, ${formatRate(looked_at, began)}`;
   const onProgress = (state: Rotated): void => progress.update(() => told(state));
   const done = await rotateKeys({ store, masterKeys, signal, onProgress });
   progress.end(told(done));
@@ -87,7 +87,7 @@ async function reconcile(context: CliContext, after: Position | undefined): Prom
   const { operator, output, progress, signal, exitWith } = context;
   await requirePosition(operator.store, after, signal);
   await using opened = new AsyncDisposableStack();
-  const store = openedIn(opened, await openKeyStore(await placeOfKeys(context)));
+  const store = openedIn(opened, await openKeyStore(await locateKeys(context)));
   const began = performance.now();
   let done: ReconciliationProgress = {
     events: 0,
@@ -96,7 +96,7 @@ async function reconcile(context: CliContext, after: Position | undefined): Prom
     position: after,
   };
   const told = (): string =>
-    `${done.events} events read, ${done.erasures} erasures, ${rate(done.events, began)}`;
+    `${done.events} events read, ${done.erasures} erasures, ${formatRate(done.events, began)}`;
   const complete = await reconcileErasures({
     log: operator.store,
     store,
@@ -148,7 +148,7 @@ export function addTextKeyCommands(
     .description(
       'after the keys were restored from a backup: destroy those again that the log says are erased',
     )
-    .option('--after <position>', 'begin after this position', toPosition)
+    .option('--after <position>', 'begin after this position', parsePositionOption)
     .action(({ after }: { after?: Position }) =>
       withOperator((context) => reconcile(context, after)),
     );
@@ -166,7 +166,7 @@ export function addTextKeyCommands(
     .description('make a key store where it is lost for good, and with it every text of the log')
     .action(() =>
       withTerminal(async ({ env, output }) => {
-        const key_store = await beginKeysAnew(placeOf(parseConfig(env)));
+        const key_store = await recreateKeyStore(locateStorage(parseConfig(env)));
         output.show(
           { key_store },
           `${key_store} is made, for what comes from now on. What the log has of before stays closed: 503 key_missing.`,

@@ -23,12 +23,12 @@ import type { Broadcast } from '../../shared/ports/broadcast.ts';
 import type { TextDiffer } from '../../shared/replays/comparison/textDiffer.ts';
 import { createPermitPool } from '../../shared/lib/concurrency/capacity.ts';
 import { createLimitsCache } from '../../shared/accounts/accountLimits.ts';
-import { startClosing, startWatching } from '../process/sweep.ts';
-import type { Part } from '../process/turnlog.ts';
-import { openModels } from './models.ts';
+import { startClosing, startWatching } from '../process/upkeep/periodicTask.ts';
+import type { ProcessPart } from '../process/processParts.ts';
+import { openModels } from './features/models.ts';
 import type { Opening } from './opening.ts';
 import { systemClock, systemIds } from './system.ts';
-import { openTools } from './tools.ts';
+import { openTools } from './features/tools.ts';
 
 /** What differs between a service in one process and one replica of many. */
 type RunStorage = Pick<
@@ -105,12 +105,12 @@ export async function openRunContext(opening: Opening, storage: RunStorage): Pro
 }
 
 /** The watch over turns that others may end, as a part of the process. */
-export const watchPart = ({ runState }: Pick<RunContext, 'runState'>): Part => ({
+export const turnWatchPart = ({ runState }: Pick<RunContext, 'runState'>): ProcessPart => ({
   upkeep: () => startWatching(runState.turnWatch),
 });
 
 /** The runs as a part of the process: it closes the turns that it had to leave open itself. */
-export const runsPart = (api: RunContext): Part => ({
+export const runsPart = (api: RunContext): ProcessPart => ({
   health: async () => {
     const open_circuits = api.catalogue.models.openCircuits?.() ?? [];
     return {

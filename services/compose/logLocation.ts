@@ -3,17 +3,17 @@ import type { Config } from '../../shared/lib/config/config.ts';
 import { sha256 } from '../../shared/eventlog/hashChain.ts';
 
 /** Where a log is: in a data folder, or in the EventStoreDB cluster of a connection string. */
-export type LogPlace = { folder: string } | { cluster: string };
+export type LogLocation = { folder: string } | { cluster: string };
 
 /**
  * Read models in the data folder of one process, whose log may be elsewhere. Plain data, so that it
  * can be handed to a thread.
  */
-export interface EmbeddedPlace {
+export interface EmbeddedLocation {
   kind: 'embedded';
   /** Absolute. */
   dataFolder: string;
-  log: LogPlace;
+  log: LogLocation;
   /** Of the key store, absolute. */
   keysFolder: string;
   /** Of MASTER_KEY_FILE, absolute; undefined for the one that is made beside the key store. */
@@ -21,18 +21,18 @@ export interface EmbeddedPlace {
 }
 
 /** What any number of processes share. */
-export interface ReplicaPlace {
+export interface ReplicaLocation {
   kind: 'replica';
   databaseUrl: string;
-  log: LogPlace;
+  log: LogLocation;
   masterKeyFile: string | undefined;
 }
 
 /** Where a service keeps its log and its read models. */
-export type Place = EmbeddedPlace | ReplicaPlace;
+export type StorageLocation = EmbeddedLocation | ReplicaLocation;
 
 /** The place that the configuration names. */
-export function placeOf(config: Config): Place {
+export function locateStorage(config: Config): StorageLocation {
   const { DATA_DIR, DATABASE_URL, EVENTSTOREDB_URL, KEYS_DIR, MASTER_KEY_FILE } = config;
   const dataFolder = resolve(DATA_DIR);
   const keysFolder = KEYS_DIR === undefined ? dataFolder : resolve(KEYS_DIR);
@@ -51,7 +51,7 @@ export function placeOf(config: Config): Place {
 export function readModelsFolder({
   dataFolder,
   log,
-}: Pick<EmbeddedPlace, 'dataFolder' | 'log'>): string {
+}: Pick<EmbeddedLocation, 'dataFolder' | 'log'>): string {
   if ('folder' in log) return dataFolder;
   const hosts = /^[^/]*\/\/(?:[^@/]*@)?([^/?]*)/.exec(log.cluster)?.[1] ?? '';
   return join(dataFolder, `eventstoredb-${sha256(hosts).slice(0, 12)}`);

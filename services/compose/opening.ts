@@ -5,9 +5,9 @@ import { createKeyring } from '../../shared/eventlog/encryption/keyring.ts';
 import type { ProtectedStore } from '../../shared/eventlog/encryption/protectedStore.ts';
 import type { KeyStore } from '../../shared/ports/keyStore.ts';
 import type { ServiceName } from '../process/serviceNames.ts';
-import type { Part, Turnlog } from '../process/turnlog.ts';
+import type { ProcessPart, ProcessParts } from '../process/processParts.ts';
 import { openEventStore } from './eventStore.ts';
-import type { Place } from './logLocation.ts';
+import type { StorageLocation } from './logLocation.ts';
 import { openTextKeys, textKeysPart } from './textKeys.ts';
 
 /**
@@ -22,16 +22,16 @@ export interface Opening {
 }
 
 /** What was opened, as long as somebody else sees to closing it. */
-export type Parts = Omit<Turnlog, keyof AsyncDisposable>;
+export type OpenedParts = Omit<ProcessParts, keyof AsyncDisposable>;
 
 /**
  * The event store of a process, with the keys of its texts, and the part that looks at those.
  * Errors: those of its adapter, `configuration_invalid` (the master keys).
  */
-export async function openStore(
+export async function openProtectedStore(
   { opened, logger }: Pick<Opening, 'opened' | 'logger'>,
-  place: Place,
-): Promise<{ store: ProtectedStore; keyStore: KeyStore; keysPart: Part }> {
+  place: StorageLocation,
+): Promise<{ store: ProtectedStore; keyStore: KeyStore; keysPart: ProcessPart }> {
   if (place.kind === 'embedded' && 'cluster' in place.log)
     logger.warn(
       { data_folder: place.dataFolder },
@@ -48,6 +48,6 @@ export async function openStore(
 }
 
 /** The streams that this process found not to be whole, as an operator is told of them. */
-export const damagePart = (damaged: DamagedStreams): Part => ({
+export const damagedStreamsPart = (damaged: DamagedStreams): ProcessPart => ({
   health: async () => ({ damaged_streams: damaged.list(), damaged_count: damaged.count() }),
 });

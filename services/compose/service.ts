@@ -2,16 +2,16 @@ import type { Config } from '../../shared/lib/config/config.ts';
 import type { Logger } from '../../shared/lib/logger.ts';
 import type { ServiceName } from '../process/serviceNames.ts';
 import { startServing, type RunningService } from '../process/start.ts';
-import type { Turnlog } from '../process/turnlog.ts';
-import { openEmbedded } from './embedded.ts';
-import type { Opening, Parts } from './opening.ts';
-import { placeOf } from './logLocation.ts';
-import { openRelayAlone } from './relay.ts';
-import { openReplica } from './replica.ts';
+import type { ProcessParts } from '../process/processParts.ts';
+import { openEmbedded } from './embedded/embedded.ts';
+import type { Opening, OpenedParts } from './opening.ts';
+import { locateStorage } from './logLocation.ts';
+import { openRelayAlone } from './features/relay.ts';
+import { openReplica } from './replica/replica.ts';
 import { systemIds } from './system.ts';
 
-function openParts(opening: Opening): Promise<Parts> {
-  const place = placeOf(opening.config);
+function openParts(opening: Opening): Promise<OpenedParts> {
+  const place = locateStorage(opening.config);
   if (opening.services.every((name) => name === 'relay')) return openRelayAlone(opening, place);
   return place.kind === 'embedded' ? openEmbedded(opening, place) : openReplica(opening, place);
 }
@@ -25,7 +25,7 @@ export async function openTurnlog(
   config: Config,
   logger: Logger,
   services: readonly ServiceName[],
-): Promise<Turnlog> {
+): Promise<ProcessParts> {
   await using opened = new AsyncDisposableStack();
   const parts = await openParts({ config, logger, services, opened });
   const kept = opened.move();

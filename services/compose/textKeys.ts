@@ -9,9 +9,9 @@ import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import type { MasterKeys } from '../../shared/eventlog/encryption/masterKeys.ts';
 import type { Logger } from '../../shared/lib/logger.ts';
 import type { KeyStore } from '../../shared/ports/keyStore.ts';
-import { onceStoreAnswers } from '../process/onceStoreAnswers.ts';
-import type { Part } from '../process/turnlog.ts';
-import type { EmbeddedPlace, Place, ReplicaPlace } from './logLocation.ts';
+import { retryUntilStoreAvailable } from '../process/startup/retryUntilStoreAvailable.ts';
+import type { ProcessPart } from '../process/processParts.ts';
+import type { EmbeddedLocation, StorageLocation, ReplicaLocation } from './logLocation.ts';
 
 /** Where the keys of texts are kept, and what wraps them. */
 export interface TextKeys {
@@ -22,19 +22,20 @@ export interface TextKeys {
 const invalid = (message: string): TurnlogError =>
   new TurnlogError('configuration_invalid', message);
 
-async function openKeyDatabase({ databaseUrl }: ReplicaPlace): Promise<KeyStore> {
+async function openKeyDatabase({ databaseUrl }: ReplicaLocation): Promise<KeyStore> {
   const { openPostgresKeyStore } = await import('../../infra/postgres/keyStore.ts');
   return openPostgresKeyStore({ databaseUrl });
 }
 
-const ownMasterKeyFile = ({ keysFolder }: EmbeddedPlace): string => join(keysFolder, 'master.key');
+const ownMasterKeyFile = ({ keysFolder }: EmbeddedLocation): string =>
+  join(keysFolder, 'master.key');
 
 /**
  * A key store is made with an empty log only: where the log has boxes there were keys. It is made
  * before its master key, too, so it was there where that is. Errors: `configuration_invalid`,
  * `store_unavailable` (the log).
  */
-function requireKeys(place: EmbeddedPlace): void {
+function requireKeys(place: EmbeddedLocation): void {
   const { keysFolder, masterKeyFile, log } = place;
   const file = keyStoreFile(keysFolder);
   if (existsSync(file)) return;
@@ -47,7 +48,7 @@ function requireKeys(place: EmbeddedPlace): void {
   );
 }
 
-async function openOwnKeyStore(place: EmbeddedPlace): Promise<KeyStore> {
+async function openOwnKeyStore(place: EmbeddedLocation): Promise<KeyStore> {
   requireKeys(place);
   createDataFolder(place.keysFolder);
   return openSqliteKeyStore({ folder: place.keysFolder });
@@ -57,7 +58,7 @@ async function openOwnKeyStore(place: EmbeddedPlace): Promise<KeyStore> {
  * To be asked by what opens texts and must not make anything: where keys would be made, there are
  * none. Errors: `configuration_invalid`.
  */
-export function requireKeysIn(place: Place): void {
+export function requireTextKeys(place: StorageLocation): void {
   if (place.kind === 'replica') return;
   const files = [keyStoreFile(place.keysFolder), place.masterKeyFile ?? ownMasterKeyFile(place)];
   const missing = files.find((file) => !existsSync(file));
@@ -68,14 +69,14 @@ export function requireKeysIn(place: Place): void {
 }
 
 /** The key store of a place. Errors: `store_unavailable`, `configuration_invalid`. */
-export const openKeyStore = async (place: Place): Promise<KeyStore> =>
+export const openKeyStore = async (place: StorageLocation): Promise<KeyStore> =>
   place.kind === 'embedded' ? openOwnKeyStore(place) : openKeyDatabase(place);
 
 const NEEDED =
   'MASTER_KEY_FILE must be set where DATABASE_URL is: it names the file of the keys that wrap the keys of texts, the same for all processes. Make one: (umask 077; npm run --silent cli -- text-keys new-master > master.key)';
 
 /** A folder without any key gets its master key; where there are keys, no other one opens them. */
-async function masterKeyFileOf(place: Place, store: KeyStore): Promise<string> {
+async function masterKeyFileOf(place: StorageLocation, store: KeyStore): Promise<string> {
   if (place.masterKeyFile !== undefined) return place.masterKeyFile;
   if (place.kind === 'replica') throw invalid(NEEDED);
   const own = ownMasterKeyFile(place);
@@ -93,7 +94,7 @@ async function masterKeyFileOf(place: Place, store: KeyStore): Promise<string> {
  * file. Errors: `configuration_invalid` where a key store is there, or in a database, or the master key
  * file can't be used; `store_unavailable`.
  */
-export async function beginKeysAnew(place: Place): Promise<string> {
+export async function recreateKeyStore(place: StorageLocation): Promise<string> {
   if (place.kind === 'replica')
     throw invalid('With DATABASE_URL the keys are in its table turnlog.text_keys: put that back.');
   const file = keyStoreFile(place.keysFolder);
@@ -128,7 +129,7 @@ async function requireMasterKey(store: KeyStore, masterKeys: MasterKeys): Promis
  * Errors: `store_unavailable`, `configuration_invalid` where the master key file can't be used, is
  * gone or is another one's.
  */
-export async function openTextKeys(place: Place): Promise<TextKeys> {
+export async function openTextKeys(place: StorageLocation): Promise<TextKeys> {
   await using opening = new AsyncDisposableStack();
   const store = opening.adopt(await openKeyStore(place), (keys) => keys.close());
   const masterKeys = readMasterKeys(await masterKeyFileOf(place, store));
@@ -138,6 +139,7 @@ export async function openTextKeys(place: Place): Promise<TextKeys> {
 }
 
 /** A part that keeps the process from serving with master keys that are not those of its database. */
-export const textKeysPart = ({ store, masterKeys }: TextKeys, logger: Logger): Part => ({
-  prepare: (signal) => onceStoreAnswers(() => requireMasterKey(store, masterKeys), logger, signal),
+export const textKeysPart = ({ store, masterKeys }: TextKeys, logger: Logger): ProcessPart => ({
+  prepare: (signal) =>
+    retryUntilStoreAvailable(() => requireMasterKey(store, masterKeys), logger, signal),
 });

@@ -5,13 +5,13 @@ import { sleep } from '../../shared/lib/time/sleep.ts';
 import type { Ids } from '../../shared/ports/clock.ts';
 import { createApp, createHealthApp } from '../api/app.ts';
 import type { Availability, ProcessContext } from '../api/context.ts';
-import { serve } from '../api/http/connection/server.ts';
-import { bootstrap } from './bootstrap.ts';
-import { checkHealth, shareHealth } from './health.ts';
-import { onceStoreAnswers } from './onceStoreAnswers.ts';
+import { startServer } from '../api/http/connection/server.ts';
+import { bootstrap } from './startup/bootstrap.ts';
+import { checkHealth, shareHealth } from './health/health.ts';
+import { retryUntilStoreAvailable } from './startup/retryUntilStoreAvailable.ts';
 import type { ServiceName } from './serviceNames.ts';
 import { stopInOrder } from './stop.ts';
-import type { Turnlog } from './turnlog.ts';
+import type { ProcessParts } from './processParts.ts';
 
 export interface RunningService {
   /** Where it listens. */
@@ -38,12 +38,12 @@ interface Start {
  * Makes requests answerable. Resolves with the first key, where this start made or took it.
  * Errors: the signal's reason.
  */
-async function prepare({ parts, api }: Turnlog, start: Start): Promise<string | undefined> {
+async function prepare({ parts, api }: ProcessParts, start: Start): Promise<string | undefined> {
   const { config, logger, signal } = start;
   for (const part of parts) await part.prepare?.(signal);
   if (!api) return undefined;
   const issueFirst = () => bootstrap(api, config.BOOTSTRAP_API_KEY, signal);
-  return onceStoreAnswers(issueFirst, logger, signal);
+  return retryUntilStoreAvailable(issueFirst, logger, signal);
 }
 
 /**
@@ -51,7 +51,7 @@ async function prepare({ parts, api }: Turnlog, start: Start): Promise<string | 
  * once, answers `store_unavailable` until every part is prepared, and resolves then.
  * Errors: the signal's reason, and `configuration_invalid` when the address can't be had.
  */
-export async function startServing(turnlog: Turnlog, start: Start): Promise<RunningService> {
+export async function startServing(turnlog: ProcessParts, start: Start): Promise<RunningService> {
   const { config, logger, ids, services } = start;
   const { api, dataFolder, parts } = turnlog;
   await using opened = new AsyncDisposableStack();
@@ -74,7 +74,7 @@ export async function startServing(turnlog: Turnlog, start: Start): Promise<Runn
         eventSource: config.KAFKA_EVENT_SOURCE,
       })
     : createHealthApp(process);
-  const server = await serve(app, {
+  const server = await startServer(app, {
     host: config.HOST,
     port: config.PORT,
     maxConnections: config.MAX_CONNECTIONS,
@@ -84,7 +84,7 @@ export async function startServing(turnlog: Turnlog, start: Start): Promise<Runn
   logger.info({ url: server.url }, 'listening: requests are answered 503 until the service is up');
   opened.defer(async () => {
     const closed = server.close();
-    server.cut();
+    server.destroyConnections();
     await closed;
   });
   const upkeep = parts.flatMap((part) => part.upkeep?.() ?? []);

@@ -42,6 +42,6 @@ export async function stopInOrder({ server, inFlight, logger, graceMs }: Stoppin
     await inFlight.whenIdle();
     answered = await resolvesWithin(closed, LAST_WORDS_MS);
   }
-  if (!answered) server.cut();
+  if (!answered) server.destroyConnections();
   logger.info('shut down');
 }

@@ -6,7 +6,7 @@ import type { Logger } from '../../shared/lib/logger.ts';
 type Env = Readonly<Record<string, string | undefined>>;
 
 /** Warns of variables that are ignored, and may be meant for an option. */
-export function warnOfMisspelt(env: Env, logger: Pick<Logger, 'warn'>): void {
+export function warnOfMisspelledOptions(env: Env, logger: Pick<Logger, 'warn'>): void {
   for (const { variable, option } of misspeltOptions(env))
     logger.warn(
       { variable, option },
@@ -16,7 +16,7 @@ export function warnOfMisspelt(env: Env, logger: Pick<Logger, 'warn'>): void {
 
 /** Warns of what a start takes, and an operator may not have meant. */
 export function warnOfOptions(config: Config, env: Env, logger: Pick<Logger, 'warn'>): void {
-  warnOfMisspelt(env, logger);
+  warnOfMisspelledOptions(env, logger);
   const clear = databaseInTheClear(config);
   if (clear !== undefined) logger.warn(clear);
 }

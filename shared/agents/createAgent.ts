@@ -56,8 +56,8 @@ export async function buildConfiguration(
   };
 }
 
-/** The agent that an earlier try of the request created; undefined where none did. */
-async function createdBefore(
+/** The agent that an earlier attempt of the request created. */
+async function findCreatedAgent(
   context: CreateContext,
   agent_id: string,
 ): Promise<CreatedAgent | undefined> {
@@ -68,36 +68,29 @@ async function createdBefore(
   return { agent_id, created_at: created.recorded.metadata.recorded_at };
 }
 
-async function createNow(
-  context: CreateContext,
-  actor: Actor,
-  { agent_id, configuration }: { agent_id: string; configuration: AgentConfiguration },
-): Promise<CreatedAgent> {
-  const target = newStreamTarget(agentStream(agent_id), agent);
-  const command = { type: 'create_agent', configuration } as const;
-  const { position, recorded_at } = (await handle(context, actor, target, command))!;
-  await waitUntilVisible(context, position);
-  return { agent_id, created_at: recorded_at };
-}
-
 /**
- * Creates an agent of the actor's account; durable and listed when it resolves. Of the tries of one
- * claimed request one creates it, and each is answered the same.
- * Errors: `model_not_supported`, `tool_not_supported`, `component_not_supported`,
- * `invalid_request` for parameters that its model does not take, `payload_too_large` for texts whose JSON no event holds, and those of handle.
+ * Creates an agent of the actor's account; durable and listed when it resolves. All attempts of one
+ * claimed request create one agent and get the same answer.
+ * Errors: `model_not_supported`, `tool_not_supported`, `component_not_supported`, `invalid_request`
+ * for parameters that the model does not accept, `payload_too_large` for texts that do not fit an
+ * event, and those of handle.
  */
 export async function createAgent(
   context: CreateContext,
   actor: Actor,
   input: AgentInput,
-  claim?: Claim,
+  claim?: Claim<AgentConfiguration>,
 ): Promise<CreatedAgent> {
   const agent_id = claim?.reserved.id ?? context.ids.typeId('agent');
   return createOnce(context, claim, {
-    findExisting: () => createdBefore(context, agent_id),
+    findExisting: () => findCreatedAgent(context, agent_id),
     create: async () => {
-      const configuration = await buildConfiguration(context, actor, input);
-      return createNow(context, actor, { agent_id, configuration });
+      const configuration = claim?.prepared ?? (await buildConfiguration(context, actor, input));
+      const target = newStreamTarget(agentStream(agent_id), agent);
+      const command = { type: 'create_agent', configuration } as const;
+      const { position, recorded_at } = (await handle(context, actor, target, command))!;
+      await waitUntilVisible(context, position);
+      return { agent_id, created_at: recorded_at };
     },
   }).catch((error: unknown) => {
     throw answerable(error);

@@ -2,14 +2,9 @@ import type { DomainEvent } from '../eventlog/eventTypes.ts';
 import { isTurnlogError } from '../lib/errors/turnlogError.ts';
 import { createConflictLimit, type LimitOfConflicts } from '../eventlog/conflictLimit.ts';
 import type { Actor, CommandContext } from './context.ts';
-import {
-  appendFacts,
-  authorOf,
-  prepareEvents,
-  type AppendedBatch,
-  type Author,
-} from './prepareEvents.ts';
+import { authorOf, prepareEvents, type Author } from './prepareEvents.ts';
 import type { LoadedStream, TargetStream } from './targetStream.ts';
+import { appendEvents, type AppendedBatch } from '../eventlog/append.ts';
 
 export type HandleContext = Pick<CommandContext, 'store' | 'damaged' | 'clock' | 'ids'>;
 
@@ -55,7 +50,7 @@ export async function handleLoaded<
     try {
       const facts = await prepareEvents(context, order.author, found.head, events);
       const end = { stream, head: found.head };
-      return { loaded: found, appended: await appendFacts(context.store, end, facts) };
+      return { loaded: found, appended: await appendEvents(context.store, end, facts) };
     } catch (error) {
       if (!isTurnlogError(error, 'stream_conflict')) throw error;
       await conflicts.lost(found.head.revision);

@@ -1,10 +1,9 @@
 import type { DomainEvent } from '../eventlog/eventTypes.ts';
-import { appendEvents, type Authorship, type StreamHead } from '../eventlog/append.ts';
+import type { Authorship, StreamHead } from '../eventlog/append.ts';
 import { requireFits } from '../eventlog/domainEvent.ts';
 import { sealEvents, type SealedEvents } from '../eventlog/encryption/sealTexts.ts';
 import { yieldForText } from '../lib/concurrency/yieldToEventLoop.ts';
 import { isoTime } from '../ports/clock.ts';
-import type { EventStore, Position } from '../ports/eventStore.ts';
 import type { Actor, CommandContext } from './context.ts';
 
 /** Who acts, and the event or the request that led to it. */
@@ -48,29 +47,5 @@ export async function prepareEvents(
   return {
     ...(await sealEvents(store.keys, key, decided)),
     authorship: { account_id, key_id, request_id, causation_id, recorded_at },
-  };
-}
-
-/** What an append made of a stream. */
-export interface AppendedBatch {
-  head: StreamHead;
-  /** Of the last event, as is its id. */
-  position: Position;
-  lastEventId: string;
-  recorded_at: string;
-}
-
-/** Appends facts, at least one, right after `head`. Errors: those of EventStore.append. */
-export async function appendFacts(
-  store: Pick<EventStore, 'append'>,
-  target: { stream: string; head: StreamHead },
-  { events, authorship, key }: PreparedEvents,
-): Promise<AppendedBatch> {
-  const { head, position } = await appendEvents(store, target, events, authorship);
-  return {
-    head: { ...head, key },
-    position,
-    lastEventId: events.at(-1)!.id,
-    recorded_at: authorship.recorded_at,
   };
 }

@@ -28,7 +28,7 @@ export type RejectionCode =
 
 /**
  * A decider's "no": the command does not fit the state. Nothing was decided, nothing is to be
- * written. It keeps its code on its way out; services/api/http/errors/rejectionToApiError.ts says what a client is told.
+ * written. Each feature of the API says which error a client gets for it.
  */
 export class Rejection extends Error {
   readonly code: RejectionCode;

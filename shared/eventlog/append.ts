@@ -28,7 +28,7 @@ export const headOf = (
 
 export type Authorship = Omit<EventMetadata, 'prev_hash' | 'hash'>;
 
-/** Encodes events, sealed before, as the continuation of a stream's hash chain. */
+/** Encodes sealed events as the continuation of a stream's hash chain. */
 export function chainEvents(
   stream: string,
   head: StreamHead,
@@ -48,22 +48,38 @@ export function chainEvents(
   return { encoded, head: { ...head, revision, hash } };
 }
 
-/**
- * Appends events, sealed before, after `head`. Resolves with the new head and the position of the
- * last event once they are durable.
- * Errors: those of EventStore.append.
- */
+/** Sealed events, at least one, of the same author and time. */
+export interface AuthoredEvents {
+  events: readonly NewEvent[];
+  authorship: Authorship;
+  /** The key that sealed the texts of the events; undefined for events without texts. */
+  key?: TextKey | undefined;
+}
+
+export interface AppendedBatch {
+  head: StreamHead;
+  /** Position of the last event. */
+  position: Position;
+  lastEventId: string;
+  recorded_at: string;
+}
+
+/** Appends events right after `head`. Resolves when they are durable. Throws like EventStore.append. */
 export async function appendEvents(
   store: Pick<EventStore, 'append'>,
   target: { stream: string; head: StreamHead },
-  events: readonly NewEvent[],
-  authorship: Authorship,
-): Promise<{ head: StreamHead; position: Position }> {
+  { events, authorship, key = target.head.key }: AuthoredEvents,
+): Promise<AppendedBatch> {
   const { encoded, head } = chainEvents(target.stream, target.head, events, authorship);
   const { position } = await store.append(
     target.stream,
     target.head.revision < 0 ? 'no_stream' : target.head.revision,
     encoded,
   );
-  return { head, position };
+  return {
+    head: { ...head, key },
+    position,
+    lastEventId: events.at(-1)!.id,
+    recorded_at: authorship.recorded_at,
+  };
 }

@@ -6,7 +6,7 @@
  */
 import type { Page, PageOf, Bounds } from './page.ts';
 import type { Rows, TableName } from './tables.ts';
-import type { ListedSession, SessionSearch } from '../search/turnIndex.ts';
+import type { ListedSession, WordSearch } from '../search/turnIndex.ts';
 
 export type Parameter = string | number | null;
 
@@ -78,7 +78,7 @@ export interface SqlDatabase {
   /** Full-text search, by the means of the database. Throws the abort reason. */
   searchSessions(
     accountId: string,
-    search: Page & SessionSearch,
+    search: Page & WordSearch,
     signal?: AbortSignal,
   ): Promise<PageOf<ListedSession>>;
 }

@@ -33,19 +33,26 @@ export const contentHmac = ({ key }: IdempotentRequest, content: object): string
  * What a request with an `Idempotency-Key` works with: what it makes has the ids of the first try,
  * so that of any number of tries, here or elsewhere, the log takes one.
  */
-export interface Claim {
+export interface Claim<Prepared = unknown> {
   /** The id of the request's stream. */
   request_id: string;
   reserved: Reserved;
-  /** True where nobody has tried before: there is nothing to look for. */
+  /** True if no earlier attempt exists: there is nothing to look for. */
   isFirstAttempt: boolean;
+  /** What the first attempt prepared for its operation; undefined in later attempts. */
+  prepared?: Prepared;
 }
 
-/** What is known of a request before it is claimed. */
-export interface ClaimOptions extends Omit<RequestBegunData, 'reserved'> {
+/** What the first attempt of a request fixes for later ones, and what it prepared for itself. */
+export interface Reservation<Prepared> {
+  reserved: Reserved;
+  prepared?: Prepared;
+}
+
+interface ClaimOptions<Prepared> extends Omit<RequestBegunData, 'reserved'> {
   request_id: string;
-  /** Asked once, by the first: what it throws is answered, and nothing is recorded. */
-  reserve: () => Promise<Reserved>;
+  /** Called in a first attempt. What it throws is answered, and nothing is recorded. */
+  reserve: () => Promise<Reservation<Prepared>>;
 }
 
 /** The answer to a key that stands for another body or query. */
@@ -67,26 +74,34 @@ export const idempotencyInProgress = (): TurnlogError =>
  * Claims a request: the first event of its stream decides among all tries what it makes.
  * Errors: Rejection (`request_differs`), what `reserve` throws, and those of handleFound.
  */
-export async function claimRequest(
+export async function claimRequest<Prepared>(
   context: HandleContext,
   actor: Actor,
-  { request_id, reserve, ...content }: ClaimOptions,
-): Promise<Claim> {
+  { request_id, reserve, ...content }: ClaimOptions<Prepared>,
+): Promise<Claim<Prepared>> {
   const target = wholeStreamTarget(requestStream(request_id), request);
-  const known = await target.load(context);
-  const reserved = known.state.status === 'none' ? await reserve() : known.state.reserved;
+  const preloaded = await target.load(context);
+  const { reserved, prepared }: Reservation<Prepared> =
+    preloaded.state.status === 'none' ? await reserve() : preloaded.state;
   const command: RequestCommand = { type: 'begin_request', begun: { ...content, reserved } };
-  const order = { author: authorOf(actor), command };
+  const authored = { author: authorOf(actor), command };
   const { loaded, appended } = await handleLoaded(
     context,
-    { ...target, preloaded: known },
-    () => order,
+    { ...target, preloaded },
+    () => authored,
   );
+  if (appended)
+    return {
+      request_id,
+      reserved,
+      isFirstAttempt: true,
+      ...(prepared !== undefined && { prepared }),
+    };
   const { state } = loaded;
   return {
     request_id,
     reserved: state.status === 'none' ? reserved : state.reserved,
-    isFirstAttempt: appended !== undefined,
+    isFirstAttempt: false,
   };
 }
 

@@ -4,16 +4,22 @@ import { isTurnlogError, TurnlogError } from '../lib/errors/turnlogError.ts';
 import { errorSummary } from '../lib/errors/errorSummary.ts';
 import { waitUntilTurnVisible } from '../commandHandling/context.ts';
 import type { OpenRun, RunContext } from './context.ts';
-import { sumTokens, ResponseFormatError } from './model/modelLoop.ts';
+import {
+  ResponseFormatError,
+  runModelLoop,
+  sumTokens,
+  type TurnAnswer,
+} from './model/modelLoop.ts';
+import type { RunInFlight } from './queueing/runsInFlight.ts';
+import { turnEndedError } from './queueing/turnWatch.ts';
 import { recordTurnEnd } from './recordTurn.ts';
+import { runResultOf, type RunResult } from './runResult.ts';
+
 /**
- * How a run ends that was cut off, because its agent or a session that it draws on was erased, or the
- * service is shut down.
+ * The end of an interrupted turn: its agent or a session in its prompt was erased, or the service is
+ * shutting down.
  */
-export const interruptTurnCommand = (
-  { state: { turn } }: OpenRun,
-  reason: unknown,
-): SessionCommand =>
+const interruptTurnCommand = ({ state: { turn } }: OpenRun, reason: unknown): SessionCommand =>
   isTurnlogError(reason, 'agent_erased') || isTurnlogError(reason, 'origin_erased')
     ? { type: 'interrupt_turn', turn, reason: 'cancelled' }
     : { type: 'interrupt_turn', turn, reason: 'crash', cause: 'shutdown' };
@@ -23,12 +29,8 @@ const INTERNAL_ERROR = {
   message: 'The run failed for a reason of the service itself; its log says more.',
 };
 
-/** How a run ends for which `thrown` is why; `calls` are the model calls that were answered. */
-export function failTurnCommand(
-  { state }: OpenRun,
-  calls: ModelCall[],
-  thrown: unknown,
-): SessionCommand {
+/** The end of a turn that failed with `thrown`; `calls` are the model calls that were answered. */
+function failTurnCommand({ state }: OpenRun, calls: ModelCall[], thrown: unknown): SessionCommand {
   const error = toClientError(thrown);
   const { code, message } = isTurnlogError(error) ? error : INTERNAL_ERROR;
   const output = error instanceof ResponseFormatError ? error.output : undefined;
@@ -40,7 +42,7 @@ export function failTurnCommand(
   };
 }
 
-/** An event that the store won't take is, to the client, a model that said too much. */
+/** To the client, an event that the store rejects is a model answer that is too large. */
 const toClientError = (error: unknown): unknown =>
   isTurnlogError(error, 'event_invalid')
     ? new TurnlogError('model_error', 'The model answered more than can be recorded.', {
@@ -49,10 +51,10 @@ const toClientError = (error: unknown): unknown =>
     : error;
 
 /**
- * Closes the turn, and says why in one line of the log; where the service cut it off, the line of
- * the request does. Resolves with the error to answer. Errors: those of recordEnd.
+ * Records the end of the turn and logs its failure; an interruption is logged with the request only.
+ * Resolves with the error to answer.
  */
-export async function recordFailure(
+async function recordFailure(
   context: RunContext,
   run: OpenRun,
   end: SessionCommand,
@@ -73,4 +75,69 @@ export async function recordFailure(
     );
   await waitUntilTurnVisible(context, await recordTurnEnd(context, run, end));
   return error;
+}
+
+/**
+ * Lets the model answer, and records the end of the turn. Stops when the turn is ended from outside.
+ * Errors: those of runAgent from `model_error` on.
+ */
+export async function finishTurn(
+  context: RunContext,
+  run: OpenRun,
+  inFlight: RunInFlight,
+): Promise<RunResult> {
+  inFlight.startTimeout(context.limits.timeoutMs);
+  const { turnWatch } = context.runState;
+  const turn = { session_id: run.request.session_id, turn: run.state.turn };
+  const unsubscribe = turnWatch.subscribe({
+    ...turn,
+    by: 'run',
+    revision: run.head.revision,
+    onEnd: (end) => inFlight.interrupt(turnEndedError(end)),
+  });
+  try {
+    const calls: ModelCall[] = [];
+    const answer = await answerTurn(context, run, calls, inFlight);
+    return await completeTurn(context, run, calls, answer);
+  } finally {
+    unsubscribe();
+    turnWatch.notifyEnded(turn, 'ended');
+  }
+}
+
+async function answerTurn(
+  context: RunContext,
+  run: OpenRun,
+  calls: ModelCall[],
+  inFlight: RunInFlight,
+): Promise<TurnAnswer> {
+  try {
+    return await runModelLoop(context, run, calls, inFlight.signal);
+  } catch (error) {
+    if (isTurnlogError(error, 'turn_interrupted')) throw error;
+    const reason: unknown = inFlight.signal.aborted ? inFlight.signal.reason : error;
+    // A cancellation or an erasure has recorded the end of the turn already.
+    if (isTurnlogError(reason, 'turn_interrupted')) throw reason;
+    if (isTurnlogError(reason, 'session_erased')) throw reason;
+    const end = inFlight.isInterrupted()
+      ? interruptTurnCommand(run, reason)
+      : failTurnCommand(run, calls, reason);
+    throw await recordFailure(context, run, end, reason);
+  }
+}
+
+async function completeTurn(
+  context: RunContext,
+  run: OpenRun,
+  calls: ModelCall[],
+  answer: TurnAnswer,
+): Promise<RunResult> {
+  try {
+    const end = { type: 'complete_turn', run: run.state, answer } as const;
+    await waitUntilTurnVisible(context, await recordTurnEnd(context, run, end));
+  } catch (error) {
+    if (!isTurnlogError(error, 'event_invalid')) throw error;
+    throw await recordFailure(context, run, failTurnCommand(run, calls, error), error);
+  }
+  return runResultOf(run.request.session_id, answer, run.context);
 }

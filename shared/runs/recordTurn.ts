@@ -8,15 +8,11 @@ import { sessionStream } from '../eventlog/streams.ts';
 import { errorSummary } from '../lib/errors/errorSummary.ts';
 import { sleep } from '../lib/time/sleep.ts';
 import type { Position } from '../ports/eventStore.ts';
-import {
-  appendFacts,
-  prepareEvents,
-  type PreparedEvents,
-} from '../commandHandling/prepareEvents.ts';
+import { prepareEvents, type PreparedEvents } from '../commandHandling/prepareEvents.ts';
 import type { HandleContext } from '../commandHandling/handle.ts';
 import type { OpenRun, RunContext, RunState } from './context.ts';
 import { sessionErasedError } from '../erasure/errors.ts';
-import { headOf } from '../eventlog/append.ts';
+import { headOf, appendEvents } from '../eventlog/append.ts';
 import { readPage } from '../eventlog/reading/readWhole.ts';
 import type { KnownEvent } from '../eventlog/reading/wholeStream.ts';
 import { LIMITS } from '../limits.ts';
@@ -89,7 +85,7 @@ async function appendOnce(
   const { revision } = run.head;
   const target = { stream: sessionStream(run.request.session_id), head: run.head };
   try {
-    const { head, position } = await appendFacts(context.store, target, facts);
+    const { head, position } = await appendEvents(context.store, target, facts);
     run.head = head;
     return position;
   } catch (error) {

@@ -6,16 +6,25 @@ import type { AgentRow } from '../readModels/tables.ts';
 import type { Actor } from '../commandHandling/context.ts';
 import type { Claim } from '../requests/idempotency.ts';
 
-/** What a client asks for. */
+/** What a run needs before it waits for anything, found once per request. */
+export interface PreparedRun {
+  agent: AgentRow;
+  session_id: string;
+  new_session: boolean;
+  /** When it was read, in milliseconds of `performance.now()`. */
+  preparedAt: number;
+}
+
+/** What a client sends. */
 export interface RunInput {
   agent_id: string;
   input: string;
   /** A new session when absent. */
   session_id?: string;
-  /** Whether somebody wants the text as it comes: only then the model is asked for a stream. */
+  /** Whether the text is read as it comes: only then the model is asked for a stream. */
   deltas?: boolean;
-  /** Of a request that may come again. */
-  claim?: Claim | undefined;
+  /** Of a request with an idempotency key. */
+  claim?: Claim<PreparedRun> | undefined;
   /** Of a recorded turn that is run again. */
   replay?: ReplayedTurn;
 }
@@ -59,10 +68,8 @@ export interface ReplayedCompaction extends PromptTurns {
 
 export type ReplayedResult = ToolResult & Required<Pick<ToolCalledData, 'replayed'>>;
 
-/** The same with what was found for it; it goes through the whole run as it is. */
-export interface RunRequest extends RunInput {
+/** A run's input and what was prepared for it; the same object for the whole run. */
+export interface RunRequest extends RunInput, Pick<PreparedRun, 'agent' | 'new_session'> {
   actor: Actor;
-  agent: AgentRow;
   session_id: string;
-  new_session: boolean;
 }

@@ -24,8 +24,9 @@ import type { RunningSession, SessionCommand } from '../sessions/commands.ts';
 import type { ChatSettings } from '../sessions/turns/chat.ts';
 import { turnsFromEvents } from '../sessions/turns/prompt.ts';
 import { isoTime } from '../ports/clock.ts';
-import { appendFacts, authorOf, prepareEvents } from '../commandHandling/prepareEvents.ts';
+import { authorOf, prepareEvents } from '../commandHandling/prepareEvents.ts';
 import { summaryReference } from '../sessions/history/loadSession.ts';
+import { appendEvents } from '../eventlog/append.ts';
 
 /** What a run knows when it asks for its turn. */
 interface Start {
@@ -77,7 +78,7 @@ async function appendTurnStarted(
   const target = { stream: sessionStream(session_id), head: loaded.head };
   try {
     const facts = await prepareEvents(context, authorOf(actor), loaded.head, events);
-    const { head, position, lastEventId } = await appendFacts(context.store, target, facts);
+    const { head, position, lastEventId } = await appendEvents(context.store, target, facts);
     return {
       request,
       state: events.reduce(session.evolve, loaded.state) as RunningSession,
@@ -115,10 +116,10 @@ export async function startTurn(
   context: RunContext,
   request: RunRequest,
   {
-    arrival,
+    permit,
     signal,
     setOrigins,
-  }: { arrival: RunPermit } & Pick<SessionLoadLimits, 'signal' | 'setOrigins'>,
+  }: { permit: RunPermit } & Pick<SessionLoadLimits, 'signal' | 'setOrigins'>,
 ): Promise<OpenRun> {
   const { session_id, claim } = request;
   const bounds = { until: performance.now() + context.limits.waitMs, signal, setOrigins };
@@ -136,9 +137,9 @@ export async function startTurn(
     const loaded = await loadSessionForRun(context, request, historyTokens, bounds);
     if (search) await search.requireNone(loaded.head.revision, bounds);
     const bytes = promptBytes(request, loaded.history);
-    if (!arrival.resize(bytes)) {
+    if (!permit.resize(bytes)) {
       // Without its place and what was loaded, it holds nothing that others wait for.
-      await arrival.acquire(bytes, Math.max(0, bounds.until - performance.now()), signal);
+      await permit.acquire(bytes, Math.max(0, bounds.until - performance.now()), signal);
       return 'moved';
     }
     // A turn that is begun after one try has the summary, or does without.
@@ -152,7 +153,7 @@ export async function startTurn(
       const { account_id } = request.actor;
       const subject = { account_id, session_id, turn: run.state.turn };
       const live = context.runState.liveTurns.begin(subject, request.deltas === true, run.head.key);
-      return { ...run, publisher: live, reserveBytes: (more) => arrival.resize(bytes + more) };
+      return { ...run, publisher: live, reserveBytes: (more) => permit.resize(bytes + more) };
     } catch (error) {
       if (isRejection(error, 'turn_open')) {
         // This run holds the session's place in the queue, so nothing in this process runs that

@@ -4,7 +4,7 @@ import type { SessionFilter } from '../sessions/sessionFilter.ts';
 import type { SessionRow, TurnRow } from '../readModels/tables.ts';
 
 /** A search for sessions of which one turn has all of the words. */
-export type SessionSearch = SessionFilter & { words: readonly string[] };
+export type WordSearch = SessionFilter & { words: readonly string[] };
 
 /** A session as a list has it; where words were sought, with the first turns that have them. */
 export type ListedSession = SessionRow & { matches?: number[] };

@@ -121,9 +121,8 @@ async function createFork(
   context: CommandContext,
   actor: Actor,
   session_id: string,
-  input: ForkInput,
+  beginning: ForkStart,
 ): Promise<SessionRow> {
-  const beginning = await prepareFork(context, actor, input);
   const target = newStreamTarget(sessionStream(session_id), session);
   const command = { type: 'fork_session', ...beginning } as const;
   const { position, recorded_at } = (await handle(context, actor, target, command))!;
@@ -143,11 +142,14 @@ export async function forkSession(
   context: CommandContext,
   actor: Actor,
   input: ForkInput,
-  claim?: Claim,
+  claim?: Claim<ForkStart>,
 ): Promise<SessionRow> {
   const session_id = claim?.reserved.id ?? context.ids.typeId('session');
   return createOnce(context, claim, {
     findExisting: () => findFork(context, session_id),
-    create: () => createFork(context, actor, session_id, input),
+    create: async () => {
+      const beginning = claim?.prepared ?? (await prepareFork(context, actor, input));
+      return createFork(context, actor, session_id, beginning);
+    },
   });
 }

@@ -25,7 +25,7 @@ describe('dependencies', () => {
     );
     expect(workers).toEqual(
       expect.arrayContaining([
-        ['services/compose/embedded.ts', 'services/compose/projectorThread.ts'],
+        ['services/compose/embedded/readModels.ts', 'services/compose/embedded/projectorThread.ts'],
         ['infra/sqlite/eventStore/writerThread.ts', 'infra/sqlite/eventStore/writerWorker.ts'],
       ]),
     );

@@ -5,9 +5,8 @@
 import { existsSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { expect, test } from '@jest/globals';
-import { ERROR_ANSWERS } from '../../services/api/http/errors/errorResponses.ts';
+import { apiFeatures, routes } from '../../services/api/features.ts';
 import type { Access } from '../../services/api/http/route.ts';
-import { routes } from '../../services/api/routes.ts';
 import { ClientConfigSchema, ConfigSchema } from '../../shared/lib/config/config.ts';
 import { eventSchemas } from '../../shared/eventlog/eventTypes.ts';
 import { LIMITS } from '../../shared/limits.ts';
@@ -56,7 +55,7 @@ test('docs/api.md lists every error code under its status', () => {
   const listed = rowsOf('docs/api.md', 'Errors').flatMap(([status, codes]) =>
     codeSpans(codes!).map((code) => `${status} ${code}`),
   );
-  const answered = Object.entries(ERROR_ANSWERS)
+  const answered = Object.entries(apiFeatures.errorResponses)
     .filter(([code, { status }]) => status !== 500 || code === 'internal_error')
     .map(([code, { status }]) => `${status} ${code}`);
   expect(listed.toSorted()).toEqual(answered.toSorted());

@@ -144,7 +144,7 @@ const inwards: Rule[] = [
     comment: 'Which technology serves a port is decided in one folder.',
     from: { path: '^services/', pathNot: '^services/compose/' },
     to: { path: '^infra/' },
-    examples: [['services/cli/keys.ts', 'infra/ids/typeIds.ts']],
+    examples: [['services/cli/accounts/keys.ts', 'infra/ids/typeIds.ts']],
   },
   {
     name: 'nothing that is shipped imports a test',

@@ -12,9 +12,9 @@ const MAX_FILES = 15;
 const MAX_LINES = 400;
 const SMALL_LINES = 40;
 
-/** Files that every feature or thread has, however small; their names say what is in them. */
+/** Files that every feature, list of features or thread has, however small. */
 const ROLE =
-  /\/(?:manifest|events|decider|projection|tables|limits|errors|routes|schemas|presenter)\.ts$|Worker\.ts$/;
+  /\/(?:manifest|features|events|decider|projection|tables|limits|errors|routes|schemas|presenter)\.ts$|Worker\.ts$/;
 /** Schemas of the API are named after the type that they show. */
 const API_SCHEMAS = /^services\/api\/.*(?:[sS]chemas|Health)\.ts$/;
 

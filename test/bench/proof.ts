@@ -39,7 +39,7 @@ interface Ran {
 /** What `npm run cli` starts Node with. */
 function cliOf(checkout: string): string[] {
   const { scripts } = JSON.parse(readFileSync(join(checkout, 'package.json'), 'utf8'));
-  return (scripts.cli as string).split('exec node ')[1]!.split(' ');
+  return (scripts.cli as string).split(' node ')[1]!.split(' ');
 }
 
 /** Runs an operator command as `npm run cli` does. */

@@ -34,7 +34,7 @@ function startArguments(checkout: string): string[] {
   const { scripts } = JSON.parse(readFileSync(join(checkout, 'package.json'), 'utf8')) as {
     scripts: { start: string };
   };
-  return scripts.start.split(' exec node ')[1]!.split(' ');
+  return scripts.start.split(' node ')[1]!.split(' ');
 }
 
 /** The service as `npm start` starts it, on the folder, from this checkout or another one. */

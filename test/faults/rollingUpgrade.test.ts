@@ -5,7 +5,7 @@
 import { rm } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { openOperator, type Operator } from '../../services/compose/operator.ts';
+import { openOperator, type Operator } from '../../services/compose/operator/operator.ts';
 import { issueKey, revokeKey } from '../../shared/accounts/commands.ts';
 import { parseConfig } from '../../shared/lib/config/config.ts';
 import { SCOPES } from '../../shared/accounts/events.ts';

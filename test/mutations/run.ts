@@ -1,8 +1,8 @@
 /**
  * Breaks production code in one place after the other (mutations.ts) and counts what the tests
  * notice. Works on a copy of the tree. A mutation is tried on its likely suites first, then on all
- * of `npm test`. What failed is run once more without the mutation: a suite that fails then, too,
- * has noticed nothing.
+ * of `npm test`, `test:slow` and `test:servers`. What failed is run once more without the mutation: a
+ * suite that fails then, too, has noticed nothing.
  *
  *   npm run test:mutations -- [--only 3,7] [--from 5] [--quick] [--faults] [--tree <folder>] [--list <file>]
  *
@@ -59,7 +59,7 @@ function createTrial(folder: string, signal: AbortSignal) {
   }
 
   async function firstFailure({ likely }: Mutation): Promise<Failure | undefined> {
-    const all = options.quick ? [] : options.faults ? [ALL, FAULTS] : [ALL];
+    const all = options.quick ? [] : options.faults ? [...ALL, FAULTS] : ALL;
     for (const suites of [...likely.map(suitesAt), ...all]) {
       const failure = await run(folder, suites, signal);
       if (failure) return failure;

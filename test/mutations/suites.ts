@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 
-/** Suites that are run together: those of a configuration whose path begins so, or all of them. */
+/** Suites that run together: those of a configuration whose path begins so, or all of them. */
 export interface Suites {
-  config: 'test/jest.config.json' | 'test/jest.faults.config.json';
+  config: `test/jest.${'' | 'servers.' | 'slow.' | 'faults.'}config.json`;
   path?: string;
   limitMs: number;
 }
@@ -11,14 +11,24 @@ export interface Suites {
 const ONE_MS = 600_000;
 const MANY_MS = 2_400_000;
 
-export const ALL: Suites = { config: 'test/jest.config.json', limitMs: MANY_MS };
+/** What `npm test` runs first, then the slower suites; without the faults. */
+export const ALL: readonly Suites[] = [
+  { config: 'test/jest.config.json', limitMs: MANY_MS },
+  { config: 'test/jest.slow.config.json', limitMs: MANY_MS },
+  { config: 'test/jest.servers.config.json', limitMs: MANY_MS },
+];
 export const FAULTS: Suites = { config: 'test/jest.faults.config.json', limitMs: 2 * MANY_MS };
 
 /** The suites at a path. */
-export const suitesAt = (path: string): Suites =>
-  path.startsWith('test/faults/')
-    ? { ...FAULTS, path, limitMs: MANY_MS }
-    : { ...ALL, path, limitMs: ONE_MS };
+export function suitesAt(path: string): Suites {
+  const folder = /^test\/(servers|slow|faults)\//.exec(path)?.[1] as
+    'servers' | 'slow' | 'faults' | undefined;
+  return {
+    config: folder ? `test/jest.${folder}.config.json` : 'test/jest.config.json',
+    path,
+    limitMs: folder === 'faults' ? MANY_MS : ONE_MS,
+  };
+}
 
 /**
  * The first test that failed, and its file; the file is unknown where the time was over before any

@@ -25,7 +25,7 @@ import {
   toPage,
   type ReadRows,
 } from './statements.ts';
-import { searchSessions } from './wordIndex.ts';
+import { createSessionSearch } from './wordIndex.ts';
 
 /** The server ends a query that takes longer, in milliseconds: its client has left by then. */
 const STATEMENT_MS = 5000;
@@ -118,7 +118,7 @@ const createPostgresDatabase = (rows: ReadRows): SqlDatabase => ({
       return found && { row: found.row, page: toPage(found.page) };
     };
   },
-  searchSessions: searchSessions(rows),
+  searchSessions: createSessionSearch(rows),
 });
 
 interface Options {

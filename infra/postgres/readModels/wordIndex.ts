@@ -64,7 +64,7 @@ const turnsWith = (placeholder: string): string =>
  * Finds the sessions of which one turn has all of the words, with such turns. The server chooses whether
  * to follow the list or the word index; it knows how many turns have a word.
  */
-export const searchSessions =
+export const createSessionSearch =
   (rows: ReadRows): SqlDatabase['searchSessions'] =>
   async (accountId, { words, ...search }, signal) => {
     signal?.throwIfAborted();

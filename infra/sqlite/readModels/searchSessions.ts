@@ -5,7 +5,7 @@ import { LIMITS } from '../../../shared/limits.ts';
 import { createPage, type Page, type PageOf } from '../../../shared/readModels/page.ts';
 import type { SqlDatabase } from '../../../shared/readModels/sqlDatabase.ts';
 import { TABLES, type SessionRow } from '../../../shared/readModels/tables.ts';
-import type { ListedSession, SessionSearch } from '../../../shared/search/turnIndex.ts';
+import type { ListedSession, WordSearch } from '../../../shared/search/turnIndex.ts';
 import { sessionConditions, sessionListing } from '../../../shared/sessions/sqlQueries.ts';
 import { bucketAt, bucketOf, firstPlace, inBlocks, lastPlace } from './buckets.ts';
 import { isDamaged } from './failures.ts';
@@ -18,7 +18,7 @@ const {
   turnsOfFew: MOST_SCANNED_TURNS,
 } = LIMITS.search;
 
-type Search = Page & SessionSearch;
+type Search = Page & WordSearch;
 type Current = () => GenerationReader;
 type Statement = [sql: string, ...parameters: SQLInputValue[]];
 
@@ -194,7 +194,7 @@ const firstTurns = (list: string): number[] =>
     .slice(0, MATCHES);
 
 /** A page of the sessions of which one turn has all of the words. */
-export async function searchSessions(
+export async function findSessionsByWords(
   current: Current,
   accountId: string,
   search: Search,
@@ -229,7 +229,7 @@ export function createWordSearch(current: Current) {
       return current();
     };
     try {
-      return await searchSessions(currentUnlessAborted, accountId, asked);
+      return await findSessionsByWords(currentUnlessAborted, accountId, asked);
     } catch (error) {
       const { cause } = error as Error;
       if (isDamaged(cause)) damaged = { generation, reason: (cause as Error).message };

@@ -7,10 +7,15 @@ import {
 } from '../../../shared/agents/changeAgent.ts';
 import { readAgentRevisions, type RecordedRevision } from '../../../shared/agents/revisions.ts';
 import type { AgentRow } from '../../../shared/readModels/tables.ts';
-import { agentTag, revisionsNamed } from './agentEtag.ts';
-import { MAKING_BYTES, pageBody, type Rows } from '../http/responses/listResponse.ts';
+import { agentEtag, parseIfMatch } from './agentEtag.ts';
+import {
+  PAGE_BUFFER_BYTES,
+  renderPage,
+  type ListFormat,
+  parsePageQuery,
+} from '../http/responses/listResponse.ts';
 import { presentAgentDetail, presentRevision } from './presenter.ts';
-import { STREAM_ERRORS } from '../http/errors/streamErrorCodes.ts';
+import { STREAM_ERROR_CODES } from '../http/errors/streamErrorCodes.ts';
 import { defineRoute } from '../http/route.ts';
 import {
   AgentDetail,
@@ -21,11 +26,10 @@ import {
   DeletedAgent,
 } from './schemas.ts';
 import { CommonQuery } from '../openapi/commonSchemas.ts';
-import { pageFrom } from '../sessions/routes.ts';
 
 const path = '/v1/agents/{agentId}';
 
-const ERRORS = [
+const CHANGE_ERROR_CODES = [
   'agent_not_found',
   'agent_erased',
   'precondition_failed',
@@ -33,19 +37,22 @@ const ERRORS = [
   'release_too_old',
   'key_missing',
 ] as const;
-const NOT_ON_OFFER = [
+const CONFIGURATION_ERROR_CODES = [
   'model_not_supported',
   'tool_not_supported',
   'component_not_supported',
 ] as const;
 
-const asked = (ctx: Context, { agentId }: Readonly<Record<string, string>>): ChangedAgent => ({
+const requestedChange = (
+  ctx: Context,
+  { agentId }: Readonly<Record<string, string>>,
+): ChangedAgent => ({
   agent_id: agentId!,
-  expected: revisionsNamed(ctx),
+  expected: parseIfMatch(ctx),
 });
 
-function shown(ctx: Context, row: AgentRow) {
-  ctx.set('etag', agentTag(row));
+function presentChanged(ctx: Context, row: AgentRow) {
+  ctx.set('etag', agentEtag(row));
   return { data: presentAgentDetail(row) };
 }
 
@@ -60,9 +67,11 @@ const replaceAgentRoute = defineRoute({
   query: CommonQuery,
   body: CreateAgentBody,
   data: AgentDetail,
-  errors: [...ERRORS, ...NOT_ON_OFFER],
+  ifMatch: true,
+  returnsEtag: true,
+  errors: [...CHANGE_ERROR_CODES, ...CONFIGURATION_ERROR_CODES],
   handle: async (api, { actor, params, body }, ctx) =>
-    shown(ctx, await replaceAgent(api, actor, asked(ctx, params), body)),
+    presentChanged(ctx, await replaceAgent(api, actor, requestedChange(ctx, params), body)),
 });
 
 const changeAgentRoute = defineRoute({
@@ -76,9 +85,11 @@ const changeAgentRoute = defineRoute({
   query: CommonQuery,
   body: ChangeAgentBody,
   data: AgentDetail,
-  errors: [...ERRORS, ...NOT_ON_OFFER],
+  ifMatch: true,
+  returnsEtag: true,
+  errors: [...CHANGE_ERROR_CODES, ...CONFIGURATION_ERROR_CODES],
   handle: async (api, { actor, params, body }, ctx) =>
-    shown(ctx, await patchAgent(api, actor, asked(ctx, params), body)),
+    presentChanged(ctx, await patchAgent(api, actor, requestedChange(ctx, params), body)),
 });
 
 const deleteAgentRoute = defineRoute({
@@ -91,14 +102,15 @@ const deleteAgentRoute = defineRoute({
   access: 'agents:write',
   query: CommonQuery,
   data: DeletedAgent,
-  errors: ERRORS,
+  ifMatch: true,
+  errors: CHANGE_ERROR_CODES,
   handle: async (api, { actor, params }, ctx) => ({
-    data: await deleteAgent(api, actor, asked(ctx, params)),
+    data: await deleteAgent(api, actor, requestedChange(ctx, params)),
   }),
 });
 
-const REVISIONS: Rows<RecordedRevision> = {
-  around: [],
+const REVISION_LIST: ListFormat<RecordedRevision> = {
+  emptyData: [],
   present: presentRevision,
   cursorOf: ({ revision }) => String(revision),
 };
@@ -112,12 +124,12 @@ const listRevisionsRoute = defineRoute({
   access: 'agents:read',
   query: AgentRevisionsQuery,
   data: AgentRevisions,
-  errors: ['agent_not_found', 'agent_erased', ...STREAM_ERRORS],
-  holds: MAKING_BYTES,
+  errors: ['agent_not_found', 'agent_erased', ...STREAM_ERROR_CODES],
+  bufferBytes: PAGE_BUFFER_BYTES,
   handle: async (api, { actor, params, query }) => {
-    const wanted = { ...pageFrom(query), order: query.order ?? 'newest' };
+    const wanted = { ...parsePageQuery(query), order: query.order ?? 'newest' };
     const page = await readAgentRevisions(api, actor.account_id, params['agentId']!, wanted);
-    return { page: (to) => pageBody(page, REVISIONS, to) };
+    return { page: (to) => renderPage(page, REVISION_LIST, to) };
   },
 });
 

@@ -5,17 +5,17 @@ import type { Page } from '../../../shared/ports/readModels.ts';
 import type { AgentRow } from '../../../shared/readModels/tables.ts';
 import { agentListCache } from './listCache.ts';
 import type { RouteContext } from '../context.ts';
-import { JSON_TYPE, linkNext, sendJson, wantsPretty } from '../http/responses/envelope.ts';
-import { etagOf, isKnown } from '../http/responses/etag.ts';
-import { orCut } from '../http/connection/destroyOnError.ts';
-import { listPieces, MAKING_BYTES, pageBody } from '../http/responses/listResponse.ts';
-import type { PageBody, Recipient, Rows } from '../http/responses/listResponse.ts';
+import { JSON_TYPE, setNextLink, sendJson, wantsPretty } from '../http/responses/envelope.ts';
+import { computeEtag, respondNotModified } from '../http/responses/etag.ts';
+import { destroyOnError } from '../http/connection/destroyOnError.ts';
+import { renderList, PAGE_BUFFER_BYTES, renderPage } from '../http/responses/listResponse.ts';
+import type { RenderedPage, RenderOptions, ListFormat } from '../http/responses/listResponse.ts';
 import { presentAgent } from './presenter.ts';
 import { AgentList } from './schemas.ts';
 import { yieldToEventLoop } from '../../../shared/lib/concurrency/yieldToEventLoop.ts';
 
-const ROWS: Rows<AgentRow> = {
-  around: [],
+const AGENT_LIST: ListFormat<AgentRow> = {
+  emptyData: [],
   present: presentAgent,
   cursorOf: ({ agent_id }) => agent_id,
 };
@@ -23,21 +23,21 @@ const ROWS: Rows<AgentRow> = {
 const STREAM_BYTES = 4 * LIMITS.http.batchBytes;
 
 /** A release that shows agents in another way has other names for the same list. */
-const SHAPE = etagOf(JSON.stringify(AgentList));
+const SCHEMA_ETAG = computeEtag(JSON.stringify(AgentList));
 
-interface Asked {
+interface AgentListQuery {
   limit?: number;
   after?: string;
 }
 
-interface Listing {
+interface AgentListRequest {
   api: RouteContext;
   accountId: string;
   ctx: Context;
 }
 
 /** The list's first bytes: all of it, where that is little enough to be kept. */
-async function beginning(pieces: AsyncGenerator<Buffer, void>) {
+async function readFirstChunks(pieces: AsyncGenerator<Buffer, void>) {
   const first: Buffer[] = [];
   for (let bytes = 0; bytes <= LIMITS.cache.agentListEntryBytes; bytes += first.at(-1)!.length) {
     const { done, value } = await pieces.next();
@@ -47,12 +47,15 @@ async function beginning(pieces: AsyncGenerator<Buffer, void>) {
   return { first, isWhole: false };
 }
 
-const recipientOf = ({ accountId, ctx }: Listing): Recipient => ({
+const renderOptions = ({ accountId, ctx }: AgentListRequest): RenderOptions => ({
   account_id: accountId,
   pretty: wantsPretty(ctx),
 });
 
-async function wholeList(listing: Listing, after: string | undefined): Promise<Buffer | undefined> {
+async function renderAllAgents(
+  listing: AgentListRequest,
+  after: string | undefined,
+): Promise<Buffer | undefined> {
   const { api, accountId, ctx } = listing;
   const read = (last = after) =>
     api.readModels.listAgents(accountId, {
@@ -60,11 +63,15 @@ async function wholeList(listing: Listing, after: string | undefined): Promise<B
       bytes: LIMITS.http.batchBytes,
       ...(last === undefined ? {} : { after: last }),
     });
-  const pieces = listPieces(read, ROWS, recipientOf(listing));
-  const { first, isWhole } = await beginning(pieces);
+  const pieces = renderList(read, AGENT_LIST, renderOptions(listing));
+  const { first, isWhole } = await readFirstChunks(pieces);
   if (isWhole) return Buffer.concat(first);
-  api.answers.holdUntilSent(accountId, STREAM_BYTES, ctx.res);
-  sendJson(ctx, 200, Readable.from(orCut(first, pieces, api.logger, ctx), { objectMode: false }));
+  api.responseMemory.holdUntilSent(accountId, STREAM_BYTES, ctx.res);
+  sendJson(
+    ctx,
+    200,
+    Readable.from(destroyOnError(first, pieces, api.logger, ctx), { objectMode: false }),
+  );
   return undefined;
 }
 
@@ -75,12 +82,12 @@ async function wholeList(listing: Listing, after: string | undefined): Promise<B
 export async function sendAgentList(
   api: RouteContext,
   accountId: string,
-  { limit, after }: Asked,
+  { limit, after }: AgentListQuery,
   ctx: Context,
 ): Promise<void> {
-  const { readModels, answers } = api;
+  const { readModels, responseMemory } = api;
   const version = await readModels.agentListVersion(accountId);
-  if (isKnown(ctx, etagOf(SHAPE, version))) return;
+  if (respondNotModified(ctx, computeEtag(SCHEMA_ETAG, version))) return;
   const asked = { accountId, limit, after, pretty: wantsPretty(ctx) };
   const cache = agentListCache(readModels);
   let answer = cache.find(asked, version);
@@ -88,30 +95,34 @@ export async function sendAgentList(
     ctx.type = JSON_TYPE;
     return;
   }
-  const held = await answers.take(accountId, answer?.body.length ?? MAKING_BYTES, ctx.res);
+  const held = await responseMemory.acquire(
+    accountId,
+    answer?.body.length ?? PAGE_BUFFER_BYTES,
+    ctx.res,
+  );
   try {
     if (!answer) {
-      const made = await make(limit, after, { api, accountId, ctx });
+      const made = await renderAgents(limit, after, { api, accountId, ctx });
       if (!made) return;
       answer = { version, ...made };
       cache.keep(asked, answer);
     }
-    answers.holdUntilSent(accountId, answer.body.length, ctx.res);
+    responseMemory.holdUntilSent(accountId, answer.body.length, ctx.res);
   } finally {
     held.release();
   }
-  if (answer.next !== undefined) linkNext(ctx, answer.next);
+  if (answer.nextCursor !== undefined) setNextLink(ctx, answer.nextCursor);
   sendJson(ctx, 200, answer.body);
 }
 
-async function make(
+async function renderAgents(
   limit: number | undefined,
   after: string | undefined,
-  listing: Listing,
-): Promise<PageBody | undefined> {
+  listing: AgentListRequest,
+): Promise<RenderedPage | undefined> {
   if (limit === undefined) {
-    const body = await wholeList(listing, after);
-    return body && { body, next: undefined };
+    const body = await renderAllAgents(listing, after);
+    return body && { body, nextCursor: undefined };
   }
   const page: Page = {
     limit,
@@ -120,5 +131,9 @@ async function make(
   };
   const { api, accountId } = listing;
   await yieldToEventLoop(accountId);
-  return pageBody(await api.readModels.listAgents(accountId, page), ROWS, recipientOf(listing));
+  return renderPage(
+    await api.readModels.listAgents(accountId, page),
+    AGENT_LIST,
+    renderOptions(listing),
+  );
 }

@@ -1,10 +1,13 @@
 import { buildConfiguration, createAgent } from '../../../shared/agents/createAgent.ts';
 import { LIMITS } from '../../../shared/limits.ts';
-import { findOwnAgent } from '../../../shared/agents/queries.ts';
-import { agentTag } from './agentEtag.ts';
+import { agentNotFoundError, findOwnAgent } from '../../../shared/agents/queries.ts';
+import { agentErasedError } from '../../../shared/erasure/errors.ts';
+import { agentEtag } from './agentEtag.ts';
 import { sendAgentList } from './list.ts';
-import { isKnown } from '../http/responses/etag.ts';
+import { respondNotModified } from '../http/responses/etag.ts';
 import { presentAgentDetail } from './presenter.ts';
+import { DEFECT } from '../http/errors/errorPresenter.ts';
+import { defineFeature } from '../http/feature.ts';
 import { defineRoute } from '../http/route.ts';
 import { agentChangeRoutes } from './changeRoutes.ts';
 import {
@@ -14,7 +17,9 @@ import {
   CreateAgentBody,
   CreatedAgent,
 } from './schemas.ts';
-import { CommonQuery } from '../openapi/commonSchemas.ts';
+import { AgentId, CommonQuery } from '../openapi/commonSchemas.ts';
+
+const AGENT = { parameters: { agentId: '$response.body#/data/agent_id' } };
 
 const createAgentRoute = defineRoute({
   method: 'post',
@@ -25,12 +30,14 @@ const createAgentRoute = defineRoute({
   query: CommonQuery,
   body: CreateAgentBody,
   data: CreatedAgent,
+  links: {
+    GetAgent: { operationId: 'getAgent', description: 'The agent that was created', ...AGENT },
+    RunAgent: { operationId: 'runAgent', description: 'Runs it', ...AGENT },
+  },
   errors: ['model_not_supported', 'tool_not_supported', 'component_not_supported'],
-  once: {
-    reserve: async (api, { actor, body }) => {
-      await buildConfiguration(api, actor, body);
-      return { id: api.ids.typeId('agent') };
-    },
+  idempotency: {
+    prepare: (api, { actor, body }) => buildConfiguration(api, actor, body),
+    reserve: ({ ids }) => ({ id: ids.typeId('agent') }),
   },
   handle: async (api, { actor, body, claim }) => ({
     data: await createAgent(api, actor, body, claim),
@@ -47,6 +54,7 @@ const listAgentsRoute = defineRoute({
   access: 'agents:read',
   query: AgentListQuery,
   data: AgentList,
+  ifNoneMatch: true,
   errors: [],
   handle: async (api, { actor, query }, ctx) => {
     await sendAgentList(api, actor.account_id, query, ctx);
@@ -62,13 +70,44 @@ const getAgentRoute = defineRoute({
   access: 'agents:read',
   query: CommonQuery,
   data: AgentDetail,
+  ifNoneMatch: true,
   errors: ['agent_not_found', 'agent_erased'],
-  holds: LIMITS.http.pageBytes,
+  bufferBytes: LIMITS.http.pageBytes,
   handle: async ({ readModels }, { actor, params }, ctx) => {
     const agent = await findOwnAgent(readModels, actor.account_id, params['agentId']!);
-    if (isKnown(ctx, agentTag(agent))) return undefined;
+    if (respondNotModified(ctx, agentEtag(agent))) return undefined;
     return { data: presentAgentDetail(agent) };
   },
 });
 
-export const agentRoutes = [createAgentRoute, listAgentsRoute, getAgentRoute, ...agentChangeRoutes];
+export const agentsFeature = defineFeature({
+  routes: [createAgentRoute, listAgentsRoute, getAgentRoute, ...agentChangeRoutes],
+  tags: { agents: 'Stored configurations, and their runs' },
+  pathParameters: { agentId: AgentId },
+  errors: {
+    model_not_supported: {
+      status: 400,
+      description: 'The model is not configured here; the message lists those that are',
+    },
+    tool_not_supported: {
+      status: 400,
+      description: 'The tool is not configured here; the message lists those that are',
+    },
+    component_not_supported: {
+      status: 400,
+      description: 'The UI component is not configured here; the message lists those that are',
+    },
+    agent_not_found: { status: 404, description: 'The account has no such agent' },
+    agent_erased: { status: 410, description: 'The texts of the agent were erased' },
+    precondition_failed: {
+      status: 412,
+      description: 'The agent is at another revision than `If-Match` names; nothing was recorded',
+    },
+  },
+  rejections: {
+    agent_exists: DEFECT,
+    agent_missing: DEFECT,
+    agent_deleted: agentNotFoundError,
+    agent_erased: agentErasedError,
+  },
+});

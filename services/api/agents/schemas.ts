@@ -4,8 +4,13 @@ import { Instant } from '../../../shared/domain/schema.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { Name } from '../../../shared/lib/validation/nameSchema.ts';
 import { parameterFields } from './parameterSchemas.ts';
-import { AgentId, agentPageQuery, listOrder, numberedPageQuery } from '../openapi/commonSchemas.ts';
-import { text } from '../openapi/textSchemas.ts';
+import {
+  AgentId,
+  agentPageQuery,
+  listOrderQuery,
+  numberedPageQuery,
+} from '../openapi/commonSchemas.ts';
+import { textSchema } from '../openapi/textSchemas.ts';
 
 const { referenceCharacters, instructionBytes } = LIMITS.text;
 
@@ -17,26 +22,26 @@ export const CreateAgentBody = Type.Object(
         'Agent name, at most 256 characters, at least one of them visible, without control characters',
       examples: ['Sums'],
     }),
-    instruction: text({
+    instruction: textSchema({
       maxBytes: instructionBytes,
       description:
         "System instruction that defines the agent's behaviour, at most 256 KiB of UTF-8, and at most 960 KiB as JSON",
       examples: ['Answer briefly.'],
     }),
-    model: text({
+    model: textSchema({
       maxLength: referenceCharacters,
       offered: 'models',
       description: 'One of GET /v1/models',
     }),
     tool: Type.Optional(
-      text({
+      textSchema({
         maxLength: referenceCharacters,
         offered: 'tools',
         description: 'One of GET /v1/tools, or several with commas between them',
       }),
     ),
     component: Type.Optional(
-      text({
+      textSchema({
         maxLength: referenceCharacters,
         offered: 'components',
         description: 'UI component override',
@@ -139,7 +144,7 @@ export const AgentRevisions = Type.Array(AgentRevision);
 export const AgentRevisionsQuery = Type.Object(
   {
     ...numberedPageQuery('revisions', 'Continues after this revision'),
-    order: listOrder('Which comes first'),
+    order: listOrderQuery('Which comes first'),
   },
   { additionalProperties: false },
 );

@@ -1,3 +1,4 @@
+import { defineFeature } from '../http/feature.ts';
 import { defineRoute } from '../http/route.ts';
 import { ModelList, ToolList } from './schemas.ts';
 import { CommonQuery } from '../openapi/commonSchemas.ts';
@@ -29,4 +30,7 @@ const listToolsRoute = defineRoute({
   handle: ({ catalogue }) => Promise.resolve({ data: [...catalogue.toolbox.list()] }),
 });
 
-export const catalogueRoutes = [listModelsRoute, listToolsRoute];
+export const catalogueFeature = defineFeature({
+  routes: [listModelsRoute, listToolsRoute],
+  tags: { models: 'What agents may think with', tools: 'What agents may use' },
+});

@@ -3,18 +3,25 @@ import type { ErasedStream } from '../../../shared/erasure/eraseStream.ts';
 import { errorSummary } from '../../../shared/lib/errors/errorSummary.ts';
 import { receiptFor } from '../../../shared/transparency/proof/sessionProof.ts';
 import type { RouteContext } from '../context.ts';
-import { presentErasure } from './presenter.ts';
+import { defineFeature } from '../http/feature.ts';
 import { defineRoute } from '../http/route.ts';
 import { ErasedAgent, ErasedSession, ErasureQuery } from './schemas.ts';
 
 /** The erasure is done, whether the transparency log can be asked for its proof or not. */
-const receiptOf = ({ tiles, logger }: RouteContext, { position, event }: ErasedStream) =>
+const findReceipt = ({ tiles, logger }: RouteContext, { position, event }: ErasedStream) =>
   receiptFor(tiles, { position, hash: event.hash }).catch((error: unknown) => {
     logger.warn(errorSummary(error), 'an erasure was answered without its proof');
     return undefined;
   });
 
-const ERRORS = ['erasure_refused', 'stream_damaged', 'release_too_old'] as const;
+/** An erasure as a client is told of it; `receipt` where there is one yet. */
+const presentErasure = ({ erased_at, event }: ErasedStream, receipt: string | undefined) => ({
+  erased_at,
+  event,
+  receipt: receipt ?? null,
+});
+
+const ERASURE_ERROR_CODES = ['erasure_refused', 'stream_damaged', 'release_too_old'] as const;
 
 const eraseSessionRoute = defineRoute({
   method: 'delete',
@@ -26,13 +33,13 @@ const eraseSessionRoute = defineRoute({
   access: 'sessions:erase',
   query: ErasureQuery,
   data: ErasedSession,
-  errors: ['session_not_found', ...ERRORS],
+  errors: ['session_not_found', ...ERASURE_ERROR_CODES],
   handle: async (api, { actor, params, query }, ctx) => {
     const session_id = params['sessionId']!;
     const grounds = { reason: 'request', note: query.note } as const;
     const erased = await eraseSession(api, actor, session_id, grounds);
     ctx.set('link', `</v1/sessions/${session_id}/proof>; rel="describedby"`);
-    return { data: { session_id, ...presentErasure(erased, await receiptOf(api, erased)) } };
+    return { data: { session_id, ...presentErasure(erased, await findReceipt(api, erased)) } };
   },
 });
 
@@ -46,8 +53,8 @@ const eraseAgentRoute = defineRoute({
   access: 'agents:erase',
   query: ErasureQuery,
   data: ErasedAgent,
-  errors: ['agent_not_found', ...ERRORS],
-  once: {
+  errors: ['agent_not_found', ...ERASURE_ERROR_CODES],
+  idempotency: {
     reserve: async (api, { actor, params }) => {
       await requireOwnStream('agent', api, actor, params['agentId']!);
       return {};
@@ -58,8 +65,17 @@ const eraseAgentRoute = defineRoute({
     const grounds = { reason: 'request', note: query.note } as const;
     const erased = await eraseAgent(api, actor, agent_id, grounds);
     if (claim?.isFirstAttempt === false && erased.again) api.onIdempotentReplay?.();
-    return { data: { agent_id, ...presentErasure(erased, await receiptOf(api, erased)) } };
+    return { data: { agent_id, ...presentErasure(erased, await findReceipt(api, erased)) } };
   },
 });
 
-export const erasureRoutes = [eraseSessionRoute, eraseAgentRoute];
+export const erasureFeature = defineFeature({
+  routes: [eraseSessionRoute, eraseAgentRoute],
+  errors: {
+    erasure_refused: {
+      status: 409,
+      description:
+        'A legal hold of the account, or the least time that it keeps sessions, forbids the erasure',
+    },
+  },
+});

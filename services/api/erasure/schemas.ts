@@ -2,13 +2,13 @@ import { Type } from 'typebox';
 import { Instant } from '../../../shared/domain/schema.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { AgentId, CommonQuery, SessionId } from '../openapi/commonSchemas.ts';
-import { text } from '../openapi/textSchemas.ts';
+import { textSchema } from '../openapi/textSchemas.ts';
 
 export const ErasureQuery = Type.Object(
   {
     ...CommonQuery.properties,
     note: Type.Optional(
-      text({
+      textSchema({
         maxLength: LIMITS.text.noteCharacters,
         description:
           'Why, for people who read the log, at most 256 characters. It is never erased: write no text of a person into it',

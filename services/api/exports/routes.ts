@@ -5,13 +5,14 @@ import type { PageOf } from '../../../shared/ports/readModels.ts';
 import { findSessions } from '../../../shared/search/searchSessions.ts';
 import type { SessionRow } from '../../../shared/readModels/tables.ts';
 import type { RouteContext } from '../context.ts';
-import { linkNext } from '../http/responses/envelope.ts';
-import { sessionBytes, sessionsBytes } from './serialize.ts';
-import { SHARED_SESSION_ERRORS, STREAM_ERRORS } from '../http/errors/streamErrorCodes.ts';
+import { setNextLink } from '../http/responses/envelope.ts';
+import { serializeSession, serializeSessions } from './serialize.ts';
+import { SHARED_SESSION_ERROR_CODES, STREAM_ERROR_CODES } from '../http/errors/streamErrorCodes.ts';
+import { defineFeature } from '../http/feature.ts';
 import { defineRoute } from '../http/route.ts';
 import { ExportQuery, ExportText, SessionExportQuery } from './schemas.ts';
 import { JSON_LINES, PLAIN_TEXT, sendExport } from './send.ts';
-import { sessionFilter } from '../sessions/parseSessionFilter.ts';
+import { parseSessionFilter } from '../sessions/parseSessionFilter.ts';
 
 const exportSessionRoute = defineRoute({
   method: 'get',
@@ -24,23 +25,25 @@ const exportSessionRoute = defineRoute({
   query: SessionExportQuery,
   data: ExportText,
   media: JSON_LINES,
-  orMedia: PLAIN_TEXT,
-  errors: SHARED_SESSION_ERRORS,
+  alternateMedia: PLAIN_TEXT,
+  errors: SHARED_SESSION_ERROR_CODES,
   handle: async (api, { actor, params, query: { format } }, ctx) => {
     const sessionId = params['sessionId']!;
     const exported = { api, account_id: actor.account_id, format };
     const exporting = { api, actor, ctx, subject: sessionStream(sessionId) };
-    await sendExport(exporting, `format=${format}`, async () => sessionBytes(exported, sessionId));
+    await sendExport(exporting, `format=${format}`, async () =>
+      serializeSession(exported, sessionId),
+    );
     return undefined;
   },
 });
 
-type Asked = Static<typeof ExportQuery>;
+type SessionQuery = Static<typeof ExportQuery>;
 
-const listPage = (
+const listExportedSessions = (
   api: RouteContext,
   account_id: string,
-  { format: _format, ...asked }: Asked,
+  { format: _format, ...asked }: SessionQuery,
   signal: AbortSignal,
 ): Promise<PageOf<SessionRow>> =>
   findSessions(
@@ -50,7 +53,7 @@ const listPage = (
       limit: asked.limit ?? LIMITS.export.sessions,
       bytes: LIMITS.http.batchBytes,
       ...(asked.after === undefined ? {} : { after: asked.after }),
-      ...sessionFilter(asked),
+      ...parseSessionFilter(asked),
     },
     signal,
   );
@@ -59,10 +62,10 @@ const listPage = (
  * The ids of the sessions, page after page; of the first page alone where a limit is asked for. Where
  * sessions give no text, only the signal ends it early.
  */
-async function* idsFrom(
+async function* sessionIds(
   first: PageOf<SessionRow>,
-  asked: Asked,
-  read: (asked: Asked) => Promise<PageOf<SessionRow>>,
+  asked: SessionQuery,
+  read: (asked: SessionQuery) => Promise<PageOf<SessionRow>>,
   signal: AbortSignal,
 ): AsyncGenerator<string, void> {
   for (let page = first; ;) {
@@ -87,21 +90,24 @@ const exportSessionsRoute = defineRoute({
   query: ExportQuery,
   data: ExportText,
   media: JSON_LINES,
-  orMedia: PLAIN_TEXT,
-  errors: ['origin_erased', ...STREAM_ERRORS],
+  alternateMedia: PLAIN_TEXT,
+  errors: ['origin_erased', ...STREAM_ERROR_CODES],
   handle: async (api, { actor, query }, ctx) => {
     const { account_id } = actor;
     const exported = { api, account_id, format: query.format };
     const exporting = { api, actor, ctx, subject: accountStream(account_id) };
     await sendExport(exporting, `format=${query.format}`, async (signal) => {
-      const read = (asked: Asked) => listPage(api, account_id, asked, signal);
+      const read = (asked: SessionQuery) => listExportedSessions(api, account_id, asked, signal);
       const first = await read(query);
       const last = first.rows.at(-1);
-      if (query.limit !== undefined && first.more && last) linkNext(ctx, last.session_id);
-      return sessionsBytes(exported, idsFrom(first, query, read, signal));
+      if (query.limit !== undefined && first.more && last) setNextLink(ctx, last.session_id);
+      return serializeSessions(exported, sessionIds(first, query, read, signal));
     });
     return undefined;
   },
 });
 
-export const exportRoutes = [exportSessionRoute, exportSessionsRoute];
+export const exportsFeature = defineFeature({
+  routes: [exportSessionRoute, exportSessionsRoute],
+  tags: { export: 'Sessions in the formats of others' },
+});

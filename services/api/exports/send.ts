@@ -4,18 +4,18 @@ import { recordAudit } from '../../../shared/audit/commands.ts';
 import type { Actor } from '../../../shared/commandHandling/context.ts';
 import { shutdownError } from '../../../shared/runs/queueing/runsInFlight.ts';
 import { LIMITS } from '../../../shared/limits.ts';
-import { clientLeft, whenClosed } from '../http/connection/clientDisconnect.ts';
+import { clientDisconnectError, onResponseClosed } from '../http/connection/clientDisconnect.ts';
 import type { RouteContext } from '../context.ts';
-import { unauthorized } from '../http/access/loginThrottle.ts';
-import { keyCheck } from '../http/access/keyRevocation.ts';
-import { orCut } from '../http/connection/destroyOnError.ts';
+import { unauthorizedError } from '../http/access/loginThrottle.ts';
+import { createKeyCheck } from '../http/access/keyRevocation.ts';
+import { destroyOnError } from '../http/connection/destroyOnError.ts';
 
 /** The media type of every export: a JSON document a line. */
 export const JSON_LINES = 'application/jsonl; charset=utf-8';
 /** The same for clients that take no media type but those of texts. */
 export const PLAIN_TEXT = 'text/plain; charset=utf-8';
 
-interface Exporting {
+interface ExportRequest {
   api: RouteContext;
   actor: Actor;
   ctx: Context;
@@ -24,13 +24,13 @@ interface Exporting {
 }
 
 /** Ends what goes on for long. Errors: `unauthorized`, `store_unavailable`. */
-async function* whileServed(
+async function* untilInterrupted(
   pieces: AsyncGenerator<Buffer, void>,
-  { api, actor }: Exporting,
+  { api, actor }: ExportRequest,
 ): AsyncGenerator<Buffer, void> {
-  const isAllowed = keyCheck(api, actor);
+  const isAllowed = createKeyCheck(api, actor);
   for await (const piece of pieces) {
-    if (!(await isAllowed())) throw unauthorized();
+    if (!(await isAllowed())) throw unauthorizedError();
     if (api.stopping.aborted) throw shutdownError();
     yield piece;
   }
@@ -43,31 +43,31 @@ async function* whileServed(
  * Errors: `rate_limited`, `overloaded`, those of recordAudit and of the first piece.
  */
 export async function sendExport(
-  exporting: Exporting,
+  exporting: ExportRequest,
   detail: string,
   make: (signal: AbortSignal) => Promise<AsyncGenerator<Buffer, void>>,
 ): Promise<void> {
   const { api, actor, ctx, subject } = exporting;
   const { account_id } = actor;
-  const place = api.streams.acquire({ account_id, bytes: 0 });
+  const place = api.openStreams.acquire({ account_id, bytes: 0 });
   const left = new AbortController();
-  const taken: (() => unknown)[] = [place.release, () => left.abort(clientLeft())];
+  const taken: (() => unknown)[] = [place.release, () => left.abort(clientDisconnectError())];
   // One listener for all of it: an answer has few of them.
-  whenClosed(ctx.res, () => {
+  onResponseClosed(ctx.res, () => {
     for (const giveBack of taken) giveBack();
   });
   const untilClosed = (giveBack: () => unknown): void => {
     if (ctx.res.closed) giveBack();
     else taken.push(giveBack);
   };
-  untilClosed((await api.answers.take(account_id, LIMITS.export.bytes, ctx.res)).release);
-  const pieces = whileServed(await make(left.signal), exporting);
+  untilClosed((await api.responseMemory.acquire(account_id, LIMITS.export.bytes, ctx.res)).release);
+  const pieces = untilInterrupted(await make(left.signal), exporting);
   untilClosed(() => void pieces.return());
   const first = await pieces.next();
   await recordAudit(api, actor, { action: 'export', subject, detail });
   ctx.status = 200;
   ctx.type =
     ctx.accepts('application/jsonl', 'text/plain') === 'text/plain' ? PLAIN_TEXT : JSON_LINES;
-  const text = orCut(first.done ? [] : [first.value], pieces, api.logger, ctx);
+  const text = destroyOnError(first.done ? [] : [first.value], pieces, api.logger, ctx);
   ctx.body = Readable.from(text, { objectMode: false, highWaterMark: LIMITS.http.streamBytes });
 }

@@ -14,19 +14,19 @@ import {
 import { findOwnSession, readSessionEvents } from '../../../shared/sessions/queries.ts';
 import { sessionErasedError } from '../../../shared/erasure/errors.ts';
 import type { RouteContext } from '../context.ts';
-import { inPieces } from '../http/responses/listResponse.ts';
+import { encodeInChunks } from '../http/responses/listResponse.ts';
 import { presentEvent } from '../sessions/presenter.ts';
 
 /** What is exported, for whom, and how. */
-export interface Export {
+export interface ExportOptions {
   api: Pick<RouteContext, 'readModels' | 'store' | 'damaged'>;
   account_id: string;
   format: ExportFormat;
 }
 
 /** Each event of a session as it was recorded, a line each. Errors: those of readSessionEvents. */
-async function* eventLines(
-  { api, account_id }: Export,
+async function* serializeEvents(
+  { api, account_id }: ExportOptions,
   sessionId: string,
 ): AsyncGenerator<string, void> {
   const bounds = { limit: LIMITS.http.pageEntries, bytes: LIMITS.http.pageBytes };
@@ -41,8 +41,8 @@ async function* eventLines(
 }
 
 /** A session as its writer has it. Errors: `session_not_found`, those of readRecords and of agentsAt. */
-async function* writtenText(
-  { api, account_id, write }: Export & { write: MakeWriter },
+async function* writeSession(
+  { api, account_id, write }: ExportOptions & { write: MakeWriter },
   sessionId: string,
   findAgentAt: FindAgentAt,
 ): AsyncGenerator<string, void> {
@@ -57,20 +57,24 @@ async function* writtenText(
 }
 
 /** A session in the format that is asked for. Errors: those of eventLines and of writtenText. */
-const sessionText = (
-  exported: Export,
+const formatSession = (
+  exported: ExportOptions,
   sessionId: string,
   findAgentAt: FindAgentAt,
 ): AsyncGenerator<string, void> =>
   exported.format === 'events'
-    ? eventLines(exported, sessionId)
-    : writtenText({ ...exported, write: SESSION_WRITERS[exported.format] }, sessionId, findAgentAt);
+    ? serializeEvents(exported, sessionId)
+    : writeSession(
+        { ...exported, write: SESSION_WRITERS[exported.format] },
+        sessionId,
+        findAgentAt,
+      );
 
-const isGone = (error: unknown): boolean =>
+const isErasedOrUnknown = (error: unknown): boolean =>
   isTurnlogError(error, 'session_erased') || isTurnlogError(error, 'session_not_found');
 
 /** The same, or nothing where it was erased before any of it was written. */
-async function* unlessGone(texts: AsyncGenerator<string, void>): AsyncGenerator<string, void> {
+async function* skipErased(texts: AsyncGenerator<string, void>): AsyncGenerator<string, void> {
   let isBegun = false;
   try {
     for await (const text of texts) {
@@ -78,11 +82,11 @@ async function* unlessGone(texts: AsyncGenerator<string, void>): AsyncGenerator<
       yield text;
     }
   } catch (error) {
-    if (isBegun || !isGone(error)) throw error;
+    if (isBegun || !isErasedOrUnknown(error)) throw error;
   }
 }
 
-async function* inBytes(
+async function* encode(
   texts: AsyncGenerator<string, void>,
   account_id: string,
 ): AsyncGenerator<Buffer, void> {
@@ -90,27 +94,30 @@ async function* inBytes(
   for await (const text of texts) {
     pending += text;
     if (pending.length < SLICE_BYTES) continue;
-    yield* inPieces(pending, account_id);
+    yield* encodeInChunks(pending, account_id);
     pending = '';
   }
-  yield* inPieces(pending, account_id);
+  yield* encodeInChunks(pending, account_id);
 }
 
 /** One session as bytes. Errors: those of sessionText. */
-export const sessionBytes = (exported: Export, sessionId: string): AsyncGenerator<Buffer, void> =>
-  inBytes(sessionText(exported, sessionId, createAgentReader(exported.api)), exported.account_id);
+export const serializeSession = (
+  exported: ExportOptions,
+  sessionId: string,
+): AsyncGenerator<Buffer, void> =>
+  encode(formatSession(exported, sessionId, createAgentReader(exported.api)), exported.account_id);
 
 /**
  * Many sessions as bytes, one after the other, without those that were erased meanwhile. Errors:
  * those of sessionText, and of `ids`.
  */
-export function sessionsBytes(
-  exported: Export,
+export function serializeSessions(
+  exported: ExportOptions,
   ids: AsyncIterable<string>,
 ): AsyncGenerator<Buffer, void> {
   const findAgentAt = createAgentReader(exported.api);
   async function* texts(): AsyncGenerator<string, void> {
-    for await (const id of ids) yield* unlessGone(sessionText(exported, id, findAgentAt));
+    for await (const id of ids) yield* skipErased(formatSession(exported, id, findAgentAt));
   }
-  return inBytes(texts(), exported.account_id);
+  return encode(texts(), exported.account_id);
 }

@@ -1,8 +1,8 @@
 import type { AccountFeed, FollowOptions } from '../../../shared/feed/accountFeed.ts';
 import { LIMITS } from '../../../shared/limits.ts';
-import { lineOf } from './streamEvents.ts';
+import { formatFeedItem } from './streamEvents.ts';
 
-interface PageOptions extends FollowOptions {
+interface PollOptions extends FollowOptions {
   accountId: string;
   source: string;
   /** The most events. */
@@ -17,9 +17,9 @@ interface PageOptions extends FollowOptions {
  * log is long, and little of it the account's, it ends when it was looked through for so long, too.
  * Errors: those of followAccount.
  */
-export async function feedPage(
+export async function pollEvents(
   { followAccount }: AccountFeed,
-  { accountId, source, limit, waitMs, ...options }: PageOptions,
+  { accountId, source, limit, waitMs, ...options }: PollOptions,
 ): Promise<{ text: string; cursor: string | undefined }> {
   const waited = new AbortController();
   const signal = AbortSignal.any([options.signal, waited.signal]);
@@ -33,7 +33,7 @@ export async function feedPage(
       for (const item of page.items) {
         if (lines.length > 0 && (lines.length >= limit || bytes >= LIMITS.feed.answerBytes))
           return { text: lines.join(''), cursor: behind };
-        const line = `${lineOf(item, source)}\n`;
+        const line = `${formatFeedItem(item, source)}\n`;
         lines.push(line);
         bytes += Buffer.byteLength(line);
         behind = item.cursor;

@@ -2,12 +2,13 @@ import type { Context } from 'koa';
 import type { FeedPage, FeedStart } from '../../../shared/feed/accountFeed.ts';
 import { isCursor, positionUnknown } from '../../../shared/feed/cursor.ts';
 import { resolvesWithin } from '../../../shared/lib/time/resolvesWithin.ts';
-import { clientLeft, whenClosed } from '../http/connection/clientDisconnect.ts';
-import { linkNext } from '../http/responses/envelope.ts';
+import { clientDisconnectError, onResponseClosed } from '../http/connection/clientDisconnect.ts';
+import { setNextLink } from '../http/responses/envelope.ts';
 import { sendEventStream } from '../http/responses/sse.ts';
-import { feedPage } from './pollEvents.ts';
-import { feedStream } from './streamEvents.ts';
-import { STREAM_ERRORS } from '../http/errors/streamErrorCodes.ts';
+import { pollEvents } from './pollEvents.ts';
+import { streamEvents } from './streamEvents.ts';
+import { STREAM_ERROR_CODES } from '../http/errors/streamErrorCodes.ts';
+import { defineFeature } from '../http/feature.ts';
 import { defineRoute } from '../http/route.ts';
 import { EventsQuery, FeedText, LastEventId } from './schemas.ts';
 
@@ -15,10 +16,13 @@ const SSE = 'text/event-stream; charset=utf-8';
 const JSONL = 'application/jsonl; charset=utf-8';
 
 /** So long a stream keeps its status back, for what is wrong with its first events. */
-const FIRST_LOOK_MS = 1_000;
+const FIRST_EVENTS_WAIT_MS = 1_000;
 
 /** Errors: `position_unknown` for a `Last-Event-ID` that is no cursor: no log has such a one. */
-function startOf(ctx: Context, { after, from }: { after?: string; from?: string }): FeedStart {
+function parseFeedStart(
+  ctx: Context,
+  { after, from }: { after?: string; from?: string },
+): FeedStart {
   const last = ctx.get('last-event-id');
   if (last !== '' && !isCursor(last)) throw positionUnknown();
   const cursor = last === '' ? after : last;
@@ -27,12 +31,12 @@ function startOf(ctx: Context, { after, from }: { after?: string; from?: string 
 }
 
 /** The pages, once it is known whether the first of them can be shown. Errors: those of followAccount. */
-async function begun(
+async function awaitFirstPages(
   pages: AsyncGenerator<FeedPage, void>,
 ): Promise<AsyncGenerator<FeedPage, void>> {
   const first = await pages.next();
   const second = pages.next();
-  await resolvesWithin(second, FIRST_LOOK_MS);
+  await resolvesWithin(second, FIRST_EVENTS_WAIT_MS);
   return (async function* () {
     if (!first.done) yield first.value;
     const next = await second;
@@ -41,7 +45,7 @@ async function begun(
   })();
 }
 
-export const followEventsRoute = defineRoute({
+const followEventsRoute = defineRoute({
   method: 'get',
   path: '/v1/events',
   operationId: 'followEvents',
@@ -52,35 +56,47 @@ export const followEventsRoute = defineRoute({
   query: EventsQuery,
   headers: { 'Last-Event-ID': LastEventId },
   media: SSE,
-  orMedia: JSONL,
+  alternateMedia: JSONL,
   data: FeedText,
-  errors: ['position_unknown', 'log_changed', ...STREAM_ERRORS],
+  errors: ['position_unknown', 'log_changed', ...STREAM_ERROR_CODES],
   handle: async (api, { actor, query }, ctx) => {
     const { account_id: accountId } = actor;
-    const from = startOf(ctx, query);
+    const from = parseFeedStart(ctx, query);
     const types = query.types === undefined ? undefined : new Set(query.types.split(','));
     const place = api.followers.acquire({ account_id: accountId, bytes: 0 });
     const left = new AbortController();
-    whenClosed(ctx.res, () => {
+    onResponseClosed(ctx.res, () => {
       place.release();
-      left.abort(clientLeft());
+      left.abort(clientDisconnectError());
     });
     const options = { from, types, signal: left.signal };
     if (query.format === 'jsonl') {
-      const { text, cursor } = await feedPage(api.feed, {
+      const { text, cursor } = await pollEvents(api.feed, {
         ...options,
         accountId,
         source: api.eventSource,
         limit: query.limit ?? 100,
         waitMs: (query.wait ?? 0) * 1_000,
       });
-      if (cursor !== undefined) linkNext(ctx, cursor);
+      if (cursor !== undefined) setNextLink(ctx, cursor);
       return { bytes: Buffer.from(text), media: JSONL };
     }
     const following = api.feed.followAccount(accountId, options);
-    whenClosed(ctx.res, () => void following.return());
-    const pages = await begun(following);
-    sendEventStream(ctx, () => feedStream(api, actor, pages, ctx));
+    onResponseClosed(ctx.res, () => void following.return());
+    const pages = await awaitFirstPages(following);
+    sendEventStream(ctx, () => streamEvents(api, actor, pages, ctx));
     return undefined;
+  },
+});
+
+export const feedFeature = defineFeature({
+  routes: [followEventsRoute],
+  tags: { events: 'What happened to agents and sessions, as it happens' },
+  errors: {
+    position_unknown: {
+      status: 409,
+      description:
+        'Nothing is at the position: it is of another log, of what a restored log has lost, or of another list. Begin anew, and know what you have by the ids of events',
+    },
   },
 });

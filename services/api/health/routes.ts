@@ -1,4 +1,5 @@
 import { presentHealth } from './presenter.ts';
+import { defineFeature } from '../http/feature.ts';
 import { defineRoute } from '../http/route.ts';
 import { CommonQuery } from '../openapi/commonSchemas.ts';
 import { LIVE, Live, Ready } from './schemas.ts';
@@ -27,4 +28,7 @@ const readyRoute = defineRoute({
   handle: async ({ health }) => ({ data: presentHealth(await health()) }),
 });
 
-export const healthRoutes = [liveRoute, readyRoute];
+export const healthFeature = defineFeature({
+  routes: [liveRoute, readyRoute],
+  tags: { health: 'How the process is' },
+});

@@ -1,18 +1,178 @@
 import { Type, type Static } from 'typebox';
 import { LIMITS } from '../../../shared/limits.ts';
-import { runsHealth } from './runsHealth.ts';
-import { Retention } from './retentionHealth.ts';
-import { Erasures, TextKeys } from './textKeysHealth.ts';
-import { ToolServers } from './toolServersHealth.ts';
-import { TransparencyLog } from './transparencyHealth.ts';
-import { ReplaysHealth } from './replaysHealth.ts';
-import { WebhooksHealth } from './webhooksHealth.ts';
 
 export const Live = Type.Object(
   { status: Type.Literal('live') },
   { title: 'Liveness', description: 'The process is up' },
 );
 export const LIVE: Static<typeof Live> = { status: 'live' };
+
+const countOrNull = (description: string) =>
+  Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], { description });
+
+/** What a process says of the runs that it makes, and of whom it asks for them. */
+const runsHealth = {
+  runs_in_flight: Type.Optional(
+    Type.Integer({ minimum: 0, description: 'Where the process serves the API' }),
+  ),
+  runs_waiting: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      description: 'Runs that wait for a place, or for another run of their session; likewise',
+    }),
+  ),
+  open_circuits: Type.Optional(
+    Type.Array(Type.String(), {
+      description: 'Model providers that are not asked now, since their last calls failed',
+    }),
+  ),
+};
+
+const Retention = Type.Object(
+  {
+    state: Type.Enum(['waiting', 'sweeping', 'standing_by', 'refusing', 'failing'], {
+      description:
+        '`waiting` for the next sweep; `standing_by` while another process sweeps; `refusing` while the clock is not believed; `failing` after a sweep that could not end',
+    }),
+    due: countOrNull(
+      'Sessions past their maximum that its last sweep left; null before its first one, and while another process sweeps',
+    ),
+    held: countOrNull(
+      'Those of them whose account is held; null before its first one, and while another process sweeps',
+    ),
+    failed: countOrNull(
+      'Those of them that could not be erased; null before its first one, and while another process sweeps',
+    ),
+    erased: Type.Integer({ minimum: 0, description: 'By this process, since its start' }),
+    reason: Type.Optional(
+      Type.String({ description: 'Why it refuses or fails, or why the last one failed' }),
+    ),
+  },
+  {
+    title: 'RetentionHealth',
+    description:
+      'Erasing sessions past the maximum of their account’s retention, where an account has one',
+  },
+);
+
+/** What is told of the keys of texts. */
+const TextKeys = Type.Object(
+  { reason: Type.String({ description: 'Why, and what to do' }) },
+  {
+    title: 'TextKeysHealth',
+    description: 'Present while keys of texts that were erased may be back',
+  },
+);
+
+const Erasures = Type.Object(
+  {
+    count: Type.Integer({ minimum: 1, description: 'How many this process has tried in vain' }),
+    reason: Type.String({ description: 'The stream of the first one, and why' }),
+  },
+  {
+    title: 'ErasuresHealth',
+    description: 'Present while erasures that were begun can’t be finished; they are tried again',
+  },
+);
+
+const ToolServers = Type.Array(
+  Type.Object(
+    {
+      name: Type.String(),
+      state: Type.Enum(['starting', 'up', 'away'], {
+        description: '`away`: its calls fail, and it is tried again',
+      }),
+      tools: Type.Integer({ minimum: 0, description: 'Those that are offered of it' }),
+      reason: Type.Optional(Type.String({ description: 'Why it is away' })),
+    },
+    { title: 'ToolServerHealth', description: 'A server whose tools agents may use' },
+  ),
+  { description: 'Absent without any' },
+);
+
+/** What health says of the transparency log. */
+const TransparencyLog = Type.Object(
+  {
+    state: Type.Enum(['standing_by', 'active'], {
+      description: '`standing_by` while another process grows it, or none can',
+    }),
+    size: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
+      description:
+        'Events under the newest checkpoint; null while another process knows it, or nobody yet',
+    }),
+    lag_ms: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
+      description: 'For how long there have been events that no checkpoint covers; likewise',
+    }),
+    signed_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], {
+      description: 'When the newest checkpoint was signed, if this process has',
+    }),
+    trouble: Type.Optional(
+      Type.String({ description: 'Why it is not carried on; absent while it is' }),
+    ),
+    witnesses: Type.Optional(
+      Type.Object(
+        {
+          wanted: Type.Integer({
+            minimum: 1,
+            description: 'How many cosignatures a checkpoint is to have',
+          }),
+          reached: Type.Integer({
+            minimum: 0,
+            description: 'How many the one has that is served',
+          }),
+          missing: Type.Array(Type.String(), {
+            description: 'The names of the witnesses that have not cosigned it',
+          }),
+          reason: Type.Optional(
+            Type.String({
+              description:
+                'Why there have been too few for a minute; absent while there are enough',
+            }),
+          ),
+        },
+        {
+          title: 'WitnessesHealth',
+          description: 'Who cosigns the checkpoints; absent where nobody is asked to',
+        },
+      ),
+    ),
+  },
+  {
+    title: 'TransparencyLogHealth',
+    description: 'Growing the transparency log, where the process does',
+  },
+);
+
+const ReplaysHealth = Type.Object(
+  {
+    state: Type.Enum(['standing_by', 'active'], {
+      description: '`standing_by` while another process runs replays, or none can',
+    }),
+    running: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
+      description: 'Replays that run, of all accounts; null while another process runs them',
+    }),
+    reason: Type.Optional(Type.String({ description: 'Why none can be run, or one of them not' })),
+  },
+  { title: 'ReplaysHealth', description: 'Running replays' },
+);
+
+const WebhooksHealth = Type.Object(
+  {
+    state: Type.Enum(['standing_by', 'active'], {
+      description: '`standing_by` while another process sends, or none can',
+    }),
+    enabled: countOrNull(
+      'Webhooks that events are sent to, of all accounts; null while another process sends',
+    ),
+    failing: countOrNull(
+      'Those of them whose receivers fail, which is for their accounts to mend; null while another process sends',
+    ),
+    reason: Type.Optional(
+      Type.String({ description: 'Why nothing can be sent, or of some of them not' }),
+    ),
+  },
+  { title: 'WebhooksHealth', description: 'Sending events to webhooks' },
+);
 
 const SearchReason = Type.Optional(
   Type.String({

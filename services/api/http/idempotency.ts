@@ -27,7 +27,7 @@ function invalidKey(): TurnlogError {
 }
 
 /** The client's key; undefined where it sent none, or the method is not POST. Errors: `invalid_request`. */
-export function idempotencyKeyOf(ctx: Context): string | undefined {
+export function parseIdempotencyKey(ctx: Context): string | undefined {
   if (ctx.method !== 'POST') return undefined;
   const sent = ctx.req.headersDistinct['idempotency-key'];
   if (sent === undefined) return undefined;
@@ -37,7 +37,7 @@ export function idempotencyKeyOf(ctx: Context): string | undefined {
 }
 
 /** How it is printed makes no other request. */
-const contentOf = ({ query, body }: AnyRequest): object => {
+const idempotentContent = ({ query, body }: AnyRequest): object => {
   const { pretty: _, ...asked } = query;
   return { query: asked, ...(body !== undefined && { body }) };
 };
@@ -46,7 +46,7 @@ const contentOf = ({ query, body }: AnyRequest): object => {
  * Claims a request under the client's key. Errors: Rejection (`request_differs`), those of the
  * route's `reserve`, `stream_damaged`, `release_too_old`, `store_unavailable`.
  */
-export async function claimFor(
+export async function claimKeyedRequest(
   api: RouteContext,
   route: Route,
   request: AnyRequest,
@@ -59,7 +59,11 @@ export async function claimFor(
   return claimRequest(api, request.actor, {
     request_id: idempotentRequestId(keyed),
     operation: route.operationId,
-    body_hmac: contentHmac(keyed, contentOf(request)),
-    reserve: async () => route.once!.reserve(api, request),
+    body_hmac: contentHmac(keyed, idempotentContent(request)),
+    reserve: async () => {
+      const { idempotency } = route;
+      const prepared = await idempotency!.prepare?.(api, request);
+      return { reserved: await idempotency!.reserve(api, request, prepared), prepared };
+    },
   });
 }

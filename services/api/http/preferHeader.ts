@@ -9,7 +9,7 @@ export interface Preferences {
 }
 
 /** The members of a list, without blanks around them; a comma in quotes separates nothing. */
-function membersOf(header: string): string[] {
+function splitMembers(header: string): string[] {
   const members: string[] = [];
   let begin = 0;
   let quoted = false;
@@ -26,7 +26,7 @@ function membersOf(header: string): string[] {
 }
 
 /** A preference's name and value, without its parameters. */
-function preferenceOf(member: string): [name: string, value: string] {
+function parseMember(member: string): [name: string, value: string] {
   const [preference = ''] = member.split(';', 1);
   const at = preference.indexOf('=');
   const name = at === -1 ? preference : preference.slice(0, at);
@@ -43,7 +43,7 @@ const SECONDS = /^\d{1,9}$/;
 export function parsePrefer(header: string): Preferences {
   const found = new Map<string, string>();
   if (header.length <= LIMITS.turn.preferChars)
-    for (const [name, value] of membersOf(header).map(preferenceOf))
+    for (const [name, value] of splitMembers(header).map(parseMember))
       if (!found.has(name)) found.set(name, value);
   const wait = found.get('wait');
   return {
@@ -56,10 +56,10 @@ export function parsePrefer(header: string): Preferences {
 }
 
 /** What the client of a request prefers. */
-export const preferencesOf = (ctx: Context): Preferences => parsePrefer(ctx.get('prefer'));
+export const readPreferences = (ctx: Context): Preferences => parsePrefer(ctx.get('prefer'));
 
 /** Tells the client which of its preferences were followed. */
-export function tellApplied(ctx: Context, { respondAsync, wait }: Preferences): void {
+export function setPreferenceApplied(ctx: Context, { respondAsync, wait }: Preferences): void {
   const applied = [
     ...(respondAsync ? ['respond-async'] : []),
     ...(wait === undefined ? [] : [`wait=${wait}`]),

@@ -6,7 +6,7 @@ import type { Scope } from '../../../shared/accounts/events.ts';
 import type { Reserved } from '../../../shared/requests/events.ts';
 import type { ErrorCode } from '../../../shared/lib/errors/turnlogError.ts';
 import type { RouteContext } from '../context.ts';
-import type { PageBody, Recipient } from './responses/listResponse.ts';
+import type { RenderedPage, RenderOptions } from './responses/listResponse.ts';
 
 /** `open` to everyone, for any valid API key (`key`), or for a key with the scope. */
 export type Access = 'open' | 'key' | Scope;
@@ -17,30 +17,38 @@ export type Access = 'open' | 'key' | Scope;
  */
 export type Answer<Data> =
   | { data: Data; status?: 200 | 202 }
-  | { page: (to: Recipient) => Promise<PageBody> }
+  | { page: (to: RenderOptions) => Promise<RenderedPage> }
   | { bytes: Uint8Array; media?: string };
 
 /** A request as its operation is handed it. */
-export interface RouteRequest<Query, Body> {
+export interface RouteRequest<Query, Body, Prepared = unknown> {
   actor: Actor;
   params: Readonly<Record<string, string>>;
   query: Query;
   body: Body;
   /** Of a POST with an `Idempotency-Key`. */
-  claim?: Claim;
+  claim?: Claim<Prepared>;
 }
 
 /** What makes a POST safe to send again. Every route with this method has one. */
-export interface Once<Query, Body> {
+export interface Idempotency<Query, Body, Prepared = unknown> {
   /**
-   * What the first try fixes for all that follow: ids of what it makes, where what it writes begins.
-   * Refuses what the operation would refuse, so that nothing is recorded of it. The operation then
-   * works with what was reserved, and finds what an earlier try has written.
+   * Rejects what the operation would reject, so that nothing is recorded of such a request. The
+   * operation of a first attempt gets the result as `claim.prepared`.
    */
-  reserve(api: RouteContext, request: RouteRequest<Query, Body>): Reserved | Promise<Reserved>;
+  prepare?(api: RouteContext, request: RouteRequest<Query, Body>): Promise<Prepared>;
+  /**
+   * What the first attempt fixes for later ones: ids of what it creates, or where its events begin.
+   * The operation uses what was reserved, and finds what an earlier attempt has written.
+   */
+  reserve(
+    api: RouteContext,
+    request: RouteRequest<Query, Body>,
+    prepared: Prepared,
+  ): Reserved | Promise<Reserved>;
 }
 
-interface EventsOfRoute {
+interface RouteEvents {
   description: string;
   /** Where the stream has an end, which is answered with 204 to who has it already. */
   ends?: true;
@@ -55,14 +63,15 @@ export interface Route<
   Body extends TSchema = TSchema,
   Data extends TSchema = TSchema,
   Accepted extends TSchema = TSchema,
+  Prepared = unknown,
 > {
   method: 'get' | 'post' | 'put' | 'patch' | 'delete';
   /** Of each POST: how it is safe to send again. Other methods are so by themselves. */
-  once?: Once<Static<Query>, Static<Body>>;
+  idempotency?: Idempotency<Static<Query>, Static<Body>, Prepared>;
   /** In OpenAPI's notation: `/v1/agents/{agentId}`. */
   path: string;
   /** The same for the router, where a parameter may be several segments, which OpenAPI can't say. */
-  served?: string;
+  routerPath?: string;
   operationId: string;
   summary: string;
   description?: string;
@@ -81,26 +90,35 @@ export interface Route<
   /** The media type of an answer that is bytes; JSON in the envelope without it. */
   media?: string;
   /** Of an answer that is a stream of events, alone or where the client accepts one: what it says. */
-  events?: EventsOfRoute;
+  events?: RouteEvents;
   /** Another media type that the answer may have. */
-  orMedia?: string;
+  alternateMedia?: string;
   /** Headers of the request that the operation looks at, by their names. */
   headers?: Readonly<Record<string, TSchema>>;
+  /** The operation answers `If-None-Match`, and its responses carry an `ETag`. */
+  ifNoneMatch?: true;
+  /** `If-Match` makes the operation conditional. */
+  ifMatch?: true;
+  /** Responses carry an `ETag`, though the operation does not answer `If-None-Match`. */
+  returnsEtag?: true;
+  /** What a client may do with the response: OpenAPI links, by name. */
+  links?: Readonly<Record<string, object>>;
   /** The codes that are this operation's own, beside those that any operation may answer. */
   errors: readonly ErrorCode[];
   /** Bytes that the answer may hold while it is made; there is to be room for them first. */
-  holds?: number;
+  bufferBytes?: number;
   /** Gives the data, or writes the whole answer itself and gives nothing. */
-  handle: (
+  handle(
     api: RouteContext,
-    request: RouteRequest<Static<Query>, Static<Body>>,
+    request: RouteRequest<Static<Query>, Static<Body>, Prepared>,
     ctx: Context,
-  ) => Promise<Answer<Static<Data> | Static<Accepted>> | undefined>;
+  ): Promise<Answer<Static<Data> | Static<Accepted>> | undefined>;
 }
 
-/** A POST without `once` does not compile. */
+/** A POST without `idempotency` does not compile. */
 type Method =
-  { method: 'post'; once: object } | { method: Exclude<Route['method'], 'post'>; once?: never };
+  | { method: 'post'; idempotency: object }
+  | { method: Exclude<Route['method'], 'post'>; idempotency?: never };
 
 /** Lets a route's handler know the types of its own schemas. */
 export const defineRoute = <
@@ -108,6 +126,7 @@ export const defineRoute = <
   Body extends TSchema,
   Data extends TSchema,
   Accepted extends TSchema = TNever,
+  Prepared = unknown,
 >(
-  route: Route<Query, Body, Data, Accepted> & Method,
+  route: Route<Query, Body, Data, Accepted, Prepared> & Method,
 ): Route => route;

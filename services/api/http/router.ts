@@ -10,15 +10,15 @@ import {
   type PermitPool,
 } from '../../../shared/lib/concurrency/capacity.ts';
 import { requireScope } from '../../../shared/accounts/authenticate.ts';
-import { clientLeft, whenClosed } from './connection/clientDisconnect.ts';
+import { clientDisconnectError, onResponseClosed } from './connection/clientDisconnect.ts';
 import type { RouteContext } from '../context.ts';
-import { linkNext, sendData, sendJson, wantsPretty } from './responses/envelope.ts';
-import { createFailedLogins } from './access/loginThrottle.ts';
-import { authenticator } from './middleware/authenticated.ts';
+import { setNextLink, sendData, sendJson, wantsPretty } from './responses/envelope.ts';
+import { createLoginThrottle } from './access/loginThrottle.ts';
+import { createAuthenticator } from './middleware/authenticated.ts';
 import { createAddressLimit } from './middleware/addressLimit.ts';
 import { admitBody, hasNoBody, readJsonBody } from './middleware/jsonBody.ts';
-import { takeRequest } from './middleware/rateLimit.ts';
-import { claimFor, idempotencyKeyOf } from './idempotency.ts';
+import { limitRequestRate } from './middleware/rateLimit.ts';
+import { claimKeyedRequest, parseIdempotencyKey } from './idempotency.ts';
 import type { Answer, Route } from './route.ts';
 import { CommonQuery } from '../openapi/commonSchemas.ts';
 import { yieldToEventLoop } from '../../../shared/lib/concurrency/yieldToEventLoop.ts';
@@ -40,36 +40,36 @@ async function requireAvailable(api: RouteContext, ctx: Context): Promise<void> 
  * What an operation that writes is told of its client, and tells it. An answer that is not yet shown
  * says so; all others are, so that they need no header.
  */
-const forClient = (api: RouteContext, ctx: Context): RouteContext => ({
+const clientContext = (api: RouteContext, ctx: Context): RouteContext => ({
   ...api,
-  onClientDisconnect: (giveUp) => whenClosed(ctx.res, () => giveUp(clientLeft())),
+  onClientDisconnect: (giveUp) => onResponseClosed(ctx.res, () => giveUp(clientDisconnectError())),
   onVisibilityTimeout: () => ctx.set('x-turnlog-visible', 'false'),
   onIdempotentReplay: () => ctx.set('idempotency-replayed', 'true'),
 });
 
 /** What every operation passes before its own work. */
-interface Gate {
+interface RequestPipeline {
   api: RouteContext;
-  authenticated: ReturnType<typeof authenticator>;
+  authenticate: ReturnType<typeof createAuthenticator>;
   /** Counts the requests of who needs no key. */
-  takeOfAddress: ReturnType<typeof createAddressLimit>;
+  limitAddress: ReturnType<typeof createAddressLimit>;
   /** What bodies may hold, from their first byte to the answer. */
-  bodies: PermitPool;
+  bodyMemory: PermitPool;
 }
 
-const createGate = (api: RouteContext): Gate => ({
+const createPipeline = (api: RouteContext): RequestPipeline => ({
   api,
-  authenticated: authenticator(api, createFailedLogins(api.logger)),
-  takeOfAddress: createAddressLimit(),
-  bodies: createPermitPool({ permits: Infinity, bytes: heapFor('bodies') }),
+  authenticate: createAuthenticator(api, createLoginThrottle(api.logger)),
+  limitAddress: createAddressLimit(),
+  bodyMemory: createPermitPool({ permits: Infinity, bytes: heapFor('bodies') }),
 });
 
 /**
  * What every operation does, in this order: who asks, how often, and may they, is the query right,
  * is the body right, then the operation itself.
  */
-function handlerOf(gate: Gate, route: Route): Middleware {
-  const { api, authenticated, takeOfAddress, bodies } = gate;
+function createHandler(gate: RequestPipeline, route: Route): Middleware {
+  const { api, authenticate, limitAddress, bodyMemory } = gate;
   const isPublished = route.publishable === true && api.logPublic;
   const access = isPublished ? 'open' : route.access;
   const checkQuery = queryValidator(route.query ?? CommonQuery);
@@ -78,37 +78,37 @@ function handlerOf(gate: Gate, route: Route): Middleware {
     const availability = api.availability();
     if (route.access !== 'open' && availability !== 'up' && availability !== 'draining')
       await requireAvailable(api, ctx);
-    const { actor, scopes } = await authenticated(ctx, access);
-    if (isPublished) takeOfAddress(ctx);
+    const { actor, scopes } = await authenticate(ctx, access);
+    if (isPublished) limitAddress(ctx);
     if (access !== 'open') {
-      await takeRequest(api, ctx, actor);
+      await limitRequestRate(api, ctx, actor);
       if (access !== 'key') requireScope(scopes, access);
     }
     const query = checkQuery(ctx.query);
-    const key = idempotencyKeyOf(ctx);
+    const key = parseIdempotencyKey(ctx);
     const { account_id } = actor;
     ctx.state['account_id'] = account_id;
     const isLeftOut = route.bodyOptional === true && hasNoBody(ctx);
-    const place = checkBody && !isLeftOut ? admitBody(ctx, bodies, account_id) : undefined;
+    const place = checkBody && !isLeftOut ? admitBody(ctx, bodyMemory, account_id) : undefined;
     let held: Permit | undefined;
     try {
       const body = place ? checkBody?.(await readJsonBody(ctx, place, account_id)) : {};
-      if (route.holds) {
-        held = await api.answers.take(account_id, route.holds, ctx.res);
+      if (route.bufferBytes) {
+        held = await api.responseMemory.acquire(account_id, route.bufferBytes, ctx.res);
         await yieldToEventLoop(account_id);
       }
-      const own = route.method === 'get' ? api : forClient(api, ctx);
+      const own = route.method === 'get' ? api : clientContext(api, ctx);
       const asked = { actor, params: ctx['params'] as Record<string, string>, query, body };
       const request =
         key === undefined
           ? asked
-          : { ...asked, claim: await claimFor(own, route, asked, { key, ctx }) };
+          : { ...asked, claim: await claimKeyedRequest(own, route, asked, { key, ctx }) };
       const answer = await route.handle(own, request, ctx);
-      if (answer) await send(ctx, answer, { account_id, media: route.media });
+      if (answer) await sendAnswer(ctx, answer, { account_id, media: route.media });
       const length = (answer && ctx.length) ?? 0;
       // What has been recorded is told at any rate: there is no waiting for room any more.
       if (length > LIMITS.http.smallAnswerBytes)
-        api.answers.holdUntilSent(account_id, length, ctx.res);
+        api.responseMemory.holdUntilSent(account_id, length, ctx.res);
     } finally {
       held?.release();
       place?.release();
@@ -116,16 +116,16 @@ function handlerOf(gate: Gate, route: Route): Middleware {
   };
 }
 
-interface Sending {
+interface AnswerOptions {
   account_id: string;
   /** Of a route whose answer has no envelope. */
   media: string | undefined;
 }
 
-async function send(
+async function sendAnswer(
   ctx: Context,
   answer: Answer<unknown>,
-  { account_id, media }: Sending,
+  { account_id, media }: AnswerOptions,
 ): Promise<void> {
   if ('bytes' in answer) {
     ctx.type = answer.media ?? media ?? '';
@@ -133,19 +133,19 @@ async function send(
     return;
   }
   if ('data' in answer) return sendData(ctx, answer.data, answer.status);
-  const { body, next } = await answer.page({ account_id, pretty: wantsPretty(ctx) });
-  if (next !== undefined) linkNext(ctx, next);
+  const { body, nextCursor } = await answer.page({ account_id, pretty: wantsPretty(ctx) });
+  if (nextCursor !== undefined) setNextLink(ctx, nextCursor);
   sendJson(ctx, 200, body);
 }
 
 /** Serves the routes; methods that a path doesn't have are answered with 405 and `Allow`. */
 export function createRouter(api: RouteContext, routes: readonly Route[]): Middleware[] {
   const router = new Router({ strict: true, sensitive: true });
-  const gate = createGate(api);
+  const gate = createPipeline(api);
   for (const route of routes)
     router[route.method](
-      route.served ?? route.path.replaceAll(/\{(\w+)\}/g, ':$1'),
-      handlerOf(gate, route),
+      route.routerPath ?? route.path.replaceAll(/\{(\w+)\}/g, ':$1'),
+      createHandler(gate, route),
     );
   return [
     router.routes() as unknown as Middleware,

@@ -32,7 +32,7 @@ const Pretty = {
 export const CommonQuery = Type.Object(Pretty, { additionalProperties: false });
 
 /** No stream gets longer, and every store has an integer that holds it. */
-const MAX_NUMBER = 2_147_483_647;
+const MAX_INT32 = 2_147_483_647;
 
 /** Pages by the id of the last entry. */
 const pageQuery = (
@@ -59,19 +59,19 @@ export const replayPageQuery = (limit: { default: number; description: string })
   pageQuery(REPLAY_ID, limit);
 
 /** Only sessions that this replay made. */
-export const replayFilter = (description: string): TString =>
+export const replayIdFilter = (description: string): TString =>
   Type.String({ ...REPLAY_ID, description });
 
 /** Only what belongs to this session. */
-export const sessionFilterOf = (description: string): TString =>
+export const sessionIdFilter = (description: string): TString =>
   Type.String({ ...SESSION_ID, description });
 
 /** Only what belongs to this agent. */
-export const agentFilter = (description: string): TString =>
+export const agentIdFilter = (description: string): TString =>
   Type.String({ ...AGENT_ID, description });
 
 /** Which entries of a list come first. */
-export const listOrder = (description: string) =>
+export const listOrderQuery = (description: string) =>
   Type.Optional(Type.Enum(['newest', 'oldest'], { default: 'newest', description }));
 
 /** Pages by number: a turn, or a revision. */
@@ -85,5 +85,5 @@ export const numberedPageQuery = (entries: string, after: string) => ({
       description: `The most ${entries} to answer`,
     }),
   ),
-  after: Type.Optional(Type.Integer({ minimum: 0, maximum: MAX_NUMBER, description: after })),
+  after: Type.Optional(Type.Integer({ minimum: 0, maximum: MAX_INT32, description: after })),
 });

@@ -1,12 +1,18 @@
 import { Type, type TObject } from 'typebox';
 import type { ErrorCode } from '../../../shared/lib/errors/turnlogError.ts';
-import { ERROR_ANSWERS } from '../http/errors/errorResponses.ts';
+import type { ErrorResponse, ErrorResponses } from '../http/errors/errorPresenter.ts';
+import type { Api } from '../http/feature.ts';
 import type { Route } from '../http/route.ts';
-import { replayed, retryAfter, visible, type HeaderUse } from './headers.ts';
-import { described, type Collection } from './jsonSchema.ts';
+import {
+  idempotencyReplayedHeader,
+  retryAfterHeader,
+  visibleHeader,
+  type HeaderReferences,
+} from './headers.ts';
+import { addSchema, type SchemaCollection } from './jsonSchema.ts';
 
 /** Codes that any operation may answer, by what it takes. */
-function codesOf(route: Route): ErrorCode[] {
+function errorCodesOf(route: Route): ErrorCode[] {
   return [
     'invalid_request',
     'overloaded',
@@ -18,7 +24,9 @@ function codesOf(route: Route): ErrorCode[] {
     ...(route.body
       ? (['invalid_json', 'payload_too_large', 'unsupported_media_type'] as const)
       : []),
-    ...(route.once ? (['idempotency_conflict', 'stream_damaged', 'release_too_old'] as const) : []),
+    ...(route.idempotency
+      ? (['idempotency_conflict', 'stream_damaged', 'release_too_old'] as const)
+      : []),
     ...route.errors,
     'internal_error',
   ];
@@ -47,7 +55,7 @@ const titleOf = (code: ErrorCode): string =>
     .join('');
 
 /** The failure of a code: a type of its own, so that a client's compiler knows which there are. */
-const failure = (code: ErrorCode): TObject =>
+const failureSchema = (code: ErrorCode, { status, description }: ErrorResponse): TObject =>
   Type.Object(
     {
       success: Type.Literal(false),
@@ -55,16 +63,22 @@ const failure = (code: ErrorCode): TObject =>
       code: Type.Literal(code, { description: 'For machines; stable' }),
       details: Type.Optional(FailureDetails),
       status: Type.Integer({
-        const: ERROR_ANSWERS[code].status,
+        const: status,
         description: 'Mirrors the HTTP status',
       }),
       request_id: Type.String({ description: 'Names the request in the service’s log' }),
     },
-    { title: titleOf(code), description: `${ERROR_ANSWERS[code].description}.` },
+    { title: titleOf(code), description: `${description}.` },
   );
 
-function oneOf(codes: readonly ErrorCode[], collection: Collection): object {
-  const references = codes.map((code) => described(failure(code), collection));
+function oneOf(
+  codes: readonly ErrorCode[],
+  responses: ErrorResponses,
+  collection: SchemaCollection,
+): object {
+  const references = codes.map((code) =>
+    addSchema(failureSchema(code, responses[code]), collection),
+  );
   return references.length === 1
     ? references[0]!
     : {
@@ -80,8 +94,13 @@ function oneOf(codes: readonly ErrorCode[], collection: Collection): object {
 }
 
 /** The responses of an operation that failed, by status. */
-export function failures(route: Route, headers: HeaderUse, collection: Collection) {
-  const byStatus = Map.groupBy([...new Set(codesOf(route))], (code) => ERROR_ANSWERS[code].status);
+export function failureResponses(
+  route: Route,
+  { errorResponses: responses }: Pick<Api, 'errorResponses'>,
+  headers: HeaderReferences,
+  collection: SchemaCollection,
+) {
+  const byStatus = Map.groupBy([...new Set(errorCodesOf(route))], (code) => responses[code].status);
   return Object.fromEntries(
     [...byStatus]
       .toSorted(([a], [b]) => a - b)
@@ -89,15 +108,15 @@ export function failures(route: Route, headers: HeaderUse, collection: Collectio
         String(status),
         {
           description: codes
-            .map((code) => `\`${code}\`: ${ERROR_ANSWERS[code].description}.`)
+            .map((code) => `\`${code}\`: ${responses[code].description}.`)
             .join('\n\n'),
           headers: {
             ...headers,
-            ...visible(route, status),
-            ...replayed(route),
-            ...retryAfter(status),
+            ...visibleHeader(route, status),
+            ...idempotencyReplayedHeader(route),
+            ...retryAfterHeader(status),
           },
-          content: { 'application/json': { schema: oneOf(codes, collection) } },
+          content: { 'application/json': { schema: oneOf(codes, responses, collection) } },
         },
       ]),
   );

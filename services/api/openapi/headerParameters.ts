@@ -1,20 +1,6 @@
 import { IDEMPOTENCY_KEY } from '../http/idempotency.ts';
 import type { Route } from '../http/route.ts';
 
-/** The operations that answer `If-None-Match`. */
-export const REVALIDATED = new Set([
-  'listAgents',
-  'getAgent',
-  'getCheckpoint',
-  'getTile',
-  'getEntries',
-]);
-
-/** Those that `If-Match` makes conditional. */
-const MATCHED = new Set(['replaceAgent', 'changeAgent', 'deleteAgent']);
-/** Those that answer with an `ETag`. */
-export const TAGGED = new Set([...REVALIDATED, 'replaceAgent', 'changeAgent']);
-
 const ifNoneMatch = {
   name: 'If-None-Match',
   in: 'header',
@@ -54,9 +40,9 @@ const ifMatch = {
 };
 
 /** The headers that an operation looks at beside its own. */
-export const headerParameters = ({ operationId, prefer: preferred, once }: Route) => [
-  ...(REVALIDATED.has(operationId) ? [ifNoneMatch] : []),
-  ...(preferred === undefined ? [] : [prefer(preferred)]),
-  ...(once ? [idempotencyKey] : []),
-  ...(MATCHED.has(operationId) ? [ifMatch] : []),
+export const headerParameters = (route: Route) => [
+  ...(route.ifNoneMatch ? [ifNoneMatch] : []),
+  ...(route.prefer === undefined ? [] : [prefer(route.prefer)]),
+  ...(route.idempotency ? [idempotencyKey] : []),
+  ...(route.ifMatch ? [ifMatch] : []),
 ];

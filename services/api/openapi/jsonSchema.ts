@@ -14,7 +14,7 @@ export interface JsonSchema {
 }
 
 /** What a request may name, by the list that it is on, as the running process has it. */
-export type Offers = Readonly<
+export type OfferedNames = Readonly<
   Record<'models' | 'tools' | 'components', readonly string[]> & {
     /** The most tokens that a model on offer answers. */
     output_tokens: number;
@@ -22,19 +22,19 @@ export type Offers = Readonly<
 >;
 
 /** Where the named schemas of the document are collected. */
-export interface Collection {
-  offers: Offers;
+export interface SchemaCollection {
+  offers: OfferedNames;
   schemas: Record<string, JsonSchema>;
 }
 
 /** One of a group's tools, whose names a server may change while the process runs. */
-const OF_GROUP = '(?:/[^,\\s]{1,128})?';
+const GROUP_TOOL_SUFFIX = '(?:/[^,\\s]{1,128})?';
 
 /** One name, or several with commas between them. */
 function namesPattern(offered: readonly string[]): string {
   const names = offered
     .filter((name) => !name.includes('/'))
-    .map((name) => name + (name.includes(':') ? OF_GROUP : ''));
+    .map((name) => name + (name.includes(':') ? GROUP_TOOL_SUFFIX : ''));
   const one = `(?:${names.join('|')})`;
   return `^${one}(?:,${one})*$`;
 }
@@ -47,7 +47,7 @@ const TEXT = '^[^\\u0000]*$';
  * The keywords of ours said in standard ones, as far as those can: bytes are at least as many as
  * characters.
  */
-function standard(schema: JsonSchema, offers: Offers): JsonSchema {
+function toStandardKeywords(schema: JsonSchema, offers: OfferedNames): JsonSchema {
   const {
     'x-text': isText,
     'x-rule': _rule,
@@ -70,12 +70,12 @@ function standard(schema: JsonSchema, offers: Offers): JsonSchema {
   };
 }
 
-const eachOf = (
+const addSchemas = (
   schemas: Record<string, JsonSchema>,
-  collection: Collection,
+  collection: SchemaCollection,
 ): Record<string, JsonSchema> =>
   Object.fromEntries(
-    Object.entries(schemas).map(([name, part]) => [name, described(part, collection)]),
+    Object.entries(schemas).map(([name, part]) => [name, addSchema(part, collection)]),
   );
 
 /**
@@ -83,21 +83,19 @@ const eachOf = (
  * reference stands in its place: generators name their types by these titles, and write each once.
  * Errors: an Error for a title that stands for two different schemas.
  */
-export function described(schema: object, collection: Collection): JsonSchema {
-  const { properties, patternProperties, propertyNames, items, anyOf, oneOf, ...rest } = standard(
-    schema as JsonSchema,
-    collection.offers,
-  );
+export function addSchema(schema: object, collection: SchemaCollection): JsonSchema {
+  const { properties, patternProperties, propertyNames, items, anyOf, oneOf, ...rest } =
+    toStandardKeywords(schema as JsonSchema, collection.offers);
   const whole: JsonSchema = {
     ...rest,
-    ...(properties && { properties: eachOf(properties, collection) }),
+    ...(properties && { properties: addSchemas(properties, collection) }),
     ...(patternProperties && {
-      additionalProperties: described(patternProperties[ANY_NAME] ?? {}, collection),
+      additionalProperties: addSchema(patternProperties[ANY_NAME] ?? {}, collection),
     }),
-    ...(propertyNames && { propertyNames: described(propertyNames, collection) }),
-    ...(items && { items: described(items, collection) }),
-    ...(anyOf && { anyOf: anyOf.map((part) => described(part, collection)) }),
-    ...(oneOf && { oneOf: oneOf.map((part) => described(part, collection)) }),
+    ...(propertyNames && { propertyNames: addSchema(propertyNames, collection) }),
+    ...(items && { items: addSchema(items, collection) }),
+    ...(anyOf && { anyOf: anyOf.map((part) => addSchema(part, collection)) }),
+    ...(oneOf && { oneOf: oneOf.map((part) => addSchema(part, collection)) }),
   };
   const { title } = whole;
   if (title === undefined) return whole;

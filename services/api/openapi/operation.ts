@@ -1,42 +1,29 @@
 import { Type, type TSchema } from 'typebox';
 import type { Route } from '../http/route.ts';
-import { AgentId, CommonQuery, ReplayId, SessionId, WebhookId } from './commonSchemas.ts';
-import { TileIndex, TileLevel } from '../transparency/schemas.ts';
-import { TurnNumber } from '../sessions/turnSchemas.ts';
-import { failures } from './failures.ts';
+import { CommonQuery } from './commonSchemas.ts';
+import type { Api } from '../http/feature.ts';
+import { failureResponses } from './failures.ts';
 import {
-  anyAnswer,
-  etag,
-  link,
-  location,
-  preferenceApplied,
-  replayed,
-  visible,
+  commonHeaders,
+  etagHeader,
+  linkHeader,
+  locationHeader,
+  preferenceAppliedHeader,
+  idempotencyReplayedHeader,
+  visibleHeader,
 } from './headers.ts';
-import { headerParameters, REVALIDATED, TAGGED } from './headerParameters.ts';
-import { described, type Collection } from './jsonSchema.ts';
-import { LINKS } from './links.ts';
+import { headerParameters } from './headerParameters.ts';
+import { addSchema, type SchemaCollection } from './jsonSchema.ts';
 
-/** The parameters that paths have. */
-const IN_PATH: Readonly<Record<string, TSchema>> = {
-  agentId: AgentId,
-  replayId: ReplayId,
-  sessionId: SessionId,
-  webhookId: WebhookId,
-  level: TileLevel,
-  index: TileIndex,
-  turn: TurnNumber,
-};
+const jsonContent = (schema: object) => ({ 'application/json': { schema } });
 
-const json = (schema: object) => ({ 'application/json': { schema } });
-
-const envelope = (data: TSchema, status: number, collection: Collection) =>
-  json({
+const envelope = (data: TSchema, status: number, collection: SchemaCollection) =>
+  jsonContent({
     type: 'object',
     required: ['success', 'data', 'status'],
     properties: {
       success: { type: 'boolean', const: true },
-      data: described(data, collection),
+      data: addSchema(data, collection),
       status: { type: 'integer', const: status, description: 'Mirrors the HTTP status' },
     },
   });
@@ -45,7 +32,7 @@ const envelope = (data: TSchema, status: number, collection: Collection) =>
  * A stream of events, of which OpenAPI 3.1 can say no more. Where it is the only answer, a type would
  * be taken for that of each event.
  */
-const stream = ({ events, media }: Route) =>
+const streamContent = ({ events, media }: Route) =>
   events && {
     'text/event-stream': {
       schema: {
@@ -55,67 +42,68 @@ const stream = ({ events, media }: Route) =>
     },
   };
 
-const bytes = ({ media, orMedia, data }: Route, collection: Collection) =>
+const byteContent = ({ media, alternateMedia, data }: Route, collection: SchemaCollection) =>
   Object.fromEntries(
-    [media, orMedia].flatMap((type) =>
-      type === undefined ? [] : [[type.split(';')[0]!, { schema: described(data, collection) }]],
+    [media, alternateMedia].flatMap((type) =>
+      type === undefined ? [] : [[type.split(';')[0]!, { schema: addSchema(data, collection) }]],
     ),
   );
 
-function success(route: Route, collection: Collection) {
-  const links = LINKS[route.operationId];
+function successResponse(route: Route, collection: SchemaCollection) {
+  const { links } = route;
   return {
     description: 'Success',
     headers: {
-      ...anyAnswer(route),
-      ...visible(route, 200),
-      ...replayed(route),
-      ...link(route),
-      ...preferenceApplied(route),
-      ...(TAGGED.has(route.operationId) && { ETag: etag }),
+      ...commonHeaders(route),
+      ...visibleHeader(route, 200),
+      ...idempotencyReplayedHeader(route),
+      ...linkHeader(route),
+      ...preferenceAppliedHeader(route),
+      ...((route.ifNoneMatch || route.returnsEtag) && { ETag: etagHeader }),
     },
     content: {
       ...(route.media === undefined
         ? envelope(route.data, 200, collection)
-        : bytes(route, collection)),
-      ...stream(route),
+        : byteContent(route, collection)),
+      ...streamContent(route),
     },
     ...(links && { links }),
   };
 }
 
-const ended = (route: Route) => ({
+const endedResponse = (route: Route) => ({
   description: '`Last-Event-ID` names the end of the stream: there is no more',
-  headers: anyAnswer(route),
+  headers: commonHeaders(route),
 });
 
 /** Of what is answered with nothing but 202. */
-const replayedWhereAlone = (route: Route) => (route.accepted === route.data ? replayed(route) : {});
+const replayedIfAlwaysAccepted = (route: Route) =>
+  route.accepted === route.data ? idempotencyReplayedHeader(route) : {};
 
-const accepted = (route: Route, data: TSchema, collection: Collection) => ({
+const acceptedResponse = (route: Route, data: TSchema, collection: SchemaCollection) => ({
   description: 'It goes on, and does not depend on its client any more',
   headers: {
-    ...anyAnswer(route),
-    ...visible(route, 202),
-    ...replayedWhereAlone(route),
-    ...preferenceApplied(route),
-    Location: location,
+    ...commonHeaders(route),
+    ...visibleHeader(route, 202),
+    ...replayedIfAlwaysAccepted(route),
+    ...preferenceAppliedHeader(route),
+    Location: locationHeader,
   },
   content: envelope(data, 202, collection),
 });
 
-const unchanged = (route: Route) => ({
+const notModifiedResponse = (route: Route) => ({
   description: 'What `If-None-Match` names is still what would be answered; there is no body',
-  headers: { ...anyAnswer(route), ...link(route), ETag: etag },
+  headers: { ...commonHeaders(route), ...linkHeader(route), ETag: etagHeader },
 });
 
 function parameter(
   name: string,
   where: 'path' | 'query' | 'header',
   schema: TSchema,
-  collection: Collection,
+  collection: SchemaCollection,
 ) {
-  const { description, ...rest } = described(schema, collection);
+  const { description, ...rest } = addSchema(schema, collection);
   return {
     name,
     in: where,
@@ -125,9 +113,9 @@ function parameter(
   };
 }
 
-function parameters(route: Route, collection: Collection) {
+function parameters(route: Route, api: Api, collection: SchemaCollection) {
   const inPath = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) =>
-    parameter(name!, 'path', IN_PATH[name!]!, collection),
+    parameter(name!, 'path', api.pathParameters[name!]!, collection),
   );
   const inQuery = Object.entries((route.query ?? CommonQuery).properties).map(([name, schema]) =>
     parameter(name, 'query', schema, collection),
@@ -143,25 +131,25 @@ export const tagOf = (path: string): string =>
   path.split('/').find((part) => /^[a-z]{3,}$/.test(part))!;
 
 /** A route as the document describes it. */
-export const operation = (route: Route, collection: Collection) => ({
+export const describeOperation = (route: Route, api: Api, collection: SchemaCollection) => ({
   operationId: route.operationId,
   summary: route.summary,
   description: route.description ?? `${route.summary}.`,
   tags: [tagOf(route.path)],
   security: route.access === 'open' ? [] : [{ apiKey: [] }, { bearer: [] }],
-  parameters: parameters(route, collection),
+  parameters: parameters(route, api, collection),
   ...(route.body && {
     requestBody: {
       required: route.bodyOptional !== true,
-      content: json(described(route.body, collection)),
+      content: jsonContent(addSchema(route.body, collection)),
     },
   }),
   responses: {
     // Where what is accepted is all there is to say, nothing is answered with 200.
-    ...(route.accepted !== route.data && { 200: success(route, collection) }),
-    ...(route.events?.ends && { 204: ended(route) }),
-    ...(route.accepted && { 202: accepted(route, route.accepted, collection) }),
-    ...(REVALIDATED.has(route.operationId) && { 304: unchanged(route) }),
-    ...failures(route, anyAnswer(route), collection),
+    ...(route.accepted !== route.data && { 200: successResponse(route, collection) }),
+    ...(route.events?.ends && { 204: endedResponse(route) }),
+    ...(route.accepted && { 202: acceptedResponse(route, route.accepted, collection) }),
+    ...(route.ifNoneMatch && { 304: notModifiedResponse(route) }),
+    ...failureResponses(route, api, commonHeaders(route), collection),
   },
 });

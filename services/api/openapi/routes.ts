@@ -1,32 +1,33 @@
 import { Type } from 'typebox';
 import type { AgentCatalogue } from '../../../shared/agents/catalogue.ts';
 import { jsonText, sendJson, wantsPretty } from '../http/responses/envelope.ts';
-import { etagOf, isKnown } from '../http/responses/etag.ts';
+import { computeEtag, respondNotModified } from '../http/responses/etag.ts';
 import { openApiDocument } from './document.ts';
+import type { Api } from '../http/feature.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import { CommonQuery } from './commonSchemas.ts';
 
-interface Made {
+interface SerializedDocument {
   plain: Buffer;
   pretty: Buffer;
   etag: string;
 }
 
-function make(document: object): Made {
+function serializeDocument(document: object): SerializedDocument {
   const plain = Buffer.from(jsonText(document, false));
-  return { plain, pretty: Buffer.from(jsonText(document, true)), etag: etagOf(plain) };
+  return { plain, pretty: Buffer.from(jsonText(document, true)), etag: computeEtag(plain) };
 }
 
 /**
  * Serves the description of all operations but itself, as a document of its own, without the
  * envelope.
  */
-export function openApiRoute(operations: readonly Route[]): Route {
+export function openApiRoute(api: Api): Route {
   // Made once, at the first request: it takes milliseconds, and has a hundred kilobytes.
-  const made = new WeakMap<AgentCatalogue, Made>();
-  function documentOf(catalogue: AgentCatalogue): Made {
+  const made = new WeakMap<AgentCatalogue, SerializedDocument>();
+  function documentOf(catalogue: AgentCatalogue): SerializedDocument {
     let known = made.get(catalogue);
-    if (!known) made.set(catalogue, (known = make(openApiDocument(operations, catalogue))));
+    if (!known) made.set(catalogue, (known = serializeDocument(openApiDocument(api, catalogue))));
     return known;
   }
   return defineRoute({
@@ -40,7 +41,8 @@ export function openApiRoute(operations: readonly Route[]): Route {
     errors: [],
     handle: ({ catalogue }, _request, ctx) => {
       const { etag, plain, pretty } = documentOf(catalogue);
-      if (!isKnown(ctx, etag, 'no-cache')) sendJson(ctx, 200, wantsPretty(ctx) ? pretty : plain);
+      if (!respondNotModified(ctx, etag, 'no-cache'))
+        sendJson(ctx, 200, wantsPretty(ctx) ? pretty : plain);
       return Promise.resolve(undefined);
     },
   });

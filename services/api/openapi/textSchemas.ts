@@ -17,7 +17,7 @@ interface TextLimits {
  * can't hold U+0000, and a lone surrogate has no UTF-8). The keywords that begin with `x-` are ours;
  * the OpenAPI document says in standard ones what they say (services/api/openapi/jsonSchema.ts).
  */
-export const text = ({ maxBytes, offered, ...limits }: TextLimits): TString =>
+export const textSchema = ({ maxBytes, offered, ...limits }: TextLimits): TString =>
   Type.String({
     minLength: 1,
     ...limits,

@@ -1,7 +1,7 @@
 import { Type, type TProperties } from 'typebox';
 import { LIMITS } from '../../../shared/limits.ts';
-import { sessionFilterOf } from '../openapi/commonSchemas.ts';
-import { text } from '../openapi/textSchemas.ts';
+import { sessionIdFilter } from '../openapi/commonSchemas.ts';
+import { textSchema } from '../openapi/textSchemas.ts';
 
 const { replays: OF } = LIMITS;
 const strict = { additionalProperties: false };
@@ -10,7 +10,7 @@ const which = {
   turn: Type.Optional(
     Type.Integer({ minimum: 1, maximum: 999_999_999, description: 'Only turns of this number' }),
   ),
-  session_id: Type.Optional(sessionFilterOf('Only turns of this recorded session')),
+  session_id: Type.Optional(sessionIdFilter('Only turns of this recorded session')),
 };
 const check = <Expected extends TProperties>(
   title: string,
@@ -22,10 +22,14 @@ const Equals = check('EqualsCheck', 'The answer is this text', {
   equals: Type.String({ maxLength: OF.checkChars, 'x-text': true, examples: ['42'] }),
 });
 const Contains = check('ContainsCheck', 'This text is in the answer', {
-  contains: text({ maxLength: OF.checkChars, description: 'In the answer', examples: ['42'] }),
+  contains: textSchema({
+    maxLength: OF.checkChars,
+    description: 'In the answer',
+    examples: ['42'],
+  }),
 });
 const Matches = check('MatchesCheck', 'A regular expression matches the answer, or a part of it', {
-  matches: text({
+  matches: textSchema({
     maxLength: OF.patternChars,
     description: 'A regular expression of ECMAScript, with the flag u',
     examples: ['^\\d+$'],
@@ -40,12 +44,12 @@ const Schema = check('SchemaCheck', 'The answer is JSON that fits a schema', {
 const Judge = check('JudgeCheck', 'A model says that the answer fulfils criteria', {
   judge: Type.Object(
     {
-      model: text({
+      model: textSchema({
         maxLength: LIMITS.text.referenceCharacters,
         offered: 'models',
         description: 'The model that judges, in a session of its own',
       }),
-      criteria: text({
+      criteria: textSchema({
         maxLength: OF.checkChars,
         description: 'What the answer has to fulfil',
         examples: ['Says how long a refund takes.'],

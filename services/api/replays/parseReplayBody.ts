@@ -6,12 +6,12 @@ import { LIMITS } from '../../../shared/limits.ts';
 import { findSessionsToReplay } from '../../../shared/replays/turns/sessionsToReplay.ts';
 import type { RouteContext } from '../context.ts';
 import type { StartReplayBody } from './startSchemas.ts';
-import { sessionFilter } from '../sessions/parseSessionFilter.ts';
+import { parseSessionFilter } from '../sessions/parseSessionFilter.ts';
 
 type Body = Static<typeof StartReplayBody>;
 
 /** The checks as they are recorded. Errors: `invalid_request`, those of requireChecks. */
-async function recordedChecks(
+async function serializeChecks(
   { catalogue }: Pick<RouteContext, 'catalogue'>,
   checks: NonNullable<Body['checks']>,
   accountId: string,
@@ -29,10 +29,10 @@ async function recordedChecks(
 }
 
 /**
- * A replay as it is asked for, with its sessions as they are now. Errors: those of sessionsToReplay,
+ * A replay as it is asked for, with its sessions as they are now. Errors: those of findSessionsToReplay,
  * requireTurnsOf and recordedChecks.
  */
-export async function replayInput(
+export async function parseReplayBody(
   api: RouteContext,
   accountId: string,
   body: Body,
@@ -40,7 +40,7 @@ export async function replayInput(
   const { sessions, filter, turns, budget, checks, missing_tools, concurrency, ...given } = body;
   const found = await findSessionsToReplay(api, accountId, {
     sessions,
-    filter: filter && sessionFilter(filter),
+    filter: filter && parseSessionFilter(filter),
   });
   if (checks) requireTurnsOf(checks, found, turns);
   return {
@@ -51,6 +51,6 @@ export async function replayInput(
     budget_tokens: budget.tokens,
     ...(turns?.from !== undefined && { from_turn: turns.from }),
     ...(turns?.up_to !== undefined && { up_to_turn: turns.up_to }),
-    ...(checks && { checks: await recordedChecks(api, checks, accountId) }),
+    ...(checks && { checks: await serializeChecks(api, checks, accountId) }),
   };
 }

@@ -2,26 +2,34 @@ import { cancelReplay } from '../../../shared/replays/commands.ts';
 import { requireStartable, startReplay } from '../../../shared/replays/commands.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { withDiffs, type ComparedOutputs } from '../../../shared/replays/comparison/diffs.ts';
+import { replayNotFoundError, sessionOfReplayError } from '../../../shared/replays/errors.ts';
 import { findOwnReplay, readReplaySettings } from '../../../shared/replays/queries.ts';
 import type { ReplayRow, ReplaySessionRow } from '../../../shared/readModels/tables.ts';
-import { MAKING_BYTES, pageBody, type Rows } from '../http/responses/listResponse.ts';
+import {
+  PAGE_BUFFER_BYTES,
+  renderPage,
+  type ListFormat,
+  parsePageQuery,
+} from '../http/responses/listResponse.ts';
 import {
   presentReplay,
   presentReplaySession,
   presentReplaySettings,
   presentReplayTurn,
 } from './presenter.ts';
-import { replayInput } from './parseReplayBody.ts';
-import { SESSION_ERRORS, STREAM_ERRORS } from '../http/errors/streamErrorCodes.ts';
+import { parseReplayBody } from './parseReplayBody.ts';
+import { SESSION_ERROR_CODES, STREAM_ERROR_CODES } from '../http/errors/streamErrorCodes.ts';
+import { DEFECT } from '../http/errors/errorPresenter.ts';
+import { defineFeature } from '../http/feature.ts';
 import { defineRoute } from '../http/route.ts';
-import { CommonQuery } from '../openapi/commonSchemas.ts';
+import { CommonQuery, ReplayId } from '../openapi/commonSchemas.ts';
 import { Replay, ReplayList, ReplayListQuery } from './schemas.ts';
 import { CancelReplayBody, StartedReplay, StartReplayBody } from './startSchemas.ts';
 import { ReplayQuery, ReplaySessionList, ReplaySessionsQuery, ShownReplay } from './turnSchemas.ts';
-import { pageFrom } from '../sessions/routes.ts';
+import { streamReplayRoute } from './streamRoutes.ts';
 
-const REPLAYS: Rows<ReplayRow> = {
-  around: [],
+const REPLAY_LIST: ListFormat<ReplayRow> = {
+  emptyData: [],
   present: presentReplay,
   cursorOf: ({ replay_id }) => replay_id,
 };
@@ -44,16 +52,16 @@ const startReplayRoute = defineRoute({
     'model_not_supported',
     'tool_not_supported',
     'replay_limit_reached',
-    ...SESSION_ERRORS,
+    ...SESSION_ERROR_CODES,
   ],
-  once: {
+  idempotency: {
     reserve: async (api, { actor, body }) => {
-      await requireStartable(api, actor, await replayInput(api, actor.account_id, body));
+      await requireStartable(api, actor, await parseReplayBody(api, actor.account_id, body));
       return { id: api.ids.typeId('replay') };
     },
   },
   handle: async (api, { actor, body, claim }, ctx) => {
-    const input = () => replayInput(api, actor.account_id, body);
+    const input = () => parseReplayBody(api, actor.account_id, body);
     const data = await startReplay(api, actor, input, claim);
     ctx.set('location', `/v1/replays/${data.replay_id}`);
     return { data, status: 202 };
@@ -69,10 +77,10 @@ const listReplaysRoute = defineRoute({
   query: ReplayListQuery,
   data: ReplayList,
   errors: [],
-  holds: MAKING_BYTES,
+  bufferBytes: PAGE_BUFFER_BYTES,
   handle: async ({ readModels }, { actor, query }) => {
-    const page = await readModels.listReplays(actor.account_id, pageFrom(query));
-    return { page: (to) => pageBody(page, REPLAYS, to) };
+    const page = await readModels.listReplays(actor.account_id, parsePageQuery(query));
+    return { page: (to) => renderPage(page, REPLAY_LIST, to) };
   },
 });
 
@@ -88,7 +96,7 @@ const getReplayRoute = defineRoute({
   data: ShownReplay,
   errors: ['replay_not_found', 'stream_damaged', 'key_missing'],
   // Beside the page, two turns whose outputs are compared.
-  holds: 3 * MAKING_BYTES,
+  bufferBytes: 3 * PAGE_BUFFER_BYTES,
   handle: async (api, { actor, params, query }) => {
     const { account_id } = actor;
     const { only, session_id } = query;
@@ -96,17 +104,17 @@ const getReplayRoute = defineRoute({
     const settings = presentReplaySettings(await readReplaySettings(api, row));
     const limit = Math.min(query.limit ?? Infinity, LIMITS.replays.pageTurns);
     const found = await api.readModels.listReplayTurns(row.replay_id, {
-      ...pageFrom({ ...query, limit }),
+      ...parsePageQuery({ ...query, limit }),
       ...(only !== undefined && { only }),
       ...(session_id !== undefined && { session_id }),
     });
     const turns = await withDiffs(api, account_id, found);
-    const rows: Rows<ComparedOutputs> = {
-      around: { ...presentReplay(row), settings, turns: [] },
+    const rows: ListFormat<ComparedOutputs> = {
+      emptyData: { ...presentReplay(row), settings, turns: [] },
       present: presentReplayTurn,
       cursorOf: (turn) => turn.row.entry,
     };
-    return { page: (to) => pageBody(turns, rows, to) };
+    return { page: (to) => renderPage(turns, rows, to) };
   },
 });
 
@@ -119,16 +127,16 @@ const listReplaySessionsRoute = defineRoute({
   query: ReplaySessionsQuery,
   data: ReplaySessionList,
   errors: ['replay_not_found'],
-  holds: MAKING_BYTES,
+  bufferBytes: PAGE_BUFFER_BYTES,
   handle: async (api, { actor, params, query }) => {
     const replay = await findOwnReplay(api, actor.account_id, params['replayId']!);
-    const page = await api.readModels.listReplaySessions(replay.replay_id, pageFrom(query));
-    const rows: Rows<ReplaySessionRow> = {
-      around: [],
+    const page = await api.readModels.listReplaySessions(replay.replay_id, parsePageQuery(query));
+    const rows: ListFormat<ReplaySessionRow> = {
+      emptyData: [],
       present: (row) => presentReplaySession(replay, row),
       cursorOf: ({ session_id }) => session_id,
     };
-    return { page: (to) => pageBody(page, rows, to) };
+    return { page: (to) => renderPage(page, rows, to) };
   },
 });
 
@@ -144,8 +152,8 @@ const cancelReplayRoute = defineRoute({
   body: CancelReplayBody,
   bodyOptional: true,
   data: Replay,
-  errors: ['replay_not_found', ...STREAM_ERRORS],
-  once: {
+  errors: ['replay_not_found', ...STREAM_ERROR_CODES],
+  idempotency: {
     reserve: async (api, { actor, params }) => {
       const { replay_id } = await findOwnReplay(api, actor.account_id, params['replayId']!);
       return { id: replay_id };
@@ -159,10 +167,38 @@ const cancelReplayRoute = defineRoute({
   },
 });
 
-export const replayRoutes = [
-  startReplayRoute,
-  listReplaysRoute,
-  getReplayRoute,
-  listReplaySessionsRoute,
-  cancelReplayRoute,
-];
+export const replaysFeature = defineFeature({
+  routes: [
+    startReplayRoute,
+    listReplaysRoute,
+    getReplayRoute,
+    listReplaySessionsRoute,
+    cancelReplayRoute,
+    streamReplayRoute,
+  ],
+  tags: { replays: 'Recorded sessions that are run again, and how they compare' },
+  pathParameters: { replayId: ReplayId },
+  errors: {
+    replay_not_found: { status: 404, description: 'The account has no such replay' },
+    session_of_replay: {
+      status: 409,
+      description: 'The session was made by a replay, and stays as it is',
+    },
+    replay_limit_reached: {
+      status: 409,
+      description: 'As many replays of the account run as may run at a time; none was started',
+    },
+    tool_not_recorded: {
+      status: 502,
+      description:
+        'Of a replayed turn: the model called a tool as the recorded turn had not, and no result is recorded',
+    },
+  },
+  rejections: {
+    replay_exists: DEFECT,
+    replay_missing: replayNotFoundError,
+    replay_ended: DEFECT,
+    // A replay alone continues its sessions; any client may continue a fork of one.
+    session_of_replay: sessionOfReplayError,
+  },
+});

@@ -4,7 +4,7 @@ import { LIMITS } from '../../../shared/limits.ts';
 import { AgentId, ReplayId, SessionId } from '../openapi/commonSchemas.ts';
 import { Checks } from './checkSchemas.ts';
 import { sessionFilters } from '../sessions/descriptionSchemas.ts';
-import { text } from '../openapi/textSchemas.ts';
+import { textSchema } from '../openapi/textSchemas.ts';
 import { Instant } from '../../../shared/domain/schema.ts';
 
 const { replays: OF } = LIMITS;
@@ -16,14 +16,14 @@ const MAX_INTEGER = 2_147_483_647;
 
 const settings = {
   model: Type.Optional(
-    text({
+    textSchema({
       maxLength: LIMITS.text.referenceCharacters,
       offered: 'models',
       description: 'The model that answers in place of the recorded ones',
     }),
   ),
   instruction: Type.Optional(
-    text({
+    textSchema({
       maxBytes: LIMITS.text.instructionBytes,
       description: "In place of the agent's",
       examples: ['Answer in one sentence.'],

@@ -3,19 +3,19 @@ import type { Context } from 'koa';
 import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import { followReplay, type ReplayUpdate } from '../../../shared/replays/followReplay.ts';
 import { findOwnReplay } from '../../../shared/replays/queries.ts';
-import { sendEventStream, type StreamEvent } from '../http/responses/sse.ts';
-import { keyCheck, whileAllowed } from '../http/access/keyRevocation.ts';
+import { sendEventStream, type SseEvent } from '../http/responses/sse.ts';
+import { createKeyCheck, untilRevoked } from '../http/access/keyRevocation.ts';
 import { presentReplay } from './presenter.ts';
-import { STREAM_ERRORS } from '../http/errors/streamErrorCodes.ts';
+import { STREAM_ERROR_CODES } from '../http/errors/streamErrorCodes.ts';
 import { defineRoute } from '../http/route.ts';
 import { CommonQuery } from '../openapi/commonSchemas.ts';
-import { claimStream } from '../runs/turnSse.ts';
+import { acquireStream } from '../sessions/turnSse.ts';
 
 const REVISION = '^(?:0|[1-9][0-9]{0,8})$';
 const MESSAGE = 'must be the id of an event of this replay, as its stream gave it';
 
 /** The revision up to which the client has it; -1 from the beginning. Errors: `invalid_request`. */
-function revisionAsked(ctx: Context): number {
+function parseLastEventId(ctx: Context): number {
   const name = ctx.get('last-event-id');
   if (name === '') return -1;
   if (new RegExp(REVISION).test(name)) return Number(name);
@@ -24,7 +24,7 @@ function revisionAsked(ctx: Context): number {
   });
 }
 
-function eventOf(news: ReplayUpdate): StreamEvent {
+function eventOf(news: ReplayUpdate): SseEvent {
   const id = String(news.revision);
   if (news.type === 'session_ended') {
     const { session_id, status, code = null } = news.end;
@@ -33,7 +33,7 @@ function eventOf(news: ReplayUpdate): StreamEvent {
   return { id, event: `replay.${news.type}`, data: JSON.stringify(presentReplay(news.row)) };
 }
 
-async function* eventsOf(news: AsyncIterable<ReplayUpdate>): AsyncGenerator<StreamEvent> {
+async function* eventsOf(news: AsyncIterable<ReplayUpdate>): AsyncGenerator<SseEvent> {
   for await (const each of news) yield eventOf(each);
 }
 
@@ -56,21 +56,21 @@ export const streamReplayRoute = defineRoute({
       examples: ['12'],
     }),
   },
-  errors: ['replay_not_found', ...STREAM_ERRORS],
+  errors: ['replay_not_found', ...STREAM_ERROR_CODES],
   handle: async (api, { actor, params }, ctx) => {
     const { account_id } = actor;
     const row = await findOwnReplay(api, account_id, params['replayId']!);
-    const after = revisionAsked(ctx);
+    const after = parseLastEventId(ctx);
     if (row.status !== 'running' && after >= row.revision) {
       ctx.status = 204;
       return undefined;
     }
-    claimStream(api, account_id, ctx);
+    acquireStream(api, account_id, ctx);
     sendEventStream(ctx, (left) => {
       const signal = AbortSignal.any([left, api.stopping]);
       const asked = { account_id, replay_id: row.replay_id, after };
       const events = eventsOf(followReplay(api, asked, signal));
-      return whileAllowed(events, keyCheck(api, actor));
+      return untilRevoked(events, createKeyCheck(api, actor));
     });
     return undefined;
   },

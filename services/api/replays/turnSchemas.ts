@@ -4,7 +4,7 @@ import { LIMITS } from '../../../shared/limits.ts';
 import {
   replayPageQuery,
   SessionId,
-  sessionFilterOf,
+  sessionIdFilter,
   sessionPageQuery,
 } from '../openapi/commonSchemas.ts';
 import { replayFields } from './schemas.ts';
@@ -67,7 +67,7 @@ export const ReplayQuery = Type.Object(
         description: 'Only turns with this outcome, or with a check that failed',
       }),
     ),
-    session_id: Type.Optional(sessionFilterOf('Only turns of this recorded session')),
+    session_id: Type.Optional(sessionIdFilter('Only turns of this recorded session')),
   },
   strict,
 );

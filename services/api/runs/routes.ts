@@ -1,13 +1,50 @@
-import { runAgent, reserveRun } from '../../../shared/runs/runAgent.ts';
-import { SHARED_SESSION_ERRORS } from '../http/errors/streamErrorCodes.ts';
-import { defineRoute } from '../http/route.ts';
-import { streamRun, wantsEvents } from './runSse.ts';
-import { prefersAsync, respondAsync } from './respondAsync.ts';
+import type { Context } from 'koa';
+import type { Static } from 'typebox';
+import type { Actor } from '../../../shared/commandHandling/context.ts';
+import type { RunInput } from '../../../shared/runs/runRequest.ts';
+import type { RouteContext } from '../context.ts';
+import { readPreferences, setPreferenceApplied } from '../http/preferHeader.ts';
+import { prepareRun, reserveRun } from '../../../shared/runs/prepareRun.ts';
+import { runAgent, startInBackground } from '../../../shared/runs/runAgent.ts';
+import { SHARED_SESSION_ERROR_CODES } from '../http/errors/streamErrorCodes.ts';
+import { sessionBusy } from '../../../shared/runs/queueing/sessionQueue.ts';
+import { DEFECT } from '../http/errors/errorPresenter.ts';
+import { defineFeature } from '../http/feature.ts';
+import { defineRoute, type Answer } from '../http/route.ts';
+import { runSse, prefersSse } from './runSse.ts';
 import { CommonQuery } from '../openapi/commonSchemas.ts';
 import { RunBody, RunResult } from './schemas.ts';
 import { StartedTurn } from '../sessions/turnSchemas.ts';
 
-export const runAgentRoute = defineRoute({
+/** The answer to a run that goes on in the background, or to one that was quick enough. */
+type RunAnswer = Answer<Static<typeof RunResult> | Static<typeof StartedTurn>>;
+
+/** True for a run whose client prefers not to wait for its end. */
+const prefersAsync = (ctx: Context): boolean => readPreferences(ctx).respondAsync;
+
+/**
+ * Answers as soon as the turn is recorded, with where its end is told; with its result where the
+ * client waits for it and it comes in time. Errors: those of runAgent.
+ */
+async function respondAsync(
+  api: RouteContext,
+  actor: Actor,
+  input: RunInput,
+  ctx: Context,
+): Promise<RunAnswer> {
+  const preferences = readPreferences(ctx);
+  const waitMs = (preferences.wait ?? 0) * 1_000;
+  const started = await startInBackground(api, actor, { ...input, waitMs });
+  setPreferenceApplied(ctx, { ...preferences, respondAsync: 'running' in started });
+  if ('result' in started) return { data: started.result };
+  const { session_id, turn } = started.running;
+  ctx.set('location', `/v1/sessions/${session_id}/turns/${turn}`);
+  return { data: { session_id, turn, status: 'running' }, status: 202 };
+}
+
+const SESSION = { parameters: { sessionId: '$response.body#/data/session_id' } };
+
+const runAgentRoute = defineRoute({
   method: 'post',
   path: '/v1/agents/{agentId}/run',
   operationId: 'runAgent',
@@ -20,6 +57,26 @@ export const runAgentRoute = defineRoute({
   prefer:
     '`respond-async`: answer 202 as soon as the turn is recorded, with its `Location`; with `wait=N`, only where it has not ended within so many seconds',
   data: RunResult,
+  links: {
+    GetSession: { operationId: 'getSession', description: 'The transcript so far', ...SESSION },
+    ListSessionEvents: {
+      operationId: 'listSessionEvents',
+      description: 'What was recorded',
+      ...SESSION,
+    },
+    ProveSession: {
+      operationId: 'proveSession',
+      description: 'That all of it is in the log',
+      ...SESSION,
+    },
+    EraseSession: { operationId: 'eraseSession', description: 'Erases its texts', ...SESSION },
+    CancelTurn: { operationId: 'cancelTurn', description: 'Cancels its open turn', ...SESSION },
+    RunAgain: {
+      operationId: 'runAgent',
+      description: 'The next turn of the session',
+      parameters: { agentId: '$request.path.agentId' },
+    },
+  },
   accepted: StartedTurn,
   errors: [
     'model_not_supported',
@@ -34,20 +91,61 @@ export const runAgentRoute = defineRoute({
     'model_overloaded',
     'turn_interrupted',
     'model_timeout',
-    ...SHARED_SESSION_ERRORS,
+    ...SHARED_SESSION_ERROR_CODES,
   ],
   events: {
     description:
       'Where the client accepts `text/event-stream`, what the turn puts out, as it comes: `turn.started`; `output.delta` with `text` and the `round` (model call) it belongs to; `tool.called` with a tool call as the transcript shows it; and at the end `turn.completed` with the envelope of the answer in JSON, or `error` with that of the failure. Ids lead on in the stream of the turn.',
   },
-  once: {
-    reserve: (api, { actor, params, body }) =>
-      reserveRun(api, actor, { agent_id: params['agentId']!, ...body }),
+  idempotency: {
+    prepare: (api, { actor, params, body }) =>
+      prepareRun(api, actor, { agent_id: params['agentId']!, ...body }),
+    reserve: (api, _request, prepared) => reserveRun(api, prepared),
   },
   handle: async (api, { actor, params, body, claim }, ctx) => {
     const input = { agent_id: params['agentId']!, ...body, claim };
-    if (wantsEvents(ctx)) return streamRun(api, actor, input, ctx);
+    if (prefersSse(ctx)) return runSse(api, actor, input, ctx);
     if (prefersAsync(ctx)) return respondAsync(api, actor, input, ctx);
     return { data: await runAgent(api, actor, input) };
+  },
+});
+
+export const runsFeature = defineFeature({
+  routes: [runAgentRoute],
+  errors: {
+    turn_interrupted: {
+      status: 503,
+      description:
+        'The turn was cancelled, or cut off before its end could be recorded: the message says which, and so does the transcript; the run may be tried again',
+    },
+    model_error: {
+      status: 502,
+      description:
+        'The model server refused, failed or answered what can’t be used; the turn is recorded as failed',
+      isLoggedWithTurn: true,
+    },
+    tool_error: {
+      status: 502,
+      description:
+        'The model called tools for 8 rounds without an answer, or too many of them; the turn is recorded as failed',
+      isLoggedWithTurn: true,
+    },
+    model_overloaded: {
+      status: 503,
+      description:
+        'The model server is overloaded, limits the rate, or has failed too often to be asked now; `Retry-After` says when to try again',
+      isLoggedWithTurn: true,
+    },
+    model_timeout: {
+      status: 504,
+      description: 'The model did not answer in time; the turn is recorded as failed',
+      isLoggedWithTurn: true,
+    },
+  },
+  rejections: {
+    // A run waits for its turn; every other command that finds a turn open has to be sent again.
+    turn_open: sessionBusy,
+    turn_not_open: DEFECT,
+    turn_of_another_run: DEFECT,
   },
 });

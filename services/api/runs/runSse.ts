@@ -6,11 +6,10 @@ import { START_OF_OUTPUT } from '../../../shared/sessions/turns/turnOutputPositi
 import type { RecordedTurnOutcome } from '../../../shared/sessions/turns/recordedTurn.ts';
 import type { RouteContext } from '../context.ts';
 import { sendEventStream } from '../http/responses/sse.ts';
-import { publicError } from '../http/middleware/errors.ts';
-import { claimStream, startedEvent, turnEvents } from './turnSse.ts';
+import { acquireStream, startedEvent, turnSse } from '../sessions/turnSse.ts';
 
 /** Whether the client would rather have events than JSON. */
-export const wantsEvents = (ctx: Context): boolean =>
+export const prefersSse = (ctx: Context): boolean =>
   ctx.get('accept').toLowerCase().includes('text/event-stream') &&
   ctx.accepts('application/json', 'text/event-stream') === 'text/event-stream';
 
@@ -19,29 +18,25 @@ export const wantsEvents = (ctx: Context): boolean =>
  * has begun is an answer like any other. Errors: those of beginRun, `rate_limited` and `overloaded`
  * where too many streams are open.
  */
-export async function streamRun(
+export async function runSse(
   api: RouteContext,
   actor: Actor,
   input: RunInput,
   ctx: Context,
 ): Promise<undefined> {
   const { account_id } = actor;
-  claimStream(api, account_id, ctx);
-  const {
-    session_id,
-    turn,
-    result: ended,
-  } = await startRun(api, actor, { ...input, deltas: true });
+  acquireStream(api, account_id, ctx);
+  const { session_id, turn, result } = await startRun(api, actor, { ...input, deltas: true });
   const subject = { account_id, session_id, turn };
-  const end = ended.then(
-    (result): RecordedTurnOutcome => ({ result }),
+  const end = result.then(
+    (data): RecordedTurnOutcome => ({ result: data }),
     (error: unknown): RecordedTurnOutcome => {
-      const { code, message } = publicError(error);
+      const { code, message } = api.errors.toPublicError(error);
       return { failed: { code, message } };
     },
   );
   sendEventStream(ctx, async function* (signal) {
     yield startedEvent(subject);
-    yield* turnEvents(api, { subject, after: START_OF_OUTPUT, ended: end }, ctx, signal);
+    yield* turnSse(api, { subject, after: START_OF_OUTPUT, ended: end }, ctx, signal);
   });
 }

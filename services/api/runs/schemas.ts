@@ -3,18 +3,18 @@ import { Tokens } from '../../../shared/domain/schema.ts';
 import { TurnContext } from '../../../shared/sessions/turns/promptParts.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { FinishReason, SessionId } from '../openapi/commonSchemas.ts';
-import { text } from '../openapi/textSchemas.ts';
+import { textSchema } from '../openapi/textSchemas.ts';
 
 export const RunBody = Type.Object(
   {
-    input: text({
+    input: textSchema({
       maxBytes: LIMITS.text.inputBytes,
       description:
         'Input text for the agent to process, at most 512 KiB of UTF-8, and at most 960 KiB as JSON',
       examples: ['What is 12*34?'],
     }),
     session_id: Type.Optional(
-      text({
+      textSchema({
         maxLength: LIMITS.text.referenceCharacters,
         description: 'Session to continue; a new one is started when absent',
       }),

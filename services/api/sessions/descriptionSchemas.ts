@@ -3,29 +3,29 @@ import type { DescriptionChange } from '../../../shared/sessions/description.ts'
 import { INSTANT } from '../../../shared/domain/schema.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import {
-  agentFilter,
-  listOrder,
-  replayFilter,
+  agentIdFilter,
+  listOrderQuery,
+  replayIdFilter,
   sessionPageQuery,
 } from '../openapi/commonSchemas.ts';
-import { text } from '../openapi/textSchemas.ts';
+import { textSchema } from '../openapi/textSchemas.ts';
 
 const { description: OF } = LIMITS;
 
 const NAME = `[a-z0-9._-]{1,${OF.labelNameCharacters}}`;
 
-const Title = text({
+const Title = textSchema({
   maxLength: OF.titleCharacters,
   description: `What the session is called, at most ${OF.titleCharacters} characters`,
   examples: ['A refund'],
 });
-const LabelValue = text({
+const LabelValue = textSchema({
   maxLength: OF.labelValueCharacters,
   description: `At most ${OF.labelValueCharacters} characters`,
 });
 
 /** What a session is called, as it is shown. */
-export const described = {
+export const descriptionFields = {
   title: Type.Union([Type.String(), Type.Null()], { description: 'What the session is called' }),
   labels: Type.Record(Type.String(), Type.String(), {
     description: 'What the session is found by, by name',
@@ -74,13 +74,13 @@ const instant = (description: string) =>
 /** Which sessions are meant. */
 export const sessionFilters = {
   q: Type.Optional(
-    text({
+    textSchema({
       maxLength: LIMITS.search.queryCharacters,
       description: `Only sessions in which the input and the output of one ended turn have all of these words, at most ${LIMITS.search.queryWords}, in whatever order`,
       examples: ['refund invoice'],
     }),
   ),
-  agent_id: Type.Optional(agentFilter('Only sessions of this agent')),
+  agent_id: Type.Optional(agentIdFilter('Only sessions of this agent')),
   status: Type.Optional(
     Type.Enum(['idle', 'running'], {
       description: 'Only sessions with a turn that is open, or with none',
@@ -105,14 +105,14 @@ export const sessionFilters = {
   updated_from: instant('Only sessions whose last event came then or later'),
   updated_to: instant('Only sessions whose last event came before'),
   replay_id: Type.Optional(
-    replayFilter('Only sessions that this replay made, which are listed nowhere else'),
+    replayIdFilter('Only sessions that this replay made, which are listed nowhere else'),
   ),
 };
 
 export const SessionListQuery = Type.Object(
   {
     ...sessionPageQuery({ default: 100, description: 'The most sessions to answer' }),
-    order: listOrder('Which come first, by the beginning of the session'),
+    order: listOrderQuery('Which come first, by the beginning of the session'),
     ...sessionFilters,
   },
   { additionalProperties: false },

@@ -6,13 +6,13 @@ import type { SessionListQuery } from './descriptionSchemas.ts';
 const withMilliseconds = (instant: string): string =>
   instant.includes('.') ? instant : instant.replace('Z', '.000Z');
 
-function labelOf(text: string): readonly [string, string] {
+function parseLabel(text: string): readonly [string, string] {
   const colon = text.indexOf(':');
   return [text.slice(0, colon), text.slice(colon + 1)];
 }
 
 /** What a query asks of sessions, without members that are undefined. */
-export function sessionFilter({
+export function parseSessionFilter({
   label,
   limit: _limit,
   after: _after,
@@ -23,5 +23,8 @@ export function sessionFilter({
     name,
     /_(from|to)$/.test(name) ? withMilliseconds(value) : value,
   ]);
-  return { ...(Object.fromEntries(given) as SessionSearch), labels: (label ?? []).map(labelOf) };
+  return {
+    ...(Object.fromEntries(given) as SessionSearch),
+    labels: (label ?? []).map(parseLabel),
+  };
 }

@@ -4,8 +4,16 @@ import type { RecordedEvent } from '../../../shared/eventlog/event.ts';
 import type { ListedSession } from '../../../shared/search/turnIndex.ts';
 import type { RecordedTurnEnd } from '../../../shared/sessions/history/sessionAt.ts';
 import type { SessionRow, TurnRow } from '../../../shared/readModels/tables.ts';
-import type { SessionEvents } from '../feed/recordedEventSchemas.ts';
-import type { EndedAt, Session, SessionList, ToolCall, Transcript } from './schemas.ts';
+import type { SessionEvents } from './eventSchemas.ts';
+import type {
+  EndedAt,
+  Session,
+  SessionList,
+  ToolCall,
+  Transcript,
+  TurnRequests,
+} from './schemas.ts';
+import type { RebuiltRequest } from '../../../shared/sessions/turns/turnRequests.ts';
 
 export const presentSession = ({
   session_id,
@@ -98,3 +106,22 @@ export const presentEvent = ({
   position: _position,
   ...event
 }: RecordedEvent): Static<typeof SessionEvents>[number] => event;
+
+/** A request that was built again. */
+export const presentRequest = ({
+  number,
+  purpose,
+  round,
+  call,
+  request,
+  request_sha256,
+  matches,
+}: RebuiltRequest): Static<typeof TurnRequests>[number] => ({
+  call: number,
+  purpose,
+  round,
+  request: { ...request },
+  request_sha256,
+  recorded_sha256: call.request_sha256,
+  matches,
+});

@@ -1,6 +1,5 @@
 import { recordAudit } from '../../../shared/audit/commands.ts';
 import { describeSession } from '../../../shared/sessions/describeSession.ts';
-import { LIMITS } from '../../../shared/limits.ts';
 import { findSessions } from '../../../shared/search/searchSessions.ts';
 import { readSessionEvents } from '../../../shared/sessions/queries.ts';
 import { readTranscriptAt } from '../../../shared/sessions/history/sessionAt.ts';
@@ -9,8 +8,13 @@ import type { RecordedEvent } from '../../../shared/eventlog/event.ts';
 import { sessionStream } from '../../../shared/eventlog/streams.ts';
 import type { ListedSession } from '../../../shared/search/turnIndex.ts';
 import type { TurnRow } from '../../../shared/readModels/tables.ts';
-import { untilClosed } from '../http/connection/clientDisconnect.ts';
-import { MAKING_BYTES, pageBody, type Rows } from '../http/responses/listResponse.ts';
+import { responseClosedSignal } from '../http/connection/clientDisconnect.ts';
+import {
+  PAGE_BUFFER_BYTES,
+  renderPage,
+  type ListFormat,
+  parsePageQuery,
+} from '../http/responses/listResponse.ts';
 import {
   presentEvent,
   presentListed,
@@ -18,11 +22,14 @@ import {
   presentTranscript,
   presentTurn,
 } from './presenter.ts';
-import { SESSION_ERRORS, SHARED_SESSION_ERRORS } from '../http/errors/streamErrorCodes.ts';
+import {
+  SESSION_ERROR_CODES,
+  SHARED_SESSION_ERROR_CODES,
+} from '../http/errors/streamErrorCodes.ts';
 import { defineRoute } from '../http/route.ts';
-import { sessionFilter } from './parseSessionFilter.ts';
-import { SessionEvents } from '../feed/recordedEventSchemas.ts';
-import { CommonQuery } from '../openapi/commonSchemas.ts';
+import { parseSessionFilter } from './parseSessionFilter.ts';
+import { SessionEvents } from './eventSchemas.ts';
+import { CommonQuery, SessionId } from '../openapi/commonSchemas.ts';
 import { DescribeSessionBody, SessionListQuery } from './descriptionSchemas.ts';
 import {
   Session,
@@ -30,33 +37,27 @@ import {
   SessionList,
   Transcript,
   TranscriptQuery,
+  ForkBody,
 } from './schemas.ts';
+import { prepareFork, forkSession } from '../../../shared/sessions/forkSession.ts';
+import { TurnNumber } from './turnSchemas.ts';
+import { turnRoutes } from './turnRoutes.ts';
+import { turnStreamRoutes } from './turnStreamRoutes.ts';
+import { DEFECT } from '../http/errors/errorPresenter.ts';
+import { defineFeature } from '../http/feature.ts';
+import { sessionOfAgentNotFound } from '../../../shared/runs/queueing/loadSessionForRun.ts';
+import { sessionErasedError } from '../../../shared/erasure/errors.ts';
 
-const DEFAULT_LIMIT = 100;
-
-const SESSIONS: Rows<ListedSession> = {
-  around: [],
+const SESSION_LIST: ListFormat<ListedSession> = {
+  emptyData: [],
   present: presentListed,
   cursorOf: ({ session_id }) => session_id,
 };
-const EVENTS: Rows<RecordedEvent> = {
-  around: [],
+const EVENT_LIST: ListFormat<RecordedEvent> = {
+  emptyData: [],
   present: presentEvent,
   cursorOf: ({ revision }) => String(revision),
 };
-
-/** A query's page as the queries take it: without members that are undefined. */
-export const pageFrom = <Cursor>({
-  limit = DEFAULT_LIMIT,
-  after,
-}: {
-  limit?: number;
-  after?: Cursor;
-}): { limit: number; bytes: number; after?: Cursor } => ({
-  limit,
-  bytes: LIMITS.http.pageBytes,
-  ...(after === undefined ? {} : { after }),
-});
 
 const listSessionsRoute = defineRoute({
   method: 'get',
@@ -69,12 +70,12 @@ const listSessionsRoute = defineRoute({
   query: SessionListQuery,
   data: SessionList,
   errors: [],
-  holds: MAKING_BYTES,
+  bufferBytes: PAGE_BUFFER_BYTES,
   handle: async (api, { actor, query }, ctx) => {
-    const asked = { ...pageFrom(query), ...sessionFilter(query) };
-    const signal = query.q === undefined ? undefined : untilClosed(ctx.res);
+    const asked = { ...parsePageQuery(query), ...parseSessionFilter(query) };
+    const signal = query.q === undefined ? undefined : responseClosedSignal(ctx.res);
     const page = await findSessions(api, actor.account_id, asked, signal);
-    return { page: (to) => pageBody(page, SESSIONS, to) };
+    return { page: (to) => renderPage(page, SESSION_LIST, to) };
   },
 });
 
@@ -88,22 +89,22 @@ const getSessionRoute = defineRoute({
   access: 'sessions:read',
   query: TranscriptQuery,
   data: Transcript,
-  errors: ['turn_not_found', ...SHARED_SESSION_ERRORS],
-  holds: MAKING_BYTES,
+  errors: ['turn_not_found', ...SHARED_SESSION_ERROR_CODES],
+  bufferBytes: PAGE_BUFFER_BYTES,
   handle: async (api, { actor: { account_id }, params, query }) => {
     const session_id = params['sessionId']!;
     const { at_turn: turn } = query;
-    const page = pageFrom(query);
+    const page = parsePageQuery(query);
     const { session, turns, origin_erased, at } =
       turn === undefined
         ? { ...(await readTranscript(api, account_id, session_id, page)), at: undefined }
         : await readTranscriptAt(api, { account_id, session_id, turn }, page);
     const rows = {
-      around: presentTranscript(session, origin_erased, at),
+      emptyData: presentTranscript(session, origin_erased, at),
       present: (row: TurnRow) => presentTurn(session.session_id, row),
       cursorOf: (row: TurnRow) => String(row.turn),
     };
-    return { page: (to) => pageBody(turns, rows, to) };
+    return { page: (to) => renderPage(turns, rows, to) };
   },
 });
 
@@ -118,14 +119,14 @@ const describeSessionRoute = defineRoute({
   query: CommonQuery,
   body: DescribeSessionBody,
   data: Session,
-  errors: ['session_busy', ...SESSION_ERRORS],
+  errors: ['session_busy', ...SESSION_ERROR_CODES],
   handle: async (api, { actor, params, body }) => ({
     data: presentSession(await describeSession(api, actor, params['sessionId']!, body)),
   }),
 });
 
 /** Which events of a session were read. */
-function revisionsOf(events: readonly RecordedEvent[]): { detail?: string } {
+function describeRevisions(events: readonly RecordedEvent[]): { detail?: string } {
   const [first, last] = [events[0], events.at(-1)];
   return first && last ? { detail: `revisions ${first.revision} to ${last.revision}` } : {};
 }
@@ -140,23 +141,81 @@ const listSessionEventsRoute = defineRoute({
   access: 'sessions:read',
   query: SessionEventsQuery,
   data: SessionEvents,
-  errors: SESSION_ERRORS,
-  holds: MAKING_BYTES,
+  errors: SESSION_ERROR_CODES,
+  bufferBytes: PAGE_BUFFER_BYTES,
   handle: async (api, { actor, params, query }) => {
     const sessionId = params['sessionId']!;
-    const page = await readSessionEvents(api, actor.account_id, sessionId, pageFrom(query));
+    const page = await readSessionEvents(api, actor.account_id, sessionId, parsePageQuery(query));
     await recordAudit(api, actor, {
       action: 'read',
       subject: sessionStream(sessionId),
-      ...revisionsOf(page.rows),
+      ...describeRevisions(page.rows),
     });
-    return { page: (to) => pageBody(page, EVENTS, to) };
+    return { page: (to) => renderPage(page, EVENT_LIST, to) };
   },
 });
 
-export const sessionRoutes = [
-  listSessionsRoute,
-  getSessionRoute,
-  describeSessionRoute,
-  listSessionEventsRoute,
-];
+const forkSessionRoute = defineRoute({
+  method: 'post',
+  path: '/v1/sessions/{sessionId}/fork',
+  operationId: 'forkSession',
+  summary: 'Begins a session that goes on after a turn of this one',
+  description:
+    'The turns up to `at_turn` are shared, and stay where they are: nothing is copied, and the first turn of the fork is the one after it. They are erased with the session that recorded them.',
+  access: 'agents:run',
+  query: CommonQuery,
+  body: ForkBody,
+  data: Session,
+  errors: SHARED_SESSION_ERROR_CODES,
+  idempotency: {
+    prepare: (api, { actor, params, body }) =>
+      prepareFork(api, actor, { session_id: params['sessionId']!, ...body }),
+    reserve: ({ ids }) => ({ id: ids.typeId('session') }),
+  },
+  handle: async (api, { actor, params, body, claim }) => {
+    const input = { session_id: params['sessionId']!, ...body };
+    return { data: presentSession(await forkSession(api, actor, input, claim)) };
+  },
+});
+
+export const sessionsFeature = defineFeature({
+  routes: [
+    listSessionsRoute,
+    getSessionRoute,
+    describeSessionRoute,
+    listSessionEventsRoute,
+    forkSessionRoute,
+    ...turnStreamRoutes,
+    ...turnRoutes,
+  ],
+  tags: { sessions: 'Conversations: transcripts, and the events that they are made of' },
+  pathParameters: { sessionId: SessionId, turn: TurnNumber },
+  errors: {
+    session_not_found: {
+      status: 404,
+      description: 'The account, or the agent, has no such session; nothing was recorded',
+    },
+    turn_not_found: {
+      status: 404,
+      description: 'The session has no such turn, or it has not begun',
+    },
+    session_busy: {
+      status: 409,
+      description: 'Another run held the session for longer than the wait limit',
+    },
+    session_erased: { status: 410, description: 'The texts of the session were erased' },
+    origin_erased: {
+      status: 410,
+      description:
+        'The session is a fork, and the session that it was forked from was erased; what is asked needs turns that it shared',
+    },
+  },
+  rejections: {
+    session_exists: DEFECT,
+    session_missing: sessionOfAgentNotFound,
+    session_erased: sessionErasedError,
+    // Other accounts must not learn that the session exists.
+    session_of_another_agent: sessionOfAgentNotFound,
+    session_moved: DEFECT,
+  },
+});

@@ -9,9 +9,10 @@ import {
   ReplayId,
   SessionId,
 } from '../openapi/commonSchemas.ts';
-import { described } from './descriptionSchemas.ts';
+import { descriptionFields } from './descriptionSchemas.ts';
 
-const FORKED = 'Only of a fork: the session that recorded the turns up to one, which both share';
+const FORK_DESCRIPTION =
+  'Only of a fork: the session that recorded the turns up to one, which both share';
 const ForkedFrom = Type.Object(
   {
     session_id: SessionId,
@@ -24,7 +25,7 @@ const ForkedFrom = Type.Object(
     ),
     hash: Type.Optional(Type.String({ description: 'The hash of that event' })),
   },
-  { title: 'ForkPoint', description: FORKED },
+  { title: 'ForkPoint', description: FORK_DESCRIPTION },
 );
 
 const sessionFields = {
@@ -35,7 +36,7 @@ const sessionFields = {
     minimum: 0,
     description: 'How many turns began, those that a fork shares included',
   }),
-  ...described,
+  ...descriptionFields,
   replay: Type.Optional(
     Type.Object(
       { replay_id: ReplayId, session_id: SessionId },
@@ -138,7 +139,7 @@ export const Transcript = Type.Object(
               'Turns that it shares were erased with the session that recorded them: the transcript begins after them',
           }),
         },
-        { title: 'SharedHistory', description: FORKED },
+        { title: 'SharedHistory', description: FORK_DESCRIPTION },
       ),
     ),
     turns: Type.Array(Turn),
@@ -172,5 +173,33 @@ export const TranscriptQuery = Type.Object(
 );
 export const SessionEventsQuery = Type.Object(
   numberedPageQuery('events', 'Continues after this revision'),
+  { additionalProperties: false },
+);
+
+const Hash = (description: string) => Type.String({ pattern: '^[0-9a-f]{64}$', description });
+
+const TurnRequest = Type.Object(
+  {
+    call: Type.Integer({ minimum: 1, description: 'Its place among the requests of the turn' }),
+    purpose: Type.Enum(['answer', 'compaction'], {
+      description: '`compaction`: it asked for a summary of older turns, right before the turn',
+    }),
+    round: Type.Union([Type.Integer({ minimum: 1 }), Type.Null()], {
+      description: 'Which answered call of the turn it was; null of a compaction',
+    }),
+    request: Type.Record(Type.String(), Type.Unknown(), {
+      description:
+        'The body, as the chat completions API has it; what asked for a stream is left out',
+    }),
+    request_sha256: Hash('SHA-256 in hex of `request` in canonical JSON (RFC 8785)'),
+    recorded_sha256: Type.String({ description: 'The same of the request that was sent' }),
+    matches: Type.Boolean({ description: 'Whether both are the same' }),
+  },
+  { title: 'TurnRequest', description: 'A model request of a turn, built again from events' },
+);
+export const TurnRequests = Type.Array(TurnRequest);
+
+export const TurnRequestsQuery = Type.Object(
+  numberedPageQuery('requests', 'Continues after this call'),
   { additionalProperties: false },
 );

@@ -2,23 +2,24 @@ import type { Context } from 'koa';
 import type { TSchema } from 'typebox';
 import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import { parseTilePath } from '../../../shared/transparency/tlog/tiles.ts';
-import type { RouteContext, ServedLog } from '../context.ts';
-import { etagOf, isKnown } from '../http/responses/etag.ts';
+import type { RouteContext, TransparencyLogContext } from '../context.ts';
+import { computeEtag, respondNotModified } from '../http/responses/etag.ts';
 import { defineRoute, type Answer, type Route } from '../http/route.ts';
 import { CommonQuery } from '../openapi/commonSchemas.ts';
-import { CheckpointNote, Entries, Tile } from './schemas.ts';
+import { CheckpointNote, Entries, Tile, TileIndex, TileLevel } from './schemas.ts';
+import { defineFeature } from '../http/feature.ts';
 
 const PREFIX = '/v1/log/';
 /** A bundle of 256 entries is the largest answer. */
-const MOST_BYTES = 32 * 1_024;
+const MAX_RESPONSE_BYTES = 32 * 1_024;
 /** What stands at the path of a tile never changes, unless an operator restores the log. */
-const A_WEEK = 'max-age=604800, immutable';
+const IMMUTABLE_FOR_A_WEEK = 'max-age=604800, immutable';
 
-const cacheControl = ({ logPublic }: ServedLog, rest: string): string =>
+const cacheControl = ({ logPublic }: TransparencyLogContext, rest: string): string =>
   `${logPublic ? 'public' : 'private'}, ${rest}`;
 
-function answerBytes(ctx: Context, bytes: Uint8Array, caching: string): Answer<never> | undefined {
-  return isKnown(ctx, etagOf(Buffer.from(bytes)), caching) ? undefined : { bytes };
+function cachedBytes(ctx: Context, bytes: Uint8Array, caching: string): Answer<never> | undefined {
+  return respondNotModified(ctx, computeEtag(Buffer.from(bytes)), caching) ? undefined : { bytes };
 }
 
 const checkpointRoute = defineRoute({
@@ -33,27 +34,28 @@ const checkpointRoute = defineRoute({
   query: CommonQuery,
   media: 'text/plain; charset=utf-8',
   data: CheckpointNote,
+  ifNoneMatch: true,
   errors: ['not_found'],
-  holds: MOST_BYTES,
+  bufferBytes: MAX_RESPONSE_BYTES,
   handle: async (api, _request, ctx) => {
     const note = await api.tiles.readCheckpoint();
     if (note === undefined)
       throw new TurnlogError('not_found', 'The transparency log has no checkpoint yet.');
-    return answerBytes(ctx, Buffer.from(note), cacheControl(api, 'no-cache'));
+    return cachedBytes(ctx, Buffer.from(note), cacheControl(api, 'no-cache'));
   },
 });
 
 /** The path is taken as it came, so that nothing that is escaped in it means another one. */
-async function answerTile(api: RouteContext, ctx: Context): Promise<Answer<never> | undefined> {
+async function readTile(api: RouteContext, ctx: Context): Promise<Answer<never> | undefined> {
   const path = ctx.path.slice(PREFIX.length);
   const bytes = parseTilePath(path) && (await api.tiles.read(path));
   if (!bytes) throw new TurnlogError('not_found', 'The transparency log has no such tile.');
-  return answerBytes(ctx, bytes, cacheControl(api, A_WEEK));
+  return cachedBytes(ctx, bytes, cacheControl(api, IMMUTABLE_FOR_A_WEEK));
 }
 
 interface TileRoute {
   path: string;
-  served: string;
+  routerPath: string;
   operationId: string;
   summary: string;
   data: TSchema;
@@ -68,26 +70,32 @@ const tileRoute = (own: TileRoute): Route =>
     publishable: true,
     query: CommonQuery,
     media: 'application/octet-stream',
+    ifNoneMatch: true,
     errors: ['not_found'],
-    holds: MOST_BYTES,
-    handle: (api, _request, ctx) => answerTile(api, ctx),
+    bufferBytes: MAX_RESPONSE_BYTES,
+    handle: (api, _request, ctx) => readTile(api, ctx),
   });
 
 /** Entries come first: the other path would match theirs. */
-export const logRoutes = [
-  checkpointRoute,
+const tileRoutes = [
   tileRoute({
     path: '/v1/log/tile/entries/{index}',
-    served: '/v1/log/tile/entries/*index',
+    routerPath: '/v1/log/tile/entries/*index',
     operationId: 'getEntries',
     summary: 'Returns a bundle of entries of the transparency log',
     data: Entries,
   }),
   tileRoute({
     path: '/v1/log/tile/{level}/{index}',
-    served: '/v1/log/tile/:level/*index',
+    routerPath: '/v1/log/tile/:level/*index',
     operationId: 'getTile',
     summary: 'Returns a tile of the hashes of the transparency log',
     data: Tile,
   }),
 ];
+
+export const transparencyFeature = defineFeature({
+  routes: [checkpointRoute, ...tileRoutes],
+  tags: { log: 'The transparency log: its checkpoint and its tiles' },
+  pathParameters: { level: TileLevel, index: TileIndex },
+});

@@ -7,17 +7,17 @@ import { DIMENSIONS, type UsageQuery } from './schemas.ts';
 const DEFAULT_LIMIT = 100;
 
 /** One that is named twice counts once. */
-function columnsOf(by: string | undefined): UsageColumn[] {
+function parseColumns(by: string | undefined): UsageColumn[] {
   const names = by?.split(',') ?? [];
   return USAGE_COLUMNS.filter((_column, index) => names.includes(DIMENSIONS[index]!));
 }
 
 /** Where the page after an entry begins. */
-export const cursorOf = ({ values }: { values: readonly string[] }): string =>
+export const usageCursor = ({ values }: { values: readonly string[] }): string =>
   Buffer.from(JSON.stringify(values)).toString('base64url');
 
 /** Errors: `position_unknown` for what is no cursor of such a list. */
-function placeOf(after: string, entries: number): string[] {
+function parseCursor(after: string, entries: number): string[] {
   try {
     const values: unknown = JSON.parse(Buffer.from(after, 'base64url').toString());
     if (
@@ -36,19 +36,19 @@ function placeOf(after: string, entries: number): string[] {
 }
 
 /** What a query asks of the usage. Errors: `position_unknown` for what is no cursor of its list. */
-export function usageQuestion({
+export function parseUsageQuery({
   from,
   to,
   by,
   limit = DEFAULT_LIMIT,
   after,
 }: Static<typeof UsageQuery>): UsageQuestion {
-  const columns = columnsOf(by);
+  const columns = parseColumns(by);
   return {
     from,
     to,
     by: columns,
     limit,
-    ...(after === undefined ? {} : { after: placeOf(after, columns.length) }),
+    ...(after === undefined ? {} : { after: parseCursor(after, columns.length) }),
   };
 }

@@ -1,12 +1,13 @@
 import { readUsage, type UsageEntry } from '../../../shared/usage/queries.ts';
-import { untilClosed } from '../http/connection/clientDisconnect.ts';
-import { MAKING_BYTES, pageBody } from '../http/responses/listResponse.ts';
+import { responseClosedSignal } from '../http/connection/clientDisconnect.ts';
+import { PAGE_BUFFER_BYTES, renderPage } from '../http/responses/listResponse.ts';
 import { presentUsage } from './presenter.ts';
+import { defineFeature } from '../http/feature.ts';
 import { defineRoute } from '../http/route.ts';
 import { Usage, UsageQuery } from './schemas.ts';
-import { cursorOf, usageQuestion } from './parseUsageQuery.ts';
+import { usageCursor, parseUsageQuery } from './parseUsageQuery.ts';
 
-export const listUsageRoute = defineRoute({
+const listUsageRoute = defineRoute({
   method: 'get',
   path: '/v1/usage',
   operationId: 'listUsage',
@@ -17,16 +18,21 @@ export const listUsageRoute = defineRoute({
   query: UsageQuery,
   data: Usage,
   errors: ['position_unknown'],
-  holds: MAKING_BYTES,
+  bufferBytes: PAGE_BUFFER_BYTES,
   handle: async ({ readModels, catalogue: { models } }, { actor, query }, ctx) => {
-    const question = usageQuestion(query);
+    const question = parseUsageQuery(query);
     const source = { readModels, models };
-    const page = await readUsage(source, actor.account_id, question, untilClosed(ctx.res));
+    const page = await readUsage(source, actor.account_id, question, responseClosedSignal(ctx.res));
     const rows = {
-      around: [],
+      emptyData: [],
       present: (entry: UsageEntry) => presentUsage(entry, question.by),
-      cursorOf,
+      cursorOf: usageCursor,
     };
-    return { page: (to) => pageBody(page, rows, to) };
+    return { page: (to) => renderPage(page, rows, to) };
   },
+});
+
+export const usageFeature = defineFeature({
+  routes: [listUsageRoute],
+  tags: { usage: 'What runs took' },
 });

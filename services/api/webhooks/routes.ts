@@ -1,10 +1,12 @@
 import { changeWebhook, deleteWebhook } from '../../../shared/webhooks/changeWebhook.ts';
 import { createWebhook, requireCreatable } from '../../../shared/webhooks/createWebhook.ts';
-import { listOwnWebhooks, readWebhook } from '../../../shared/webhooks/queries.ts';
+import { listOwnWebhooks, readWebhook, webhookNotFound } from '../../../shared/webhooks/queries.ts';
 import { presentWebhook } from './presenter.ts';
-import { STREAM_ERRORS } from '../http/errors/streamErrorCodes.ts';
+import { STREAM_ERROR_CODES } from '../http/errors/streamErrorCodes.ts';
+import { DEFECT } from '../http/errors/errorPresenter.ts';
+import { defineFeature } from '../http/feature.ts';
 import { defineRoute } from '../http/route.ts';
-import { CommonQuery } from '../openapi/commonSchemas.ts';
+import { CommonQuery, WebhookId } from '../openapi/commonSchemas.ts';
 import {
   ChangeWebhookBody,
   CreatedWebhook,
@@ -26,11 +28,9 @@ const createWebhookRoute = defineRoute({
   body: CreateWebhookBody,
   data: CreatedWebhook,
   errors: ['webhook_limit_reached'],
-  once: {
-    reserve: async (api, { actor, body }) => {
-      await requireCreatable(api, actor, body);
-      return { id: api.ids.typeId('webhook') };
-    },
+  idempotency: {
+    prepare: (api, { actor, body }) => requireCreatable(api, actor, body),
+    reserve: ({ ids }) => ({ id: ids.typeId('webhook') }),
   },
   handle: async (api, { actor, body, claim }) => ({
     data: await createWebhook(api, actor, body, claim),
@@ -77,7 +77,7 @@ const changeWebhookRoute = defineRoute({
   query: CommonQuery,
   body: ChangeWebhookBody,
   data: Webhook,
-  errors: ['webhook_not_found', ...STREAM_ERRORS],
+  errors: ['webhook_not_found', ...STREAM_ERROR_CODES],
   handle: async (api, { actor, params, body }) => {
     const webhookId = params['webhookId']!;
     await changeWebhook(api, actor, webhookId, body);
@@ -96,7 +96,7 @@ const deleteWebhookRoute = defineRoute({
   access: 'webhooks:write',
   query: CommonQuery,
   data: DeletedWebhook,
-  errors: ['webhook_not_found', ...STREAM_ERRORS],
+  errors: ['webhook_not_found', ...STREAM_ERROR_CODES],
   handle: async (api, { actor, params }) => {
     const webhook_id = params['webhookId']!;
     await deleteWebhook(api, actor, webhook_id);
@@ -104,10 +104,22 @@ const deleteWebhookRoute = defineRoute({
   },
 });
 
-export const webhookRoutes = [
-  createWebhookRoute,
-  listWebhooksRoute,
-  getWebhookRoute,
-  changeWebhookRoute,
-  deleteWebhookRoute,
-];
+export const webhooksFeature = defineFeature({
+  routes: [
+    createWebhookRoute,
+    listWebhooksRoute,
+    getWebhookRoute,
+    changeWebhookRoute,
+    deleteWebhookRoute,
+  ],
+  tags: { webhooks: 'Addresses that events are sent to' },
+  pathParameters: { webhookId: WebhookId },
+  errors: {
+    webhook_not_found: { status: 404, description: 'The account has no such webhook' },
+    webhook_limit_reached: {
+      status: 409,
+      description: 'The account has as many webhooks as it may have; nothing was created',
+    },
+  },
+  rejections: { webhook_exists: DEFECT, webhook_missing: webhookNotFound },
+});

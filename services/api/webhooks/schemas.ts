@@ -4,11 +4,11 @@ import { Instant } from '../../../shared/domain/schema.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { publicEventSchemas } from '../../../shared/publicEvents/publicEvent.ts';
 import { WebhookId } from '../openapi/commonSchemas.ts';
-import { text } from '../openapi/textSchemas.ts';
+import { textSchema } from '../openapi/textSchemas.ts';
 
 const TYPES = publicEventSchemas.map(({ type }) => type);
 
-const Url = text({
+const Url = textSchema({
   maxLength: LIMITS.webhooks.urlCharacters,
   description:
     'Where events are sent: an `https://` address without user, password and fragment. It is looked up for each message, and must not lead into a private network',

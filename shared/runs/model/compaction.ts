@@ -6,7 +6,7 @@ import { isTurnlogError, TurnlogError } from '../../lib/errors/turnlogError.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
 import { errorSummary } from '../../lib/errors/errorSummary.ts';
 import { LIMITS } from '../../limits.ts';
-import { appendFacts, authorOf, prepareEvents } from '../../commandHandling/prepareEvents.ts';
+import { authorOf, prepareEvents } from '../../commandHandling/prepareEvents.ts';
 import type { RunContext } from '../context.ts';
 import { newestTurnsThatFit, tokensBesideSummary, countTurns } from './contextWindow.ts';
 import { callModel } from './modelLoop.ts';
@@ -18,6 +18,7 @@ import {
   type SessionLoadLimits,
 } from '../queueing/loadSessionForRun.ts';
 import { summaryReference } from '../../sessions/history/loadSession.ts';
+import { appendEvents } from '../../eventlog/append.ts';
 
 /** Of the room for earlier turns: from where on older ones are summed up, and what stays as it is. */
 const COMPACTION_THRESHOLD = 0.75;
@@ -126,7 +127,7 @@ export async function compact(
     };
     const events = session.decide({ type: 'compact_session', compaction }, state);
     const facts = await prepareEvents(context, authorOf(actor), head, events);
-    await appendFacts(context.store, { stream: sessionStream(session_id), head }, facts);
+    await appendEvents(context.store, { stream: sessionStream(session_id), head }, facts);
     return true;
   } catch (error) {
     signal.throwIfAborted();

@@ -3,70 +3,68 @@ import { LIMITS } from '../../limits.ts';
 import { createPermitPool, type Permit, type Capacity } from '../../lib/concurrency/capacity.ts';
 import type { AccountLimits } from '../../accounts/events.ts';
 
-/** What runs of a process take up at the most. */
+/** Capacity for the runs of a process. */
 interface AdmissionLimits {
   /** Runs in flight, and bytes of their prompts. */
   all: Capacity;
-  /** The most of them that are one account's, while it is alone. */
+  /** The largest part of it that one account gets, while no other account has runs. */
   share: Capacity;
 }
 
-/** A run that asks for its place. */
+/** Capacity that a run holds: first for waiting, then for being in flight. */
 export interface RunPermit {
   /**
-   * Waits for a place for a prompt of so many bytes; gives back the one it has before. Errors:
-   * `rate_limited`, `overloaded`, the signal's reason.
+   * Waits for capacity for a prompt of `bytes`, after releasing capacity that the run has. Throws
+   * `rate_limited`, `overloaded` or the abort reason.
    */
   acquire(bytes: number, waitMs: number, signal: AbortSignal): Promise<void>;
-  /** Takes so many bytes in all; false where they are not to be had without a wait. */
+  /** Changes the bytes of a run in flight; false where they are not available without waiting. */
   resize(bytes: number): boolean;
   /** To be called when the run is over, however it ended. */
   release(): void;
 }
 
 export interface AdmissionControl {
-  /**
-   * The run is here, holds so many bytes and has no place yet. Errors: `rate_limited`,
-   * `overloaded`.
-   */
+  /** Adds a waiting run that holds `bytes`. Throws `rate_limited` or `overloaded`. */
   enqueue(accountId: string, bytes: number, limits: AccountLimits): RunPermit;
-  /** Runs that have a place. */
+  /** Runs in flight. */
   activeCount(): number;
-  /** Runs that have none yet. */
   waitingCount(): number;
 }
 
 /**
- * Lets runs in as far as the process and their accounts have room for them, the accounts in turn
- * (see createFairLine). Those without a place hold their input, so there is an end to them as well.
+ * Admits runs while the process and their accounts have capacity, taking turns between accounts
+ * (createFairSemaphore). Waiting runs hold their input, so their number and bytes are limited too.
  */
 export function createAdmissionControl({ all, share }: AdmissionLimits): AdmissionControl {
-  const line = createFairSemaphore(all, share);
-  const hall = createPermitPool({ permits: LIMITS.run.waiting, bytes: all.bytes });
+  const active = createFairSemaphore(all, share);
+  const waiting = createPermitPool({ permits: LIMITS.run.waiting, bytes: all.bytes });
 
   return {
     enqueue(account_id, held, { runs = Infinity, prompt_bytes = Infinity }) {
-      const most: Capacity = { permits: runs, bytes: prompt_bytes };
-      let waiting: Permit | undefined = hall.acquire({ account_id, bytes: held });
-      let place: Permit | undefined;
-      const leave = (): void => {
-        waiting?.release();
-        place?.release();
-        waiting = place = undefined;
+      const limit: Capacity = { permits: runs, bytes: prompt_bytes };
+      let waitingPermit: Permit | undefined = waiting.acquire({ account_id, bytes: held });
+      let activePermit: Permit | undefined;
+      const release = (): void => {
+        waitingPermit?.release();
+        activePermit?.release();
+        waitingPermit = activePermit = undefined;
       };
       return {
         async acquire(bytes, waitMs, signal) {
-          leave();
-          waiting = hall.acquire({ account_id, bytes });
-          place = await line.acquire({ account_id, bytes, limit: most }, { waitMs, signal });
-          waiting.release();
-          waiting = undefined;
+          if (waitingPermit?.resize(bytes) !== true) {
+            release();
+            waitingPermit = waiting.acquire({ account_id, bytes });
+          }
+          activePermit = await active.acquire({ account_id, bytes, limit }, { waitMs, signal });
+          waitingPermit.release();
+          waitingPermit = undefined;
         },
-        resize: (bytes) => place?.resize(bytes) ?? false,
-        release: leave,
+        resize: (bytes) => activePermit?.resize(bytes) ?? false,
+        release,
       };
     },
-    activeCount: line.activeCount,
-    waitingCount: hall.activeCount,
+    activeCount: active.activeCount,
+    waitingCount: waiting.activeCount,
   };
 }

@@ -1,7 +1,5 @@
-import { sessionOfReplayError } from '../../replays/errors.ts';
 import { isTurnlogError, TurnlogError } from '../../lib/errors/turnlogError.ts';
 import { asDamage } from '../../eventlog/reading/reportDamage.ts';
-import { readPage } from '../../eventlog/reading/readWhole.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
 import { untilWhole } from '../../eventlog/reading/untilWhole.ts';
 import {
@@ -30,7 +28,10 @@ export interface SessionLoadLimits extends RunWaitLimits {
 }
 
 /** As much of a run's request as tells its session. */
-interface RequestedSession extends Pick<RunRequest, 'session_id' | 'new_session' | 'replay'> {
+export interface RequestedSession extends Pick<
+  RunRequest,
+  'session_id' | 'new_session' | 'replay'
+> {
   actor: Pick<RunRequest['actor'], 'account_id'>;
   agent: Pick<RunRequest['agent'], 'agent_id'>;
 }
@@ -42,69 +43,12 @@ export const sessionOfAgentNotFound = (): TurnlogError =>
  * Whether the read models show this actor the session, with this agent. Asked where the log does
  * not tell.
  */
-async function isVisible(
+export async function isVisible(
   { readModels }: Pick<RunContext, 'readModels'>,
   { actor, agent, session_id }: RequestedSession,
 ): Promise<boolean> {
   const row = await readModels.findSession(session_id);
   return row?.account_id === actor.account_id && row.agent_id === agent.agent_id;
-}
-
-/** The agent and the account of a session, and the instruction that stands in place of the agent's. */
-type SessionOwnership = Readonly<{
-  account_id: string | undefined;
-  agent_id: string | undefined;
-  replay_id: string | undefined;
-  instruction: string | undefined;
-}>;
-
-/** Whose session it is, as this process remembers or the log says; undefined where neither does. */
-async function findSessionOwnership(
-  { store, damaged, runState }: RunContext,
-  sessionId: string,
-): Promise<SessionOwnership | undefined> {
-  const known = runState.sessionCache.peek(sessionId);
-  if (known && known.state.status !== 'none')
-    return {
-      account_id: known.account_id,
-      replay_id: undefined,
-      instruction: undefined,
-      ...known.state,
-    };
-  const beginning = { direction: 'forwards', from: 0, limit: 1 } as const;
-  const [first] = await readPage({ store, damaged }, sessionStream(sessionId), beginning).catch(
-    (error: unknown) => {
-      if (isTurnlogError(error, 'stream_damaged') || isTurnlogError(error, 'release_too_old'))
-        return [];
-      throw error;
-    },
-  );
-  if (first?.event.type !== 'session.started.v1') return undefined;
-  const { recorded, event } = first;
-  const { agent_id, instruction, replay } = event.data;
-  const { account_id } = recorded.metadata;
-  return { account_id, agent_id, instruction, replay_id: replay?.replay_id };
-}
-
-/**
- * Asked before the run waits for anything: nobody is kept waiting by runs on a session that isn't
- * theirs, or learns whether it is busy. Resolves with the instruction that the session has of its own.
- * Errors: `session_not_found` unless it is the account's and the agent's, `session_of_replay`,
- * `store_unavailable`.
- */
-export async function requireOwnSession(
-  context: RunContext,
-  request: RunRequest,
-): Promise<string | undefined> {
-  if (request.new_session) return undefined;
-  const { actor, agent, session_id } = request;
-  const whose = await findSessionOwnership(context, session_id);
-  const own = whose
-    ? whose.account_id === actor.account_id && whose.agent_id === agent.agent_id
-    : await isVisible(context, request);
-  if (!own) throw sessionOfAgentNotFound();
-  if (whose && whose.replay_id !== request.replay?.replay_id) throw sessionOfReplayError();
-  return whose?.instruction;
 }
 
 /** Reads the session when it is the account's turn: its events may be large. */

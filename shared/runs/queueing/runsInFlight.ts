@@ -1,6 +1,6 @@
 import { TurnlogError } from '../../lib/errors/turnlogError.ts';
 
-/** Why a run was cut off from outside; a turn that had begun is recorded as interrupted. */
+/** Why a shutdown ended a run; a turn that had started is recorded as interrupted. */
 export const shutdownError = (cause?: unknown): TurnlogError =>
   new TurnlogError('store_unavailable', 'The service is shutting down. Try again in a moment.', {
     retriable: true,
@@ -10,115 +10,115 @@ export const shutdownError = (cause?: unknown): TurnlogError =>
 
 export interface RunInFlight {
   /**
-   * For what comes before the turn begins: aborts at `giveUp` and `end` (their reasons) and at
-   * `interruptAll` (reason `shuttingDown()`).
+   * For everything before the turn starts: aborts at `cancelStart`, `interrupt` and
+   * `interruptMatching` (with their reasons) and at `interruptAll` (with a `shutdownError`).
    */
   startSignal: AbortSignal;
-  /** Ends the run if it has not begun: nothing is lost then. */
+  /** Ends the run if its turn has not started: nothing is lost then. */
   cancelStart: (reason: Error) => void;
   /**
-   * Aborts when the run's time is over (reason `model_timeout`), at `end` (its reason) or at
-   * `interruptAll` (reason `shuttingDown()`).
+   * Aborts at the run's time limit (reason `model_timeout`), at `interrupt` and `interruptMatching`
+   * (with their reasons), and at `interruptAll` (with a `shutdownError`).
    */
   signal: AbortSignal;
-  /** Cuts the run off, whose turn somebody else has ended: `reason` says how. */
+  /** Ends the run after its turn was ended from outside; `reason` says how. */
   interrupt: (reason: TurnlogError) => void;
   isInterrupted: () => boolean;
-  /** Says whose turns its prompt holds, before its turn begins. */
+  /** Names the sessions whose turns the prompt holds, before the turn starts. */
   setOrigins: (origins: readonly string[]) => void;
   /** Starts the run's clock: `signal` aborts after `timeoutMs`. */
   startTimeout: (timeoutMs: number) => void;
+  /** To be called once, when the run is over: the run is no longer in flight. */
+  end: () => void;
 }
 
-/** What a run is about. */
+/** Identifies a run. */
 export type RunSubject = Readonly<{
   account_id: string;
   agent_id: string;
   session_id: string;
-  /** Sessions of others that its prompt holds turns of. */
+  /** Other sessions whose turns the prompt holds. */
   origins?: readonly string[];
 }>;
 
 export interface RunsInFlight {
-  /**
-   * Runs `work`; until it has settled the service is not idle. Errors: `shuttingDown()` after
-   * `interruptAll`, the reason of `end`, and the work's own.
-   */
-  track<Result>(subject: RunSubject, work: (run: RunInFlight) => Promise<Result>): Promise<Result>;
-  /** Ends those of the runs that are meant, for a reason which says what becomes of their turns. */
-  interruptMatching(isMeant: (subject: RunSubject) => boolean, reason: TurnlogError): void;
+  /** Adds a run, until its `end`. Throws `shutdownError` after `interruptAll`. */
+  start(subject: RunSubject): RunInFlight;
+  /** Interrupts the matching runs; `reason` also decides how their turns are recorded. */
+  interruptMatching(matches: (subject: RunSubject) => boolean, reason: TurnlogError): void;
+  /** Whether `interruptMatching` was called since: a run prepared before may have been missed. */
+  interruptedSince(time: number): boolean;
   count(): number;
-  /** Ends the runs there are, and lets no other begin. */
+  /** Interrupts all runs, and lets no other start. */
   interruptAll(): void;
-  /** Resolves when no run is left. */
+  /** Resolves when no run is in flight. */
   whenIdle(): Promise<void>;
 }
 
-/** What cuts a run off, before its turn begins and from then on. */
-interface Cutting {
+/** A run in flight, and what interrupts it before and after its turn starts. */
+interface Entry {
   subject: RunSubject;
-  waiting: AbortController;
+  starting: AbortController;
   running: AbortController;
   interrupted: boolean;
 }
 
 export function createRunsInFlight(): RunsInFlight {
-  const runs = new Map<Cutting, Promise<unknown>>();
-  let over = false;
+  const entries = new Set<Entry>();
+  let closed = false;
+  let interruptedAt = -Infinity;
+  let idle: PromiseWithResolvers<void> | undefined;
 
-  function cut(cutting: Cutting, reason: TurnlogError): void {
-    const { waiting, running } = cutting;
-    waiting.abort(reason);
+  function interrupt(entry: Entry, reason: TurnlogError): void {
+    const { starting, running } = entry;
+    starting.abort(reason);
     if (running.signal.aborted) return;
-    cutting.interrupted = true;
+    entry.interrupted = true;
     running.abort(reason);
   }
 
   return {
-    track: async (subject, work) => {
-      if (over) throw shutdownError();
-      const waiting = new AbortController();
+    start(subject) {
+      if (closed) throw shutdownError();
+      const starting = new AbortController();
       const running = new AbortController();
-      const cutting: Cutting = { subject, waiting, running, interrupted: false };
+      const entry: Entry = { subject, starting, running, interrupted: false };
+      entries.add(entry);
       let timer: NodeJS.Timeout | undefined;
-      const limit = (timeoutMs: number): void => {
-        timer = setTimeout(() => {
-          running.abort(
-            new TurnlogError(
-              'model_timeout',
-              `The run took longer than its limit of ${timeoutMs} ms.`,
-              { retriable: true },
-            ),
-          );
-        }, timeoutMs);
-      };
-      const settling = work({
-        startSignal: waiting.signal,
-        cancelStart: (reason) => waiting.abort(reason),
+      return {
+        startSignal: starting.signal,
+        cancelStart: (reason) => starting.abort(reason),
         signal: running.signal,
-        interrupt: (reason) => cut(cutting, reason),
-        isInterrupted: () => cutting.interrupted,
-        setOrigins: (origins) => void (cutting.subject = { ...subject, origins }),
-        startTimeout: limit,
-      });
-      runs.set(cutting, settling);
-      try {
-        return await settling;
-      } finally {
-        clearTimeout(timer);
-        runs.delete(cutting);
-      }
+        interrupt: (reason) => interrupt(entry, reason),
+        isInterrupted: () => entry.interrupted,
+        setOrigins: (origins) => void (entry.subject = { ...subject, origins }),
+        startTimeout(timeoutMs) {
+          timer = setTimeout(() => {
+            const message = `The run took longer than its limit of ${timeoutMs} ms.`;
+            running.abort(new TurnlogError('model_timeout', message, { retriable: true }));
+          }, timeoutMs);
+        },
+        end() {
+          clearTimeout(timer);
+          entries.delete(entry);
+          if (entries.size > 0) return;
+          idle?.resolve();
+          idle = undefined;
+        },
+      };
     },
-    count: () => runs.size,
-    interruptAll: () => {
-      over = true;
-      for (const cutting of runs.keys()) cut(cutting, shutdownError());
+    count: () => entries.size,
+    interruptAll() {
+      closed = true;
+      for (const entry of entries) interrupt(entry, shutdownError());
     },
-    interruptMatching(isMeant, reason) {
-      for (const cutting of runs.keys()) if (isMeant(cutting.subject)) cut(cutting, reason);
+    interruptedSince: (time) => interruptedAt >= time,
+    interruptMatching(matches, reason) {
+      interruptedAt = performance.now();
+      for (const entry of entries) if (matches(entry.subject)) interrupt(entry, reason);
     },
-    whenIdle: async () => {
-      while (runs.size > 0) await Promise.allSettled(runs.values());
+    async whenIdle() {
+      while (entries.size > 0) await (idle ??= Promise.withResolvers()).promise;
     },
   };
 }

@@ -38,8 +38,7 @@ describe('a stream with an event that can not be applied', () => {
       await appendEvents(
         store,
         { stream, head: NO_STREAM },
-        events.map((event) => ({ id: randomUUID(), ...event })),
-        authorship,
+        { events: events.map((event) => ({ id: randomUUID(), ...event })), authorship },
       );
     });
   const ready = () => client.get('/health/ready');

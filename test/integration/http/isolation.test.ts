@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { routes } from '../../../services/api/routes.ts';
+import { routes } from '../../../services/api/features.ts';
 import type { ErrorCode } from '../../../shared/lib/errors/turnlogError.ts';
 import { entriesOf } from '../../../shared/transparency/tlog/tiles.ts';
 import { EXPORT_FORMATS } from '../../../shared/exports/formats.ts';

@@ -1,8 +1,7 @@
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { ERROR_ANSWERS } from '../../../services/api/http/errors/errorResponses.ts';
-import { routes } from '../../../services/api/routes.ts';
+import { apiFeatures, routes } from '../../../services/api/features.ts';
 import { sessionEventSchemas } from '../../../shared/sessions/events.ts';
 import type { ErrorCode } from '../../../shared/lib/errors/turnlogError.ts';
 import { clientWith, newKey } from '../../support/processes/operator.ts';
@@ -199,8 +198,10 @@ describe('the document', () => {
           const { code, status: stated } = document.components.schemas[title]!.properties!;
           const value = code!.const as ErrorCode;
           expect([name, value, String(stated!.const)]).toEqual([name, value, status]);
-          expect(String(ERROR_ANSWERS[value].status)).toBe(status);
-          expect(description).toContain(`\`${value}\`: ${ERROR_ANSWERS[value].description}.`);
+          expect(String(apiFeatures.errorResponses[value].status)).toBe(status);
+          expect(description).toContain(
+            `\`${value}\`: ${apiFeatures.errorResponses[value].description}.`,
+          );
         }
         expect('Retry-After' in headers).toBe(['429', '503'].includes(status));
       }
@@ -209,12 +210,14 @@ describe('the document', () => {
 
   test('describes every code that may leave the service, those without an operation included', () => {
     const text = JSON.stringify(document);
-    for (const [code, { status }] of Object.entries(ERROR_ANSWERS)) {
+    for (const [code, { status }] of Object.entries(apiFeatures.errorResponses)) {
       const leaves = status !== 500 || code === 'internal_error';
       expect([code, text.includes(`\`${code}\``)]).toEqual([code, leaves]);
     }
     for (const code of ['not_found', 'method_not_allowed'] as const)
-      expect(document.info.description).toContain(`${ERROR_ANSWERS[code].status} \`${code}\``);
+      expect(document.info.description).toContain(
+        `${apiFeatures.errorResponses[code].status} \`${code}\``,
+      );
   });
 
   test('names every schema of a resource, an event and a failure, and says of every value which type it has', () => {

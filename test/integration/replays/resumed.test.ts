@@ -1,11 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import {
-  appendFacts,
-  authorOf,
-  prepareEvents,
-} from '../../../shared/commandHandling/prepareEvents.ts';
+import { authorOf, prepareEvents } from '../../../shared/commandHandling/prepareEvents.ts';
 import type { DomainEvent } from '../../../shared/eventlog/eventTypes.ts';
-import { NO_STREAM } from '../../../shared/eventlog/append.ts';
+import { NO_STREAM, appendEvents } from '../../../shared/eventlog/append.ts';
 import { replayStream, sessionStream } from '../../../shared/eventlog/streams.ts';
 import {
   replayStarted,
@@ -63,7 +59,7 @@ test('nor is one that had failed, was not compared, and has a try of a later tur
     const author = authorOf({ account_id, key_id: 'key_1', request_id: 'test' });
     const write = async (stream: string, events: readonly DomainEvent[]): Promise<void> => {
       const facts = await prepareEvents(operator, author, NO_STREAM, events);
-      await appendFacts(operator.store, { stream, head: NO_STREAM }, facts);
+      await appendEvents(operator.store, { stream, head: NO_STREAM }, facts);
     };
     await write(sessionStream(replay_session_id), [
       sessionStarted(agent, { replay: { replay_id, session_id: session, role: 'replay' } }),

@@ -169,7 +169,11 @@ describe('a turn that somebody else ends', () => {
         request_id: 'recovery',
         causation_id: recorded.id,
       };
-      await appendEvents(store, { stream, head: headOf(recorded) }, [interrupted], authorship);
+      await appendEvents(
+        store,
+        { stream, head: headOf(recorded) },
+        { events: [interrupted], authorship },
+      );
     });
     open();
     const reply = await running;

@@ -73,13 +73,15 @@ async function unprotectedSession(): Promise<string> {
     await appendEvents(
       store,
       { stream: sessionStream(session), head: NO_STREAM },
-      events.map((event) => ({ id: randomUUID(), ...event })),
       {
-        account_id,
-        key_id: 'key_1',
-        request_id: 'r',
-        causation_id: 'r',
-        recorded_at: new Date().toISOString(),
+        events: events.map((event) => ({ id: randomUUID(), ...event })),
+        authorship: {
+          account_id,
+          key_id: 'key_1',
+          request_id: 'r',
+          causation_id: 'r',
+          recorded_at: new Date().toISOString(),
+        },
       },
     );
     return session;

@@ -19,13 +19,20 @@ export function feedWriter(store: ProtectedStore) {
     const head = heads.get(stream) ?? NO_STREAM;
     const named = events.map((event) => ({ id: randomUUID(), ...event }));
     const { events: sealed, key } = await sealEvents(store.keys, head.key, named);
-    const { head: after } = await appendEvents(store, { stream, head }, sealed, {
-      account_id,
-      key_id: 'key_1',
-      request_id: 'request',
-      causation_id: 'request',
-      recorded_at: '2026-01-01T00:00:00.000Z',
-    });
+    const { head: after } = await appendEvents(
+      store,
+      { stream, head },
+      {
+        events: sealed,
+        authorship: {
+          account_id,
+          key_id: 'key_1',
+          request_id: 'request',
+          causation_id: 'request',
+          recorded_at: '2026-01-01T00:00:00.000Z',
+        },
+      },
+    );
     heads.set(stream, { ...after, key });
     return named.map(({ id }) => id);
   }

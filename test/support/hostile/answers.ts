@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { ERROR_ANSWERS } from '../../../services/api/http/errors/errorResponses.ts';
+import { apiFeatures } from '../../../services/api/features.ts';
 
 /** An answer that came to its end. */
 export interface Answer {
@@ -19,7 +19,9 @@ const OF_THE_PARSER = [408, 431];
 /** Where the hostile provider quotes its key: nobody may ever see it. */
 export const PROVIDER_SECRET = 'sk-hostile-provider-0123456789abcdef';
 
-const statuses = Object.entries(ERROR_ANSWERS).filter(([, { status }]) => status !== 500);
+const statuses = Object.entries(apiFeatures.errorResponses).filter(
+  ([, { status }]) => status !== 500,
+);
 const isDocumented = (code: string, status: number): boolean =>
   OF_THE_PARSER.includes(status) ||
   statuses.some(([known, answer]) => known === code && answer.status === status);

@@ -1,5 +1,5 @@
 import { expect } from '@jest/globals';
-import { ERROR_ANSWERS } from '../../../services/api/http/errors/errorResponses.ts';
+import { apiFeatures } from '../../../services/api/features.ts';
 import type { ErrorCode } from '../../../shared/lib/errors/turnlogError.ts';
 import type { Reply } from './service.ts';
 
@@ -7,7 +7,10 @@ const MEMBERS = ['code', 'details', 'error', 'request_id', 'status', 'success'];
 
 /** Expects the failure envelope, whole, with the status of its code, and returns its body. */
 export function expectFailure({ status, headers, body }: Reply, code: ErrorCode): Reply['body'] {
-  expect({ code: body.code, status }).toEqual({ code, status: ERROR_ANSWERS[code].status });
+  expect({ code: body.code, status }).toEqual({
+    code,
+    status: apiFeatures.errorResponses[code].status,
+  });
   expect(body).toMatchObject({
     success: false,
     error: expect.stringMatching(/^[^\n]+$/),

@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openOperator } from '../../../services/compose/operator.ts';
+import { openOperator } from '../../../services/compose/operator/operator.ts';
 import { startService } from '../../../services/compose/service.ts';
 import { enabledServices } from '../../../services/process/serviceNames.ts';
 import type { RunningService } from '../../../services/process/start.ts';

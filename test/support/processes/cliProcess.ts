@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import type { CommandProcess } from '../../../services/cli/context.ts';
-import { interrupted } from '../../../services/cli/failure.ts';
+import { interruptedError } from '../../../services/cli/failure.ts';
 import { runProgram } from '../../../services/cli/program.ts';
 import { plainEnvironment } from './plainEnvironment.ts';
 
@@ -83,7 +83,7 @@ export function startCliWith(env: Record<string, string>, ...args: string[]): Ru
   const target: CommandProcess = { env: environment(env), stdout: out, stderr: err };
   const stop = new AbortController();
   const code = runProgram(args, target, stop.signal).then(() => Number(target.exitCode ?? 0));
-  return running([out, err], () => stop.abort(interrupted()), code);
+  return running([out, err], () => stop.abort(interruptedError()), code);
 }
 
 /** The same, on a data folder. */

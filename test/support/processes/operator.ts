@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openOperator, type Operator } from '../../../services/compose/operator.ts';
+import { openOperator, type Operator } from '../../../services/compose/operator/operator.ts';
 import { issueKey, openAccount } from '../../../shared/accounts/commands.ts';
 import { SCOPES, type Scope } from '../../../shared/accounts/events.ts';
 import { parseConfig } from '../../../shared/lib/config/config.ts';

@@ -1,5 +1,5 @@
-import type { EmbeddedPlace } from '../../../services/compose/logLocation.ts';
-import { proverOfThread } from '../../../services/compose/prover.ts';
+import type { EmbeddedLocation } from '../../../services/compose/logLocation.ts';
+import { openThreadProver } from '../../../services/compose/features/prover.ts';
 import { randomUUID } from 'node:crypto';
 import { Worker } from 'node:worker_threads';
 import { openSqliteEventLog } from '../../../infra/sqlite/eventStore/log.ts';
@@ -35,7 +35,7 @@ export function recordingLogger() {
 export async function startProjector(folder: string) {
   const workers: Worker[] = [];
   const { lines, logger } = recordingLogger();
-  const place: EmbeddedPlace = {
+  const place: EmbeddedLocation = {
     kind: 'embedded',
     dataFolder: folder,
     log: { folder },
@@ -43,11 +43,11 @@ export async function startProjector(folder: string) {
     masterKeyFile: undefined,
   };
   const log = openSqliteEventLog({ folder });
-  const { threadData } = await proverOfThread(parseConfig({}), place, log);
+  const { threadData } = await openThreadProver(parseConfig({}), place, log);
   const spawn = (): Worker => {
     const data = threadData();
     const worker = new Worker(
-      new URL('../../../services/compose/projectorThread.ts', import.meta.url),
+      new URL('../../../services/compose/embedded/projectorThread.ts', import.meta.url),
       {
         workerData: data,
         transferList: [data.reports],
@@ -82,13 +82,20 @@ export async function appendTo(
   events: readonly DomainEvent[],
   head = NO_STREAM,
 ): Promise<Position> {
-  const { position } = await appendEvents(store, { stream, head }, events.map(newEvent), {
-    account_id: 'acct_1',
-    key_id: 'key_1',
-    request_id: 'request',
-    causation_id: 'request',
-    recorded_at: at(0),
-  });
+  const { position } = await appendEvents(
+    store,
+    { stream, head },
+    {
+      events: events.map(newEvent),
+      authorship: {
+        account_id: 'acct_1',
+        key_id: 'key_1',
+        request_id: 'request',
+        causation_id: 'request',
+        recorded_at: at(0),
+      },
+    },
+  );
   return position;
 }
 

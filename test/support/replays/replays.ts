@@ -1,14 +1,10 @@
-import {
-  authorOf,
-  prepareEvents,
-  appendFacts,
-} from '../../../shared/commandHandling/prepareEvents.ts';
+import { authorOf, prepareEvents } from '../../../shared/commandHandling/prepareEvents.ts';
 import { handle } from '../../../shared/commandHandling/handle.ts';
 import { wholeStreamTarget } from '../../../shared/commandHandling/targetStream.ts';
 import { replay, type ReplayState } from '../../../shared/replays/decider.ts';
 import type { ReplayEvent, ReplaySettings } from '../../../shared/replays/events.ts';
 import type { SessionEvent } from '../../../shared/sessions/events.ts';
-import { NO_STREAM } from '../../../shared/eventlog/append.ts';
+import { NO_STREAM, appendEvents } from '../../../shared/eventlog/append.ts';
 import { readPage } from '../../../shared/eventlog/reading/readWhole.ts';
 import type { StreamSource } from '../../../shared/eventlog/reading/reportDamage.ts';
 import { replayStream, sessionStream } from '../../../shared/eventlog/streams.ts';
@@ -59,7 +55,7 @@ export const startReplayOf = (folder: string, { sessions, ...settings }: Asked):
     const author = authorOf({ account_id, key_id: 'key_1', request_id: 'test' });
     const facts = await prepareEvents(operator, author, NO_STREAM, events);
     const target = { stream: replayStream(replay_id), head: NO_STREAM };
-    await appendFacts(operator.store, target, facts);
+    await appendEvents(operator.store, target, facts);
     return replay_id;
   });
 

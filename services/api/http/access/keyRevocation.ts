@@ -4,7 +4,7 @@ import { isStillValid } from '../../../../shared/accounts/authenticate.ts';
 import type { RouteContext } from '../../context.ts';
 
 /** Looks now and then whether the client's key is still valid. */
-export function keyCheck(
+export function createKeyCheck(
   { cachedRows, clock }: Pick<RouteContext, 'cachedRows' | 'clock'>,
   { key_id }: Pick<Actor, 'key_id'>,
 ): () => Promise<boolean> {
@@ -18,7 +18,7 @@ export function keyCheck(
 }
 
 /** The events, to the first of which the client's key is no longer valid. Errors: those of `events`. */
-export async function* whileAllowed<Event>(
+export async function* untilRevoked<Event>(
   events: AsyncIterable<Event>,
   isAllowed: () => Promise<boolean>,
 ): AsyncGenerator<Event> {

@@ -12,24 +12,24 @@ interface FailedLogin {
 }
 
 /** What is known of an address. */
-interface Failures {
+interface AddressRecord {
   /** Failures, less one for each second since; a minute's worth at the most. */
   score: number;
   scoredAt: number;
   /** Answers that are held back. */
-  waiting: number;
+  delayedResponses: number;
   /** Failures that the log has not told yet. */
-  untold: number;
+  unloggedFailures: number;
   latest: FailedLogin | undefined;
-  telling: NodeJS.Timeout | undefined;
+  logTimer: NodeJS.Timeout | undefined;
 }
 
 /** The first failures of an address are answered at once: a mistake, or a key that was revoked. */
-const FREE = 10;
-const STEP_MS = 100;
-const MOST_MS = 2_000;
+const UNDELAYED_FAILURES = 10;
+const DELAY_STEP_MS = 100;
+const MAX_DELAY_MS = 2_000;
 /** However many there were, an address has its first failures free again after so many seconds. */
-const MOST_SCORE = 60;
+const MAX_SCORE = 60;
 const RETRY_AFTER_S = 2;
 
 /** Of IPv6 the /64, which one customer of a provider has; of IPv4 the whole address. */
@@ -49,67 +49,67 @@ export function networkOf(address: string): string {
  * Who presents a valid key never comes here, whatever its address.
  * Errors: `unauthorized`, `rate_limited`, always one of them.
  */
-export function createFailedLogins(logger: Logger): (login: FailedLogin) => Promise<never> {
-  const records = new LRUCache<string, Failures>({
+export function createLoginThrottle(logger: Logger): (login: FailedLogin) => Promise<never> {
+  const records = new LRUCache<string, AddressRecord>({
     max: LIMITS.logins.addresses,
     dispose(record) {
-      clearTimeout(record.telling);
+      clearTimeout(record.logTimer);
       say(record);
     },
   });
   let waiting = 0;
 
-  function recordOf(network: string): Failures {
+  function recordOf(network: string): AddressRecord {
     const now = performance.now();
     let record = records.get(network);
     if (!record) {
       record = {
         score: 0,
         scoredAt: now,
-        waiting: 0,
-        untold: 0,
+        delayedResponses: 0,
+        unloggedFailures: 0,
         latest: undefined,
-        telling: undefined,
+        logTimer: undefined,
       };
       records.set(network, record);
     }
     const left = Math.max(0, record.score - (now - record.scoredAt) / 1_000);
-    record.score = Math.min(MOST_SCORE, left + 1);
+    record.score = Math.min(MAX_SCORE, left + 1);
     record.scoredAt = now;
     return record;
   }
 
-  function say(record: Failures): void {
-    if (record.untold === 0) return;
-    logger.warn({ ...record.latest, failures: record.untold }, 'logins failed');
-    record.untold = 0;
+  function say(record: AddressRecord): void {
+    if (record.unloggedFailures === 0) return;
+    logger.warn({ ...record.latest, failures: record.unloggedFailures }, 'logins failed');
+    record.unloggedFailures = 0;
   }
 
-  function tell(record: Failures, login: FailedLogin): void {
-    record.untold += 1;
+  function tell(record: AddressRecord, login: FailedLogin): void {
+    record.unloggedFailures += 1;
     record.latest = login;
-    if (record.telling !== undefined) return;
+    if (record.logTimer !== undefined) return;
     const sayAndWait = (): void => {
-      record.telling = undefined;
-      if (record.untold === 0) return;
+      record.logTimer = undefined;
+      if (record.unloggedFailures === 0) return;
       say(record);
-      record.telling = setTimeout(sayAndWait, LIMITS.logins.lineEveryMs).unref();
+      record.logTimer = setTimeout(sayAndWait, LIMITS.logins.lineEveryMs).unref();
     };
     sayAndWait();
   }
 
-  async function holdBack(record: Failures): Promise<void> {
-    const delay = Math.min(MOST_MS, (record.score - FREE) * STEP_MS);
+  async function holdBack(record: AddressRecord): Promise<void> {
+    const delay = Math.min(MAX_DELAY_MS, (record.score - UNDELAYED_FAILURES) * DELAY_STEP_MS);
     if (delay <= 0) return;
-    if (record.waiting >= LIMITS.logins.heldOfAddress || waiting >= LIMITS.logins.held)
+    if (record.delayedResponses >= LIMITS.logins.heldOfAddress || waiting >= LIMITS.logins.held)
       throw new TurnlogError('rate_limited', 'Too many logins from this address have failed.', {
         retriable: true,
         retryAfterSeconds: RETRY_AFTER_S,
       });
-    record.waiting += 1;
+    record.delayedResponses += 1;
     waiting += 1;
     await sleep(delay).finally(() => {
-      record.waiting -= 1;
+      record.delayedResponses -= 1;
       waiting -= 1;
     });
   }
@@ -118,12 +118,12 @@ export function createFailedLogins(logger: Logger): (login: FailedLogin) => Prom
     const record = recordOf(networkOf(login.address));
     tell(record, login);
     await holdBack(record);
-    throw unauthorized();
+    throw unauthorizedError();
   };
 }
 
 /** One answer, whatever is wrong with the key. */
-export const unauthorized = (): TurnlogError =>
+export const unauthorizedError = (): TurnlogError =>
   new TurnlogError(
     'unauthorized',
     'The request carries no valid API key, neither in x-api-key nor as Authorization: Bearer.',

@@ -5,7 +5,7 @@ import type { Logger } from '../../../../shared/lib/logger.ts';
  * A failure now can't be told any more: the connection is cut, so that nobody takes it for an end. A
  * client that has left is no failure, though what was read for it ends like one.
  */
-export async function* orCut(
+export async function* destroyOnError(
   first: Buffer[],
   pieces: AsyncGenerator<Buffer, void>,
   logger: Logger,

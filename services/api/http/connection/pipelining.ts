@@ -2,14 +2,14 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { LIMITS } from '../../../../shared/limits.ts';
 
-type Answer = (request: IncomingMessage, response: ServerResponse) => void;
+type RequestListener = (request: IncomingMessage, response: ServerResponse) => void;
 
 /**
  * Begins the requests of a connection one after the other, each when the one before is answered:
  * Node tells no answer but the first that its client has left, so the others would hold for ever
  * what they hold until then. A connection whose client sends too many beforehand is cut.
  */
-export function oneAtATime(answer: Answer): Answer {
+export function answerInOrder(answer: RequestListener): RequestListener {
   const current = new WeakMap<Socket, ServerResponse>();
   const waiting = new WeakMap<Socket, (() => void)[]>();
 

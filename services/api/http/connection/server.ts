@@ -5,9 +5,9 @@ import { TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
 import { LIMITS } from '../../../../shared/limits.ts';
 import type { Logger } from '../../../../shared/lib/logger.ts';
 import type { Ids } from '../../../../shared/ports/clock.ts';
-import { oneAtATime } from './pipelining.ts';
-import { nowAndThen } from '../throttledLog.ts';
-import { answerRefusals, takeTarget, refuseTarget } from './protocolErrors.ts';
+import { answerInOrder } from './pipelining.ts';
+import { throttledLog } from '../throttledLog.ts';
+import { answerProtocolErrors, normalizeTarget, rejectTarget } from './protocolErrors.ts';
 
 /**
  * Longer than the idle time of common load balancers (60 s), so that they never reuse a connection
@@ -19,7 +19,7 @@ const KEEP_ALIVE_MS = 65_000;
 const CHECK_EVERY_MS = 1_000;
 
 /** How often connections that nobody uses are closed, while all are taken. */
-const MAKE_ROOM_EVERY_MS = 1_000;
+const CLOSE_IDLE_EVERY_MS = 1_000;
 
 export interface ApiServer {
   /** Where it listens, for people: `http://127.0.0.1:3000`. */
@@ -32,11 +32,11 @@ export interface ApiServer {
   /** Whether requests are worked on whose answers are not written yet. */
   isAnswering(): boolean;
   /** Cuts the connections that are left. */
-  cut(): void;
+  destroyConnections(): void;
 }
 
 /** The open connections, those too that Node hands over and forgets, as at a CONNECT. */
-function connectionsOf(server: Server): ReadonlySet<Socket> {
+function trackConnections(server: Server): ReadonlySet<Socket> {
   const sockets = new Set<Socket>();
   server.on('connection', (socket) => {
     sockets.add(socket);
@@ -49,9 +49,9 @@ function connectionsOf(server: Server): ReadonlySet<Socket> {
  * Closes what comes beyond the most connections, unheard, and those that wait for their next request,
  * so that idle ones keep nobody out for long.
  */
-function boundConnections(server: Server, maxConnections: number, logger: Logger): void {
+function limitConnections(server: Server, maxConnections: number, logger: Logger): void {
   server.maxConnections = maxConnections;
-  const full = nowAndThen((refused) =>
+  const full = throttledLog((refused) =>
     logger.warn(
       { refused, max_connections: maxConnections },
       'connections were refused: all are taken',
@@ -60,7 +60,7 @@ function boundConnections(server: Server, maxConnections: number, logger: Logger
   let roomMadeAt = -Infinity;
   server.on('drop', () => {
     const now = performance.now();
-    if (now - roomMadeAt >= MAKE_ROOM_EVERY_MS) {
+    if (now - roomMadeAt >= CLOSE_IDLE_EVERY_MS) {
       roomMadeAt = now;
       server.closeIdleConnections();
     }
@@ -83,7 +83,7 @@ function listen(server: Server, port: number, host: string): Promise<AddressInfo
   });
 }
 
-interface Serving {
+interface ServerOptions {
   host: string;
   port: number;
   maxConnections: number;
@@ -92,9 +92,9 @@ interface Serving {
 }
 
 /** Serves the application. Errors: `configuration_invalid` when the address can't be had. */
-export async function serve(
+export async function startServer(
   app: Koa,
-  { host, port, maxConnections, ids, logger }: Serving,
+  { host, port, maxConnections, ids, logger }: ServerOptions,
 ): Promise<ApiServer> {
   const handle = app.callback();
   let unanswered = 0;
@@ -106,7 +106,7 @@ export async function serve(
       unanswered -= 1;
     }
   }
-  const answerNext = oneAtATime((request, response) => void answer(request, response));
+  const answerNext = answerInOrder((request, response) => void answer(request, response));
   const server = createServer(
     {
       keepAliveTimeout: KEEP_ALIVE_MS,
@@ -118,13 +118,13 @@ export async function serve(
     (request, response) => {
       // What follows the last answer of a connection was sent before the client had read it.
       if (request.socket.writableEnded) request.socket.destroy();
-      else if (takeTarget(request)) answerNext(request, response);
-      else refuseTarget(server, request);
+      else if (normalizeTarget(request)) answerNext(request, response);
+      else rejectTarget(server, request);
     },
   );
-  boundConnections(server, maxConnections, logger);
-  const connections = connectionsOf(server);
-  answerRefusals(server, ids);
+  limitConnections(server, maxConnections, logger);
+  const connections = trackConnections(server);
+  answerProtocolErrors(server, ids);
   const address = await listen(server, port, host);
   // Once it listens, an error is a connection that could not be accepted (no file descriptor is
   // left); the next one may be.
@@ -137,7 +137,7 @@ export async function serve(
         server.closeIdleConnections();
       }),
     isAnswering: () => unanswered > 0,
-    cut() {
+    destroyConnections() {
       for (const socket of connections) socket.destroy();
     },
   };

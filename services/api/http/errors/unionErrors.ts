@@ -5,13 +5,16 @@ interface Branch {
 }
 
 /** Errors that are looked at: a body may have many. */
-const AT_MOST = 200;
+const MAX_ERRORS = 200;
 
 const isWithin = (path: string, outer: string): boolean =>
   path === outer || path.startsWith(`${outer}/`);
 
 /** By branch of a union, what is wrong with it. */
-function byBranch(errors: readonly ErrorObject[], union: ErrorObject): Map<string, ErrorObject[]> {
+function groupByBranch(
+  errors: readonly ErrorObject[],
+  union: ErrorObject,
+): Map<string, ErrorObject[]> {
   const found = new Map<string, ErrorObject[]>();
   for (const error of errors) {
     if (!isWithin(error.instancePath, union.instancePath)) continue;
@@ -27,12 +30,12 @@ function byBranch(errors: readonly ErrorObject[], union: ErrorObject): Map<strin
  * objects: the branch with the fewest, which its client meant. Where several have so many it is said
  * which there are.
  */
-export function ofMeantBranch(errors: readonly ErrorObject[]): ErrorObject[] {
-  const left = new Set(errors.slice(0, AT_MOST));
+export function selectUnionErrors(errors: readonly ErrorObject[]): ErrorObject[] {
+  const left = new Set(errors.slice(0, MAX_ERRORS));
   for (const union of left) {
     const branches = union.keyword === 'anyOf' ? (union.schema as Branch[]) : [];
     if (branches.length === 0 || !branches.every(({ title }) => title !== undefined)) continue;
-    const found = [...byBranch([...left], union).values()];
+    const found = [...groupByBranch([...left], union).values()];
     const [fewest, next] = found.toSorted((one, other) => one.length - other.length);
     const meant = fewest && next && fewest.length < next.length ? fewest : [union];
     for (const error of [...found.flat(), union]) if (!meant.includes(error)) left.delete(error);

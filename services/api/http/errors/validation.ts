@@ -9,9 +9,9 @@ import {
   type Problem,
   type Words,
 } from '../../../../shared/lib/validation/validation.ts';
-import { ofMeantBranch } from './unionErrors.ts';
+import { selectUnionErrors } from './unionErrors.ts';
 
-type Place = 'body' | 'query';
+type InputPart = 'body' | 'query';
 
 /**
  * A check that lets a valid body through as it is and throws `invalid_request` with every problem
@@ -19,11 +19,11 @@ type Place = 'body' | 'query';
  */
 export function bodyValidator(schema: TSchema): (input: unknown) => unknown {
   const compiled = lazyValidator(schema);
-  const words = wordsFor('body');
+  const words = messagesFor('body');
   return (input) => {
     const validate = compiled();
     if (validate(input)) return input;
-    throw invalidRequest('body', told(validate.errors, words));
+    throw invalidRequest('body', describeProblems(validate.errors, words));
   };
 }
 
@@ -35,10 +35,10 @@ export function queryValidator(
   schema: TObject,
 ): (query: Readonly<Record<string, unknown>>) => Record<string, unknown> {
   const compiled = lazyValidator(schema, 'with_defaults');
-  const words = wordsFor('query');
+  const words = messagesFor('query');
   return (query) => {
     const repeated = Object.keys(query).filter(
-      (name) => Array.isArray(query[name]) && !takesMany(schema, name),
+      (name) => Array.isArray(query[name]) && !isRepeatable(schema, name),
     );
     if (repeated.length > 0)
       throw invalidRequest(
@@ -50,18 +50,18 @@ export function queryValidator(
     const input = fromText(schema, query);
     const validate = compiled();
     if (validate(input)) return input;
-    throw invalidRequest('query', told(validate.errors, words));
+    throw invalidRequest('query', describeProblems(validate.errors, words));
   };
 }
 
-const takesMany = ({ properties }: TObject, name: string): boolean =>
+const isRepeatable = ({ properties }: TObject, name: string): boolean =>
   Object.hasOwn(properties, name) && (properties[name] as { type?: string }).type === 'array';
 
-const told = (errors: Parameters<typeof problemsOf>[0], words: Words): Problem[] =>
-  problemsOf(ofMeantBranch(errors ?? []).slice(0, LIMITS.http.details), words);
+const describeProblems = (errors: Parameters<typeof problemsOf>[0], words: Words): Problem[] =>
+  problemsOf(selectUnionErrors(errors ?? []).slice(0, LIMITS.http.details), words);
 
 /** The answer to an input with these problems. */
-export function invalidRequest(place: Place, problems: readonly Problem[]): TurnlogError {
+export function invalidRequest(place: InputPart, problems: readonly Problem[]): TurnlogError {
   const details: Record<string, ErrorDetail> = Object.create(null) as Record<string, ErrorDetail>;
   for (const { path, message } of problems) {
     const field = path.slice(1, 1 + LONGEST_NAME) || place;
@@ -81,7 +81,7 @@ export function invalidRequest(place: Place, problems: readonly Problem[]): Turn
 }
 
 /** Every text of the API that has a least length has the least length 1. */
-const wordsFor = (place: Place): Words => ({
+const messagesFor = (place: InputPart): Words => ({
   required: () => 'is required',
   additionalProperties: (_, schema) => `is not a known field; known are ${knownFields(schema)}`,
   enum: ({ allowedValues }) => `must be one of ${(allowedValues as string[]).join(', ')}`,

@@ -7,7 +7,7 @@ import { networkOf } from '../access/loginThrottle.ts';
 const SECOND_MS = 1_000;
 
 /** What an address has taken of a second. */
-interface Taken {
+interface RequestCount {
   until: number;
   requests: number;
 }
@@ -17,7 +17,7 @@ interface Taken {
  * Errors: `rate_limited`.
  */
 export function createAddressLimit(): (ctx: Context) => void {
-  const known = new LRUCache<string, Taken>({ max: LIMITS.publicLog.addresses });
+  const known = new LRUCache<string, RequestCount>({ max: LIMITS.publicLog.addresses });
   return (ctx) => {
     const network = networkOf(ctx.req.socket.remoteAddress ?? '');
     const now = performance.now();

@@ -4,7 +4,7 @@ import type { Scope } from '../../../../shared/accounts/events.ts';
 import { TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
 import { identifyKey } from '../../../../shared/accounts/authenticate.ts';
 import type { ApiContext } from '../../context.ts';
-import { unauthorized, type createFailedLogins } from '../access/loginThrottle.ts';
+import { unauthorizedError, type createLoginThrottle } from '../access/loginThrottle.ts';
 import type { Access } from '../route.ts';
 
 const BEARER = /^bearer +(\S.*)$/i;
@@ -36,15 +36,15 @@ interface Caller {
 }
 
 /** Tells who a request is from. Errors: those of presentedKey and failedLogins. */
-export const authenticator = (
+export const createAuthenticator = (
   { cachedRows, clock }: ApiContext,
-  failed: ReturnType<typeof createFailedLogins>,
+  failed: ReturnType<typeof createLoginThrottle>,
 ) =>
   async function authenticated(ctx: Context, access: Access): Promise<Caller> {
     const request_id = ctx.state['request_id'] as string;
     if (access === 'open') return { actor: { account_id: '', key_id: '', request_id }, scopes: [] };
     const key = presentedKey(ctx);
-    if (key === '') throw unauthorized();
+    if (key === '') throw unauthorizedError();
     const { principal, key_id } = await identifyKey(cachedRows, key, clock.now());
     if (!principal)
       return failed({ address: ctx.req.socket.remoteAddress ?? '', key_id, request_id });

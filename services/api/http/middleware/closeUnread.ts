@@ -2,11 +2,11 @@ import type { IncomingMessage } from 'node:http';
 import type { Middleware } from 'koa';
 import { LIMITS } from '../../../../shared/limits.ts';
 import { resolvesWithin } from '../../../../shared/lib/time/resolvesWithin.ts';
-import { closeGently } from '../connection/lingeringClose.ts';
+import { lingeringClose } from '../connection/lingeringClose.ts';
 
 /** What many clients send in a packet behind the headers: it is worth a moment, not a connection. */
 const SMALL_BYTES = 16_384;
-const MOMENT_MS = 100;
+const SHORT_WAIT_MS = 100;
 
 const announcesBody = ({ headers }: IncomingMessage): boolean =>
   headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
@@ -14,9 +14,9 @@ const announcesBody = ({ headers }: IncomingMessage): boolean =>
 const isLarge = ({ headers }: IncomingMessage): boolean =>
   Number(headers['content-length'] ?? Infinity) > SMALL_BYTES;
 
-async function comesAtOnce(request: IncomingMessage): Promise<boolean> {
+async function arrivesShortly(request: IncomingMessage): Promise<boolean> {
   if (isLarge(request) || request.headers.expect !== undefined) return false;
-  await resolvesWithin(new Promise((resolve) => request.once('close', resolve)), MOMENT_MS);
+  await resolvesWithin(new Promise((resolve) => request.once('close', resolve)), SHORT_WAIT_MS);
   return request.complete;
 }
 
@@ -52,15 +52,15 @@ function discard(request: IncomingMessage): boolean {
  * Closes the connection of a request that is answered before its body has come: nobody waits for
  * it, and nothing of it is kept.
  */
-export const closeUnread: Middleware = async (ctx, next) => {
+export const closeUnreadBodies: Middleware = async (ctx, next) => {
   await next();
   const { req } = ctx;
   if (req.complete || !announcesBody(req)) return;
   const isRead = discard(req);
-  if (await comesAtOnce(req)) return;
+  if (await arrivesShortly(req)) return;
   ctx.set('connection', 'close');
   req.socket.destroySoon = () => {
     if (!isRead) req.socket.pause();
-    closeGently(req.socket, isRead ? LIMITS.http.lingerMs : MOMENT_MS);
+    lingeringClose(req.socket, isRead ? LIMITS.http.lingerMs : SHORT_WAIT_MS);
   };
 };

@@ -2,12 +2,12 @@ import { constants } from 'node:zlib';
 import type { Middleware } from 'koa';
 import compress from 'koa-compress';
 import { LIMITS } from '../../../../shared/limits.ts';
-import type { AnswerRoom } from '../responses/responseMemory.ts';
-import { whenClosed } from '../connection/clientDisconnect.ts';
+import type { ResponseMemoryPool } from '../responses/responseMemory.ts';
+import { onResponseClosed } from '../connection/clientDisconnect.ts';
 
 const THRESHOLD_BYTES = 1_024;
 
-const library = compress({
+const koaCompress = compress({
   threshold: THRESHOLD_BYTES,
   gzip: { level: 3 },
   br: {
@@ -25,10 +25,10 @@ const library = compress({
  * Compresses answers for clients that ask for it, while there is room for the compressors:
  * otherwise they get the same bytes uncompressed.
  */
-export const compressed =
-  (answers: AnswerRoom): Middleware =>
+export const compressResponses =
+  (answers: ResponseMemoryPool): Middleware =>
   (ctx, next) =>
-    library(ctx, async () => {
+    koaCompress(ctx, async () => {
       await next();
       ctx.compress = false;
       if (ctx.method === 'HEAD' || (ctx.length ?? Infinity) < THRESHOLD_BYTES || !ctx.body) return;
@@ -39,8 +39,8 @@ export const compressed =
       // Who accepts nothing that there is gets the answer as it is (RFC 9110 §12.5.3).
       if (accepted !== 'br' && accepted !== 'gzip') return;
       const account = (ctx.state['account_id'] as string | undefined) ?? '';
-      const held = answers.tryTake(account, LIMITS.http.compressorBytes);
+      const held = answers.tryAcquire(account, LIMITS.http.compressorBytes);
       if (!held) return;
-      whenClosed(ctx.res, held.release);
+      onResponseClosed(ctx.res, held.release);
       ctx.compress = true;
     });

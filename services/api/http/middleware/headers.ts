@@ -4,7 +4,7 @@ import type { Middleware } from 'koa';
  * Says of every answer that it is what it says it is, and of those that hold an account's data that
  * nobody may keep them. An operation that knows better says so; a failure is never kept.
  */
-export const protectiveHeaders: Middleware = async (ctx, next) => {
+export const securityHeaders: Middleware = async (ctx, next) => {
   ctx.set('x-content-type-options', 'nosniff');
   const protect = (): void => {
     if (ctx.path.startsWith('/v1/')) ctx.set('cache-control', 'private, no-store');

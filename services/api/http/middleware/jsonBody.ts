@@ -41,7 +41,7 @@ export const hasNoBody = ({ req }: Context): boolean =>
  * Frees what nobody reads any more. The collector sees the object of a large body and not its bytes,
  * and would leave those of many for a while. A small one shares its memory with others.
  */
-function free(bytes: Buffer): void {
+function releaseBuffer(bytes: Buffer): void {
   const { buffer } = bytes;
   if (buffer.byteLength === bytes.length && buffer instanceof ArrayBuffer) buffer.transfer(0);
 }
@@ -58,7 +58,7 @@ export async function readJsonBody(
   await yieldForText(account_id, length);
   try {
     const text = utf8.decode(bytes);
-    free(bytes);
+    releaseBuffer(bytes);
     if (hasMoreValues(text, LIMITS.http.bodyValues)) throw tooManyValues();
     const json = JSON.parse(text) as unknown;
     await yieldForText(account_id, length);

@@ -8,7 +8,7 @@ import type { ApiContext } from '../../context.ts';
  * draft-ietf-httpapi-ratelimit-headers-10, quota and window of a second.
  * Errors: `rate_limited`.
  */
-export async function takeRequest(
+export async function limitRequestRate(
   { rateLimiter, accountLimits, limits }: ApiContext,
   ctx: Context,
   { account_id, key_id }: Actor,

@@ -1,7 +1,7 @@
 import type { Middleware } from 'koa';
 import type { Ids } from '../../../../shared/ports/clock.ts';
 
-const SANE = /^[A-Za-z0-9._:-]{1,128}$/;
+const VALID_ID = /^[A-Za-z0-9._:-]{1,128}$/;
 
 /**
  * Names every request: by the client's own X-Request-Id if that is sane, else by a new one; the
@@ -11,7 +11,7 @@ export const requestId =
   ({ uuid }: Ids): Middleware =>
   (ctx, next) => {
     const given = ctx.get('x-request-id');
-    ctx.state['request_id'] = SANE.test(given) ? given : uuid();
+    ctx.state['request_id'] = VALID_ID.test(given) ? given : uuid();
     ctx.set('x-request-id', ctx.state['request_id'] as string);
     return next();
   };

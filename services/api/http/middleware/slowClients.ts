@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import type { Logger } from '../../../../shared/lib/logger.ts';
 import { LIMITS } from '../../../../shared/limits.ts';
 
-const LOOK_EVERY_MS = 1_000;
+const CHECK_EVERY_MS = 1_000;
 
 /** What libuv knows of a connection: the bytes that it was given, and those it still has. */
 interface Handle {
@@ -12,38 +12,38 @@ interface Handle {
 }
 
 /** Bytes that the client's side has taken; a write counts as it goes, not when it is done. */
-function takenFrom(socket: Socket): number {
+function bytesTaken(socket: Socket): number {
   const { _handle: handle } = socket as Socket & { _handle?: Handle | null };
   return handle ? handle.bytesWritten - handle.writeQueueSize : 0;
 }
 
-interface Reader {
+interface ClientProgress {
   taken: number;
   /** Since when it has taken nothing that was there for it. */
   since: number;
 }
 
-interface Options {
+interface SlowClientOptions {
   logger: Logger;
   /** True while others wait, or soon would, for what so many bytes of answers hold. */
-  isShort: (unsent: number) => boolean;
-  lookEveryMs?: number;
+  isScarce: (unsent: number) => boolean;
+  checkEveryMs?: number;
   stalledMs?: number;
-  inTheWayMs?: number;
+  stalledWhenScarceMs?: number;
 }
 
 /**
  * Cuts connections whose clients take nothing of their answers any more, whatever the answer's
  * size. All are looked at together, so that a request pays nothing for it.
  */
-export function cutSlowReaders({
+export function disconnectSlowClients({
   logger,
-  isShort,
-  lookEveryMs = LOOK_EVERY_MS,
+  isScarce: isShort,
+  checkEveryMs: lookEveryMs = CHECK_EVERY_MS,
   stalledMs = LIMITS.http.stalledReaderMs,
-  inTheWayMs = LIMITS.http.stalledReaderInTheWayMs,
-}: Options): Middleware {
-  const readers = new Map<Socket, Reader>();
+  stalledWhenScarceMs: inTheWayMs = LIMITS.http.stalledReaderInTheWayMs,
+}: SlowClientOptions): Middleware {
+  const readers = new Map<Socket, ClientProgress>();
   let timer: NodeJS.Timeout | undefined;
 
   const unsent = (): number =>
@@ -53,7 +53,7 @@ export function cutSlowReaders({
     const now = performance.now();
     const patience = isShort(unsent()) ? inTheWayMs : stalledMs;
     for (const [socket, reader] of readers) {
-      const taken = takenFrom(socket);
+      const taken = bytesTaken(socket);
       if (socket.destroyed) readers.delete(socket);
       else if (socket.writableLength === 0 || taken !== reader.taken)
         readers.set(socket, { taken, since: now });

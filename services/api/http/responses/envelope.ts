@@ -1,7 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { Context } from 'koa';
 import type { TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
-import { ERROR_ANSWERS } from '../errors/errorResponses.ts';
 
 export const JSON_TYPE = 'application/json; charset=utf-8';
 
@@ -16,12 +15,12 @@ export const successEnvelope = (data: unknown, status = 200) => ({ success: true
 /**
  * `message` and `details` of a TurnlogError are made for clients; its cause and stack stay here.
  */
-export const failureEnvelope = (error: TurnlogError, requestId: string) => ({
+export const failureEnvelope = (error: TurnlogError, requestId: string, status: number) => ({
   success: false,
   error: error.message,
   code: error.code,
   ...(error.details === undefined ? {} : { details: error.details }),
-  status: ERROR_ANSWERS[error.code].status,
+  status,
   request_id: requestId,
 });
 
@@ -36,7 +35,7 @@ export const sendData = (ctx: Context, data: unknown, status = 200): void =>
   sendJson(ctx, status, jsonText(successEnvelope(data, status), wantsPretty(ctx)));
 
 /** Tells the client where the next page is, as a relative reference (RFC 8288). */
-export function linkNext(ctx: Context, cursor: string): void {
+export function setNextLink(ctx: Context, cursor: string): void {
   const query = new URLSearchParams(ctx.querystring);
   query.set('after', cursor);
   ctx.set('link', `<${ctx.path}?${query.toString()}>; rel="next"`);

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Context } from 'koa';
 
 /** Names what an answer was made of; weak, because it is sent pretty or compressed as well. */
-export const etagOf = (...parts: (string | Buffer)[]): string => {
+export const computeEtag = (...parts: (string | Buffer)[]): string => {
   const hash = createHash('sha256');
   for (const part of parts) hash.update(part);
   return `W/"${hash.digest('base64url').slice(0, 22)}"`;
@@ -12,7 +12,11 @@ export const etagOf = (...parts: (string | Buffer)[]): string => {
  * Lets the client keep the answer and ask whether it is still right. True where it has that one
  * already, and is told so: there is no more to answer then.
  */
-export function isKnown(ctx: Context, etag: string, cacheControl = 'private, no-cache'): boolean {
+export function respondNotModified(
+  ctx: Context,
+  etag: string,
+  cacheControl = 'private, no-cache',
+): boolean {
   ctx.status = 200;
   ctx.set('etag', etag);
   ctx.set('cache-control', cacheControl);

@@ -1,7 +1,7 @@
 import { jsonText, successEnvelope } from './envelope.ts';
 
 /** The text of an answer, to be written row by row. */
-interface TextAround {
+interface JsonListWriter {
   head: string;
   /** One row, with what stands before it. */
   row: (value: unknown, isFirst: boolean) => string;
@@ -13,7 +13,7 @@ interface TextAround {
  * Takes an answer whose rows are not there yet apart: `data` is an empty list, or has one as its
  * last member. Together the parts are what `JSON.stringify` makes of the answer with its rows.
  */
-export function textAround(data: object, pretty: boolean): TextAround {
+export function createJsonListWriter(data: object, pretty: boolean): JsonListWriter {
   const text = jsonText(successEnvelope(data), pretty);
   const end = text.lastIndexOf('[]') + 1;
   const after = text.slice(end);

@@ -3,54 +3,54 @@ import { createFairSemaphore } from '../../../../shared/lib/concurrency/fairSema
 import { heapFor } from '../../../../shared/lib/heapBudget.ts';
 import { LIMITS } from '../../../../shared/limits.ts';
 import type { Permit } from '../../../../shared/lib/concurrency/capacity.ts';
-import { clientLeft, whenClosed } from '../connection/clientDisconnect.ts';
+import { clientDisconnectError, onResponseClosed } from '../connection/clientDisconnect.ts';
 
 /**
  * The bytes that answers in progress hold, in one process: from before their rows are read until
  * their clients have taken them.
  */
-export interface AnswerRoom {
+export interface ResponseMemoryPool {
   /**
    * Waits for room, in turn with other accounts, and in order within one. A small answer does not.
    * Errors: `rate_limited`, `overloaded` where none came in time, or the client left.
    */
-  take(account_id: string, bytes: number, response: ServerResponse): Promise<Permit>;
+  acquire(account_id: string, bytes: number, response: ServerResponse): Promise<Permit>;
   /** Takes room that is there and that nobody waits for. */
-  tryTake(account_id: string, bytes: number): Permit | undefined;
+  tryAcquire(account_id: string, bytes: number): Permit | undefined;
   /**
    * Counts what an answer holds until its client has taken it, or has left. It can't wait any more,
    * also where there is no room for it.
    */
   holdUntilSent(account_id: string, bytes: number, response: ServerResponse): void;
   /** True while answers wait, and where connections have more to send than there is room for. */
-  isShort(unsent: number): boolean;
+  isScarce(unsent: number): boolean;
 }
 
 /** `bytes`: all that may be held. */
-export function createAnswerRoom(
+export function createResponseMemory(
   bytes = heapFor('answers'),
   waitMs: number = LIMITS.http.answerWaitMs,
-): AnswerRoom {
+): ResponseMemoryPool {
   const line = createFairSemaphore({ permits: Infinity, bytes });
   return {
-    async take(account_id, wanted, response) {
+    async acquire(account_id, wanted, response) {
       const asked = { account_id, bytes: wanted };
       if (wanted <= LIMITS.http.smallAnswerBytes) return line.forceAcquire(asked);
       const place = line.tryAcquire(asked);
       if (place) return place;
       const waiting = new AbortController();
       const { signal } = waiting;
-      const stopWatching = whenClosed(response, () => waiting.abort(clientLeft()));
+      const stopWatching = onResponseClosed(response, () => waiting.abort(clientDisconnectError()));
       try {
         return await line.acquire(asked, { waitMs, signal });
       } finally {
         stopWatching();
       }
     },
-    tryTake: (account_id, wanted) => line.tryAcquire({ account_id, bytes: wanted }),
+    tryAcquire: (account_id, wanted) => line.tryAcquire({ account_id, bytes: wanted }),
     holdUntilSent: (account_id, held, response) => {
-      whenClosed(response, line.forceAcquire({ account_id, bytes: held }).release);
+      onResponseClosed(response, line.forceAcquire({ account_id, bytes: held }).release);
     },
-    isShort: (unsent) => line.hasWaiters() || unsent > bytes,
+    isScarce: (unsent) => line.hasWaiters() || unsent > bytes,
   };
 }

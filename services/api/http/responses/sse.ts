@@ -1,10 +1,10 @@
 import { Readable } from 'node:stream';
 import type { Context } from 'koa';
 import { LIMITS } from '../../../../shared/limits.ts';
-import { untilClosed } from '../connection/clientDisconnect.ts';
+import { responseClosedSignal } from '../connection/clientDisconnect.ts';
 
 /** An event of a stream, as the HTML standard's server-sent events have it. */
-export interface StreamEvent {
+export interface SseEvent {
   /** What `Last-Event-ID` names to go on behind it; without one, a client goes on before it. */
   id?: string;
   event: string;
@@ -12,15 +12,15 @@ export interface StreamEvent {
   data: string;
 }
 
-const written = ({ id, event, data }: StreamEvent): string =>
+const formatEvent = ({ id, event, data }: SseEvent): string =>
   `${id === undefined ? '' : `id: ${id}\n`}event: ${event}\ndata: ${data}\n\n`;
 
 /** A comment, which clients pass over: proxies see that the connection lives. */
 const HEARTBEAT = ':\n\n';
 
 /** The events as text, with a heartbeat wherever none came for `heartbeatMs`. */
-async function* textOf(
-  events: AsyncIterator<StreamEvent>,
+async function* formatEvents(
+  events: AsyncIterator<SseEvent>,
   heartbeatMs: number,
 ): AsyncGenerator<string> {
   try {
@@ -33,7 +33,7 @@ async function* textOf(
       if (came === 'silence') yield HEARTBEAT;
       else if (came.done) return;
       else {
-        yield written(came.value);
+        yield formatEvent(came.value);
         next = events.next();
       }
     }
@@ -49,10 +49,13 @@ async function* textOf(
  */
 export function sendEventStream(
   ctx: Context,
-  events: (signal: AbortSignal) => AsyncIterable<StreamEvent>,
+  events: (signal: AbortSignal) => AsyncIterable<SseEvent>,
   heartbeatMs: number = LIMITS.http.heartbeatMs,
 ): void {
-  const text = textOf(events(untilClosed(ctx.res))[Symbol.asyncIterator](), heartbeatMs);
+  const text = formatEvents(
+    events(responseClosedSignal(ctx.res))[Symbol.asyncIterator](),
+    heartbeatMs,
+  );
   ctx.status = 200;
   ctx.type = 'text/event-stream; charset=utf-8';
   ctx.set('cache-control', 'no-store');

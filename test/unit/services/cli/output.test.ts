@@ -1,21 +1,21 @@
 import { describe, expect, test } from '@jest/globals';
 import { createOutput } from '../../../../services/cli/output.ts';
-import { storeNamed } from '../../../../services/cli/storeName.ts';
-import { jsonLine, visible, withoutCredentials } from '../../../../services/cli/visible.ts';
+import { resolveStoreName } from '../../../../services/cli/log/copy.ts';
+import { jsonLine, escapeControls, maskCredentials } from '../../../../services/cli/escapeText.ts';
 
 const NASTY = 'a\u001b[2Jb\r\nc\u202ed\u2066e\u0085f\u2028g\ud800h\u200bi\u007fj';
 
 describe('text that somebody else has chosen', () => {
   test('is shown on one line, with nothing that a terminal obeys', () => {
-    expect(visible(NASTY)).toBe(
+    expect(escapeControls(NASTY)).toBe(
       String.raw`a\u001b[2Jb\u000d\u000ac\u202ed\u2066e\u0085f\u2028g\ud800h\u200bi\u007fj`,
     );
-    expect(visible('Ünïcode 🙂 👨‍👩‍👧 名前')).toBe('Ünïcode 🙂 👨‍👩‍👧 名前');
+    expect(escapeControls('Ünïcode 🙂 👨‍👩‍👧 名前')).toBe('Ünïcode 🙂 👨‍👩‍👧 名前');
   });
 
   test('is the same text again when its JSON is read, which has no such character either', () => {
     expect(JSON.parse(jsonLine({ name: NASTY }))).toEqual({ name: NASTY });
-    expect(jsonLine({ name: NASTY })).toBe(visible(jsonLine({ name: NASTY })));
+    expect(jsonLine({ name: NASTY })).toBe(escapeControls(jsonLine({ name: NASTY })));
   });
 });
 
@@ -32,7 +32,7 @@ describe('output', () => {
   }
 
   test('of a list is a table with aligned columns under headers', () => {
-    expect(written(false)).toBe(`ID     NAME\none    ${visible(NASTY)}\nthree  x\n`);
+    expect(written(false)).toBe(`ID     NAME\none    ${escapeControls(NASTY)}\nthree  x\n`);
   });
 
   test('of a list is one JSON array where JSON is asked for', () => {
@@ -42,21 +42,21 @@ describe('output', () => {
 });
 
 test('no user and no password of a URL is told', () => {
-  expect(withoutCredentials('at esdb://admin:p/w@d@host:2113?tls=false, and a@b')).toBe(
+  expect(maskCredentials('at esdb://admin:p/w@d@host:2113?tls=false, and a@b')).toBe(
     'at esdb://…@host:2113?tls=false, and a@b',
   );
 });
 
 describe('a store is named', () => {
   test('by a folder, a connection string, or a variable that holds one', () => {
-    expect(storeNamed('./data', 'from', {})).toBe('./data');
-    expect(storeNamed('esdb://host:2113', 'from', {})).toBe('esdb://host:2113');
-    expect(storeNamed('env:A_URL', 'to', { A_URL: 'esdb://a:b@c' })).toBe('esdb://a:b@c');
+    expect(resolveStoreName('./data', 'from', {})).toBe('./data');
+    expect(resolveStoreName('esdb://host:2113', 'from', {})).toBe('esdb://host:2113');
+    expect(resolveStoreName('env:A_URL', 'to', { A_URL: 'esdb://a:b@c' })).toBe('esdb://a:b@c');
   });
 
   test('not by a variable that is not set, nor by an argument with a password', () => {
-    expect(() => storeNamed('env:A_URL', 'to', {})).toThrow('--to env:A_URL');
-    expect(() => storeNamed('esdb://a:hidden@c', 'to', {})).toThrow('--to env:TO_URL');
-    expect(() => storeNamed('esdb://a:hidden@c', 'to', {})).not.toThrow('hidden');
+    expect(() => resolveStoreName('env:A_URL', 'to', {})).toThrow('--to env:A_URL');
+    expect(() => resolveStoreName('esdb://a:hidden@c', 'to', {})).toThrow('--to env:TO_URL');
+    expect(() => resolveStoreName('esdb://a:hidden@c', 'to', {})).not.toThrow('hidden');
   });
 });

@@ -1,15 +1,25 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
 import { stopInOrder } from '../../../../services/process/stop.ts';
-import { createRunsInFlight } from '../../../../shared/runs/queueing/runsInFlight.ts';
+import {
+  createRunsInFlight,
+  type RunsInFlight,
+} from '../../../../shared/runs/queueing/runsInFlight.ts';
 import { createLogger } from '../../../../shared/lib/logger.ts';
 
 const SUBJECT = { account_id: 'acct_1', agent_id: 'agent_1', session_id: 'session_1' };
 
+/** A run in flight that lasts `ms`. */
+async function runFor(ms: number, inFlight: RunsInFlight): Promise<void> {
+  const run = inFlight.start(SUBJECT);
+  await sleep(ms);
+  run.end();
+}
+
 /** A server with one request at work. */
 function serverWithRequest() {
   const request = Promise.withResolvers<void>();
-  const state = { cut: false, isAnswering: false };
+  const state = { destroyConnections: false, isAnswering: false };
   return {
     answer: request.resolve,
     state,
@@ -17,7 +27,7 @@ function serverWithRequest() {
       url: '',
       close: () => request.promise,
       isAnswering: () => state.isAnswering,
-      cut: () => void (state.cut = true),
+      destroyConnections: () => void (state.destroyConnections = true),
     },
   };
 }
@@ -33,10 +43,10 @@ test('a run that begins during the stop, for a request that was accepted before,
   });
   await sleep(50);
   // Longer than the last answers are given.
-  await inFlight.track(SUBJECT, () => sleep(2_500));
+  await runFor(2_500, inFlight);
   answer();
   await stopped;
-  expect(state.cut).toBe(false);
+  expect(state.destroyConnections).toBe(false);
 });
 
 test('a request that was accepted before may take longer than the last answers before it begins its run', async () => {
@@ -46,10 +56,10 @@ test('a request that was accepted before may take longer than the last answers b
   state.isAnswering = true;
   const stopped = stopInOrder({ server, inFlight, logger, graceMs: 30_000 });
   await sleep(3_000);
-  await inFlight.track(SUBJECT, () => sleep(50));
+  await runFor(50, inFlight);
   answer();
   await stopped;
-  expect(state.cut).toBe(false);
+  expect(state.destroyConnections).toBe(false);
 });
 
 test('a request that goes on for longer than the grace time is cut off', async () => {
@@ -57,15 +67,15 @@ test('a request that goes on for longer than the grace time is cut off', async (
   const inFlight = createRunsInFlight();
   state.isAnswering = true;
   await stopInOrder({ server, inFlight, logger: createLogger('silent'), graceMs: 100 });
-  expect(state.cut).toBe(true);
+  expect(state.destroyConnections).toBe(true);
 });
 
 test('no run begins once the service has stopped', async () => {
   const { server, state } = serverWithRequest();
   const inFlight = createRunsInFlight();
   await stopInOrder({ server, inFlight, logger: createLogger('silent'), graceMs: 30_000 });
-  expect(state.cut).toBe(true);
-  await expect(inFlight.track(SUBJECT, () => Promise.resolve())).rejects.toMatchObject({
+  expect(state.destroyConnections).toBe(true);
+  await expect(runFor(0, inFlight)).rejects.toMatchObject({
     code: 'store_unavailable',
     retriable: true,
   });

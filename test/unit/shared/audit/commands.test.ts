@@ -64,7 +64,7 @@ test('a long audit makes neither the next entry nor the commands of the account 
     const events = Array.from({ length: 500 }, () => ({ id: randomUUID(), ...accountAudited() }));
     const recorded_at = '2026-11-22T00:00:00.000Z';
     const authorship = { ...actor, causation_id: 'c', recorded_at };
-    ({ head } = await appendEvents(context.store, { stream: AUDIT, head }, events, authorship));
+    ({ head } = await appendEvents(context.store, { stream: AUDIT, head }, { events, authorship }));
   }
   seen = 0;
   await recordAudit(context, actor, read);

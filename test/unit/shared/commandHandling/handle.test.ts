@@ -75,8 +75,10 @@ async function appendByOthers(
   await appendEvents(
     fixture.store(),
     { stream, head: last ? headOf(decodeEvent(last)) : NO_STREAM },
-    events.map((event) => ({ id: randomUUID(), ...event })),
-    { ...actor, causation_id: 'r', recorded_at: '2026-11-21T09:00:00.000Z' },
+    {
+      events: events.map((event) => ({ id: randomUUID(), ...event })),
+      authorship: { ...actor, causation_id: 'r', recorded_at: '2026-11-21T09:00:00.000Z' },
+    },
   );
 }
 

@@ -1,13 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import {
-  appendFacts,
-  authorOf,
-  prepareEvents,
-} from '../../../../shared/commandHandling/prepareEvents.ts';
+import { authorOf, prepareEvents } from '../../../../shared/commandHandling/prepareEvents.ts';
 import { wholeStreamTarget } from '../../../../shared/commandHandling/targetStream.ts';
 import { replay } from '../../../../shared/replays/decider.ts';
-import { NO_STREAM } from '../../../../shared/eventlog/append.ts';
+import { NO_STREAM, appendEvents } from '../../../../shared/eventlog/append.ts';
 import { createDamagedStreams } from '../../../../shared/eventlog/reading/damagedStreams.ts';
 import { LIMITS } from '../../../../shared/limits.ts';
 import { bytesOf, type StoredEvent } from '../../../../shared/ports/eventStore.ts';
@@ -35,7 +31,7 @@ test('a stream of large events is read to its end, so many bytes of it at a time
   let last = NO_STREAM;
   for (const event of events) {
     const facts = await prepareEvents(context as never, author, last, [event]);
-    last = (await appendFacts(store, { stream: 'replay-1', head: last }, facts)).head;
+    last = (await appendEvents(store, { stream: 'replay-1', head: last }, facts)).head;
   }
 
   const pages: number[][] = [];

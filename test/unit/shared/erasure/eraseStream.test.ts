@@ -6,22 +6,18 @@ import {
   eraseStream,
   recordErasure,
   type ErasedStream,
+  serializeErasureReason,
 } from '../../../../shared/erasure/eraseStream.ts';
 import type { OwnedStreamQueries } from '../../../../shared/erasure/ownedStreams.ts';
 import { setHold, setRetention } from '../../../../shared/accounts/commands.ts';
 import { eraseAccount } from '../../../../shared/erasure/eraseAccount.ts';
 import { createErasureFinisher } from '../../../../shared/erasure/finishErasures.ts';
 import { createErasurePoller } from '../../../../shared/erasure/evictErased.ts';
-import { serializeErasureReason } from '../../../../shared/erasure/erasureReason.ts';
-import {
-  appendFacts,
-  authorOf,
-  prepareEvents,
-} from '../../../../shared/commandHandling/prepareEvents.ts';
+import { authorOf, prepareEvents } from '../../../../shared/commandHandling/prepareEvents.ts';
 import type { HandleContext } from '../../../../shared/commandHandling/handle.ts';
 import type { DomainEvent } from '../../../../shared/eventlog/eventTypes.ts';
 import { storeUnavailableError, TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
-import { NO_STREAM, type StreamHead } from '../../../../shared/eventlog/append.ts';
+import { NO_STREAM, type StreamHead, appendEvents } from '../../../../shared/eventlog/append.ts';
 import { createDamagedStreams } from '../../../../shared/eventlog/reading/damagedStreams.ts';
 import { openEvents } from '../../../../shared/eventlog/encryption/openTexts.ts';
 import { withOpenTexts } from '../../../../shared/eventlog/encryption/protectedStore.ts';
@@ -72,7 +68,7 @@ async function write(stream: string, ...events: DomainEvent[]): Promise<StreamHe
   let head = NO_STREAM;
   for (const event of events) {
     const facts = await prepareEvents(context, authorOf(actor), head, [event]);
-    ({ head } = await appendFacts(context.store, { stream, head }, facts));
+    ({ head } = await appendEvents(context.store, { stream, head }, facts));
   }
   return head;
 }
@@ -145,7 +141,7 @@ describe('erasing a stream', () => {
         if ((appends += 1) === 1) {
           const head = { revision: 1, hash: JSON.parse((await stored(STREAM))[1]!.metadata).hash };
           const call = await prepareEvents(context, authorOf(actor), {}, [toolCalled(1)]);
-          await appendFacts({ append }, { stream: STREAM, head }, call);
+          await appendEvents({ append }, { stream: STREAM, head }, call);
         }
         return append(...given);
       },

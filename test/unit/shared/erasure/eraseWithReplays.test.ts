@@ -3,14 +3,10 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { openAccount, setRetention } from '../../../../shared/accounts/commands.ts';
 import type { CommandContext } from '../../../../shared/commandHandling/context.ts';
 import { eraseWithReplays } from '../../../../shared/erasure/eraseWithReplays.ts';
-import {
-  appendFacts,
-  authorOf,
-  prepareEvents,
-} from '../../../../shared/commandHandling/prepareEvents.ts';
+import { authorOf, prepareEvents } from '../../../../shared/commandHandling/prepareEvents.ts';
 import type { SessionEvent } from '../../../../shared/sessions/events.ts';
 import { storeUnavailableError } from '../../../../shared/lib/errors/turnlogError.ts';
-import { NO_STREAM } from '../../../../shared/eventlog/append.ts';
+import { NO_STREAM, appendEvents } from '../../../../shared/eventlog/append.ts';
 import { createDamagedStreams } from '../../../../shared/eventlog/reading/damagedStreams.ts';
 import {
   AGENT_ID,
@@ -57,7 +53,7 @@ afterEach(() => fixture.dispose());
 
 async function write(id: string, events: readonly SessionEvent[]): Promise<void> {
   const facts = await prepareEvents(context, authorOf(actor), NO_STREAM, events);
-  await appendFacts(context.store, { stream: `session-${id}`, head: NO_STREAM }, facts);
+  await appendEvents(context.store, { stream: `session-${id}`, head: NO_STREAM }, facts);
 }
 
 /** Pages of two, without what was erased. */

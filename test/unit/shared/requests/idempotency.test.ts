@@ -41,7 +41,7 @@ const claim = (store = fixture.store(), body_hmac = 'one') =>
     request_id,
     operation: 'createAgent',
     body_hmac,
-    reserve: async () => ({ id: `agent_${(asked += 1)}` }),
+    reserve: async () => ({ reserved: { id: `agent_${(asked += 1)}` }, prepared: asked }),
   });
 
 const events = () =>
@@ -50,8 +50,9 @@ const events = () =>
 describe('a claim', () => {
   test('gives later tries what the first reserved, and reserves nothing more', async () => {
     const first = await claim();
-    expect(first).toEqual({ request_id, reserved: { id: 'agent_1' }, isFirstAttempt: true });
-    expect(await claim()).toEqual({ ...first, isFirstAttempt: false });
+    const later = { request_id, reserved: { id: 'agent_1' }, isFirstAttempt: false };
+    expect(first).toEqual({ ...later, isFirstAttempt: true, prepared: 1 });
+    expect(await claim()).toEqual(later);
     expect(asked).toBe(1);
     expect(await events()).toHaveLength(1);
   });

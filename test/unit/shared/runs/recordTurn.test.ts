@@ -49,8 +49,7 @@ async function appendByOthers(...events: { type: string; data: object }[]): Prom
   await appendEvents(
     fixture.store(),
     { stream: STREAM, head },
-    events.map((event) => ({ id: randomUUID(), ...event })),
-    authorship,
+    { events: events.map((event) => ({ id: randomUUID(), ...event })), authorship },
   );
 }
 

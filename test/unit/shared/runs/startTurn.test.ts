@@ -7,6 +7,7 @@ import { startTurn } from '../../../../shared/runs/startTurn.ts';
 import { createLiveTurns } from '../../../../shared/runs/live/liveTurns.ts';
 import type { OpenRun, RunContext } from '../../../../shared/runs/context.ts';
 import type { Claim } from '../../../../shared/requests/idempotency.ts';
+import type { PreparedRun } from '../../../../shared/runs/runRequest.ts';
 import type { RunRequest } from '../../../../shared/runs/runRequest.ts';
 import { appendEvents, NO_STREAM, type StreamHead } from '../../../../shared/eventlog/append.ts';
 import { createDamagedStreams } from '../../../../shared/eventlog/reading/damagedStreams.ts';
@@ -35,7 +36,7 @@ async function append(...events: { type: string; data: object }[]): Promise<void
   const facts = events.map((event) => ({ id: randomUUID(), ...event }));
   const author = { ...actor, causation_id: 'r', recorded_at: new Date(NOW).toISOString() };
   const target = { stream: sessionStream('session_1'), head };
-  ({ head } = await appendEvents(fixture.store(), target, facts, author));
+  ({ head } = await appendEvents(fixture.store(), target, { events: facts, authorship: author }));
 }
 
 beforeEach(async () => {
@@ -66,7 +67,7 @@ function begin(changes: Partial<RunRequest> = {}, store = fixture.store()): Prom
     clock: { now: () => NOW },
     ids: { uuid: randomUUID },
   } as unknown as RunContext;
-  const arrival = createAdmissionControl({ all: ROOM, share: ROOM }).enqueue(
+  const permit = createAdmissionControl({ all: ROOM, share: ROOM }).enqueue(
     actor.account_id,
     0,
     {},
@@ -80,7 +81,7 @@ function begin(changes: Partial<RunRequest> = {}, store = fixture.store()): Prom
     ...changes,
   } as unknown as RunRequest;
   return startTurn(context, request, {
-    arrival,
+    permit,
     signal: AbortSignal.timeout(NEVER_MS),
     setOrigins: () => undefined,
   });
@@ -104,7 +105,7 @@ describe('a run of a session whose turn another living instance runs', () => {
 });
 
 describe('a run of a request that may have begun its turn before', () => {
-  const claim = (revision: number): Claim => ({
+  const claim = (revision: number): Claim<PreparedRun> => ({
     request_id: 'request_1',
     reserved: { revision },
     isFirstAttempt: false,
@@ -159,8 +160,7 @@ describe('a run of a request that may have begun its turn before', () => {
     await appendEvents(
       fixture.store(),
       { stream: sessionStream('session_2'), head },
-      facts.map((event) => ({ id: randomUUID(), ...event })),
-      author,
+      { events: facts.map((event) => ({ id: randomUUID(), ...event })), authorship: author },
     );
     const reserved = { id: 'session_2' };
     await expect(

@@ -5,7 +5,7 @@ import {
   readParkedKeyRecord,
 } from '../../../../../infra/kafka/checkpoints/recordValues.ts';
 import { createDeadLetterQueue } from '../../../../../infra/kafka/deadLetters.ts';
-import { openPublisher } from '../../../../../services/compose/publisher.ts';
+import { openPublisher } from '../../../../../services/compose/features/publisher.ts';
 import { parseConfig } from '../../../../../shared/lib/config/config.ts';
 import { createLogger } from '../../../../../shared/lib/logger.ts';
 

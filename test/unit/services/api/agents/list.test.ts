@@ -7,11 +7,11 @@ import Koa from 'koa';
 import { sendAgentList } from '../../../../../services/api/agents/list.ts';
 import { agentListCache } from '../../../../../services/api/agents/listCache.ts';
 import {
-  createAnswerRoom,
-  type AnswerRoom,
+  createResponseMemory,
+  type ResponseMemoryPool,
 } from '../../../../../services/api/http/responses/responseMemory.ts';
 import type { RouteContext } from '../../../../../services/api/context.ts';
-import { compressed } from '../../../../../services/api/http/middleware/compressed.ts';
+import { compressResponses } from '../../../../../services/api/http/middleware/compressed.ts';
 import { storeUnavailableError } from '../../../../../shared/lib/errors/turnlogError.ts';
 import type { Logger } from '../../../../../shared/lib/logger.ts';
 import type { ReadModels } from '../../../../../shared/ports/readModels.ts';
@@ -20,7 +20,7 @@ import type { AgentRow } from '../../../../../shared/readModels/tables.ts';
 const MIB = 1_048_576;
 const ROOM = 64 * MIB;
 let server: Server;
-let answers: AnswerRoom;
+let responseMemory: ResponseMemoryPool;
 let asked: number;
 let warnings: unknown[];
 
@@ -41,16 +41,16 @@ async function serve(readModels: ReadModels): Promise<void> {
   const logger = { warn: (fields: unknown) => warnings.push(fields) } as unknown as Logger;
   const app = new Koa();
   app.silent = true;
-  app.use(compressed(answers));
+  app.use(compressResponses(responseMemory));
   app.use((ctx) =>
-    sendAgentList({ readModels, answers, logger } as unknown as RouteContext, 'a', {}, ctx),
+    sendAgentList({ readModels, responseMemory, logger } as unknown as RouteContext, 'a', {}, ctx),
   );
   server = app.listen(0, '127.0.0.1');
   await once(server, 'listening');
 }
 
 beforeEach(() => {
-  answers = createAnswerRoom(ROOM);
+  responseMemory = createResponseMemory(ROOM);
   [asked, warnings] = [0, []];
 });
 afterEach(() => {
@@ -68,7 +68,7 @@ async function ask(encoding: string): Promise<IncomingMessage> {
 /** Resolves once nothing is held any more; a test that waits in vain fails by its time limit. */
 async function untilNothingIsHeld(): Promise<void> {
   for (;;) {
-    const held = answers.tryTake('a', ROOM / 2);
+    const held = responseMemory.tryAcquire('a', ROOM / 2);
     held?.release();
     if (held) return;
     await setTimeout(10);
@@ -119,7 +119,7 @@ test('the cache counts its keys, and keeps nothing that is large', async () => {
   await serve(endless());
   const cache = agentListCache(endless());
   const askedFor = (after: string) => ({ accountId: 'a', limit: 1, after, pretty: false });
-  const answer = { version: 'v', next: undefined };
+  const answer = { version: 'v', nextCursor: undefined };
   cache.keep(askedFor('large'), { ...answer, body: Buffer.alloc(3 * MIB) });
   expect(cache.find(askedFor('large'), 'v')).toBeUndefined();
   const body = Buffer.alloc(10);

@@ -1,5 +1,5 @@
 import { afterEach, expect, jest, test } from '@jest/globals';
-import { feedPage } from '../../../../../services/api/feed/pollEvents.ts';
+import { pollEvents } from '../../../../../services/api/feed/pollEvents.ts';
 import type { AccountFeed, FeedPage } from '../../../../../shared/feed/accountFeed.ts';
 import { LIMITS } from '../../../../../shared/limits.ts';
 
@@ -32,7 +32,7 @@ test.each([
 ])('a page that waits %i ms ends in a long log, and leads on from there', async (waitMs, most) => {
   const { feed, pages } = endless();
   const { signal } = new AbortController();
-  const page = await feedPage(feed, { ...options, waitMs, signal });
+  const page = await pollEvents(feed, { ...options, waitMs, signal });
   expect(page).toEqual({ text: '', cursor: `cursor ${most}` });
   expect(pages()).toBe(most);
 });

@@ -1,15 +1,11 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { typeIds } from '../../../../../infra/ids/typeIds.ts';
 import { countUncompared } from '../../../../../services/followers/replays/countUncompared.ts';
-import {
-  appendFacts,
-  authorOf,
-  prepareEvents,
-} from '../../../../../shared/commandHandling/prepareEvents.ts';
+import { authorOf, prepareEvents } from '../../../../../shared/commandHandling/prepareEvents.ts';
 import { judgeSessionId } from '../../../../../shared/replays/comparison/judgeSession.ts';
 import type { Budget } from '../../../../../shared/replays/comparison/turnPair.ts';
 import type { SessionEvent, TurnStartedData } from '../../../../../shared/sessions/events.ts';
-import { NO_STREAM } from '../../../../../shared/eventlog/append.ts';
+import { NO_STREAM, appendEvents } from '../../../../../shared/eventlog/append.ts';
 import { createDamagedStreams } from '../../../../../shared/eventlog/reading/damagedStreams.ts';
 import {
   AGENT_ID,
@@ -45,7 +41,7 @@ async function counted() {
       sessionStarted(AGENT_ID),
       ...events,
     ]);
-    await appendFacts(context.store, { stream: `session-${id}`, head: NO_STREAM }, facts);
+    await appendEvents(context.store, { stream: `session-${id}`, head: NO_STREAM }, facts);
   };
   await write('session_2', [
     replay(1, 1),

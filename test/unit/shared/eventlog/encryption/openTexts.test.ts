@@ -380,6 +380,6 @@ test('an append that is tried again has the same bytes', async () => {
     },
   };
   for (let tries = 0; tries < 2; tries += 1)
-    await appendEvents(store, { stream: STREAM, head: NO_STREAM }, events, authorship);
+    await appendEvents(store, { stream: STREAM, head: NO_STREAM }, { events, authorship });
   expect(appended[0]).toBe(appended[1]);
 });

@@ -41,8 +41,7 @@ beforeEach(async () => {
   await appendEvents(
     fixture.store(),
     { stream: sessionStream(SESSION), head: NO_STREAM },
-    events,
-    authorship,
+    { events, authorship },
   );
 });
 afterEach(() => fixture.dispose());

@@ -3,15 +3,27 @@ import { sessionErasedError } from '../../../../../shared/erasure/errors.ts';
 import {
   createRunsInFlight,
   type RunInFlight,
+  type RunsInFlight,
+  type RunSubject,
 } from '../../../../../shared/runs/queueing/runsInFlight.ts';
 
 const SUBJECT = { account_id: 'acct_1', agent_id: 'agent_1', session_id: 'session_1' };
+
+/** Runs work as a run in flight. */
+async function track<Result>(
+  runs: RunsInFlight,
+  subject: RunSubject,
+  work: (run: RunInFlight) => Promise<Result>,
+): Promise<Result> {
+  const run = runs.start(subject);
+  return work(run).finally(run.end);
+}
 
 /** Tracks a run that lasts until it is ended or its signal aborts. */
 function tracked(runs: ReturnType<typeof createRunsInFlight>, subject = SUBJECT) {
   const { promise, resolve: end } = Promise.withResolvers<string>();
   let run: RunInFlight | undefined;
-  const result = runs.track(subject, (given) => {
+  const result = track(runs, subject, (given) => {
     run = given;
     const aborted = new Promise<never>((_resolve, reject) =>
       given.signal.addEventListener('abort', () => reject(given.signal.reason as Error)),
@@ -40,7 +52,7 @@ describe('the runs in flight', () => {
 
   test('are idle after a failure too, and the failure is the result', async () => {
     const runs = createRunsInFlight();
-    await expect(runs.track(SUBJECT, () => Promise.reject(new Error('failed')))).rejects.toThrow(
+    await expect(track(runs, SUBJECT, () => Promise.reject(new Error('failed')))).rejects.toThrow(
       'failed',
     );
     await runs.whenIdle();
@@ -70,10 +82,12 @@ describe('the runs in flight', () => {
     const runs = createRunsInFlight();
     runs.interruptAll();
     let began = false;
-    await expect(runs.track(SUBJECT, () => Promise.resolve((began = true)))).rejects.toMatchObject({
-      code: 'store_unavailable',
-      retriable: true,
-    });
+    await expect(track(runs, SUBJECT, () => Promise.resolve((began = true)))).rejects.toMatchObject(
+      {
+        code: 'store_unavailable',
+        retriable: true,
+      },
+    );
     expect([began, runs.count()]).toEqual([false, 0]);
   });
 
@@ -81,7 +95,7 @@ describe('the runs in flight', () => {
     const runs = createRunsInFlight();
     let given: RunInFlight | undefined;
     const { promise, resolve: end } = Promise.withResolvers<void>();
-    const result = runs.track(SUBJECT, async (run) => {
+    const result = track(runs, SUBJECT, async (run) => {
       given = run;
       run.startTimeout(1);
       await new Promise((resolve) => run.signal.addEventListener('abort', resolve));

@@ -79,8 +79,7 @@ function growingSession(sessionId = SESSION) {
     ({ head } = await appendEvents(
       store,
       { stream: sessionStream(sessionId), head },
-      events.map((event) => ({ id: randomUUID(), ...event })),
-      authorship,
+      { events: events.map((event) => ({ id: randomUUID(), ...event })), authorship },
     ));
   };
 }

@@ -58,8 +58,10 @@ async function openTurn(session_id: string, owner: string, deadline = LATER): Pr
   await appendEvents(
     fixture.store(),
     { stream: sessionStream(session_id), head: NO_STREAM },
-    [sessionStarted(), started].map((event) => ({ id: randomUUID(), ...event })),
-    authorship,
+    {
+      events: [sessionStarted(), started].map((event) => ({ id: randomUUID(), ...event })),
+      authorship,
+    },
   );
   open.push({ session_id, account_id: 'acct_1', turn: 1, owner, deadline });
 }

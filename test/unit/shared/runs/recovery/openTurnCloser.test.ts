@@ -69,8 +69,7 @@ async function append(id: string, ...events: { type: string; data: object }[]): 
   await appendEvents(
     fixture.store(),
     { stream: sessionStream(id), head },
-    events.map((event) => ({ id: randomUUID(), ...event })),
-    authorship,
+    { events: events.map((event) => ({ id: randomUUID(), ...event })), authorship },
   );
 }
 

@@ -46,13 +46,15 @@ async function write(stream: string, events: readonly SessionEvent[]): Promise<v
     ({ head } = await appendEvents(
       fixture.store(),
       { stream, head },
-      [{ id: randomUUID(), ...event }],
       {
-        account_id: 'acct_1',
-        key_id: 'key_1',
-        request_id: 'request_1',
-        causation_id: 'request_1',
-        recorded_at: '2026-11-21T09:00:00.000Z',
+        events: [{ id: randomUUID(), ...event }],
+        authorship: {
+          account_id: 'acct_1',
+          key_id: 'key_1',
+          request_id: 'request_1',
+          causation_id: 'request_1',
+          recorded_at: '2026-11-21T09:00:00.000Z',
+        },
       },
     ));
 }

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
 import {
-  createFailedLogins,
+  createLoginThrottle,
   networkOf,
 } from '../../../../../../services/api/http/access/loginThrottle.ts';
 import type { TurnlogError } from '../../../../../../shared/lib/errors/turnlogError.ts';
@@ -9,7 +9,7 @@ import type { Logger } from '../../../../../../shared/lib/logger.ts';
 
 let lines: Record<string, unknown>[];
 const logger = { warn: (fields: Record<string, unknown>) => lines.push(fields) };
-const failed = () => createFailedLogins(logger as unknown as Logger);
+const failed = () => createLoginThrottle(logger as unknown as Logger);
 const from = (address: string, key_id?: string) => ({ address, key_id, request_id: 'r' });
 
 beforeEach(() => {

@@ -2,11 +2,11 @@ import { EventEmitter } from 'node:events';
 import { setImmediate } from 'node:timers/promises';
 import { expect, jest, test } from '@jest/globals';
 import type { Context } from 'koa';
-import { createAnswerRoom } from '../../../../../../services/api/http/responses/responseMemory.ts';
-import { clientLeft } from '../../../../../../services/api/http/connection/clientDisconnect.ts';
+import { createResponseMemory } from '../../../../../../services/api/http/responses/responseMemory.ts';
+import { clientDisconnectError } from '../../../../../../services/api/http/connection/clientDisconnect.ts';
 import type { RouteContext } from '../../../../../../services/api/context.ts';
-import { orCut } from '../../../../../../services/api/http/connection/destroyOnError.ts';
-import { sessionRoutes } from '../../../../../../services/api/sessions/routes.ts';
+import { destroyOnError } from '../../../../../../services/api/http/connection/destroyOnError.ts';
+import { sessionsFeature } from '../../../../../../services/api/sessions/routes.ts';
 import { sendExport } from '../../../../../../services/api/exports/send.ts';
 import { LIMITS } from '../../../../../../shared/limits.ts';
 import type { Logger } from '../../../../../../shared/lib/logger.ts';
@@ -41,7 +41,9 @@ test('a search for words ends when its client leaves', async () => {
       listSessions: (_account: string, _page: object, signal?: AbortSignal) => untilLeft(signal),
     },
   } as unknown as RouteContext;
-  const { handle } = sessionRoutes.find(({ operationId }) => operationId === 'listSessions')!;
+  const { handle } = sessionsFeature.routes.find(
+    ({ operationId }) => operationId === 'listSessions',
+  )!;
   const asked = { actor, params: {}, query: { q: 'word' }, body: {} };
   const searching = handle(api, asked, ctx);
   await setImmediate();
@@ -60,12 +62,12 @@ test.each([
   async function* pieces(): AsyncGenerator<Buffer, void> {
     yield Buffer.from('second');
     if (leaves) leave();
-    throw clientLeft();
+    throw clientDisconnectError();
   }
   const first = [Buffer.from('first')];
   const logger = { warn } as unknown as Logger;
   const sent: string[] = [];
-  for await (const piece of orCut(first, pieces(), logger, ctx)) sent.push(String(piece));
+  for await (const piece of destroyOnError(first, pieces(), logger, ctx)) sent.push(String(piece));
   expect(sent).toEqual(['first', 'second']);
   expect(warn).toHaveBeenCalledTimes(times);
   expect(destroy).toHaveBeenCalledTimes(times);
@@ -73,15 +75,15 @@ test.each([
 
 test('an export whose client leaves before there is anything to send ends, and holds nothing', async () => {
   const { ctx, leave } = client();
-  const streams = createPermitPool({ permits: 4, bytes: Infinity });
-  const answers = createAnswerRoom(LIMITS.export.bytes);
-  const api = { streams, answers } as unknown as RouteContext;
+  const openStreams = createPermitPool({ permits: 4, bytes: Infinity });
+  const responseMemory = createResponseMemory(LIMITS.export.bytes);
+  const api = { openStreams, responseMemory } as unknown as RouteContext;
   const exporting = { api, actor, ctx, subject: 'account-acct_1' };
   const sending = sendExport(exporting, 'format=otel', untilLeft);
   await setImmediate();
-  expect(answers.tryTake('acct_1', LIMITS.export.bytes)).toBeUndefined();
+  expect(responseMemory.tryAcquire('acct_1', LIMITS.export.bytes)).toBeUndefined();
   leave();
   await expect(sending).rejects.toMatchObject({ message: expect.stringContaining('left') });
-  expect(streams.activeCount()).toBe(0);
-  expect(answers.tryTake('acct_1', LIMITS.export.bytes)).toBeDefined();
+  expect(openStreams.activeCount()).toBe(0);
+  expect(responseMemory.tryAcquire('acct_1', LIMITS.export.bytes)).toBeDefined();
 });

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import { connect, type AddressInfo } from 'node:net';
 import { expect, test } from '@jest/globals';
-import { oneAtATime } from '../../../../../../services/api/http/connection/pipelining.ts';
+import { answerInOrder } from '../../../../../../services/api/http/connection/pipelining.ts';
 
 const REQUEST = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
 
@@ -10,7 +10,7 @@ test('the requests of a connection begin in order, and whatever has begun hears 
   const begun: ServerResponse[] = [];
   let next = (): void => undefined;
   const server = createServer(
-    oneAtATime((_request, response) => {
+    answerInOrder((_request, response) => {
       begun.push(response);
       next();
     }),

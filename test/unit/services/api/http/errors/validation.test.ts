@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { Type } from 'typebox';
-import { text } from '../../../../../../services/api/openapi/textSchemas.ts';
+import { textSchema } from '../../../../../../services/api/openapi/textSchemas.ts';
 import {
   bodyValidator,
   queryValidator,
@@ -9,8 +9,8 @@ import type { TurnlogError } from '../../../../../../shared/lib/errors/turnlogEr
 
 const Schema = Type.Object(
   {
-    name: text({ maxLength: 3, description: '' }),
-    blob: Type.Optional(text({ maxBytes: 4, description: '' })),
+    name: textSchema({ maxLength: 3, description: '' }),
+    blob: Type.Optional(textSchema({ maxBytes: 4, description: '' })),
     kind: Type.Optional(Type.Enum(['a', 'b'])),
   },
   { additionalProperties: false },

@@ -3,7 +3,7 @@ import { Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import type { Context } from 'koa';
 import { expect, test } from '@jest/globals';
-import { closeUnread } from '../../../../../../services/api/http/middleware/closeUnread.ts';
+import { closeUnreadBodies } from '../../../../../../services/api/http/middleware/closeUnread.ts';
 import { LIMITS } from '../../../../../../shared/limits.ts';
 
 /** A request that has been refused, and whose body is still to come. */
@@ -11,7 +11,7 @@ async function refused(headers: Record<string, string>): Promise<IncomingMessage
   const req = new IncomingMessage(new Socket());
   req.headers = headers;
   const ctx = { req, set: () => undefined } as unknown as Context;
-  await closeUnread(ctx, () => Promise.resolve());
+  await closeUnreadBodies(ctx, () => Promise.resolve());
   return req;
 }
 

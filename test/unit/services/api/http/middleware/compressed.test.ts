@@ -3,20 +3,20 @@ import { request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, test } from '@jest/globals';
 import Koa from 'koa';
-import { createAnswerRoom } from '../../../../../../services/api/http/responses/responseMemory.ts';
-import { compressed } from '../../../../../../services/api/http/middleware/compressed.ts';
+import { createResponseMemory } from '../../../../../../services/api/http/responses/responseMemory.ts';
+import { compressResponses } from '../../../../../../services/api/http/middleware/compressed.ts';
 import { LIMITS } from '../../../../../../shared/limits.ts';
 
 test('a compressor whose client left before the answer was made holds nothing', async () => {
   const { compressorBytes } = LIMITS.http;
-  const answers = createAnswerRoom(2 * compressorBytes);
+  const answers = createResponseMemory(2 * compressorBytes);
   const app = new Koa();
   const answered = Promise.withResolvers<void>();
   app.use(async (_ctx, next) => {
     await next();
     answered.resolve();
   });
-  app.use(compressed(answers));
+  app.use(compressResponses(answers));
   app.use(async (ctx) => {
     asked.destroy();
     await once(ctx.res, 'close');
@@ -29,7 +29,7 @@ test('a compressor whose client left before the answer was made holds nothing', 
   asked.on('error', () => undefined).end();
   try {
     await answered.promise;
-    expect(answers.tryTake('', compressorBytes)).toBeDefined();
+    expect(answers.tryAcquire('', compressorBytes)).toBeDefined();
   } finally {
     server.closeAllConnections();
     server.close();

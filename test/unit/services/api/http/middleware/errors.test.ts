@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { expect, test } from '@jest/globals';
 import Koa from 'koa';
+import { errorPresenter } from '../../../../../../services/api/features.ts';
 import { answerErrors } from '../../../../../../services/api/http/middleware/errors.ts';
 import { TurnlogError } from '../../../../../../shared/lib/errors/turnlogError.ts';
 import { createLogger } from '../../../../../../shared/lib/logger.ts';
@@ -11,7 +12,7 @@ test('however many requests are refused, the log says it now and then', async ()
   const logger = createLogger('silent');
   logger.warn = (fields: object) => void warnings.push(fields);
   const app = new Koa();
-  app.use(answerErrors(logger));
+  app.use(answerErrors(logger, errorPresenter));
   app.use(() => {
     throw new TurnlogError('overloaded', 'Too much.', { retryAfterSeconds: 2 });
   });

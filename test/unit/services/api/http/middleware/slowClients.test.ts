@@ -4,7 +4,7 @@ import { connect, type AddressInfo, type Socket } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import { afterEach, expect, test } from '@jest/globals';
 import Koa from 'koa';
-import { cutSlowReaders } from '../../../../../../services/api/http/middleware/slowClients.ts';
+import { disconnectSlowClients } from '../../../../../../services/api/http/middleware/slowClients.ts';
 import { createLogger } from '../../../../../../shared/lib/logger.ts';
 
 const MIB = 1_048_576;
@@ -20,7 +20,7 @@ afterEach(() => {
 async function serve(stalledMs: number, inTheWayMs: number, short = () => false): Promise<void> {
   const app = new Koa();
   const options = { logger: createLogger('silent'), lookEveryMs: 20, stalledMs, inTheWayMs };
-  app.use(cutSlowReaders({ ...options, isShort: short }));
+  app.use(disconnectSlowClients({ ...options, isScarce: short }));
   app.use(async (ctx) => {
     if (ctx.path === '/slow') await setTimeout(500);
     ctx.body = ctx.path === '/slow' ? 'done' : body;

@@ -4,10 +4,10 @@ import {
   jsonText,
   successEnvelope,
 } from '../../../../../../services/api/http/responses/envelope.ts';
-import { textAround } from '../../../../../../services/api/http/responses/jsonListWriter.ts';
+import { createJsonListWriter } from '../../../../../../services/api/http/responses/jsonListWriter.ts';
 import {
-  listPieces,
-  pageBody,
+  renderList,
+  renderPage,
 } from '../../../../../../services/api/http/responses/listResponse.ts';
 import { LIMITS } from '../../../../../../shared/limits.ts';
 
@@ -18,7 +18,7 @@ test('an answer that is written row by row is the text that JSON.stringify makes
   fc.assert(
     fc.property(fc.array(value), fc.option(member), fc.boolean(), (rows, members, pretty) => {
       const dataOf = (list: unknown[]): object => (members ? { ...members, turns: list } : list);
-      const { head, row, tail } = textAround(dataOf([]), pretty);
+      const { head, row, tail } = createJsonListWriter(dataOf([]), pretty);
       const text = rows.map((one, index) => row(one, index === 0)).join('');
       expect(head + text + tail(rows.length === 0)).toBe(
         jsonText(successEnvelope(dataOf(rows)), pretty),
@@ -32,22 +32,22 @@ interface Row {
   text: string;
 }
 
-const ROWS = { around: [], present: (row: Row) => row, cursorOf: ({ id }: Row) => String(id) };
+const ROWS = { emptyData: [], present: (row: Row) => row, cursorOf: ({ id }: Row) => String(id) };
 const TO = { account_id: 'a', pretty: false };
 
 test('a page ends before the row with which its text would be too long, and says where to go on', async () => {
   // Each of these characters has six in JSON.
   const rows = Array.from({ length: 10 }, (_, id) => ({ id, text: '\u0001'.repeat(50_000) }));
-  const { body, next } = await pageBody({ rows, more: false }, ROWS, TO);
+  const { body, nextCursor: next } = await renderPage({ rows, more: false }, ROWS, TO);
   expect(JSON.parse(body.toString())).toEqual(successEnvelope(rows.slice(0, 3)));
   expect(next).toBe('2');
   expect(body.length).toBeLessThanOrEqual(LIMITS.http.pageBytes + 100);
 
   const large = { id: 7, text: '\u0001'.repeat(300_000) };
-  const alone = await pageBody({ rows: [large], more: true }, ROWS, TO);
+  const alone = await renderPage({ rows: [large], more: true }, ROWS, TO);
   expect(JSON.parse(alone.body.toString())).toEqual(successEnvelope([large]));
-  expect(alone.next).toBe('7');
-  expect((await pageBody({ rows: [large], more: false }, ROWS, TO)).next).toBeUndefined();
+  expect(alone.nextCursor).toBe('7');
+  expect((await renderPage({ rows: [large], more: false }, ROWS, TO)).nextCursor).toBeUndefined();
 });
 
 test.each([false, true])(
@@ -64,7 +64,7 @@ test.each([false, true])(
       return { rows: rows.slice(from, from + 100), more: from + 100 < rows.length };
     };
     const pieces: Buffer[] = [];
-    for await (const piece of listPieces(read, ROWS, { ...TO, pretty })) pieces.push(piece);
+    for await (const piece of renderList(read, ROWS, { ...TO, pretty })) pieces.push(piece);
     expect(Buffer.concat(pieces).toString()).toBe(jsonText(successEnvelope(rows), pretty));
     expect(Math.max(...pieces.map(({ length }) => length))).toBeLessThanOrEqual(65_536);
     expect(asked).toEqual([undefined, '99', '199', '299', '399']);
@@ -75,7 +75,7 @@ test('others have the process while a long list is written', async () => {
   const rows = Array.from({ length: 50 }, (_, id) => ({ id, text: 'x'.repeat(100_000) }));
   let turns = 0;
   const timer = setInterval(() => (turns += 1), 0);
-  for await (const _piece of listPieces(async () => ({ rows, more: false }), ROWS, TO));
+  for await (const _piece of renderList(async () => ({ rows, more: false }), ROWS, TO));
   clearInterval(timer);
   expect(turns).toBeGreaterThan(5);
 });

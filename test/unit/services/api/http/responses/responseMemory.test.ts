@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { setImmediate } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
-import { createAnswerRoom } from '../../../../../../services/api/http/responses/responseMemory.ts';
+import { createResponseMemory } from '../../../../../../services/api/http/responses/responseMemory.ts';
 import { LIMITS } from '../../../../../../shared/limits.ts';
 import type { Permit } from '../../../../../../shared/lib/concurrency/capacity.ts';
 
@@ -13,13 +13,13 @@ const response = (closed = false): ServerResponse =>
 const refusal = { retriable: true, retryAfterSeconds: expect.any(Number) };
 
 /** Asks for room, and says who got it. */
-function asking(room: ReturnType<typeof createAnswerRoom>) {
+function asking(room: ReturnType<typeof createResponseMemory>) {
   const admitted: string[] = [];
   const held = new Map<string, Permit>();
   const refused: unknown[] = [];
   async function take(name: string, bytes: number, of: ServerResponse): Promise<void> {
     try {
-      held.set(name, await room.take(name[0]!, bytes, of));
+      held.set(name, await room.acquire(name[0]!, bytes, of));
       admitted.push(name);
     } catch (error) {
       refused.push(error);
@@ -30,7 +30,7 @@ function asking(room: ReturnType<typeof createAnswerRoom>) {
 }
 
 test('one account holds half of the room at the most, and others have the rest in turn', async () => {
-  const { ask, admitted, held } = asking(createAnswerRoom(8 * MIB, LONG_MS));
+  const { ask, admitted, held } = asking(createResponseMemory(8 * MIB, LONG_MS));
   for (const name of ['a1', 'a2', 'a3', 'b1', 'c1']) ask(name, 2 * MIB);
   await setImmediate();
   expect(admitted).toEqual(['a1', 'a2', 'b1', 'c1']);
@@ -44,7 +44,7 @@ test('one account holds half of the room at the most, and others have the rest i
 });
 
 test('who waits too long, or leaves, is refused and forgotten', async () => {
-  const room = createAnswerRoom(4 * MIB, 2_000);
+  const room = createResponseMemory(4 * MIB, 2_000);
   const { ask, refused, held, admitted } = asking(room);
   for (const name of ['x1', 'y1']) ask(name, 2 * MIB);
   const leaving = response();
@@ -56,10 +56,10 @@ test('who waits too long, or leaves, is refused and forgotten', async () => {
   await setImmediate();
   expect(refused).toHaveLength(2);
   expect(leaving.listenerCount('close')).toBe(0);
-  expect(room.isShort(0)).toBe(false);
+  expect(room.isScarce(0)).toBe(false);
   ask('x3', MIB);
   ask('z2', MIB);
-  while (room.isShort(0)) await new Promise((resolve) => setTimeout(resolve, 10));
+  while (room.isScarce(0)) await new Promise((resolve) => setTimeout(resolve, 10));
   expect(refused.slice(2)).toEqual([
     expect.objectContaining({ ...refusal, code: 'rate_limited' }),
     expect.objectContaining({ ...refusal, code: 'overloaded' }),
@@ -71,21 +71,21 @@ test('who waits too long, or leaves, is refused and forgotten', async () => {
 });
 
 test('a small answer never waits', async () => {
-  const room = createAnswerRoom(4 * MIB, LONG_MS);
+  const room = createResponseMemory(4 * MIB, LONG_MS);
   const { ask, admitted } = asking(room);
   for (const name of ['a1', 'b1']) ask(name, 2 * MIB);
   ask('a2', LIMITS.http.smallAnswerBytes);
   await setImmediate();
   expect(admitted).toEqual(['a1', 'b1', 'a2']);
-  expect(room.tryTake('c', MIB)).toBeUndefined();
+  expect(room.tryAcquire('c', MIB)).toBeUndefined();
 });
 
 test('what an answer holds is free once it is sent, and once its client has left', () => {
-  const room = createAnswerRoom(4 * MIB);
+  const room = createResponseMemory(4 * MIB);
   const sent = response();
   room.holdUntilSent('a', 2 * MIB, sent);
-  expect(room.tryTake('a', MIB)).toBeUndefined();
+  expect(room.tryAcquire('a', MIB)).toBeUndefined();
   sent.emit('close');
   room.holdUntilSent('a', 2 * MIB, response(true));
-  expect(room.tryTake('a', MIB)).toBeDefined();
+  expect(room.tryAcquire('a', MIB)).toBeDefined();
 });

@@ -6,9 +6,9 @@ import { afterEach, expect, test } from '@jest/globals';
 import Koa from 'koa';
 import {
   sendEventStream,
-  type StreamEvent,
+  type SseEvent,
 } from '../../../../../../services/api/http/responses/sse.ts';
-import { cutSlowReaders } from '../../../../../../services/api/http/middleware/slowClients.ts';
+import { disconnectSlowClients } from '../../../../../../services/api/http/middleware/slowClients.ts';
 import { createLogger } from '../../../../../../shared/lib/logger.ts';
 import { eventually } from '../../../../../support/processes/operator.ts';
 
@@ -19,12 +19,12 @@ afterEach(() => {
   server.close();
 });
 
-type Events = (signal: AbortSignal) => AsyncGenerator<StreamEvent>;
+type Events = (signal: AbortSignal) => AsyncGenerator<SseEvent>;
 async function serve(events: Events, heartbeatMs?: number): Promise<void> {
   const app = new Koa().on('error', () => undefined);
   const [logger, stalledMs] = [createLogger('silent'), 300];
   const bounds = { lookEveryMs: 20, stalledMs, inTheWayMs: stalledMs };
-  app.use(cutSlowReaders({ logger, isShort: () => false, ...bounds }));
+  app.use(disconnectSlowClients({ logger, isScarce: () => false, ...bounds }));
   app.use(async (ctx) => sendEventStream(ctx, events, heartbeatMs));
   server = app.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -38,7 +38,7 @@ function ask(line: string): { text: () => string; ended: Promise<unknown> } {
   return { text: () => text, ended: once(socket, 'close') };
 }
 
-const event = (data: string): StreamEvent => ({ id: data.slice(0, 9), event: 'e', data });
+const event = (data: string): SseEvent => ({ id: data.slice(0, 9), event: 'e', data });
 
 test('of a client that stops to read no more is read than it takes, and it is cut', async () => {
   let read = 0;

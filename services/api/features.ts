@@ -1,0 +1,39 @@
+import { agentsFeature } from './agents/routes.ts';
+import { catalogueFeature } from './catalogue/routes.ts';
+import { erasureFeature } from './erasure/routes.ts';
+import { exportsFeature } from './exports/routes.ts';
+import { feedFeature } from './feed/routes.ts';
+import { healthFeature } from './health/routes.ts';
+import { createErrorPresenter } from './http/errors/errorPresenter.ts';
+import { httpFeature } from './http/errors/errorResponses.ts';
+import { mergeFeatures } from './http/feature.ts';
+import type { Route } from './http/route.ts';
+import { openApiRoute } from './openapi/routes.ts';
+import { proofFeature } from './proof/routes.ts';
+import { replaysFeature } from './replays/routes.ts';
+import { runsFeature } from './runs/routes.ts';
+import { sessionsFeature } from './sessions/routes.ts';
+import { transparencyFeature } from './transparency/routes.ts';
+import { usageFeature } from './usage/routes.ts';
+import { webhooksFeature } from './webhooks/routes.ts';
+
+/** Everything that the API serves, by feature. Order is that of the OpenAPI document. */
+export const apiFeatures = mergeFeatures([
+  httpFeature,
+  agentsFeature,
+  runsFeature,
+  sessionsFeature,
+  exportsFeature,
+  erasureFeature,
+  proofFeature,
+  replaysFeature,
+  usageFeature,
+  webhooksFeature,
+  catalogueFeature,
+  feedFeature,
+  transparencyFeature,
+  healthFeature,
+]);
+
+export const routes: readonly Route[] = [...apiFeatures.routes, openApiRoute(apiFeatures)];
+export const errorPresenter = createErrorPresenter(apiFeatures);

@@ -1,0 +1,63 @@
+import { Rejection, type RejectionCode } from '../../../../shared/domain/rejection.ts';
+import { TurnlogError, type ErrorCode } from '../../../../shared/lib/errors/turnlogError.ts';
+import { failureEnvelope } from '../responses/envelope.ts';
+
+/** A rejection that no operation of the API can cause: it is a defect, and answered with 500. */
+export const DEFECT = undefined;
+
+/** The HTTP status of an error code, and what the code means to a client. */
+export interface ErrorResponse {
+  status: number;
+  description: string;
+  /** True where the failure is logged with its turn, so that the request needs no log line. */
+  isLoggedWithTurn?: true;
+}
+
+/** The error that a client gets for a rejection. */
+export type RejectionResponse = (() => TurnlogError) | typeof DEFECT;
+
+export type ErrorResponses = Readonly<Record<ErrorCode, ErrorResponse>>;
+export type RejectionResponses = Readonly<Record<RejectionCode, RejectionResponse>>;
+
+const INTERNAL_MESSAGE = 'Something failed inside the service. Its log has this request id.';
+
+/** Turns errors into what clients see of them. Only this knows the HTTP statuses of error codes. */
+export interface ErrorPresenter {
+  responseOf(code: ErrorCode): ErrorResponse;
+  /**
+   * The error that leaves the process: known errors as they are, rejections as their feature says,
+   * everything else as `internal_error`.
+   */
+  toPublicError(thrown: unknown): TurnlogError;
+  present(error: TurnlogError, requestId: string): ReturnType<typeof failureEnvelope>;
+  /** The envelope of a recorded failure, whose code may be that of a newer release. */
+  presentRecorded(
+    failure: { code: string; message: string },
+    requestId: string,
+  ): ReturnType<typeof failureEnvelope>;
+}
+
+export function createErrorPresenter({
+  errorResponses,
+  rejections,
+}: {
+  errorResponses: ErrorResponses;
+  rejections: RejectionResponses;
+}): ErrorPresenter {
+  const isKnown = (code: string): code is ErrorCode => Object.hasOwn(errorResponses, code);
+  const present = (error: TurnlogError, requestId: string) =>
+    failureEnvelope(error, requestId, errorResponses[error.code].status);
+  return {
+    responseOf: (code) => errorResponses[code],
+    toPublicError(thrown) {
+      const error = (thrown instanceof Rejection && rejections[thrown.code]?.()) || thrown;
+      // A turn that a newer release recorded may have failed with a code unknown to this one.
+      const isPublic = error instanceof TurnlogError && isKnown(error.code);
+      if (isPublic && errorResponses[error.code].status !== 500) return error;
+      return new TurnlogError('internal_error', INTERNAL_MESSAGE, { cause: error });
+    },
+    present,
+    presentRecorded: ({ code, message }, requestId) =>
+      present(new TurnlogError(isKnown(code) ? code : 'internal_error', message), requestId),
+  };
+}

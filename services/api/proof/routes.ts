@@ -1,0 +1,73 @@
+import { recordAudit } from '../../../shared/audit/commands.ts';
+import type { RecordedEvent } from '../../../shared/eventlog/event.ts';
+import { sessionStream } from '../../../shared/eventlog/streams.ts';
+import { proveSession } from '../../../shared/transparency/proof/sessionProof.ts';
+import type { HeadProof } from '../../../shared/transparency/proof/sessionProof.ts';
+import type { Static } from 'typebox';
+import { PAGE_BUFFER_BYTES, renderPage, parsePageQuery } from '../http/responses/listResponse.ts';
+import { STREAM_ERROR_CODES } from '../http/errors/streamErrorCodes.ts';
+import { defineRoute } from '../http/route.ts';
+import { defineFeature } from '../http/feature.ts';
+import { SessionProof, SessionProofQuery } from './schemas.ts';
+
+/** A proof around the events that it proves, which follow as its last member. */
+const presentProof = (
+  session_id: string,
+  { revision, event_id, leaf, proof, checkpoint }: HeadProof,
+): Static<typeof SessionProof> => ({
+  session_id,
+  revision,
+  event_id,
+  leaf,
+  proof,
+  checkpoint,
+  events: [],
+});
+
+/** An event that shows none of its texts, without its position. */
+const presentCommitted = ({ position: _position, ...event }: RecordedEvent) => event;
+
+const proveSessionRoute = defineRoute({
+  method: 'get',
+  path: '/v1/sessions/{sessionId}/proof',
+  operationId: 'proveSession',
+  summary: 'Proves that the session is in the transparency log, without showing its texts',
+  description:
+    'The proof is of the session’s last event, whose hash chain is the page of events and those that `Link` leads to: together they show that nothing of the session was changed, dropped or added. An erased session is proven as well. Each page is recorded in the account’s audit before it is answered.',
+  access: 'audit:read',
+  query: SessionProofQuery,
+  data: SessionProof,
+  errors: ['session_not_found', 'proof_pending', ...STREAM_ERROR_CODES],
+  bufferBytes: PAGE_BUFFER_BYTES,
+  handle: async (api, { actor, params, query }) => {
+    const sessionId = params['sessionId']!;
+    const { head, events } = await proveSession(
+      api,
+      actor.account_id,
+      sessionId,
+      parsePageQuery(query),
+    );
+    await recordAudit(api, actor, {
+      action: 'proof',
+      subject: sessionStream(sessionId),
+      detail: `revision ${head.revision}`,
+    });
+    const rows = {
+      emptyData: presentProof(sessionId, head),
+      present: presentCommitted,
+      cursorOf: ({ revision }: RecordedEvent) => String(revision),
+    };
+    return { page: (to) => renderPage(events, rows, to) };
+  },
+});
+
+export const proofFeature = defineFeature({
+  routes: [proveSessionRoute],
+  errors: {
+    proof_pending: {
+      status: 503,
+      description:
+        'The transparency log does not cover the session’s last event yet; `Retry-After` says when to try again',
+    },
+  },
+});

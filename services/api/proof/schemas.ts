@@ -1,0 +1,59 @@
+import { Type } from 'typebox';
+import { EventMetadata } from '../../../shared/eventlog/event.ts';
+import { numberedPageQuery, SessionId } from '../openapi/commonSchemas.ts';
+import { CheckpointNote } from '../transparency/schemas.ts';
+
+const Leaf = Type.Object(
+  {
+    hash: Type.String({ description: 'Of the session’s last event' }),
+    index: Type.Integer({ minimum: 0, description: 'Its place in the whole log, from 0' }),
+  },
+  {
+    title: 'ProofLeaf',
+    description: 'The leaf of the session’s last event: its canonical JSON (RFC 8785) is the entry',
+  },
+);
+
+const CommittedEvent = Type.Object(
+  {
+    id: Type.String({ format: 'uuid' }),
+    stream: Type.String(),
+    revision: Type.Integer({ minimum: 0 }),
+    type: Type.String(),
+    data: Type.Object(
+      {},
+      {
+        title: 'CommittedData',
+        description:
+          'As it was recorded, with `{"sha256": …}` in place of each text, and `"erased": true` in it where the text was erased',
+        additionalProperties: true,
+      },
+    ),
+    metadata: EventMetadata,
+  },
+  { title: 'CommittedEvent', description: 'An event without its texts: what its hash covers' },
+);
+
+export const SessionProof = Type.Object(
+  {
+    session_id: SessionId,
+    revision: Type.Integer({ minimum: 0, description: 'Of the last event' }),
+    event_id: Type.String({ format: 'uuid', description: 'Of the last event' }),
+    leaf: Leaf,
+    proof: Type.String({
+      description:
+        'A C2SP tlog-proof: that the leaf is in the tree of the checkpoint, which is its end',
+    }),
+    checkpoint: CheckpointNote,
+    events: Type.Array(CommittedEvent),
+  },
+  {
+    title: 'SessionProof',
+    description: 'The chain of a session, and the proof that its last event is in the log',
+  },
+);
+
+export const SessionProofQuery = Type.Object(
+  numberedPageQuery('events', 'Continues after this revision'),
+  { additionalProperties: false },
+);

@@ -1,0 +1,149 @@
+import { addAbortListener } from 'node:events';
+import type { Context } from 'koa';
+import { awaitTurn } from '../../../shared/runs/queueing/awaitTurn.ts';
+import { cancelTurn, reserveCancellation } from '../../../shared/runs/cancelTurn.ts';
+import { readTurn, turnNotFound } from '../../../shared/sessions/turns/turn.ts';
+import { readRequests, type RebuiltRequest } from '../../../shared/sessions/turns/turnRequests.ts';
+import type { Permit } from '../../../shared/lib/concurrency/capacity.ts';
+import { wantsPretty } from '../http/responses/envelope.ts';
+import { clientDisconnectError, onResponseClosed } from '../http/connection/clientDisconnect.ts';
+import type { RouteContext } from '../context.ts';
+import {
+  PAGE_BUFFER_BYTES,
+  parsePageQuery,
+  renderPage,
+  type ListFormat,
+} from '../http/responses/listResponse.ts';
+import { readPreferences, setPreferenceApplied } from '../http/preferHeader.ts';
+import { presentRequest, presentTurn } from './presenter.ts';
+import { SHARED_SESSION_ERROR_CODES } from '../http/errors/streamErrorCodes.ts';
+import { defineRoute } from '../http/route.ts';
+import { CommonQuery } from '../openapi/commonSchemas.ts';
+import { Turn, TurnRequests, TurnRequestsQuery } from './schemas.ts';
+import { CancelBody, CancelledTurn, TURN_NUMBER } from './turnSchemas.ts';
+
+const NUMBER = new RegExp(TURN_NUMBER);
+
+/** The session and the turn that a path names. Errors: `turn_not_found` for what is no number of one. */
+export function parseTurnPath({ sessionId, turn }: Readonly<Record<string, string>>): {
+  session_id: string;
+  turn: number;
+} {
+  if (!NUMBER.test(turn!)) throw turnNotFound();
+  return { session_id: sessionId!, turn: Number(turn) };
+}
+
+/** Reads a turn when there is room for its answer. Errors: those of readTurn, and of the room. */
+async function readTurnWithinMemory(
+  api: RouteContext,
+  account_id: string,
+  turn: { session_id: string; turn: number },
+  ctx: Context,
+): ReturnType<typeof readTurn> {
+  const held = await api.responseMemory.acquire(account_id, PAGE_BUFFER_BYTES, ctx.res);
+  try {
+    return await readTurn(api, { account_id, ...turn });
+  } finally {
+    held.release();
+  }
+}
+
+const getTurnRoute = defineRoute({
+  method: 'get',
+  path: '/v1/sessions/{sessionId}/turns/{turn}',
+  operationId: 'getTurn',
+  summary: 'Returns a turn as the transcript shows it',
+  description:
+    'With `Prefer: wait=N` it answers when the turn has ended, at the latest after N seconds, 60 at the most; `status` is still `running` then. The end of a turn is told as soon as it is recorded, by whichever process.',
+  access: 'sessions:read',
+  query: CommonQuery,
+  prefer: '`wait=N`: answer when the turn has ended, at the latest after so many seconds',
+  data: Turn,
+  errors: ['turn_not_found', ...SHARED_SESSION_ERROR_CODES],
+  handle: async (api, { actor: { account_id }, params }, ctx) => {
+    const turn = parseTurnPath(params);
+    const { wait } = readPreferences(ctx);
+    setPreferenceApplied(ctx, { respondAsync: false, wait });
+    const left = new AbortController();
+    const stopWatching = onResponseClosed(ctx.res, () => left.abort(clientDisconnectError()));
+    using _stopping = addAbortListener(api.stopping, () => left.abort());
+    try {
+      const row = await awaitTurn(api.runState, {
+        account_id,
+        waitMs: (wait ?? 0) * 1_000,
+        signal: left.signal,
+        readTurn: () => readTurnWithinMemory(api, account_id, turn, ctx),
+      });
+      return { data: presentTurn(turn.session_id, row) };
+    } finally {
+      stopWatching();
+    }
+  },
+});
+
+const cancelRoute = defineRoute({
+  method: 'post',
+  path: '/v1/sessions/{sessionId}/cancel',
+  operationId: 'cancelTurn',
+  summary: 'Cancels the open turn of a session',
+  description:
+    'Its end is recorded when this answers: `interrupted`, and `cancelled` as the code of its error. The run stops its model and its tools within a second, whichever process it is in, and whoever waits for it is answered 503 `turn_interrupted`. A turn that has ended stays as it is; cancelling it again gives the same answer. The body may be left out.',
+  access: 'agents:run',
+  query: CommonQuery,
+  body: CancelBody,
+  bodyOptional: true,
+  data: CancelledTurn,
+  errors: ['turn_not_found', 'session_busy', ...SHARED_SESSION_ERROR_CODES],
+  idempotency: {
+    reserve: (api, { actor, params, body }) =>
+      reserveCancellation(api, actor, { session_id: params['sessionId']!, ...body }),
+  },
+  handle: async (api, { actor, params, body, claim }) => ({
+    data: await cancelTurn(api, actor, {
+      session_id: params['sessionId']!,
+      ...body,
+      ...(claim && { claim }),
+    }),
+  }),
+});
+
+/** What a byte of an event takes while a request is made of it: opened, as text, and as it is sent. */
+const MEMORY_PER_EVENT_BYTE = 4;
+
+const REQUEST_LIST: ListFormat<RebuiltRequest> = {
+  emptyData: [],
+  present: presentRequest,
+  cursorOf: ({ number }) => String(number),
+};
+
+const listTurnRequestsRoute = defineRoute({
+  method: 'get',
+  path: '/v1/sessions/{sessionId}/turns/{turn}/requests',
+  operationId: 'listTurnRequests',
+  summary: 'Builds the model requests of a turn again from events',
+  description:
+    'One for each model call that was answered, in the order in which they were made, the call that summed older turns up right before the turn included. `matches` says whether it is the one that was sent, by the hash that was recorded then. `docs/replay.md` has the rule.',
+  access: 'sessions:read',
+  query: TurnRequestsQuery,
+  data: TurnRequests,
+  errors: ['turn_not_found', 'agent_erased', ...SHARED_SESSION_ERROR_CODES],
+  bufferBytes: PAGE_BUFFER_BYTES,
+  handle: async (api, { actor: { account_id }, params, query }, ctx) => {
+    const held: Permit[] = [];
+    const hold = async (bytes: number): Promise<void> => {
+      held.push(
+        await api.responseMemory.acquire(account_id, MEMORY_PER_EVENT_BYTE * bytes, ctx.res),
+      );
+    };
+    try {
+      const asked = { account_id, ...parseTurnPath(params) };
+      const page = await readRequests(api, asked, { ...parsePageQuery(query), hold });
+      const made = await renderPage(page, REQUEST_LIST, { account_id, pretty: wantsPretty(ctx) });
+      return { page: () => Promise.resolve(made) };
+    } finally {
+      for (const place of held) place.release();
+    }
+  },
+});
+
+export const turnRoutes = [getTurnRoute, cancelRoute, listTurnRequestsRoute];

@@ -1,0 +1,120 @@
+import { InvalidArgumentError, type Command } from 'commander';
+import { issueKey, revokeKey } from '../../../shared/accounts/commands.ts';
+import { SCOPES, type Scope } from '../../../shared/accounts/events.ts';
+import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
+import type { ApiKeyRow } from '../../../shared/readModels/tables.ts';
+import type { ReadModels } from '../../../shared/ports/readModels.ts';
+import { requireAccount } from './limits.ts';
+import type { WithOperator } from '../context.ts';
+
+const UNIT_MS = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+
+function parseScopes(text: string): Scope[] {
+  const scopes = text.split(',');
+  const unknown = scopes.filter((scope) => !(SCOPES as readonly string[]).includes(scope));
+  if (unknown.length > 0) throw new InvalidArgumentError(`Scopes are ${SCOPES.join(', ')}.`);
+  return scopes as Scope[];
+}
+
+/** Milliseconds of `30d`, `12h` or `15m`. */
+function parseDuration(text: string): number {
+  const found = /^([1-9]\d{0,5})([mhd])$/.exec(text);
+  if (!found)
+    throw new InvalidArgumentError(
+      'A duration is a number of minutes, hours or days: 15m, 12h, 30d.',
+    );
+  return Number(found[1]) * UNIT_MS[found[2] as keyof typeof UNIT_MS];
+}
+
+/**
+ * The account that a command means: the one named, else the only one there is. Errors:
+ * `configuration_invalid`.
+ */
+async function accountOf(readModels: ReadModels, named: string | undefined): Promise<string> {
+  if (named !== undefined) return (await requireAccount(readModels, named)).account_id;
+  const accounts = await readModels.listAccounts();
+  if (accounts.length === 1) return accounts[0]!.account_id;
+  throw new TurnlogError(
+    'configuration_invalid',
+    accounts.length === 0
+      ? 'There is no account yet: accounts open <name>.'
+      : 'There are several accounts: name one with --account.',
+  );
+}
+
+/** What is shown of a key: not its hash. */
+const shownOf = ({ hash: _hash, revision: _revision, ...shown }: ApiKeyRow) => shown;
+
+const stateOf = ({ revoked_at, expires_at }: Pick<ApiKeyRow, 'revoked_at' | 'expires_at'>) =>
+  revoked_at ? `revoked ${revoked_at}` : expires_at ? `expires ${expires_at}` : 'valid';
+
+/** `keys issue`, `keys list`, `keys revoke`. Returns `keys`, for more commands. */
+export function addKeyCommands(program: Command, run: WithOperator): Command {
+  const keys = program.command('keys').description('issue, list and revoke API keys');
+  const account = [
+    '--account <account_id>',
+    'the account; needed where there are several',
+  ] as const;
+
+  keys
+    .command('issue')
+    .description('issue an API key and print it, this once')
+    .option(...account)
+    .option('--name <name>', 'for people', 'unnamed')
+    .option('--scopes <scopes>', `comma-separated: ${SCOPES.join(', ')}`, parseScopes, [...SCOPES])
+    .option('--expires-in <duration>', '15m, 12h, 30d; default: never', parseDuration)
+    .action((options: { account?: string; name: string; scopes: Scope[]; expiresIn?: number }) =>
+      run(async ({ operator, output }) => {
+        const account_id = await accountOf(await operator.readModels(), options.account);
+        const expiresAt =
+          options.expiresIn === undefined ? null : operator.clock.now() + options.expiresIn;
+        const { key_id, api_key } = await issueKey(
+          operator,
+          { account_id, key_id: 'operator', request_id: 'cli' },
+          { name: options.name, scopes: options.scopes, expiresAt },
+        );
+        output.show({ account_id, key_id, api_key }, api_key);
+      }),
+    );
+
+  keys
+    .command('list')
+    .description('list the keys of an account')
+    .option(...account)
+    .action((options: { account?: string }) =>
+      run(async ({ operator, output }) => {
+        const readModels = await operator.readModels();
+        const account_id = await accountOf(readModels, options.account);
+        output.table((await readModels.listApiKeys(account_id)).map(shownOf), {
+          KEY: ({ key_id }) => key_id,
+          ISSUED: ({ issued_at }) => issued_at,
+          STATE: stateOf,
+          SCOPES: ({ scopes }) => scopes.join(','),
+          NAME: ({ name }) => name,
+        });
+      }),
+    );
+
+  keys
+    .command('revoke')
+    .description('revoke a key; a running server obeys within a second')
+    .argument('<key_id>')
+    .action((keyId: string) =>
+      run(async ({ operator, output }) => {
+        const key = await (await operator.readModels()).findApiKey(keyId);
+        if (!key) throw new TurnlogError('configuration_invalid', `There is no key ${keyId}.`);
+        const revoked = await revokeKey(
+          operator,
+          { account_id: key.account_id, key_id: 'operator', request_id: 'cli' },
+          keyId,
+        );
+        const already = revoked === undefined;
+        output.show(
+          { key_id: keyId, account_id: key.account_id, already_revoked: already },
+          already ? `${keyId} was revoked already` : `${keyId} is revoked`,
+        );
+      }),
+    );
+
+  return keys;
+}

@@ -1,0 +1,81 @@
+import { Argument, InvalidArgumentError, type Command } from 'commander';
+import { setHold, setRetention } from '../../../shared/accounts/commands.ts';
+import type { AccountHold, AccountRetention } from '../../../shared/accounts/events.ts';
+import { requireAccount } from './limits.ts';
+import type { WithOperator } from '../context.ts';
+import { usageError } from '../failure.ts';
+
+const LONGEST_DAYS = 36_500;
+const LONGEST_REASON = 256;
+
+/** A number of days; null for `none`. */
+function parseDays(text: string): number | null {
+  if (text === 'none') return null;
+  const days = /^[1-9]\d{0,4}$/.test(text) ? Number(text) : NaN;
+  if (!(days <= LONGEST_DAYS))
+    throw new InvalidArgumentError(`Days are a whole number from 1 to ${LONGEST_DAYS}, or none.`);
+  return days;
+}
+
+function parseReason(text: string): string {
+  if (text.length > LONGEST_REASON)
+    throw new InvalidArgumentError(`A reason has at most ${LONGEST_REASON} characters.`);
+  return text;
+}
+
+/** How long an account's sessions are kept; a dash where nothing is set. */
+export function describeRetention({ minimum_days, maximum_days }: AccountRetention): string {
+  const bounds = [
+    ...(minimum_days === undefined ? [] : [`at least ${minimum_days} days`]),
+    ...(maximum_days === undefined ? [] : [`at most ${maximum_days} days`]),
+  ];
+  return bounds.join(', ') || '-';
+}
+
+/** Whether the account is held, and why. */
+export const describeHold = ({ held, reason }: AccountHold): string =>
+  held ? `held${reason === undefined ? '' : `: ${reason}`}` : '-';
+
+/** `accounts retention` */
+export function addRetentionCommand(accounts: Command, run: WithOperator): void {
+  accounts
+    .command('retention')
+    .description('show or set how many days sessions are kept after their last event')
+    .argument('<account_id>')
+    .option('--minimum-days <n>', 'nobody erases them earlier; none: no minimum', parseDays)
+    .option('--maximum-days <n>', 'then the service erases them; none: kept for ever', parseDays)
+    .action(
+      (account_id: string, options: { minimumDays?: number | null; maximumDays?: number | null }) =>
+        run(async ({ operator, output }) => {
+          const { minimumDays: minimum_days, maximumDays: maximum_days } = options;
+          const changes = {
+            ...(minimum_days !== undefined && { minimum_days }),
+            ...(maximum_days !== undefined && { maximum_days }),
+          };
+          const actor = { account_id, key_id: 'operator', request_id: 'cli' };
+          if (Object.keys(changes).length > 0) await setRetention(operator, actor, changes);
+          const { retention } = await requireAccount(await operator.readModels(), account_id);
+          output.show({ account_id, retention }, describeRetention(retention));
+        }),
+    );
+}
+
+/** `accounts hold` */
+export function addHoldCommand(accounts: Command, run: WithOperator): void {
+  accounts
+    .command('hold')
+    .description('begin or end a legal hold: while it lasts nothing of the account is erased')
+    .argument('<account_id>')
+    .addArgument(new Argument('<state>').choices(['on', 'off']))
+    .option('--reason <text>', 'why; it stays in the log: no personal text', parseReason)
+    .action((account_id: string, state: string, options: { reason?: string }) =>
+      run(async ({ operator, output }) => {
+        const held = state === 'on';
+        if (held && !options.reason) throw usageError('A hold needs its reason: --reason <text>.');
+        const actor = { account_id, key_id: 'operator', request_id: 'cli' };
+        await setHold(operator, actor, { held, ...options });
+        const { hold } = await requireAccount(await operator.readModels(), account_id);
+        output.show({ account_id, hold }, describeHold(hold));
+      }),
+    );
+}

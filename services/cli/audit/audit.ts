@@ -1,0 +1,70 @@
+import type { Command } from 'commander';
+import { isoTime } from '../../../shared/ports/clock.ts';
+import { readStreamHeads } from '../../../shared/eventlog/reading/streamHeads.ts';
+import { addBundleCommands } from './bundles.ts';
+import { verifyLog, type VerifyOptions } from './verify.ts';
+import type { CliContext, WithOperator, WithTerminal } from '../context.ts';
+import { requireWritable, writeHeadsFile } from './headsFile.ts';
+import { parsePositionOption } from '../positions.ts';
+import { formatRate } from '../progressLine.ts';
+import { readVkeys } from './vkeys.ts';
+
+/** Writes the heads of all streams. Errors: the signal's reason. */
+async function writeHeads(
+  { operator, output, progress, signal }: CliContext,
+  file: string,
+): Promise<void> {
+  await requireWritable(file);
+  const at = isoTime(operator.clock.now());
+  const began = performance.now();
+  const heads = await readStreamHeads({
+    store: operator.store,
+    signal,
+    onProgress: ({ events, streams }) =>
+      progress.update(
+        () => `${events} events read, ${streams} streams, ${formatRate(events, began)}`,
+      ),
+  });
+  signal.throwIfAborted();
+  const { log_id, streams, sha256 } = await writeHeadsFile(file, heads!, at, signal);
+  progress.end(`${streams} heads written`);
+  output.show(
+    { file, log_id, streams, at, sha256 },
+    `${file} has the heads of ${streams} streams. Keep it, or at least its sha256, where nobody writes who can write the log: ${sha256}`,
+  );
+}
+
+/** Prints what verifies the checkpoints of the log's transparency log. */
+async function showVkeys({ operator, output }: CliContext): Promise<void> {
+  const { origin, vkeys } = await readVkeys(operator);
+  output.show({ origin, vkeys }, ...vkeys);
+}
+
+/** `audit verify`, `audit heads`, `audit vkey`, `audit export`, `audit verify-bundle` */
+export function addAuditCommands(program: Command, run: WithOperator, alone: WithTerminal): void {
+  const audit = program.command('audit').description('check the log');
+  audit
+    .command('verify')
+    .description(
+      'recompute every hash chain and the transparency log, and name the first thing that does not fit',
+    )
+    .option('--after <position>', 'begin after this position', parsePositionOption)
+    .option('--heads <file>', 'look for the heads that `audit heads` wrote as well')
+    .option('--checkpoint <file>', 'compare with a checkpoint that was kept elsewhere, of any age')
+    .option('--vkey <vkey>', 'the key that signed it; default: the one that signs here')
+    .option('--texts', 'open every text as well, which needs the keys')
+    .action((options: VerifyOptions) => run((context) => verifyLog(context, options)));
+  audit
+    .command('heads')
+    .description('write the last hash of every stream to a file, to be kept outside')
+    .requiredOption(
+      '--out <file>',
+      'where to; what is there is replaced once the new file is whole',
+    )
+    .action(({ out }: { out: string }) => run((context) => writeHeads(context, out)));
+  audit
+    .command('vkey')
+    .description('print the keys that verify the checkpoints of the transparency log')
+    .action(() => run(showVkeys));
+  addBundleCommands(audit, run, alone);
+}

@@ -1,0 +1,171 @@
+import { InvalidArgumentError, type Command } from 'commander';
+import { recordAudit } from '../../../shared/audit/commands.ts';
+import { isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
+import { decodeEvent } from '../../../shared/eventlog/codec.ts';
+import { sessionStream } from '../../../shared/eventlog/streams.ts';
+import { bundleContent } from '../../../shared/transparency/proof/makeBundle.ts';
+import { readDisclosed } from '../../../shared/transparency/proof/readSession.ts';
+import {
+  createRedaction,
+  parseSelectors,
+  SELECTORS_HELP,
+  type Selector,
+} from '../../../shared/transparency/proof/redaction.ts';
+import type { SeenStream } from '../../../shared/transparency/proof/sessionChain.ts';
+import {
+  verifyBundle,
+  type VerifiedBundle,
+} from '../../../shared/transparency/proof/verifyBundle.ts';
+import { headOfSession } from '../../../shared/transparency/proof/sessionProof.ts';
+import { readBundleFile, writeBundleFile } from '../../compose/operator/operator.ts';
+import { readTextFile } from './checkpointFile.ts';
+import type { CliContext, TerminalContext, WithOperator, WithTerminal } from '../context.ts';
+import { EXIT } from '../exitCodes.ts';
+import { proveForExport } from './exportProof.ts';
+import { requireWritable } from './headsFile.ts';
+import { formatRate } from '../progressLine.ts';
+
+interface ExportOptions {
+  session: string;
+  out: string;
+  redact?: Selector[];
+  checkpoint?: string;
+  vkey?: string;
+}
+
+interface VerifyOptions {
+  vkey?: string;
+  checkpoint?: string;
+  witness: string[];
+}
+
+function selectors(text: string): Selector[] {
+  const parsed = parseSelectors(text);
+  if (!parsed) throw new InvalidArgumentError(`What is redacted is ${SELECTORS_HELP}.`);
+  return parsed;
+}
+
+const texts = ({ disclosed, redacted, erased }: SeenStream): string =>
+  `${disclosed} texts disclosed, ${redacted} redacted, ${erased} erased`;
+
+async function exportBundle(context: CliContext, options: ExportOptions): Promise<void> {
+  const { operator, output, progress, signal } = context;
+  const { session, out, redact = [] } = options;
+  await requireWritable(out);
+  const head = await headOfSession(operator.store, session);
+  const { metadata } = decodeEvent(head);
+  const { proof, vkey } = await proveForExport(context, head, options);
+  const began = performance.now();
+  const stream = sessionStream(session);
+  const { small, last, seen } = bundleContent({
+    session_id: session,
+    head: { revision: head.revision, hash: metadata.hash },
+    proof,
+    vkey,
+    shown: readDisclosed(operator.store, stream, head.revision, signal),
+    redaction: createRedaction(redact),
+  });
+  async function* told(): AsyncGenerator<string> {
+    for await (const piece of last.pieces) {
+      progress.update(() => `${seen.events} events exported, ${formatRate(seen.events, began)}`);
+      yield piece;
+    }
+    const actor = { account_id: metadata.account_id, key_id: 'operator', request_id: 'cli' };
+    await recordAudit(operator, actor, { action: 'export', subject: stream });
+  }
+  const modified = new Date(metadata.recorded_at);
+  await writeBundleFile(out, { small, last: { ...last, pieces: told() }, modified, signal });
+  progress.end(`${seen.events} events exported`);
+  const { disclosed, redacted, erased } = seen;
+  output.show(
+    { file: out, session_id: session, events: seen.events, disclosed, redacted, erased, vkey },
+    `${out} has the ${seen.events} events of ${session}: ${texts(seen)}.`,
+    `Whoever verifies it needs this key from elsewhere than the bundle: ${vkey}`,
+  );
+}
+
+const OWN_KEY =
+  'The key is the bundle’s own, which proves nothing by itself: compare it with the one that the log’s operator publishes, or give that with --vkey.';
+
+/** What a bundle that fits shows, for people. */
+function shownOf(found: VerifiedBundle, isKeyGiven: boolean): string[] {
+  const { session_id, seen, checkpoint, index, vkey, cosigned } = found;
+  const hidden = seen.hidden.map(
+    ({ revision, field, why }) => `  revision ${revision}: ${field} is ${why}`,
+  );
+  const more = seen.redacted + seen.erased - hidden.length;
+  return [
+    `It fits: ${seen.events} events of ${session_id}; ${texts(seen)}.`,
+    ...hidden,
+    ...(more > 0 ? [`  and ${more} more`] : []),
+    `The last one is leaf ${index} of the ${checkpoint.size} leaves that ${vkey} has signed.`,
+    cosigned.length > 0
+      ? `Cosigned by ${cosigned.join(', ')}.`
+      : 'No witness that is known here has cosigned it: name witnesses with --witness.',
+    ...(isKeyGiven ? [] : [OWN_KEY]),
+  ];
+}
+
+/** Exit code 1 for what does not fit. Errors: `configuration_invalid` (a file). */
+async function verify(
+  { output, progress, signal, exitWith }: TerminalContext,
+  file: string,
+  { vkey, checkpoint, witness: witnesses }: VerifyOptions,
+): Promise<void> {
+  const given = await readTextFile(checkpoint);
+  const began = performance.now();
+  const onProgress = (events: number): void => {
+    signal.throwIfAborted();
+    progress.update(() => `${events} events verified, ${formatRate(events, began)}`);
+  };
+  try {
+    const known = { vkey, checkpoint: given, witnesses };
+    const found = await verifyBundle(readBundleFile(file), known, onProgress);
+    const { seen, session_id, index, cosigned } = found;
+    const { origin, size, root } = found.checkpoint;
+    progress.end(`${seen.events} events verified`);
+    const signed = { origin, size, root: root.toString('base64') };
+    const data = { session_id, ...seen, index, checkpoint: signed, cosigned, vkey: found.vkey };
+    output.show(
+      { fits: true, vkey_given: vkey !== undefined, ...data },
+      ...shownOf(found, vkey !== undefined),
+    );
+  } catch (error) {
+    if (!isTurnlogError(error, 'proof_invalid')) throw error;
+    output.show({ fits: false, misfit: error.message }, `It does not fit. ${error.message}`);
+    exitWith(EXIT.failed);
+  }
+}
+
+const several = (value: string, before: string[]): string[] => [...before, value];
+
+/** `audit export`, `audit verify-bundle` */
+export function addBundleCommands(audit: Command, run: WithOperator, alone: WithTerminal): void {
+  audit
+    .command('export')
+    .description('write a session, with the proof that it is in the log, to a file for others')
+    .requiredOption('--session <session_id>', 'the session')
+    .requiredOption(
+      '--out <file>',
+      'where to; what is there is replaced once the new file is whole',
+    )
+    .option('--redact <what>', `comma-separated: ${SELECTORS_HELP}`, selectors)
+    .option('--checkpoint <file>', 'prove it under this checkpoint instead of the newest one')
+    .option('--vkey <vkey>', 'the key that signed that; default: the one that signs here')
+    .action((options: ExportOptions) => run((context) => exportBundle(context, options)));
+  audit
+    .command('verify-bundle')
+    .description('verify such a file; no service, store or configuration is needed')
+    .argument('<file>')
+    .option('--vkey <vkey>', 'the log’s key, as its operator publishes it')
+    .option('--checkpoint <file>', 'a checkpoint of the log that must be the bundle’s')
+    .option(
+      '--witness <vkey>',
+      'a witness; again for more: one of them must have cosigned',
+      several,
+      [],
+    )
+    .action((file: string, options: VerifyOptions) =>
+      alone((terminal) => verify(terminal, file, options)),
+    );
+}

@@ -1,0 +1,159 @@
+import { parseConfig } from '../../../shared/lib/config/config.ts';
+import type { Position } from '../../../shared/ports/eventStore.ts';
+import { createTextChecker } from '../../../shared/eventlog/encryption/textChecker.ts';
+import { verifyChains, type Misfit } from '../../../shared/eventlog/reading/verifyChains.ts';
+import { locateStorage } from '../../compose/logLocation.ts';
+import { requireTextKeys } from '../../compose/textKeys.ts';
+import type { CliContext } from '../context.ts';
+import { EXIT } from '../exitCodes.ts';
+import { openHeadsFile } from './headsFile.ts';
+import { compareWithHeads } from './compareWithHeads.ts';
+import { requirePosition } from '../positions.ts';
+import { formatRate } from '../progressLine.ts';
+import {
+  locateFault,
+  openTree,
+  type ComparedTree,
+  type LocatedFault,
+  type TreeOptions,
+} from './verifyTree.ts';
+
+export interface VerifyOptions extends TreeOptions {
+  heads?: string;
+  texts?: true;
+}
+
+/** How far a verification came, and the first event that does not fit. */
+interface Verified {
+  events: number;
+  position: Position | undefined;
+  complete: boolean;
+  misfit: Misfit | undefined;
+  fault: LocatedFault | undefined;
+  /** True where the texts were opened as well. */
+  texts: boolean;
+}
+
+const goOn = (options: VerifyOptions): string =>
+  ['after', 'heads', 'checkpoint', 'vkey', 'texts'].reduce((command, name) => {
+    const value = options[name as keyof VerifyOptions];
+    if (value === undefined) return command;
+    return value === true ? `${command} --${name}` : `${command} --${name} ${value}`;
+  }, 'Go on with: audit verify');
+
+/** Verifies every hash chain, and the tree over all, as far as the signal lets it. */
+async function verifyAll(
+  context: CliContext,
+  options: VerifyOptions,
+  tree: ComparedTree | undefined,
+): Promise<Verified> {
+  const { operator, progress, signal } = context;
+  const { after } = options;
+  const began = performance.now();
+  let done = { events: 0, position: after };
+  const finding = await verifyChains({
+    store: operator.store,
+    after,
+    tree: tree?.checker,
+    textFault: options.texts && createTextChecker(operator.store),
+    signal,
+    onProgress: (state) => {
+      done = state;
+      progress.update(() => `${state.events} events verified, ${formatRate(state.events, began)}`);
+    },
+  });
+  const complete = finding !== undefined || !signal.aborted;
+  const { position } = done;
+  progress.end(
+    complete
+      ? `${done.events} events verified`
+      : `Interrupted after ${done.events} events. ${goOn({ ...options, ...(position !== undefined && { after: position }) })}`,
+  );
+  const { fault = tree?.fault, found, misfit } = finding ?? {};
+  const named = tree && fault && (await locateFault(context, tree, fault, found));
+  return { ...done, complete, misfit, fault: named, texts: options.texts === true };
+}
+
+/** What is wrong with log or tree; the index is the place of an event among all of the log. */
+function faultSentence({ event, reason, index, kind }: LocatedFault): string {
+  if (event)
+    return `The event ${event.id} (${event.stream} revision ${event.revision}, position ${event.position}, index ${index}) does not fit: ${reason}.`;
+  return kind === 'tile'
+    ? `The transparency log does not fit the log: ${reason}.`
+    : `The log does not fit: ${reason}.`;
+}
+
+function verdictOf({ events, position, complete, misfit, fault, texts }: Verified): string[] {
+  if (fault) return [faultSentence(fault)];
+  if (misfit)
+    return [
+      `The event ${misfit.id} (${misfit.stream} revision ${misfit.revision}, position ${misfit.position}) does not fit: ${misfit.reason}.`,
+    ];
+  if (!complete) return [];
+  if (events === 0 && position === undefined) return ['The log is empty: nothing was verified.'];
+  return [
+    'Every event fits its hash chain.',
+    ...(texts ? ['Every text is what was committed to, or erased.'] : []),
+  ];
+}
+
+/** What the comparison with the tree came to, and what it can't show. */
+function treeLines(
+  tree: ComparedTree | undefined,
+  { misfit, fault, complete }: Verified,
+): string[] {
+  if (!tree || misfit || fault || !complete) return [];
+  const { size, given, checker } = tree;
+  const beyond = Math.max(checker.size() - size, 0);
+  return [
+    `The transparency log fits, of ${size} leaves${beyond === 0 ? '' : `; ${beyond} events came later`}.`,
+    given
+      ? `So does the checkpoint of ${given.size} leaves: up to there nothing was changed, dropped or added since it was signed.`
+      : 'That log and transparency log were rewritten together is shown by a checkpoint that was kept elsewhere: `audit verify --checkpoint <file>`.',
+  ];
+}
+
+const UNSEEN = [
+  'A chain does not show that a whole stream was deleted, that the newest events of one were cut off, or that one was rewritten with new hashes.',
+  'Heads kept outside show it: write them with `audit heads --out <file>`, compare with `audit verify --heads <file>`.',
+];
+
+const unseenSince = (at: string): string =>
+  `Of what was written after ${at}, and of streams that began since, a deletion, a cut or a rewriting is not seen. Write new heads: \`audit heads --out <file>\`.`;
+
+/**
+ * Verifies every hash chain, and looks for the heads of a file. The exit code is 1 when an event or
+ * a head does not fit, 130 when it was interrupted. Errors: those of `openHeadsFile`,
+ * `position_invalid`, `configuration_invalid` where texts are to be opened and there are no keys.
+ */
+export async function verifyLog(context: CliContext, options: VerifyOptions): Promise<void> {
+  const { env, operator, output, signal, exitWith } = context;
+  if (options.texts) requireTextKeys(locateStorage(parseConfig(env)));
+  await requirePosition(operator.store, options.after, signal);
+  const file = options.heads === undefined ? undefined : await openHeadsFile(options.heads);
+  const tree = await openTree(context, options);
+  const verified = await verifyAll(context, options, tree);
+  const { misfit = null, fault = null, complete, events, position = null } = verified;
+  const rest = { ...options, ...(position !== null && { after: position }) };
+  const compared =
+    file && !signal.aborted ? await compareWithHeads(context, file, goOn(rest)) : undefined;
+  const heads = compared?.data ?? null;
+  const compare = tree && { size: tree.size, checkpoint: tree.given?.size ?? null };
+  output.show(
+    {
+      complete: complete && heads?.complete !== false,
+      events,
+      position,
+      misfit,
+      heads,
+      tree: compare ? { ...compare, fault } : null,
+      texts: verified.texts,
+    },
+    ...verdictOf(verified),
+    ...treeLines(tree, verified),
+    ...(compared?.lines ?? []),
+    ...(file ? [unseenSince(file.origin.at)] : tree ? [] : UNSEEN),
+  );
+  if (misfit || fault || heads?.first) exitWith(EXIT.failed);
+  else if (signal.aborted) exitWith(EXIT.interrupted);
+}

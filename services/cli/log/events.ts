@@ -1,0 +1,43 @@
+import type { Command } from 'commander';
+import { decodeEvent } from '../../../shared/eventlog/codec.ts';
+import { openTexts, type ReadableEvent } from '../../../shared/eventlog/encryption/openTexts.ts';
+import type { Position } from '../../../shared/ports/eventStore.ts';
+import type { CliContext, WithOperator } from '../context.ts';
+import { parsePositionOption } from '../positions.ts';
+
+const BATCH_SIZE = 500;
+
+/** An event with its texts; one whose texts were erased, or can't be had, says so. */
+const shownOf = (event: ReadableEvent): object => ({
+  ...decodeEvent(event),
+  ...(event.erased && { erased: true }),
+  ...(event.unreadable && { unreadable: event.unreadable.message }),
+});
+
+/** Prints the events after a position, a JSON line each, and then whatever comes. */
+async function tail(
+  { operator, output, signal }: CliContext,
+  { after, follow }: { after?: Position; follow: boolean },
+): Promise<void> {
+  const { store } = operator;
+  for await (const batch of store.subscribe({ after, batchSize: BATCH_SIZE, signal })) {
+    const events = await openTexts(store.keys, batch.events);
+    for (const event of events) output.stream(shownOf(event));
+    if (batch.caughtUp && !follow) return;
+  }
+}
+
+/** `events tail`. Returns `events`, for more commands. */
+export function addEventCommands(program: Command, run: WithOperator): Command {
+  const events = program.command('events').description('look at the log, and copy it');
+  events
+    .command('tail')
+    .description('print events as JSON lines, and follow the log until Ctrl-C')
+    .option('--after <position>', 'begin after this position', parsePositionOption)
+    .option('--no-follow', 'end when the end of the log is reached')
+    .action((options: { after?: Position; follow: boolean }) =>
+      run((context) => tail(context, options)),
+    );
+
+  return events;
+}

@@ -1,0 +1,188 @@
+import { readFile } from 'node:fs/promises';
+import type { Command } from 'commander';
+import type { TerminalContext, WithTerminal } from '../context.ts';
+import { EXIT } from '../exitCodes.ts';
+import { usageError } from '../failure.ts';
+import { createApiClient, type ApiClient } from './apiClient.ts';
+import { watchReplay, type ReplaySummary } from './watchReplay.ts';
+
+interface StartOptions {
+  session?: string[];
+  label?: string[];
+  agent?: string;
+  all?: boolean;
+  model?: string;
+  instructionFile?: string;
+  withAgent?: string;
+  agentRevision?: string;
+  tools: string;
+  missingTools?: string;
+  from?: string;
+  upTo?: string;
+  concurrency?: string;
+  budget: string;
+  checks?: string;
+  watch?: boolean;
+}
+
+const clientOf = ({ env, signal }: TerminalContext): ApiClient => createApiClient(env, signal);
+
+function integer(name: string, text: string): number {
+  if (!/^\d{1,9}$/.test(text)) throw usageError(`--${name} must be a number.`);
+  return Number(text);
+}
+
+/** Given by a script whose variable is not set, and taken for none, it would replay something else. */
+function requireNoneEmpty(options: object): void {
+  for (const [name, value] of Object.entries(options)) {
+    const option = name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+    if ([value].flat().includes('')) throw usageError(`--${option} must not be empty.`);
+  }
+}
+
+async function contentOf(file: string): Promise<string> {
+  try {
+    return await readFile(file, 'utf8');
+  } catch {
+    throw usageError(`${file} can't be read.`);
+  }
+}
+
+async function checksIn(file: string): Promise<unknown> {
+  try {
+    return JSON.parse(await contentOf(file));
+  } catch (error) {
+    if (error instanceof SyntaxError) throw usageError(`${file} is not JSON.`);
+    throw error;
+  }
+}
+
+/** The body of the request; what is wrong with its values the service says. */
+async function bodyOf(options: StartOptions): Promise<object> {
+  requireNoneEmpty(options);
+  const { session, label, agent, all, from, upTo, concurrency, agentRevision } = options;
+  // What was forgotten would cost as much as all that there is.
+  if (!session && !label && !agent && !all)
+    throw usageError('--session, --label or --agent says what is replayed, or --all.');
+  const filter = { ...(label && { label }), ...(agent && { agent_id: agent }) };
+  return {
+    ...(session && { sessions: session }),
+    ...(Object.keys(filter).length > 0 && { filter }),
+    ...(options.model && { model: options.model }),
+    ...(options.instructionFile && { instruction: await contentOf(options.instructionFile) }),
+    ...(options.withAgent && { agent_id: options.withAgent }),
+    ...(agentRevision && { agent_revision: integer('agent-revision', agentRevision) }),
+    tools: options.tools,
+    ...(options.missingTools && { missing_tools: options.missingTools }),
+    ...((from || upTo) && {
+      turns: {
+        ...(from && { from: integer('from', from) }),
+        ...(upTo && { up_to: integer('up-to', upTo) }),
+      },
+    }),
+    ...(concurrency && { concurrency: integer('concurrency', concurrency) }),
+    budget: { tokens: integer('budget', options.budget) },
+    ...(options.checks && { checks: await checksIn(options.checks) }),
+  };
+}
+
+type Whole = ReplaySummary & { settings: { checks?: unknown[] }; turns: object[] };
+
+/**
+ * Whether a replay is worse than what was recorded: what failed, or was not run; and checks that did
+ * not pass, or, where there are none, answers that are other ones. Null where that can't be said: it
+ * runs, no turn was compared, or none of its checks was of a turn.
+ */
+function isRegressed({ status, sums, settings }: Whole): boolean | null {
+  const { turns, sessions, checks } = sums;
+  if (status === 'running') return null;
+  if (status !== 'completed' || turns.failed + sessions.failed + sessions.stopped > 0) return true;
+  if (turns.same + turns.changed === 0) return null;
+  if (!settings.checks) return turns.changed > 0;
+  return checks.passed + checks.failed === 0 ? null : checks.failed > 0;
+}
+
+const lineOf = ({ status, sums: { turns, checks } }: ReplaySummary): string =>
+  `${status}: ${turns.same} same, ${turns.changed} changed, ${turns.failed} failed, ${turns.skipped} skipped of ${turns.total} turns; ${checks.failed} of ${checks.passed + checks.failed} checks failed`;
+
+/** Shows a replay, and lets the exit code say whether it is worse. */
+async function show(
+  { output, exitWith }: TerminalContext,
+  client: ApiClient,
+  id: string,
+  only?: string,
+): Promise<void> {
+  const query = only === undefined ? '' : `?only=${encodeURIComponent(only)}`;
+  const path = `/v1/replays/${encodeURIComponent(id)}`;
+  const replay = await client.ask<Whole>('GET', path + query);
+  const regressed = isRegressed(replay);
+  output.show({ ...replay, regressed }, `${id} ${lineOf(replay)}`);
+  if (regressed !== false) exitWith(regressed ? EXIT.failed : EXIT.undecided);
+}
+
+async function watch(terminal: TerminalContext, client: ApiClient, id: string): Promise<void> {
+  const { progress, signal } = terminal;
+  await watchReplay(
+    client,
+    encodeURIComponent(id),
+    (replay) => progress.update(() => lineOf(replay)),
+    signal,
+  );
+  progress.end(id);
+  await show(terminal, client, id);
+}
+
+async function start(terminal: TerminalContext, options: StartOptions): Promise<void> {
+  const client = clientOf(terminal);
+  const body = await bodyOf(options);
+  const { replay_id } = await client.ask<{ replay_id: string }>('POST', '/v1/replays', body);
+  // Whoever interrupts the watch needs it to watch again, or to cancel.
+  if (options.watch) terminal.notice({ replay_id }, replay_id);
+  if (options.watch) await watch(terminal, client, replay_id);
+  else terminal.output.show({ replay_id }, replay_id);
+}
+
+/** `replay start`, `watch`, `show`: clients of a running service. */
+export function addReplayCommands(program: Command, run: WithTerminal): void {
+  const replay = program
+    .command('replay')
+    .description(
+      'run recorded sessions again, and compare; a client of the service at TURNLOG_URL, with the key TURNLOG_API_KEY. The exit code is 1 where a turn failed, a check did not pass, or, without checks, an output changed; 3 where it still runs, or nothing was compared',
+    );
+  replay
+    .command('start')
+    .description('start a replay')
+    .option('--session <id...>', 'the sessions')
+    .option('--label <name:value...>', 'and all sessions with these labels')
+    .option('--agent <id>', 'and all sessions of this agent')
+    .option('--all', 'all sessions, where none of the others is given')
+    .option('--model <id>', 'answers in place of the recorded models')
+    .option('--instruction-file <file>', "in place of the agent's instruction")
+    .option('--with-agent <id>', "runs in place of the sessions' own agents")
+    .option('--agent-revision <n>', 'the revision of that agent, or of the own ones')
+    .option('--tools <recorded|live>', 'where the results of tools come from', 'recorded')
+    .option('--missing-tools <stop|live|error-result>', 'what becomes of a call without a record')
+    .option('--from <turn>', 'the first turn')
+    .option('--up-to <turn>', 'the last turn')
+    .option('--concurrency <n>', 'sessions at a time')
+    .requiredOption(
+      '--budget <tokens>',
+      'no turn is begun, and no judge asked, once so many were used',
+    )
+    .option('--checks <file>', 'the checks, as a JSON list')
+    .option('--watch', 'wait for its end')
+    .action((options: StartOptions) => run((terminal) => start(terminal, options)));
+  replay
+    .command('watch')
+    .description('follow a replay to its end; it may be interrupted, and watched again')
+    .argument('<replay_id>')
+    .action((id: string) => run((terminal) => watch(terminal, clientOf(terminal), id)));
+  replay
+    .command('show')
+    .description('show a replay and its first turns')
+    .argument('<replay_id>')
+    .option('--only <outcome>', 'only turns that are same, changed, failed, skipped, checks_failed')
+    .action((id: string, { only }: { only?: string }) =>
+      run((terminal) => show(terminal, clientOf(terminal), id, only)),
+    );
+}

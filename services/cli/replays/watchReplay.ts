@@ -1,0 +1,81 @@
+import { createBackoff } from '../../../shared/lib/time/backoff.ts';
+import { isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
+import { sleep } from '../../../shared/lib/time/sleep.ts';
+import type { ApiClient } from './apiClient.ts';
+
+/** A replay, as far as a command looks at it. */
+export interface ReplaySummary {
+  replay_id: string;
+  status: string;
+  code: string | null;
+  sums: {
+    sessions: Record<'total' | 'completed' | 'stopped' | 'failed', number>;
+    turns: Record<'total' | 'same' | 'changed' | 'failed' | 'skipped', number>;
+    checks: Record<'passed' | 'failed', number>;
+  };
+}
+
+interface EventRead {
+  id: string | undefined;
+  event: string;
+  data: string;
+}
+
+const PAUSES = { firstMs: 200, longestMs: 10_000 };
+/** Times that a stream is lost, one after the other, until the service is given up. */
+const TRIES = 20;
+/** Of one event: the service sends none that is longer. */
+const EVENT_CHARS = 1_000_000;
+
+function readEvent(block: string): EventRead {
+  const fields = Object.fromEntries(
+    block.split('\n').map((line) => {
+      const [, name = '', value = ''] = /^(\w*): ?(.*)$/.exec(line) ?? [];
+      return [name, value];
+    }),
+  );
+  return { id: fields['id'], event: fields['event'] ?? '', data: fields['data'] ?? '' };
+}
+
+async function* eventsOf(response: Response): AsyncGenerator<EventRead> {
+  const decoder = new TextDecoder();
+  let text = '';
+  for await (const chunk of response.body ?? []) {
+    text += decoder.decode(chunk as Uint8Array, { stream: true });
+    const blocks = text.split('\n\n');
+    text = blocks.pop()!;
+    if (text.length > EVENT_CHARS) throw new Error('An event is too long.');
+    yield* blocks.map(readEvent);
+  }
+}
+
+/**
+ * Follows a replay to its end, from where it was left when the connection is lost. Errors: those of
+ * the client, once the service is away for long; the signal's reason.
+ */
+export async function watchReplay(
+  client: ApiClient,
+  replayId: string,
+  told: (replay: ReplaySummary) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const pauses = createBackoff(PAUSES);
+  let last: string | undefined;
+  for (let tries = 1; ; tries += 1) {
+    try {
+      const response = await client.open(`/v1/replays/${replayId}/stream`, last);
+      if (response.status === 204) return;
+      for await (const { id, event, data } of eventsOf(response)) {
+        last = id ?? last;
+        if (event.startsWith('replay.')) told(JSON.parse(data) as ReplaySummary);
+        if (event === 'replay.ended') return;
+        tries = 0;
+        pauses.reset();
+      }
+    } catch (error) {
+      signal.throwIfAborted();
+      if ((isTurnlogError(error) && !error.retriable) || tries >= TRIES) throw error;
+    }
+    await sleep(pauses.next(), signal);
+  }
+}

@@ -1,0 +1,65 @@
+/**
+ * The projector's thread, started as a worker with a ThreadData: a thread can't be handed open databases.
+ * The prover runs in it as well: both follow the log, and neither is to hold up requests.
+ */
+import { parentPort, workerData } from 'node:worker_threads';
+import {
+  currentGeneration,
+  retireGenerationsBefore,
+} from '../../../infra/sqlite/readModels/generations.ts';
+import { openSqliteProjectionStore } from '../../../infra/sqlite/readModels/projectionStore.ts';
+import { openEventLog } from '../eventStore.ts';
+import { openTextKeys } from '../textKeys.ts';
+import { createKeyring } from '../../../shared/eventlog/encryption/keyring.ts';
+import { withTextsForRows } from '../../../shared/eventlog/encryption/protectedStore.ts';
+import { readModelsFolder } from '../logLocation.ts';
+import { runProverInThread, type ThreadData } from '../features/prover.ts';
+import { followGenerations } from '../../followers/projector/followGenerations.ts';
+import type { ThreadMessage } from '../../followers/projector/startThread.ts';
+import type { ProjectorLogger } from '../../followers/projector/projection.ts';
+
+if (!parentPort) throw new Error('this file is a worker; startProjectorThread starts it');
+const port = parentPort;
+const data = workerData as ThreadData;
+const { place } = data;
+const folder = readModelsFolder(place);
+
+const tell = (message: ThreadMessage): void => port.postMessage(message);
+
+const logAt = (level: keyof ProjectorLogger) => (fields: object, message: string) =>
+  tell({ type: 'log', level, fields, message });
+
+/** Nobody waits for the end of a turn but who queries it: what comes together is applied together. */
+const GATHER_MS = 5;
+
+const closing = new AbortController();
+port.once('message', () => closing.abort());
+
+const logger: ProjectorLogger = { info: logAt('info'), warn: logAt('warn'), error: logAt('error') };
+const log = await openEventLog(place.log, logger);
+const keys = await openTextKeys(place);
+const proven = runProverInThread(data, { log, logger, signal: closing.signal });
+const keyring = createKeyring(keys);
+await followGenerations({
+  log: withTextsForRows(log, keyring),
+  keys: keyring,
+  signal: closing.signal,
+  logger,
+  generations: {
+    async open(atLeast) {
+      const store = await openSqliteProjectionStore({ folder, atLeast });
+      tell({ type: 'opened' });
+      return store;
+    },
+    current: () => currentGeneration(folder),
+    retireBefore: (generation) => retireGenerationsBefore(folder, generation),
+  },
+  gatherMs: GATHER_MS,
+  onProgress: (batch) => tell({ type: 'progress', batch }),
+  report: tell,
+});
+await proven;
+await log.close();
+await keys.store.close();
+data.reports.close();
+port.close();

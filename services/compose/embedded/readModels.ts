@@ -1,0 +1,124 @@
+import { Worker } from 'node:worker_threads';
+import { dataFolderError, isFileError } from '../../../infra/sqlite/dataFolder.ts';
+import { openSqliteReadModels } from '../../../infra/sqlite/readModels/readModels.ts';
+import { waitUntilVisible } from '../../../shared/commandHandling/context.ts';
+import type { ProtectedStore } from '../../../shared/eventlog/encryption/protectedStore.ts';
+import { LIMITS } from '../../../shared/limits.ts';
+import type { EventStore, Position } from '../../../shared/ports/eventStore.ts';
+import { untilCaughtUp } from '../../../shared/projections/progress.ts';
+import { rowsUntilChange } from '../../../shared/projections/rowsUntilChange.ts';
+import { neverStale } from '../../../shared/projections/readYourWrites.ts';
+import type { RunContext } from '../../../shared/runs/context.ts';
+import { interruptOrphanedTurns } from '../../../shared/runs/recovery/interruptTurn.ts';
+import { distrustReason, lateReason, searchReason } from '../../followers/projector/status.ts';
+import {
+  startProjectorThread,
+  THREAD_LIMITS,
+  type ProjectorThread,
+} from '../../followers/projector/startThread.ts';
+import type { ProcessPart } from '../../process/processParts.ts';
+import { retryUntilStoreAvailable } from '../../process/startup/retryUntilStoreAvailable.ts';
+import type { ThreadData } from '../features/prover.ts';
+import { readModelsFolder, type EmbeddedLocation } from '../logLocation.ts';
+import type { Opening } from '../opening.ts';
+
+/** The projector in a thread of its own, and the read models that it keeps up to date. */
+export async function openEmbeddedReadModels(
+  { config, logger, opened }: Opening,
+  place: EmbeddedLocation,
+  threadData: () => ThreadData,
+) {
+  const spawn = (): Worker => {
+    const workerData = threadData();
+    return new Worker(new URL('./projectorThread.ts', import.meta.url), {
+      workerData,
+      transferList: [workerData.reports],
+      resourceLimits: THREAD_LIMITS,
+    });
+  };
+  const started = await startProjectorThread({ spawn, logger }).catch((error: unknown) => {
+    throw isFileError(error) ? dataFolderError(place.dataFolder, error) : error;
+  });
+  const projector = opened.adopt(started, (thread) => thread.close());
+  const { progress } = projector;
+  const queries = opened.adopt(
+    openSqliteReadModels({ folder: readModelsFolder(place), progress }),
+    (readers) => readers.close(),
+  );
+  const readModels = { ...queries, ...rowsUntilChange(queries, progress) };
+  const options = {
+    waitMs: config.VISIBILITY_WAIT_MS,
+    late: () => lateReason(projector) ?? projector.logChanged(),
+  };
+  return { projector, queries, readModels: neverStale(readModels, options) };
+}
+
+/** The same store, and the position of the last of the events that are written through it. */
+function notingPositions(store: ProtectedStore): {
+  store: ProtectedStore;
+  written: () => Position | undefined;
+} {
+  let last: Position | undefined;
+  const append: EventStore['append'] = async (...given) => {
+    const result = await store.append(...given);
+    if (last === undefined || result.position > last) last = result.position;
+    return result;
+  };
+  return { store: { ...store, append }, written: () => last };
+}
+
+/**
+ * Closes the turns that a crash of this instance left open; every later query shows them so.
+ * Errors: `store_unavailable`, the signal's reason.
+ */
+async function recoverOpenTurns(context: RunContext, signal: AbortSignal): Promise<void> {
+  const open = await context.readModels.listOpenTurns();
+  if (open.length === 0) return;
+  const { store, written } = notingPositions(context.store);
+  await interruptOrphanedTurns({ ...context, store }, open, signal);
+  signal.throwIfAborted();
+  const last = written();
+  if (last !== undefined) await waitUntilVisible(context, last);
+  context.logger.warn(
+    { turns: open.length },
+    'turns were open: those that a crash left behind are marked as interrupted',
+  );
+}
+
+/** The read models show everything before what a crash left open is looked for in them. */
+export function readModelsPart(
+  projector: ProjectorThread,
+  api: RunContext,
+  queries: ReturnType<typeof openSqliteReadModels>,
+): ProcessPart {
+  const doubt = (): string | undefined =>
+    distrustReason({ healing: projector.healing(), logChanged: projector.logChanged() });
+  let prepared = false;
+  return {
+    async health() {
+      const trouble = projector.trouble();
+      const late = lateReason(projector);
+      const search_reason = queries.damagedWords() ?? searchReason(projector.notIndexed());
+      return {
+        projection: {
+          caught_up: projector.caughtUp(),
+          ...(trouble && { lag: { events: null, ms: trouble.sinceMs } }),
+          ...(late !== undefined && { late }),
+          doubt: doubt(),
+          unindexed_turns: await queries.countUnindexed(),
+          ...(search_reason !== undefined && { search_reason }),
+          erases_words: await queries.holdsErased(),
+          parked_streams: await api.readModels.listParkedStreams(LIMITS.health.streams),
+        },
+      };
+    },
+    // A start waits for them; later on much is served without them.
+    trouble: () => (prepared ? undefined : lateReason(projector)),
+    doubt,
+    async prepare(signal) {
+      await untilCaughtUp(projector.progress, signal);
+      await retryUntilStoreAvailable(() => recoverOpenTurns(api, signal), api.logger, signal);
+      prepared = true;
+    },
+  };
+}

@@ -1,0 +1,35 @@
+import { createModelGateway } from '../../../infra/gateway/modelGateway.ts';
+import { startOfflineModel } from '../../../infra/offline-model/server.ts';
+import { createChatModels } from '../../../infra/openai/chatModels.ts';
+import { loadRegistry } from '../../../infra/openai/registry.ts';
+import type { ChatModels } from '../../../shared/ports/chatModel.ts';
+import type { Opening } from '../opening.ts';
+
+/**
+ * The models on offer, and the built-in one that needs no provider. Errors: `configuration_invalid`
+ * (the models file).
+ */
+export async function openModels({ config, logger, opened }: Opening): Promise<ChatModels> {
+  const offline = opened.adopt(await startOfflineModel(), ({ close }) => close());
+  const registry = await loadRegistry({
+    modelsFile: config.MODELS_FILE,
+    openaiApiKey: config.OPENAI_API_KEY,
+    openaiBaseUrl: config.OPENAI_BASE_URL,
+    env: process.env,
+    offlineBaseUrl: offline.baseUrl,
+  });
+  const limits = {
+    attemptTimeoutMs: config.MODEL_ATTEMPT_TIMEOUT_MS,
+    maxRetries: config.MODEL_MAX_RETRIES,
+  };
+  const models = opened.adopt(createChatModels({ ...registry, limits }), ({ close }) => close());
+  return createModelGateway({
+    models,
+    limits: {
+      failures: config.MODEL_CIRCUIT_FAILURES,
+      openMs: config.MODEL_CIRCUIT_OPEN_MS,
+      now: () => performance.now(),
+    },
+    logger,
+  });
+}

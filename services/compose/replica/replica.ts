@@ -1,0 +1,220 @@
+import {
+  closeOrphanedTurns,
+  type SweepContext,
+} from '../../../shared/runs/recovery/closeOrphanedTurns.ts';
+import { evictErased } from '../../../shared/erasure/evictErased.ts';
+import { createInstanceMonitor } from '../../../shared/runs/recovery/instanceMonitor.ts';
+import { appendsWhileFollowed } from '../../../shared/eventlog/appendsWhileFollowed.ts';
+import { withTextsForRows } from '../../../shared/eventlog/encryption/protectedStore.ts';
+import type { RunContext } from '../../../shared/runs/context.ts';
+import { LIMITS } from '../../../shared/limits.ts';
+import type { Registration } from '../../../shared/ports/instances.ts';
+import { rememberedRows } from '../../../shared/projections/cachedRows.ts';
+import { distrustReason } from '../../followers/projector/status.ts';
+import { healingReason } from '../../followers/projector/heal.ts';
+import { startStandInProjector } from '../../followers/projector/standInProjector.ts';
+import { startProjector } from '../../followers/projector/start.ts';
+import { retryUntilStoreAvailable } from '../../process/startup/retryUntilStoreAvailable.ts';
+import { reportDamage } from '../../process/health/reportDamage.ts';
+import { monitorReadModels } from '../../process/health/readModelsHealth.ts';
+import { startPolling, startSweeper } from '../../process/upkeep/periodicTask.ts';
+import type { ProcessPart } from '../../process/processParts.ts';
+import { waitForMatchingLog } from '../../process/startup/waitForMatchingLog.ts';
+import { waitForReadModels } from '../../process/startup/waitForReadModels.ts';
+import { openRunContext, runsPart, turnWatchPart, type ServedRuns } from '../api.ts';
+import {
+  unfinishedErasuresPart,
+  restoredKeysPart,
+  erasureNoticePart,
+} from '../../process/upkeep/erasures.ts';
+import {
+  damagedStreamsPart,
+  openProtectedStore,
+  type Opening,
+  type OpenedParts,
+} from '../opening.ts';
+import type { ReplicaLocation } from '../logLocation.ts';
+import {
+  databasePart,
+  openInstanceList,
+  openReplicaReadModels,
+  openSharedState,
+  openTiles,
+  projectorStores,
+  runRetentionExclusively,
+  type PostgresReadModels,
+} from './postgres.ts';
+import { openProver } from '../features/prover.ts';
+import { openFeed } from '../features/feed.ts';
+import { replicaReplaysPart } from '../features/replays.ts';
+import { openRelay } from '../features/relay.ts';
+import { judgeDatabaseClock, sweepRetention } from '../features/retention.ts';
+import { systemClock, systemIds } from '../system.ts';
+import { openReplicaWebhooks, openServedWebhooks } from '../features/webhooks.ts';
+
+/** What every replica works with, whichever services it was started with. */
+type Common = SweepContext & Pick<RunContext, 'logger'> & { readModels: PostgresReadModels };
+
+/** Only the list of instances, which the sweep asks, knows who can't be running a turn any more. */
+const isOverdue = (): boolean => false;
+
+/**
+ * The API of one replica. It enters the list of instances, and leaves it in order unless it has
+ * left turns open.
+ */
+async function openApi(
+  opening: Opening,
+  common: Common,
+  databaseUrl: string,
+): Promise<{ api: ServedRuns; part: ProcessPart }> {
+  const { store, damaged, readModels, instances, instanceMonitor, logger } = common;
+  const id = systemIds.uuid();
+  const isGone = (owner: string): boolean => owner === id || instanceMonitor.isDead(owner);
+  const cachedRows = rememberedRows(readModels, store);
+  const shared = await openSharedState(opening.opened, databaseUrl, id);
+  const instance = { id, isGone, isOverdue };
+  const storage = { store, damaged, readModels, cachedRows, instance, ...shared };
+  const api = await openRunContext(opening, storage);
+  let registration: Registration | undefined;
+  opening.opened.defer(async () => {
+    if (api.runState.openTurnQueue.size > 0) return;
+    await registration?.end().catch((err: unknown) => {
+      logger.warn({ err }, 'this instance could not be taken out of the list of instances');
+    });
+  });
+  const register = async (): Promise<void> => {
+    registration = await instances.register(id);
+  };
+  const prepare = (signal: AbortSignal) => retryUntilStoreAvailable(register, logger, signal);
+  return { api, part: { ...runsPart(api), prepare } };
+}
+
+/**
+ * The projector, which takes turns with those of other processes. Where it is not among the
+ * services it is no part, and only stands in while another release is at work.
+ */
+function openProjector(opening: Opening, common: Common, databaseUrl: string): ProcessPart[] {
+  const { store, readModels, logger } = common;
+  const log = withTextsForRows(store, store.keys);
+  const options = { log, clock: systemClock, logger, keys: store.keys };
+  const start = () => startProjector({ ...options, ...projectorStores(databaseUrl, logger) });
+  if (!opening.services.includes('projector')) {
+    const needed = readModels.otherVersionWritten;
+    opening.opened.adopt(startStandInProjector({ needed, start, logger }), ({ close }) => close());
+    return [];
+  }
+  const projector = opening.opened.adopt(start(), ({ close }) => close());
+  return [
+    {
+      health: async () => ({ projector: projector.health() }),
+      doubt: () => distrustReason({ healing: projector.healing() }),
+    },
+  ];
+}
+
+/** The read models, which another process may keep up to date. */
+function readModelsPart(common: Common): ProcessPart {
+  const { store, readModels, logger } = common;
+  let misfit: string | undefined;
+  const { poll: look, health } = monitorReadModels({
+    ...readModels,
+    listParkedStreams: () => readModels.listParkedStreams(LIMITS.health.streams),
+    async doubt() {
+      const refused = await readModels.refusedCheckpoint();
+      return distrustReason({
+        healing: healingReason(refused),
+        logChanged: readModels.logChanged(),
+      });
+    },
+  });
+  return {
+    health: async () => ({ projection: health() }),
+    doubt: () => distrustReason({ logChanged: misfit ?? readModels.logChanged() }),
+    async prepare(signal) {
+      await waitForMatchingLog(
+        {
+          store,
+          checkpoint: readModels.checkpoint,
+          logger,
+          onLogChanged: (reason) => void (misfit = reason),
+        },
+        signal,
+      );
+      await waitForReadModels(common, signal);
+      await retryUntilStoreAvailable(look, logger, signal);
+    },
+    upkeep: () => startPolling(look),
+  };
+}
+
+/** Looks after the turns of instances that are gone, and after those that `api` has left behind. */
+function sweepPart(common: Common, api: RunContext | undefined): ProcessPart {
+  const own = api && { id: api.instance.id, openTurnQueue: api.runState.openTurnQueue };
+  const sweep = (signal: AbortSignal) => closeOrphanedTurns({ ...common, own }, signal);
+  return { upkeep: () => startSweeper(sweep, common.logger) };
+}
+
+/**
+ * One process of several over the same PostgreSQL and EventStoreDB. It keeps nothing of its own:
+ * its name is new with every start. Errors: `store_unavailable`, `configuration_invalid` (the
+ * models file).
+ */
+export async function openReplica(opening: Opening, place: ReplicaLocation): Promise<OpenedParts> {
+  const { logger, services, opened } = opening;
+  const { databaseUrl } = place;
+  const { DATABASE_POOL_SIZE: poolSize, VISIBILITY_WAIT_MS: visibilityWaitMs } = opening.config;
+  const readModels = opened.adopt(await openReplicaReadModels(databaseUrl, poolSize), (queries) =>
+    queries.close(),
+  );
+  const { store: log, keyStore, keysPart } = await openProtectedStore(opening, place);
+  const store = appendsWhileFollowed(log, readModels.logChanged);
+  const instances = opened.adopt(openInstanceList(databaseUrl), (list) => list.close());
+  const damaged = reportDamage(logger);
+  const watch = createInstanceMonitor(instances);
+  const system = { clock: systemClock, ids: systemIds, logger };
+  const common: Common = {
+    store,
+    damaged,
+    readModels,
+    instances,
+    instanceMonitor: watch,
+    ...system,
+  };
+  const runs = services.includes('api') ? await openApi(opening, common, databaseUrl) : undefined;
+  const judge = judgeDatabaseClock(common);
+  const feed = openFeed(opening, store);
+  const served = runs && {
+    ...runs.api,
+    ...feed.served,
+    judge,
+    webhooks: await openServedWebhooks(opening, databaseUrl),
+    tiles: opened.adopt(await openTiles(databaseUrl), (tiles) => tiles.close()),
+  };
+  const projector = openProjector(opening, common, databaseUrl);
+  const models = readModelsPart(common);
+  const followed = { ...common, ...feed.served, shown: [...projector, models] };
+  const followers = [
+    ...projector,
+    ...(await openProver(opening, store, databaseUrl)),
+    ...openReplicaWebhooks(opening, followed, databaseUrl),
+    ...(runs ? [replicaReplaysPart(opening, runs.api, followed.shown, databaseUrl)] : []),
+    ...(await openRelay(opening, store)),
+  ];
+  const shown = [models, sweepPart(common, runs?.api), damagedStreamsPart(damaged)];
+  const erasures = [
+    ...(runs ? [erasureNoticePart(runs.api), restoredKeysPart(runs.api, keyStore)] : []),
+    unfinishedErasuresPart(
+      { ...common, judge },
+      { api: runs?.api, alone: false, visibilityWaitMs },
+    ),
+    sweepRetention(common, {
+      judge,
+      alone: (work) => runRetentionExclusively(databaseUrl, work),
+      onErased: (erased) => runs && evictErased(runs.api, erased),
+    }),
+  ];
+  const own = runs ? [runs.part, turnWatchPart(runs.api)] : [];
+  const stores = [store, databasePart(databaseUrl, logger), keysPart, ...own, feed.part];
+  const parts = [...stores, ...shown, ...erasures, ...followers];
+  return { api: served, dataFolder: undefined, parts };
+}

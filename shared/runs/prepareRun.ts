@@ -1,0 +1,116 @@
+import { findOwnAgent } from '../agents/queries.ts';
+import { requireSupported } from '../agents/catalogue.ts';
+import type { Actor } from '../commandHandling/context.ts';
+import { readPage } from '../eventlog/reading/readWhole.ts';
+import { isIdOf, sessionStream } from '../eventlog/streams.ts';
+import { isTurnlogError } from '../lib/errors/turnlogError.ts';
+import { sessionOfReplayError } from '../replays/errors.ts';
+import type { Reserved } from '../requests/events.ts';
+import type { RunContext } from './context.ts';
+import {
+  isVisible,
+  sessionOfAgentNotFound,
+  type RequestedSession,
+} from './queueing/loadSessionForRun.ts';
+import type { PreparedRun, RunInput } from './runRequest.ts';
+
+type PrepareContext = Pick<
+  RunContext,
+  'cachedRows' | 'catalogue' | 'damaged' | 'ids' | 'readModels' | 'store'
+> & { runState: Pick<RunContext['runState'], 'sessionCache'> };
+
+/** Whose session it is, and the instruction that replaces the agent's. */
+type SessionOwnership = Readonly<{
+  account_id: string | undefined;
+  agent_id: string | undefined;
+  replay_id: string | undefined;
+  instruction: string | undefined;
+}>;
+
+/** From this process's cache or the log; undefined for a session that neither shows. */
+async function findSessionOwnership(
+  { store, damaged, runState }: PrepareContext,
+  sessionId: string,
+): Promise<SessionOwnership | undefined> {
+  const cached = runState.sessionCache.peek(sessionId);
+  if (cached && cached.state.status !== 'none')
+    return {
+      account_id: cached.account_id,
+      replay_id: undefined,
+      instruction: undefined,
+      ...cached.state,
+    };
+  const beginning = { direction: 'forwards', from: 0, limit: 1 } as const;
+  const [first] = await readPage({ store, damaged }, sessionStream(sessionId), beginning).catch(
+    (error: unknown) => {
+      if (isTurnlogError(error, 'stream_damaged') || isTurnlogError(error, 'release_too_old'))
+        return [];
+      throw error;
+    },
+  );
+  if (first?.event.type !== 'session.started.v1') return undefined;
+  const { recorded, event } = first;
+  const { agent_id, instruction, replay } = event.data;
+  const { account_id } = recorded.metadata;
+  return { account_id, agent_id, instruction, replay_id: replay?.replay_id };
+}
+
+/**
+ * Checks that the session is the account's and the agent's before the run waits for it, so that other
+ * accounts neither wait for its runs nor learn whether it is busy. Returns the session's own instruction.
+ */
+async function requireOwnSession(
+  context: PrepareContext,
+  request: RequestedSession,
+): Promise<string | undefined> {
+  if (request.new_session) return undefined;
+  const { actor, agent, session_id } = request;
+  const owner = await findSessionOwnership(context, session_id);
+  const own = owner
+    ? owner.account_id === actor.account_id && owner.agent_id === agent.agent_id
+    : await isVisible(context, request);
+  if (!own) throw sessionOfAgentNotFound();
+  if (owner && owner.replay_id !== request.replay?.replay_id) throw sessionOfReplayError();
+  return owner?.instruction;
+}
+
+/**
+ * Prepares what a run needs before it waits for anything: its agent, and a session of its own.
+ * Errors: `agent_not_found`, `agent_erased`, `model_not_supported`, `tool_not_supported`,
+ * `session_not_found`, `session_of_replay`, `store_unavailable`.
+ */
+export async function prepareRun(
+  context: PrepareContext,
+  actor: Actor,
+  input: RunInput,
+): Promise<PreparedRun> {
+  const { cachedRows, catalogue, ids } = context;
+  const preparedAt = performance.now();
+  const { session_id = input.claim?.reserved.id ?? ids.typeId('session'), replay } = input;
+  const agent = replay?.agent ?? (await findOwnAgent(cachedRows, actor.account_id, input.agent_id));
+  // A replay checks a tool only when it calls it.
+  requireSupported(catalogue, agent.model, (!replay && agent.tool) || undefined);
+  if (!isIdOf('session', session_id)) throw sessionOfAgentNotFound();
+  const prepared = { agent, session_id, preparedAt, new_session: input.session_id === undefined };
+  const instruction = await requireOwnSession(context, { ...input, ...prepared, actor });
+  // A replay brings its own instruction.
+  return replay || instruction === undefined
+    ? prepared
+    : { ...prepared, agent: { ...agent, instruction } };
+}
+
+/**
+ * What the first attempt of a run reserves for later ones: the id of its new session, or the revision
+ * of its session after which its turn is found. Errors: `store_unavailable`.
+ */
+export async function reserveRun(
+  { store }: Pick<RunContext, 'store'>,
+  { session_id, new_session }: PreparedRun,
+): Promise<Reserved> {
+  if (new_session) return { id: session_id };
+  const [last] = await store.readStream(sessionStream(session_id), {
+    direction: 'backwards',
+    limit: 1,
+  });
+  return last ? { revision: last.revision } : {};
+}

@@ -1,0 +1,19 @@
+import { openEventStoreDb } from '../../../infra/eventstoredb/eventStore.ts';
+import { startEventStoreDbServer } from '../../support/eventstoredb/eventStoreDbServer.ts';
+import { accountFeedContract } from '../../contracts/accountFeed.ts';
+
+accountFeedContract('EventStoreDB', async () => {
+  const server = await startEventStoreDbServer();
+  let store = await openEventStoreDb({ connectionString: server.connectionString });
+  return {
+    store: () => store,
+    async reopen() {
+      await store.close();
+      store = await openEventStoreDb({ connectionString: server.connectionString });
+    },
+    async dispose() {
+      await store.close();
+      await server.close();
+    },
+  };
+});

@@ -1,0 +1,36 @@
+/**
+ * The API's suites once more, with the log in EventStoreDB and the read models in PostgreSQL:
+ * nothing that a client sees may depend on them.
+ */
+import { afterAll } from '@jest/globals';
+import { startEventStoreDbServer } from '../../support/eventstoredb/eventStoreDbServer.ts';
+import { createTestDatabase } from '../../support/postgres/postgresDatabase.ts';
+import { startPostgresServer, withoutPostgres } from '../../support/postgres/postgresServer.ts';
+import { useEventStoreDb, usePostgres } from '../../support/store/testStore.ts';
+
+const postgres = await startPostgresServer();
+
+if (postgres) {
+  const database = await createTestDatabase(postgres.url);
+  const server = await startEventStoreDbServer();
+  useEventStoreDb(server.connectionString);
+  usePostgres(database.url);
+
+  await import('../../integration/runs/runs.test.ts');
+  await import('../../integration/http/contract.test.ts');
+  await import('../../integration/http/isolation.test.ts');
+  await import('../../integration/http/keys.test.ts');
+  await import('../../integration/runs/modelFaults.test.ts');
+  await import('../../integration/http/paging.test.ts');
+  await import('../../integration/runs/turnRequests.test.ts');
+  await import('../../integration/http/forks.property.test.ts');
+
+  // After the suites' own: hooks of this kind run in the order in which they were declared.
+  afterAll(async () => {
+    await database.drop();
+    await server.close();
+    await postgres.close();
+  });
+} else {
+  withoutPostgres("the API's suites on PostgreSQL");
+}

@@ -1,0 +1,20 @@
+import { afterAll } from '@jest/globals';
+import { openPostgresInstances } from '../../../infra/postgres/leases/instances.ts';
+import { createTestDatabase } from '../../support/postgres/postgresDatabase.ts';
+import { startPostgresServer, withoutPostgres } from '../../support/postgres/postgresServer.ts';
+import { instancesContract } from '../../contracts/instances.ts';
+
+const server = await startPostgresServer();
+
+if (server) {
+  instancesContract('PostgreSQL', async () => {
+    const database = await createTestDatabase(server.url);
+    return {
+      open: () => openPostgresInstances({ databaseUrl: database.url, beatMs: 50 }),
+      dispose: database.drop,
+    };
+  });
+  afterAll(server.close);
+} else {
+  withoutPostgres('PostgreSQL instances');
+}

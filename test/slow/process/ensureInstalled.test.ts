@@ -1,0 +1,89 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { eventually } from '../../support/processes/operator.ts';
+import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+
+const SCRIPTS = ['infra/local/run.sh', 'infra/local/ensure-installed.mjs'];
+/** Stands in for npm: says that it was called, and installs once it is told to. */
+const NPM = `
+import { appendFileSync, copyFileSync, existsSync, mkdirSync } from 'node:fs';
+appendFileSync('calls', process.argv[2] + '\\n');
+const install = () => {
+  if (!existsSync('go')) return void setTimeout(install, 10);
+  mkdirSync('node_modules', { recursive: true });
+  copyFileSync('package-lock.json', 'node_modules/.package-lock.json');
+};
+install();
+`;
+
+/** A clone in which nothing is installed. */
+let clone: string;
+const file = (name: string): string => join(clone, name);
+const calls = async (): Promise<string[]> =>
+  existsSync(file('calls')) ? (await readFile(file('calls'), 'utf8')).split('\n').slice(0, -1) : [];
+/** Runs a program of Node as an npm script does. */
+const runScript = (program = ''): ChildProcess =>
+  spawn(file('infra/local/run.sh'), ['node', '-e', program], {
+    cwd: clone,
+    env: { ...process.env, NODE_OPTIONS: '', npm_execpath: file('npm.mjs') },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+
+beforeEach(async () => {
+  clone = await temporaryFolder();
+  await mkdir(file('infra/local'), { recursive: true });
+  for (const script of SCRIPTS)
+    await cp(fileURLToPath(new URL(`../../../${script}`, import.meta.url)), file(script));
+  await writeFile(
+    file('package-lock.json'),
+    JSON.stringify({ packages: { '': {}, 'node_modules/a': { version: '1.0.0' } } }),
+  );
+  await writeFile(file('npm.mjs'), NPM);
+});
+afterEach(() => rm(clone, { recursive: true }));
+
+test('scripts that are started at once on a fresh clone install once, and those that come later not at all', async () => {
+  const both = [runScript(), runScript()].map((script) => once(script, 'exit'));
+  await eventually(calls, (made) => made.length > 0);
+  await writeFile(file('go'), '');
+  expect(await Promise.all(both)).toEqual([
+    [0, null],
+    [0, null],
+  ]);
+  expect(await once(runScript(), 'exit')).toEqual([0, null]);
+  expect(await calls()).toEqual(['ci']);
+});
+
+test.each(['SIGINT', 'SIGTERM'] as const)(
+  'an install that is ended by %s does not keep the next one waiting',
+  async (signal) => {
+    const script = runScript('console.log("started")');
+    const output: unknown[] = [];
+    script.stdout!.on('data', (chunk) => output.push(chunk));
+    const ended = once(script, 'exit');
+    await eventually(calls, (made) => made.length > 0);
+    script.kill(signal);
+    expect(await ended).toEqual([1, null]);
+    expect(output).toEqual([]);
+    await writeFile(file('go'), '');
+    expect(await once(runScript(), 'exit')).toEqual([0, null]);
+    expect(await calls()).toEqual(['ci', 'ci']);
+  },
+);
+
+test('the command takes the place of the script: signals reach it, and its exit code is kept', async () => {
+  await writeFile(file('go'), '');
+  const script = runScript(
+    'process.on("SIGTERM", () => process.exit(7)); setInterval(() => {}, 60_000); console.log(process.pid)',
+  );
+  const ended = once(script, 'exit');
+  const [output] = (await once(script.stdout!, 'data')) as [Buffer];
+  expect(Number(output)).toBe(script.pid);
+  script.kill('SIGTERM');
+  expect(await ended).toEqual([7, null]);
+});

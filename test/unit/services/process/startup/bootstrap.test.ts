@@ -1,0 +1,103 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, test } from '@jest/globals';
+import { bootstrap } from '../../../../../services/process/startup/bootstrap.ts';
+import type { CommandContext } from '../../../../../shared/commandHandling/context.ts';
+import { hashApiKey } from '../../../../../shared/accounts/apiKey.ts';
+import { TurnlogError } from '../../../../../shared/lib/errors/turnlogError.ts';
+import { createDamagedStreams } from '../../../../../shared/eventlog/reading/damagedStreams.ts';
+import { accountStream } from '../../../../../shared/eventlog/streams.ts';
+import type { Position, StoredEvent } from '../../../../../shared/ports/eventStore.ts';
+import { keyData } from '../../../../support/events/events.ts';
+import { positionOf, recordHistory } from '../../../../support/events/history.ts';
+import { memoryKeys } from '../../../../support/store/memoryKeys.ts';
+
+const END = positionOf(2);
+
+const FIRST_STREAM = accountStream('acct_00000000000000000000000000');
+const KEY = 'chosen-by-the-operator_7Qx2mVw9RkZp4LbN';
+
+/** What the replica that came first has recorded. */
+function recordedBefore(): StoredEvent[] {
+  const { record } = recordHistory();
+  const opened = { type: 'account.opened.v1', data: { name: 'default' } };
+  const issued = {
+    type: 'account.key_issued.v1',
+    data: keyData('key_of_the_first', { hash: hashApiKey(KEY) }),
+  };
+  return [opened, issued].map((event) => record({ stream: FIRST_STREAM }, event));
+}
+
+/**
+ * A replica that finds no key in its read models yet, and the account open when it opens it itself.
+ */
+function lateReplica(untilShown: (position: Position) => Promise<boolean>): CommandContext {
+  const context = {
+    store: {
+      keys: memoryKeys().keys,
+      readStream: async () => recordedBefore(),
+      append: () => Promise.reject(new Error('there is nothing to append')),
+      // Longer than an estimate waits for it.
+      head: () => sleep(200, END),
+    },
+    damaged: createDamagedStreams(() => undefined),
+    readModels: {
+      hasApiKeys: async () => false,
+      listParkedStreams: async () => ({ count: 0, streams: [] }),
+      untilShown,
+    },
+    clock: { now: () => 0 },
+    ids: { uuid: () => 'id', typeId: (prefix: string) => `${prefix}_1` },
+    visibilityWaitMs: 10,
+  };
+  return context as unknown as CommandContext;
+}
+
+test('a replica that came second waits until its read models show what the first one wrote, however late', async () => {
+  const waited: Position[] = [];
+  const context = lateReplica(async (position) => waited.push(position) === 3);
+  expect(await bootstrap(context, KEY, new AbortController().signal)).toBeUndefined();
+  expect(waited).toEqual([END, END, END]);
+});
+
+test('a replica that waits for them can be stopped', async () => {
+  const stop = new AbortController();
+  const context = lateReplica(async () => {
+    stop.abort(new Error('stopped'));
+    return false;
+  });
+  await expect(bootstrap(context, KEY, stop.signal)).rejects.toThrow('stopped');
+});
+
+test('a key that is easy to guess is not issued', async () => {
+  const context = lateReplica(async () => true);
+  const weak = bootstrap(context, 'a'.repeat(64), new AbortController().signal);
+  await expect(weak).rejects.toMatchObject({ code: 'configuration_invalid' });
+});
+
+test.each(['invalid_request', 'event_invalid', 'configuration_invalid'] as const)(
+  'a first start that fails with %s fails: nobody else came first',
+  async (code) => {
+    const context = lateReplica(async () => true);
+    const refused = new TurnlogError(code, 'No.');
+    context.store = {
+      ...context.store,
+      readStream: async () => [],
+      append: () => Promise.reject(refused),
+    };
+    await expect(bootstrap(context, KEY, new AbortController().signal)).rejects.toBe(refused);
+  },
+);
+
+test('a first start that can not read the account yet which was just opened asks to be tried again', async () => {
+  const context = lateReplica(async () => true);
+  context.store = {
+    ...context.store,
+    readStream: async () => [],
+    append: async () => ({ revision: 0, position: END }),
+  };
+  const signal = new AbortController().signal;
+  await expect(bootstrap(context, KEY, signal)).rejects.toMatchObject({
+    code: 'store_unavailable',
+    retriable: true,
+  });
+});

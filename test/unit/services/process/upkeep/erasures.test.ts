@@ -1,0 +1,33 @@
+import { expect, test } from '@jest/globals';
+import { presentHealth } from '../../../../../services/api/health/presenter.ts';
+import { unfinishedErasuresPart } from '../../../../../services/process/upkeep/erasures.ts';
+import { eventually } from '../../../../support/processes/operator.ts';
+
+test('an erasure that can not be finished is told by health until it is', async () => {
+  const open = [{ stream: 'session-session_1', why: 'no JSON' }];
+  const context = {
+    store: { keys: { listErasures: async () => open } },
+    logger: { warn: () => undefined, debug: () => undefined, error: () => undefined },
+  };
+  const part = unfinishedErasuresPart(context as never, {
+    api: undefined,
+    alone: true,
+    visibilityWaitMs: 0,
+  });
+  expect(await part.health!()).toEqual({});
+  await using _ = part.upkeep!();
+  const told = await eventually(
+    () => part.health!(),
+    ({ erasures }) => erasures !== undefined,
+  );
+  expect(presentHealth({ ready: true, ...told })).toMatchObject({
+    status: 'degraded',
+    erasures: { count: 1, reason: 'session-session_1: It failed; the log says why.' },
+  });
+  open.pop();
+  const after = await eventually(
+    () => part.health!(),
+    ({ erasures }) => erasures === undefined,
+  );
+  expect(after).toEqual({});
+});
