@@ -82,19 +82,3 @@ export interface SqlDatabase {
     signal?: AbortSignal,
   ): Promise<PageOf<ListedSession>>;
 }
-
-/** Writes the statement for one database. `first` is the number of its first parameter. */
-export function renderSql(
-  sql: string,
-  tableName: (name: string) => string,
-  placeholder: (number: number) => string,
-  first = 1,
-): string {
-  let number = first - 1;
-  return sql
-    .replaceAll(/\{(\w+)\}/g, (_, name: string) => tableName(name))
-    .replaceAll('?', () => placeholder((number += 1)));
-}
-
-/** How many parameters the SQL takes. */
-export const countParameters = (sql: string): number => sql.split('?').length - 1;

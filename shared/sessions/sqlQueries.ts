@@ -66,18 +66,18 @@ export function sessionConditions(
     ['replay_id =', replay_id === ANY_REPLAY ? undefined : replay_id],
   ].filter((column): column is [string, string] => column[1] !== undefined);
   const conditions = [
-    'sessions.account_id = ?',
     ...labels.map(() => HAS_LABEL),
     ...columns.map(([condition]) => `sessions.${condition} ?`),
+    'sessions.account_id = ?',
     ...(replay_id === undefined ? ['sessions.replay_id IS NULL'] : []),
     "sessions.status <> 'erased'",
   ];
   return {
     where: conditions.join(' AND '),
     parameters: [
-      accountId,
       ...labels.map(([name, value]) => labelToken(accountId, name, value)),
       ...columns.map(([, value]) => value),
+      accountId,
     ],
     isFiltered: columns.length + labels.length > 0,
   };

@@ -1,10 +1,6 @@
 import type { QueryResultRow } from 'pg';
 import type { Bounds, PageOf } from '../../../shared/readModels/page.ts';
-import {
-  countParameters,
-  renderSql,
-  type Listing,
-} from '../../../shared/readModels/sqlDatabase.ts';
+import type { Listing } from '../../../shared/readModels/sqlDatabase.ts';
 import { columnNames, upsert } from '../../../shared/readModels/statements.ts';
 import type { Table } from '../../../shared/readModels/table.ts';
 import { TABLES, type TableName } from '../../../shared/readModels/tables.ts';
@@ -19,13 +15,15 @@ export type ReadRows = <Row extends QueryResultRow>(
 ) => Promise<Row[]>;
 
 /** Writes a query of shared/ for the live generation. `first` is the number of its first parameter. */
-export const postgresSql = (sql: string, first = 1): string =>
-  renderSql(
-    sql,
-    (name) => `${LIVE}.${name}`,
-    (number) => `$${number}`,
-    first,
-  );
+export function postgresSql(sql: string, first = 1): string {
+  let number = first - 1;
+  return sql
+    .replaceAll(/\{(\w+)\}/g, (_, name: string) => `${LIVE}.${name}`)
+    .replaceAll('?', () => `$${(number += 1)}`);
+}
+
+/** How many parameters the SQL takes. */
+export const countParameters = (sql: string): number => sql.split('?').length - 1;
 
 /** Columns for SELECT. */
 export const columnsOf = (name: string, table: Table): string =>

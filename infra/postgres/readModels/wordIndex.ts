@@ -1,9 +1,10 @@
 import type { Client } from 'pg';
 import { LIMITS } from '../../../shared/limits.ts';
-import { countParameters, type SqlDatabase } from '../../../shared/readModels/sqlDatabase.ts';
+import type { SqlDatabase } from '../../../shared/readModels/sqlDatabase.ts';
 import type { EndedTurn, ListedSession, TurnIndex } from '../../../shared/search/turnIndex.ts';
 import { sessionListing } from '../../../shared/sessions/sqlQueries.ts';
 import {
+  countParameters,
   pageParameters,
   postgresSql,
   selectPageAtOnce,

@@ -1,5 +1,5 @@
 import type { SQLOutputValue } from 'node:sqlite';
-import { renderSql, type Listing } from '../../../shared/readModels/sqlDatabase.ts';
+import type { Listing } from '../../../shared/readModels/sqlDatabase.ts';
 import { columnNames, upsert } from '../../../shared/readModels/statements.ts';
 import type { Kind, Table } from '../../../shared/readModels/table.ts';
 
@@ -8,13 +8,8 @@ export type SqliteRow = Record<string, SQLOutputValue>;
 
 type Parameter = string | number | null;
 
-/** Writes a query of shared/ for SQLite. */
-export const sqliteSql = (sql: string): string =>
-  renderSql(
-    sql,
-    (name) => name,
-    () => '?',
-  );
+/** Writes a query of shared/ for SQLite, where tables and parameters are written as they are. */
+export const sqliteSql = (sql: string): string => sql.replaceAll(/\{(\w+)\}/g, '$1');
 
 /** Selects a list; with `isContinued` the last parameter is the key of the row before. */
 export function selectListing(
