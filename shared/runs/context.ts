@@ -89,6 +89,21 @@ export interface RunContext extends CommandContext {
   instance: Instance;
 }
 
+/** The members of RunContext and RunState that a function uses. */
+export type RunSlice<Member extends keyof RunContext, State extends keyof RunState> = Pick<
+  RunContext,
+  Member
+> & { runState: Pick<RunState, State> };
+
+/** What calling models and counting tokens needs. */
+export type ModelContext = Pick<RunContext, 'catalogue' | 'budget'>;
+
+/** What loading a session needs. */
+export type SessionReadContext = RunSlice<
+  'store' | 'damaged' | 'readModels' | 'budget',
+  'sessionCache' | 'sessionReads'
+>;
+
 /** A turn that has begun: what the rest of the run works on. */
 export interface OpenRun {
   request: RunRequest;

@@ -3,7 +3,7 @@ import type { FallbackModel, ModelCall } from '../../sessions/turns/promptParts.
 import { fallbackRequest } from '../../sessions/turns/prompt.ts';
 import { isTurnlogError } from '../../lib/errors/turnlogError.ts';
 import { isModelTrouble, type ChatAnswer, type ModelInfo } from '../../ports/chatModel.ts';
-import type { RunContext } from '../context.ts';
+import type { ModelContext } from '../context.ts';
 import { fitsContext } from './contextWindow.ts';
 import type { RunRequest } from '../runRequest.ts';
 
@@ -39,7 +39,7 @@ function fallbackModel({ id, upstream_model, max_output_tokens }: ModelInfo, own
  * Errors: those of the model that was asked first.
  */
 export async function completeWithFallbacks(
-  { catalogue: { models }, budget }: Pick<RunContext, 'catalogue' | 'budget'>,
+  { catalogue: { models }, budget }: ModelContext,
   { run: { agent, actor, replay }, request, calls, onDelta }: FallbackCall,
   signal: AbortSignal,
 ): Promise<Completion> {

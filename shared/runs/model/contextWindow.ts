@@ -6,7 +6,7 @@ import type { ModelInfo } from '../../ports/chatModel.ts';
 import type { RunRequest } from '../runRequest.ts';
 import { promptMessageBytes, countMessages, maxTokens, type TokenBudget } from './countTokens.ts';
 import type { AgentCatalogue } from '../../agents/catalogue.ts';
-import type { RunContext } from '../context.ts';
+import type { ModelContext } from '../context.ts';
 
 /** Room kept for the answer where the registry names no limit of its own. */
 const DEFAULT_OUTPUT_RESERVE = 4_096;
@@ -189,7 +189,7 @@ async function chatSettingsFor(
 
 /** Errors: `invalid_request` where the input and the instruction are too long for the model. */
 export async function planPromptBudget(
-  { catalogue, budget }: Pick<RunContext, 'catalogue' | 'budget'>,
+  { catalogue, budget }: ModelContext,
   request: RunRequest,
 ): Promise<PromptPlan> {
   const { settings: recorded, promptTurns } = request.replay ?? {};

@@ -14,7 +14,8 @@ import { elapsedMs } from '../../lib/time/elapsedMs.ts';
 import { completeWithFallbacks } from './callModel.ts';
 import { callTools, createToolAllowance } from './callTools.ts';
 import { countOrEstimate, MESSAGE_OVERHEAD, messageTexts } from './countTokens.ts';
-import type { OpenRun, RunContext } from '../context.ts';
+import type { ModelContext, OpenRun } from '../context.ts';
+import type { RecordTurnContext } from '../recordTurn.ts';
 import type { RunRequest } from '../runRequest.ts';
 /** Any JSON object. */
 const ANY_OBJECT = '{"type":"object"}';
@@ -36,7 +37,7 @@ export class ResponseFormatError extends TurnlogError {
  * (`model_error`), the signal's reason.
  */
 export async function requireResponseFormat(
-  { catalogue: { schemas } }: Pick<RunContext, 'catalogue'>,
+  { catalogue: { schemas } }: Pick<ModelContext, 'catalogue'>,
   { settings: { response_format }, request }: OpenRun,
   output: string,
   signal: AbortSignal,
@@ -76,7 +77,7 @@ export const sumTokens = (calls: readonly Pick<ModelCall, 'tokens'>[]): Tokens =
  * the signal's reason.
  */
 export async function runModelLoop(
-  context: RunContext,
+  context: ModelContext & RecordTurnContext,
   run: OpenRun,
   calls: ModelCall[],
   signal: AbortSignal,
@@ -125,7 +126,7 @@ interface ModelCallInput {
  * model, the signal's reason.
  */
 export async function callModel(
-  context: RunContext,
+  context: ModelContext,
   { run, request, calls, onDelta }: ModelCallInput,
   signal: AbortSignal,
 ): Promise<ChatAnswer> {
@@ -157,7 +158,7 @@ export async function callModel(
 
 /** For a provider that reports no usage. */
 async function countCallTokens(
-  { budget }: Pick<RunContext, 'budget'>,
+  { budget }: Pick<ModelContext, 'budget'>,
   { actor }: RunRequest,
   request: ChatRequest,
   answer: ChatAnswer,
