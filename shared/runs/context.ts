@@ -14,7 +14,7 @@ import type { AgentCatalogue } from '../agents/catalogue.ts';
 import type { CommandContext } from '../commandHandling/context.ts';
 import type { OpenTurnQueue } from './recovery/openTurnQueue.ts';
 import type { AdmissionControl } from './queueing/admissionControl.ts';
-import type { TokenBudget } from './model/countTokens.ts';
+import type { TokenCounter } from '../ports/tokenCounter.ts';
 import type { LiveTurns, TurnPublisher } from './live/liveTurns.ts';
 import type { MirroredTurns } from './live/mirrorTurns.ts';
 import type { RunRequest } from './runRequest.ts';
@@ -69,6 +69,12 @@ export interface Instance {
    * running it.
    */
   isOverdue: (turn: { owner: string; deadline: string }) => boolean;
+}
+
+export interface TokenBudget {
+  counter: TokenCounter;
+  /** Counted tokens of ended turns, by session and turn: they never change. */
+  turnTokens: LRUCache<string, number>;
 }
 
 export interface RunContext extends CommandContext {

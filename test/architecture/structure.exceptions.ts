@@ -94,8 +94,6 @@ export const EXCEPTIONS = {
         'services/api/http/responses/jsonListWriter.ts',
         'services/process/banner.ts',
         'shared/publicEvents/toPublicEvent.ts',
-        'shared/replays/comparison/judge.ts',
-        'shared/replays/turns/recordedTools.ts',
         'infra/kafka/kafkajsPatch.ts',
         'infra/kafka/message.ts',
         'infra/kafka/retention.ts',

@@ -1,9 +1,9 @@
 import {
   closeOrphanedTurns,
   type SweepContext,
+  createInstanceMonitor,
 } from '../../../shared/runs/recovery/closeOrphanedTurns.ts';
 import { evictErased } from '../../../shared/erasure/evictErased.ts';
-import { createInstanceMonitor } from '../../../shared/runs/recovery/instanceMonitor.ts';
 import { appendsWhileFollowed } from '../../../shared/eventlog/appendsWhileFollowed.ts';
 import { withTextsForRows } from '../../../shared/eventlog/encryption/protectedStore.ts';
 import type { RunContext } from '../../../shared/runs/context.ts';

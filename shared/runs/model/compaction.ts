@@ -10,7 +10,7 @@ import { authorOf, prepareEvents } from '../../commandHandling/prepareEvents.ts'
 import type { ModelContext, RunSlice, SessionReadContext } from '../context.ts';
 import type { HandleContext } from '../../commandHandling/handle.ts';
 import { newestTurnsThatFit, tokensBesideSummary, countTurns } from './contextWindow.ts';
-import { callModel } from './modelLoop.ts';
+import { callModel } from './callModel.ts';
 import type { RunRequest } from '../runRequest.ts';
 import {
   turnContextOf,
@@ -73,7 +73,7 @@ async function summarize(
   const body = compactionRequest(own, loaded.summaryInPrompt, older);
   const { content, tool_calls } = await callModel(
     context,
-    { run: { request: { ...request, agent: asking } }, request: body, calls },
+    { run: { ...request, agent: asking }, request: body, calls },
     signal,
   );
   const summary = content?.trim() ?? '';
