@@ -1,4 +1,4 @@
-import { createMcpGroup, type McpGroup } from '../../../infra/mcp/group.ts';
+import type { McpGroup } from '../../../infra/mcp/group.ts';
 import type { McpServer } from '../../../infra/mcp/server.ts';
 import { createBuiltIns } from '../../../infra/tools/builtIns.ts';
 import { createToolbox } from '../../../infra/tools/toolbox.ts';
@@ -41,18 +41,30 @@ function serverOf(
   return { ...common, transport: { kind: 'process', command, args, env: given, cwd } };
 }
 
+/** Opens the tools of MCP servers. The client is loaded only where the tools file names a server. */
+async function openMcpGroups(
+  servers: NonNullable<ToolsFile['mcp_servers']>,
+  { logger, opened }: Opening,
+): Promise<McpGroup[]> {
+  const named = Object.entries(servers);
+  if (named.length === 0) return [];
+  const { createMcpGroup } = await import('../../../infra/mcp/group.ts');
+  const { env } = process;
+  return named.map(([name, settings]) =>
+    opened.adopt(createMcpGroup(serverOf(name, settings, env), { logger, version: '1' }), (group) =>
+      group.close(),
+    ),
+  );
+}
+
 /**
  * Opens the tools on offer: the built-in ones, and those of MCP servers, which are started or called
  * in the background. Errors: `configuration_invalid` (the tools file).
  */
-export async function openTools({ config, logger, opened }: Opening): Promise<Toolbox> {
-  const { env } = process;
-  const file = config.TOOLS_FILE ? await readToolsFile(config.TOOLS_FILE, env) : {};
-  const groups: McpGroup[] = Object.entries(file.mcp_servers ?? {}).map(([name, told]) =>
-    opened.adopt(createMcpGroup(serverOf(name, told, env), { logger, version: '1' }), (group) =>
-      group.close(),
-    ),
-  );
+export async function openTools(opening: Opening): Promise<Toolbox> {
+  const { TOOLS_FILE } = opening.config;
+  const file = TOOLS_FILE ? await readToolsFile(TOOLS_FILE, process.env) : {};
+  const groups = await openMcpGroups(file.mcp_servers ?? {}, opening);
   const allowPrivate = file.web_fetch?.allow_private ?? false;
   const builtIns = createBuiltIns({
     clock: systemClock,
