@@ -43,7 +43,6 @@ export const EXCEPTIONS = {
         'HEADERS',
         'JsonSchema',
         'requirePosition',
-        'openTree',
         'readModelsFolder',
         'contentOf',
         'TextMessage',

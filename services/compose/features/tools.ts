@@ -10,35 +10,43 @@ import { systemClock } from '../system.ts';
 
 type Variables = Readonly<Record<string, string | undefined>>;
 
-/** What a server's process is given of our own environment, in which there are secrets. */
+/** The variables that an MCP server's process inherits; the others may hold secrets. */
 const INHERITED = ['PATH', 'HOME', 'USER', 'LOGNAME', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR'];
 const CALL_MS = 30_000;
 
-/** The values of the variables that are named. */
-const valuesOf = (names: Readonly<Record<string, string>>, env: Variables) =>
+/** The values of the named variables. */
+const resolveVariables = (names: Readonly<Record<string, string>>, env: Variables) =>
   Object.fromEntries(Object.entries(names).map(([key, name]) => [key, env[name] ?? '']));
 
-const inherited = (env: Variables): Record<string, string> =>
+const inheritedVariables = (env: Variables): Record<string, string> =>
   Object.fromEntries(
     INHERITED.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])),
   );
 
-function serverOf(
+function mcpServer(
   name: string,
-  told: NonNullable<ToolsFile['mcp_servers']>[string],
+  settings: NonNullable<ToolsFile['mcp_servers']>[string],
   env: Variables,
 ): McpServer {
-  const common = { name, tools: told.tools, callMs: told.call_timeout_ms ?? CALL_MS };
-  if ('url' in told) {
-    const { url, headers, headers_from = {} } = told;
+  const common = { name, tools: settings.tools, callMs: settings.call_timeout_ms ?? CALL_MS };
+  if ('url' in settings) {
+    const { url, headers, headers_from = {} } = settings;
     return {
       ...common,
-      transport: { kind: 'http', url, headers: { ...headers, ...valuesOf(headers_from, env) } },
+      transport: {
+        kind: 'http',
+        url,
+        headers: { ...headers, ...resolveVariables(headers_from, env) },
+      },
     };
   }
-  const { command, args = [], cwd, env_from = {} } = told;
-  const given = { ...inherited(env), ...told.env, ...valuesOf(env_from, env) };
-  return { ...common, transport: { kind: 'process', command, args, env: given, cwd } };
+  const { command, args = [], cwd, env_from = {} } = settings;
+  const environment = {
+    ...inheritedVariables(env),
+    ...settings.env,
+    ...resolveVariables(env_from, env),
+  };
+  return { ...common, transport: { kind: 'process', command, args, env: environment, cwd } };
 }
 
 /** Opens the tools of MCP servers. The client is loaded only where the tools file names a server. */
@@ -51,16 +59,14 @@ async function openMcpGroups(
   const { createMcpGroup } = await import('../../../infra/mcp/group.ts');
   const { env } = process;
   return named.map(([name, settings]) =>
-    opened.adopt(createMcpGroup(serverOf(name, settings, env), { logger, version: '1' }), (group) =>
-      group.close(),
+    opened.adopt(
+      createMcpGroup(mcpServer(name, settings, env), { logger, version: '1' }),
+      (group) => group.close(),
     ),
   );
 }
 
-/**
- * Opens the tools on offer: the built-in ones, and those of MCP servers, which are started or called
- * in the background. Errors: `configuration_invalid` (the tools file).
- */
+/** Opens the built-in tools and those of MCP servers, which are started or called in the background. */
 export async function openTools(opening: Opening): Promise<Toolbox> {
   const { TOOLS_FILE } = opening.config;
   const file = TOOLS_FILE ? await readToolsFile(TOOLS_FILE, process.env) : {};
