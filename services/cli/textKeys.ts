@@ -24,12 +24,12 @@ async function locateKeys({ env }: TerminalContext): Promise<StorageLocation> {
   return place;
 }
 
-const openedIn = (opened: AsyncDisposableStack, store: KeyStore): KeyStore =>
+const adopt = (opened: AsyncDisposableStack, store: KeyStore): KeyStore =>
   opened.adopt(store, (keys) => keys.close());
 
 async function status(context: CliContext): Promise<void> {
   await using opened = new AsyncDisposableStack();
-  const store = openedIn(opened, await openKeyStore(await locateKeys(context)));
+  const store = adopt(opened, await openKeyStore(await locateKeys(context)));
   const { destroyed = 0, ...kept } = Object.fromEntries(await store.count());
   const begun = await store.listErasures(LIMITS.health.streams);
   const open_erasures = begun.map(({ stream }) => stream);
@@ -43,7 +43,7 @@ async function status(context: CliContext): Promise<void> {
 }
 
 /** What is to be said of each master key of the file once a rotation went through. */
-function verdictOf(unused: readonly string[], { missing, reason }: Rotated): string[] {
+function describeUnusedKeys(unused: readonly string[], { missing, reason }: Rotated): string[] {
   if (missing > 0) return [`${missing} keys stay as they are: ${reason}`];
   return unused.map(
     (id) =>
@@ -59,7 +59,7 @@ async function rotate(context: CliContext): Promise<void> {
   const { output, progress, signal, exitWith } = context;
   await using opened = new AsyncDisposableStack();
   const { store, masterKeys } = await openTextKeys(await locateKeys(context));
-  openedIn(opened, store);
+  adopt(opened, store);
   const began = performance.now();
   const told = ({ looked_at, wrapped_anew }: Rotated): string =>
     `${looked_at} keys looked at, ${wrapped_anew} wrapped anew, ${formatRate(looked_at, began)}`;
@@ -75,7 +75,7 @@ async function rotate(context: CliContext): Promise<void> {
     { complete: !left, ...counts, master_key_id: current, unused_master_keys: unused },
     ...(signal.aborted
       ? ['Interrupted; the next rotation goes on from here.']
-      : verdictOf(unused, done)),
+      : describeUnusedKeys(unused, done)),
     ...(left && !signal.aborted && done.missing === 0 ? [RUN_AGAIN] : []),
   );
   if (signal.aborted) exitWith(EXIT.interrupted);
@@ -87,7 +87,7 @@ async function reconcile(context: CliContext, after: Position | undefined): Prom
   const { operator, output, progress, signal, exitWith } = context;
   await requirePosition(operator.store, after, signal);
   await using opened = new AsyncDisposableStack();
-  const store = openedIn(opened, await openKeyStore(await locateKeys(context)));
+  const store = adopt(opened, await openKeyStore(await locateKeys(context)));
   const began = performance.now();
   let done: ReconciliationProgress = {
     events: 0,

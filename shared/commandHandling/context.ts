@@ -6,36 +6,42 @@ import type { Clock, Ids } from '../ports/clock.ts';
 import type { Position } from '../ports/eventStore.ts';
 import type { ReadModels } from '../ports/readModels.ts';
 
-/** Who acts, and in which request. */
+/** The API key that acts, and its request. */
 export interface Actor {
   account_id: string;
   key_id: string;
   request_id: string;
 }
 
-/** What every command works with. */
+/** What commands need. */
 export interface CommandContext {
   store: ProtectedStore;
-  /** Streams that this process found not to be whole. */
+  /** Streams that this process found damaged. */
   damaged: DamagedStreams;
   readModels: ReadModels;
   clock: Clock;
   ids: Ids;
   logger: Logger;
-  /** How long a write waits for the read models to show it. */
+  /** The longest wait of a write for the read models. */
   visibilityWaitMs: number;
-  /** Called where the answer did not wait until they show it. */
+  /** Called when a write is answered before the read models show it. */
   onVisibilityTimeout?: () => void;
-  /** Called where the answer is that of an earlier try of the request. */
+  /** Called when the answer is that of an earlier attempt of the request. */
   onIdempotentReplay?: () => void;
 }
 
+/** What waiting for the read models needs. */
+export type VisibilityContext = Pick<
+  CommandContext,
+  'readModels' | 'logger' | 'visibilityWaitMs' | 'onVisibilityTimeout'
+>;
+
 /**
- * Holds an answer back until every later read sees the write. Where the read models are late the
- * write is answered all the same, since it is durable; the log says so, and `onLate` is told.
+ * Waits until every later read sees the write. If the read models are late, the wait ends without an
+ * error, since the write is durable: it is logged, and `onVisibilityTimeout` is called.
  */
 export async function waitUntilVisible(
-  { readModels, logger, visibilityWaitMs, onVisibilityTimeout }: CommandContext,
+  { readModels, logger, visibilityWaitMs, onVisibilityTimeout }: VisibilityContext,
   position: Position,
 ): Promise<void> {
   let shown: boolean;
@@ -57,11 +63,11 @@ export async function waitUntilVisible(
 }
 
 /**
- * The same for the end of a turn: in the one process that answers queries these wait for it instead,
- * so that a run pays nothing for the projection.
+ * The same for the end of a turn. In a single process, queries wait for the projection instead, so
+ * that a run does not.
  */
 export async function waitUntilTurnVisible(
-  context: CommandContext,
+  context: VisibilityContext,
   position: Position,
 ): Promise<void> {
   if (context.readModels.showLater?.(position) !== true) await waitUntilVisible(context, position);

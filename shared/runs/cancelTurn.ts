@@ -4,13 +4,18 @@ import type { Reserved } from '../requests/events.ts';
 import { TurnlogError } from '../lib/errors/turnlogError.ts';
 import { sessionStream } from '../eventlog/streams.ts';
 import { untilWhole } from '../eventlog/reading/untilWhole.ts';
-import { readTurn, requireSessionOwner } from '../sessions/turns/turn.ts';
+import { readTurn, requireSessionOwner, type TurnSource } from '../sessions/turns/turn.ts';
 import type { TurnRow } from '../readModels/tables.ts';
-import { waitUntilTurnVisible, type Actor } from '../commandHandling/context.ts';
+import {
+  waitUntilTurnVisible,
+  type Actor,
+  type VisibilityContext,
+} from '../commandHandling/context.ts';
 import type { Claim } from '../requests/idempotency.ts';
 import { authorOf } from '../commandHandling/prepareEvents.ts';
 import {
   handleLoaded,
+  type HandleContext,
   type HandleResult,
   type AuthoredCommand,
 } from '../commandHandling/handle.ts';
@@ -19,11 +24,19 @@ import {
   sessionTarget,
   type LoadedSession,
 } from '../sessions/history/loadSession.ts';
-import type { RunContext } from './context.ts';
+import type { RunSlice } from './context.ts';
 import { sessionBusy } from './queueing/sessionQueue.ts';
 import type { TurnRef } from './queueing/turnWatch.ts';
 
-/** What is to be cancelled: the turn of that number, or the one that is open. */
+type OwnerSource = Parameters<typeof requireSessionOwner>[0];
+
+type CancelContext = HandleContext &
+  VisibilityContext &
+  OwnerSource &
+  TurnSource &
+  RunSlice<'onIdempotentReplay', 'turnWatch'>;
+
+/** What is to be cancelled: the turn of that number, or the open one. */
 export type Cancellation = Pick<TurnRef, 'session_id'> & Partial<Pick<TurnRef, 'turn'>>;
 
 /** How the turn has ended, whoever ended it. */
@@ -41,7 +54,7 @@ type EndedTurn = HandleResult<LoadedSession> & { turn: number };
  * is: one that begins later is never hit.
  */
 async function recordCancellation(
-  context: RunContext,
+  context: HandleContext,
   actor: Actor,
   { session_id, turn }: Cancellation,
 ): Promise<EndedTurn> {
@@ -68,7 +81,7 @@ async function recordCancellation(
  * no later one. Errors: `session_not_found`, and those of reading the session.
  */
 export async function reserveCancellation(
-  context: RunContext,
+  context: HandleContext & OwnerSource,
   actor: Actor,
   { session_id, turn }: Cancellation,
 ): Promise<Reserved> {
@@ -91,7 +104,7 @@ export async function reserveCancellation(
  * `store_unavailable`.
  */
 export async function cancelTurn(
-  context: RunContext,
+  context: CancelContext,
   actor: Actor,
   { session_id, claim, turn: asked = claim?.reserved.turn }: Cancellation & { claim?: Claim },
 ): Promise<CancelledTurn> {

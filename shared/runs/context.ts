@@ -14,7 +14,7 @@ import type { AgentCatalogue } from '../agents/catalogue.ts';
 import type { CommandContext } from '../commandHandling/context.ts';
 import type { OpenTurnQueue } from './recovery/openTurnQueue.ts';
 import type { AdmissionControl } from './queueing/admissionControl.ts';
-import type { TokenBudget } from './model/countTokens.ts';
+import type { TokenCounter } from '../ports/tokenCounter.ts';
 import type { LiveTurns, TurnPublisher } from './live/liveTurns.ts';
 import type { MirroredTurns } from './live/mirrorTurns.ts';
 import type { RunRequest } from './runRequest.ts';
@@ -71,6 +71,12 @@ export interface Instance {
   isOverdue: (turn: { owner: string; deadline: string }) => boolean;
 }
 
+export interface TokenBudget {
+  counter: TokenCounter;
+  /** Counted tokens of ended turns, by session and turn: they never change. */
+  turnTokens: LRUCache<string, number>;
+}
+
 export interface RunContext extends CommandContext {
   /**
    * What a run reads before it begins: where the read models are elsewhere, it outlasts their being
@@ -88,6 +94,21 @@ export interface RunContext extends CommandContext {
   onClientDisconnect?: (giveUp: (reason: Error) => void) => () => void;
   instance: Instance;
 }
+
+/** The members of RunContext and RunState that a function uses. */
+export type RunSlice<Member extends keyof RunContext, State extends keyof RunState> = Pick<
+  RunContext,
+  Member
+> & { runState: Pick<RunState, State> };
+
+/** What calling models and counting tokens needs. */
+export type ModelContext = Pick<RunContext, 'catalogue' | 'budget'>;
+
+/** What loading a session needs. */
+export type SessionReadContext = RunSlice<
+  'store' | 'damaged' | 'readModels' | 'budget',
+  'sessionCache' | 'sessionReads'
+>;
 
 /** A turn that has begun: what the rest of the run works on. */
 export interface OpenRun {

@@ -2,8 +2,8 @@ import type { SessionCommand } from '../sessions/commands.ts';
 import type { ModelCall } from '../sessions/turns/promptParts.ts';
 import { isTurnlogError, TurnlogError } from '../lib/errors/turnlogError.ts';
 import { errorSummary } from '../lib/errors/errorSummary.ts';
-import { waitUntilTurnVisible } from '../commandHandling/context.ts';
-import type { OpenRun, RunContext } from './context.ts';
+import { waitUntilTurnVisible, type VisibilityContext } from '../commandHandling/context.ts';
+import type { ModelContext, OpenRun, RunSlice } from './context.ts';
 import {
   ResponseFormatError,
   runModelLoop,
@@ -12,8 +12,13 @@ import {
 } from './model/modelLoop.ts';
 import type { RunInFlight } from './queueing/runsInFlight.ts';
 import { turnEndedError } from './queueing/turnWatch.ts';
-import { recordTurnEnd } from './recordTurn.ts';
+import { recordTurnEnd, type RecordTurnContext } from './recordTurn.ts';
 import { runResultOf, type RunResult } from './runResult.ts';
+
+type FinishTurnContext = ModelContext &
+  RecordTurnContext &
+  VisibilityContext &
+  RunSlice<'limits', 'openTurnQueue' | 'turnWatch'>;
 
 /**
  * The end of an interrupted turn: its agent or a session in its prompt was erased, or the service is
@@ -55,7 +60,7 @@ const toClientError = (error: unknown): unknown =>
  * Resolves with the error to answer.
  */
 async function recordFailure(
-  context: RunContext,
+  context: FinishTurnContext,
   run: OpenRun,
   end: SessionCommand,
   thrown: unknown,
@@ -82,7 +87,7 @@ async function recordFailure(
  * Errors: those of runAgent from `model_error` on.
  */
 export async function finishTurn(
-  context: RunContext,
+  context: FinishTurnContext,
   run: OpenRun,
   inFlight: RunInFlight,
 ): Promise<RunResult> {
@@ -106,7 +111,7 @@ export async function finishTurn(
 }
 
 async function answerTurn(
-  context: RunContext,
+  context: FinishTurnContext,
   run: OpenRun,
   calls: ModelCall[],
   inFlight: RunInFlight,
@@ -127,7 +132,7 @@ async function answerTurn(
 }
 
 async function completeTurn(
-  context: RunContext,
+  context: FinishTurnContext,
   run: OpenRun,
   calls: ModelCall[],
   answer: TurnAnswer,

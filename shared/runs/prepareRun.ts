@@ -6,7 +6,7 @@ import { isIdOf, sessionStream } from '../eventlog/streams.ts';
 import { isTurnlogError } from '../lib/errors/turnlogError.ts';
 import { sessionOfReplayError } from '../replays/errors.ts';
 import type { Reserved } from '../requests/events.ts';
-import type { RunContext } from './context.ts';
+import type { RunContext, RunSlice } from './context.ts';
 import {
   isVisible,
   sessionOfAgentNotFound,
@@ -14,10 +14,10 @@ import {
 } from './queueing/loadSessionForRun.ts';
 import type { PreparedRun, RunInput } from './runRequest.ts';
 
-type PrepareContext = Pick<
-  RunContext,
-  'cachedRows' | 'catalogue' | 'damaged' | 'ids' | 'readModels' | 'store'
-> & { runState: Pick<RunContext['runState'], 'sessionCache'> };
+type PrepareContext = RunSlice<
+  'cachedRows' | 'catalogue' | 'damaged' | 'ids' | 'readModels' | 'store',
+  'sessionCache'
+>;
 
 /** Whose session it is, and the instruction that replaces the agent's. */
 type SessionOwnership = Readonly<{

@@ -73,7 +73,7 @@ const PAUSES = { firstMs: 50, longestMs: 500 };
 /** A client waits for what this records; longer than this it would rather know. */
 const LIMIT_MS = 10_000;
 
-type RecordTurnContext = HandleContext & Pick<RunContext, 'logger'>;
+export type RecordTurnContext = HandleContext & Pick<RunContext, 'logger'>;
 
 /** Undefined after a conflict that leaves the turn open without the facts. */
 async function appendOnce(

@@ -1,20 +1,26 @@
 import type { Position } from '../ports/eventStore.ts';
 import { resolvesWithin } from '../lib/time/resolvesWithin.ts';
-import { waitUntilTurnVisible } from '../commandHandling/context.ts';
+import { waitUntilTurnVisible, type VisibilityContext } from '../commandHandling/context.ts';
 import { idempotencyInProgress, type Claim } from '../requests/idempotency.ts';
-import type { RunContext } from './context.ts';
+import type { RunContext, RunSlice } from './context.ts';
 import { createTurnSearch, TurnAlreadyStarted, type RequestTurn } from './turnSearch.ts';
 import { type RecordedResult, type RunResult, runResultOf } from './runResult.ts';
 import { createBackoff } from '../lib/time/backoff.ts';
 import { sessionErasedError } from '../erasure/errors.ts';
 import { TurnlogError, type ErrorCode } from '../lib/errors/turnlogError.ts';
+import type { StreamSource } from '../eventlog/reading/reportDamage.ts';
 import { readPage } from '../eventlog/reading/readWhole.ts';
 import { sessionStream } from '../eventlog/streams.ts';
 import type { KnownEvent } from '../eventlog/reading/wholeStream.ts';
 import { LIMITS } from '../limits.ts';
 import { sleep } from '../lib/time/sleep.ts';
-import { interruptIfOrphaned } from './recovery/interruptTurn.ts';
+import { interruptIfOrphaned, type RecoveryContext } from './recovery/interruptTurn.ts';
 import { turnEndedError } from './queueing/turnWatch.ts';
+
+/** What waiting for a turn of another attempt needs. */
+type JoinContext = RecoveryContext &
+  VisibilityContext &
+  RunSlice<'instance' | 'limits' | 'onIdempotentReplay', 'turnEndLookups' | 'turnWaits'>;
 
 const PAGE = 32;
 const PAUSES = { firstMs: 10, longestMs: 250 };
@@ -54,7 +60,7 @@ const TURN_END_TYPES: ReadonlySet<string> = new Set([
 ]);
 
 /** Reads on from where a turn began until it has ended; each time only what is new. */
-function createEndReader(context: RunContext, { session_id, revision }: RequestTurn) {
+function createEndReader(context: StreamSource, { session_id, revision }: RequestTurn) {
   let from = revision;
   return async (): Promise<KnownEvent | undefined> => {
     for (;;) {
@@ -78,7 +84,7 @@ function createEndReader(context: RunContext, { session_id, revision }: RequestT
  * `store_unavailable`.
  */
 async function waitForRecordedResult(
-  context: RunContext,
+  context: RecoveryContext & Pick<RunContext, 'instance'>,
   found: RequestTurn,
   until: number,
 ): Promise<RecordedResult> {
@@ -120,7 +126,7 @@ export interface StartedRun {
 const AFTERWARDS_MS = 30_000;
 
 /** However many tries wait for a turn, one looks for its end. */
-function findSharedEnd(context: RunContext, found: RequestTurn): Promise<RecordedResult> {
+function findSharedEnd(context: JoinContext, found: RequestTurn): Promise<RecordedResult> {
   const { turnEndLookups } = context.runState;
   const name = `${found.session_id} ${found.turn}`;
   const known = turnEndLookups.get(name);
@@ -135,7 +141,7 @@ function findSharedEnd(context: RunContext, found: RequestTurn): Promise<Recorde
 
 /** What the turn is answered with, once reads show it. */
 async function waitForResult(
-  context: RunContext,
+  context: JoinContext,
   found: RequestTurn,
   waitMs = Infinity,
 ): Promise<RunResult> {
@@ -150,7 +156,7 @@ async function waitForResult(
 
 /** Takes one of the places of those who wait for turns. Errors: `rate_limited`, `overloaded`, those of the wait. */
 async function withWaitPermit<Result>(
-  { runState }: RunContext,
+  { runState }: RunSlice<never, 'turnWaits'>,
   account_id: string,
   wait: () => Promise<Result>,
 ): Promise<Result> {
@@ -162,7 +168,7 @@ async function withWaitPermit<Result>(
   }
 }
 
-function joinTurn(context: RunContext, account_id: string, found: RequestTurn): StartedRun {
+function joinTurn(context: JoinContext, account_id: string, found: RequestTurn): StartedRun {
   const { session_id, turn, position } = found;
   let ended: Promise<RunResult> | undefined;
   return {
@@ -186,7 +192,7 @@ function joinTurn(context: RunContext, account_id: string, found: RequestTurn): 
  * `begin`.
  */
 export async function startOnce(
-  context: RunContext,
+  context: JoinContext & RunSlice<'store', 'startingTurns'>,
   { account_id, session_id, claim }: { account_id: string; session_id: string; claim: Claim },
   begin: () => Promise<StartedRun>,
 ): Promise<StartedRun> {

@@ -4,9 +4,9 @@ import { isTurnlogError, isLogUnavailable, TurnlogError } from '../lib/errors/tu
 import { createConflictLimit } from '../eventlog/conflictLimit.ts';
 import { sessionStream } from '../eventlog/streams.ts';
 import { sleep } from '../lib/time/sleep.ts';
-import { interruptIfOrphaned } from './recovery/interruptTurn.ts';
+import { interruptIfOrphaned, type RecoveryContext } from './recovery/interruptTurn.ts';
 import type { RunPermit } from './queueing/admissionControl.ts';
-import type { OpenRun, RunContext } from './context.ts';
+import type { OpenRun, RunContext, RunSlice } from './context.ts';
 import { promptBytes, planPromptBudget } from './model/contextWindow.ts';
 import { createTurnSearch } from './turnSearch.ts';
 import type { RunRequest } from './runRequest.ts';
@@ -18,7 +18,7 @@ import {
   type SessionForRun,
 } from './queueing/loadSessionForRun.ts';
 import { sessionBusy } from './queueing/sessionQueue.ts';
-import { compactBeforeTurn } from './model/compaction.ts';
+import { compactBeforeTurn, type CompactionContext } from './model/compaction.ts';
 import { session } from '../sessions/decider.ts';
 import type { RunningSession, SessionCommand } from '../sessions/commands.ts';
 import type { ChatSettings } from '../sessions/turns/chat.ts';
@@ -28,7 +28,11 @@ import { authorOf, prepareEvents } from '../commandHandling/prepareEvents.ts';
 import { summaryReference } from '../sessions/history/loadSession.ts';
 import { appendEvents } from '../eventlog/append.ts';
 
-/** What a run knows when it asks for its turn. */
+type StartTurnContext = CompactionContext &
+  RecoveryContext &
+  RunSlice<'instance', 'liveTurns' | 'openTurnQueue'>;
+
+/** What a run knows when it starts its turn. */
 interface Start {
   settings: ChatSettings;
   loaded: SessionForRun;
@@ -67,7 +71,7 @@ function startTurnCommand(
  * written all the same, or be written yet, which is noted in `openTurnQueue`.
  */
 async function appendTurnStarted(
-  context: RunContext,
+  context: StartTurnContext,
   request: RunRequest,
   start: Start,
 ): Promise<Omit<OpenRun, 'reserveBytes' | 'publisher'>> {
@@ -113,7 +117,7 @@ const PAUSES = { firstMs: 5, longestMs: 250 };
  * `overloaded`, `rate_limited`, `store_unavailable`, the signal's reason.
  */
 export async function startTurn(
-  context: RunContext,
+  context: StartTurnContext,
   request: RunRequest,
   {
     permit,

@@ -9,6 +9,7 @@ import {
 import { isRejection } from '../domain/rejection.ts';
 import { sessionErasedError } from '../erasure/errors.ts';
 import { storeUnavailableError, TurnlogError } from '../lib/errors/turnlogError.ts';
+import type { StreamSource } from '../eventlog/reading/reportDamage.ts';
 import { readPage } from '../eventlog/reading/readWhole.ts';
 import { sessionStream } from '../eventlog/streams.ts';
 import { untilWhole } from '../eventlog/reading/untilWhole.ts';
@@ -16,7 +17,11 @@ import { LIMITS } from '../limits.ts';
 import { sleep } from '../lib/time/sleep.ts';
 import { findOwnSession } from './queries.ts';
 import type { SessionRow } from '../readModels/tables.ts';
-import { waitUntilVisible, type Actor } from '../commandHandling/context.ts';
+import {
+  waitUntilVisible,
+  type Actor,
+  type VisibilityContext,
+} from '../commandHandling/context.ts';
 import { authorOf } from '../commandHandling/prepareEvents.ts';
 import {
   handleLoaded,
@@ -24,15 +29,19 @@ import {
   type AuthoredCommand,
 } from '../commandHandling/handle.ts';
 import { findMissingEvents, sessionTarget, type LoadedSession } from './history/loadSession.ts';
-import { interruptIfOrphaned } from '../runs/recovery/interruptTurn.ts';
-import type { RunContext } from '../runs/context.ts';
+import { interruptIfOrphaned, type RecoveryContext } from '../runs/recovery/interruptTurn.ts';
+import type { RunSlice } from '../runs/context.ts';
 import { withSessionReadPermit, type RunWaitLimits } from '../runs/queueing/loadSessionForRun.ts';
 import { sessionBusy } from '../runs/queueing/sessionQueue.ts';
 
 const PAUSES = { firstMs: 5, longestMs: 250 };
 const PAGE = 100;
 
-/** A session, and what it is called. */
+type DescribeContext = RecoveryContext &
+  VisibilityContext &
+  RunSlice<'limits' | 'onClientDisconnect', 'sessionQueue' | 'sessionReads'>;
+
+/** A session, and its title and labels. */
 interface FoundSession extends LoadedSession {
   row: SessionRow;
   described: Description;
@@ -44,19 +53,16 @@ interface DescribeRequest {
   change: DescriptionChange;
 }
 
-/**
- * What the session is called at a revision of its stream: its row says so, and what has come since.
- * Errors: those of readPage; `store_unavailable` for a row that is too old.
- */
+/** The title and labels at a revision of the session's stream: those of its row and of later events. */
 async function descriptionAt(
-  context: RunContext,
+  context: StreamSource,
   row: SessionRow,
   revision: number,
 ): Promise<Description> {
   let described: Description = { title: row.title, labels: row.labels };
   if (revision - row.revision > LIMITS.description.laterEvents)
     throw storeUnavailableError(
-      'The read models are too far behind to tell what the session is called.',
+      'The read models are too far behind to show the title and labels of the session.',
     );
   for (let from = row.revision + 1; from <= revision;) {
     const page = await readPage(context, sessionStream(row.session_id), {
@@ -77,12 +83,12 @@ function describeCommandFor(
   { actor, change }: DescribeRequest,
   { state, described }: FoundSession,
 ): AuthoredCommand<SessionCommand> | undefined {
-  // Looked for again, or damaged.
+  // A damaged stream, or a node that lags behind.
   if (state.status === 'none') return undefined;
   const after = applyDescriptionChange(described, change);
-  const most = LIMITS.description.labels;
-  if (Object.keys(after.labels).length > most) {
-    const message = `"labels" would be more than ${most}.`;
+  const maxLabels = LIMITS.description.labels;
+  if (Object.keys(after.labels).length > maxLabels) {
+    const message = `"labels" would be more than ${maxLabels}.`;
     throw new TurnlogError('invalid_request', `The request body is not valid: ${message}`, {
       details: { labels: { message, path: '/labels' } },
     });
@@ -93,18 +99,20 @@ function describeCommandFor(
   };
 }
 
-/** Describes the session between two turns. Errors: Rejection, and those of describeSession. */
+/** Describes the session; rejected while a turn is open. */
 function describe(
-  context: RunContext,
-  asked: DescribeRequest,
+  context: DescribeContext,
+  request: DescribeRequest,
   bounds: RunWaitLimits,
 ): Promise<HandleResult<FoundSession>> {
-  const { actor, session_id } = asked;
+  const { actor, session_id } = request;
   const target = sessionTarget(session_id);
   const load: () => Promise<FoundSession> = async () => {
     const row = await findOwnSession(context, actor.account_id, session_id);
     if (row.status === 'erased') throw sessionErasedError();
-    const loaded = await withSessionReadPermit(context, asked, bounds, () => target.load(context));
+    const loaded = await withSessionReadPermit(context, request, bounds, () =>
+      target.load(context),
+    );
     return { ...loaded, row, described: await descriptionAt(context, row, loaded.head.revision) };
   };
   const limit = { ...bounds, tooMany: sessionBusy };
@@ -116,7 +124,7 @@ function describe(
         handleLoaded(
           context,
           { stream: target.stream, decider: target.decider, load },
-          (found) => describeCommandFor(asked, found),
+          (session) => describeCommandFor(request, session),
           limit,
         ),
       missing: ({ loaded }) => findMissingEvents(loaded),
@@ -125,20 +133,20 @@ function describe(
   );
 }
 
-/** The same, once no turn is open. Errors: `session_busy` where one is for too long. */
+/** Describes the session when no turn is open. Throws `session_busy` when one is open for too long. */
 async function describeBetweenTurns(
-  context: RunContext,
-  asked: DescribeRequest,
+  context: DescribeContext,
+  request: DescribeRequest,
   bounds: RunWaitLimits,
 ): Promise<HandleResult<FoundSession>> {
   const pauses = createBackoff(PAUSES);
   for (;;) {
     try {
-      return await describe(context, asked, bounds);
+      return await describe(context, request, bounds);
     } catch (error) {
       if (!isRejection(error, 'turn_open')) throw error;
     }
-    const { appended } = await interruptIfOrphaned(context, asked, bounds);
+    const { appended } = await interruptIfOrphaned(context, request, bounds);
     if (appended) continue;
     const pauseMs = pauses.next();
     if (performance.now() + pauseMs > bounds.until) throw sessionBusy();
@@ -147,15 +155,14 @@ async function describeBetweenTurns(
 }
 
 /**
- * Gives a session of the actor's account a title and labels (RFC 7396); durable and shown when it
- * resolves. Waits for runs of the session as another run does. What it is called already records
- * nothing.
+ * Gives a session of the actor's account a title and labels (RFC 7396); durable and visible when it
+ * resolves. Waits for runs of the session. An unchanged description records nothing.
  * Errors: `session_not_found`, `session_erased`, `session_busy`, `invalid_request` for too many
- * labels, `stream_damaged` (noted), `release_too_old`, `key_missing`, `store_unavailable`, the reason
- * of a client's leaving.
+ * labels, `stream_damaged`, `release_too_old`, `key_missing`, `store_unavailable`, the reason of the
+ * client's disconnect.
  */
 export async function describeSession(
-  context: RunContext,
+  context: DescribeContext,
   actor: Actor,
   session_id: string,
   change: DescriptionChange,
@@ -163,25 +170,21 @@ export async function describeSession(
   const { runState, limits } = context;
   const { status } = await findOwnSession(context, actor.account_id, session_id);
   if (status === 'erased') throw sessionErasedError();
+  using held = new DisposableStack();
   const leaving = new AbortController();
   const stopWatching = context.onClientDisconnect?.((reason) => leaving.abort(reason));
+  if (stopWatching) held.defer(stopWatching);
   const bounds = { until: performance.now() + limits.waitMs, signal: leaving.signal };
-  let leave: (() => void) | undefined;
-  try {
-    leave = await runState.sessionQueue.acquire(session_id, limits.waitMs, leaving.signal);
-    const asked = { actor, session_id, change };
-    const { loaded, appended } = await describeBetweenTurns(context, asked, bounds);
-    if (appended) await waitUntilVisible(context, appended.position);
-    const { row, state, described } = loaded;
-    return {
-      ...row,
-      ...applyDescriptionChange(described, change),
-      status: 'idle',
-      ...('turn' in state && { turns: state.turn }),
-      updated_at: appended?.recorded_at ?? row.updated_at,
-    };
-  } finally {
-    stopWatching?.();
-    leave?.();
-  }
+  held.defer(await runState.sessionQueue.acquire(session_id, limits.waitMs, leaving.signal));
+  const request = { actor, session_id, change };
+  const { loaded, appended } = await describeBetweenTurns(context, request, bounds);
+  if (appended) await waitUntilVisible(context, appended.position);
+  const { row, state, described } = loaded;
+  return {
+    ...row,
+    ...applyDescriptionChange(described, change),
+    status: 'idle',
+    ...('turn' in state && { turns: state.turn }),
+    updated_at: appended?.recorded_at ?? row.updated_at,
+  };
 }

@@ -7,7 +7,7 @@ import { retryUntilStoreAvailable } from './retryUntilStoreAvailable.ts';
 
 const LOOK_MS = 1_000;
 
-interface Followed {
+interface MatchingLogOptions {
   store: EventStore;
   /** Of the read models, which another process may keep up to date. */
   checkpoint: () => Promise<Checkpoint | undefined>;
@@ -21,7 +21,7 @@ interface Followed {
  * one would never be shown. Errors: the signal's reason.
  */
 export async function waitForMatchingLog(
-  { store, checkpoint, logger, onLogChanged }: Followed,
+  { store, checkpoint, logger, onLogChanged }: MatchingLogOptions,
   signal: AbortSignal,
 ): Promise<void> {
   async function misfit(): Promise<string | undefined> {

@@ -2,7 +2,7 @@ import type { SessionToReplay } from '../events.ts';
 import { TurnlogError } from '../../lib/errors/turnlogError.ts';
 import { TOO_SLOW, type SchemaChecker } from '../../ports/schemaChecker.ts';
 import type { AgentCatalogue } from '../../agents/catalogue.ts';
-import { refusedSchema } from '../../agents/responseSchema.ts';
+import { refusedSchema } from '../../agents/validateParameters.ts';
 
 /** What the answer of a replayed turn has to be. */
 export type Expectation =

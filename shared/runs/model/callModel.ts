@@ -1,31 +1,37 @@
 import type { ChatRequest } from '../../sessions/turns/chat.ts';
 import type { FallbackModel, ModelCall } from '../../sessions/turns/promptParts.ts';
 import { fallbackRequest } from '../../sessions/turns/prompt.ts';
+import type { Tokens } from '../../domain/schema.ts';
+import { canonicalJson } from '../../eventlog/canonicalJson.ts';
+import { sha256 } from '../../eventlog/hashChain.ts';
+import { abortable } from '../../lib/concurrency/abortable.ts';
+import { yieldForText } from '../../lib/concurrency/yieldToEventLoop.ts';
 import { isTurnlogError } from '../../lib/errors/turnlogError.ts';
+import { elapsedMs } from '../../lib/time/elapsedMs.ts';
 import { isModelTrouble, type ChatAnswer, type ModelInfo } from '../../ports/chatModel.ts';
-import type { RunContext } from '../context.ts';
-import { fitsContext } from './contextWindow.ts';
+import type { ModelContext } from '../context.ts';
+import { countOrEstimate, fitsContext, MESSAGE_OVERHEAD, messageTexts } from './contextWindow.ts';
 import type { RunRequest } from '../runRequest.ts';
 
-/** What a model is asked within a turn. */
+/** A call of the agent's model within a turn. */
 export interface FallbackCall {
   run: RunRequest;
   request: ChatRequest;
-  /** Those of the turn that were answered before. */
+  /** Answered calls of the turn so far. */
   calls: readonly ModelCall[];
-  /** Is told what the model says, as it comes. */
+  /** Receives the answer's text as it comes. */
   onDelta?: ((text: string) => void) | undefined;
 }
 
-/** An answer, the request that was really sent for it, and to whom, where to another model. */
+/** An answer, the request that was sent for it, and the fallback model that gave it, if any did. */
 export interface Completion {
   answer: ChatAnswer;
   request: ChatRequest;
   fallback: FallbackModel | undefined;
 }
 
-function fallbackModel({ id, upstream_model, max_output_tokens }: ModelInfo, own?: number) {
-  const limits = [own, max_output_tokens].filter((limit) => limit !== undefined);
+function fallbackModel({ id, upstream_model, max_output_tokens }: ModelInfo, agentLimit?: number) {
+  const limits = [agentLimit, max_output_tokens].filter((limit) => limit !== undefined);
   return {
     model: id,
     upstream_model,
@@ -34,12 +40,12 @@ function fallbackModel({ id, upstream_model, max_output_tokens }: ModelInfo, own
 }
 
 /**
- * Asks the agent's model or, where that is in trouble, its fallbacks in their order, as far as the
- * prompt fits them. Once something of an answer was shown or recorded, whoever gave it goes on alone.
- * Errors: those of the model that was asked first.
+ * Calls the agent's model or, while that has trouble, its fallbacks in their order, if the prompt
+ * fits them. After part of an answer was shown or recorded, only the model that gave it is called.
+ * Throws the error of the model that was called first.
  */
 export async function completeWithFallbacks(
-  { catalogue: { models }, budget }: Pick<RunContext, 'catalogue' | 'budget'>,
+  { catalogue: { models }, budget }: ModelContext,
   { run: { agent, actor, replay }, request, calls, onDelta }: FallbackCall,
   signal: AbortSignal,
 ): Promise<Completion> {
@@ -50,30 +56,72 @@ export async function completeWithFallbacks(
       shown = true;
       onDelta(text);
     });
-  const ask = async (fallback: FallbackModel | undefined): Promise<Completion> => {
+  const call = async (fallback: FallbackModel | undefined): Promise<Completion> => {
     const sent = fallback ? fallbackRequest(fallback, request) : request;
     const answer = await models.complete(fallback?.model ?? agent.model, sent, signal, show);
     return { answer, request: sent, fallback };
   };
   const last = calls.at(-1);
-  if (last) return ask(last.fallback);
+  if (last) return call(last.fallback);
   const recorded = replay?.fallback;
-  if (recorded && models.find(recorded.model)) return ask(recorded);
+  if (recorded && models.find(recorded.model)) return call(recorded);
   try {
-    return await ask(undefined);
+    return await call(undefined);
   } catch (error) {
     if (shown || !isModelTrouble(error)) throw error;
     for (const id of models.find(agent.model)?.fallbacks ?? []) {
       signal.throwIfAborted();
-      const other = models.find(id)!;
-      if (!(await fitsContext(budget, other, { agent, actor, request }))) continue;
-      const fallback = fallbackModel(other, agent.parameters?.max_output_tokens);
-      const answered = await ask(fallback).catch((failure: unknown) => {
+      const model = models.find(id)!;
+      if (!(await fitsContext(budget, model, { agent, actor, request }))) continue;
+      const fallback = fallbackModel(model, agent.parameters?.max_output_tokens);
+      const completion = await call(fallback).catch((failure: unknown) => {
         signal.throwIfAborted();
         if (shown || !isTurnlogError(failure)) throw failure;
       });
-      if (answered) return answered;
+      if (completion) return completion;
     }
     throw error;
   }
+}
+
+/** Calls the agent's model, and adds an answered call to `calls`. */
+export async function callModel(
+  context: ModelContext,
+  call: FallbackCall & { calls: ModelCall[] },
+  signal: AbortSignal,
+): Promise<ChatAnswer> {
+  const { run, request, calls } = call;
+  const { account_id } = run.actor;
+  const chars = messageTexts(request.messages).reduce((sum, text) => sum + text.length, 0);
+  await yieldForText(account_id, chars);
+  const startedAt = performance.now();
+  const completion = await completeWithFallbacks(context, call, signal);
+  const { answer, fallback } = completion;
+  const duration_ms = elapsedMs(startedAt);
+  await yieldForText(account_id, chars);
+  calls.push({
+    request_sha256: sha256(canonicalJson(completion.request)),
+    response_id: answer.response_id,
+    model: answer.model,
+    finish_reason: answer.finish_reason,
+    tokens:
+      answer.tokens ?? (await abortable(countCallTokens(context, run, request, answer), signal)),
+    duration_ms,
+    ...(fallback && { fallback }),
+  });
+  return answer;
+}
+
+/** For a provider that reports no usage. */
+async function countCallTokens(
+  { budget: { counter } }: Pick<ModelContext, 'budget'>,
+  { actor: { account_id } }: RunRequest,
+  { messages }: ChatRequest,
+  { content, tool_calls }: ChatAnswer,
+): Promise<Tokens> {
+  const sent = await countOrEstimate(counter, messageTexts(messages), account_id);
+  const prompt = sent + messages.length * MESSAGE_OVERHEAD;
+  const functionCalls = tool_calls.map((call) => call.function.name + call.function.arguments);
+  const completion = await countOrEstimate(counter, [content ?? '', ...functionCalls], account_id);
+  return { prompt, completion, total: prompt + completion };
 }

@@ -8,7 +8,7 @@ import type { ChatAnswer } from '../../ports/chatModel.ts';
 import { toolNotRecordedError } from '../../replays/errors.ts';
 import { abortable } from '../../lib/concurrency/abortable.ts';
 import type { OpenRun, RunContext } from '../context.ts';
-import { recordTurnEvent } from '../recordTurn.ts';
+import { recordTurnEvent, type RecordTurnContext } from '../recordTurn.ts';
 import { TurnlogError } from '../../lib/errors/turnlogError.ts';
 
 /**
@@ -58,6 +58,8 @@ export function createToolAllowance(hold: (bytes: number) => boolean): ToolAllow
   };
 }
 
+type ToolCallContext = RecordTurnContext & Pick<RunContext, 'catalogue'>;
+
 interface Round {
   run: OpenRun;
   round: number;
@@ -79,7 +81,7 @@ interface PendingCall {
  * Errors: those of the allowance for what goes beyond it, `tool_not_recorded`, those of recordInRun, the signal's reason.
  */
 export async function callTools(
-  context: RunContext,
+  context: ToolCallContext,
   { run, round, answer, allowance }: Round,
   signal: AbortSignal,
 ): Promise<void> {
@@ -140,7 +142,7 @@ async function recordEach(
 }
 
 function startCall(
-  context: RunContext,
+  context: ToolCallContext,
   run: OpenRun,
   call: ToolCallRequest,
   signal: AbortSignal,

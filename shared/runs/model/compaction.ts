@@ -7,9 +7,10 @@ import { sessionStream } from '../../eventlog/streams.ts';
 import { errorSummary } from '../../lib/errors/errorSummary.ts';
 import { LIMITS } from '../../limits.ts';
 import { authorOf, prepareEvents } from '../../commandHandling/prepareEvents.ts';
-import type { RunContext } from '../context.ts';
+import type { ModelContext, RunSlice, SessionReadContext } from '../context.ts';
+import type { HandleContext } from '../../commandHandling/handle.ts';
 import { newestTurnsThatFit, tokensBesideSummary, countTurns } from './contextWindow.ts';
-import { callModel } from './modelLoop.ts';
+import { callModel } from './callModel.ts';
 import type { RunRequest } from '../runRequest.ts';
 import {
   turnContextOf,
@@ -24,7 +25,12 @@ import { appendEvents } from '../../eventlog/append.ts';
 const COMPACTION_THRESHOLD = 0.75;
 const KEPT_SHARE = 0.4;
 
-/** What is known when a turn is about to begin. */
+export type CompactionContext = ModelContext &
+  HandleContext &
+  SessionReadContext &
+  RunSlice<'limits' | 'logger', 'failedCompactions'>;
+
+/** A session before its next turn starts. */
 export interface CompactionInput {
   settings: ChatSettings;
   loaded: SessionForRun;
@@ -35,7 +41,7 @@ export interface CompactionInput {
 
 /** The turns to sum up: none while there is room for the next ones. */
 async function olderTurns(
-  { budget }: RunContext,
+  { budget }: Pick<ModelContext, 'budget'>,
   request: RunRequest,
   { loaded, tokens }: CompactionInput,
 ): Promise<readonly Turn[]> {
@@ -51,7 +57,7 @@ async function olderTurns(
 
 /** Errors: those of the model, `model_error` for what can be no summary, the signal's reason. */
 async function summarize(
-  context: RunContext,
+  context: CompactionContext,
   request: RunRequest,
   { settings, loaded, signal }: CompactionInput,
   older: readonly Turn[],
@@ -67,7 +73,7 @@ async function summarize(
   const body = compactionRequest(own, loaded.summaryInPrompt, older);
   const { content, tool_calls } = await callModel(
     context,
-    { run: { request: { ...request, agent: asking } }, request: body, calls },
+    { run: { ...request, agent: asking }, request: body, calls },
     signal,
   );
   const summary = content?.trim() ?? '';
@@ -83,7 +89,7 @@ async function summarize(
  * Errors: those of the counter and of EventStore.append, the signal's reason.
  */
 export async function compactIfNearlyFull(
-  context: RunContext,
+  context: CompactionContext,
   request: RunRequest,
   before: CompactionInput,
 ): Promise<boolean> {
@@ -103,7 +109,7 @@ export async function compactIfNearlyFull(
  * compactWhereFull; in a replay also those of the model that may pass.
  */
 export async function compact(
-  context: RunContext,
+  context: CompactionContext,
   request: RunRequest,
   before: CompactionInput,
   older: readonly Turn[],
@@ -154,7 +160,7 @@ export async function compact(
  * Errors: those of compactWhereFull and of sessionOfRun, in a replay also passing ones of the model.
  */
 export async function compactBeforeTurn(
-  context: RunContext,
+  context: CompactionContext,
   request: RunRequest,
   before: CompactionInput,
   bounds: SessionLoadLimits,

@@ -8,7 +8,7 @@ import {
   type LoadedSession,
 } from '../../sessions/history/loadSession.ts';
 import type { TurnContext } from '../../sessions/turns/promptParts.ts';
-import type { RunContext } from '../context.ts';
+import type { RunState, SessionReadContext } from '../context.ts';
 import type { RunRequest } from '../runRequest.ts';
 import { newestTurnsThatFit, tokensBesideSummary } from '../model/contextWindow.ts';
 import type { Summary } from '../../sessions/turns/prompt.ts';
@@ -44,7 +44,7 @@ export const sessionOfAgentNotFound = (): TurnlogError =>
  * not tell.
  */
 export async function isVisible(
-  { readModels }: Pick<RunContext, 'readModels'>,
+  { readModels }: Pick<SessionReadContext, 'readModels'>,
   { actor, agent, session_id }: RequestedSession,
 ): Promise<boolean> {
   const row = await readModels.findSession(session_id);
@@ -53,7 +53,7 @@ export async function isVisible(
 
 /** Reads the session when it is the account's turn: its events may be large. */
 export async function withSessionReadPermit<Result>(
-  { runState }: Pick<RunContext, 'runState'>,
+  { runState }: { runState: Pick<RunState, 'sessionReads'> },
   { actor: { account_id } }: Pick<RequestedSession, 'actor'>,
   { until, signal }: RunWaitLimits,
   read: () => Promise<Result>,
@@ -82,7 +82,7 @@ export interface SessionForRun extends LoadedSession {
  * `overloaded`, `rate_limited`, the signal's reason.
  */
 export async function loadSessionForRun(
-  context: RunContext,
+  context: SessionReadContext,
   request: RequestedSession,
   tokens: number,
   bounds: SessionLoadLimits,
@@ -125,7 +125,7 @@ export async function loadSessionForRun(
  * it does not exist, whatever its state.
  */
 export async function toClientSessionError(
-  context: RunContext,
+  context: SessionReadContext,
   request: RequestedSession,
   error: unknown,
 ): Promise<unknown> {

@@ -1,12 +1,10 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import {
-  compareTools,
-  type ComparedCall,
-} from '../../../../../shared/replays/comparison/compareTools.ts';
-import {
   compareTurn,
   type ComparedTurn,
+  compareTools,
+  type ComparedCall,
 } from '../../../../../shared/replays/comparison/compareTurn.ts';
 import type { ModelCall } from '../../../../../shared/sessions/turns/promptParts.ts';
 

@@ -1,9 +1,10 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import type { TurnListener, TurnSignals } from '../../../../../shared/runs/queueing/turnSignals.ts';
 import {
   createTurnWatch,
   type TurnWatch,
   type TurnEndKind,
+  type TurnListener,
+  type TurnSignals,
 } from '../../../../../shared/runs/queueing/turnWatch.ts';
 import type { StoredEvent } from '../../../../../shared/ports/eventStore.ts';
 

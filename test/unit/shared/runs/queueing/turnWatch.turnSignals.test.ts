@@ -2,7 +2,7 @@ import { beforeEach, expect, jest, test } from '@jest/globals';
 import {
   createTurnSignals,
   type TurnSignals,
-} from '../../../../../shared/runs/queueing/turnSignals.ts';
+} from '../../../../../shared/runs/queueing/turnWatch.ts';
 import { LIMITS } from '../../../../../shared/limits.ts';
 import { ALL, type Broadcast } from '../../../../../shared/ports/broadcast.ts';
 

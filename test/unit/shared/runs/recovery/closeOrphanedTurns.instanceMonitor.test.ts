@@ -2,7 +2,7 @@ import { beforeEach, expect, test } from '@jest/globals';
 import {
   createInstanceMonitor,
   type InstanceMonitor,
-} from '../../../../../shared/runs/recovery/instanceMonitor.ts';
+} from '../../../../../shared/runs/recovery/closeOrphanedTurns.ts';
 import { storeUnavailableError } from '../../../../../shared/lib/errors/turnlogError.ts';
 
 const SWEEP_MS = 2_000;

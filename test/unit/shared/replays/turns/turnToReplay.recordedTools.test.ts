@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { answerFromRecording } from '../../../../../shared/replays/turns/recordedTools.ts';
+import { answerFromRecording } from '../../../../../shared/replays/turns/turnToReplay.ts';
 import { createTurnNumbers } from '../../../../../shared/replays/turns/turnNumbers.ts';
 import type { ToolCalledData } from '../../../../../shared/sessions/events.ts';
 
