@@ -127,8 +127,8 @@ const listRevisionsRoute = defineRoute({
   errors: ['agent_not_found', 'agent_erased', ...STREAM_ERROR_CODES],
   bufferBytes: PAGE_BUFFER_BYTES,
   handle: async (api, { actor, params, query }) => {
-    const wanted = { ...parsePageQuery(query), order: query.order ?? 'newest' };
-    const page = await readAgentRevisions(api, actor.account_id, params['agentId']!, wanted);
+    const options = { ...parsePageQuery(query), order: query.order ?? 'newest' };
+    const page = await readAgentRevisions(api, actor.account_id, params['agentId']!, options);
     return { page: (to) => renderPage(page, REVISION_LIST, to) };
   },
 });

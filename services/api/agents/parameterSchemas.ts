@@ -35,7 +35,7 @@ export const ResponseFormat = Type.Union([PlainFormat, SchemaFormat], {
     'What an answer has to be; another one is 502 `model_error`, and stands in the transcript',
 });
 
-/** How a model is asked, in the body of an agent and in its configuration. */
+/** Parameters of model requests, in the body of an agent and in its configuration. */
 export const parameterFields = {
   temperature: Type.Optional(
     Type.Number({

@@ -62,7 +62,7 @@ export const CreateAgentBody = Type.Object(
   },
 );
 
-/** A field as a change names it: null takes it away, where an agent need not have it. */
+/** A field of a change: null removes it, where it is optional. */
 const changed = (field: TSchema): TSchema =>
   Type.Optional(Type.IsOptional(field) ? Type.Union([field, Type.Null()]) : field);
 

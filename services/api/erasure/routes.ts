@@ -7,14 +7,14 @@ import { defineFeature } from '../http/feature.ts';
 import { defineRoute } from '../http/route.ts';
 import { ErasedAgent, ErasedSession, ErasureQuery } from './schemas.ts';
 
-/** The erasure is done, whether the transparency log can be asked for its proof or not. */
+/** Undefined where the transparency log is not available: the erasure itself is complete. */
 const findReceipt = ({ tiles, logger }: RouteContext, { position, event }: ErasedStream) =>
   receiptFor(tiles, { position, hash: event.hash }).catch((error: unknown) => {
-    logger.warn(errorSummary(error), 'an erasure was answered without its proof');
+    logger.warn(errorSummary(error), 'an erasure was confirmed without its proof');
     return undefined;
   });
 
-/** An erasure as a client is told of it; `receipt` where there is one yet. */
+/** `receipt` is undefined until the transparency log covers the erasure. */
 const presentErasure = ({ erased_at, event }: ErasedStream, receipt: string | undefined) => ({
   erased_at,
   event,

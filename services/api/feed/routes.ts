@@ -15,22 +15,22 @@ import { EventsQuery, FeedText, LastEventId } from './schemas.ts';
 const SSE = 'text/event-stream; charset=utf-8';
 const JSONL = 'application/jsonl; charset=utf-8';
 
-/** So long a stream keeps its status back, for what is wrong with its first events. */
+/** How long a stream delays its status, so that an error of its first events can be the response. */
 const FIRST_EVENTS_WAIT_MS = 1_000;
 
-/** Errors: `position_unknown` for a `Last-Event-ID` that is no cursor: no log has such a one. */
+/** Throws `position_unknown` for a `Last-Event-ID` that is not a cursor. */
 function parseFeedStart(
   ctx: Context,
   { after, from }: { after?: string; from?: string },
 ): FeedStart {
-  const last = ctx.get('last-event-id');
-  if (last !== '' && !isCursor(last)) throw positionUnknown();
-  const cursor = last === '' ? after : last;
+  const lastEventId = ctx.get('last-event-id');
+  if (lastEventId !== '' && !isCursor(lastEventId)) throw positionUnknown();
+  const cursor = lastEventId === '' ? after : lastEventId;
   if (cursor !== undefined) return { after: cursor };
   return from === 'now' ? 'now' : 'start';
 }
 
-/** The pages, once it is known whether the first of them can be shown. Errors: those of followAccount. */
+/** Waits for the first pages, so that their errors become the response. */
 async function awaitFirstPages(
   pages: AsyncGenerator<FeedPage, void>,
 ): Promise<AsyncGenerator<FeedPage, void>> {
@@ -63,13 +63,13 @@ const followEventsRoute = defineRoute({
     const { account_id: accountId } = actor;
     const from = parseFeedStart(ctx, query);
     const types = query.types === undefined ? undefined : new Set(query.types.split(','));
-    const place = api.followers.acquire({ account_id: accountId, bytes: 0 });
-    const left = new AbortController();
+    const permit = api.followers.acquire({ account_id: accountId, bytes: 0 });
+    const disconnected = new AbortController();
     onResponseClosed(ctx.res, () => {
-      place.release();
-      left.abort(clientDisconnectError());
+      permit.release();
+      disconnected.abort(clientDisconnectError());
     });
-    const options = { from, types, signal: left.signal };
+    const options = { from, types, signal: disconnected.signal };
     if (query.format === 'jsonl') {
       const { text, cursor } = await pollEvents(api.feed, {
         ...options,

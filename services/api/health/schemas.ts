@@ -10,7 +10,6 @@ export const LIVE: Static<typeof Live> = { status: 'live' };
 const countOrNull = (description: string) =>
   Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], { description });
 
-/** What a process says of the runs that it makes, and of whom it asks for them. */
 const runsHealth = {
   runs_in_flight: Type.Optional(
     Type.Integer({ minimum: 0, description: 'Where the process serves the API' }),
@@ -55,7 +54,6 @@ const Retention = Type.Object(
   },
 );
 
-/** What is told of the keys of texts. */
 const TextKeys = Type.Object(
   { reason: Type.String({ description: 'Why, and what to do' }) },
   {
@@ -90,7 +88,6 @@ const ToolServers = Type.Array(
   { description: 'Absent without any' },
 );
 
-/** What health says of the transparency log. */
 const TransparencyLog = Type.Object(
   {
     state: Type.Enum(['standing_by', 'active'], {

@@ -1,7 +1,7 @@
 import { Type, type TString } from 'typebox';
 import { LIMITS } from '../../../shared/limits.ts';
 
-/** An id: its prefix, and a UUIDv7 in 26 characters of Crockford's base 32 (TypeID). */
+/** A TypeID: a prefix, and a UUIDv7 in 26 characters of Crockford's base 32. */
 const id = (of: 'agent' | 'replay' | 'session' | 'webhook', example: string) => ({
   pattern: `^${of}_[0-7][0-9a-hjkmnp-tv-z]{25}$`,
   'x-rule': `must be the id of ${of === 'agent' ? 'an' : 'a'} ${of}, such as ${example}`,
@@ -31,7 +31,7 @@ const Pretty = {
 /** The query of every operation. */
 export const CommonQuery = Type.Object(Pretty, { additionalProperties: false });
 
-/** No stream gets longer, and every store has an integer that holds it. */
+/** More than the length of any stream, and an integer of every store. */
 const MAX_INT32 = 2_147_483_647;
 
 /** Pages by the id of the last entry. */

@@ -1,7 +1,7 @@
 import { maxOutputTokens } from '../../../shared/agents/validateParameters.ts';
 import type { AgentCatalogue } from '../../../shared/agents/catalogue.ts';
 import type { Api } from '../http/feature.ts';
-import { HEADERS } from './headers.ts';
+import { RESPONSE_HEADERS } from './headers.ts';
 import type { SchemaCollection, OfferedNames } from './jsonSchema.ts';
 import { describeOperation, tagOf } from './operation.ts';
 
@@ -32,8 +32,8 @@ const offeredNames = ({ models, toolbox, components }: AgentCatalogue): OfferedN
 });
 
 /**
- * The API as an OpenAPI 3.1 document, made from the same routes and schemas that serve it, with
- * what the process offers to agents. Pure; the same for as long as a process lives.
+ * The OpenAPI 3.1 document of the routes and schemas that serve the API, with the models, tools and
+ * components that the process offers. Pure; constant for the lifetime of a process.
  */
 export function openApiDocument(api: Api, catalogue: AgentCatalogue) {
   const { routes } = api;
@@ -55,6 +55,10 @@ export function openApiDocument(api: Api, catalogue: AgentCatalogue) {
     servers: [{ url: '/', description: 'The service that serves this document' }],
     tags: tags.map((name) => ({ name, description: api.tags[name] })),
     paths,
-    components: { securitySchemes: SECURITY, headers: HEADERS, schemas: collection.schemas },
+    components: {
+      securitySchemes: SECURITY,
+      headers: RESPONSE_HEADERS,
+      schemas: collection.schemas,
+    },
   };
 }

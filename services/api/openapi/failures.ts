@@ -11,7 +11,7 @@ import {
 } from './headers.ts';
 import { addSchema, type SchemaCollection } from './jsonSchema.ts';
 
-/** Codes that any operation may answer, by what it takes. */
+/** The error codes of a route, including those that follow from its access, method and body. */
 function errorCodesOf(route: Route): ErrorCode[] {
   return [
     'invalid_request',
@@ -47,14 +47,14 @@ const FailureDetails = Type.Record(Type.String(), FailureDetail, {
   description: 'What is wrong, by field',
 });
 
-/** `agent_not_found` is AgentNotFound. */
+/** `AgentNotFound` for `agent_not_found`. */
 const titleOf = (code: ErrorCode): string =>
   code
     .split('_')
     .map((word) => `${word.charAt(0).toUpperCase()}${word.slice(1)}`)
     .join('');
 
-/** The failure of a code: a type of its own, so that a client's compiler knows which there are. */
+/** Each code has its own type, so that the compilers of clients know the possible codes. */
 const failureSchema = (code: ErrorCode, { status, description }: ErrorResponse): TObject =>
   Type.Object(
     {
@@ -93,7 +93,7 @@ function oneOf(
       };
 }
 
-/** The responses of an operation that failed, by status. */
+/** The error responses of an operation, by status. */
 export function failureResponses(
   route: Route,
   { errorResponses: responses }: Pick<Api, 'errorResponses'>,

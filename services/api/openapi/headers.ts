@@ -5,7 +5,7 @@ export type HeaderReferences = Readonly<Record<string, { $ref: string }>>;
 
 const headerReference = (name: string) => ({ $ref: `#/components/headers/${name}` });
 
-/** What answers of any status may carry. */
+/** Headers of responses with any status. */
 export const commonHeaders = ({ access }: Route): HeaderReferences => ({
   'X-Request-Id': headerReference('RequestId'),
   ...(access !== 'open' && {
@@ -14,7 +14,7 @@ export const commonHeaders = ({ access }: Route): HeaderReferences => ({
   }),
 });
 
-/** Of what may have been recorded. */
+/** For responses to changes that may have been recorded. */
 export const visibleHeader = ({ method }: Route, status: number): HeaderReferences =>
   method !== 'get' && (status < 400 || status >= 500)
     ? { 'X-Turnlog-Visible': headerReference('Visible') }
@@ -23,15 +23,14 @@ export const visibleHeader = ({ method }: Route, status: number): HeaderReferenc
 export const retryAfterHeader = (status: number): HeaderReferences =>
   status === 429 || status === 503 ? { 'Retry-After': headerReference('RetryAfter') } : {};
 
-/** Of what may be sent again under a key of the client. */
+/** For operations that accept `Idempotency-Key`. */
 export const idempotencyReplayedHeader = ({ idempotency }: Route): HeaderReferences =>
   idempotency ? { 'Idempotency-Replayed': headerReference('IdempotencyReplayed') } : {};
 
-/** Of a list that is answered in pages. */
+/** For lists in pages. */
 export const linkHeader = ({ query }: Route): HeaderReferences =>
   query?.properties['after'] === undefined ? {} : { Link: headerReference('Link') };
 
-/** Of what may be asked for again with `If-None-Match`. */
 export const etagHeader = headerReference('ETag');
 
 const textHeader = (description: string, examples: string[]) => ({
@@ -39,15 +38,14 @@ const textHeader = (description: string, examples: string[]) => ({
   schema: { type: 'string', examples },
 });
 
-/** Of what follows a `Prefer`. */
+/** For operations that follow a `Prefer`. */
 export const preferenceAppliedHeader = ({ prefer }: Route): HeaderReferences =>
   prefer === undefined ? {} : { 'Preference-Applied': headerReference('PreferenceApplied') };
 
-/** Of what goes on after its answer. */
 export const locationHeader = headerReference('Location');
 
-/** The headers of the document. */
-export const HEADERS = {
+/** The response headers of the document. */
+export const RESPONSE_HEADERS = {
   RequestId: {
     ...textHeader(
       "Names the request in the service's log and events; a sane X-Request-Id of the client is kept",

@@ -29,8 +29,8 @@ const envelope = (data: TSchema, status: number, collection: SchemaCollection) =
   });
 
 /**
- * A stream of events, of which OpenAPI 3.1 can say no more. Where it is the only answer, a type would
- * be taken for that of each event.
+ * OpenAPI 3.1 can't describe the events of a stream. Where a stream is the only response, generators
+ * would take a type for that of each event.
  */
 const streamContent = ({ events, media }: Route) =>
   events && {
@@ -76,7 +76,7 @@ const endedResponse = (route: Route) => ({
   headers: commonHeaders(route),
 });
 
-/** Of what is answered with nothing but 202. */
+/** For operations whose only success status is 202. */
 const replayedIfAlwaysAccepted = (route: Route) =>
   route.accepted === route.data ? idempotencyReplayedHeader(route) : {};
 
@@ -126,11 +126,11 @@ function parameters(route: Route, api: Api, collection: SchemaCollection) {
   return [...inPath, ...inQuery, ...inHeader, ...headerParameters(route)];
 }
 
-/** The tag of a path: what the path is about. */
+/** The tag of a path: its first word. */
 export const tagOf = (path: string): string =>
   path.split('/').find((part) => /^[a-z]{3,}$/.test(part))!;
 
-/** A route as the document describes it. */
+/** Describes a route as an OpenAPI operation. */
 export const describeOperation = (route: Route, api: Api, collection: SchemaCollection) => ({
   operationId: route.operationId,
   summary: route.summary,
@@ -145,7 +145,7 @@ export const describeOperation = (route: Route, api: Api, collection: SchemaColl
     },
   }),
   responses: {
-    // Where what is accepted is all there is to say, nothing is answered with 200.
+    // Operations that always respond with 202 have no 200.
     ...(route.accepted !== route.data && { 200: successResponse(route, collection) }),
     ...(route.events?.ends && { 204: endedResponse(route) }),
     ...(route.accepted && { 202: acceptedResponse(route, route.accepted, collection) }),

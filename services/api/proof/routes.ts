@@ -1,8 +1,7 @@
 import { recordAudit } from '../../../shared/audit/commands.ts';
 import type { RecordedEvent } from '../../../shared/eventlog/event.ts';
 import { sessionStream } from '../../../shared/eventlog/streams.ts';
-import { proveSession } from '../../../shared/transparency/proof/sessionProof.ts';
-import type { HeadProof } from '../../../shared/transparency/proof/sessionProof.ts';
+import { proveSession, type HeadProof } from '../../../shared/transparency/proof/sessionProof.ts';
 import type { Static } from 'typebox';
 import { PAGE_BUFFER_BYTES, renderPage, parsePageQuery } from '../http/responses/listResponse.ts';
 import { STREAM_ERROR_CODES } from '../http/errors/streamErrorCodes.ts';
@@ -10,7 +9,7 @@ import { defineRoute } from '../http/route.ts';
 import { defineFeature } from '../http/feature.ts';
 import { SessionProof, SessionProofQuery } from './schemas.ts';
 
-/** A proof around the events that it proves, which follow as its last member. */
+/** A proof before its events, which are rendered as its last member. */
 const presentProof = (
   session_id: string,
   { revision, event_id, leaf, proof, checkpoint }: HeadProof,
@@ -24,7 +23,7 @@ const presentProof = (
   events: [],
 });
 
-/** An event that shows none of its texts, without its position. */
+/** An event without its texts and its position. */
 const presentCommitted = ({ position: _position, ...event }: RecordedEvent) => event;
 
 const proveSessionRoute = defineRoute({

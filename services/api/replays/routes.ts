@@ -1,5 +1,4 @@
-import { cancelReplay } from '../../../shared/replays/commands.ts';
-import { requireStartable, startReplay } from '../../../shared/replays/commands.ts';
+import { cancelReplay, requireStartable, startReplay } from '../../../shared/replays/commands.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { withDiffs, type ComparedOutputs } from '../../../shared/replays/comparison/diffs.ts';
 import { replayNotFoundError, sessionOfReplayError } from '../../../shared/replays/errors.ts';
@@ -95,7 +94,7 @@ const getReplayRoute = defineRoute({
   query: ReplayQuery,
   data: ShownReplay,
   errors: ['replay_not_found', 'stream_damaged', 'key_missing'],
-  // Beside the page, two turns whose outputs are compared.
+  // A page, and two turns whose outputs are compared.
   bufferBytes: 3 * PAGE_BUFFER_BYTES,
   handle: async (api, { actor, params, query }) => {
     const { account_id } = actor;
@@ -103,12 +102,12 @@ const getReplayRoute = defineRoute({
     const row = await findOwnReplay(api, account_id, params['replayId']!);
     const settings = presentReplaySettings(await readReplaySettings(api, row));
     const limit = Math.min(query.limit ?? Infinity, LIMITS.replays.pageTurns);
-    const found = await api.readModels.listReplayTurns(row.replay_id, {
+    const page = await api.readModels.listReplayTurns(row.replay_id, {
       ...parsePageQuery({ ...query, limit }),
       ...(only !== undefined && { only }),
       ...(session_id !== undefined && { session_id }),
     });
-    const turns = await withDiffs(api, account_id, found);
+    const turns = await withDiffs(api, account_id, page);
     const rows: ListFormat<ComparedOutputs> = {
       emptyData: { ...presentReplay(row), settings, turns: [] },
       present: presentReplayTurn,
@@ -198,7 +197,7 @@ export const replaysFeature = defineFeature({
     replay_exists: DEFECT,
     replay_missing: replayNotFoundError,
     replay_ended: DEFECT,
-    // A replay alone continues its sessions; any client may continue a fork of one.
+    // Only the replay continues its sessions; any client may continue a fork of one.
     session_of_replay: sessionOfReplayError,
   },
 });

@@ -61,7 +61,7 @@ const Sums = Type.Object(
 
 const orNull = (schema: ReturnType<typeof Type.String>) => Type.Union([schema, Type.Null()]);
 
-/** A replay, but for the texts that it was started with. */
+/** A replay without the texts of its settings. */
 export const replayFields = {
   replay_id: ReplayId,
   status: Type.Enum(['running', 'completed', 'cancelled', 'budget_exhausted', 'failed'], {

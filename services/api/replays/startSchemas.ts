@@ -113,7 +113,7 @@ export const StartedReplay = Type.Object(
 );
 
 const { sessions: _sessions, filter: _filter, ...given } = StartReplayBody.properties;
-/** A replay with all that it was started with. */
+/** The settings of a replay. */
 export const ReplaySettings = Type.Object(given, {
   title: 'ReplaySettings',
   description: 'What the replay was started with',

@@ -16,16 +16,12 @@ import { CommonQuery } from '../openapi/commonSchemas.ts';
 import { RunBody, RunResult } from './schemas.ts';
 import { StartedTurn } from '../sessions/turnSchemas.ts';
 
-/** The answer to a run that goes on in the background, or to one that was quick enough. */
+/** The answer to a run that continues in the background, or that ended within the wait. */
 type RunAnswer = Answer<Static<typeof RunResult> | Static<typeof StartedTurn>>;
 
-/** True for a run whose client prefers not to wait for its end. */
 const prefersAsync = (ctx: Context): boolean => readPreferences(ctx).respondAsync;
 
-/**
- * Answers as soon as the turn is recorded, with where its end is told; with its result where the
- * client waits for it and it comes in time. Errors: those of runAgent.
- */
+/** Answers with the location of the turn once it is recorded, or with a result within the wait. */
 async function respondAsync(
   api: RouteContext,
   actor: Actor,
@@ -143,7 +139,7 @@ export const runsFeature = defineFeature({
     },
   },
   rejections: {
-    // A run waits for its turn; every other command that finds a turn open has to be sent again.
+    // Runs wait for an open turn; other commands must be retried.
     turn_open: sessionBusy,
     turn_not_open: DEFECT,
     turn_of_another_run: DEFECT,

@@ -24,7 +24,7 @@ const LabelValue = textSchema({
   description: `At most ${OF.labelValueCharacters} characters`,
 });
 
-/** What a session is called, as it is shown. */
+/** Title and labels of a session in responses. */
 export const descriptionFields = {
   title: Type.Union([Type.String(), Type.Null()], { description: 'What the session is called' }),
   labels: Type.Record(Type.String(), Type.String(), {
@@ -56,11 +56,11 @@ export const DescribeSessionBody = Type.Unsafe<DescriptionChange>(
   ),
 );
 
-/** Without `format`: clients made of it would write the zone in another way, and milliseconds as they like. */
+/** Has no `format`: generated clients would write zone and milliseconds in other ways. */
 const INSTANT_IN_QUERY =
   '^\\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\\d|3[01])T([01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(\\.\\d{3})?Z$';
 
-/** An instant in a query; milliseconds may be left out. */
+/** An instant in a query; milliseconds are optional. */
 const instant = (description: string) =>
   Type.Optional(
     Type.String({
@@ -71,7 +71,7 @@ const instant = (description: string) =>
     }),
   );
 
-/** Which sessions are meant. */
+/** Filters of sessions. */
 export const sessionFilters = {
   q: Type.Optional(
     textSchema({

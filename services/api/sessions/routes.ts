@@ -72,9 +72,9 @@ const listSessionsRoute = defineRoute({
   errors: [],
   bufferBytes: PAGE_BUFFER_BYTES,
   handle: async (api, { actor, query }, ctx) => {
-    const asked = { ...parsePageQuery(query), ...parseSessionFilter(query) };
+    const search = { ...parsePageQuery(query), ...parseSessionFilter(query) };
     const signal = query.q === undefined ? undefined : responseClosedSignal(ctx.res);
-    const page = await findSessions(api, actor.account_id, asked, signal);
+    const page = await findSessions(api, actor.account_id, search, signal);
     return { page: (to) => renderPage(page, SESSION_LIST, to) };
   },
 });
@@ -125,7 +125,7 @@ const describeSessionRoute = defineRoute({
   }),
 });
 
-/** Which events of a session were read. */
+/** The detail of the audit record: the revisions that were read. */
 function describeRevisions(events: readonly RecordedEvent[]): { detail?: string } {
   const [first, last] = [events[0], events.at(-1)];
   return first && last ? { detail: `revisions ${first.revision} to ${last.revision}` } : {};

@@ -24,8 +24,8 @@ import { CancelBody, CancelledTurn, TURN_NUMBER } from './turnSchemas.ts';
 
 const NUMBER = new RegExp(TURN_NUMBER);
 
-/** The session and the turn that a path names. Errors: `turn_not_found` for what is no number of one. */
-export function parseTurnPath({ sessionId, turn }: Readonly<Record<string, string>>): {
+/** The session and the turn of a path. Throws `turn_not_found` for an invalid number. */
+function parseTurnPath({ sessionId, turn }: Readonly<Record<string, string>>): {
   session_id: string;
   turn: number;
 } {
@@ -33,18 +33,18 @@ export function parseTurnPath({ sessionId, turn }: Readonly<Record<string, strin
   return { session_id: sessionId!, turn: Number(turn) };
 }
 
-/** Reads a turn when there is room for its answer. Errors: those of readTurn, and of the room. */
+/** Reads a turn after acquiring memory for its response. */
 async function readTurnWithinMemory(
   api: RouteContext,
   account_id: string,
   turn: { session_id: string; turn: number },
   ctx: Context,
 ): ReturnType<typeof readTurn> {
-  const held = await api.responseMemory.acquire(account_id, PAGE_BUFFER_BYTES, ctx.res);
+  const permit = await api.responseMemory.acquire(account_id, PAGE_BUFFER_BYTES, ctx.res);
   try {
     return await readTurn(api, { account_id, ...turn });
   } finally {
-    held.release();
+    permit.release();
   }
 }
 
@@ -64,14 +64,14 @@ const getTurnRoute = defineRoute({
     const turn = parseTurnPath(params);
     const { wait } = readPreferences(ctx);
     setPreferenceApplied(ctx, { respondAsync: false, wait });
-    const left = new AbortController();
-    const stopWatching = onResponseClosed(ctx.res, () => left.abort(clientDisconnectError()));
-    using _stopping = addAbortListener(api.stopping, () => left.abort());
+    const ended = new AbortController();
+    const stopWatching = onResponseClosed(ctx.res, () => ended.abort(clientDisconnectError()));
+    using _stopping = addAbortListener(api.stopping, () => ended.abort());
     try {
       const row = await awaitTurn(api.runState, {
         account_id,
         waitMs: (wait ?? 0) * 1_000,
-        signal: left.signal,
+        signal: ended.signal,
         readTurn: () => readTurnWithinMemory(api, account_id, turn, ctx),
       });
       return { data: presentTurn(turn.session_id, row) };
@@ -107,7 +107,7 @@ const cancelRoute = defineRoute({
   }),
 });
 
-/** What a byte of an event takes while a request is made of it: opened, as text, and as it is sent. */
+/** Memory per byte of an event while its request is rebuilt: decrypted, as text, and as sent. */
 const MEMORY_PER_EVENT_BYTE = 4;
 
 const REQUEST_LIST: ListFormat<RebuiltRequest> = {
@@ -129,19 +129,22 @@ const listTurnRequestsRoute = defineRoute({
   errors: ['turn_not_found', 'agent_erased', ...SHARED_SESSION_ERROR_CODES],
   bufferBytes: PAGE_BUFFER_BYTES,
   handle: async (api, { actor: { account_id }, params, query }, ctx) => {
-    const held: Permit[] = [];
+    const permits: Permit[] = [];
     const hold = async (bytes: number): Promise<void> => {
-      held.push(
+      permits.push(
         await api.responseMemory.acquire(account_id, MEMORY_PER_EVENT_BYTE * bytes, ctx.res),
       );
     };
     try {
-      const asked = { account_id, ...parseTurnPath(params) };
-      const page = await readRequests(api, asked, { ...parsePageQuery(query), hold });
-      const made = await renderPage(page, REQUEST_LIST, { account_id, pretty: wantsPretty(ctx) });
-      return { page: () => Promise.resolve(made) };
+      const turn = { account_id, ...parseTurnPath(params) };
+      const page = await readRequests(api, turn, { ...parsePageQuery(query), hold });
+      const rendered = await renderPage(page, REQUEST_LIST, {
+        account_id,
+        pretty: wantsPretty(ctx),
+      });
+      return { page: () => Promise.resolve(rendered) };
     } finally {
-      for (const place of held) place.release();
+      for (const permit of permits) permit.release();
     }
   },
 });

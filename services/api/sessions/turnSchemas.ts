@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { SessionId } from '../openapi/commonSchemas.ts';
 
-/** A turn's number in a path. */
+/** The number of a turn in a path. */
 export const TURN_NUMBER = '^[1-9][0-9]{0,8}$';
 export const TurnNumber = Type.String({
   pattern: TURN_NUMBER,
@@ -11,7 +11,7 @@ export const TurnNumber = Type.String({
 
 const turn = Type.Integer({ minimum: 1, description: '1-based number of the turn in its session' });
 
-/** What is answered to whoever does not wait for the end of a run. */
+/** The response to a run that continues in the background. */
 export const StartedTurn = Type.Object(
   {
     session_id: SessionId,

@@ -18,12 +18,12 @@ import { acquireStream, readTurnRecord, startedEvent, turnSse } from './turnSse.
 
 const MESSAGE = 'must be the id of an event of this turn, as its stream gave it';
 
-/** The place that the client has the turn up to. Errors: `invalid_request` where it names none. */
+/** The last position that the client has received. */
 function parseLastEventId(ctx: Context, turn: number): TurnOutputPosition | 'end' | undefined {
-  const name = ctx.get('last-event-id');
-  if (name === '') return undefined;
-  const place = parseTurnPosition(name, turn);
-  if (place !== undefined) return place;
+  const id = ctx.get('last-event-id');
+  if (id === '') return undefined;
+  const position = parseTurnPosition(id, turn);
+  if (position !== undefined) return position;
   throw new TurnlogError('invalid_request', `The header Last-Event-ID ${MESSAGE}.`, {
     details: { 'Last-Event-ID': { message: MESSAGE, path: 'header/Last-Event-ID' } },
   });
@@ -54,9 +54,9 @@ const streamTurnRoute = defineRoute({
   handle: async (api, { actor, params }, ctx) => {
     const { account_id } = actor;
     const session_id = params['sessionId']!;
-    const asked = params['turn']!;
-    // A number that no turn has: the session is looked for all the same.
-    const turn = NUMBER.test(asked) ? Number(asked) : Infinity;
+    const number = params['turn']!;
+    // An invalid number reads the session first: its errors come before `turn_not_found`.
+    const turn = NUMBER.test(number) ? Number(number) : Infinity;
     const subject = { account_id, session_id, turn };
     const live = api.runState.liveTurns.find(session_id, turn);
     const isLive = live?.account_id === account_id && live.isBuffered();
@@ -68,13 +68,13 @@ const streamTurnRoute = defineRoute({
       return undefined;
     }
     acquireStream(api, account_id, ctx);
-    // An open turn may have moved on before it is followed: it is looked at again then.
+    // Following reads an open turn again, since it may have progressed.
     const ended = first?.turn.outcome && first;
     if (!ended) first?.done();
-    const place = after === 'end' || after === undefined ? START_OF_OUTPUT : after;
+    const position = after === 'end' || after === undefined ? START_OF_OUTPUT : after;
     sendEventStream(ctx, async function* (signal) {
       if (after === undefined) yield startedEvent(subject);
-      const events = turnSse(api, { subject, after: place, first: ended }, ctx, signal);
+      const events = turnSse(api, { subject, after: position, first: ended }, ctx, signal);
       yield* untilRevoked(events, createKeyCheck(api, actor));
     });
     return undefined;

@@ -3,7 +3,7 @@ import { Tokens } from '../../../shared/domain/schema.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { AgentId, CommonQuery } from '../openapi/commonSchemas.ts';
 
-/** What usage is told apart by, in the order in which entries come. */
+/** The columns that usage is grouped by, in the order of its entries. */
 export const DIMENSIONS = ['day', 'agent', 'model', 'key', 'kind', 'code'] as const;
 const oneOf = `(${DIMENSIONS.join('|')})`;
 

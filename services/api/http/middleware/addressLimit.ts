@@ -6,26 +6,23 @@ import { networkOf } from '../access/loginThrottle.ts';
 
 const SECOND_MS = 1_000;
 
-/** What an address has taken of a second. */
+/** The requests of an address in the current second. */
 interface RequestCount {
   until: number;
   requests: number;
 }
 
-/**
- * Counts the requests that come without a key against their address, in this process alone.
- * Errors: `rate_limited`.
- */
+/** Limits the requests without an API key per address, within this process. */
 export function createAddressLimit(): (ctx: Context) => void {
-  const known = new LRUCache<string, RequestCount>({ max: LIMITS.publicLog.addresses });
+  const counts = new LRUCache<string, RequestCount>({ max: LIMITS.publicLog.addresses });
   return (ctx) => {
     const network = networkOf(ctx.req.socket.remoteAddress ?? '');
     const now = performance.now();
-    let taken = known.get(network);
-    if (!taken || now >= taken.until)
-      known.set(network, (taken = { until: now + SECOND_MS, requests: 0 }));
-    taken.requests += 1;
-    if (taken.requests <= LIMITS.publicLog.requestsPerSecond) return;
+    let count = counts.get(network);
+    if (!count || now >= count.until)
+      counts.set(network, (count = { until: now + SECOND_MS, requests: 0 }));
+    count.requests += 1;
+    if (count.requests <= LIMITS.publicLog.requestsPerSecond) return;
     throw new TurnlogError(
       'rate_limited',
       `An address may send ${LIMITS.publicLog.requestsPerSecond} requests per second without an API key. Try again in the next second.`,

@@ -4,9 +4,8 @@ import { TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
 import type { ApiContext } from '../../context.ts';
 
 /**
- * Counts the request against its key, and tells the client what is left: the fields of
- * draft-ietf-httpapi-ratelimit-headers-10, quota and window of a second.
- * Errors: `rate_limited`.
+ * Counts the request against its API key, and sends the remaining quota of the second
+ * (draft-ietf-httpapi-ratelimit-headers-10).
  */
 export async function limitRequestRate(
   { rateLimiter, accountLimits, limits }: ApiContext,
