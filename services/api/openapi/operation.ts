@@ -5,6 +5,7 @@ import type { Api } from '../http/feature.ts';
 import { failureResponses } from './failures.ts';
 import {
   commonHeaders,
+  headerParameters,
   etagHeader,
   linkHeader,
   locationHeader,
@@ -12,7 +13,6 @@ import {
   idempotencyReplayedHeader,
   visibleHeader,
 } from './headers.ts';
-import { headerParameters } from './headerParameters.ts';
 import { addSchema, type SchemaCollection } from './jsonSchema.ts';
 
 const jsonContent = (schema: object) => ({ 'application/json': { schema } });

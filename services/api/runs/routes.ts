@@ -5,16 +5,47 @@ import type { RunInput } from '../../../shared/runs/runRequest.ts';
 import type { RouteContext } from '../context.ts';
 import { readPreferences, setPreferenceApplied } from '../http/preferHeader.ts';
 import { prepareRun, reserveRun } from '../../../shared/runs/prepareRun.ts';
-import { runAgent, startInBackground } from '../../../shared/runs/runAgent.ts';
+import { runAgent, startInBackground, startRun } from '../../../shared/runs/runAgent.ts';
 import { SHARED_SESSION_ERROR_CODES } from '../http/errors/streamErrorCodes.ts';
 import { sessionBusy } from '../../../shared/runs/queueing/sessionQueue.ts';
 import { DEFECT } from '../http/errors/errorPresenter.ts';
 import { defineFeature } from '../http/feature.ts';
 import { defineRoute, type Answer } from '../http/route.ts';
-import { runSse, prefersSse } from './runSse.ts';
 import { CommonQuery } from '../openapi/commonSchemas.ts';
 import { RunBody, RunResult } from './schemas.ts';
 import { StartedTurn } from '../sessions/turnSchemas.ts';
+import { START_OF_OUTPUT } from '../../../shared/sessions/turns/turnOutputPosition.ts';
+import type { RecordedTurnOutcome } from '../../../shared/sessions/turns/recordedTurn.ts';
+import { sendEventStream } from '../http/responses/sse.ts';
+import { acquireStream, startedEvent, turnSse } from '../sessions/turnSse.ts';
+
+const prefersSse = (ctx: Context): boolean =>
+  ctx.get('accept').toLowerCase().includes('text/event-stream') &&
+  ctx.accepts('application/json', 'text/event-stream') === 'text/event-stream';
+
+/** Starts a run and streams its turn. Errors before the turn starts become the response. */
+async function runSse(
+  api: RouteContext,
+  actor: Actor,
+  input: RunInput,
+  ctx: Context,
+): Promise<undefined> {
+  const { account_id } = actor;
+  acquireStream(api, account_id, ctx);
+  const { session_id, turn, result } = await startRun(api, actor, { ...input, deltas: true });
+  const subject = { account_id, session_id, turn };
+  const end = result.then(
+    (data): RecordedTurnOutcome => ({ result: data }),
+    (error: unknown): RecordedTurnOutcome => {
+      const { code, message } = api.errors.toPublicError(error);
+      return { failed: { code, message } };
+    },
+  );
+  sendEventStream(ctx, async function* (signal) {
+    yield startedEvent(subject);
+    yield* turnSse(api, { subject, after: START_OF_OUTPUT, ended: end }, ctx, signal);
+  });
+}
 
 /** The answer to a run that continues in the background, or that ended within the wait. */
 type RunAnswer = Answer<Static<typeof RunResult> | Static<typeof StartedTurn>>;

@@ -42,7 +42,6 @@ import {
 import { prepareFork, forkSession } from '../../../shared/sessions/forkSession.ts';
 import { TurnNumber } from './turnSchemas.ts';
 import { turnRoutes } from './turnRoutes.ts';
-import { turnStreamRoutes } from './turnStreamRoutes.ts';
 import { DEFECT } from '../http/errors/errorPresenter.ts';
 import { defineFeature } from '../http/feature.ts';
 import { sessionOfAgentNotFound } from '../../../shared/runs/queueing/loadSessionForRun.ts';
@@ -185,7 +184,6 @@ export const sessionsFeature = defineFeature({
     describeSessionRoute,
     listSessionEventsRoute,
     forkSessionRoute,
-    ...turnStreamRoutes,
     ...turnRoutes,
   ],
   tags: { sessions: 'Conversations: transcripts, and the events that they are made of' },
