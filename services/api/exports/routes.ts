@@ -18,9 +18,9 @@ const exportSessionRoute = defineRoute({
   method: 'get',
   path: '/v1/sessions/{sessionId}/export',
   operationId: 'exportSession',
-  summary: 'Exports a session in a format of others, as JSON lines',
+  summary: 'Exports a session in an external format, as JSON lines',
   description:
-    'Turns that have ended, as they were recorded. The same session gives the same bytes as long as nothing is added to it. What can’t be finished is cut off: check that you have all of it. Each export is recorded in the account’s audit before it is answered.',
+    'The recorded turns that have ended. An unchanged session yields the same bytes. An export that fails is cut off: check that it is complete. Each export is recorded in the account’s audit before it is sent.',
   access: 'sessions:read',
   query: SessionExportQuery,
   data: ExportText,
@@ -81,9 +81,9 @@ const exportSessionsRoute = defineRoute({
   method: 'get',
   path: '/v1/export',
   operationId: 'exportSessions',
-  summary: 'Exports the sessions to which all of the filters apply, as JSON lines',
+  summary: 'Exports the sessions that match all filters, as JSON lines',
   description:
-    'The sessions of the list, in its order, each as its own export has it. All of them, or with `limit` a page, whose `Link` leads on. A session that is erased meanwhile is left out. What can’t be finished is cut off: go on with `after`, the last session that you have. Each export is recorded in the account’s audit before it is answered.',
+    'The sessions in list order, each as in its own export: all of them, or with `limit` a page, whose `Link` is the next page. Sessions that are erased meanwhile are omitted. An export that fails is cut off: continue with `after` set to the last session received. Each export is recorded in the account’s audit before it is sent.',
   access: 'sessions:read',
   query: ExportQuery,
   data: ExportText,
@@ -107,5 +107,5 @@ const exportSessionsRoute = defineRoute({
 
 export const exportsFeature = defineFeature({
   routes: [exportSessionRoute, exportSessionsRoute],
-  tags: { export: 'Sessions in the formats of others' },
+  tags: { export: 'Sessions in external formats' },
 });

@@ -51,7 +51,7 @@ const followEventsRoute = defineRoute({
   operationId: 'followEvents',
   summary: "Follows the events of the account's agents and sessions",
   description:
-    'The same events as in Kafka, in the order of the log: first what there is, then what comes. As server-sent events (the default), which end only with the connection: `id` is the cursor to go on from with `Last-Event-ID`, `event` the type, `data` the event; `position` has only a later cursor, `error` is a failure and the last. Or, with `format=jsonl`, as a page whose `Link` always leads on. An event is known by its `id`.',
+    'The same events as in Kafka, in log order: existing events first, then new ones. As server-sent events (the default), which end only with the connection: `id` is the cursor to continue from with `Last-Event-ID`, `event` the type, `data` the event; `position` has only a later cursor, and `error`, a failure, is the last event. Or, with `format=jsonl`, as a page that always has a `Link` to the next one. Identify events by their `id`.',
   access: 'events:read',
   query: EventsQuery,
   headers: { 'Last-Event-ID': LastEventId },
@@ -91,12 +91,12 @@ const followEventsRoute = defineRoute({
 
 export const feedFeature = defineFeature({
   routes: [followEventsRoute],
-  tags: { events: 'What happened to agents and sessions, as it happens' },
+  tags: { events: 'Events of agents and sessions, live' },
   errors: {
     position_unknown: {
       status: 409,
       description:
-        'Nothing is at the position: it is of another log, of what a restored log has lost, or of another list. Begin anew, and know what you have by the ids of events',
+        'Nothing is at the position: it is of another log, of what a restored log has lost, or of another list. Start over, and skip the events whose ids you have',
     },
   },
 });

@@ -20,7 +20,7 @@ export const WebhookId = Type.String({ ...WEBHOOK_ID, description: 'Identifier o
 
 export const FinishReason = Type.String({
   description:
-    'How the provider says that the answer ended: `stop`; `length` (cut off at a limit of tokens), `content_filter` (cut off by its filter); other words are the provider’s own, and it is empty where it says none',
+    'Why the answer ended, from the provider: `stop`; `length` (cut off at a token limit), `content_filter` (cut off by its filter); providers may send other values; empty if the provider sends none',
   examples: ['stop', 'length', 'content_filter'],
 });
 

@@ -36,15 +36,15 @@ const FailureDetail = Type.Object(
   {
     message: Type.String({ description: 'One sentence for people' }),
     path: Type.String({
-      description: 'Where: a JSON pointer into the body, or `query/` and the parameter',
+      description: 'The location: a JSON pointer into the body, or `query/` and the parameter',
     }),
   },
-  { title: 'FailureDetail', description: 'What is wrong with one field' },
+  { title: 'FailureDetail', description: 'The problem of one field' },
 );
 
 const FailureDetails = Type.Record(Type.String(), FailureDetail, {
   title: 'FailureDetails',
-  description: 'What is wrong, by field',
+  description: 'Problems by field',
 });
 
 /** `AgentNotFound` for `agent_not_found`. */
@@ -66,7 +66,7 @@ const failureSchema = (code: ErrorCode, { status, description }: ErrorResponse):
         const: status,
         description: 'Mirrors the HTTP status',
       }),
-      request_id: Type.String({ description: 'Names the request in the service’s log' }),
+      request_id: Type.String({ description: 'Identifies the request in the service’s log' }),
     },
     { title: titleOf(code), description: `${description}.` },
   );

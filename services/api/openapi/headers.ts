@@ -49,47 +49,47 @@ export const locationHeader = headerReference('Location');
 export const RESPONSE_HEADERS = {
   RequestId: {
     ...textHeader(
-      "Names the request in the service's log and events; a sane X-Request-Id of the client is kept",
+      "Identifies the request in the service's log and events; a valid X-Request-Id of the client is kept",
       ['01a20125-005b-7849-be70-bae55c741683'],
     ),
     required: true,
   },
   RetryAfter: {
     description:
-      'Seconds to wait before the request is sent again; absent where it is not meant to be, since its turn was cancelled',
+      'Seconds to wait before a retry; absent where a retry makes no sense, because the turn was cancelled',
     schema: { type: 'integer', minimum: 0, examples: [1] },
   },
   Link: textHeader('With `rel="next"`: where the next page is; absent on the last one', [
     '</v1/agents?limit=1&after=agent_01kahz0b2re5v8k2s4n6t8w0y2>; rel="next"',
   ]),
   ETag: textHeader(
-    'Names this content; send it as `If-None-Match`, and get 304 while it is the same',
+    'Identifies this content; send it as `If-None-Match` to get 304 while it is unchanged',
     ['W/"1b2m2y8asgtpgamy7phcfg"'],
   ),
   IdempotencyReplayed: {
     description:
-      '`true` where the answer is that of an earlier request with the same `Idempotency-Key`; absent otherwise',
+      '`true` if the response is that of an earlier request with the same `Idempotency-Key`; absent otherwise',
     schema: { type: 'string', const: 'true' },
   },
   RateLimit: textHeader(
-    'What is left of the limit of the key and in how many seconds it is whole again (draft-ietf-httpapi-ratelimit-headers); absent where no key was taken',
+    'Remaining requests of the key and seconds until its limit resets (draft-ietf-httpapi-ratelimit-headers); absent without an API key',
     ['"key";r=50;t=1'],
   ),
-  RateLimitPolicy: textHeader('The limit of the key: so many requests in so many seconds', [
+  RateLimitPolicy: textHeader('The limit of the key: requests and window in seconds', [
     '"key";q=100;w=1',
   ]),
-  PreferenceApplied: textHeader('Which preferences of `Prefer` were followed (RFC 7240)', [
+  PreferenceApplied: textHeader('The preferences of `Prefer` that were followed (RFC 7240)', [
     'wait=30',
   ]),
   Location: {
-    ...textHeader('Where what goes on is to be had, as a path', [
+    ...textHeader('The path of the operation that continues', [
       '/v1/sessions/session_01kahz1c3sf6w9m3v5q7x9z1a3/turns/1',
     ]),
     required: true,
   },
   Visible: {
     description:
-      '`false` where what was recorded may not be in later reads yet, because the read models took longer than ' +
+      '`false` if later reads may not include the recorded change yet, because the read models took longer than ' +
       '`VISIBILITY_WAIT_MS`; absent otherwise',
     schema: { type: 'string', const: 'false' },
   },
@@ -99,7 +99,7 @@ const ifNoneMatch = {
   name: 'If-None-Match',
   in: 'header',
   required: false,
-  description: 'The `ETag` of an answer that the client has kept',
+  description: 'The `ETag` of a response that the client has cached',
   schema: { type: 'string' },
 };
 
@@ -116,7 +116,7 @@ const idempotencyKey = {
   in: 'header',
   required: false,
   description:
-    'Makes the request safe to send again: a key of the client’s own for it, hard to guess, such as a UUID, in quotes or as it is (draft-ietf-httpapi-idempotency-key-header)',
+    'Makes the request safe to retry: a unique key chosen by the client that is hard to guess, such as a UUID, quoted or bare (draft-ietf-httpapi-idempotency-key-header)',
   schema: {
     type: 'string',
     pattern: IDEMPOTENCY_KEY,
@@ -129,7 +129,7 @@ const ifMatch = {
   in: 'header',
   required: false,
   description:
-    'The `ETag` of the agent as the client knows it, or several; where it is at another revision, nothing is recorded',
+    'The `ETag` of the agent that the client has, or several; if the agent is at another revision, nothing is recorded',
   schema: { type: 'string', examples: ['"0-1b2m2y8asgtpgamy7phcfg"'] },
 };
 

@@ -72,7 +72,7 @@ function successResponse(route: Route, collection: SchemaCollection) {
 }
 
 const endedResponse = (route: Route) => ({
-  description: '`Last-Event-ID` names the end of the stream: there is no more',
+  description: '`Last-Event-ID` is the end of the stream',
   headers: commonHeaders(route),
 });
 
@@ -81,7 +81,7 @@ const replayedIfAlwaysAccepted = (route: Route) =>
   route.accepted === route.data ? idempotencyReplayedHeader(route) : {};
 
 const acceptedResponse = (route: Route, data: TSchema, collection: SchemaCollection) => ({
-  description: 'It goes on, and does not depend on its client any more',
+  description: 'The operation continues in the background, independently of the client',
   headers: {
     ...commonHeaders(route),
     ...visibleHeader(route, 202),
@@ -93,7 +93,7 @@ const acceptedResponse = (route: Route, data: TSchema, collection: SchemaCollect
 });
 
 const notModifiedResponse = (route: Route) => ({
-  description: 'What `If-None-Match` names is still what would be answered; there is no body',
+  description: 'The content that `If-None-Match` names is current; the response has no body',
   headers: { ...commonHeaders(route), ...linkHeader(route), ETag: etagHeader },
 });
 

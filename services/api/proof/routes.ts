@@ -32,7 +32,7 @@ const proveSessionRoute = defineRoute({
   operationId: 'proveSession',
   summary: 'Proves that the session is in the transparency log, without showing its texts',
   description:
-    'The proof is of the session’s last event, whose hash chain is the page of events and those that `Link` leads to: together they show that nothing of the session was changed, dropped or added. An erased session is proven as well. Each page is recorded in the account’s audit before it is answered.',
+    'Proves the session’s last event. The hash chain of the events on this page and the next ones (`Link`) leads to it, so that no event of the session can have been changed, removed or added. Erased sessions can be proven, too. Each page is recorded in the account’s audit before it is sent.',
   access: 'audit:read',
   query: SessionProofQuery,
   data: SessionProof,

@@ -41,9 +41,9 @@ export const streamReplayRoute = defineRoute({
   method: 'get',
   path: '/v1/replays/{replayId}/stream',
   operationId: 'streamReplay',
-  summary: 'Streams how a replay goes on',
+  summary: 'Streams the progress of a replay',
   description:
-    '`session.ended` for each session whose replay has ended; `replay.progress` where it has gone on, once a second at the most; and `replay.ended`, the last. The latter two hold the replay as the list shows it. With `Last-Event-ID` it goes on behind that event, at any replica; once the end was sent, its id is answered with 204, which ends an `EventSource`.',
+    '`session.ended` for each session whose replay has ended; `replay.progress` at most once a second; and `replay.ended` as the last event. The latter two contain the replay as in the list. With `Last-Event-ID` the stream continues after that event, from any replica. A request with the id of the last event gets 204, which ends an `EventSource`.',
   access: 'sessions:read',
   query: CommonQuery,
   data: Type.Unknown(),

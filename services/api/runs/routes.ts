@@ -77,12 +77,12 @@ const runAgentRoute = defineRoute({
   operationId: 'runAgent',
   summary: 'Runs an agent on an input',
   description:
-    'Starts a session, or continues the one that `session_id` names. What is answered with 200 is recorded durably. Runs of one session happen one after the other. With `Prefer: respond-async` the run goes on by itself, and `Location` tells where its turn is to be had.',
+    'Starts a session, or continues the one that `session_id` names. A result with status 200 is recorded durably. Runs of one session execute one after the other. With `Prefer: respond-async` the run continues in the background, and `Location` is the path of its turn.',
   access: 'agents:run',
   query: CommonQuery,
   body: RunBody,
   prefer:
-    '`respond-async`: answer 202 as soon as the turn is recorded, with its `Location`; with `wait=N`, only where it has not ended within so many seconds',
+    '`respond-async`: respond with 202 and the `Location` of the turn as soon as it is recorded; with `wait=N`, only if the turn has not ended within N seconds',
   data: RunResult,
   links: {
     GetSession: { operationId: 'getSession', description: 'The transcript so far', ...SESSION },
@@ -93,7 +93,7 @@ const runAgentRoute = defineRoute({
     },
     ProveSession: {
       operationId: 'proveSession',
-      description: 'That all of it is in the log',
+      description: 'Proof that all of it is in the log',
       ...SESSION,
     },
     EraseSession: { operationId: 'eraseSession', description: 'Erases its texts', ...SESSION },
@@ -122,7 +122,7 @@ const runAgentRoute = defineRoute({
   ],
   events: {
     description:
-      'Where the client accepts `text/event-stream`, what the turn puts out, as it comes: `turn.started`; `output.delta` with `text` and the `round` (model call) it belongs to; `tool.called` with a tool call as the transcript shows it; and at the end `turn.completed` with the envelope of the answer in JSON, or `error` with that of the failure. Ids lead on in the stream of the turn.',
+      'If the client accepts `text/event-stream`, the output of the turn as it arrives: `turn.started`; `output.delta` with `text` and the `round` (model call) it belongs to; `tool.called` with a tool call as the transcript shows it; and at the end `turn.completed` with the JSON envelope of the result, or `error` with that of the failure. The ids are valid in the stream of the turn.',
   },
   idempotency: {
     prepare: (api, { actor, params, body }) =>
@@ -143,12 +143,12 @@ export const runsFeature = defineFeature({
     turn_interrupted: {
       status: 503,
       description:
-        'The turn was cancelled, or cut off before its end could be recorded: the message says which, and so does the transcript; the run may be tried again',
+        'The turn was cancelled, or cut off before its end could be recorded: the message and the transcript say which; the run may be retried',
     },
     model_error: {
       status: 502,
       description:
-        'The model server refused, failed or answered what can’t be used; the turn is recorded as failed',
+        'The model server refused, failed or sent an invalid answer; the turn is recorded as failed',
       isLoggedWithTurn: true,
     },
     tool_error: {
@@ -160,7 +160,7 @@ export const runsFeature = defineFeature({
     model_overloaded: {
       status: 503,
       description:
-        'The model server is overloaded, limits the rate, or has failed too often to be asked now; `Retry-After` says when to try again',
+        'The model server is overloaded, limits the rate, or has failed too often and is not called for now; `Retry-After` says when to try again',
       isLoggedWithTurn: true,
     },
     model_timeout: {

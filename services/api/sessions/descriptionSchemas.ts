@@ -26,9 +26,9 @@ const LabelValue = textSchema({
 
 /** Title and labels of a session in responses. */
 export const descriptionFields = {
-  title: Type.Union([Type.String(), Type.Null()], { description: 'What the session is called' }),
+  title: Type.Union([Type.String(), Type.Null()], { description: 'Title of the session' }),
   labels: Type.Record(Type.String(), Type.String(), {
-    description: 'What the session is found by, by name',
+    description: 'Labels to find the session by',
   }),
 };
 
@@ -43,7 +43,7 @@ export const DescribeSessionBody = Type.Unsafe<DescriptionChange>(
             pattern: `^${NAME}$`,
             'x-rule': `must have names of 1 to ${OF.labelNameCharacters} of a to z, 0 to 9, ".", "_" and "-"`,
           },
-          description: `Labels to set; null takes one away. A session has at most ${OF.labels}`,
+          description: `Labels to set; null removes one. A session has at most ${OF.labels}`,
           examples: [{ customer: '4711', draft: null }],
         }),
       ),
@@ -51,7 +51,7 @@ export const DescribeSessionBody = Type.Unsafe<DescriptionChange>(
     {
       additionalProperties: false,
       title: 'DescribeSessionRequest',
-      description: 'What of a session’s description changes (RFC 7396)',
+      description: 'Changes of a session’s title and labels (RFC 7396)',
     },
   ),
 );

@@ -76,9 +76,9 @@ const streamTurnRoute = defineRoute({
   method: 'get',
   path: '/v1/sessions/{sessionId}/turns/{turn}/stream',
   operationId: 'streamTurn',
-  summary: 'Streams what a turn puts out, while it runs and for ever after it',
+  summary: 'Streams the output of a turn, while it runs and afterwards',
   description:
-    'Events are those of a run that is streamed. With `Last-Event-ID` it goes on behind that event, whichever replica has sent it: nothing is missing and nothing comes twice. What was taken from the record, and not as it came, has `"recorded": true`. Once the end of the turn was sent, its id is answered with 204, which ends an `EventSource`.',
+    'The events are those of a streamed run. With `Last-Event-ID` the stream continues after that event, from any replica, without gaps or duplicates. Output that is read from the record, not live, has `"recorded": true`. A request with the id of the last event gets 204, which ends an `EventSource`.',
   access: 'sessions:read',
   query: CommonQuery,
   data: Type.Unknown(),
@@ -128,10 +128,10 @@ const getTurnRoute = defineRoute({
   operationId: 'getTurn',
   summary: 'Returns a turn as the transcript shows it',
   description:
-    'With `Prefer: wait=N` it answers when the turn has ended, at the latest after N seconds, 60 at the most; `status` is still `running` then. The end of a turn is told as soon as it is recorded, by whichever process.',
+    'With `Prefer: wait=N` it responds when the turn has ended, or after N seconds (at most 60) with `status` `running`. It responds as soon as the end of the turn is recorded, by any process.',
   access: 'sessions:read',
   query: CommonQuery,
-  prefer: '`wait=N`: answer when the turn has ended, at the latest after so many seconds',
+  prefer: '`wait=N`: respond when the turn has ended, after N seconds at the latest',
   data: Turn,
   errors: ['turn_not_found', ...SHARED_SESSION_ERROR_CODES],
   handle: async (api, { actor: { account_id }, params }, ctx) => {
@@ -161,7 +161,7 @@ const cancelRoute = defineRoute({
   operationId: 'cancelTurn',
   summary: 'Cancels the open turn of a session',
   description:
-    'Its end is recorded when this answers: `interrupted`, and `cancelled` as the code of its error. The run stops its model and its tools within a second, whichever process it is in, and whoever waits for it is answered 503 `turn_interrupted`. A turn that has ended stays as it is; cancelling it again gives the same answer. The body may be left out.',
+    'The response follows the recorded end of the turn: `interrupted`, with the error code `cancelled`. The run stops its model and tools within a second, in any process, and clients that wait for it get 503 `turn_interrupted`. A turn that has ended is not changed; repeating the request gets the same response. The body is optional.',
   access: 'agents:run',
   query: CommonQuery,
   body: CancelBody,
@@ -194,9 +194,9 @@ const listTurnRequestsRoute = defineRoute({
   method: 'get',
   path: '/v1/sessions/{sessionId}/turns/{turn}/requests',
   operationId: 'listTurnRequests',
-  summary: 'Builds the model requests of a turn again from events',
+  summary: 'Rebuilds the model requests of a turn from events',
   description:
-    'One for each model call that was answered, in the order in which they were made, the call that summed older turns up right before the turn included. `matches` says whether it is the one that was sent, by the hash that was recorded then. `docs/replay.md` has the rule.',
+    'One request for each answered model call, in order, including a compaction right before the turn. `matches` says whether its hash equals the recorded hash of the request that was sent. `docs/replay.md` describes the rules.',
   access: 'sessions:read',
   query: TurnRequestsQuery,
   data: TurnRequests,
