@@ -7,7 +7,7 @@ import { createPositionWaiters } from '../../../shared/projections/positionWaite
 import { connect } from '../connection.ts';
 import { isMissing } from '../failures.ts';
 import { readersLock } from '../leases/locks.ts';
-import { keyOf, ROW } from './generations.ts';
+import { slotKey, ROW } from './generations.ts';
 import { createOtherVersions } from './otherVersions.ts';
 import { channelOf, VERSION, VERSIONS_CHANNEL } from './schema.ts';
 
@@ -21,7 +21,7 @@ const STATEMENT_MS = 2000;
 const HEARTBEAT_MS = 2000;
 const PAUSES = { firstMs: 50, longestMs: 2000, spread: [0.5, 1] } as const;
 
-interface Told {
+interface LiveRow {
   /** What the live generation shows everything up to; undefined before there is one. */
   position: Position | undefined;
   /** Why the log is not followed. */
@@ -29,11 +29,11 @@ interface Told {
 }
 
 /** What is told in the row of the live generation. Errors: what pg throws. */
-async function readRow(client: Client): Promise<Told> {
+async function readLiveRow(client: Client): Promise<LiveRow> {
   try {
     const { rows } = await client.query<{ position: Position | null; log_changed: string | null }>(
       `SELECT position, log_changed FROM ${ROW}`,
-      keyOf({ version: VERSION, stage: 'live' }),
+      slotKey({ version: VERSION, stage: 'live' }),
     );
     return {
       position: rows[0]?.position ?? undefined,
@@ -79,7 +79,7 @@ export function createFollower(databaseUrl: string) {
 
   async function lookAt(client: Client): Promise<void> {
     const toldBefore = told;
-    const { position, logChanged: reason } = await readRow(client);
+    const { position, logChanged: reason } = await readLiveRow(client);
     logChanged = reason;
     // A position that arrives with the answer is heard before the answer is: it is the newer one.
     if (told !== toldBefore) return;

@@ -7,7 +7,7 @@ import { applyBatch, type RowAccess } from '../../../shared/projections/applyBat
 import { transaction } from '../connection.ts';
 import { withDatabaseErrors, isRowFailure } from '../failures.ts';
 import type { LeaseSession } from '../leases/leaseSession.ts';
-import { CHECKPOINT, keyOf, ROW, tellReplaced, writtenSchema, type Place } from './generations.ts';
+import { CHECKPOINT, slotKey, ROW, notifyReplaced, writtenSchema, type GenerationSlot } from './generations.ts';
 import { createRowAccess } from './rowAccess.ts';
 import { channelOf } from './schema.ts';
 import { createWordIndex } from './wordIndex.ts';
@@ -16,10 +16,10 @@ import { createWordIndex } from './wordIndex.ts';
  * Makes this writer the latest one of the place. Waits for the transaction of a writer before it,
  * which the server ends if that one is silent.
  */
-async function nextWriterEpoch(client: Client, place: Place): Promise<number> {
+async function claimWriterEpoch(client: Client, place: GenerationSlot): Promise<number> {
   const { rows } = await client.query<{ epoch: number }>(
     `UPDATE turnlog.projections SET epoch = epoch + 1 WHERE version = $1 AND slot = $2 RETURNING epoch`,
-    keyOf(place),
+    slotKey(place),
   );
   if (!rows[0]) throw new Error('this generation of the read models is gone');
   return rows[0].epoch;
@@ -39,10 +39,10 @@ interface GenerationWriter extends ProjectionStore {
  */
 export async function openGenerationWriter(
   session: LeaseSession,
-  place: Place,
+  place: GenerationSlot,
 ): Promise<GenerationWriter> {
   const { version, stage } = place;
-  const epoch = await session.run((client) => nextWriterEpoch(client, place));
+  const epoch = await session.run((client) => claimWriterEpoch(client, place));
   const notify = stage === 'live' ? `RETURNING pg_notify('${channelOf(version)}', position)` : '';
   const rowsIn = new Map<string, RowAccess>();
 
@@ -60,7 +60,7 @@ export async function openGenerationWriter(
   async function lockPlace(client: Client): Promise<string> {
     const { rows } = await client.query<{ epoch: number; complete: boolean }>(
       `SELECT epoch, complete FROM ${ROW} FOR UPDATE`,
-      keyOf(place),
+      slotKey(place),
     );
     if (rows[0]?.epoch !== epoch)
       throw new TurnlogError('store_unavailable', 'Another projector has taken over.', {
@@ -81,7 +81,7 @@ export async function openGenerationWriter(
       `UPDATE turnlog.projections
        SET position = $3, log_id = $4, event_position = $5, event_id = $6, event_hash = $7
        WHERE version = $1 AND slot = $2 AND coalesce($5, '') >= coalesce(event_position, '') ${notify}`,
-      [...keyOf(place), position, to?.log_id, to?.position, to?.event_id, to?.event_hash],
+      [...slotKey(place), position, to?.log_id, to?.position, to?.event_id, to?.event_hash],
     );
   }
 
@@ -109,7 +109,7 @@ export async function openGenerationWriter(
     checkpoint: () =>
       withDatabaseErrors(() =>
         session.run(async (client) => {
-          const { rows } = await client.query<Checkpoint>(CHECKPOINT, keyOf(place));
+          const { rows } = await client.query<Checkpoint>(CHECKPOINT, slotKey(place));
           return rows[0];
         }),
       ),
@@ -123,10 +123,10 @@ export async function openGenerationWriter(
               `UPDATE turnlog.projections SET refused = event_position, position = NULL,
                  log_id = NULL, event_position = NULL, event_id = NULL, event_hash = NULL, log_changed = NULL
                WHERE version = $1 AND slot = $2 AND event_position = $3 AND event_id = $4`,
-              [...keyOf(place), checkpoint.position, checkpoint.event_id],
+              [...slotKey(place), checkpoint.position, checkpoint.event_id],
             );
             // Whoever waits for a position is not to be answered from the one that was given up.
-            await tellReplaced(client, version);
+            await notifyReplaced(client, version);
           }),
         ),
       ),
@@ -137,9 +137,9 @@ export async function openGenerationWriter(
             await lockPlace(client);
             await client.query(
               'UPDATE turnlog.projections SET log_changed = $3 WHERE version = $1 AND slot = $2',
-              [...keyOf(place), reason],
+              [...slotKey(place), reason],
             );
-            await tellReplaced(client, version);
+            await notifyReplaced(client, version);
           }),
         ),
       ),

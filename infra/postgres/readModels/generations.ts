@@ -15,12 +15,12 @@ import { channelOf, schemaOf, VERSIONS_CHANNEL, type Role } from './schema.ts';
  * Which generation of a version is meant: the projector's, whether it is complete or not, or a
  * rebuild's.
  */
-export interface Place {
+export interface GenerationSlot {
   version: Version;
   stage: Stage;
 }
 
-function writtenRole({ stage }: Place, complete: boolean): Role {
+function writtenRole({ stage }: GenerationSlot, complete: boolean): Role {
   if (stage === 'building') return 'building';
   return complete ? 'live' : 'first';
 }
@@ -29,7 +29,7 @@ function writtenRole({ stage }: Place, complete: boolean): Role {
  * The schema that is written. `complete` is of the place's row: only the projector's first
  * generation is not live.
  */
-export const writtenSchema = (place: Place, complete: boolean): string =>
+export const writtenSchema = (place: GenerationSlot, complete: boolean): string =>
   schemaOf(place.version, writtenRole(place, complete));
 
 type Numbered = Pick<Version, 'number'>;
@@ -48,7 +48,7 @@ const moveGeneration = (client: Client, { number }: Numbered, [from, to]: [Role,
  * Notes how the tables of a version are made, which only the owner may; nothing where that is known
  * already.
  */
-export async function noteVersion(client: Client, { number, ddl }: Version): Promise<void> {
+export async function recordVersion(client: Client, { number, ddl }: Version): Promise<void> {
   const known = await client.query('SELECT FROM turnlog.versions WHERE version = $1', [number]);
   if (known.rowCount === 0)
     await client.query('INSERT INTO turnlog.versions (version, ddl) VALUES ($1, $2)', [
@@ -61,16 +61,16 @@ export async function noteVersion(client: Client, { number, ddl }: Version): Pro
 export const ROW = 'turnlog.projections WHERE version = $1 AND slot = $2';
 /** Reads the checkpoint of a place, where it has one; to be given `keyOf(place)`. */
 export const CHECKPOINT = `SELECT log_id, event_position AS position, event_id, event_hash FROM ${ROW} AND event_position IS NOT NULL`;
-export const keyOf = ({ version, stage }: Place): [number, Stage] => [version.number, stage];
+export const slotKey = ({ version, stage }: GenerationSlot): [number, Stage] => [version.number, stage];
 
 /** The positions of two generations can't be compared, so whoever waits is to look anew. */
-export const tellReplaced = (client: Client, version: Version) =>
+export const notifyReplaced = (client: Client, version: Version) =>
   client.query(`SELECT pg_notify('${channelOf(version)}', '')`);
 
-async function isThere(client: Client, place: Place): Promise<boolean> {
+async function generationExists(client: Client, place: GenerationSlot): Promise<boolean> {
   const { rows } = await client.query<{ complete: boolean }>(
     `SELECT complete FROM ${ROW}`,
-    keyOf(place),
+    slotKey(place),
   );
   if (!rows[0]) return false;
   const found = await client.query<{ there: boolean }>(
@@ -81,9 +81,9 @@ async function isThere(client: Client, place: Place): Promise<boolean> {
 }
 
 /** Makes an empty generation in place of any there is; inside a transaction. */
-async function make(client: Client, place: Place): Promise<void> {
+async function createGeneration(client: Client, place: GenerationSlot): Promise<void> {
   const { version } = place;
-  await noteVersion(client, version);
+  await recordVersion(client, version);
   const role = writtenRole(place, false);
   await client.query('SELECT turnlog.make_generation($1, $2)', [version.number, role]);
   await client.query(
@@ -91,12 +91,12 @@ async function make(client: Client, place: Place): Promise<void> {
      ON CONFLICT (version, slot) DO UPDATE SET
        generation = projections.generation + 1, position = NULL, complete = false, refused = NULL,
        log_id = NULL, event_position = NULL, event_id = NULL, event_hash = NULL, log_changed = NULL`,
-    keyOf(place),
+    slotKey(place),
   );
-  await tellReplaced(client, version);
+  await notifyReplaced(client, version);
 }
 
-async function underLock(client: Client, work: () => Promise<void>): Promise<void> {
+async function withSchemaLock(client: Client, work: () => Promise<void>): Promise<void> {
   await transaction(client, async () => {
     await client.query(`SELECT pg_advisory_xact_lock(${SCHEMA_LOCK})`);
     await work();
@@ -107,16 +107,16 @@ async function underLock(client: Client, work: () => Promise<void>): Promise<voi
  * Makes the place's generation, empty, unless it is there: nobody has yet, or it was deleted by
  * hand.
  */
-export async function ensureGeneration(client: Client, place: Place): Promise<void> {
-  if (await isThere(client, place)) return;
-  await underLock(client, async () => {
-    if (!(await isThere(client, place))) await make(client, place);
+export async function ensureGeneration(client: Client, place: GenerationSlot): Promise<void> {
+  if (await generationExists(client, place)) return;
+  await withSchemaLock(client, async () => {
+    if (!(await generationExists(client, place))) await createGeneration(client, place);
   });
 }
 
 /** Empties the generation that a rebuild fills. */
 export const emptyBuilding = (client: Client, version: Version): Promise<void> =>
-  underLock(client, () => make(client, { version, stage: 'building' }));
+  withSchemaLock(client, () => createGeneration(client, { version, stage: 'building' }));
 
 /** The checkpoint of the live generation that was given up; undefined where it can be trusted. */
 export async function refusedCheckpoint(
@@ -125,7 +125,7 @@ export async function refusedCheckpoint(
 ): Promise<Position | undefined> {
   const { rows } = await client.query<{ refused: Position | null }>(
     `SELECT refused FROM ${ROW}`,
-    keyOf({ version, stage: 'live' }),
+    slotKey({ version, stage: 'live' }),
   );
   return rows[0]?.refused ?? undefined;
 }
@@ -135,11 +135,11 @@ export async function completeFirst(client: Client, version: Version): Promise<v
   await transaction(client, async () => {
     const { rowCount } = await client.query(
       `UPDATE turnlog.projections SET complete = true WHERE version = $1 AND slot = $2 AND NOT complete`,
-      keyOf({ version, stage: 'live' }),
+      slotKey({ version, stage: 'live' }),
     );
     if (rowCount === 0) return;
     await moveGeneration(client, version, ['first', 'live']);
-    await tellReplaced(client, version);
+    await notifyReplaced(client, version);
     await client.query(`NOTIFY ${VERSIONS_CHANNEL}`);
   });
 }
@@ -152,7 +152,7 @@ export async function switchGenerations(client: Client, version: Version): Promi
   for (const role of ['retired', 'first'] as const) await dropGeneration(client, version, role);
   const { rows } = await client.query<{ complete: boolean }>(
     `SELECT complete FROM ${ROW}`,
-    keyOf({ version, stage: 'live' }),
+    slotKey({ version, stage: 'live' }),
   );
   if (rows[0]?.complete) await moveGeneration(client, version, ['live', 'retired']);
   await moveGeneration(client, version, ['building', 'live']);
@@ -162,9 +162,9 @@ export async function switchGenerations(client: Client, version: Version): Promi
      SET generation = generation + 1, position = built.position, log_id = built.log_id,
        event_position = built.event_position, event_id = built.event_id, event_hash = built.event_hash,
        complete = true, refused = NULL, log_changed = NULL FROM built WHERE version = $1 AND slot = 'live'`,
-    keyOf({ version, stage: 'building' }),
+    slotKey({ version, stage: 'building' }),
   );
-  await tellReplaced(client, version);
+  await notifyReplaced(client, version);
 }
 
 /** Drops what the live generation has replaced. */

@@ -6,10 +6,10 @@ import { lockIsHeldBy } from '../leases/locks.ts';
 import { channelOf, VERSION } from './schema.ts';
 
 /** The complete versions that other releases answer from, and where their live generations are. */
-const ANSWERED_FROM = `SELECT version, position FROM turnlog.projections JOIN ${lockIsHeldBy('readers')} USING (version)
+const READ_VERSIONS = `SELECT version, position FROM turnlog.projections JOIN ${lockIsHeldBy('readers')} USING (version)
   WHERE slot = 'live' AND complete AND version <> $1`;
 
-interface Answered {
+interface LiveVersion {
   version: number;
   position: Position | null;
 }
@@ -37,7 +37,7 @@ export function createOtherVersions() {
   }
 
   async function look(client: Client): Promise<boolean> {
-    const { rows } = await client.query<Answered>(ANSWERED_FROM, [VERSION.number]);
+    const { rows } = await client.query<LiveVersion>(READ_VERSIONS, [VERSION.number]);
     const found = new Map(
       rows.map(({ version, position }) => [channelOf({ number: version }), position ?? '']),
     );

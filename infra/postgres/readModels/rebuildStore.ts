@@ -11,16 +11,16 @@ import {
   dropRetired,
   emptyBuilding,
   ensureGeneration,
-  keyOf,
-  type Place,
+  slotKey,
+  type GenerationSlot,
   ROW,
   switchGenerations,
 } from './generations.ts';
 import { openGenerationWriter } from './generationWriter.ts';
 import { VERSION } from './schema.ts';
 
-const LIVE: Place = { version: VERSION, stage: 'live' };
-const BUILDING: Place = { version: VERSION, stage: 'building' };
+const LIVE: GenerationSlot = { version: VERSION, stage: 'live' };
+const BUILDING: GenerationSlot = { version: VERSION, stage: 'building' };
 
 /**
  * How long the switch may hold up the projector while the new generation applies the last events.
@@ -31,11 +31,11 @@ const SWITCH_LIMIT_MS = 15_000;
  * Locks the live generation's row, so that it stands still, and returns where; undefined where it
  * is nowhere that can be reached.
  */
-async function holdLive(client: Client): Promise<Position | undefined> {
+async function lockLive(client: Client): Promise<Position | undefined> {
   await client.query(`SET LOCAL idle_in_transaction_session_timeout = ${SWITCH_LIMIT_MS}`);
   const { rows } = await client.query<{ position: Position | null }>(
     `SELECT event_position AS position FROM ${ROW} FOR UPDATE`,
-    keyOf(LIVE),
+    slotKey(LIVE),
   );
   return rows[0]?.position ?? undefined;
 }
@@ -83,7 +83,7 @@ export async function openPostgresRebuildStore({
             await commitDurably(client);
             await ensureGeneration(client, LIVE);
             await transaction(client, async () => {
-              const held = await holdLive(client);
+              const held = await lockLive(client);
               const built = (await writer.checkpoint())?.position;
               // Whoever has seen an event in the live generation must find it in the next.
               if (held !== undefined && (built === undefined || built < held)) await reach(held);

@@ -13,14 +13,14 @@ const AFTER_MS = 30_000;
 /** What is done by then stays done; a generation that is dropped waits no longer. */
 const PURPOSE = { name: 'turnlog vacuum', statementMs: 20_000 } as const;
 
-interface Clearing {
+interface ErasedVacuum {
   /** To be called when an erasure was committed. Never throws. */
   erased(): void;
   /** Cuts off what is at work. */
   close(): Promise<void>;
 }
 
-interface Place {
+interface VacuumOptions {
   databaseUrl: string;
   version: Version;
   /** How long others are waited for, in milliseconds. */
@@ -28,7 +28,7 @@ interface Place {
 }
 
 /** Begins with what a process that ended in between may have left. What fails is tried again. */
-export function createErasedVacuum({ databaseUrl, version, afterMs = AFTER_MS }: Place): Clearing {
+export function createErasedVacuum({ databaseUrl, version, afterMs = AFTER_MS }: VacuumOptions): ErasedVacuum {
   const namesOf = (tables: readonly string[]): string =>
     tables.map((table) => `${liveSchema(version)}.${table}`).join(', ');
   const others = namesOf(
