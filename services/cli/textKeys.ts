@@ -3,7 +3,7 @@ import {
   reconcileErasures,
   type ReconciliationProgress,
 } from '../../shared/erasure/reconcileErasures.ts';
-import { rotateKeys, type Rotated } from '../../shared/eventlog/encryption/rotateKeys.ts';
+import { rotateKeys, type RotationProgress } from '../../shared/eventlog/encryption/rotateKeys.ts';
 import { parseConfig } from '../../shared/lib/config/config.ts';
 import { newMasterKey } from '../../shared/eventlog/encryption/masterKeys.ts';
 import { LIMITS } from '../../shared/limits.ts';
@@ -43,7 +43,10 @@ async function status(context: CliContext): Promise<void> {
 }
 
 /** What is to be said of each master key of the file once a rotation went through. */
-function describeUnusedKeys(unused: readonly string[], { missing, reason }: Rotated): string[] {
+function describeUnusedKeys(
+  unused: readonly string[],
+  { missing, reason }: RotationProgress,
+): string[] {
   if (missing > 0) return [`${missing} keys stay as they are: ${reason}`];
   return unused.map(
     (id) =>
@@ -61,9 +64,9 @@ async function rotate(context: CliContext): Promise<void> {
   const { store, masterKeys } = await openTextKeys(await locateKeys(context));
   adopt(opened, store);
   const began = performance.now();
-  const told = ({ looked_at, wrapped_anew }: Rotated): string =>
+  const told = ({ looked_at, wrapped_anew }: RotationProgress): string =>
     `${looked_at} keys looked at, ${wrapped_anew} wrapped anew, ${formatRate(looked_at, began)}`;
-  const onProgress = (state: Rotated): void => progress.update(() => told(state));
+  const onProgress = (state: RotationProgress): void => progress.update(() => told(state));
   const done = await rotateKeys({ store, masterKeys, signal, onProgress });
   progress.end(told(done));
   const [current, ...others] = masterKeys.ids;

@@ -1,6 +1,6 @@
 import type { DomainEvent } from '../eventlog/eventTypes.ts';
 import { isTurnlogError } from '../lib/errors/turnlogError.ts';
-import { createConflictLimit, type LimitOfConflicts } from '../eventlog/conflictLimit.ts';
+import { createConflictLimit, type ConflictLimitOptions } from '../eventlog/conflictLimit.ts';
 import type { Actor, CommandContext } from './context.ts';
 import { authorOf, prepareEvents, type Author } from './prepareEvents.ts';
 import type { LoadedStream, TargetStream } from './targetStream.ts';
@@ -39,7 +39,7 @@ export async function handleLoaded<
   context: HandleContext,
   { stream, decider, load, preloaded }: TargetStream<Command, State, Event, Found>,
   orderFor: (found: Found) => AuthoredCommand<Command> | undefined,
-  limit: LimitOfConflicts = {},
+  limit: ConflictLimitOptions = {},
 ): Promise<HandleResult<Found>> {
   const conflicts = createConflictLimit(context, stream, limit);
   for (let found = preloaded ?? (await load(context)); ; found = await load(context)) {
@@ -53,7 +53,7 @@ export async function handleLoaded<
       return { loaded: found, appended: await appendEvents(context.store, end, facts) };
     } catch (error) {
       if (!isTurnlogError(error, 'stream_conflict')) throw error;
-      await conflicts.lost(found.head.revision);
+      await conflicts.recordConflict(found.head.revision);
     }
   }
 }

@@ -46,7 +46,7 @@ async function loadAll<State, Event extends DomainEvent>(
     }
     const stored = page.map((known) => known.stored);
     if (isFull({ events: stored, ...bounds })) continue;
-    source.damaged.forget(stream, { from: 0, to: head.revision });
+    source.damaged.clear(stream, { from: 0, to: head.revision });
     return { state, head };
   }
 }

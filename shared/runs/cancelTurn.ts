@@ -3,7 +3,7 @@ import type { SessionCommand } from '../sessions/commands.ts';
 import type { Reserved } from '../requests/events.ts';
 import { TurnlogError } from '../lib/errors/turnlogError.ts';
 import { sessionStream } from '../eventlog/streams.ts';
-import { untilWhole } from '../eventlog/reading/untilWhole.ts';
+import { readUntilComplete } from '../eventlog/reading/untilWhole.ts';
 import { readTurn, requireSessionOwner, type TurnSource } from '../sessions/turns/turn.ts';
 import type { TurnRow } from '../readModels/tables.ts';
 import {
@@ -69,8 +69,9 @@ async function recordCancellation(
       command: { type: 'interrupt_turn', turn: meant, reason: 'cancelled' },
     };
   }
-  const handled = await untilWhole(context, sessionStream(session_id), {
-    look: () => handleLoaded(context, sessionTarget(session_id), order, { tooMany: sessionBusy }),
+  const handled = await readUntilComplete(context, sessionStream(session_id), {
+    look: () =>
+      handleLoaded(context, sessionTarget(session_id), order, { limitError: sessionBusy }),
     missing: ({ loaded }) => findMissingEvents(loaded),
   });
   return { ...handled, turn: meant! };
@@ -88,7 +89,7 @@ export async function reserveCancellation(
   await requireSessionOwner(context, actor.account_id, session_id);
   if (turn !== undefined) return { turn };
   // A node that shows nothing yet must not leave the turn open to be chosen by a later try.
-  const { state } = await untilWhole(context, sessionStream(session_id), {
+  const { state } = await readUntilComplete(context, sessionStream(session_id), {
     look: () => sessionTarget(session_id).load(context),
     missing: findMissingEvents,
   });

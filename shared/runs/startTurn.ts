@@ -130,7 +130,7 @@ export async function startTurn(
   const { settings, historyTokens } = await planPromptBudget(context, request);
   const conflicts = createConflictLimit(context, sessionStream(session_id), {
     ...bounds,
-    tooMany: sessionBusy,
+    limitError: sessionBusy,
   });
 
   let compacted = false;
@@ -167,7 +167,7 @@ export async function startTurn(
         return appended ? 'moved' : 'held';
       }
       if (!isTurnlogError(error, 'stream_conflict')) throw error;
-      await conflicts.lost(loaded.head.revision);
+      await conflicts.recordConflict(loaded.head.revision);
       if (search && request.new_session) await search.requireNone(0, bounds);
       return 'moved';
     }

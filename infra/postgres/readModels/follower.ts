@@ -2,7 +2,7 @@ import type { Client } from 'pg';
 import { createBackoff } from '../../../shared/lib/time/backoff.ts';
 import { sleepUntilAborted } from '../../../shared/lib/time/sleep.ts';
 import type { Position } from '../../../shared/ports/eventStore.ts';
-import { canBePosition } from '../../../shared/eventlog/identity/positions.ts';
+import { isPositionFormat } from '../../../shared/eventlog/identity/positions.ts';
 import { createPositionWaiters } from '../../../shared/projections/positionWaiters.ts';
 import { connect } from '../connection.ts';
 import { isMissing } from '../failures.ts';
@@ -69,7 +69,7 @@ export function createFollower(databaseUrl: string) {
   function receive(channel: string, payload: string, client: Client): void {
     if (channel === VERSIONS_CHANNEL) return void refresh(client).catch(() => undefined);
     if (channel !== CHANNEL) return others.receive(channel, payload);
-    if (!canBePosition(payload)) return void updateRow(client).catch(() => undefined);
+    if (!isPositionFormat(payload)) return void updateRow(client).catch(() => undefined);
     notifications += 1;
     waiters.show(payload as Position);
   }

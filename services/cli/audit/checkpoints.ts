@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { identityOf, logIdAt } from '../../../shared/eventlog/identity/logIdentity.ts';
+import { readLogIdentity, logIdAt } from '../../../shared/eventlog/identity/logIdentity.ts';
 import { isTurnlogError, TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import { openCheckpoint } from '../../../shared/transparency/proof/openCheckpoint.ts';
 import {
@@ -18,7 +18,7 @@ export async function readVkeys({
   store,
 }: Operator): Promise<{ origin: string; vkeys: string[] }> {
   const { origin: name, keys } = signing();
-  const identity = await identityOf(store);
+  const identity = await readLogIdentity(store);
   if (!identity)
     throw new TurnlogError('configuration_invalid', 'The log is empty: it has no id yet.');
   const origin = `${name}/${logIdAt(identity)}`;

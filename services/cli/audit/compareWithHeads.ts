@@ -1,6 +1,6 @@
 import {
   compareHeads,
-  type Comparison,
+  type HeadComparison,
   type LostHead,
 } from '../../../shared/eventlog/reading/compareHeads.ts';
 import type { CliContext } from '../context.ts';
@@ -25,7 +25,7 @@ async function compareFirstEvent({ operator }: CliContext, log_id: string): Prom
 
 /** What a comparison came to: as data, and as lines for people. */
 interface Compared {
-  data: Comparison & { at: string; complete: boolean; of_another_log: boolean };
+  data: HeadComparison & { at: string; complete: boolean; of_another_log: boolean };
   lines: string[];
 }
 

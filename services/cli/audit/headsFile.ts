@@ -7,7 +7,7 @@ import { constants, createReadStream } from 'node:fs';
 import { access, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
-import type { KeptHead } from '../../../shared/eventlog/reading/compareHeads.ts';
+import type { SavedHead } from '../../../shared/eventlog/reading/compareHeads.ts';
 import type { StreamHeads } from '../../../shared/eventlog/reading/streamHeads.ts';
 import { createHash } from 'node:crypto';
 import { Type, type Static, type TProperties } from 'typebox';
@@ -77,7 +77,7 @@ const invalidHeadsError = (why: string): TurnlogError =>
  */
 export async function* parseHeads(
   lines: AsyncIterable<string>,
-): AsyncGenerator<KeptHead, HeadsOrigin> {
+): AsyncGenerator<SavedHead, HeadsOrigin> {
   const digest = createHash('sha256');
   let origin: Static<typeof Origin> | undefined;
   let seal: string | undefined;
@@ -169,7 +169,7 @@ async function* readLines(file: string): AsyncGenerator<string> {
   if (rest !== '') yield rest;
 }
 
-async function* readHeads(file: string): AsyncGenerator<KeptHead, HeadsOrigin> {
+async function* readHeads(file: string): AsyncGenerator<SavedHead, HeadsOrigin> {
   try {
     return yield* parseHeads(readLines(file));
   } catch (error) {
@@ -180,7 +180,7 @@ async function* readHeads(file: string): AsyncGenerator<KeptHead, HeadsOrigin> {
 /** A file of heads that was read to its end once. */
 export interface HeadsFile {
   origin: HeadsOrigin;
-  heads: () => AsyncIterable<KeptHead>;
+  heads: () => AsyncIterable<SavedHead>;
 }
 
 /**

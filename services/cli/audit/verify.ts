@@ -1,7 +1,7 @@
 import { parseConfig } from '../../../shared/lib/config/config.ts';
 import type { Position } from '../../../shared/ports/eventStore.ts';
 import { createTextChecker } from '../../../shared/eventlog/encryption/textChecker.ts';
-import { verifyChains, type Misfit } from '../../../shared/eventlog/reading/verifyChains.ts';
+import { verifyChains, type ChainMismatch } from '../../../shared/eventlog/reading/verifyChains.ts';
 import { locateStorage } from '../../compose/logLocation.ts';
 import { requireTextKeys } from '../../compose/textKeys.ts';
 import type { CliContext } from '../context.ts';
@@ -28,7 +28,7 @@ interface Verified {
   events: number;
   position: Position | undefined;
   complete: boolean;
-  misfit: Misfit | undefined;
+  misfit: ChainMismatch | undefined;
   fault: LocatedFault | undefined;
   /** True where the texts were opened as well. */
   texts: boolean;

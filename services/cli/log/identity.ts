@@ -1,6 +1,6 @@
 import { InvalidArgumentError, type Command } from 'commander';
 import { acceptRestored } from '../../../shared/restoredLogs/acceptRestored.ts';
-import { identityOf, logIdAt } from '../../../shared/eventlog/identity/logIdentity.ts';
+import { readLogIdentity, logIdAt } from '../../../shared/eventlog/identity/logIdentity.ts';
 import type { CliContext, WithOperator } from '../context.ts';
 
 interface Options {
@@ -31,7 +31,7 @@ async function acceptRestoredLog(
 }
 
 async function showLog({ operator, output }: CliContext): Promise<void> {
-  const identity = await identityOf(operator.store);
+  const identity = await readLogIdentity(operator.store);
   if (!identity)
     return output.show(
       { log_id: null, ends_at: null, declarations: [] },

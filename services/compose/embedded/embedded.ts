@@ -6,7 +6,7 @@ import { eventLogFile } from '../../../infra/sqlite/eventStore/database.ts';
 import { acquireServerLock } from '../../../infra/sqlite/serverLock.ts';
 import type { Logger } from '../../../shared/lib/logger.ts';
 import type { EventStore } from '../../../shared/ports/eventStore.ts';
-import { appendsWhileFollowed } from '../../../shared/eventlog/appendsWhileFollowed.ts';
+import { guardAppends } from '../../../shared/eventlog/appendsWhileFollowed.ts';
 import { evictErased } from '../../../shared/erasure/evictErased.ts';
 import { isPastDeadline } from '../../../shared/runs/recovery/interruptTurn.ts';
 import type { PeriodicTask } from '../../process/upkeep/periodicTask.ts';
@@ -120,7 +120,7 @@ export async function openEmbedded(
   const isGone = (owner: string): boolean => 'folder' in log || owner === id;
   const damaged = createDamageReporter(logger);
   const storage = {
-    store: appendsWhileFollowed(store, projector.logChanged),
+    store: guardAppends(store, projector.logChanged),
     damaged,
     readModels,
     cachedRows: readModels,

@@ -9,7 +9,7 @@ import {
 } from '../../../shared/erasure/retention/judgeClock.ts';
 import { sweepSessions } from '../../../shared/erasure/retention/sweepSessions.ts';
 import { decodeEvent } from '../../../shared/eventlog/codec.ts';
-import { metadataFits } from '../../../shared/eventlog/domainEvent.ts';
+import { isValidMetadata } from '../../../shared/eventlog/domainEvent.ts';
 import { belongsIn } from '../../../shared/eventlog/eventTypes.ts';
 import { sessionStream } from '../../../shared/eventlog/streams.ts';
 import type { Checkpoint, EventLog, Position } from '../../../shared/ports/eventStore.ts';
@@ -28,7 +28,7 @@ async function readRecordedAt(
   const event = position === undefined ? undefined : await eventAt(position);
   if (!event || !belongsIn(event.stream, event.type)) return undefined;
   const { metadata } = decodeEvent(event);
-  return metadataFits(metadata) ? Date.parse(metadata.recorded_at) : undefined;
+  return isValidMetadata(metadata) ? Date.parse(metadata.recorded_at) : undefined;
 }
 
 interface ClockSources extends Pick<Clocks, 'now' | 'own'> {

@@ -97,10 +97,10 @@ function openKeyringOnUse(place: StorageLocation, opened: AsyncDisposableStack):
   const keys = async (): Promise<Keyring> =>
     (keyring ??= createKeyring(await (opening ??= openTextKeys(place))));
   return {
-    fresh: async () => (await keys()).fresh(),
+    issueKey: async () => (await keys()).issueKey(),
     find: async (ids) => (await keys()).find(ids),
-    named: async (id) => (await keys()).named(id),
-    forget: (ids) => keyring?.forget(ids),
+    ensureKey: async (id) => (await keys()).ensureKey(id),
+    evict: (ids) => keyring?.evict(ids),
     beginErasure: async (stream, why) => (await keys()).beginErasure(stream, why),
     listErasures: async (limit) => (await keys()).listErasures(limit),
     endErasure: async (stream, ids) => (await keys()).endErasure(stream, ids),

@@ -4,7 +4,7 @@ import {
   createInstanceMonitor,
 } from '../../../shared/runs/recovery/closeOrphanedTurns.ts';
 import { evictErased } from '../../../shared/erasure/evictErased.ts';
-import { appendsWhileFollowed } from '../../../shared/eventlog/appendsWhileFollowed.ts';
+import { guardAppends } from '../../../shared/eventlog/appendsWhileFollowed.ts';
 import { withTextsForRows } from '../../../shared/eventlog/encryption/protectedStore.ts';
 import type { RunContext } from '../../../shared/runs/context.ts';
 import { LIMITS } from '../../../shared/limits.ts';
@@ -167,7 +167,7 @@ export async function openReplica(opening: Opening, place: ReplicaLocation): Pro
     queries.close(),
   );
   const { store: log, keyStore, keysPart } = await openProtectedStore(opening, place);
-  const store = appendsWhileFollowed(log, readModels.logChanged);
+  const store = guardAppends(log, readModels.logChanged);
   const instances = opened.adopt(openInstanceList(databaseUrl), (list) => list.close());
   const damaged = createDamageReporter(logger);
   const watch = createInstanceMonitor(instances);

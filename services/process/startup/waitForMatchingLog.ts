@@ -1,5 +1,5 @@
 import { isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
-import { requireFit } from '../../../shared/eventlog/identity/logIdentity.ts';
+import { verifyCheckpoint } from '../../../shared/eventlog/identity/logIdentity.ts';
 import type { Logger } from '../../../shared/lib/logger.ts';
 import { sleep } from '../../../shared/lib/time/sleep.ts';
 import type { Checkpoint, EventStore } from '../../../shared/ports/eventStore.ts';
@@ -27,7 +27,7 @@ export async function waitForMatchingLog(
   async function misfit(): Promise<string | undefined> {
     const reached = await checkpoint();
     try {
-      if (reached) await requireFit(store, reached);
+      if (reached) await verifyCheckpoint(store, reached);
       return undefined;
     } catch (error) {
       if (isTurnlogError(error, 'log_changed') || isTurnlogError(error, 'log_restored'))

@@ -20,7 +20,7 @@ export function erasureNoticePart(api: RunContext): ProcessPart {
     readModels,
     forget(erased) {
       evictErased(api, erased);
-      lists.forget(erased.account_id);
+      lists.deleteAccount(erased.account_id);
     },
     forgetAll() {
       runState.sessionCache.clear();

@@ -2,7 +2,11 @@ import type { LRUCache } from 'lru-cache';
 import { session } from '../../sessions/decider.ts';
 import type { Turn } from '../../sessions/turns/prompt.ts';
 import type { StreamSource } from '../../eventlog/reading/reportDamage.ts';
-import { readBeginning, readNews, type StreamNews } from '../../eventlog/reading/readWhole.ts';
+import {
+  readFirstEvent,
+  readEventsSince,
+  type NewStreamEvents,
+} from '../../eventlog/reading/readWhole.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
 import { headAfter } from '../../eventlog/reading/wholeStream.ts';
 import {
@@ -68,17 +72,17 @@ async function readNewEvents(
   source: StreamSource,
   stream: string,
   known: CachedSession,
-): Promise<StreamNews | undefined> {
+): Promise<NewStreamEvents | undefined> {
   const due = performance.now() - known.beginningSeenAt >= BEGINNING_CHECK_MS;
   const { lastEventId, head } = known;
-  const reading = readNews(
+  const reading = readEventsSince(
     source,
     stream,
     { id: lastEventId!, revision: head.revision },
     NEWS_PAGE,
   );
-  const [found] = await Promise.all([reading, due ? readBeginning(source, stream) : undefined]);
-  if (due || found?.begins) known.beginningSeenAt = performance.now();
+  const [found] = await Promise.all([reading, due ? readFirstEvent(source, stream) : undefined]);
+  if (due || found?.reachesBeginning) known.beginningSeenAt = performance.now();
   return found;
 }
 
@@ -92,7 +96,7 @@ async function applyNewEvents(
 ): Promise<CachedSession | undefined> {
   const found = await readNewEvents(source, sessionStream(sessionId), known);
   if (!found) return undefined;
-  const { news } = found;
+  const { events: news } = found;
   const events = sessionEvents(news);
   const summary = await findSummary(source, news, known.summary);
   const isAfter = ({ turn }: Turn): boolean => turn > (summary?.up_to_turn ?? 0);

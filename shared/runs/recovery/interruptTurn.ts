@@ -3,7 +3,7 @@ import type { InterruptionReason } from '../../sessions/events.ts';
 import { isLogUnavailable } from '../../lib/errors/turnlogError.ts';
 import { isUnreadable } from '../../eventlog/reading/streamDamage.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
-import { untilWhole } from '../../eventlog/reading/untilWhole.ts';
+import { readUntilComplete } from '../../eventlog/reading/untilWhole.ts';
 import type { WaitLimits } from '../../lib/time/sleep.ts';
 import type { OpenTurn } from '../../ports/readModels.ts';
 import type { CommandContext } from '../../commandHandling/context.ts';
@@ -74,7 +74,7 @@ export const interruptIfOrphaned = (
     context,
     { ...sessionTarget(session_id), preloaded: loaded },
     (found) => interruptOrphanCommand(context, found),
-    { ...bounds, tooMany: sessionBusy },
+    { ...bounds, limitError: sessionBusy },
   );
 
 /** The same for a session that the read models show: it must be there. */
@@ -83,7 +83,7 @@ const interruptVisible = (
   session_id: string,
   signal: AbortSignal,
 ): Promise<HandleResult<LoadedSession>> =>
-  untilWhole(
+  readUntilComplete(
     context,
     sessionStream(session_id),
     {
@@ -113,7 +113,7 @@ export async function interruptOrphanedTurns(
   const interruptNext = async (): Promise<void> => {
     for (const { session_id, turn } of left) {
       if (signal.aborted || away !== undefined) return;
-      if (context.damaged.foundLately(sessionStream(session_id))) continue;
+      if (context.damaged.wasFoundRecently(sessionStream(session_id))) continue;
       await interruptVisible(context, session_id, signal).catch((error: unknown) => {
         if (signal.aborted || isUnreadable(error)) return;
         if (isLogUnavailable(error)) away = error;

@@ -6,13 +6,13 @@ import { createBackwardReader } from './readBackwards.ts';
 import { headOf, NO_STREAM } from '../../eventlog/append.ts';
 import type { StreamSource } from '../../eventlog/reading/reportDamage.ts';
 import type { OpenedEvent } from '../../eventlog/encryption/openTexts.ts';
-import { readBeginning, readPage } from '../../eventlog/reading/readWhole.ts';
-import type { Flaw } from '../../eventlog/reading/streamDamage.ts';
+import { readFirstEvent, readPage } from '../../eventlog/reading/readWhole.ts';
+import type { StreamFlaw } from '../../eventlog/reading/streamDamage.ts';
 import { sessionStream, streamId } from '../../eventlog/streams.ts';
-import { headAfter, type KnownEvent } from '../../eventlog/reading/wholeStream.ts';
+import { headAfter, type DecodedEvent } from '../../eventlog/reading/wholeStream.ts';
 import type { LoadedStream, TargetStream } from '../../commandHandling/targetStream.ts';
 
-const summaryIn = (known: KnownEvent | undefined): Summary | undefined => {
+const summaryIn = (known: DecodedEvent | undefined): Summary | undefined => {
   const event = known?.event as SessionEvent | undefined;
   if (event?.type !== 'session.compacted.v1') return undefined;
   const { summary, from_turn, up_to_turn, dropped = 0, summary_revision } = event.data;
@@ -27,7 +27,7 @@ const summaryIn = (known: KnownEvent | undefined): Summary | undefined => {
  */
 export async function findSummary(
   source: StreamSource,
-  newest: readonly KnownEvent[],
+  newest: readonly DecodedEvent[],
   known?: Summary,
 ): Promise<Summary | undefined> {
   for (const event of newest.toReversed()) {
@@ -87,7 +87,7 @@ export const NEW_SESSION: LoadedSession = {
 };
 
 /** What is wrong with a session that is known, and not there. */
-export const findMissingEvents = ({ state }: LoadedSession): Flaw | undefined =>
+export const findMissingEvents = ({ state }: LoadedSession): StreamFlaw | undefined =>
   state.status === 'none' ? { reason: 'its events are gone', revision: 0 } : undefined;
 
 /** Which completed turns (oldest first) fit, beside the summary: the newest of them. */
@@ -108,7 +108,7 @@ export async function loadSession(
 ): Promise<LoadedSession> {
   const stream = sessionStream(sessionId);
   const reader = createBackwardReader(source, sessionId);
-  let tail: KnownEvent[] = [];
+  let tail: DecodedEvent[] = [];
   let summary: Summary | undefined;
   let oldest: OpenedEvent | undefined;
   let last: OpenedEvent | undefined;
@@ -128,8 +128,8 @@ export async function loadSession(
     const whole = reader.isWhole() || reachesSummary(events, summary);
     const isEnough = whole || isErased || (begins && !select) || history.length < turns.length;
     if (!isEnough) continue;
-    const first = reader.beginning() ?? (await readBeginning(source, stream));
-    source.damaged.forget(stream, { from: oldest.revision, to: last.revision });
+    const first = reader.beginning() ?? (await readFirstEvent(source, stream));
+    source.damaged.clear(stream, { from: oldest.revision, to: last.revision });
     const own = tail.filter(({ recorded }) => recorded.stream === stream);
     const state = sessionEvents([...(begins ? [] : [first]), ...own]).reduce(
       session.evolve,
@@ -174,5 +174,5 @@ export const completedTurns = (events: readonly SessionEvent[], summary?: Summar
   );
 
 /** Events of a session's stream; a stream that was checked holds no others. */
-export const sessionEvents = (events: readonly KnownEvent[]): SessionEvent[] =>
+export const sessionEvents = (events: readonly DecodedEvent[]): SessionEvent[] =>
   events.map(({ event }) => event as SessionEvent);

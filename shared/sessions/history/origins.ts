@@ -1,11 +1,11 @@
 import type { ForkedFrom, ForkPoint } from '../events.ts';
 import type { Summary, Turn } from '../turns/prompt.ts';
 import { originErasedError } from '../../erasure/errors.ts';
-import { foundDamaged, type StreamSource } from '../../eventlog/reading/reportDamage.ts';
-import { readBeginning, readPage } from '../../eventlog/reading/readWhole.ts';
-import { endsErased } from '../../eventlog/reading/erasureLookup.ts';
+import { reportDamage, type StreamSource } from '../../eventlog/reading/reportDamage.ts';
+import { readFirstEvent, readPage } from '../../eventlog/reading/readWhole.ts';
+import { endsWithErasure } from '../../eventlog/reading/erasureLookup.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
-import type { KnownEvent } from '../../eventlog/reading/wholeStream.ts';
+import type { DecodedEvent } from '../../eventlog/reading/wholeStream.ts';
 import { LIMITS } from '../../limits.ts';
 import type { StoredEvent } from '../../ports/eventStore.ts';
 import { decodeEvent } from '../../eventlog/codec.ts';
@@ -22,7 +22,7 @@ export const endedTurnNumber = (stored: StoredEvent): number | undefined =>
   ENDS.has(stored.type) ? (decodeEvent(stored).data as { turn: number }).turn : undefined;
 
 /** What a session says in its first event that it was forked from; undefined where it is no fork. */
-export const forkOriginIn = ({ event }: KnownEvent): ForkedFrom | undefined =>
+export const forkOriginIn = ({ event }: DecodedEvent): ForkedFrom | undefined =>
   event.type === 'session.started.v1' ? event.data.forked_from : undefined;
 
 /**
@@ -32,10 +32,10 @@ export const forkOriginIn = ({ event }: KnownEvent): ForkedFrom | undefined =>
  */
 export async function readOrigins(
   source: StreamSource,
-  beginning: KnownEvent,
+  beginning: DecodedEvent,
 ): Promise<ForkPoint[]> {
   const { stream, metadata } = beginning.recorded;
-  const damaged = (reason: string) => foundDamaged(source, stream, { reason, revision: 0 });
+  const damaged = (reason: string) => reportDamage(source, stream, { reason, revision: 0 });
   const origins: ForkPoint[] = [];
   for (let from = forkOriginIn(beginning); from;) {
     const { session_id, turn, revision, hash } = from;
@@ -44,7 +44,7 @@ export async function readOrigins(
     if (origins.length === LIMITS.turn.origins)
       throw await damaged(`it is a fork of more than ${LIMITS.turn.origins} forks`);
     origins.push({ session_id, turn, revision, hash });
-    const first = await readBeginning(source, sessionStream(session_id));
+    const first = await readFirstEvent(source, sessionStream(session_id));
     if (first.recorded.metadata.account_id !== metadata.account_id)
       throw await damaged('it was forked from a session of another account');
     from = forkOriginIn(first);
@@ -60,11 +60,11 @@ export async function requireMatchingForkPoint(
   source: StreamSource,
   fork: string,
   { session_id, turn, revision, hash }: ForkPoint,
-  found: KnownEvent | undefined,
+  found: DecodedEvent | undefined,
 ): Promise<void> {
   if (found?.recorded.metadata.hash === hash && endedTurnNumber(found.stored) === turn) return;
   const reason = `the event at revision ${revision} of ${sessionStream(session_id)} is not the one that it was forked after`;
-  throw await foundDamaged(source, fork, { reason, revision: 0 });
+  throw await reportDamage(source, fork, { reason, revision: 0 });
 }
 
 /** As much of a session as a prompt is made of. */
@@ -89,7 +89,7 @@ export async function requireOriginsPresent(
   shown: PromptContent,
 ): Promise<void> {
   for (const session_id of originsInPrompt(shown))
-    if (await endsErased(store, sessionStream(session_id))) throw originErasedError();
+    if (await endsWithErasure(store, sessionStream(session_id))) throw originErasedError();
 }
 
 /**
@@ -100,14 +100,14 @@ export async function requireOriginsPresent(
  */
 export async function findRecordingSession(
   source: StreamSource,
-  beginning: KnownEvent,
+  beginning: DecodedEvent,
   turn: number,
 ): Promise<string | undefined> {
   const sharing = (await readOrigins(source, beginning)).filter((origin) => turn <= origin.turn);
   let fork = beginning.recorded.stream;
   for (const origin of sharing) {
     const stream = sessionStream(origin.session_id);
-    if (await endsErased(source.store, stream)) throw originErasedError();
+    if (await endsWithErasure(source.store, stream)) throw originErasedError();
     const place = { direction: 'forwards', from: origin.revision, limit: 1 } as const;
     await requireMatchingForkPoint(
       source,

@@ -2,9 +2,9 @@ import type { ForkPoint } from '../events.ts';
 import { originErasedError } from '../../erasure/errors.ts';
 import type { StreamSource } from '../../eventlog/reading/reportDamage.ts';
 import { readPage } from '../../eventlog/reading/readWhole.ts';
-import { endsErased } from '../../eventlog/reading/erasureLookup.ts';
+import { endsWithErasure } from '../../eventlog/reading/erasureLookup.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
-import type { KnownEvent } from '../../eventlog/reading/wholeStream.ts';
+import type { DecodedEvent } from '../../eventlog/reading/wholeStream.ts';
 import { LIMITS } from '../../limits.ts';
 import { forkOriginIn, readOrigins, requireMatchingForkPoint } from './origins.ts';
 
@@ -19,11 +19,11 @@ export interface BackwardReader {
    * Errors: `origin_erased`, `stream_damaged` (noted), `release_too_old`, `key_missing`,
    * `store_unavailable`.
    */
-  readOlder(): Promise<KnownEvent[]>;
+  readOlder(): Promise<DecodedEvent[]>;
   /** The session's own first event, once it was read. */
-  beginning(): KnownEvent | undefined;
+  beginning(): DecodedEvent | undefined;
   /** The sessions whose turns it shares, given its first event. Errors: those of originsOf. */
-  origins(beginning: KnownEvent): Promise<readonly ForkPoint[]>;
+  origins(beginning: DecodedEvent): Promise<readonly ForkPoint[]>;
   /** True once there is nothing older, in other sessions either. */
   isWhole(): boolean;
 }
@@ -40,11 +40,11 @@ export function createBackwardReader(
   let stream = sessionStream(sessionId);
   let from = revision;
   let read = 0;
-  let beginning: KnownEvent | undefined;
+  let beginning: DecodedEvent | undefined;
   let origins: ForkPoint[] | undefined;
   let entered = 0;
 
-  const originsAfter = async (first: KnownEvent): Promise<ForkPoint[]> =>
+  const originsAfter = async (first: DecodedEvent): Promise<ForkPoint[]> =>
     (origins ??= await readOrigins(source, first));
 
   /** Goes over into the next older session. */
@@ -54,7 +54,7 @@ export function createBackwardReader(
     entered += 1;
     const fork = stream;
     stream = sessionStream(origin.session_id);
-    if (await endsErased(source.store, stream)) throw originErasedError();
+    if (await endsWithErasure(source.store, stream)) throw originErasedError();
     from = origin.revision;
     return { fork, origin };
   }

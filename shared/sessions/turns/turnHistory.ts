@@ -8,7 +8,7 @@ import {
 import type { SessionEvent } from '../events.ts';
 import type { StreamSource } from '../../eventlog/reading/reportDamage.ts';
 import { streamId, sessionStream } from '../../eventlog/streams.ts';
-import type { KnownEvent } from '../../eventlog/reading/wholeStream.ts';
+import type { DecodedEvent } from '../../eventlog/reading/wholeStream.ts';
 import { bytesOf } from '../../ports/eventStore.ts';
 import { turnNotFound } from './turn.ts';
 import { createBackwardReader } from '../history/readBackwards.ts';
@@ -16,7 +16,7 @@ import { originErasedError, sessionErasedError } from '../../erasure/errors.ts';
 import { readPage } from '../../eventlog/reading/readWhole.ts';
 
 /** Refuses what an erasure emptied, of the session itself or of one whose turns it shares. */
-function requireTexts(page: readonly KnownEvent[], sessionId: string): void {
+function requireTexts(page: readonly DecodedEvent[], sessionId: string): void {
   const emptied = page.find(({ recorded }) => recorded.erased)?.recorded;
   if (!emptied) return;
   throw emptied.stream === sessionStream(sessionId) ? sessionErasedError() : originErasedError();
@@ -32,7 +32,7 @@ async function* readHistoryBackwards(
   source: StreamSource,
   sessionId: string,
   revision?: number,
-): AsyncGenerator<KnownEvent[], void> {
+): AsyncGenerator<DecodedEvent[], void> {
   const reader = createBackwardReader(source, sessionId, revision);
   do {
     const page = await reader.readOlder();
@@ -88,7 +88,7 @@ interface OwnTurn {
 }
 
 /** Without what is stored of them, and without what moves no prompt: a session may be described any number of times. */
-const locatedEvents = (page: readonly KnownEvent[]): LocatedEvent[] =>
+const locatedEvents = (page: readonly DecodedEvent[]): LocatedEvent[] =>
   page.flatMap(({ recorded: { stream, revision }, event }) =>
     event.type === 'session.described.v1'
       ? []

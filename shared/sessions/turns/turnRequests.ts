@@ -3,8 +3,8 @@ import { rebuildRequests, type RecordedCall } from './requests.ts';
 import { turnsFromEvents } from './prompt.ts';
 import { canonicalJson } from '../../eventlog/canonicalJson.ts';
 import { sha256 } from '../../eventlog/hashChain.ts';
-import { foundDamaged, type StreamSource } from '../../eventlog/reading/reportDamage.ts';
-import { readBeginning } from '../../eventlog/reading/readWhole.ts';
+import { reportDamage, type StreamSource } from '../../eventlog/reading/reportDamage.ts';
+import { readFirstEvent } from '../../eventlog/reading/readWhole.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
 import { yieldForText } from '../../lib/concurrency/yieldToEventLoop.ts';
 import type { Logger } from '../../lib/logger.ts';
@@ -57,7 +57,7 @@ export async function readRequests(
 ): Promise<PageOf<RebuiltRequest>> {
   const { account_id, session_id, turn } = asked;
   const revision = await findTurnEndRevision(source, asked);
-  const beginning = await readBeginning(source, sessionStream(session_id));
+  const beginning = await readFirstEvent(source, sessionStream(session_id));
   const recorder = await findRecordingSession(source, beginning, turn);
   if (recorder)
     return readRequests(source, { ...asked, session_id: recorder }, { hold, ...page }).catch(
@@ -79,7 +79,7 @@ export async function readRequests(
   const found = await compareRequests(made, page, breathe).catch(async (error: unknown) => {
     if (!(error instanceof SyntaxError)) throw error;
     const reason = `the form of the answer of turn ${turn} is no JSON`;
-    throw await foundDamaged(source, sessionStream(session_id), { reason, revision: undefined });
+    throw await reportDamage(source, sessionStream(session_id), { reason, revision: undefined });
   });
   const calls = found.rows.filter(({ matches }) => !matches).map(({ number }) => number);
   if (calls.length > 0)

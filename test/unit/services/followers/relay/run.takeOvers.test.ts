@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from '@jest/globals';
-import { checkpointOf } from '../../../../../shared/eventlog/identity/logIdentity.ts';
+import { createCheckpoint } from '../../../../../shared/eventlog/identity/logIdentity.ts';
 import { agentCreated } from '../../../../support/events/events.ts';
 import { reached, recordHistory } from '../../../../support/events/history.ts';
 import { createMemoryTopics } from '../../../../support/fakes/memoryTopics.ts';
@@ -80,7 +80,10 @@ describe('a relay that would get nowhere', () => {
     expect(other.takeOvers.count).toBe(0);
     await other.close();
 
-    topics.state.checkpoint = checkpointOf({ root: EVENTS[0]!.id, declarations: [] }, EVENTS[0]!);
+    topics.state.checkpoint = createCheckpoint(
+      { root: EVENTS[0]!.id, declarations: [] },
+      EVENTS[0]!,
+    );
     topics.state.lost = 'The topic is gone.';
     const missing = startOn(topics, healthy);
     await until(async () => (await missing.health()).state === 'retrying');

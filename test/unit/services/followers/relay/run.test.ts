@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from '@jest/globals';
-import { createLag } from '../../../../../shared/eventlog/identity/lag.ts';
+import { createLagTracker } from '../../../../../shared/eventlog/identity/lag.ts';
 import { withIdleTicks } from '../../../../../shared/lib/time/withIdleTicks.ts';
 import { republishLog } from '../../../../../services/followers/relay/republishLog.ts';
 import type {
@@ -259,59 +259,59 @@ describe('the lag', () => {
   const end = EVENTS.at(-1)?.position;
 
   test('is the age of the oldest event that is not published', () => {
-    const lag = createLag({ now: () => Date.parse(at(100)) });
-    lag.resumed(undefined);
-    lag.reading(batch(EVENTS.slice(0, 2), false));
-    expect(lag.behind(end)).toEqual({ events: null, ms: 100_000 });
-    lag.done();
-    expect(lag.behind(end)).toEqual({ events: null, ms: 99_000 });
-    lag.reading(batch(EVENTS.slice(2), true));
-    expect(lag.behind(end)).toEqual({ events: 2, ms: 99_000 });
-    lag.done();
-    expect(lag.behind(end)).toEqual({ events: 0, ms: 0 });
+    const lag = createLagTracker({ now: () => Date.parse(at(100)) });
+    lag.resumeAt(undefined);
+    lag.startBatch(batch(EVENTS.slice(0, 2), false));
+    expect(lag.measure(end)).toEqual({ events: null, ms: 100_000 });
+    lag.finishBatch();
+    expect(lag.measure(end)).toEqual({ events: null, ms: 99_000 });
+    lag.startBatch(batch(EVENTS.slice(2), true));
+    expect(lag.measure(end)).toEqual({ events: 2, ms: 99_000 });
+    lag.finishBatch();
+    expect(lag.measure(end)).toEqual({ events: 0, ms: 0 });
   });
 
   test('is nothing while a new end of the log may be on its way, and the time since it was seen after that', () => {
     const now = { value: 1_000 };
-    const lag = createLag({ now: () => 5 }, () => now.value);
-    lag.resumed(positionOf(1));
-    expect(lag.behind(positionOf(1))).toEqual({ events: 0, ms: 0 });
+    const lag = createLagTracker({ now: () => 5 }, () => now.value);
+    lag.resumeAt(positionOf(1));
+    expect(lag.measure(positionOf(1))).toEqual({ events: 0, ms: 0 });
     now.value = 60_000;
-    expect(lag.behind(positionOf(2)).ms).toBe(0);
+    expect(lag.measure(positionOf(2)).ms).toBe(0);
     now.value = 63_000;
-    expect(lag.behind(positionOf(3))).toEqual({ events: null, ms: 3_000 });
-    lag.reading({ events: [], position: positionOf(2), checkpoint: undefined, caughtUp: true });
-    lag.done();
-    expect(lag.behind(positionOf(3)).ms).toBe(0);
+    expect(lag.measure(positionOf(3))).toEqual({ events: null, ms: 3_000 });
+    lag.startBatch({ events: [], position: positionOf(2), checkpoint: undefined, caughtUp: true });
+    lag.finishBatch();
+    expect(lag.measure(positionOf(3)).ms).toBe(0);
   });
 
   test('is the time since the beginning while nothing was read yet of what there is', () => {
     const now = { value: 1_000 };
-    const lag = createLag({ now: () => 5 }, () => now.value);
+    const lag = createLagTracker({ now: () => 5 }, () => now.value);
     now.value = 6_000;
-    expect(lag.behind(positionOf(2))).toEqual({ events: null, ms: 5_000 });
+    expect(lag.measure(positionOf(2))).toEqual({ events: null, ms: 5_000 });
   });
 
   test('is no time that the clock was set by, forwards or backwards', () => {
     const now = { value: Date.parse(at(100)), elapsed: 0 };
-    const lag = createLag({ now: () => now.value }, () => now.elapsed);
+    const lag = createLagTracker({ now: () => now.value }, () => now.elapsed);
     now.value -= 3_600_000;
-    expect(lag.behind(positionOf(2)).ms).toBe(0);
-    lag.reading(batch([], true));
-    lag.done();
-    expect(lag.behind(positionOf(2)).ms).toBe(0);
+    expect(lag.measure(positionOf(2)).ms).toBe(0);
+    lag.startBatch(batch([], true));
+    lag.finishBatch();
+    expect(lag.measure(positionOf(2)).ms).toBe(0);
     now.value += 7_200_000;
-    expect(lag.behind(positionOf(2)).ms).toBe(0);
+    expect(lag.measure(positionOf(2)).ms).toBe(0);
     now.value -= 86_400_000;
-    lag.reading(batch(EVENTS, true));
-    expect(lag.behind(positionOf(4)).ms).toBe(0);
+    lag.startBatch(batch(EVENTS, true));
+    expect(lag.measure(positionOf(4)).ms).toBe(0);
     // However far the writer's clock is ahead, it has been known for so long.
     now.elapsed += 7_000;
-    expect(lag.behind(positionOf(4)).ms).toBe(7_000);
+    expect(lag.measure(positionOf(4)).ms).toBe(7_000);
   });
 
   test('is nothing in an empty log', () => {
-    expect(createLag({ now: () => 5 }).behind(undefined)).toEqual({ events: 0, ms: 0 });
+    expect(createLagTracker({ now: () => 5 }).measure(undefined)).toEqual({ events: 0, ms: 0 });
   });
 });
 

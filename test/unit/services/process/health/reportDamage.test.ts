@@ -10,7 +10,13 @@ test('no more than a hundred damaged streams are named in a minute, and that the
   const find = (from: number, to: number): void => {
     for (let index = from; index < to; index += 1) {
       const stream = `session-${index}`;
-      damaged.note({ stream, reason: 'x', revision: 0, first_revision: null, last_revision: null });
+      damaged.record({
+        stream,
+        reason: 'x',
+        revision: 0,
+        first_revision: null,
+        last_revision: null,
+      });
     }
   };
   find(0, 20_000);
