@@ -239,7 +239,7 @@ test('a text whose box names a destroyed key is not taken for erased where no er
     readPage(context, other, { direction: 'forwards', limit: 10 }),
   ).rejects.toMatchObject({
     code: 'stream_damaged',
-    message: expect.stringContaining('revision 3 is destroyed, and no erasure says so'),
+    message: expect.stringContaining('revision 3 is destroyed, but the stream records no erasure'),
   });
   // What was erased is read as such, also in pages that the erasure is not in.
   const [first] = await readPage(context, STREAM, { direction: 'forwards', from: 1, limit: 1 });
