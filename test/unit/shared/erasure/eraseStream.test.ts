@@ -339,7 +339,10 @@ describe('an erasure that was left', () => {
     expect(tries).toBeGreaterThan(5);
     expect([await begun(), await isErased(STREAM)]).toEqual([[broken], true]);
     expect(lines).toHaveLength(2);
-    expect(unfinished()).toEqual({ count: 1, reason: `${broken}: It failed; the log says why.` });
+    expect(unfinished()).toEqual({
+      count: 1,
+      reason: `${broken}: It failed; see the log for the reason.`,
+    });
     await context.store.keys.endErasure(broken, []);
     await finish(never, 0);
     expect(unfinished()).toBeUndefined();
