@@ -24,7 +24,7 @@ interface CompleteRead<Found> {
 export async function readUntilComplete<Found>(
   source: StreamSource,
   stream: string,
-  { read: read, findFlaw: findFlaw }: CompleteRead<Found>,
+  { read, findFlaw }: CompleteRead<Found>,
   { until = Infinity, signal }: WaitLimits = {},
 ): Promise<Found> {
   for (let attempts = 0; ; attempts += 1) {
