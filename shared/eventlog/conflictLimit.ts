@@ -33,7 +33,7 @@ export interface ConflictLimit {
 export function createConflictLimit(
   source: StreamSource,
   stream: string,
-  { until = performance.now() + LIMIT_MS, signal, limitError: tooMany }: ConflictLimitOptions = {},
+  { until = performance.now() + LIMIT_MS, signal, limitError }: ConflictLimitOptions = {},
 ): ConflictLimit {
   let lastConflict: { revision: number; since: number; times: number } | undefined;
   const pauses = createBackoff(PAUSES);
@@ -53,7 +53,7 @@ export function createConflictLimit(
       const pauseMs = pauses.next();
       if (performance.now() + pauseMs > until)
         throw (
-          tooMany?.() ??
+          limitError?.() ??
           storeUnavailableError(`Other writers keep appending to the stream ${stream}.`)
         );
       await sleep(pauseMs, signal);

@@ -245,7 +245,7 @@ const CHANGES: Record<string, [() => BundleTexts | Promise<BundleTexts>, string 
   ],
   'an event was duplicated': [
     () => withCount(withLines(good, linesOf(good).toSpliced(5, 0, linesOf(good)[4]!)), 11),
-    'revision 5 does not fit: its revision is 4 where 5 is due',
+    'revision 5 does not fit: its revision is 4 instead of 5',
   ],
   'an event was inserted': [
     () => {
