@@ -60,7 +60,7 @@ export function createOwnTopics(
         if (absent === undefined) return topics;
         throw unavailable(`The topic ${absent} was created and is not there yet.`);
       },
-      { pauses: CREATION_PAUSES, again: (_error, failures) => failures < CREATION_ATTEMPTS },
+      { pauses: CREATION_PAUSES, shouldRetry: (_error, failures) => failures < CREATION_ATTEMPTS },
     );
 
   return {

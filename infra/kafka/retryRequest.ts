@@ -12,6 +12,6 @@ export const isTransactionPending = (error: unknown): boolean =>
 export const retryRequest = <Result>(request: () => Promise<Result>): Promise<Result> =>
   retry(request, {
     pauses: PAUSES,
-    again: (error, failures) =>
+    shouldRetry: (error, failures) =>
       failures < MAX_ATTEMPTS && isTransient(error) && !isTransactionPending(error),
   });

@@ -41,7 +41,7 @@ async function sendFirst(transaction: Transaction, first: TopicSend): Promise<vo
   const deadline = performance.now() + BUSY_LIMIT_MS;
   await retry(() => send(transaction, first), {
     pauses: BUSY_PAUSES,
-    again: (error) => isTransactionPending(error) && performance.now() <= deadline,
+    shouldRetry: (error) => isTransactionPending(error) && performance.now() <= deadline,
   });
 }
 

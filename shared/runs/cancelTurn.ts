@@ -70,9 +70,9 @@ async function recordCancellation(
     };
   }
   const handled = await readUntilComplete(context, sessionStream(session_id), {
-    look: () =>
+    read: () =>
       handleLoaded(context, sessionTarget(session_id), order, { limitError: sessionBusy }),
-    missing: ({ loaded }) => findMissingEvents(loaded),
+    findFlaw: ({ loaded }) => findMissingEvents(loaded),
   });
   return { ...handled, turn: meant! };
 }
@@ -90,8 +90,8 @@ export async function reserveCancellation(
   if (turn !== undefined) return { turn };
   // A node that shows nothing yet must not leave the turn open to be chosen by a later try.
   const { state } = await readUntilComplete(context, sessionStream(session_id), {
-    look: () => sessionTarget(session_id).load(context),
-    missing: findMissingEvents,
+    read: () => sessionTarget(session_id).load(context),
+    findFlaw: findMissingEvents,
   });
   return 'turn' in state ? { turn: state.turn } : {};
 }

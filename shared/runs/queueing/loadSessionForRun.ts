@@ -110,7 +110,7 @@ export async function loadSessionForRun(
     loaded = await readUntilComplete(
       context,
       sessionStream(session_id),
-      { look, missing: findMissingEvents },
+      { read: look, findFlaw: findMissingEvents },
       bounds,
     );
   }

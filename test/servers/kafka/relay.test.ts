@@ -337,7 +337,7 @@ onKafka('a batch', () => {
     const takeOver = () =>
       retry(publisher.takeOver, {
         pauses: { firstMs: 100, longestMs: 500 },
-        again: (_error, failures) => failures < 30,
+        shouldRetry: (_error, failures) => failures < 30,
       });
     const refused = await takeOver();
     const { checkpoint } = reached(created.position);
