@@ -67,7 +67,6 @@ export const EXCEPTIONS = {
         'infra/tools/names.ts',
         'infra/tools/offered.ts',
         'infra/tools/truncate.ts',
-        'infra/tools/webFetch.ts',
       ],
     },
     {
