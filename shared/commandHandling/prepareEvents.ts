@@ -31,7 +31,7 @@ const charsOf = ({ data }: DomainEvent): number =>
 
 /**
  * Gives decided events their ids, their time and their author, and seals their texts, with the key
- * of their stream where that is known. Errors: `event_invalid`, `store_unavailable`.
+ * of their stream where that is known.
  */
 export async function prepareEvents(
   { ids, clock, store }: Pick<CommandContext, 'ids' | 'clock' | 'store'>,

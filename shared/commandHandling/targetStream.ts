@@ -21,7 +21,6 @@ export interface TargetStream<
 > {
   stream: string;
   decider: Decider<Command, State, Event>;
-  /** Errors: `stream_damaged` (noted), `store_unavailable`. */
   load: (source: StreamSource) => Promise<Found>;
   /** What is known already: the first try begins with it. */
   preloaded?: Found | undefined;

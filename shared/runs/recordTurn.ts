@@ -41,8 +41,6 @@ function findEventEndingTurn(
  * Looks at what stands where an append of the run met a conflict, and moves the run's head there,
  * but never into a later turn. Resolves with the position of the facts where an append that seemed
  * to fail had written them; undefined where the turn is still open without them.
- * Errors: `turn_interrupted` when somebody else has ended the turn, after the facts or without
- * them, `session_erased`, `stream_damaged`, `store_unavailable`.
  */
 async function resolveAppendConflict(
   source: StreamSource,
@@ -100,8 +98,6 @@ async function appendOnce(
  * Records a fact of a run, once, and moves the run's head. While the store is away it tries again
  * for `patienceMs`; an append whose outcome stayed unknown may have been written, which the next
  * try finds. Where others write to the session it tries for some seconds in any case.
- * Errors: `turn_interrupted`, `session_erased`, `stream_damaged`, and those of EventStore.append except for
- * `stream_conflict`.
  */
 export async function recordTurnEvent(
   context: RecordTurnContext,
@@ -146,7 +142,6 @@ export async function recordTurnEvent(
 /**
  * Records how a turn ended; the answer is worth waiting for some seconds. A turn that may stay open
  * is noted in `openTurnQueue`, to be closed as soon as the store is back.
- * Errors: those of recordInRun.
  */
 export async function recordTurnEnd(
   context: RecordTurnContext & { runState: Pick<RunState, 'openTurnQueue'> },

@@ -79,9 +79,6 @@ function createEndReader(context: StreamSource, { session_id, revision }: Reques
 
 /**
  * How a turn ended that another try began, once it has; one that nobody runs any more is closed.
- * Errors: `idempotency_in_progress` where it goes on for longer than `until` (of
- * `performance.now()`), `stream_damaged` (noted), `key_missing`, `release_too_old`,
- * `store_unavailable`.
  */
 async function waitForRecordedResult(
   context: RecoveryContext & Pick<RunContext, 'instance'>,
@@ -113,11 +110,10 @@ export interface StartedRun {
   turn: number;
   /** Where its beginning stands in the log. */
   position: Position;
-  /** Errors: those of runAgent. */
   readonly result: Promise<RunResult>;
   /**
    * Where another try of the request began the turn: the same, for who waits so many milliseconds
-   * for the end. Errors: `idempotency_in_progress`, those of `ended`.
+   * for the end.
    */
   resultWithin?: (waitMs: number) => Promise<RunResult>;
 }
@@ -154,7 +150,7 @@ async function waitForResult(
   return answer;
 }
 
-/** Takes one of the places of those who wait for turns. Errors: `rate_limited`, `overloaded`, those of the wait. */
+/** Takes one of the places of those who wait for turns. */
 async function withWaitPermit<Result>(
   { runState }: RunSlice<never, 'turnWaits'>,
   account_id: string,
@@ -188,8 +184,6 @@ function joinTurn(context: JoinContext, account_id: string, found: RequestTurn):
  * Begins the turn of a request, unless a try of it has: then gives that one. Of tries in this
  * process one is at it, and the others wait until that has begun, or has given up; of tries
  * elsewhere the session's stream takes one.
- * Errors: `idempotency_in_progress`, `rate_limited` and `overloaded` where too many wait, those of
- * `begin`.
  */
 export async function startOnce(
   context: JoinContext & RunSlice<'store', 'startingTurns'>,

@@ -65,11 +65,7 @@ function startTurnCommand(
   };
 }
 
-/**
- * Decides `turn_started`, and appends it to the session as it was loaded.
- * Errors: Rejection, `stream_conflict`, `payload_too_large`, `store_unavailable`: it may have been
- * written all the same, or be written yet, which is noted in `openTurnQueue`.
- */
+/** Decides `turn_started`, and appends it to the session as it was loaded. */
 async function appendTurnStarted(
   context: StartTurnContext,
   request: RunRequest,
@@ -112,9 +108,6 @@ const PAUSES = { firstMs: 5, longestMs: 250 };
 /**
  * Begins a turn of the session. While another run holds it, waits and tries again until the wait
  * limit; a turn that nobody runs any more is closed first.
- * Errors: Rejection (no such session of the agent), `session_not_found`, `session_busy`,
- * TurnBegunBefore, `stream_damaged`, `invalid_request` (too long for the model), `payload_too_large`,
- * `overloaded`, `rate_limited`, `store_unavailable`, the signal's reason.
  */
 export async function startTurn(
   context: StartTurnContext,

@@ -49,7 +49,7 @@ function startedFor(
 
 /** Looks for the turn of a request, each time in what it has not seen yet. */
 export interface TurnSearch {
-  /** Looks as far as the stream goes. Errors: `store_unavailable`. */
+  /** Looks as far as the stream goes. */
   find(): Promise<RequestTurn | undefined>;
   /**
    * Returns once everything up to this revision was looked at, and so a turn that is appended right

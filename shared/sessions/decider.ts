@@ -88,7 +88,6 @@ const PRECONDITIONS: {
   erase_session: requireExisting,
 };
 
-/** Errors: Rejection where the command may not happen now. */
 function requireAllowed(state: SessionState, command: SessionCommand): void {
   const requirement = PRECONDITIONS[command.type] as (
     state: SessionState,

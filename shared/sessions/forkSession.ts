@@ -31,7 +31,6 @@ function atTurnError(message: string): TurnlogError {
 /**
  * Where a session is forked: after the end of a turn, in the session that recorded it. So a fork of
  * a turn that is shared already is one of the session that has it.
- * Errors: those of forkSession.
  */
 async function readForkPoint(
   context: CommandContext,
@@ -102,7 +101,7 @@ const newForkRow = (
   revision: 0,
 });
 
-/** The fork that an earlier try made; undefined where none did. Errors: `session_erased`, those of readPage. */
+/** The fork that an earlier try made; undefined where none did. */
 async function findFork(
   context: CommandContext,
   session_id: string,

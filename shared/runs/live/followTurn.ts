@@ -24,7 +24,6 @@ export interface TurnSnapshot {
 interface FollowOptions {
   liveTurns: Pick<LiveTurns, 'find'>;
   mirroredTurns: Pick<MirroredTurns, 'follow'>;
-  /** Errors: those of readTurn. */
   readSnapshot: () => Promise<TurnSnapshot>;
   /** How the run of this process ended, where there is one: its own answer, to its own client. */
   awaitOwnOutcome?: (() => Promise<RecordedTurnOutcome>) | undefined;

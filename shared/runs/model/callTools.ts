@@ -16,15 +16,9 @@ import { TurnlogError } from '../../lib/errors/turnlogError.ts';
  * asks for.
  */
 interface ToolAllowance {
-  /**
-   * So many calls, before the first of them is made. Errors: `tool_error` when the turn has more
-   * than `LIMITS.run.toolCalls`.
-   */
+  /** So many calls, before the first of them is made. */
   countCalls(calls: number): void;
-  /**
-   * Texts that are recorded. Errors: `tool_error` when the turn's come to more than
-   * `LIMITS.run.toolCallBytes`, or to more than there is room for.
-   */
+  /** Texts that are recorded. */
   countBytes(...texts: string[]): void;
 }
 
@@ -78,7 +72,6 @@ interface PendingCall {
 /**
  * Makes the tool calls of one answer side by side, and records them in the model's order. A call
  * that ended is recorded in any case; what has not ended when the run is cut off is let go of.
- * Errors: those of the allowance for what goes beyond it, `tool_not_recorded`, those of recordInRun, the signal's reason.
  */
 export async function callTools(
   context: ToolCallContext,

@@ -55,7 +55,6 @@ async function olderTurns(
   return history.slice(0, history.length - kept.length);
 }
 
-/** Errors: those of the model, `model_error` for what can be no summary, the signal's reason. */
 async function summarize(
   context: CompactionContext,
   request: RunRequest,
@@ -86,7 +85,6 @@ async function summarize(
  * Sums up the older turns of a session whose prompts are nearly full, where its agent wants that,
  * and records the summary. True when the session is to be loaded again. Where the model can't do it
  * the run goes on without, and the next turns do not try it again.
- * Errors: those of the counter and of EventStore.append, the signal's reason.
  */
 export async function compactIfNearlyFull(
   context: CompactionContext,
@@ -104,10 +102,7 @@ export async function compactIfNearlyFull(
   return older.length > 0 && compact(context, request, before, older);
 }
 
-/**
- * The same for turns that are known: true when the session is to be loaded again. Errors: those of
- * compactWhereFull; in a replay also those of the model that may pass.
- */
+/** The same for turns that are known: true when the session is to be loaded again. */
 export async function compact(
   context: CompactionContext,
   request: RunRequest,
@@ -157,7 +152,6 @@ export async function compact(
 /**
  * Sums up older turns before a turn begins: where their prompts are nearly full or, in a replay, as
  * it was done then. True when the session is to be loaded again.
- * Errors: those of compactWhereFull and of sessionOfRun, in a replay also passing ones of the model.
  */
 export async function compactBeforeTurn(
   context: CompactionContext,

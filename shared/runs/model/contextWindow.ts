@@ -148,7 +148,6 @@ type TurnOwner = Pick<RunRequest, 'session_id'> & {
 
 /**
  * The newest of `turns` (oldest first, completed ones) that fit the budget together, oldest first.
- * Errors: those of the counter.
  */
 export async function newestTurnsThatFit(
   budget: TokenBudget,
@@ -168,7 +167,7 @@ export async function newestTurnsThatFit(
 
 /**
  * Tokens that a summary leaves for the turns after it; undefined where it leaves less than half of
- * `tokens`: then the turns are worth more. Errors: those of the counter.
+ * `tokens`: then the turns are worth more.
  */
 export async function tokensBesideSummary(
   budget: TokenBudget,
@@ -186,7 +185,7 @@ export async function tokensBesideSummary(
   return needed <= tokens / 2 ? tokens - needed : undefined;
 }
 
-/** Tokens that turns take in a prompt. Errors: those of the counter. */
+/** Tokens that turns take in a prompt. */
 export async function countTurns(
   budget: TokenBudget,
   owner: TurnOwner,
@@ -237,7 +236,6 @@ async function chatSettingsFor(
   };
 }
 
-/** Errors: `invalid_request` where the input and the instruction are too long for the model. */
 export async function planPromptBudget(
   { catalogue, budget }: ModelContext,
   request: RunRequest,

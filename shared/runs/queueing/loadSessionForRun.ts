@@ -75,12 +75,7 @@ export interface SessionForRun extends LoadedSession {
   summaryInPrompt: Summary | undefined;
 }
 
-/**
- * The session that a run goes on with, as far as `tokens` of it fit the prompt.
- * Errors: `session_not_found`, `stream_damaged` (noted), also for one that the read models show and
- * the log does not for some seconds, `store_unavailable` also where `bounds` end that sooner,
- * `overloaded`, `rate_limited`, the signal's reason.
- */
+/** The session that a run goes on with, as far as `tokens` of it fit the prompt. */
 export async function loadSessionForRun(
   context: SessionReadContext,
   request: RequestedSession,

@@ -36,9 +36,8 @@ const BEGINNING_CHECK_MS = 30_000;
 
 /**
  * `loadSession`, with the memory's help where it has any; a session that was found damaged is read
- * anew. That what a fork shows of others is still there is asked each time, after `setOrigins` was told
- * of whose it is: an erasure that the answer does not know of finds who draws on it.
- * Errors: `origin_erased`, `stream_damaged` (noted), `store_unavailable`.
+ * anew. That what a fork shows of others is still there is asked each time, after `setOrigins` was
+ * told of whose it is: an erasure that the answer does not know of finds who draws on it.
  */
 export async function loadCachedSession(
   source: StreamSource & { memory: SessionCache; setOrigins: (origins: readonly string[]) => void },

@@ -15,7 +15,6 @@ const MAX_POLL_GAP_MS = 6_000;
 
 /** Tells who is dead, from looks at the list of instances at short intervals. */
 export interface InstanceMonitor {
-  /** Errors: `store_unavailable`; nobody is taken for dead then until it was seen anew. */
   poll(): Promise<void>;
   /**
    * True for an instance that has not beaten for DEAD_AFTER_MS, the last part of it before these
@@ -101,7 +100,6 @@ async function findOverdue(
  * clock, are noted as left open. To be called every few seconds, by any number of processes: the
  * first to append closes a turn, the others find it closed. When the signal aborts, the rest is
  * left to the next call.
- * Errors: `store_unavailable`.
  */
 export async function closeOrphanedTurns(
   { readModels, instances, instanceMonitor, own, ...parts }: SweepContext,

@@ -62,8 +62,6 @@ function interruptOrphanCommand(
 /**
  * Closes a session's open turn, whatever the read models show, if nobody runs it any more; begins
  * with `loaded` where the session was read just now.
- * Errors: `session_busy` where others write to it without a pause, `stream_damaged` (noted),
- * `store_unavailable`, the signal's reason.
  */
 export const interruptIfOrphaned = (
   context: RecoveryContext,
@@ -101,7 +99,6 @@ const CONCURRENCY = 16;
  * the signal aborts. A session that can't be read, or that others write to without a pause, is left
  * alone: it must not keep the others back; a damaged one is noted, and looked at again after a
  * minute, one of a newer release is left to that, any other logged.
- * Errors: `store_unavailable`.
  */
 export async function interruptOrphanedTurns(
   context: RecoveryContext & Pick<CommandContext, 'logger'>,

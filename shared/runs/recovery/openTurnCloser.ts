@@ -42,7 +42,6 @@ const TIMED_OUT = new Error('it took too long');
  * Looks at one session, in its queue. A session that is busy again looks after itself, but its run
  * may fail too. A look that was given up adds nothing any more; an append on its way fits only
  * while the turn is open.
- * Errors: `session_busy`, those of interruptIfOrphaned, the signal's reason.
  */
 async function closeTurn(context: Context, turn: QueuedTurn, signal: AbortSignal): Promise<void> {
   const { sessionQueue, openTurnQueue } = context.runState;

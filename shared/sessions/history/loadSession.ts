@@ -23,7 +23,7 @@ const summaryIn = (known: KnownEvent | undefined): Summary | undefined => {
 
 /**
  * The newest summary of a session, given its newest events: it is among them, or the start of a
- * turn names it. `known` is the newest one before them. Errors: those of readPage.
+ * turn names it. `known` is the newest one before them.
  */
 export async function findSummary(
   source: StreamSource,
@@ -99,7 +99,6 @@ export type SelectTurns = (turns: Turn[], summary: Summary | undefined) => Promi
  * that fit; those that a fork shares are read where they are. Without it no turn is wanted. The
  * state needs only how the session begins and how it ends. What is read is checked, and that the
  * session begins at revision 0.
- * Errors: `origin_erased`, `stream_damaged` (noted), `store_unavailable`.
  */
 export async function loadSession(
   source: StreamSource,

@@ -28,7 +28,6 @@ export const forkOriginIn = ({ event }: KnownEvent): ForkedFrom | undefined =>
 /**
  * The sessions whose turns a fork shares, the nearest first, given its first event: each shares
  * fewer of them than the one before. None for a session that is no fork.
- * Errors: `stream_damaged` (noted), `release_too_old`, `key_missing`, `store_unavailable`.
  */
 export async function readOrigins(
   source: StreamSource,
@@ -52,10 +51,7 @@ export async function readOrigins(
   return origins;
 }
 
-/**
- * Whether the event at the place where a stream was forked is the one that it names. Errors:
- * `stream_damaged` (noted).
- */
+/** Whether the event at the place where a stream was forked is the one that it names. */
 export async function requireMatchingForkPoint(
   source: StreamSource,
   fork: string,
@@ -80,10 +76,7 @@ export function originsInPrompt({ origins, history, summary }: PromptContent): s
   return origins.filter(({ turn }) => turn >= oldest).map(({ session_id }) => session_id);
 }
 
-/**
- * Whether the turns of others are there that a prompt holds. Errors: `origin_erased` where a session
- * is erased that recorded some, `store_unavailable`.
- */
+/** Whether the turns of others are there that a prompt holds. */
 export async function requireOriginsPresent(
   { store }: StreamSource,
   shown: PromptContent,
@@ -93,10 +86,9 @@ export async function requireOriginsPresent(
 }
 
 /**
- * The session that recorded a turn, given the first event of one that shares it; undefined where that
- * session shares no such turn. Each fork between them names what it was forked from by its hash.
- * Errors: `origin_erased`, `stream_damaged` (noted), `release_too_old`, `key_missing`,
- * `store_unavailable`.
+ * The session that recorded a turn, given the first event of one that shares it; undefined where
+ * that session shares no such turn. Each fork between them names what it was forked from by its
+ * hash.
  */
 export async function findRecordingSession(
   source: StreamSource,

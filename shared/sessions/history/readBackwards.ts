@@ -14,15 +14,11 @@ const LARGEST_PAGE = 1_024;
 
 /** Reads a session backwards and, of a fork, on in what it shares with others. */
 export interface BackwardReader {
-  /**
-   * The next older page, oldest first.
-   * Errors: `origin_erased`, `stream_damaged` (noted), `release_too_old`, `key_missing`,
-   * `store_unavailable`.
-   */
+  /** The next older page, oldest first. */
   readOlder(): Promise<KnownEvent[]>;
   /** The session's own first event, once it was read. */
   beginning(): KnownEvent | undefined;
-  /** The sessions whose turns it shares, given its first event. Errors: those of originsOf. */
+  /** The sessions whose turns it shares, given its first event. */
   origins(beginning: KnownEvent): Promise<readonly ForkPoint[]>;
   /** True once there is nothing older, in other sessions either. */
   isWhole(): boolean;

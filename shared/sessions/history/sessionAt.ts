@@ -10,10 +10,8 @@ import { readTranscript, type Transcript } from './transcript.ts';
 import { readTurn, turnNotFound, type TurnLookup, type TurnSource } from '../turns/turn.ts';
 
 /**
- * The revision of the last event of a turn that an account's session recorded, once the log shows what
- * the read models have seen of the session; undefined where they know of none. Errors:
- * `session_not_found`, `session_erased`, `stream_damaged` (noted) where the log's end is missing for
- * some seconds, `release_too_old`, `key_missing`, `store_unavailable`.
+ * The revision of the last event of a turn that an account's session recorded, once the log shows
+ * what the read models have seen of the session; undefined where they know of none.
  */
 export async function findTurnEndRevision(
   source: TurnSource,

@@ -41,7 +41,7 @@ function textsOf(row: TurnRow): string[] {
 
 /**
  * Opens the texts of a session's turns, one row after the other, in place: closed and open they are
- * never held all at once. Errors: those of textOpener, BoxBroken.
+ * never held all at once.
  */
 async function openTurnTexts(
   keys: Pick<Keyring, 'find'>,
@@ -76,7 +76,7 @@ interface OriginSegment {
   upTo: number;
 }
 
-/** Opens the texts of a session's turns; false where it was erased. Errors: those of readTranscript. */
+/** Opens the texts of a session's turns; false where it was erased. */
 async function openTexts(
   source: TranscriptSource,
   session: SessionRow,

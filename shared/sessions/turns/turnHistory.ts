@@ -23,10 +23,9 @@ function requireTexts(page: readonly KnownEvent[], sessionId: string): void {
 }
 
 /**
- * The events of a session from a revision, or from its newest event, back to its beginning and, of a
- * fork, on in the sessions whose turns it shares: in pages, the newest page first, each oldest first.
- * Whoever builds requests again reads what was said before through here.
- * Errors: `session_erased`, `origin_erased`, and those of readPage.
+ * The events of a session from a revision, or from its newest event, back to its beginning and, of
+ * a fork, on in the sessions whose turns it shares: in pages, the newest page first, each oldest
+ * first. Whoever builds requests again reads what was said before through here.
  */
 async function* readHistoryBackwards(
   source: StreamSource,
@@ -48,10 +47,7 @@ interface SummaryLocation {
   revision: number;
 }
 
-/**
- * What an event says in short of the turns up to one, to the session whose requests hold it. Errors:
- * those of historyBefore.
- */
+/** What an event says in short of the turns up to one, to the session whose requests hold it. */
 async function readSummaryAt(
   source: StreamSource,
   sessionId: string,
@@ -107,7 +103,7 @@ const isBefore = (event: SessionEvent, turn: number): boolean =>
 const isAt = (a: SummaryLocation, b: SummaryLocation): boolean =>
   a.session_id === b.session_id && a.revision === b.revision;
 
-/** The summaries that the requests hold, and where they are. Errors: those of summaryAt. */
+/** The summaries that the requests hold, and where they are. */
 async function findSummaries(
   source: StreamSource,
   sessionId: string,
@@ -140,8 +136,8 @@ async function findSummaries(
 }
 
 /**
- * The events of a turn, and those before it that its requests hold, in pages for which room is asked
- * for. Errors: those of historyBefore and of `hold`, `turn_not_found`.
+ * The events of a turn, and those before it that its requests hold, in pages for which room is
+ * asked for.
  */
 export async function readTurnHistory(
   source: StreamSource,

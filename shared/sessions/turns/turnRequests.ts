@@ -32,7 +32,7 @@ type RequestsPage = NumberedPage & {
   hold: (bytes: number) => Promise<void>;
 };
 
-/** What the system message of a turn begins with. Errors: those of configurationAt. */
+/** What the system message of a turn begins with. */
 async function instructionOf(
   source: StreamSource,
   { agent_id, instruction }: SessionStartedData,
