@@ -13,11 +13,11 @@ export type ComparedCall = Pick<
 
 type Texts = (call: ComparedCall) => string;
 
-const all: Texts = ({ tool, arguments: given, result, is_error }) =>
-  JSON.stringify([tool, given, result, is_error]);
+const all: Texts = ({ tool, arguments: args, result, is_error }) =>
+  JSON.stringify([tool, args, result, is_error]);
 const name: Texts = ({ tool }) => tool;
 
-/** Takes pairs that have the same texts out of the two lists, in order; what is left of each. */
+/** Both lists without pairs of calls with equal texts, in order. */
 function withoutPairs(
   left: readonly ComparedCall[],
   right: readonly ComparedCall[],
@@ -80,8 +80,8 @@ function costOfTurn(turn: ComparedTurn, costOf: CostOf): Cost | undefined {
   const costs = callsOf(turn).map((call) =>
     costOf(call.fallback?.model ?? turn.started.model, call.tokens),
   );
-  const known = costs.filter((cost) => cost !== undefined);
-  return known.length === costs.length ? sumCosts(known) : undefined;
+  const knownCosts = costs.filter((cost) => cost !== undefined);
+  return knownCosts.length === costs.length ? sumCosts(knownCosts) : undefined;
 }
 
 function sideOf(turn: ComparedTurn, costOf: CostOf): TurnComparison['recorded'] {

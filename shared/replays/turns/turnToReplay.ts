@@ -73,8 +73,9 @@ function settingsFor(
   requireSupported(catalogue, settings.model, undefined);
   const { upstream_model, max_output_tokens } = catalogue.models.find(settings.model)!;
   const { max_completion_tokens: _, ...rest } = started.settings;
-  const asked = [agent.parameters?.max_output_tokens, max_output_tokens];
-  const limits = asked.filter((limit) => limit !== undefined);
+  const limits = [agent.parameters?.max_output_tokens, max_output_tokens].filter(
+    (limit) => limit !== undefined,
+  );
   return {
     ...rest,
     model: upstream_model,
@@ -108,15 +109,15 @@ export async function buildReplayedRun(
   const { settings } = replay;
   const { started, calls, end } = turn;
   const agent = await agentFor(context, pair, turn);
-  const asked = settingsFor(context, settings, agent, turn);
-  const exact = asked === started.settings && settings.instruction === undefined;
+  const replaySettings = settingsFor(context, settings, agent, turn);
+  const exact = replaySettings === started.settings && settings.instruction === undefined;
   const model = end?.type === 'session.turn_completed.v1' ? end.data.calls[0] : undefined;
   const replayed: ReplayedTurn = {
     replay_id: replay.replay_id,
     turn: started.turn,
     after_turn,
     agent,
-    ...(asked && { settings: asked }),
+    ...(replaySettings && { settings: replaySettings }),
     // Another model is asked itself.
     ...(settings.model === undefined && !isOtherAgent(settings) && { fallback: model?.fallback }),
     ...(exact && {
@@ -132,23 +133,23 @@ export async function buildReplayedRun(
   return { agent_id, input: started.input, session_id: replay_session_id, replay: replayed };
 }
 
-/** What stands for the arguments in a key: no name of a tool holds it. */
+/** No tool name contains a line break. */
 const keyOf = (name: string, args: string): string => `${name}\n${args}`;
 
 /**
- * Answers the tool calls of a replayed turn by those of the recorded one: the k-th call of a name
- * with the same arguments, to the letter, has the k-th result. A call beyond them is answered by
- * policy; undefined where the tool itself is to be called.
+ * Answers the tool calls of a replayed turn from the recorded one: the k-th call of a name with
+ * exactly the same arguments gets the k-th result. Further calls are answered by policy; undefined
+ * to call the tool.
  */
 export function answerFromRecording(
   { tools, missing_tools }: Pick<ReplaySettings, 'tools' | 'missing_tools'>,
   calls: readonly ToolCalledData[],
 ): Pick<ReplayedTurn, 'recordedResult' | 'failsOnMissingCall'> {
   if (tools === 'live') return { recordedResult: () => undefined, failsOnMissingCall: false };
-  const left = Map.groupBy(calls, (call) => keyOf(call.tool, call.arguments));
+  const unusedCalls = Map.groupBy(calls, (call) => keyOf(call.tool, call.arguments));
   return {
     recordedResult({ name, arguments: args }) {
-      const recorded = left.get(keyOf(name, args))?.shift();
+      const recorded = unusedCalls.get(keyOf(name, args))?.shift();
       if (recorded) {
         const { result, is_error } = recorded;
         return { result, is_error, replayed: 'recorded' };
