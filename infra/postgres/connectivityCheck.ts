@@ -3,7 +3,7 @@ import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import { connect } from './connection.ts';
 import { withDatabaseErrors, isMissingRight, missingRightError, sqlState } from './failures.ts';
 import { migrate } from './migrate.ts';
-import { VERSION } from './readModels/version.ts';
+import { VERSION } from './readModels/schema.ts';
 
 const STATEMENT_MS = 10_000;
 /** The oldest one that has `idle_session_timeout`, without which a vanished writer keeps its lock. */

@@ -4,7 +4,7 @@ import { connect, transaction } from './connection.ts';
 import { withDatabaseErrors, sqlState } from './failures.ts';
 import { migrate } from './migrate.ts';
 import { noteVersion } from './readModels/generations.ts';
-import { VERSION } from './readModels/version.ts';
+import { VERSION } from './readModels/schema.ts';
 
 const STATEMENT_MS = 600_000;
 const UNKNOWN_ROLE = '42704';

@@ -19,7 +19,7 @@ import { errorPresenter, routes } from './features.ts';
 import { LIVE } from './health/schemas.ts';
 import { disconnectSlowClients } from './http/middleware/slowClients.ts';
 
-/** What every process answers requests with, in order: all but the answers themselves. */
+/** The middleware of every process, in order, without its routes. */
 function createBaseApp(
   { ids, logger, availability, corsOrigins }: ProcessContext,
   responseMemory: ResponseMemoryPool,
@@ -35,9 +35,9 @@ function createBaseApp(
   app.use(answerErrors(logger, errorPresenter));
   app.use(securityHeaders);
   app.use(requireHost);
-  // Only a client that went away while its answer was written ends here.
+  // Only clients that disconnect while their response is written cause this event.
   app.on('error', (error: Error) =>
-    logger.debug({ err: error }, 'an answer could not be delivered'),
+    logger.debug({ err: error }, 'a response could not be delivered'),
   );
   return app;
 }
@@ -55,10 +55,7 @@ export function createApp(api: ApiContext): Koa {
   return app;
 }
 
-/**
- * What a process answers that does not serve the API: whether it lives, and whether it can do its
- * work.
- */
+/** The application of a process that does not serve the API: only the health endpoints. */
 export function createHealthApp(context: ProcessContext): Koa {
   const app = createBaseApp(context, createResponseMemory());
   app.use(async (ctx) => {

@@ -10,50 +10,49 @@ import type { ErrorPresenter } from './http/errors/errorPresenter.ts';
 import type { ResponseMemoryPool } from './http/responses/responseMemory.ts';
 
 /**
- * `starting` until the read models are up to date and what a crash left open is closed; `draining`
- * from the signal on, while load balancers turn away and requests are served as before; then
- * `stopping`.
+ * `starting` until the read models are up to date and the turns that a crash left open are closed;
+ * `draining` after the stop signal, while requests are still served and load balancers move away;
+ * then `stopping`.
  */
 export type Availability = 'starting' | 'up' | 'draining' | 'stopping';
 
-/** What every process works with that answers over HTTP. */
+/** The dependencies of every process that serves HTTP. */
 export interface ProcessContext extends Pick<RunContext, 'ids' | 'logger'> {
   availability: () => Availability;
-  /** Aborts when the process stops: what only waits is to end. */
+  /** Aborts when the process stops, to end requests that only wait. */
   stopping: AbortSignal;
   /** Origins whose pages may call the API, separated by commas; none when undefined. */
   corsOrigins: string | undefined;
-  /** Errors: `store_unavailable`. */
   health: () => Promise<Health>;
 }
 
 /** The transparency log as the API serves it. */
 export interface TransparencyLogContext {
   tiles: TileReader;
-  /** Whether it is read without an API key. */
+  /** True where reading it needs no API key. */
   logPublic: boolean;
 }
 
 /** The events of accounts as the API serves them. */
 export interface FeedContext {
   feed: AccountFeed;
-  /** What clients that follow take up. */
+  /** Permits of the clients that follow the feed. */
   followers: PermitPool;
   /** The `source` of the CloudEvents. */
   eventSource: string;
 }
 
-/** What the API works with. */
+/** The dependencies of the API. */
 export type ApiContext = RunContext &
   ProcessContext &
   TransparencyLogContext &
   FeedContext &
   Pick<ErasureContext, 'judge'> & { webhooks: ServedWebhooks; differ: TextDiffer };
 
-/** What an operation of the API works with. */
+/** The dependencies of a route. */
 export type RouteContext = ApiContext & {
   errors: ErrorPresenter;
   responseMemory: ResponseMemoryPool;
-  /** What streams of events take up while they are open. */
+  /** Permits of open event streams. */
   openStreams: PermitPool;
 };

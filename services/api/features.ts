@@ -17,7 +17,7 @@ import { transparencyFeature } from './transparency/routes.ts';
 import { usageFeature } from './usage/routes.ts';
 import { webhooksFeature } from './webhooks/routes.ts';
 
-/** Everything that the API serves, by feature. Order is that of the OpenAPI document. */
+/** Everything that the API serves, in the order of the OpenAPI document. */
 export const apiFeatures = mergeFeatures([
   httpFeature,
   agentsFeature,

@@ -31,12 +31,12 @@ function requireConfirmed(id: string, { confirm, note = '' }: Options): void {
 }
 
 /** No server need be running: this process takes what was erased out of the read models itself. */
-async function bringUpToDate(operator: Operator): Promise<void> {
+async function updateReadModels(operator: Operator): Promise<void> {
   await (await operator.openReadModels()).close();
-  await operator.untilForgotten();
+  await operator.purgeErasedWords();
 }
 
-const told = (erased: ErasedStream): string[] => [
+const describeErasure = (erased: ErasedStream): string[] => [
   `${erased.stream} is erased: event ${erased.event.id}, revision ${erased.event.revision}.`,
   ...(erased.unread === undefined
     ? []
@@ -66,13 +66,16 @@ async function eraseOne(
   const replaysAt = async (): Promise<ReadModels> =>
     opened.adopt(await operator.openReadModels(), (queries) => queries.close());
   const erased = await eraseWithReplays({ ...operator, replaysAt }, stream, grounds, actor);
-  await bringUpToDate(operator);
+  await updateReadModels(operator);
   const { event, erased_at, unread = null } = erased;
-  output.show({ [`${kind}_id`]: id, account_id, erased_at, event, unread }, ...told(erased));
+  output.show(
+    { [`${kind}_id`]: id, account_id, erased_at, event, unread },
+    ...describeErasure(erased),
+  );
 }
 
 /** The read models don't show an account whose first event they can't read. */
-async function requireKnown({ operator }: CliContext, account_id: string): Promise<void> {
+async function requireExistingAccount({ operator }: CliContext, account_id: string): Promise<void> {
   const stream = accountStream(account_id);
   const isThere = await operator.store
     .readStream(stream, { direction: 'backwards', limit: 1 })
@@ -84,7 +87,7 @@ async function requireKnown({ operator }: CliContext, account_id: string): Promi
 }
 
 /** What the log of an account that was erased can't say. */
-const left = ({ unrecorded, unowned }: ErasedAccount): string[] => [
+const describeRemains = ({ unrecorded, unowned }: ErasedAccount): string[] => [
   ...unrecorded.map(
     (stream) =>
       `${stream} is damaged, and its log can't say so: the keys that were found in it are destroyed; an agent's or account's texts \`projections rebuild\` takes out of the read models.`,
@@ -95,7 +98,7 @@ const left = ({ unrecorded, unowned }: ErasedAccount): string[] => [
 async function eraseAll(context: CliContext, account_id: string, options: Options): Promise<void> {
   requireConfirmed(account_id, options);
   const { operator, output, progress, signal } = context;
-  await requireKnown(context, account_id);
+  await requireExistingAccount(context, account_id);
   await using opened = new AsyncDisposableStack();
   const readModelsAt = async (): Promise<ReadModels> =>
     opened.adopt(await operator.openReadModels(), (queries) => queries.close());
@@ -111,13 +114,13 @@ async function eraseAll(context: CliContext, account_id: string, options: Option
     },
   );
   const { erasure, sessions, agents, webhooks, replays, unrecorded, unowned } = done;
-  await bringUpToDate(operator);
+  await updateReadModels(operator);
   progress.end(`${sessions} sessions and ${agents} agents erased`);
   const { event = null, erased_at = null } = erasure ?? {};
   output.show(
     { account_id, erased_at, event, sessions, agents, webhooks, replays, unrecorded, unowned },
     `${account_id} is erased, with its keys, ${sessions} sessions and ${agents} agents.`,
-    ...left(done),
+    ...describeRemains(done),
   );
 }
 

@@ -4,7 +4,7 @@ import { isTurnlogError, TurnlogError } from '../../shared/lib/errors/turnlogErr
 import { failureText } from '../process/processExit.ts';
 import type { CommandProcess } from './context.ts';
 import { EXIT } from './exitCodes.ts';
-import { jsonLine, escapeControls, maskCredentials } from './escapeText.ts';
+import { escapeControls, jsonLine } from './output.ts';
 
 /** What is wrong with the command line, beyond what its grammar knows. */
 export const usageError = (message: string): CommanderError =>
@@ -20,6 +20,10 @@ export const resultLostError = ({ message }: Error): TurnlogError =>
     'configuration_invalid',
     `The result could not be written to standard output: ${message}. What the command had to do may be done: look before you repeat it.`,
   );
+
+/** A text without the user and password of any URL in it. */
+export const maskCredentials = (text: string): string =>
+  text.replace(/([a-z][\w+.-]*:\/\/)\S*@/gi, '$1…@');
 
 const codeOf = (error: unknown): string => {
   if (error instanceof CommanderError)

@@ -1,4 +1,21 @@
-import { jsonLine, escapeControls } from './escapeText.ts';
+/**
+ * What a terminal obeys rather than shows: control characters (line breaks and escape sequences
+ * too), characters that turn the direction of writing or have no width, and halves of characters.
+ * Joiners within emoji stay.
+ */
+const UNPRINTABLE = /(?![\u200C\u200D])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
+
+const escapeCharacter = (text: string): string =>
+  Array.from(
+    { length: text.length },
+    (_, at) => `\\u${text.charCodeAt(at).toString(16).padStart(4, '0')}`,
+  ).join('');
+
+/** A text of somebody else's, on one line and as what it is: `\u001b[2J` does nothing. */
+export const escapeControls = (text: string): string => text.replace(UNPRINTABLE, escapeCharacter);
+
+/** JSON on one line, in which no such character stands as it is either. */
+export const jsonLine = (value: unknown): string => escapeControls(JSON.stringify(value));
 
 /** A table for people: what stands under each header. The last column may be long. */
 type Columns<Row> = Readonly<Record<string, (row: Row) => string>>;

@@ -18,7 +18,7 @@ import { addRelayCommands } from './relay.ts';
 import { addReplayCommands } from './replays/replay.ts';
 import { createRunners } from './run.ts';
 import { addTextKeyCommands } from './textKeys.ts';
-import { jsonLine } from './escapeText.ts';
+import { jsonLine } from './output.ts';
 
 /** The version of this release, and of the read models that it keeps. */
 function versions(): { turnlog: string; read_models: number; node: string } {

@@ -47,7 +47,7 @@ export function addRelayCommands(program: Command, run: WithOperator): void {
           position: undefined,
         };
         let last = 'nothing to publish';
-        const complete = await operator.replay(topic, {
+        const complete = await operator.republish(topic, {
           after: from,
           only,
           signal,

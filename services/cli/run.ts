@@ -1,7 +1,7 @@
 import { parseConfig, type Config } from '../../shared/lib/config/config.ts';
 import { isLogUnavailable } from '../../shared/lib/errors/turnlogError.ts';
 import { createLogger } from '../../shared/lib/logger.ts';
-import { requireNonEmptyLog, requireLogFolder } from '../compose/requireLog.ts';
+import { requireNonEmptyLog, requireLogFolder } from '../compose/eventStore.ts';
 import { openOperator, type Operator } from '../compose/operator/operator.ts';
 import type {
   CommandProcess,

@@ -3,7 +3,7 @@ import {
   reconcileErasures,
   type ReconciliationProgress,
 } from '../../shared/erasure/reconcileErasures.ts';
-import { rotateKeys, type Rotated } from '../../shared/eventlog/encryption/rotateKeys.ts';
+import { rotateKeys, type RotationProgress } from '../../shared/eventlog/encryption/rotateKeys.ts';
 import { parseConfig } from '../../shared/lib/config/config.ts';
 import { newMasterKey } from '../../shared/eventlog/encryption/masterKeys.ts';
 import { LIMITS } from '../../shared/limits.ts';
@@ -24,12 +24,12 @@ async function locateKeys({ env }: TerminalContext): Promise<StorageLocation> {
   return place;
 }
 
-const openedIn = (opened: AsyncDisposableStack, store: KeyStore): KeyStore =>
+const adopt = (opened: AsyncDisposableStack, store: KeyStore): KeyStore =>
   opened.adopt(store, (keys) => keys.close());
 
 async function status(context: CliContext): Promise<void> {
   await using opened = new AsyncDisposableStack();
-  const store = openedIn(opened, await openKeyStore(await locateKeys(context)));
+  const store = adopt(opened, await openKeyStore(await locateKeys(context)));
   const { destroyed = 0, ...kept } = Object.fromEntries(await store.count());
   const begun = await store.listErasures(LIMITS.health.streams);
   const open_erasures = begun.map(({ stream }) => stream);
@@ -43,7 +43,10 @@ async function status(context: CliContext): Promise<void> {
 }
 
 /** What is to be said of each master key of the file once a rotation went through. */
-function verdictOf(unused: readonly string[], { missing, reason }: Rotated): string[] {
+function describeUnusedKeys(
+  unused: readonly string[],
+  { missing, reason }: RotationProgress,
+): string[] {
   if (missing > 0) return [`${missing} keys stay as they are: ${reason}`];
   return unused.map(
     (id) =>
@@ -59,11 +62,11 @@ async function rotate(context: CliContext): Promise<void> {
   const { output, progress, signal, exitWith } = context;
   await using opened = new AsyncDisposableStack();
   const { store, masterKeys } = await openTextKeys(await locateKeys(context));
-  openedIn(opened, store);
+  adopt(opened, store);
   const began = performance.now();
-  const told = ({ looked_at, wrapped_anew }: Rotated): string =>
+  const told = ({ looked_at, wrapped_anew }: RotationProgress): string =>
     `${looked_at} keys looked at, ${wrapped_anew} wrapped anew, ${formatRate(looked_at, began)}`;
-  const onProgress = (state: Rotated): void => progress.update(() => told(state));
+  const onProgress = (state: RotationProgress): void => progress.update(() => told(state));
   const done = await rotateKeys({ store, masterKeys, signal, onProgress });
   progress.end(told(done));
   const [current, ...others] = masterKeys.ids;
@@ -75,7 +78,7 @@ async function rotate(context: CliContext): Promise<void> {
     { complete: !left, ...counts, master_key_id: current, unused_master_keys: unused },
     ...(signal.aborted
       ? ['Interrupted; the next rotation goes on from here.']
-      : verdictOf(unused, done)),
+      : describeUnusedKeys(unused, done)),
     ...(left && !signal.aborted && done.missing === 0 ? [RUN_AGAIN] : []),
   );
   if (signal.aborted) exitWith(EXIT.interrupted);
@@ -87,7 +90,7 @@ async function reconcile(context: CliContext, after: Position | undefined): Prom
   const { operator, output, progress, signal, exitWith } = context;
   await requirePosition(operator.store, after, signal);
   await using opened = new AsyncDisposableStack();
-  const store = openedIn(opened, await openKeyStore(await locateKeys(context)));
+  const store = adopt(opened, await openKeyStore(await locateKeys(context)));
   const began = performance.now();
   let done: ReconciliationProgress = {
     events: 0,

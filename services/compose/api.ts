@@ -22,7 +22,7 @@ import type { Broadcast } from '../../shared/ports/broadcast.ts';
 import type { TextDiffer } from '../../shared/replays/comparison/textDiffer.ts';
 import { createPermitPool } from '../../shared/lib/concurrency/capacity.ts';
 import { createLimitsCache } from '../../shared/accounts/accountLimits.ts';
-import { startClosing, startWatching } from '../process/upkeep/periodicTask.ts';
+import { startOpenTurnCloser, startTurnWatch } from '../process/upkeep/periodicTask.ts';
 import type { ProcessPart } from '../process/processParts.ts';
 import { openModels } from './features/models.ts';
 import type { Opening } from './opening.ts';
@@ -44,7 +44,7 @@ type RunStorage = Pick<
 export type ServedRuns = RunContext & { differ: TextDiffer };
 
 /** What the runs of this process, and of one account of them, may take up. */
-function admissionBounds({ MAX_RUNS, MAX_RUNS_PER_ACCOUNT, MAX_PROMPT_BYTES }: Config) {
+function admissionLimits({ MAX_RUNS, MAX_RUNS_PER_ACCOUNT, MAX_PROMPT_BYTES }: Config) {
   const bytes = MAX_PROMPT_BYTES ?? heapFor('prompts');
   const ofOne = Math.min(MAX_RUNS_PER_ACCOUNT ?? Math.ceil(MAX_RUNS / 2), MAX_RUNS);
   return { all: { permits: MAX_RUNS, bytes }, share: { permits: ofOne, bytes: bytes / 2 } };
@@ -72,7 +72,7 @@ export async function openRunContext(opening: Opening, storage: RunStorage): Pro
       components: config.COMPONENTS.split(','),
     },
     runState: {
-      admission: createAdmissionControl(admissionBounds(config)),
+      admission: createAdmissionControl(admissionLimits(config)),
       sessionReads: createFairSemaphore({ permits: LIMITS.run.sessionReads, bytes: Infinity }),
       sessionQueue: createSessionQueue(),
       runsInFlight: createRunsInFlight(),
@@ -105,7 +105,7 @@ export async function openRunContext(opening: Opening, storage: RunStorage): Pro
 
 /** The watch over turns that others may end, as a part of the process. */
 export const turnWatchPart = ({ runState }: Pick<RunContext, 'runState'>): ProcessPart => ({
-  upkeep: () => startWatching(runState.turnWatch),
+  upkeep: () => startTurnWatch(runState.turnWatch),
 });
 
 /** The runs as a part of the process: it closes the turns that it had to leave open itself. */
@@ -119,5 +119,5 @@ export const runsPart = (api: RunContext): ProcessPart => ({
       ...(open_circuits.length > 0 && { open_circuits: [...open_circuits] }),
     };
   },
-  upkeep: () => startClosing(createOpenTurnCloser(api)),
+  upkeep: () => startOpenTurnCloser(createOpenTurnCloser(api)),
 });

@@ -1,13 +1,15 @@
+import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { createDataFolder } from '../../infra/sqlite/dataFolder.ts';
+import { eventLogFile } from '../../infra/sqlite/eventStore/database.ts';
 import { openSqliteEventStore } from '../../infra/sqlite/eventStore/eventStore.ts';
 import { openSqliteEventLog } from '../../infra/sqlite/eventStore/log.ts';
 import { requirePositionForm as requirePositionOf } from '../../infra/sqlite/eventStore/reader.ts';
+import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import type { Logger } from '../../shared/lib/logger.ts';
 import type { EventLog, EventStore, Position } from '../../shared/ports/eventStore.ts';
 import type { ProjectorLogger } from '../followers/projector/projection.ts';
-import { isCluster } from './requireLog.ts';
-import type { LogLocation } from './logLocation.ts';
+import { locateLog, type LogLocation } from './logLocation.ts';
 
 /** The client of EventStoreDB is large: it is loaded only where one is configured. */
 async function openCluster(
@@ -26,10 +28,6 @@ export const openEventStore = (log: LogLocation, logger: Logger): Promise<EventS
 export const openEventLog = async (log: LogLocation, logger: ProjectorLogger): Promise<EventLog> =>
   'folder' in log ? openSqliteEventLog(log) : openCluster(log.cluster, logger);
 
-/** The place of a log by its name: a connection string, or a data folder. */
-const logPlaceOf = (name: string): LogLocation =>
-  isCluster(name) ? { cluster: name } : { folder: resolve(name) };
-
 /**
  * The event store of a place, whose folder is made where it is not there. Errors: those of its
  * adapter, `configuration_invalid`.
@@ -44,7 +42,7 @@ export async function openOrCreateEventStore(
 
 /** The same by its name. */
 export const openNamedStore = (name: string, logger: Logger): Promise<EventStore> =>
-  openOrCreateEventStore(logPlaceOf(name), logger);
+  openOrCreateEventStore(locateLog(name), logger);
 
 /**
  * Errors: `position_invalid` for a text that can be no position of a log in such a place; whether it
@@ -54,4 +52,30 @@ export async function checkPositionFormat(log: LogLocation, text: string): Promi
   if ('folder' in log) return requirePositionOf(text);
   const { parsePosition } = await import('../../infra/eventstoredb/read/positions.ts');
   parsePosition(text as Position);
+}
+
+/** How a store is told of: a data folder as it was named, a cluster by its hosts alone. */
+const displayName = (name: string): string =>
+  /^(esdb[^/]*\/\/)(?:[^/?]*@)?([^/?]*)/.exec(name)?.slice(1).join('') ?? name;
+
+/** Errors: `configuration_invalid` where the folder has no event log. Makes nothing. */
+export function requireLogFolder(folder: string, whatToDo: string): void {
+  if (existsSync(eventLogFile(resolve(folder)))) return;
+  throw new TurnlogError(
+    'configuration_invalid',
+    `There is no event log in ${folder}. ${whatToDo}`,
+  );
+}
+
+/** Errors: `configuration_invalid` where the log of a cluster is empty; `store_unavailable`. */
+export async function requireNonEmptyLog(
+  log: Pick<EventLog, 'firstEvent'>,
+  name: string,
+  whatToDo: string,
+): Promise<void> {
+  if (await log.firstEvent()) return;
+  throw new TurnlogError(
+    'configuration_invalid',
+    `The event log in ${displayName(name)} is empty. ${whatToDo}`,
+  );
 }

@@ -5,6 +5,13 @@ import { sha256 } from '../../shared/eventlog/hashChain.ts';
 /** Where a log is: in a data folder, or in the EventStoreDB cluster of a connection string. */
 export type LogLocation = { folder: string } | { cluster: string };
 
+/** True for a connection string; anything else names a data folder. */
+export const isCluster = (name: string): boolean => /^esdb(\+discover)?:/.test(name);
+
+/** The location of a log by its name: a connection string, or a data folder. */
+export const locateLog = (name: string): LogLocation =>
+  isCluster(name) ? { cluster: name } : { folder: resolve(name) };
+
 /**
  * Read models in the data folder of one process, whose log may be elsewhere. Plain data, so that it
  * can be handed to a thread.

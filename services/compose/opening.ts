@@ -1,5 +1,4 @@
 import type { Config } from '../../shared/lib/config/config.ts';
-import type { DamagedStreams } from '../../shared/eventlog/reading/damagedStreams.ts';
 import type { Logger } from '../../shared/lib/logger.ts';
 import { createKeyring } from '../../shared/eventlog/encryption/keyring.ts';
 import type { ProtectedStore } from '../../shared/eventlog/encryption/protectedStore.ts';
@@ -46,8 +45,3 @@ export async function openProtectedStore(
     keysPart: textKeysPart(keys, logger),
   };
 }
-
-/** The streams that this process found not to be whole, as an operator is told of them. */
-export const damagedStreamsPart = (damaged: DamagedStreams): ProcessPart => ({
-  health: async () => ({ damaged_streams: damaged.list(), damaged_count: damaged.count() }),
-});

@@ -8,15 +8,15 @@ import {
 
 const PEM = /-----BEGIN PRIVATE KEY-----[^-]+-----END PRIVATE KEY-----/g;
 /** More than a change of keys needs. */
-const MOST_KEYS = 8;
+const MAX_KEYS = 8;
 
-const secretIn = (file: string): SecretFile => ({
+const signingKeySecret = (file: string): SecretFile => ({
   file,
   name: 'signing key file',
   how: 'Put it back, or make a key: openssl genpkey -algorithm ed25519 -out log-signing-key.pem',
 });
 
-function keyOf(text: string, secret: SecretFile): KeyObject {
+function parsePrivateKey(text: string, secret: SecretFile): KeyObject {
   try {
     return createPrivateKey(text);
   } catch {
@@ -30,14 +30,14 @@ function keyOf(text: string, secret: SecretFile): KeyObject {
  * Errors: `configuration_invalid` where it can't be read, or holds anything else.
  */
 export function readSigningKeys(file: string): KeyObject[] {
-  const secret = secretIn(file);
+  const secret = signingKeySecret(file);
   const texts = readSecret(secret).match(PEM) ?? [];
-  if (texts.length === 0 || texts.length > MOST_KEYS)
+  if (texts.length === 0 || texts.length > MAX_KEYS)
     throw unusableSecretError(
       secret,
-      `it holds ${texts.length} private keys: 1 to ${MOST_KEYS} are wanted.`,
+      `it holds ${texts.length} private keys: 1 to ${MAX_KEYS} are wanted.`,
     );
-  const keys = texts.map((text) => keyOf(text, secret));
+  const keys = texts.map((text) => parsePrivateKey(text, secret));
   if (keys.some(({ asymmetricKeyType }) => asymmetricKeyType !== 'ed25519'))
     throw unusableSecretError(secret, 'it holds a key that is not an Ed25519 key.');
   return keys;
@@ -45,6 +45,6 @@ export function readSigningKeys(file: string): KeyObject[] {
 
 /** Makes a file with one new key where there is none. Errors: `configuration_invalid`. */
 export const makeSigningKey = (file: string): void =>
-  createSecret(secretIn(file), () =>
+  createSecret(signingKeySecret(file), () =>
     generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
   );

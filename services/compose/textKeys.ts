@@ -19,7 +19,7 @@ export interface TextKeys {
   masterKeys: MasterKeys;
 }
 
-const invalid = (message: string): TurnlogError =>
+const configurationError = (message: string): TurnlogError =>
   new TurnlogError('configuration_invalid', message);
 
 async function openKeyDatabase({ databaseUrl }: ReplicaLocation): Promise<KeyStore> {
@@ -27,7 +27,7 @@ async function openKeyDatabase({ databaseUrl }: ReplicaLocation): Promise<KeySto
   return openPostgresKeyStore({ databaseUrl });
 }
 
-const ownMasterKeyFile = ({ keysFolder }: EmbeddedLocation): string =>
+const defaultMasterKeyFile = ({ keysFolder }: EmbeddedLocation): string =>
   join(keysFolder, 'master.key');
 
 /**
@@ -35,21 +35,21 @@ const ownMasterKeyFile = ({ keysFolder }: EmbeddedLocation): string =>
  * before its master key, too, so it was there where that is. Errors: `configuration_invalid`,
  * `store_unavailable` (the log).
  */
-function requireKeys(place: EmbeddedLocation): void {
+function requireExistingKeys(place: EmbeddedLocation): void {
   const { keysFolder, masterKeyFile, log } = place;
   const file = keyStoreFile(keysFolder);
   if (existsSync(file)) return;
-  const own = masterKeyFile === undefined ? ownMasterKeyFile(place) : undefined;
+  const own = masterKeyFile === undefined ? defaultMasterKeyFile(place) : undefined;
   const hasOwn = own !== undefined && existsSync(own);
   if (!hasOwn && !('folder' in log && hasProtectedTexts(log.folder))) return;
   const gone = own === undefined || hasOwn ? file : `${file} and no ${own}`;
-  throw invalid(
+  throw configurationError(
     `The keys of all texts are gone: there is no ${gone}. Put back from their backups what is gone, or set KEYS_DIR to where it is. To go on without those texts: npm run cli -- text-keys begin-anew`,
   );
 }
 
-async function openOwnKeyStore(place: EmbeddedLocation): Promise<KeyStore> {
-  requireKeys(place);
+async function openFolderKeyStore(place: EmbeddedLocation): Promise<KeyStore> {
+  requireExistingKeys(place);
   createDataFolder(place.keysFolder);
   return openSqliteKeyStore({ folder: place.keysFolder });
 }
@@ -60,29 +60,32 @@ async function openOwnKeyStore(place: EmbeddedLocation): Promise<KeyStore> {
  */
 export function requireTextKeys(place: StorageLocation): void {
   if (place.kind === 'replica') return;
-  const files = [keyStoreFile(place.keysFolder), place.masterKeyFile ?? ownMasterKeyFile(place)];
+  const files = [
+    keyStoreFile(place.keysFolder),
+    place.masterKeyFile ?? defaultMasterKeyFile(place),
+  ];
   const missing = files.find((file) => !existsSync(file));
   if (missing === undefined) return;
-  throw invalid(
+  throw configurationError(
     `The keys of texts are not here: there is no ${missing}. Put keys.db and its master key there, or name where they are with KEYS_DIR and MASTER_KEY_FILE.`,
   );
 }
 
 /** The key store of a place. Errors: `store_unavailable`, `configuration_invalid`. */
 export const openKeyStore = async (place: StorageLocation): Promise<KeyStore> =>
-  place.kind === 'embedded' ? openOwnKeyStore(place) : openKeyDatabase(place);
+  place.kind === 'embedded' ? openFolderKeyStore(place) : openKeyDatabase(place);
 
-const NEEDED =
+const MASTER_KEY_FILE_REQUIRED =
   'MASTER_KEY_FILE must be set where DATABASE_URL is: it names the file of the keys that wrap the keys of texts, the same for all processes. Make one: (umask 077; npm run --silent cli -- text-keys new-master > master.key)';
 
 /** A folder without any key gets its master key; where there are keys, no other one opens them. */
-async function masterKeyFileOf(place: StorageLocation, store: KeyStore): Promise<string> {
+async function locateMasterKeyFile(place: StorageLocation, store: KeyStore): Promise<string> {
   if (place.masterKeyFile !== undefined) return place.masterKeyFile;
-  if (place.kind === 'replica') throw invalid(NEEDED);
-  const own = ownMasterKeyFile(place);
+  if (place.kind === 'replica') throw configurationError(MASTER_KEY_FILE_REQUIRED);
+  const own = defaultMasterKeyFile(place);
   if (existsSync(own)) return own;
   if ((await store.list({ limit: 1 })).length > 0)
-    throw invalid(
+    throw configurationError(
       `The master key ${own} is gone, and without it the keys in keys.db open no text. Put it back from its backup, or set MASTER_KEY_FILE to where it is.`,
     );
   createMasterKeyFile(own);
@@ -96,10 +99,13 @@ async function masterKeyFileOf(place: StorageLocation, store: KeyStore): Promise
  */
 export async function recreateKeyStore(place: StorageLocation): Promise<string> {
   if (place.kind === 'replica')
-    throw invalid('With DATABASE_URL the keys are in its table turnlog.text_keys: put that back.');
+    throw configurationError(
+      'With DATABASE_URL the keys are in its table turnlog.text_keys: put that back.',
+    );
   const file = keyStoreFile(place.keysFolder);
-  if (existsSync(file)) throw invalid(`There is a key store, ${file}: nothing was done.`);
-  const master = place.masterKeyFile ?? ownMasterKeyFile(place);
+  if (existsSync(file))
+    throw configurationError(`There is a key store, ${file}: nothing was done.`);
+  const master = place.masterKeyFile ?? defaultMasterKeyFile(place);
   // Before anything is made: a key store that is there lets the next start begin with it.
   if (place.masterKeyFile !== undefined || existsSync(master)) readMasterKeys(master);
   createDataFolder(place.keysFolder);
@@ -107,7 +113,7 @@ export async function recreateKeyStore(place: StorageLocation): Promise<string> 
   const store = opened.adopt(await openSqliteKeyStore({ folder: place.keysFolder }), (keys) =>
     keys.close(),
   );
-  await masterKeyFileOf(place, store);
+  await locateMasterKeyFile(place, store);
   return file;
 }
 
@@ -118,7 +124,7 @@ export async function recreateKeyStore(place: StorageLocation): Promise<string> 
 async function requireMasterKey(store: KeyStore, masterKeys: MasterKeys): Promise<void> {
   const [kept] = await store.list({ limit: 1 });
   if (!kept || masterKeys.ids.includes(kept.master_key_id)) return;
-  throw invalid(
+  throw configurationError(
     `The master key file is not the one of this key store: keys are wrapped by the master key ${kept.master_key_id}, and the file has ${masterKeys.ids.join(', ')}. Add that one to it as a further line.`,
   );
 }
@@ -132,7 +138,7 @@ async function requireMasterKey(store: KeyStore, masterKeys: MasterKeys): Promis
 export async function openTextKeys(place: StorageLocation): Promise<TextKeys> {
   await using opening = new AsyncDisposableStack();
   const store = opening.adopt(await openKeyStore(place), (keys) => keys.close());
-  const masterKeys = readMasterKeys(await masterKeyFileOf(place, store));
+  const masterKeys = readMasterKeys(await locateMasterKeyFile(place, store));
   if (place.kind === 'embedded') await requireMasterKey(store, masterKeys);
   opening.move();
   return { store, masterKeys };

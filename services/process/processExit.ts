@@ -28,7 +28,7 @@ const DEFECT_EXIT_CODE = 70;
 /** For what closes after the runs: connections, files, threads. */
 const CLOSING_MS = 10_000;
 
-interface Ending {
+interface DefectOptions {
   /** Aborted to end the service as a signal does. */
   stop: AbortController;
   logger: Pick<Logger, 'fatal'>;
@@ -40,7 +40,7 @@ interface Ending {
  * logged with its cause, and the process ends as at a signal (runs are recorded, files closed),
  * within a limit, with exit code 70.
  */
-export function stopOnDefect({ stop, logger, graceMs }: Ending): void {
+export function stopOnDefect({ stop, logger, graceMs }: DefectOptions): void {
   const end = (error: unknown): void => {
     logger.fatal({ err: error }, 'nobody handled an error; the service ends');
     process.exitCode = DEFECT_EXIT_CODE;

@@ -23,7 +23,7 @@ export interface ProcessPart {
   /** One sentence on why the part can't work now; undefined where it can. Known at once. */
   trouble?(): string | undefined;
   /** One sentence on why the read models can't be trusted; undefined where they can. */
-  doubt?(): string | undefined;
+  distrustReason?(): string | undefined;
   /** Starts what the part does again and again while the process serves. */
   upkeep?(): PeriodicTask;
 }

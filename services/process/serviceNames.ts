@@ -5,34 +5,34 @@ import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 const SERVICE_NAMES = ['api', 'projector', 'relay'] as const;
 export type ServiceName = (typeof SERVICE_NAMES)[number];
 
-const refuse = (message: string): TurnlogError =>
+const configurationError = (message: string): TurnlogError =>
   new TurnlogError('configuration_invalid', message);
 
 /** All that the configuration enables. */
 export const enabledServices = ({ KAFKA_BROKERS }: Config): ServiceName[] =>
   SERVICE_NAMES.filter((name) => name !== 'relay' || KAFKA_BROKERS !== undefined);
 
-function named(list: string): ServiceName[] {
+function parseServiceList(list: string): ServiceName[] {
   const names = list.split(',').map((name) => name.trim());
   const unknown = names.filter((name) => !(SERVICE_NAMES as readonly string[]).includes(name));
   if (unknown.length > 0)
-    throw refuse(
+    throw configurationError(
       `There is no service ${unknown.map((name) => JSON.stringify(name)).join(', ')}. --services takes ${SERVICE_NAMES.join(', ')}, separated by commas.`,
     );
   return SERVICE_NAMES.filter((name) => names.includes(name));
 }
 
 /** Which services may be processes of their own depends on who else can reach what they work on. */
-function requirePossible(services: readonly ServiceName[], config: Config): void {
+function requireSupported(services: readonly ServiceName[], config: Config): void {
   const has = (name: ServiceName): boolean => services.includes(name);
   if (has('relay') && config.KAFKA_BROKERS === undefined)
-    throw refuse('The relay publishes to Kafka: set KAFKA_BROKERS.');
+    throw configurationError('The relay publishes to Kafka: set KAFKA_BROKERS.');
   if (config.EVENTSTOREDB_URL === undefined && !has('api'))
-    throw refuse(
+    throw configurationError(
       'The embedded log belongs to one process, which serves the API: set EVENTSTOREDB_URL to start other services apart.',
     );
   if (config.DATABASE_URL === undefined && has('api') !== has('projector'))
-    throw refuse(
+    throw configurationError(
       'Read models in the data folder belong to one process: start api and projector together, or set DATABASE_URL.',
     );
 }
@@ -54,7 +54,7 @@ export function chooseServices(args: readonly string[], config: Config): Service
       { cause: error },
     );
   }
-  const services = list === undefined ? enabledServices(config) : named(list);
-  requirePossible(services, config);
+  const services = list === undefined ? enabledServices(config) : parseServiceList(list);
+  requireSupported(services, config);
   return services;
 }

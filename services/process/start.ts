@@ -10,7 +10,7 @@ import { bootstrap } from './startup/bootstrap.ts';
 import { checkHealth, shareHealth } from './health/health.ts';
 import { retryUntilStoreAvailable } from './startup/retryUntilStoreAvailable.ts';
 import type { ServiceName } from './serviceNames.ts';
-import { stopInOrder } from './stop.ts';
+import { stopGracefully } from './stop.ts';
 import type { ProcessParts } from './processParts.ts';
 
 export interface RunningService {
@@ -25,7 +25,7 @@ export interface RunningService {
   stop(): Promise<void>;
 }
 
-interface Start {
+interface StartOptions {
   config: Config;
   logger: Logger;
   ids: Ids;
@@ -38,7 +38,10 @@ interface Start {
  * Makes requests answerable. Resolves with the first key, where this start made or took it.
  * Errors: the signal's reason.
  */
-async function prepare({ parts, api }: ProcessParts, start: Start): Promise<string | undefined> {
+async function prepare(
+  { parts, api }: ProcessParts,
+  start: StartOptions,
+): Promise<string | undefined> {
   const { config, logger, signal } = start;
   for (const part of parts) await part.prepare?.(signal);
   if (!api) return undefined;
@@ -51,7 +54,10 @@ async function prepare({ parts, api }: ProcessParts, start: Start): Promise<stri
  * once, answers `store_unavailable` until every part is prepared, and resolves then.
  * Errors: the signal's reason, and `configuration_invalid` when the address can't be had.
  */
-export async function startServing(turnlog: ProcessParts, start: Start): Promise<RunningService> {
+export async function startServing(
+  turnlog: ProcessParts,
+  start: StartOptions,
+): Promise<RunningService> {
   const { config, logger, ids, services } = start;
   const { api, dataFolder, parts } = turnlog;
   await using opened = new AsyncDisposableStack();
@@ -114,7 +120,7 @@ export async function startServing(turnlog: ProcessParts, start: Start): Promise
       // A sweep that waits for a store which is away must not hold up the rest.
       const ended = endUpkeep();
       const inFlight = api?.runState.runsInFlight ?? createRunsInFlight();
-      await stopInOrder({ server, inFlight, logger, graceMs: config.SHUTDOWN_GRACE_MS });
+      await stopGracefully({ server, inFlight, logger, graceMs: config.SHUTDOWN_GRACE_MS });
       await ended;
       await running.disposeAsync();
     },

@@ -8,7 +8,7 @@ import { resolvesWithin } from '../../shared/lib/time/resolvesWithin.ts';
  */
 const LAST_WORDS_MS = 2_000;
 
-interface Stopping {
+interface StopOptions {
   server: ApiServer;
   inFlight: RunsInFlight;
   logger: Logger;
@@ -20,7 +20,12 @@ interface Stopping {
  * rest, and lets the last answers go out. When it resolves no run is in flight, and none begins any
  * more.
  */
-export async function stopInOrder({ server, inFlight, logger, graceMs }: Stopping): Promise<void> {
+export async function stopGracefully({
+  server,
+  inFlight,
+  logger,
+  graceMs,
+}: StopOptions): Promise<void> {
   logger.info({ runs_in_flight: inFlight.count() }, 'shutting down: no new requests are accepted');
   const graceEnds = performance.now() + graceMs;
   const timeLeft = (): number => Math.max(0, graceEnds - performance.now());

@@ -4,8 +4,8 @@ import { agentErasedError } from '../erasure/errors.ts';
 import type { StreamSource } from '../eventlog/reading/reportDamage.ts';
 import { readPage } from '../eventlog/reading/readWhole.ts';
 import { agentStream, isIdOf } from '../eventlog/streams.ts';
-import { untilWhole } from '../eventlog/reading/untilWhole.ts';
-import type { KnownEvent } from '../eventlog/reading/wholeStream.ts';
+import { readUntilComplete } from '../eventlog/reading/untilWhole.ts';
+import type { DecodedEvent } from '../eventlog/reading/wholeStream.ts';
 import { LIMITS } from '../limits.ts';
 import type { Bounds, PageOf, ReadModels } from '../ports/readModels.ts';
 import { agentNotFoundError } from './queries.ts';
@@ -24,7 +24,7 @@ type RevisionsPage = Bounds & { order: 'newest' | 'oldest'; after?: number };
 /** Events read at a time: an instruction may have a quarter of a megabyte. */
 const GROUP = 8;
 
-function revisionOf(agent_id: string, { recorded, event }: KnownEvent): RecordedRevision {
+function revisionOf(agent_id: string, { recorded, event }: DecodedEvent): RecordedRevision {
   const { type, data } = event as AgentEvent;
   // Callers reject an erased agent before they read a page.
   if (type === 'agent.erased.v1') throw agentErasedError();
@@ -39,7 +39,7 @@ async function* eventsOf(
   stream: string,
   last: number,
   { order, after }: RevisionsPage,
-): AsyncGenerator<KnownEvent> {
+): AsyncGenerator<DecodedEvent> {
   const [direction, step] =
     order === 'oldest' ? (['forwards', 1] as const) : (['backwards', -1] as const);
   let from =
@@ -99,7 +99,7 @@ export async function readConfigurationAt(
   revision: number,
 ): Promise<AgentConfiguration> {
   const stream = agentStream(agentId);
-  const [last] = await untilWhole(source, stream, {
+  const [last] = await readUntilComplete(source, stream, {
     look: () => readPage(source, stream, { direction: 'backwards', limit: 1 }),
     missing: ([newest]) =>
       newest && newest.recorded.revision >= revision

@@ -37,7 +37,7 @@ export async function recordAudit(
   async function note(): Promise<void> {
     await handle(context, actor, target, { type: 'note', audited });
     // It takes entries, and no more of it is ever read.
-    context.damaged.forget(target.stream, { from: 0, to: Infinity });
+    context.damaged.clear(target.stream, { from: 0, to: Infinity });
   }
   try {
     await runExclusive(context.store, actor.account_id, note);

@@ -1,6 +1,6 @@
 import type { DomainEvent } from '../eventlog/eventTypes.ts';
 import { isTurnlogError } from '../lib/errors/turnlogError.ts';
-import { createConflictLimit, type LimitOfConflicts } from '../eventlog/conflictLimit.ts';
+import { createConflictLimit, type ConflictLimitOptions } from '../eventlog/conflictLimit.ts';
 import type { Actor, CommandContext } from './context.ts';
 import { authorOf, prepareEvents, type Author } from './prepareEvents.ts';
 import type { LoadedStream, TargetStream } from './targetStream.ts';

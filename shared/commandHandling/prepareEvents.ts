@@ -1,6 +1,6 @@
 import type { DomainEvent } from '../eventlog/eventTypes.ts';
 import type { Authorship, StreamHead } from '../eventlog/append.ts';
-import { requireFits } from '../eventlog/domainEvent.ts';
+import { requireValidEvent } from '../eventlog/domainEvent.ts';
 import { sealEvents, type SealedEvents } from '../eventlog/encryption/sealTexts.ts';
 import { yieldForText } from '../lib/concurrency/yieldToEventLoop.ts';
 import { isoTime } from '../ports/clock.ts';
@@ -36,7 +36,7 @@ export async function prepareEvents(
   { key }: Pick<StreamHead, 'key'>,
   events: readonly DomainEvent[],
 ): Promise<PreparedEvents> {
-  events.forEach(requireFits);
+  events.forEach(requireValidEvent);
   const chars = events.reduce((sum, event) => sum + charsOf(event), 0);
   await yieldForText(account_id, chars);
   const decided = events.map((event) => ({ id: ids.uuid(), ...event }));

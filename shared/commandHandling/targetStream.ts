@@ -45,7 +45,7 @@ async function loadAll<State, Event extends DomainEvent>(
     }
     const stored = page.map((event) => event.stored);
     if (isFull({ events: stored, ...bounds })) continue;
-    source.damaged.forget(stream, { from: 0, to: head.revision });
+    source.damaged.clear(stream, { from: 0, to: head.revision });
     return { state, head };
   }
 }

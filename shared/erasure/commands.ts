@@ -2,12 +2,11 @@ import { TurnlogError } from '../lib/errors/turnlogError.ts';
 import { agentStream, isIdOf, sessionStream } from '../eventlog/streams.ts';
 import { waitUntilVisible, type Actor, type CommandContext } from '../commandHandling/context.ts';
 import type { RunContext } from '../runs/context.ts';
-import type { ErasedStream } from './eraseStream.ts';
+import type { ErasedStream, Grounds } from './eraseStream.ts';
 import { eraseWithReplays, readReplaysAt } from './eraseWithReplays.ts';
 import { evictErased } from './evictErased.ts';
 import { findStreamOwner } from './ownedStreams.ts';
 import type { ErasureContext } from './retention/requireErasable.ts';
-import type { Grounds } from './erasureReason.ts';
 
 /** What a client's erasure works with; memory is this process's. */
 export type EraseContext = CommandContext &

@@ -4,9 +4,14 @@ import { LIMITS } from '../limits.ts';
 import type { Position } from '../ports/eventStore.ts';
 import type { ReadModels } from '../ports/readModels.ts';
 import type { Actor } from '../commandHandling/context.ts';
-import { endErasure, eraseStream, recordErasure, type ErasedStream } from './eraseStream.ts';
+import {
+  endErasure,
+  eraseStream,
+  recordErasure,
+  type ErasedStream,
+  type Grounds,
+} from './eraseStream.ts';
 import type { ErasureContext } from './retention/requireErasable.ts';
-import type { Grounds } from './erasureReason.ts';
 
 type Replays = Pick<ReadModels, 'listReplaysOf'>;
 

@@ -8,7 +8,7 @@ import type { Logger } from '../lib/logger.ts';
 import type { OpenErasure } from '../ports/keyStore.ts';
 import { eraseAccount, type AccountContext } from './eraseAccount.ts';
 import { eraseWithReplays, type ReplaysContext } from './eraseWithReplays.ts';
-import { parseErasureReason } from './erasureReason.ts';
+import { parseErasureReason } from './eraseStream.ts';
 
 export interface FinishContext extends AccountContext, Pick<ReplaysContext, 'replaysAt'> {
   logger: Pick<Logger, 'warn'>;

@@ -9,7 +9,7 @@ import {
 } from '../eventlog/streams.ts';
 import { LIMITS } from '../limits.ts';
 import { decodeEvent } from '../eventlog/codec.ts';
-import { metadataFits } from '../eventlog/domainEvent.ts';
+import { isValidMetadata } from '../eventlog/domainEvent.ts';
 import { isTurnlogError } from '../lib/errors/turnlogError.ts';
 import type { EventLog } from '../ports/eventStore.ts';
 import type { Page, PageOf, ReadModels } from '../ports/readModels.ts';
@@ -122,7 +122,7 @@ async function readRecordedOwner(
   try {
     const [first] = await store.readStream(stream, { direction: 'forwards', limit: 1 });
     const { metadata } = first ? decodeEvent(first) : {};
-    return metadataFits(metadata) ? metadata.account_id : undefined;
+    return isValidMetadata(metadata) ? metadata.account_id : undefined;
   } catch (error) {
     if (error instanceof SyntaxError || isTurnlogError(error, 'stream_damaged')) return undefined;
     throw error;

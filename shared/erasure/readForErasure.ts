@@ -3,11 +3,11 @@ import type { Erasure } from '../domain/schema.ts';
 import { isTurnlogError } from '../lib/errors/turnlogError.ts';
 import { headOf, NO_STREAM } from '../eventlog/append.ts';
 import { decodeEvent } from '../eventlog/codec.ts';
-import { metadataFits, toDomainEvent } from '../eventlog/domainEvent.ts';
+import { isValidMetadata, toDomainEvent } from '../eventlog/domainEvent.ts';
 import type { RecordedEvent } from '../eventlog/event.ts';
 import { addKeyIds, replaceBoxes } from '../eventlog/encryption/protectedJson.ts';
 import type { StreamSource } from '../eventlog/reading/reportDamage.ts';
-import { reasonOf } from '../eventlog/reading/streamDamage.ts';
+import { damageReason } from '../eventlog/reading/streamDamage.ts';
 import { streamId, streamKind } from '../eventlog/streams.ts';
 import { LIMITS } from '../limits.ts';
 import { wordsKeyId } from '../search/wordTokens.ts';
@@ -49,7 +49,7 @@ const NO_TEXT = '""';
 /** Events come to what they do with and without their texts. */
 function decodeWithoutTexts(stored: StoredEvent): { recorded: RecordedEvent; event?: DomainEvent } {
   const recorded = decodeEvent({ ...stored, data: replaceBoxes(stored.data, () => NO_TEXT) });
-  if (!metadataFits(recorded.metadata) || !belongsIn(stored.stream, stored.type))
+  if (!isValidMetadata(recorded.metadata) || !belongsIn(stored.stream, stored.type))
     throw new Error('it is none of ours');
   const event = toDomainEvent(recorded);
   return { recorded, ...(event && { event }) };
@@ -121,7 +121,7 @@ async function read(store: Read, found: LoadedForErasure): Promise<void> {
     await readOn(store, found);
   } catch (error) {
     if (!isTurnlogError(error, 'stream_damaged')) throw error;
-    found.state.flaw ??= reasonOf(found.state.stream, error);
+    found.state.flaw ??= damageReason(found.state.stream, error);
     await readBack(store, found);
   }
 }

@@ -1,5 +1,5 @@
 import { TurnlogError } from '../lib/errors/turnlogError.ts';
-import { boxesLength } from './encryption/ciphertexts.ts';
+import { ciphertextsLength } from './encryption/ciphertexts.ts';
 import { MAX_APPEND_BYTES, type EncodedEvent } from '../ports/eventStore.ts';
 
 /**
@@ -16,7 +16,7 @@ export function requireAppendable(events: readonly EncodedEvent[]): number {
     (total, event) =>
       total +
       Buffer.byteLength(event.data) +
-      boxesLength(event) +
+      ciphertextsLength(event) +
       Buffer.byteLength(event.metadata),
     0,
   );

@@ -6,7 +6,7 @@ import type { ProtectedStore } from './encryption/protectedStore.ts';
  * never be shown. `logChanged` says why it isn't, in one sentence.
  * Errors of append, beside the store's: `log_changed`.
  */
-export const appendsWhileFollowed = (
+export const guardAppends = (
   store: ProtectedStore,
   logChanged: () => string | undefined,
 ): ProtectedStore => ({

@@ -1,7 +1,7 @@
 import { createBackoff } from '../lib/time/backoff.ts';
 import { storeUnavailableError, type TurnlogError } from '../lib/errors/turnlogError.ts';
 import { sleep, type WaitLimits } from '../lib/time/sleep.ts';
-import { foundDamaged, type StreamSource } from './reading/reportDamage.ts';
+import { reportDamage, type StreamSource } from './reading/reportDamage.ts';
 
 const PAUSES = { firstMs: 5, longestMs: 250 };
 /**
@@ -18,9 +18,9 @@ const STUCK_MS = 5_000;
 const LIMIT_MS = 10_000;
 
 /** How long a loop may go on, and what it ends with. */
-export interface LimitOfConflicts extends WaitLimits {
+export interface ConflictLimitOptions extends WaitLimits {
   /** What a loop that others leave no place for ends with. By default `store_unavailable`. */
-  tooMany?: () => TurnlogError;
+  limitError?: () => TurnlogError;
 }
 
 export interface ConflictLimit {
@@ -30,24 +30,24 @@ export interface ConflictLimit {
    * Errors: `stream_damaged` (noted), what `tooMany` gives, `store_unavailable`, the signal's
    * reason.
    */
-  lost(revision: number): Promise<void>;
+  recordConflict(revision: number): Promise<void>;
 }
 
 /** Bounds one loop of load → append → conflict on a stream. */
 export function createConflictLimit(
   source: StreamSource,
   stream: string,
-  { until = performance.now() + LIMIT_MS, signal, tooMany }: LimitOfConflicts = {},
+  { until = performance.now() + LIMIT_MS, signal, limitError: tooMany }: ConflictLimitOptions = {},
 ): ConflictLimit {
   let last: { revision: number; since: number; times: number } | undefined;
   const pauses = createBackoff(PAUSES);
   return {
-    async lost(revision) {
+    async recordConflict(revision) {
       if (last?.revision !== revision) last = { revision, since: performance.now(), times: 0 };
       last.times += 1;
       const forLong = performance.now() - last.since >= STUCK_MS || source.damaged.has(stream);
       if (last.times >= STUCK_TIMES && forLong) {
-        throw await foundDamaged(source, stream, {
+        throw await reportDamage(source, stream, {
           reason: `something that is not shown follows revision ${revision}`,
           revision: revision + 1,
         });

@@ -25,7 +25,7 @@ const validators = new Map(
 const metadataValidator = lazyValidator(EventMetadata);
 
 /** True for metadata that every event has, as its schema describes it. */
-export const metadataFits = (metadata: unknown): metadata is EventMetadata =>
+export const isValidMetadata = (metadata: unknown): metadata is EventMetadata =>
   metadataValidator()(metadata);
 
 /** What is wrong with an event's data, by its schema, if anything; nothing for an unknown type. */
@@ -40,7 +40,7 @@ function problemOf(shape: Shape): string | undefined {
  * To be asked before an event is written: one that does not fit its schema can never be read again,
  * and takes its whole stream with it. Errors: `event_invalid`.
  */
-export function requireFits(event: DomainEvent): void {
+export function requireValidEvent(event: DomainEvent): void {
   const problem = problemOf(event);
   if (problem !== undefined) throw new TurnlogError('event_invalid', problem);
 }

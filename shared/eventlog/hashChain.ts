@@ -4,7 +4,7 @@ import { canonicalJson } from './canonicalJson.ts';
 import type { RecordedEvent } from './event.ts';
 import { isPlainCanonical } from './plainJson.ts';
 import { withoutBoxes } from './encryption/protectedJson.ts';
-import { commitments } from './encryption/protectedText.ts';
+import { toCommitments } from './encryption/protectedText.ts';
 
 /** `prev_hash` of the first event of every stream. */
 export const GENESIS_HASH = '0'.repeat(64);
@@ -96,7 +96,7 @@ export function chainFault(event: RecordedEvent, previous: Link | undefined): st
   const { prev_hash, hash, ...covered } = event.metadata;
   if (prev_hash !== (previous?.hash ?? GENESIS_HASH))
     return 'its prev_hash is not the hash of the event before it';
-  const data = canonicalJson(commitments(event.data));
+  const data = canonicalJson(toCommitments(event.data));
   const metadata = canonicalStrings(covered);
   return eventHash(prev_hash, { ...event, data, metadata }) === hash
     ? undefined

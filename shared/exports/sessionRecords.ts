@@ -2,12 +2,12 @@ import { readOrigins, requireMatchingForkPoint } from '../sessions/history/origi
 import type { AgentEvent } from '../agents/events.ts';
 import type { ForkPoint, SessionEvent } from '../sessions/events.ts';
 import { originErasedError, sessionErasedError } from '../erasure/errors.ts';
-import { foundDamaged, type StreamSource } from '../eventlog/reading/reportDamage.ts';
-import { readBeginning, readPage } from '../eventlog/reading/readWhole.ts';
-import { endsErased } from '../eventlog/reading/erasureLookup.ts';
+import { reportDamage, type StreamSource } from '../eventlog/reading/reportDamage.ts';
+import { readFirstEvent, readPage } from '../eventlog/reading/readWhole.ts';
+import { endsWithErasure } from '../eventlog/reading/erasureLookup.ts';
 import { agentStream, sessionStream } from '../eventlog/streams.ts';
-import { untilWhole } from '../eventlog/reading/untilWhole.ts';
-import type { KnownEvent } from '../eventlog/reading/wholeStream.ts';
+import { readUntilComplete } from '../eventlog/reading/untilWhole.ts';
+import type { DecodedEvent } from '../eventlog/reading/wholeStream.ts';
 import { recordCollector, type ExportedAgent, type ExportedRecord } from './record.ts';
 import { LIMITS } from '../limits.ts';
 import type { SessionRow } from '../readModels/tables.ts';
@@ -31,9 +31,9 @@ async function stretchesOf(
   const stretches: Stretch[] = [{ session_id, last: revision }];
   if (!forked_from) return stretches;
   let stream = sessionStream(session_id);
-  for (const point of await readOrigins(source, await readBeginning(source, stream))) {
+  for (const point of await readOrigins(source, await readFirstEvent(source, stream))) {
     const origin = sessionStream(point.session_id);
-    if (await endsErased(source.store, origin)) break;
+    if (await endsWithErasure(source.store, origin)) break;
     const { session_id: shared, revision: last } = point;
     stretches.unshift({ session_id: shared, last, fork: { stream, point } });
     stream = origin;
@@ -45,11 +45,11 @@ async function stretchesOf(
 async function* eventsOf(
   source: StreamSource,
   { session_id, last, fork }: Stretch,
-): AsyncGenerator<KnownEvent[], void> {
+): AsyncGenerator<DecodedEvent[], void> {
   const stream = sessionStream(session_id);
   for (let from = 0; from <= last;) {
     const first = from;
-    const page = await untilWhole<KnownEvent[]>(source, stream, {
+    const page = await readUntilComplete<DecodedEvent[]>(source, stream, {
       look: () =>
         readPage(source, stream, {
           direction: 'forwards',
@@ -65,7 +65,7 @@ async function* eventsOf(
     from += page.length;
     if (fork && from > last)
       await requireMatchingForkPoint(source, fork.stream, fork.point, page.at(-1));
-    source.damaged.forget(stream, { from: first, to: from - 1 });
+    source.damaged.clear(stream, { from: first, to: from - 1 });
     yield page;
   }
 }
@@ -107,7 +107,7 @@ export function createAgentReader(source: StreamSource): FindAgentAt {
     const [event] = await readPage(source, stream, asked);
     if (!event) {
       const reason = `revision ${revision} is missing`;
-      throw await foundDamaged(source, stream, { reason, revision });
+      throw await reportDamage(source, stream, { reason, revision });
     }
     known = { key, agent: event.recorded.erased ? undefined : agentOf(event.event as AgentEvent) };
     return known.agent;

@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto';
 import { logChangedError, TurnlogError } from '../lib/errors/turnlogError.ts';
 import {
-  checkpointOf,
-  identityOf,
+  createCheckpoint,
+  readLogIdentity,
   logIdAt,
-  type Identified,
+  type IdentifiableLog,
   type LogIdentity,
 } from '../eventlog/identity/logIdentity.ts';
 import type { Checkpoint, Position } from '../ports/eventStore.ts';
@@ -60,12 +60,12 @@ function misfit(cursor: string, { root, declarations }: LogIdentity): TurnlogErr
  * What a cursor names. Errors: `position_unknown` where the log never held it, or was declared to be
  * restored without it; `log_changed` where it is gone and nobody has said so; `store_unavailable`.
  */
-export async function openCursor(log: Identified, cursor: string): Promise<LogStart> {
-  const identity = await identityOf(log);
+export async function openCursor(log: IdentifiableLog, cursor: string): Promise<LogStart> {
+  const identity = await readLogIdentity(log);
   if (!identity || !isCursor(cursor)) throw positionUnknown();
   const position = cursor.slice(0, -25).replace('_', '/') as Position;
   const event = await log.eventAt(position);
-  const checkpoint = event && checkpointOf(identity, event);
+  const checkpoint = event && createCheckpoint(identity, event);
   if (checkpoint && cursorOf(checkpoint) === cursor) return checkpoint;
   const isWithin = position <= ((await log.head()) ?? '');
   if (isWithin && cursorAt(position, identity) === cursor) return position;
@@ -74,13 +74,13 @@ export async function openCursor(log: Identified, cursor: string): Promise<LogSt
 
 /** The end of the log, and its cursor; neither while the log is empty. Errors: `store_unavailable`. */
 export async function endOfFeed(
-  log: Identified,
+  log: IdentifiableLog,
 ): Promise<{ start: LogStart | undefined; cursor: string | undefined }> {
   const position = await log.head();
-  const identity = await identityOf(log);
+  const identity = await readLogIdentity(log);
   if (position === undefined || !identity) return { start: undefined, cursor: undefined };
   const event = await log.eventAt(position);
   if (!event) return { start: position, cursor: cursorAt(position, identity) };
-  const checkpoint = checkpointOf(identity, event);
+  const checkpoint = createCheckpoint(identity, event);
   return { start: checkpoint, cursor: cursorOf(checkpoint) };
 }

@@ -1,4 +1,8 @@
-import { checkpointOf, identityOf, type LogIdentity } from '../eventlog/identity/logIdentity.ts';
+import {
+  createCheckpoint,
+  readLogIdentity,
+  type LogIdentity,
+} from '../eventlog/identity/logIdentity.ts';
 import { streamKind } from '../eventlog/streams.ts';
 import { bytesOf, type Checkpoint, type EventLog, type StoredEvent } from '../ports/eventStore.ts';
 import { isPublicKind } from '../publicEvents/toPublicEvents.ts';
@@ -31,7 +35,7 @@ export function createLoggedEvents(log: Pick<EventLog, 'firstEvent' | 'readStrea
   return async (events: readonly StoredEvent[], only?: string): Promise<LoggedEvent[]> => {
     // An event of the log's own stream may be a declaration.
     const declared = events.some(({ stream }) => streamKind(stream) === 'log');
-    if (!identity || declared) identity = await identityOf(log);
+    if (!identity || declared) identity = await readLogIdentity(log);
     const known = identity;
     if (!known) return [];
     return events.flatMap((stored) => {
@@ -40,7 +44,7 @@ export function createLoggedEvents(log: Pick<EventLog, 'firstEvent' | 'readStrea
       const account_id = accountOf(stored);
       if (account_id === undefined || (only !== undefined && account_id !== only)) return [];
       return [
-        { stored, account_id, checkpoint: checkpointOf(known, stored), bytes: bytesOf(stored) },
+        { stored, account_id, checkpoint: createCheckpoint(known, stored), bytes: bytesOf(stored) },
       ];
     });
   };

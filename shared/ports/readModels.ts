@@ -1,26 +1,22 @@
-/** The read models port: what queries ask, what the projector writes. Suite: test/contracts/readModels.ts. */
-import type { RowOf } from '../readModels/table.ts';
-import type {
-  AccountRow,
-  AgentRow,
-  ApiKeyRow,
-  ErasureRow,
-  PARKED_STREAMS,
-  SessionRow,
-  TurnRow,
-  WebhookRow,
-} from '../readModels/tables.ts';
-import type { SessionFilter } from '../sessions/sessionFilter.ts';
-import type { Bounds, Page, PageOf } from '../readModels/pageOf.ts';
-import type { ReplayReads } from '../replays/replayReads.ts';
-import type { UsageReads } from '../usage/usageSums.ts';
+/** The read models port: queries, and the projector's writes. Contract tests: test/contracts/readModels.ts. */
+import type { AccountQueries } from '../accounts/sqlQueries.ts';
+import type { AgentQueries } from '../agents/sqlQueries.ts';
+import type { ErasureQueries } from '../erasure/sqlQueries.ts';
 import type { ReadableEvent } from '../eventlog/encryption/openTexts.ts';
-import type { IndexProgress, ListedSession, TurnIndex } from '../search/turnIndex.ts';
+import type { Bounds, Page, PageOf } from '../readModels/page.ts';
+import type { RowOf } from '../readModels/table.ts';
+import type { PARKED_STREAMS } from '../readModels/tables.ts';
+import type { ReplayQueries } from '../replays/sqlQueries.ts';
+import type { IndexQueries } from '../search/sqlQueries.ts';
+import type { TurnIndex } from '../search/turnIndex.ts';
+import type { OpenTurn, SessionQueries, TranscriptRows } from '../sessions/sqlQueries.ts';
+import type { UsageQueries } from '../usage/sqlQueries.ts';
+import type { WebhookQueries } from '../webhooks/sqlQueries.ts';
 import type { Checkpoint, Position } from './eventStore.ts';
 
-export type { Bounds, Page, PageOf };
+export type { Bounds, OpenTurn, Page, PageOf, TranscriptRows };
 
-/** A stream with an event that could not be applied: later ones are skipped until a rebuild. */
+/** A stream with an event that could not be applied; later events are skipped until a rebuild. */
 export type ParkedStream = RowOf<typeof PARKED_STREAMS>;
 
 export interface ParkedStreams {
@@ -28,77 +24,27 @@ export interface ParkedStreams {
   streams: ParkedStream[];
 }
 
-export type OpenTurn = Pick<TurnRow, 'session_id' | 'turn' | 'owner' | 'deadline'> &
-  Pick<SessionRow, 'account_id'>;
-
-export interface TranscriptRows {
-  session: SessionRow;
-  turns: PageOf<TurnRow>;
+/** All queries reject with `store_unavailable` when the read models can't be reached or have never caught up. */
+export interface ReadModelQueries
+  extends
+    AccountQueries,
+    AgentQueries,
+    SessionQueries,
+    IndexQueries,
+    UsageQueries,
+    WebhookQueries,
+    ReplayQueries,
+    ErasureQueries {
+  /** The first parked streams by name, and how many there are. The limit is ≥ 1. */
+  listParkedStreams(limit: number): Promise<ParkedStreams>;
 }
 
-/**
- * All queries reject with `store_unavailable` when the read models can't be reached, or are not
- * caught up for the first time yet.
- */
-export interface ReadModels extends ReplayReads, UsageReads {
-  /** Without erased ones. */
-  listAccounts(): Promise<AccountRow[]>;
-  findAccount(accountId: string): Promise<AccountRow | undefined>;
-  findApiKey(keyId: string): Promise<ApiKeyRow | undefined>;
-  /** The key of that hash; the one of the lowest id, should two accounts have it. */
-  findApiKeyByHash(hash: string): Promise<ApiKeyRow | undefined>;
-  /** Oldest first. */
-  listApiKeys(accountId: string): Promise<ApiKeyRow[]>;
-  /** True once any key was ever issued, revoked ones and those of erased accounts included. */
-  hasApiKeys(): Promise<boolean>;
-  /** By id alone: the caller judges whose it is. Deleted agents are not found, erased ones are. */
-  findAgent(agentId: string): Promise<AgentRow | undefined>;
-  /** Oldest first, without erased ones; deleted ones where they are asked for. */
-  listAgents(accountId: string, page: Page & { deleted?: true }): Promise<PageOf<AgentRow>>;
-  /** Changes with the account's agents, and is cheap; tells nothing of others: clients see it. */
-  agentListVersion(accountId: string): Promise<string>;
-  findSession(sessionId: string): Promise<SessionRow | undefined>;
-  /**
-   * Newest first unless the oldest are asked for, without erased ones. The signal ends a search for
-   * words between two pieces of it, where it has some. Errors: the signal's reason.
-   */
-  listSessions(
-    accountId: string,
-    page: Page & SessionFilter,
-    signal?: AbortSignal,
-  ): Promise<PageOf<ListedSession>>;
-  /** It is asked often by each search that waits. */
-  indexProgress(): Promise<IndexProgress>;
-  /** Turns that have ended and are not indexed yet, at most LIMITS.search.countedTurns. */
-  countUnindexed(): Promise<number>;
-  /**
-   * The account's session and its turns of one moment, oldest first, after turn number `after`. Of
-   * another account's none is read: it takes no longer than if there were no such session.
-   */
-  findTranscript(
-    accountId: string,
-    sessionId: string,
-    page: Bounds & { after?: number },
-  ): Promise<TranscriptRows | undefined>;
-  /** The sessions that replays made of one, by their ids, without erased ones. */
-  listReplaysOf(sessionId: string, page: Page): Promise<PageOf<SessionRow>>;
-  /** By id alone, deleted and erased ones too; whose it is, is for the caller to judge. */
-  findWebhook(webhookId: string): Promise<WebhookRow | undefined>;
-  /** Oldest first, without erased ones; deleted ones where they are asked for. */
-  listWebhooks(accountId: string, page: Page & { deleted?: true }): Promise<PageOf<WebhookRow>>;
-  /** Those of all accounts that events are sent to, the oldest first. */
-  listEnabledWebhooks(limit: number): Promise<WebhookRow[]>;
-  /** Streams that were erased, the last of the log first, down to a position. */
-  listErasures(page: { downTo: Position | undefined; limit: number }): Promise<ErasureRow[]>;
-  /** Turns whose end is not recorded. */
-  listOpenTurns(): Promise<OpenTurn[]>;
-  /** The first of them in the order of their names, and how many there are. */
-  listParkedStreams(limit: number): Promise<ParkedStreams>;
+export interface ReadModels extends ReadModelQueries {
   /** Resolves true once everything up to the position is shown, false after `timeoutMs`. */
   untilShown(position: Position, timeoutMs: number): Promise<boolean>;
   /**
-   * Has queries of sessions wait for the position, so that its writer need not; false where that would
-   * be in vain. Absent where other processes answer queries.
+   * Makes queries of sessions wait for the position, so that its writer need not; false where waiting
+   * would be pointless. Absent where other processes answer queries.
    */
   showLater?(position: Position): boolean;
   close(): Promise<void>;

@@ -1,5 +1,5 @@
 import { belongsIn, isErasure } from '../eventlog/eventTypes.ts';
-import { metadataFits, toDomainEvent } from '../eventlog/domainEvent.ts';
+import { isValidMetadata, toDomainEvent } from '../eventlog/domainEvent.ts';
 import { openedEvent, type ReadableEvent } from '../eventlog/encryption/openTexts.ts';
 import { passOver, project, type Change } from './project.ts';
 
@@ -21,7 +21,7 @@ function changesOf(stored: ReadableEvent): Change[] {
   const recorded = openedEvent(stored);
   const event = toDomainEvent(recorded);
   if (!event) return passOver(recorded);
-  if (!metadataFits(recorded.metadata)) throw new Error('its metadata does not fit the schema');
+  if (!isValidMetadata(recorded.metadata)) throw new Error('its metadata does not fit the schema');
   if (!belongsIn(recorded.stream, event.type))
     throw new Error('its type does not belong in this stream');
   return project(recorded, event);

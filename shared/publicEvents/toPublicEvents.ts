@@ -1,6 +1,6 @@
 import { belongsIn, type DomainEvent } from '../eventlog/eventTypes.ts';
 import { isTurnlogError, TurnlogError } from '../lib/errors/turnlogError.ts';
-import { metadataFits, toDomainEvent } from '../eventlog/domainEvent.ts';
+import { isValidMetadata, toDomainEvent } from '../eventlog/domainEvent.ts';
 import type { RecordedEvent } from '../eventlog/event.ts';
 import { openedEvent, type ReadableEvent } from '../eventlog/encryption/openTexts.ts';
 import { streamKind } from '../eventlog/streams.ts';
@@ -15,7 +15,7 @@ export const isPublicKind = (stream: string): boolean => PUBLIC_KINDS.includes(s
 
 /** True for an event that a newer release has written; in a shared log others may write as well. */
 const isOfNewerRelease = ({ stream, type, metadata }: RecordedEvent): boolean =>
-  isPublicKind(stream) && belongsIn(stream, type) && metadataFits(metadata);
+  isPublicKind(stream) && belongsIn(stream, type) && isValidMetadata(metadata);
 
 const placeOf = ({ id, stream, revision, position }: StoredEvent): string =>
   `the event ${id} (${stream} revision ${revision}, position ${position})`;

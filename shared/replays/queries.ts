@@ -1,5 +1,5 @@
 import type { ReplaySettings } from './events.ts';
-import { textOpener } from '../eventlog/encryption/closedText.ts';
+import { createTextOpener } from '../eventlog/encryption/closedText.ts';
 import type { Keyring } from '../eventlog/encryption/keyring.ts';
 import { isIdOf, replayStream } from '../eventlog/streams.ts';
 import type { ReadModels } from '../ports/readModels.ts';
@@ -28,7 +28,7 @@ export async function readReplaySettings(
   if (!settings) throw replayNotFoundError();
   const { instruction, checks } = settings;
   const texts = [instruction, checks].filter((text) => text !== undefined);
-  const open = await textOpener(store.keys, replayStream(replay_id), texts);
+  const open = await createTextOpener(store.keys, replayStream(replay_id), texts);
   return {
     ...settings,
     ...(instruction !== undefined && { instruction: open(instruction) }),

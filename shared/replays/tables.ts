@@ -8,7 +8,7 @@ import type {
 import type { ReplaySums } from './replaySums.ts';
 import { integer, json, orNull, table, text, word } from '../readModels/table.ts';
 
-/** The tables that replays are shown from: a part of TABLES. No text stands open in them. */
+/** The tables that replays are read from: a part of TABLES. They hold no plain text. */
 export const REPLAY_TABLES = {
   replays: table({
     columns: {
@@ -17,7 +17,7 @@ export const REPLAY_TABLES = {
       status: word<'running' | ReplayEnd['status'] | 'erased'>(),
       /** Why it failed. */
       code: orNull(text),
-      /** Its texts closed, as the log has them; null once they are erased. */
+      /** With encrypted texts, as in the log; null once they are erased. */
       settings: orNull(json<ReplaySettings>()),
       sums: json<ReplaySums>(),
       created_at: text,
@@ -36,12 +36,12 @@ export const REPLAY_TABLES = {
     columns: {
       replay_id: text,
       session_id: text,
-      /** Its own turns that had begun when the replay was asked for. */
+      /** Its own turns that had begun when the replay was requested. */
       turns: integer,
       status: word<'waiting' | 'running' | SessionEnd['status']>(),
       /** Why it ended before its last turn. */
       code: orNull(text),
-      /** The session in which it is replayed; null before it is begun. */
+      /** The session in which it is replayed; null before that one has started. */
       replay_session_id: orNull(text),
       revision: integer,
     },
@@ -52,12 +52,12 @@ export const REPLAY_TABLES = {
   replay_turns: table({
     columns: {
       replay_id: text,
-      /** Session and turn, in the order of their pages: `replayEntry` makes it. */
+      /** Session and turn, made by `replayEntry`; pages are in this order. */
       entry: text,
       session_id: text,
       turn: integer,
       outcome: word<TurnOutcome>(),
-      /** Of its checks. */
+      /** Number of its checks that failed. */
       failed_checks: integer,
       comparison: json<TurnComparison>(),
       revision: integer,
@@ -70,9 +70,9 @@ export const REPLAY_TABLES = {
   }),
 };
 
-/** Digits of a turn's number in an entry: no session has more turns. */
+/** Digits of a turn number in an entry; no session has more turns. */
 const DIGITS = 10;
 
-/** The place of a turn in the pages of a replay: by session, and by number. */
+/** The sort key of a replayed turn: by session, then by turn number. */
 export const replayEntry = (session_id: string, turn: number): string =>
   `${session_id}.${String(turn).padStart(DIGITS, '0')}`;

@@ -1,5 +1,5 @@
 import { log } from './decider.ts';
-import { identityOf, logIdAt } from '../eventlog/identity/logIdentity.ts';
+import { readLogIdentity, logIdAt } from '../eventlog/identity/logIdentity.ts';
 import { logStream } from '../eventlog/streams.ts';
 import type { Actor } from '../commandHandling/context.ts';
 import { handle, type HandleContext } from '../commandHandling/handle.ts';
@@ -25,7 +25,7 @@ export async function acceptRestored(
   context: HandleContext,
   { replaces, reason }: Declared,
 ): Promise<{ log_id: string; replaces: string[] }> {
-  const identity = await identityOf(context.store);
+  const identity = await readLogIdentity(context.store);
   // In an empty log the declaration is the first event, by which the log is known.
   const id = context.ids.uuid();
   const own = identity ? [logIdAt(identity)] : [];

@@ -3,7 +3,7 @@ import { session } from '../sessions/decider.ts';
 import type { SessionCommand, SessionState } from '../sessions/commands.ts';
 import { isTurnlogError } from '../lib/errors/turnlogError.ts';
 import { createConflictLimit, type ConflictLimit } from '../eventlog/conflictLimit.ts';
-import { asDamage, type StreamSource } from '../eventlog/reading/reportDamage.ts';
+import { toDamageError, type StreamSource } from '../eventlog/reading/reportDamage.ts';
 import { sessionStream } from '../eventlog/streams.ts';
 import { errorSummary } from '../lib/errors/errorSummary.ts';
 import { sleep } from '../lib/time/sleep.ts';
@@ -14,7 +14,7 @@ import type { OpenRun, RunContext, RunState } from './context.ts';
 import { sessionErasedError } from '../erasure/errors.ts';
 import { headOf, appendEvents } from '../eventlog/append.ts';
 import { readPage } from '../eventlog/reading/readWhole.ts';
-import type { KnownEvent } from '../eventlog/reading/wholeStream.ts';
+import type { DecodedEvent } from '../eventlog/reading/wholeStream.ts';
 import { LIMITS } from '../limits.ts';
 import { sessionEvents } from '../sessions/history/loadSession.ts';
 import { turnEndedError, turnEndSignal } from './queueing/turnWatch.ts';
@@ -154,7 +154,7 @@ export async function recordTurnEnd(
     return await recordTurnEvent(context, run, command, RETRY_LIMIT_MS);
   } catch (error) {
     if (isTurnlogError(error, 'stream_damaged'))
-      throw await asDamage(context, sessionStream(session_id), error, '/session_id');
+      throw await toDamageError(context, sessionStream(session_id), error, '/session_id');
     if (!isTurnlogError(error, 'turn_interrupted') && !isTurnlogError(error, 'session_erased'))
       context.runState.openTurnQueue.add(session_id, run.head.revision + 1);
     throw error;

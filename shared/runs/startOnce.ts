@@ -11,7 +11,7 @@ import { TurnlogError, type ErrorCode } from '../lib/errors/turnlogError.ts';
 import type { StreamSource } from '../eventlog/reading/reportDamage.ts';
 import { readPage } from '../eventlog/reading/readWhole.ts';
 import { sessionStream } from '../eventlog/streams.ts';
-import type { KnownEvent } from '../eventlog/reading/wholeStream.ts';
+import type { DecodedEvent } from '../eventlog/reading/wholeStream.ts';
 import { LIMITS } from '../limits.ts';
 import { sleep } from '../lib/time/sleep.ts';
 import { interruptIfOrphaned, type RecoveryContext } from './recovery/interruptTurn.ts';
@@ -37,7 +37,7 @@ const TRANSIENT_ERRORS: ReadonlySet<string> = new Set<ErrorCode>([
 /** The answer to a turn with this end, the same for each attempt. */
 function recordedAnswer(
   { session_id, context }: RequestTurn,
-  { event, recorded }: KnownEvent,
+  { event, recorded }: DecodedEvent,
 ): RunResult | Error {
   if (event.type === 'session.erased.v1' || recorded.erased) return sessionErasedError();
   if (event.type === 'session.turn_completed.v1')
@@ -62,7 +62,7 @@ const TURN_END_TYPES: ReadonlySet<string> = new Set([
 /** Each call reads the events since the last one, up to the end of the turn. */
 function createEndReader(context: StreamSource, { session_id, revision }: RequestTurn) {
   let from = revision;
-  return async (): Promise<KnownEvent | undefined> => {
+  return async (): Promise<DecodedEvent | undefined> => {
     for (;;) {
       const page = await readPage(context, sessionStream(session_id), {
         direction: 'forwards',

@@ -123,7 +123,7 @@ export async function startTurn(
   const { settings, historyTokens } = await planPromptBudget(context, request);
   const conflicts = createConflictLimit(context, sessionStream(session_id), {
     ...bounds,
-    tooMany: sessionBusy,
+    limitError: sessionBusy,
   });
 
   let compactionTried = false;
@@ -158,7 +158,7 @@ export async function startTurn(
         return appended ? 'reload' : 'turn_open';
       }
       if (!isTurnlogError(error, 'stream_conflict')) throw error;
-      await conflicts.lost(loaded.head.revision);
+      await conflicts.recordConflict(loaded.head.revision);
       if (search && request.new_session) await search.requireNone(0, bounds);
       return 'reload';
     }

@@ -17,7 +17,7 @@ const LOOK_MS = 20;
 /** What the words of sessions are sought in. */
 export interface SearchSource {
   readModels: Pick<ReadModels, 'listSessions' | 'indexProgress'>;
-  store: { keys: Pick<Keyring, 'named'> };
+  store: { keys: Pick<Keyring, 'ensureKey'> };
 }
 
 /** Which sessions are sought: `q` are words that one of their turns has. */

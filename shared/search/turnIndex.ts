@@ -1,6 +1,10 @@
 /** What the read models' port says of finding sessions by words. */
 import type { Position } from '../ports/eventStore.ts';
+import type { SessionFilter } from '../sessions/sessionFilter.ts';
 import type { SessionRow, TurnRow } from '../readModels/tables.ts';
+
+/** A search for sessions of which one turn has all of the words. */
+export type WordSearch = SessionFilter & { words: readonly string[] };
 
 /** A session as a list has it; where words were sought, with the first turns that have them. */
 export type ListedSession = SessionRow & { matches?: number[] };

@@ -1,7 +1,7 @@
 import { isTurnlogError } from '../lib/errors/turnlogError.ts';
-import { TextErased, textOpener } from '../eventlog/encryption/closedText.ts';
+import { TextErased, createTextOpener } from '../eventlog/encryption/closedText.ts';
 import type { Keyring } from '../eventlog/encryption/keyring.ts';
-import { BoxBroken } from '../eventlog/encryption/protectedText.ts';
+import { InvalidCiphertext } from '../eventlog/encryption/protectedText.ts';
 import { sessionStream } from '../eventlog/streams.ts';
 import type { EndedTurn } from './turnIndex.ts';
 import { extractWords } from './words.ts';
@@ -12,7 +12,7 @@ import { createWordTokenizer } from './wordTokens.ts';
  * where the turn is being erased; they are undefined where its texts can't be read: their key is
  * lost, or they were changed.
  */
-export function createTurnTokenizer(keys: Pick<Keyring, 'find' | 'named'>) {
+export function createTurnTokenizer(keys: Pick<Keyring, 'find' | 'ensureKey'>) {
   const byAccount = new Map<string, Awaited<ReturnType<typeof createWordTokenizer>>>();
 
   async function tokensOf({ account_id, session_id, input, output }: EndedTurn) {
@@ -20,14 +20,15 @@ export function createTurnTokenizer(keys: Pick<Keyring, 'find' | 'named'>) {
       byAccount.set(account_id, await createWordTokenizer(keys, account_id));
     const tokenOf = byAccount.get(account_id);
     const texts = output === null ? [input] : [input, output];
-    const open = await textOpener(keys, sessionStream(session_id), texts);
+    const open = await createTextOpener(keys, sessionStream(session_id), texts);
     return tokenOf ? [...new Set(Array.from(extractWords(texts.map(open)), tokenOf))] : [];
   }
 
   return (turn: EndedTurn): Promise<string[] | undefined> =>
     tokensOf(turn).catch((error: unknown) => {
       if (error instanceof TextErased) return [];
-      if (!(error instanceof BoxBroken) && !isTurnlogError(error, 'key_missing')) throw error;
+      if (!(error instanceof InvalidCiphertext) && !isTurnlogError(error, 'key_missing'))
+        throw error;
       return undefined;
     });
 }

@@ -28,10 +28,10 @@ export const wordsKeyId = (accountId: string): string =>
  * of soon. Undefined where the account was erased.
  */
 export async function createWordTokenizer(
-  keys: Pick<Keyring, 'named'>,
+  keys: Pick<Keyring, 'ensureKey'>,
   accountId: string,
 ): Promise<((word: string) => string) | undefined> {
-  const found = await keys.named(wordsKeyId(accountId));
+  const found = await keys.ensureKey(wordsKeyId(accountId));
   if (!found) return undefined;
   const key = createSecretKey(found.secret, 'base64url');
   const known = new Map<string, string>();

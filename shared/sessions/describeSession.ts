@@ -12,7 +12,7 @@ import { storeUnavailableError, TurnlogError } from '../lib/errors/turnlogError.
 import type { StreamSource } from '../eventlog/reading/reportDamage.ts';
 import { readPage } from '../eventlog/reading/readWhole.ts';
 import { sessionStream } from '../eventlog/streams.ts';
-import { untilWhole } from '../eventlog/reading/untilWhole.ts';
+import { readUntilComplete } from '../eventlog/reading/untilWhole.ts';
 import { LIMITS } from '../limits.ts';
 import { sleep } from '../lib/time/sleep.ts';
 import { findOwnSession } from './queries.ts';
@@ -116,7 +116,7 @@ function describe(
     return { ...loaded, row, described: await descriptionAt(context, row, loaded.head.revision) };
   };
   const limit = { ...bounds, tooMany: sessionBusy };
-  return untilWhole(
+  return readUntilComplete(
     context,
     target.stream,
     {

@@ -4,8 +4,8 @@ import type { ForkPoint, SessionStartedData } from './events.ts';
 import { NO_DESCRIPTION } from './description.ts';
 import { originErasedError, sessionErasedError } from '../erasure/errors.ts';
 import { isTurnlogError, TurnlogError } from '../lib/errors/turnlogError.ts';
-import { readBeginning, readPage } from '../eventlog/reading/readWhole.ts';
-import { endsErased } from '../eventlog/reading/erasureLookup.ts';
+import { readFirstEvent, readPage } from '../eventlog/reading/readWhole.ts';
+import { endsWithErasure } from '../eventlog/reading/erasureLookup.ts';
 import { sessionStream } from '../eventlog/streams.ts';
 import { LIMITS } from '../limits.ts';
 import { readTurn } from './turns/turn.ts';
@@ -65,14 +65,14 @@ export async function prepareFork(
   input: ForkInput,
 ): Promise<ForkStart> {
   const forked_from = await readForkPoint(context, actor, input);
-  const first = await readBeginning(context, sessionStream(forked_from.session_id));
+  const first = await readFirstEvent(context, sessionStream(forked_from.session_id));
   const origins = await readOrigins(context, first);
   if (origins.length >= LIMITS.turn.origins)
     throw atTurnError(
       `"at_turn" is in a fork of ${origins.length} forks, which can't be forked again.`,
     );
   for (const { session_id } of origins)
-    if (await endsErased(context.store, sessionStream(session_id))) throw originErasedError();
+    if (await endsWithErasure(context.store, sessionStream(session_id))) throw originErasedError();
   const { agent_id, instruction } = first.event.data as SessionStartedData;
   return { agent_id, forked_from, ...(instruction !== undefined && { instruction }) };
 }
@@ -107,7 +107,7 @@ async function findFork(
   const stream = sessionStream(session_id);
   const [first] = await readPage(context, stream, { direction: 'forwards', from: 0, limit: 1 });
   if (!first) return undefined;
-  if (await endsErased(context.store, stream)) throw sessionErasedError();
+  if (await endsWithErasure(context.store, stream)) throw sessionErasedError();
   const { position, metadata } = first.recorded;
   await waitUntilVisible(context, position);
   const beginning = first.event.data as ForkStart;

@@ -2,11 +2,11 @@ import { sessionErasedError } from '../erasure/errors.ts';
 import { TurnlogError } from '../lib/errors/turnlogError.ts';
 import type { RecordedEvent } from '../eventlog/event.ts';
 import { discloseEvents } from '../eventlog/encryption/openTexts.ts';
-import { notingLostKeys, type StreamSource } from '../eventlog/reading/reportDamage.ts';
+import { withLostKeyReports, type StreamSource } from '../eventlog/reading/reportDamage.ts';
 import { readPage } from '../eventlog/reading/readWhole.ts';
-import type { Flaw } from '../eventlog/reading/streamDamage.ts';
+import type { StreamFlaw } from '../eventlog/reading/streamDamage.ts';
 import { sessionStream } from '../eventlog/streams.ts';
-import { untilWhole } from '../eventlog/reading/untilWhole.ts';
+import { readUntilComplete } from '../eventlog/reading/untilWhole.ts';
 import { mapTexts, withheld } from '../transparency/proof/shownTexts.ts';
 import type { SessionRow } from '../readModels/tables.ts';
 import type { Bounds, PageOf, ReadModels } from '../ports/readModels.ts';
@@ -105,7 +105,7 @@ async function readEvents(
   const from = page.after === undefined ? 0 : page.after + 1;
   const read: ReadGroup = async (first, limit) => {
     const known = await readPage(source, stream, { direction: 'forwards', from: first, limit });
-    return notingLostKeys(source, stream, () =>
+    return withLostKeyReports(source, stream, () =>
       discloseEvents(
         source.store.keys,
         known.map(({ stored }) => stored),
@@ -122,7 +122,7 @@ async function readEvents(
     return { page: found, beginning };
   }
 
-  function missing({ page: found, beginning }: PageOfStream): Flaw | undefined {
+  function missing({ page: found, beginning }: PageOfStream): StreamFlaw | undefined {
     if (beginning?.length === 0) return { reason: 'its beginning is missing', revision: 0 };
     const due = lastOf(found) + 1;
     return found.more || due > shown
@@ -130,7 +130,7 @@ async function readEvents(
       : { reason: `revision ${due} is missing`, revision: due };
   }
 
-  const { page: found } = await untilWhole(source, stream, { look, missing });
-  source.damaged.forget(stream, { from, to: lastOf(found) });
+  const { page: found } = await readUntilComplete(source, stream, { look, missing });
+  source.damaged.clear(stream, { from, to: lastOf(found) });
   return found;
 }

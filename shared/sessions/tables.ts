@@ -4,22 +4,22 @@ import type { TurnContext } from './turns/promptParts.ts';
 import type { Position } from '../ports/eventStore.ts';
 import { integer, json, orNull, table, text, word } from '../readModels/table.ts';
 
-/** The tables that sessions are shown from: a part of TABLES. */
+/** The tables that sessions and turns are read from: a part of TABLES. */
 export const SESSION_TABLES = {
   sessions: table({
     columns: {
       session_id: text,
       agent_id: text,
       account_id: text,
-      /** `running` while its last turn is open; of an `erased` one no turn is kept. */
+      /** `running` while its last turn is open; an `erased` session has no turns. */
       status: word<'idle' | 'running' | 'erased'>(),
-      /** How many turns began, those that a fork shares included. */
+      /** Turns that began, including those that a fork shares. */
       turns: integer,
       title: orNull(text),
       labels: json<Record<string, string>>(),
-      /** The session and the turn that it was forked from. */
+      /** The session and turn that it was forked from. */
       forked_from: orNull(json<ForkedFrom>()),
-      /** Of a session that a replay made: the replay, and the recorded session. */
+      /** For a session that a replay made: the replay and the recorded session. */
       replay_id: orNull(text),
       replay_of: orNull(text),
       created_at: text,
@@ -38,7 +38,7 @@ export const SESSION_TABLES = {
     ],
   }),
 
-  /** What sessions are found by; the labels themselves stand in their rows. */
+  /** Finds sessions by label; the labels themselves are in `sessions`. */
   session_labels: table({
     columns: { session_id: text, token: text, account_id: text, revision: integer },
     key: ['session_id', 'token'],
@@ -51,29 +51,29 @@ export const SESSION_TABLES = {
       turn: integer,
       status: word<'running' | 'completed' | 'failed' | 'interrupted'>(),
       input: text,
-      /** Of the agent's stream, that it runs with. */
+      /** Revision of the agent's stream that the turn runs with. */
       agent_revision: integer,
       output: orNull(text),
       model: text,
       tool_used: text,
-      /** Names of the functions that the model was offered. */
+      /** Names of the functions offered to the model. */
       offered: json<string[]>(),
       tool_calls: json<Omit<ToolCalledData, 'turn'>[]>(),
       tokens: orNull(json<Tokens>()),
-      /** Of a completed turn: how the provider says that its answer ended. */
+      /** Finish reason from the provider, for a completed turn. */
       finish_reason: orNull(text),
-      /** Of a failed turn: its code and message; of an interrupted one: the reason as the code. */
+      /** Code and message of a failed turn; for an interrupted turn the code is the reason. */
       error: orNull(json<{ code: string; message: string }>()),
-      /** How much of the session its model sees; null of old turns, which do not say so. */
+      /** How much of the session its model sees; null for old turns that did not record it. */
       context: orNull(json<TurnContext>()),
       started_at: text,
       ended_at: orNull(text),
-      /** Whose run it is: an API key, or `system`. */
+      /** The API key that started the run, or `system`. */
       key_id: text,
-      /** The instance that runs it, and when it gives up at the latest. */
+      /** The instance that runs it, and its deadline. */
       owner: text,
       deadline: text,
-      /** Of the event that ended it: the order in which turns are indexed. */
+      /** Position of the event that ended it; turns are indexed in this order. */
       end_position: orNull(word<Position>()),
       revision: integer,
     },
@@ -87,8 +87,8 @@ export const SESSION_TABLES = {
   }),
 
   /**
-   * What turns that have ended are found by: the tokens of their words, with a blank between two. No
-   * projection fills it: the indexer does, from the rows of `turns`.
+   * The words of ended turns, as tokens separated by blanks. The indexer fills it from the rows of
+   * `turns`; no projection writes it.
    */
   turn_words: table({
     columns: { session_id: text, turn: integer, words: text, revision: integer },
@@ -97,7 +97,7 @@ export const SESSION_TABLES = {
   }),
 };
 
-/** How far `turn_words` is filled: every turn that ended up to there is in it. */
+/** Progress of `turn_words`: it holds every turn that ended up to this position. */
 export const INDEXED = table({
   columns: { only_row: integer, position: word<Position>() },
   key: ['only_row'],

@@ -3,14 +3,8 @@ import { yieldToEventLoop } from '../lib/concurrency/yieldToEventLoop.ts';
 import { LIMITS } from '../limits.ts';
 import type { ChatModels } from '../ports/chatModel.ts';
 import type { PageOf, ReadModels } from '../ports/readModels.ts';
-import {
-  beginningOf,
-  USAGE_COLUMNS,
-  type UsageColumn,
-  type UsageCounts,
-  type UsagePlace,
-  type UsageSum,
-} from './usageSums.ts';
+import { keyBeforeDay, type UsageCounts, type UsageKey, type UsageSum } from './sqlQueries.ts';
+import { USAGE_COLUMNS, type UsageColumn } from './tables.ts';
 import { computeCost, sumCosts, type Cost } from './cost.ts';
 
 interface UsageSource {
@@ -143,7 +137,7 @@ export async function readUsage(
   const groups = firstGroups(limit + 1, after);
   const sliceOf = { to, by: [...new Set([...columns, 'model' as const])] };
   const first = byDay && after && after[0]! > from ? after[0]! : from;
-  let place: UsagePlace | undefined = beginningOf(first);
+  let place: UsageKey | undefined = keyBeforeDay(first);
   while (place) {
     await yieldToEventLoop(accountId);
     signal.throwIfAborted();

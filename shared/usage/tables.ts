@@ -1,23 +1,39 @@
 import { integer, table, text, word } from '../readModels/table.ts';
 
+/** The columns that an account's usage can be grouped by, in the order of the key. */
+export const USAGE_COLUMNS = ['day', 'agent_id', 'model', 'key_id', 'kind', 'code'] as const;
+export type UsageColumn = (typeof USAGE_COLUMNS)[number];
+
+/** The columns that are added up. */
+export const USAGE_COUNTS = [
+  'completed',
+  'failed',
+  'interrupted',
+  'prompt_tokens',
+  'completion_tokens',
+  'total_tokens',
+  'model_calls',
+  'tool_calls',
+] as const;
+
 /**
- * What model calls took, summed up: an event adds to a row and remembers nothing of itself. It does so
- * once, since the row of its stream, which changes in the same transaction, knows what it has seen. No
- * text of anybody: it outlives the erasure of its sessions, and goes with its account.
+ * Sums of what turns and model calls used: an event adds to a row, once, because the row of its stream
+ * changes in the same transaction and knows which events it has seen. The sums hold no text; they
+ * outlive the erasure of their sessions and are deleted with their account. A part of TABLES.
  */
 export const USAGE_TABLES = {
   usage: table({
     columns: {
       account_id: text,
-      /** UTC, `2026-11-20`: of the end of the turn, or of the summary. */
+      /** UTC date, `2026-11-20`, on which the turn or the summary ended. */
       day: text,
       agent_id: text,
-      /** The id in the registry of the one that answered, or that was asked. */
+      /** Registry id of the model that answered, or that was called. */
       model: text,
-      /** Whose run it was. */
+      /** API key of the run. */
       key_id: text,
       kind: word<'run' | 'replay'>(),
-      /** Why turns failed or were interrupted; empty of others. */
+      /** Why turns failed or were interrupted; empty for others. */
       code: text,
       completed: integer,
       failed: integer,
@@ -28,7 +44,7 @@ export const USAGE_TABLES = {
       model_calls: integer,
       tool_calls: integer,
     },
-    key: ['account_id', 'day', 'agent_id', 'model', 'key_id', 'kind', 'code'],
+    key: ['account_id', ...USAGE_COLUMNS],
     rewritten: true,
     summed: true,
   }),

@@ -1,5 +1,5 @@
 import { TurnlogError } from '../lib/errors/turnlogError.ts';
-import { textOpener } from '../eventlog/encryption/closedText.ts';
+import { createTextOpener } from '../eventlog/encryption/closedText.ts';
 import type { Keyring } from '../eventlog/encryption/keyring.ts';
 import { isIdOf, webhookStream } from '../eventlog/streams.ts';
 import { LIMITS } from '../limits.ts';
@@ -36,7 +36,7 @@ export async function textsOf(
   { store }: Pick<Source, 'store'>,
   { webhook_id, url, secret }: WebhookRow,
 ): Promise<{ url: string; secret: string }> {
-  const open = await textOpener(store.keys, webhookStream(webhook_id), [url, secret]);
+  const open = await createTextOpener(store.keys, webhookStream(webhook_id), [url, secret]);
   return { url: open(url), secret: open(secret) };
 }
 

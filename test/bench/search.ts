@@ -18,7 +18,7 @@ import { startIndexer } from '../../services/followers/projector/indexTurns.ts';
 import { closedText } from '../../shared/eventlog/encryption/closedText.ts';
 import { createKeyring } from '../../shared/eventlog/encryption/keyring.ts';
 import { newMasterKey, parseMasterKeys } from '../../shared/eventlog/encryption/masterKeys.ts';
-import { closing, commit } from '../../shared/eventlog/encryption/protectedText.ts';
+import { createTextCloser, commitText } from '../../shared/eventlog/encryption/protectedText.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import type { StoredEvent } from '../../shared/ports/eventStore.ts';
 import { createProgressChannel } from '../../shared/projections/progress.ts';
@@ -77,9 +77,9 @@ async function session(afterMs: number, turns = TURNS_OF_SESSION): Promise<Store
   // Ids of a hundred sessions a second, as a busy service makes them.
   const ms = BEGAN + afterMs;
   const stream = `session-${id.slice(0, 8)}${timeOf(ms)}${id.slice(18)}`;
-  const close = closing(await keys.fresh(), stream);
+  const close = createTextCloser(await keys.issueKey(), stream);
   const closed = (words: number, more = ''): string => {
-    const committed = commit(`${text(words, least)} ${more}`);
+    const committed = commitText(`${text(words, least)} ${more}`);
     return closedText(close(committed), committed.sha256);
   };
   const nth = afterMs / 10;

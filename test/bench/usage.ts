@@ -15,7 +15,7 @@ import { rowEncoder, rowStatements } from '../../infra/sqlite/readModels/stateme
 import { createProgressChannel } from '../../shared/projections/progress.ts';
 import { readUsage } from '../../shared/usage/queries.ts';
 import { TABLES, type UsageRow } from '../../shared/readModels/tables.ts';
-import type { UsageColumn } from '../../shared/usage/usageSums.ts';
+import type { UsageColumn } from '../../shared/usage/tables.ts';
 import { positionOf, reached } from '../support/events/history.ts';
 import { temporaryFolder } from '../support/sqlite/sqliteEventStore.ts';
 

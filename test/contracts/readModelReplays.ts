@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import type { ReplayTurnFilter } from '../../shared/replays/replayReads.ts';
+import type { ReplayTurnFilter } from '../../shared/replays/sqlQueries.ts';
 import type { StoredEvent } from '../../shared/ports/eventStore.ts';
 import { ANY_REPLAY, type SessionFilter } from '../../shared/sessions/sessionFilter.ts';
 import {

@@ -1,11 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { StoredEvent } from '../../shared/ports/eventStore.ts';
-import {
-  beginningOf,
-  type UsageColumn,
-  type UsagePlace,
-  type UsageSum,
-} from '../../shared/usage/usageSums.ts';
+import { keyBeforeDay, type UsageKey, type UsageSum } from '../../shared/usage/sqlQueries.ts';
+import { type UsageColumn } from '../../shared/usage/tables.ts';
 import {
   accountErased,
   accountOpened,
@@ -50,7 +46,7 @@ export function usageContract(name: string, open: () => Promise<ReadModelsFixtur
       }: { by?: UsageColumn[]; from?: string; to?: string; limit?: number } = {},
     ): Promise<UsageSum[]> {
       const found: UsageSum[] = [];
-      let after: UsagePlace | undefined = beginningOf(from);
+      let after: UsageKey | undefined = keyBeforeDay(from);
       while (after) {
         const slice = await fresh.readModels.sumUsage(account, { after, to, by, limit });
         found.push(...slice.sums.map((sum) => ({ ...sum })));

@@ -106,9 +106,9 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: 'the transcript of a session is shown to every account',
-    file: 'infra/sqlite/readModels/readModels.ts',
-    from: "'WHERE session_id = ? AND account_id = ?'",
-    to: "'WHERE session_id = ? AND account_id > substr(?, 1, 1)'",
+    file: 'shared/sessions/sqlQueries.ts',
+    from: "'session_id = ? AND account_id = ?'",
+    to: "'session_id = ? AND account_id > substr(?, 1, 1)'",
     likely: ['test/integration/http/isolation.test.ts', 'test/contracts/sqliteReadModels.test.ts'],
   },
   {
@@ -182,7 +182,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: 'read models are dropped that an instance in the list reads',
-    file: 'infra/postgres/readModels/olderVersions.ts',
+    file: 'infra/postgres/readModels/generations.ts',
     from: 'coalesce(read_models, version) = version',
     to: 'false',
     likely: ['test/servers/postgres/versions.test.ts'],

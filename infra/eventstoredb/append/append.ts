@@ -1,5 +1,5 @@
 import { requireAppendable } from '../../../shared/eventlog/appendLimits.ts';
-import { withBoxes } from '../../../shared/eventlog/encryption/ciphertexts.ts';
+import { withCiphertexts } from '../../../shared/eventlog/encryption/ciphertexts.ts';
 import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import type {
   AppendResult,
@@ -119,7 +119,11 @@ export function createAppend({
     requireValidAppend(expected, events);
     const firstRevision = expected === 'no_stream' ? 0 : expected + 1;
     if (recentEventIds.existElsewhere(stream, firstRevision, events)) throw eventIdReused();
-    const request = { stream, expected, events: events.map((event) => withBoxes(event, stream)) };
+    const request = {
+      stream,
+      expected,
+      events: events.map((event) => withCiphertexts(event, stream)),
+    };
     const answer = await callWithRetry(
       { kind: 'append', description: `append to ${stream} ($w)` },
       ({ connection, signal }) => senderFor(connection)(request, signal),

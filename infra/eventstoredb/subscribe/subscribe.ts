@@ -1,4 +1,7 @@
-import { createTrail, type Identified } from '../../../shared/eventlog/identity/logIdentity.ts';
+import {
+  createCheckpointTracker,
+  type IdentifiableLog,
+} from '../../../shared/eventlog/identity/logIdentity.ts';
 import { abortable } from '../../../shared/lib/concurrency/abortable.ts';
 import { isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import { backoffMs } from '../../../shared/lib/time/backoff.ts';
@@ -26,7 +29,7 @@ interface Dependencies {
   /** The time limit for opening a subscription, in milliseconds. */
   deadlineMs: number;
   /** The log that checkpoints are compared with. */
-  log: Identified;
+  log: IdentifiableLog;
   logger: StoreLogger | undefined;
 }
 
@@ -46,7 +49,7 @@ export function createSubscribe({
 
   return async function* subscribe({ after, batchSize, signal }) {
     if (typeof after === 'string') parsePosition(after);
-    const trail = createTrail(log, after);
+    const trail = createCheckpointTracker(log, after);
     let position = trail.resumesAfter();
     /** The last logged reason, reset by a batch: a reason that persists is logged once. */
     let loggedReason: string | undefined;
@@ -80,7 +83,7 @@ export function createSubscribe({
           ({ position } = batch);
           failures = 0;
           loggedReason = undefined;
-          yield { ...batch, checkpoint: await trail.passed(batch.events) };
+          yield { ...batch, checkpoint: await trail.advance(batch.events) };
           if (signal.aborted) return;
         }
       } catch (thrown) {

@@ -3,7 +3,7 @@ import { BEAT_MS, type DeadInstance, type Instances } from '../../../shared/port
 import { connect, connectionOptions } from '../connection.ts';
 import { withDatabaseErrors } from '../failures.ts';
 import { migrate } from '../migrate.ts';
-import { VERSION } from '../readModels/version.ts';
+import { VERSION } from '../readModels/schema.ts';
 
 /** Less than a beat: one that hangs must not hold up the next. */
 const STATEMENT_MS = 3000;

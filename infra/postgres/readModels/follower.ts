@@ -2,14 +2,14 @@ import type { Client } from 'pg';
 import { createBackoff } from '../../../shared/lib/time/backoff.ts';
 import { sleepUntilAborted } from '../../../shared/lib/time/sleep.ts';
 import type { Position } from '../../../shared/ports/eventStore.ts';
-import { canBePosition } from '../../../shared/eventlog/identity/positions.ts';
+import { isPositionFormat } from '../../../shared/eventlog/identity/positions.ts';
 import { createPositionWaiters } from '../../../shared/projections/positionWaiters.ts';
 import { connect } from '../connection.ts';
 import { isMissing } from '../failures.ts';
 import { readersLock } from '../leases/locks.ts';
 import { keyOf, ROW } from './generations.ts';
 import { createOtherVersions } from './otherVersions.ts';
-import { channelOf, VERSION, VERSIONS_CHANNEL } from './version.ts';
+import { channelOf, VERSION, VERSIONS_CHANNEL } from './schema.ts';
 
 const CHANNEL = channelOf(VERSION);
 
@@ -72,7 +72,7 @@ export function createFollower(databaseUrl: string) {
   function hear(channel: string, payload: string, client: Client): void {
     if (channel === VERSIONS_CHANNEL) return void refresh(client).catch(() => undefined);
     if (channel !== CHANNEL) return others.hear(channel, payload);
-    if (!canBePosition(payload)) return void look(client).catch(() => undefined);
+    if (!isPositionFormat(payload)) return void look(client).catch(() => undefined);
     told += 1;
     waiters.show(payload as Position);
   }

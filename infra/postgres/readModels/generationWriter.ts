@@ -9,7 +9,7 @@ import { withDatabaseErrors, isRowFailure } from '../failures.ts';
 import type { LeaseSession } from '../leases/leaseSession.ts';
 import { CHECKPOINT, keyOf, ROW, tellReplaced, writtenSchema, type Place } from './generations.ts';
 import { createRowAccess } from './rowAccess.ts';
-import { channelOf } from './version.ts';
+import { channelOf } from './schema.ts';
 import { createWordIndex } from './wordIndex.ts';
 
 /**

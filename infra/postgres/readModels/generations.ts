@@ -8,8 +8,8 @@ import type { Client } from 'pg';
 import type { Position } from '../../../shared/ports/eventStore.ts';
 import type { Version } from '../../../shared/readModels/version.ts';
 import { transaction } from '../connection.ts';
-import { SCHEMA_LOCK, type Stage } from '../leases/locks.ts';
-import { channelOf, schemaOf, VERSIONS_CHANNEL, type Role } from './version.ts';
+import { readersLock, SCHEMA_LOCK, writerLock, type Stage } from '../leases/locks.ts';
+import { channelOf, schemaOf, VERSIONS_CHANNEL, type Role } from './schema.ts';
 
 /**
  * Which generation of a version is meant: the projector's, whether it is complete or not, or a
@@ -170,4 +170,43 @@ export async function switchGenerations(client: Client, version: Version): Promi
 /** Drops what the live generation has replaced. */
 export async function dropRetired(client: Client, version: Version): Promise<void> {
   await dropGeneration(client, version, 'retired');
+}
+
+/**
+ * The versions that were first made before this one and that no listed instance reads. There are none
+ * while a listed instance has not reported its version.
+ */
+async function listUnreadVersions(client: Client, { number }: Version): Promise<number[]> {
+  const { rows } = await client.query<{ version: number }>(
+    `SELECT version FROM turnlog.projections GROUP BY version
+     HAVING min(made_at) < (SELECT min(made_at) FROM turnlog.projections WHERE version = $1)
+       AND NOT EXISTS (SELECT FROM turnlog.instances WHERE coalesce(read_models, version) = version)`,
+    [number],
+  );
+  return rows.map(({ version }) => version);
+}
+
+/**
+ * Drops the older versions that no process writes or reads any more; during a rollout, replicas of the
+ * previous release answer from theirs. Locks show connected processes, the list of instances those that
+ * a restart of the server has just cut off. A release that is rolled back keeps the newer version, which
+ * is younger than its own; if its own was dropped, it is made again and is then the younger one.
+ */
+export async function dropOlderVersions(client: Client, version: Version): Promise<void> {
+  for (const number of await listUnreadVersions(client, version)) {
+    await transaction(client, async () => {
+      const locks = [
+        writerLock(number, 'live'),
+        writerLock(number, 'building'),
+        readersLock(number),
+      ];
+      const held = await client.query<{ unused: boolean }>(
+        `SELECT ${locks.map((lock) => `pg_try_advisory_xact_lock(${lock})`).join(' AND ')} AS unused`,
+      );
+      if (!held.rows[0]?.unused) return;
+      for (const role of ['live', 'first', 'building', 'retired'] as const)
+        await dropGeneration(client, { number }, role);
+      await client.query('DELETE FROM turnlog.projections WHERE version = $1', [number]);
+    });
+  }
 }

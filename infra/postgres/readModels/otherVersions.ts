@@ -1,9 +1,9 @@
 import type { Client } from 'pg';
-import { canBePosition } from '../../../shared/eventlog/identity/positions.ts';
+import { isPositionFormat } from '../../../shared/eventlog/identity/positions.ts';
 import type { Position } from '../../../shared/ports/eventStore.ts';
 import { createPositionWaiters } from '../../../shared/projections/positionWaiters.ts';
 import { lockIsHeldBy } from '../leases/locks.ts';
-import { channelOf, VERSION } from './version.ts';
+import { channelOf, VERSION } from './schema.ts';
 
 /** The complete versions that other releases answer from, and where their live generations are. */
 const ANSWERED_FROM = `SELECT version, position FROM turnlog.projections JOIN ${lockIsHeldBy('readers')} USING (version)
@@ -32,7 +32,7 @@ export function createOtherVersions() {
   }
 
   function show(channel: string, position: string): void {
-    if (canBePosition(position)) waiters.get(channel)?.show(position as Position);
+    if (isPositionFormat(position)) waiters.get(channel)?.show(position as Position);
     else waiters.get(channel)?.reset();
   }
 

@@ -1,15 +1,20 @@
+import type { Client } from 'pg';
 import { isErasure } from '../../../shared/eventlog/eventTypes.ts';
-import type { ActiveProjectionStore } from '../../../shared/ports/readModels.ts';
+import type { ActiveProjectionStore, ProjectorLag } from '../../../shared/ports/readModels.ts';
 import type { Version } from '../../../shared/readModels/version.ts';
 import { withDatabaseErrors } from '../failures.ts';
 import { writerLock } from '../leases/locks.ts';
 import { awaitLeaseSession } from '../leases/leaseSession.ts';
-import { createClearing } from './clearing.ts';
-import { completeFirst, dropRetired, ensureGeneration, refusedCheckpoint } from './generations.ts';
+import { createErasedVacuum } from './vacuumErased.ts';
+import {
+  completeFirst,
+  dropOlderVersions,
+  dropRetired,
+  ensureGeneration,
+  refusedCheckpoint,
+} from './generations.ts';
 import { openGenerationWriter } from './generationWriter.ts';
-import { dropOlderVersions } from './olderVersions.ts';
-import { tellBeat } from './projectorBeat.ts';
-import { VERSION } from './version.ts';
+import { VERSION } from './schema.ts';
 
 interface Options {
   databaseUrl: string;
@@ -20,6 +25,19 @@ interface Options {
   version?: Version;
   /** How long after an erasure dead rows are cleared, in milliseconds. */
   clearAfterMs?: number;
+}
+
+async function recordBeat(
+  client: Client,
+  { number }: Version,
+  { events, ms }: ProjectorLag,
+): Promise<void> {
+  await client.query(
+    `INSERT INTO turnlog.projector_beats (version, beaten_at, lag_events, lag_ms) VALUES ($1, clock_timestamp(), $2, $3)
+     ON CONFLICT (version) DO UPDATE SET
+       beaten_at = excluded.beaten_at, lag_events = excluded.lag_events, lag_ms = excluded.lag_ms`,
+    [number, events, ms],
+  );
 }
 
 /**
@@ -46,21 +64,21 @@ export async function openPostgresProjectionStore({
     const place = { version, stage: 'live' } as const;
     await withDatabaseErrors(() => session.run((client) => ensureGeneration(client, place)));
     const writer = await withDatabaseErrors(() => openGenerationWriter(session, place));
-    const clearing = createClearing({ databaseUrl, version, afterMs: clearAfterMs });
+    const vacuum = createErasedVacuum({ databaseUrl, version, afterMs: clearAfterMs });
     return {
       ...writer,
       async apply(events, reached) {
         const parked = await writer.apply(events, reached);
-        if (events.some(({ type }) => isErasure(type))) clearing.erased();
+        if (events.some(({ type }) => isErasure(type))) vacuum.erased();
         return parked;
       },
       async close() {
-        await clearing.close();
+        await vacuum.close();
         await writer.close();
       },
       lost: session.lost,
       beat: (lag) =>
-        withDatabaseErrors(() => session.run((client) => tellBeat(client, version, lag))),
+        withDatabaseErrors(() => session.run((client) => recordBeat(client, version, lag))),
       refused: () =>
         withDatabaseErrors(() => session.run((client) => refusedCheckpoint(client, version))),
       complete: () =>

@@ -1,33 +1,125 @@
-import type {
-  OpenTurn,
-  ParkedStream,
-  ProjectorBeat,
-  ReadModels,
-} from '../../../shared/ports/readModels.ts';
-import type { IndexProgress } from '../../../shared/search/turnIndex.ts';
+import { Pool, type QueryResultRow } from 'pg';
+import { storeUnavailableError } from '../../../shared/lib/errors/turnlogError.ts';
 import type { Checkpoint, Position } from '../../../shared/ports/eventStore.ts';
-import type { SessionRow, TurnRow } from '../../../shared/readModels/tables.ts';
+import type { ProjectorBeat, ReadModels } from '../../../shared/ports/readModels.ts';
+import { createReadModelQueries } from '../../../shared/readModels/queries.ts';
+import type {
+  KeyedPage,
+  Listing,
+  Parameter,
+  Query,
+  SqlDatabase,
+} from '../../../shared/readModels/sqlDatabase.ts';
+import { TABLES, type Rows, type TableName } from '../../../shared/readModels/tables.ts';
+import { connectionOptions } from '../connection.ts';
+import { withDatabaseErrors, isMissing } from '../failures.ts';
 import { lockIsHeldBy } from '../leases/locks.ts';
+import { createFollower } from './follower.ts';
 import { CHECKPOINT, keyOf, ROW } from './generations.ts';
-import { LAST_BEAT, toBeat, type BeatRow } from './projectorBeat.ts';
+import { VERSION } from './schema.ts';
 import {
-  COUNT_UNINDEXED,
-  INDEX_PROGRESS,
-  listAgents,
-  listReplaysOf,
-  listSessions,
-  listTurns,
-  listWebhooks,
-} from './listings.ts';
-import { toPage } from './pages.ts';
-import { createReader } from './reader.ts';
-import { replayReads } from './replayReads.ts';
-import { columns, pageReader, rowReader } from './rowReader.ts';
-import { usageQueries } from './usage.ts';
-import { liveSchema, VERSION } from './version.ts';
+  columnsOf,
+  pageParameters,
+  postgresSql,
+  selectPage,
+  toPage,
+  type ReadRows,
+} from './statements.ts';
+import { createSessionSearch } from './wordIndex.ts';
 
-const LIVE = liveSchema(VERSION);
+/** The server ends a query that takes longer, in milliseconds: its client has left by then. */
+const STATEMENT_MS = 5000;
+const IDLE_MS = 30_000;
+
 const ROW_KEY = keyOf({ version: VERSION, stage: 'live' });
+
+function createPool(databaseUrl: string, poolSize: number): { rows: ReadRows; pool: Pool } {
+  const pool = new Pool({
+    ...connectionOptions(databaseUrl, { name: 'turnlog queries', statementMs: STATEMENT_MS }),
+    max: poolSize,
+    idleTimeoutMillis: IDLE_MS,
+    allowExitOnIdle: true,
+  });
+  // Without a listener a broken idle connection would end the process. The pool has already dropped it.
+  pool.on('error', () => undefined);
+  const rows = <Row extends QueryResultRow>(sql: string, parameters: readonly unknown[] = []) =>
+    withDatabaseErrors(async (): Promise<Row[]> => {
+      // No stored text has a NUL, and the server refuses one as a parameter.
+      if (parameters.some((parameter) => typeof parameter === 'string' && parameter.includes('\0')))
+        return [];
+      try {
+        return (await pool.query<Row>(sql, [...parameters])).rows;
+      } catch (error) {
+        throw isMissing(error)
+          ? storeUnavailableError('The read models are being built.', error)
+          : error;
+      }
+    });
+  return { rows, pool };
+}
+
+/** The two statements of a list: of its first page, and of a later one. */
+const pageStatements = (listing: Listing): ((page: KeyedPage) => string) => {
+  const [first, next] = [selectPage(listing, false), selectPage(listing, true)];
+  return ({ after }) => (after === undefined ? first : next);
+};
+
+const selectRows = (table: TableName): string =>
+  `SELECT ${columnsOf(table, TABLES[table])} FROM {${table}}`;
+
+const createPostgresDatabase = (rows: ReadRows): SqlDatabase => ({
+  generation: `(SELECT generation FROM turnlog.projections WHERE version = ${ROW_KEY[0]} AND slot = '${ROW_KEY[1]}')`,
+  query<Row extends object>(text: string) {
+    const sql = postgresSql(text);
+    return (...parameters: Parameter[]) => rows<Row>(sql, parameters);
+  },
+  async queryTwice<First extends object, Second extends object>(
+    first: Query,
+    derive: (found: First[]) => Query,
+  ): Promise<[First[], Second[]]> {
+    const found = await rows<First>(postgresSql(first.sql), first.parameters);
+    const second = derive(found);
+    return [found, await rows<Second>(postgresSql(second.sql), second.parameters)];
+  },
+  find<Name extends TableName>(table: Name, clauses: string) {
+    const sql = postgresSql(`${selectRows(table)} ${clauses}`);
+    return async (...parameters: Parameter[]) => (await rows<Rows[Name]>(sql, parameters))[0];
+  },
+  list<Name extends TableName>(table: Name, clauses: string) {
+    const sql = postgresSql(`${selectRows(table)} ${clauses}`);
+    return (...parameters: Parameter[]) => rows<Rows[Name]>(sql, parameters);
+  },
+  page<Name extends TableName>(listing: Listing<Name>) {
+    const sqlOf = pageStatements(listing);
+    return async (parameters: readonly Parameter[], page: KeyedPage) =>
+      toPage(
+        await rows<Rows[Name] & { read: number }>(sqlOf(page), pageParameters(parameters, page)),
+      );
+  },
+  // In one statement, which sees one moment. No column has a type that JSON would change.
+  findWithPage<Name extends TableName, Paged extends TableName>(
+    { table, where }: { table: Name; where: string },
+    listing: Listing<Paged>,
+  ) {
+    const sqlOf = pageStatements(listing);
+    return async (
+      rowParameters: readonly Parameter[],
+      parameters: readonly Parameter[],
+      page: KeyedPage,
+    ) => {
+      const paged = pageParameters(parameters, page);
+      const row = postgresSql(`${selectRows(table)} WHERE ${where}`, paged.length + 1);
+      const [found] = await rows<{ row: Rows[Name]; page: (Rows[Paged] & { read: number })[] }>(
+        `SELECT to_json(found) AS row,
+           (SELECT coalesce(json_agg(page), '[]') FROM (${sqlOf(page)}) AS page) AS page
+         FROM (${row}) AS found`,
+        [...paged, ...rowParameters],
+      );
+      return found && { row: found.row, page: toPage(found.page) };
+    };
+  },
+  searchSessions: createSessionSearch(rows),
+});
 
 interface Options {
   databaseUrl: string;
@@ -37,134 +129,61 @@ interface Options {
 
 export interface PostgresReadModels extends ReadModels {
   /**
-   * The checkpoint for which the read models are being rebuilt; undefined where they can be
-   * trusted. Errors: `store_unavailable`.
+   * The checkpoint for which the read models are being rebuilt; undefined while they can be trusted.
+   * Rejects with `store_unavailable`, as the others do.
    */
   refusedCheckpoint(): Promise<Position | undefined>;
-  /**
-   * The last event that the live ones show, and so the log that they were built from; undefined
-   * where there are none. Errors: `store_unavailable`.
-   */
+  /** The last event that the live read models show, which identifies their log; undefined without any. */
   checkpoint(): Promise<Checkpoint | undefined>;
-  /** Why the projector does not follow the log, as it told last; undefined while it does. */
+  /** Why the projector does not follow the log, as last reported; undefined while it does. */
   logChanged(): string | undefined;
-  /**
-   * What the active projector has told last; undefined where none ever has. Errors:
-   * `store_unavailable`.
-   */
+  /** The last report of the active projector; undefined before the first one. */
   projectorBeat(): Promise<ProjectorBeat | undefined>;
-  /** Whether a projector of another version is at work. Errors: `store_unavailable`. */
+  /** True while a projector of another version is at work. */
   otherVersionWritten(): Promise<boolean>;
 }
 
+const LAST_BEAT = `SELECT lag_events, lag_ms,
+  greatest(0, extract(epoch FROM clock_timestamp() - beaten_at) * 1000)::bigint AS silent_ms
+  FROM turnlog.projector_beats WHERE version = $1`;
+
+interface BeatRow {
+  lag_events: number | null;
+  lag_ms: number;
+  silent_ms: number;
+}
+
 /**
- * The queries over the live read models in PostgreSQL. Opens without waiting for the server, which
- * may be away: queries reject with `store_unavailable` then, and until a projector has once caught
- * up.
+ * The queries over the live read models in PostgreSQL. Opens without waiting for the server: queries
+ * reject with `store_unavailable` while it can't be reached, and until a projector has caught up once.
  */
 export function openPostgresReadModels({
   databaseUrl,
   poolSize = 10,
 }: Options): PostgresReadModels {
-  const reader = createReader(databaseUrl, poolSize);
-  const accounts = rowReader(reader, 'accounts');
-  const apiKeys = rowReader(reader, 'api_keys');
-  const agents = rowReader(reader, 'agents');
-  const sessions = rowReader(reader, 'sessions');
-  const webhooks = rowReader(reader, 'webhooks');
-  const erasures = rowReader(reader, 'erasures');
-
-  const page = pageReader(reader);
-
+  const { rows, pool } = createPool(databaseUrl, poolSize);
+  const follower = createFollower(databaseUrl);
+  let closing: Promise<void> | undefined;
   return {
-    listAccounts: () => accounts.list('WHERE NOT erased ORDER BY account_id'),
-    findAccount: (accountId) => accounts.find('WHERE account_id = $1', accountId),
-    findApiKey: (keyId) => apiKeys.find('WHERE key_id = $1', keyId),
-    findApiKeyByHash: (hash) => apiKeys.find('WHERE hash = $1 ORDER BY key_id LIMIT 1', hash),
-    listApiKeys: (accountId) => apiKeys.list('WHERE account_id = $1 ORDER BY key_id', accountId),
-    hasApiKeys: async () =>
-      // An erased account has none any more.
-      (
-        await reader.rows(
-          `SELECT 1 FROM ${LIVE}.api_keys UNION ALL SELECT 1 FROM ${LIVE}.accounts WHERE erased LIMIT 1`,
-        )
-      ).length > 0,
-    findAgent: (agentId) => agents.find('WHERE agent_id = $1 AND (erased OR NOT deleted)', agentId),
-    listAgents: (accountId, bounds) => page('agents', listAgents(accountId, bounds)),
-    agentListVersion: async (accountId) => {
-      const [found] = await reader.rows<{ version: string }>(
-        `SELECT generation || '.' || coalesce((
-           SELECT agent_id || '.' || revision || '.' || updated_at FROM ${LIVE}.agents WHERE account_id = $3 ORDER BY position DESC LIMIT 1
-         ), '') AS version
-         FROM ${ROW}`,
-        [...ROW_KEY, accountId],
+    ...createReadModelQueries(createPostgresDatabase(rows)),
+    refusedCheckpoint: async () =>
+      (await rows<{ refused: Position | null }>(`SELECT refused FROM ${ROW}`, ROW_KEY))[0]
+        ?.refused ?? undefined,
+    checkpoint: async () => (await rows<Checkpoint>(CHECKPOINT, ROW_KEY))[0],
+    async projectorBeat() {
+      const [beat] = await rows<BeatRow>(LAST_BEAT, [VERSION.number]);
+      return (
+        beat && {
+          lag: { events: beat.lag_events, ms: beat.lag_ms },
+          silent_ms: beat.silent_ms,
+        }
       );
-      return found?.version ?? '';
-    },
-    findSession: (sessionId) => sessions.find('WHERE session_id = $1', sessionId),
-    listSessions: async (accountId, bounds, signal) => {
-      signal?.throwIfAborted();
-      return page('sessions', listSessions(accountId, bounds));
-    },
-    indexProgress: async () => (await reader.rows<IndexProgress>(INDEX_PROGRESS, ROW_KEY))[0]!,
-    countUnindexed: async () =>
-      (await reader.rows<{ waiting: number }>(COUNT_UNINDEXED))[0]!.waiting,
-    // In one statement, which sees one moment. The columns have no type that JSON would change.
-    findTranscript: async (accountId, sessionId, bounds) => {
-      const { sql, parameters } = listTurns(sessionId, bounds);
-      const [found] = await reader.rows<{
-        session: SessionRow;
-        turns: (TurnRow & { read: number })[];
-      }>(
-        `SELECT to_json(session) AS session,
-           (SELECT coalesce(json_agg(page), '[]') FROM (${sql}) AS page) AS turns
-         FROM (SELECT ${columns('sessions')} FROM ${LIVE}.sessions WHERE session_id = $1 AND account_id = $${parameters.length + 1}) AS session`,
-        [...parameters, accountId],
-      );
-      return found && { session: found.session, turns: toPage(found.turns) };
-    },
-    ...usageQueries(reader),
-    listReplaysOf: (sessionId, bounds) => page('sessions', listReplaysOf(sessionId, bounds)),
-    findWebhook: (webhookId) => webhooks.find('WHERE webhook_id = $1', webhookId),
-    listWebhooks: (accountId, bounds) => page('webhooks', listWebhooks(accountId, bounds)),
-    listEnabledWebhooks: (limit) =>
-      webhooks.list('WHERE disabled IS NULL AND NOT deleted ORDER BY webhook_id LIMIT $1', limit),
-    ...replayReads(reader),
-    listOpenTurns: () =>
-      reader.rows<OpenTurn>(
-        `SELECT turns.session_id, account_id, turn, owner, deadline FROM ${LIVE}.turns JOIN ${LIVE}.sessions USING (session_id) WHERE turns.status = 'running' ORDER BY turns.session_id, turn`,
-      ),
-    listParkedStreams: async (limit) => {
-      const found = await reader.rows<ParkedStream & { count: number }>(
-        `SELECT stream, revision, event_type, error, (SELECT count(*) FROM ${LIVE}.parked_streams) AS count
-         FROM ${LIVE}.parked_streams ORDER BY stream LIMIT $1`,
-        [limit],
-      );
-      const streams = found.map(({ count: _count, ...stream }) => stream);
-      return { count: found[0]?.count ?? 0, streams };
-    },
-    refusedCheckpoint: async () => {
-      const [found] = await reader.rows<{ refused: Position | null }>(
-        `SELECT refused FROM ${ROW}`,
-        ROW_KEY,
-      );
-      return found?.refused ?? undefined;
-    },
-    checkpoint: async () => (await reader.rows<Checkpoint>(CHECKPOINT, ROW_KEY))[0],
-    logChanged: reader.logChanged,
-    projectorBeat: async () => {
-      const [found] = await reader.rows<BeatRow>(LAST_BEAT, [VERSION.number]);
-      return found && toBeat(found);
     },
     otherVersionWritten: async () =>
-      (
-        await reader.rows(`SELECT FROM ${lockIsHeldBy('writer')} WHERE version <> $1`, [
-          VERSION.number,
-        ])
-      ).length > 0,
-    listErasures: ({ downTo, limit }) =>
-      erasures.list('WHERE position >= $1 ORDER BY position DESC LIMIT $2', downTo ?? '', limit),
-    untilShown: reader.untilShown,
-    close: reader.close,
+      (await rows(`SELECT FROM ${lockIsHeldBy('writer')} WHERE version <> $1`, [VERSION.number]))
+        .length > 0,
+    logChanged: follower.logChanged,
+    untilShown: follower.untilShown,
+    close: () => (closing ??= Promise.all([follower.close(), pool.end()]).then(() => undefined)),
   };
 }

@@ -7,17 +7,17 @@ import { withDatabaseErrors } from '../failures.ts';
 import { writerLock } from '../leases/locks.ts';
 import { tryLeaseSession } from '../leases/leaseSession.ts';
 import {
+  dropOlderVersions,
   dropRetired,
   emptyBuilding,
   ensureGeneration,
   keyOf,
+  type Place,
   ROW,
   switchGenerations,
-  type Place,
 } from './generations.ts';
 import { openGenerationWriter } from './generationWriter.ts';
-import { dropOlderVersions } from './olderVersions.ts';
-import { VERSION } from './version.ts';
+import { VERSION } from './schema.ts';
 
 const LIVE: Place = { version: VERSION, stage: 'live' };
 const BUILDING: Place = { version: VERSION, stage: 'building' };

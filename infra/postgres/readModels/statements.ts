@@ -1,25 +1,29 @@
-import {
-  columnNames,
-  createTables,
-  upsert,
-  type Dialect,
-} from '../../../shared/readModels/statements.ts';
-import type { Table, Tables } from '../../../shared/readModels/table.ts';
+import type { QueryResultRow } from 'pg';
+import type { Bounds, PageOf } from '../../../shared/readModels/page.ts';
+import type { Listing } from '../../../shared/readModels/sqlDatabase.ts';
+import { columnNames, upsert } from '../../../shared/readModels/statements.ts';
+import type { Table } from '../../../shared/readModels/table.ts';
+import { TABLES, type TableName } from '../../../shared/readModels/tables.ts';
+import { DIALECT, liveSchema, VERSION } from './schema.ts';
 
-/**
- * Text compares byte by byte, so that pages have one order everywhere, whatever the database's
- * collation; json, not jsonb, gives back what it was given.
- */
-const DIALECT: Dialect = {
-  types: { text: 'text COLLATE "C"', integer: 'bigint', boolean: 'boolean', json: 'json' },
-  // Room in its page lets a row's next version stay out of the indexes.
-  options: ({ rewritten }) => (rewritten ? 'WITH (fillfactor = 80)' : ''),
-  wordIndex:
-    "CREATE INDEX IF NOT EXISTS turn_words_words ON turn_words USING gin (string_to_array(words, ' '));",
-};
+const LIVE = liveSchema(VERSION);
 
-/** Makes what a generation holds, in the schema that the search path names. */
-export const ddlOf = (tables: Tables): string => createTables(tables, DIALECT);
+/** Runs a statement over the live generation; rejects with `store_unavailable`, also while there is none. */
+export type ReadRows = <Row extends QueryResultRow>(
+  sql: string,
+  parameters?: readonly unknown[],
+) => Promise<Row[]>;
+
+/** Writes a query of shared/ for the live generation. `first` is the number of its first parameter. */
+export function postgresSql(sql: string, first = 1): string {
+  let number = first - 1;
+  return sql
+    .replaceAll(/\{(\w+)\}/g, (_, name: string) => `${LIVE}.${name}`)
+    .replaceAll('?', () => `$${(number += 1)}`);
+}
+
+/** How many parameters the SQL takes. */
+export const countParameters = (sql: string): number => sql.split('?').length - 1;
 
 /** Columns for SELECT. */
 export const columnsOf = (name: string, table: Table): string =>
@@ -27,30 +31,110 @@ export const columnsOf = (name: string, table: Table): string =>
     .map((column) => `${name}.${column}`)
     .join(', ');
 
-/** The statement's one parameter as rows with these columns of the table. */
-const given = (table: Table, columns: readonly string[]): string => {
+/** For FROM: the statement's one parameter as rows with these columns of the table. */
+function givenRows(table: Table, columns: readonly string[]): string {
   const typed = columns.map((column) => `${column} ${DIALECT.types[table.columns[column]!.kind]}`);
   return `json_to_recordset($1::json) AS given(${typed.join(', ')})`;
-};
-
-interface RowStatements {
-  load: string;
-  save: string;
 }
 
 /**
- * The SQL that loads and saves many rows of one table in one statement. Their one parameter is a
- * JSON array: of objects with the key's columns, and of rows. JSON, because both sides write and
- * parse it natively, whatever the columns' types.
+ * The statements that load and save many rows of a table at once. Their one parameter is a JSON array:
+ * of objects with the key's columns, or of rows. Both sides read and write JSON natively, whatever the
+ * columns' types.
  */
-export function rowStatements(schema: string, name: string, table: Table): RowStatements {
+export function rowStatements(
+  schema: string,
+  name: string,
+  table: Table,
+): { load: string; save: string } {
   const names = columnNames(table);
   return {
-    load: `SELECT ${columnsOf(name, table)} FROM ${schema}.${name} JOIN ${given(table, table.key)} USING (${table.key.join(', ')})`,
+    load: `SELECT ${columnsOf(name, table)} FROM ${schema}.${name} JOIN ${givenRows(table, table.key)} USING (${table.key.join(', ')})`,
     save: upsert(
       `${schema}.${name}`,
       table,
-      `SELECT ${names.join(', ')} FROM ${given(table, names)}`,
+      `SELECT ${names.join(', ')} FROM ${givenRows(table, names)}`,
     ),
   };
+}
+
+/** SQL for the UTF-8 bytes of a row's text and JSON. */
+function bytesOfRow(table: TableName): string {
+  const long = Object.entries(TABLES[table].columns).filter(([, { kind }]) =>
+    ['text', 'json'].includes(kind),
+  );
+  return long.map(([name]) => `coalesce(octet_length(${table}.${name}::text), 0)`).join(' + ');
+}
+
+/** What a paging statement adds to each row: how many rows were read. */
+interface Read {
+  read: number;
+}
+
+/** The parameters behind those of the list: of `isContinued` the last key, the limit, the bytes. */
+function pageClauses({ where, key, descending = false }: Listing, isContinued: boolean) {
+  const next = countParameters(where) + 1;
+  const isBeyond = (other: string): string => `${key} ${descending ? '<' : '>'} ${other}`;
+  const limit = next + (isContinued ? 1 : 0);
+  return {
+    where: `${postgresSql(where)}${isContinued ? ` AND ${isBeyond(`$${next}`)}` : ''}`,
+    isBeyond,
+    orderBy: `ORDER BY ${key} ${descending ? 'DESC' : 'ASC'}`,
+    limit: `$${limit}::int`,
+    bytes: `$${limit + 1}::bigint`,
+  };
+}
+
+/**
+ * Selects a page row by row along an index and reads at most one row beyond it, because every row must
+ * be unpacked to be measured. Each row is looked up by itself: a table that was just filled has no
+ * statistics, and a join would scan all rows once for each row of the page.
+ */
+export function selectPage(listing: Listing, isContinued: boolean): string {
+  const { table, from = `{${table}}`, key } = listing;
+  const { where, isBeyond, orderBy, limit, bytes } = pageClauses(listing, isContinued);
+  const [rows, size] = [postgresSql(from), `(${bytesOfRow(table)})::bigint`];
+  const fits = `place = 1 OR (place <= ${limit} AND used <= ${bytes})`;
+  return `WITH RECURSIVE page AS (
+      (SELECT ${key} AS last_key, 1 AS place, ${size} AS used FROM ${rows} WHERE ${where} ${orderBy} LIMIT 1)
+    UNION ALL
+      SELECT next.* FROM page, LATERAL (
+        SELECT ${key}, page.place + 1, page.used + ${size} FROM ${rows}
+        WHERE ${where} AND ${isBeyond('page.last_key')} ${orderBy} LIMIT 1
+      ) AS next WHERE ${fits}
+    )
+    SELECT ${columnsOf(table, TABLES[table])}, (SELECT max(place) FROM page) AS read
+    FROM page, LATERAL (
+      SELECT ${table}.* FROM ${rows} WHERE ${where} AND ${key} = page.last_key LIMIT 1
+    ) AS ${table} WHERE ${fits} ORDER BY place`;
+}
+
+/**
+ * Selects a page of short rows that are found together; reads one row beyond it. `columns` are selected
+ * beside those of the table.
+ */
+export function selectPageAtOnce(listing: Listing, isContinued: boolean, columns: string): string {
+  const { table, from = `{${table}}`, key, descending = false } = listing;
+  const { where, orderBy, limit, bytes } = pageClauses(listing, isContinued);
+  const order = `ORDER BY list_key ${descending ? 'DESC' : 'ASC'}`;
+  return `WITH found AS (
+      SELECT ${table}.*, ${key} AS list_key FROM ${postgresSql(from)} WHERE ${where} ${orderBy} LIMIT ${limit} + 1
+    ), page AS (
+      SELECT *, row_number() OVER (${order}) AS place, sum(${bytesOfRow(table)}) OVER (${order}) AS used, count(*) OVER () AS read
+      FROM found AS ${table}
+    )
+    SELECT ${columnsOf(table, TABLES[table])}, read, ${columns} FROM page AS ${table}
+    WHERE place = 1 OR (place <= ${limit} AND used <= ${bytes}) ORDER BY place`;
+}
+
+/** The parameters of a paging statement. */
+export const pageParameters = <Parameter>(
+  parameters: readonly Parameter[],
+  { after, limit, bytes }: Bounds & { after?: Parameter },
+): (Parameter | number)[] => [...parameters, ...(after === undefined ? [] : [after]), limit, bytes];
+
+/** The page that a paging statement has found. */
+export function toPage<Row extends object>(found: readonly (Row & Read)[]): PageOf<Row> {
+  const more = (found[0]?.read ?? 0) > found.length;
+  return { rows: found.map(({ read: _read, ...row }) => row as unknown as Row), more };
 }

@@ -1,8 +1,18 @@
 import type { Client } from 'pg';
 import { LIMITS } from '../../../shared/limits.ts';
-import type { EndedTurn, TurnIndex } from '../../../shared/search/turnIndex.ts';
+import type { SqlDatabase } from '../../../shared/readModels/sqlDatabase.ts';
+import type { EndedTurn, ListedSession, TurnIndex } from '../../../shared/search/turnIndex.ts';
+import { sessionListing } from '../../../shared/sessions/sqlQueries.ts';
+import {
+  countParameters,
+  pageParameters,
+  postgresSql,
+  selectPageAtOnce,
+  toPage,
+  type ReadRows,
+} from './statements.ts';
 
-const { turnsAtOnce, charactersAtOnce } = LIMITS.search;
+const { turnsAtOnce, charactersAtOnce, matches } = LIMITS.search;
 
 const unindexedIn = (
   schema: string,
@@ -30,7 +40,7 @@ const goOnIn = (
 ): string => `INSERT INTO ${schema}.indexed AS before (only_row, position) VALUES (1, $1)
   ON CONFLICT (only_row) DO UPDATE SET position = excluded.position WHERE excluded.position > before.position`;
 
-/** What fills `turn_words` of a generation, inside a transaction. Its methods throw what pg throws. */
+/** Fills `turn_words` of a generation, inside a transaction. Throws pg's errors. */
 export const createWordIndex = (client: Client, schema: string): TurnIndex => ({
   unindexed: async () => (await client.query<EndedTurn>(unindexedIn(schema))).rows,
   async index(turns) {
@@ -47,3 +57,30 @@ export const createWordIndex = (client: Client, schema: string): TurnIndex => ({
     if (last) await client.query(goOnIn(schema), [last]);
   },
 });
+
+const turnsWith = (placeholder: string): string =>
+  `FROM {turn_words} WHERE turn_words.session_id = sessions.session_id AND string_to_array(turn_words.words, ' ') @> ${placeholder}::text[]`;
+
+/**
+ * Finds the sessions of which one turn has all of the words, with such turns. The server chooses whether
+ * to follow the list or the word index; it knows how many turns have a word.
+ */
+export const createSessionSearch =
+  (rows: ReadRows): SqlDatabase['searchSessions'] =>
+  async (accountId, { words, ...search }, signal) => {
+    signal?.throwIfAborted();
+    const { listing, parameters } = sessionListing(accountId, search);
+    const matching = turnsWith(`$${countParameters(listing.where) + 1}`);
+    const sql = selectPageAtOnce(
+      { ...listing, where: `${listing.where} AND EXISTS (SELECT ${turnsWith('?')})` },
+      search.after !== undefined,
+      postgresSql(
+        `(SELECT json_agg(turn) FROM (SELECT turn ${matching} ORDER BY turn LIMIT ${matches}) AS picked) AS matches`,
+      ),
+    );
+    const found = await rows<ListedSession & { read: number }>(
+      sql,
+      pageParameters<unknown>([...parameters, words], search),
+    );
+    return toPage(found);
+  };

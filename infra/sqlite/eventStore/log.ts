@@ -1,6 +1,9 @@
 import { setImmediate } from 'node:timers/promises';
-import { createTrail } from '../../../shared/eventlog/identity/logIdentity.ts';
-import { beyondTheEnd, notAPosition } from '../../../shared/eventlog/identity/positions.ts';
+import { createCheckpointTracker } from '../../../shared/eventlog/identity/logIdentity.ts';
+import {
+  positionBeyondEndError,
+  invalidPositionError,
+} from '../../../shared/eventlog/identity/positions.ts';
 import type {
   EventBatch,
   EventLog,
@@ -19,8 +22,8 @@ import { isPosition, openReader, POSITION_FORM, type Reader } from './reader.ts'
  */
 function requireWithin(reader: Reader, after: Position): void {
   const end = reader.head();
-  if (!isPosition(after)) throw notAPosition(after, POSITION_FORM, end);
-  if (end === undefined || after > end) throw beyondTheEnd(after, end);
+  if (!isPosition(after)) throw invalidPositionError(after, POSITION_FORM, end);
+  if (end === undefined || after > end) throw positionBeyondEndError(after, end);
 }
 
 /**
@@ -50,7 +53,7 @@ export function openSqliteEventLog(
     signal,
   }: SubscribeOptions): AsyncGenerator<EventBatch> {
     if (signal.aborted) return;
-    const trail = createTrail(reads, after);
+    const trail = createCheckpointTracker(reads, after);
     if (typeof after === 'string') requireWithin(reader, after);
     await trail.verify();
     let position = trail.resumesAfter();
@@ -64,7 +67,7 @@ export function openSqliteEventLog(
       }
       position = events.at(-1)?.position ?? position;
       caughtUp = (reader.head() ?? '') <= (position ?? '');
-      yield { events, position, checkpoint: await trail.passed(events), caughtUp };
+      yield { events, position, checkpoint: await trail.advance(events), caughtUp };
       // Reads are synchronous: without a turn of the event loop a long catch-up would hold up
       // everything, its abort too.
       await setImmediate();

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
-import { withBoxes } from '../../../shared/eventlog/encryption/ciphertexts.ts';
+import { withCiphertexts } from '../../../shared/eventlog/encryption/ciphertexts.ts';
 import type { EncodedEvent, ExpectedRevision } from '../../../shared/ports/eventStore.ts';
 import { toStoreError, isSqliteBusy, logReplacedError } from './errors.ts';
 import { describeFileChange, type LogFiles } from './fileIdentity.ts';
@@ -54,7 +54,7 @@ function prepareAppend(database: DatabaseSync): (append: Append) => AppendedEven
       );
     let position = 0;
     for (const [index, event] of events.entries()) {
-      const { id, type, data, metadata } = withBoxes(event, stream);
+      const { id, type, data, metadata } = withCiphertexts(event, stream);
       position = Number(
         insert.run(stream, first + index, id, type, data, metadata).lastInsertRowid,
       );

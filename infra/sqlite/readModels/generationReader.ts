@@ -1,24 +1,21 @@
-import {
-  DatabaseSync,
-  type SQLInputValue,
-  type SQLOutputValue,
-  type StatementSync,
-} from 'node:sqlite';
+import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
 import { storeUnavailableError } from '../../../shared/lib/errors/turnlogError.ts';
+import { createPositionWaiters } from '../../../shared/projections/positionWaiters.ts';
+import type { ProgressSource, ProjectionProgress } from '../../../shared/projections/progress.ts';
 import { readModelsUnavailable } from './failures.ts';
 import { generationFile } from './generations.ts';
-
-export type Found = Record<string, SQLOutputValue>;
+import type { SqliteRow } from './statements.ts';
 
 /** How long a query waits for a lock, in milliseconds. A writer in WAL mode holds none. */
 const BUSY_TIMEOUT_MS = 1000;
 
-function open(file: string): DatabaseSync {
+function open(file: string, generation: number): DatabaseSync {
   const database = new DatabaseSync(file, { readOnly: true, timeout: BUSY_TIMEOUT_MS });
   try {
     // SQLite opens the -wal with the first read. After that the connection outlives its files,
     // which a rebuild may delete.
     database.prepare('SELECT position FROM checkpoint').get();
+    database.function('generation', { deterministic: true }, () => BigInt(generation));
   } catch (error) {
     database.close();
     throw error;
@@ -27,12 +24,11 @@ function open(file: string): DatabaseSync {
 }
 
 /**
- * Queries over one generation, each prepared once. They reject with `store_unavailable` when it
- * can't be read, or was closed.
- * Errors: what SQLite throws when the file can't be opened.
+ * Queries over one generation, each prepared once. Queries reject with `store_unavailable` when it
+ * can't be read, or is closed. Throws SQLite's error when the file can't be opened.
  */
 export function openGenerationReader(folder: string, generation: number) {
-  const database = open(generationFile(folder, generation));
+  const database = open(generationFile(folder, generation), generation);
   const statements = new Map<string, StatementSync>();
 
   function statement(sql: string): StatementSync {
@@ -51,7 +47,7 @@ export function openGenerationReader(folder: string, generation: number) {
     }
   }
 
-  function* iterate(sql: string, ...parameters: SQLInputValue[]): Generator<Found> {
+  function* iterate(sql: string, ...parameters: SQLInputValue[]): Generator<SqliteRow> {
     const rows = query(sql, (prepared) => prepared.iterate(...parameters));
     try {
       for (;;) {
@@ -60,20 +56,20 @@ export function openGenerationReader(folder: string, generation: number) {
         yield next.value;
       }
     } finally {
-      // An iteration that is left early keeps the statement, and so the moment that it reads, open.
+      // An unfinished iteration would keep the statement and its read transaction open.
       rows.return?.();
     }
   }
 
   return {
     generation,
-    all: (sql: string, ...parameters: SQLInputValue[]): Found[] =>
+    all: (sql: string, ...parameters: SQLInputValue[]): SqliteRow[] =>
       query(sql, (prepared) => prepared.all(...parameters)),
-    /** Row after row, no further than they are asked for, which is to be at once. */
+    /** Reads row by row, as far as the caller iterates. The caller must not wait in between. */
     iterate,
-    get: (sql: string, ...parameters: SQLInputValue[]): Found | undefined =>
+    get: (sql: string, ...parameters: SQLInputValue[]): SqliteRow | undefined =>
       query(sql, (prepared) => prepared.get(...parameters)),
-    /** Runs queries that all see the same moment. */
+    /** Runs queries in one read transaction. */
     snapshot<Result>(work: () => Result): Result {
       query('BEGIN', (begin) => begin.run());
       try {
@@ -89,3 +85,68 @@ export function openGenerationReader(folder: string, generation: number) {
 }
 
 export type GenerationReader = ReturnType<typeof openGenerationReader>;
+
+/**
+ * Follows the projector from generation to generation, with a connection of the calling thread.
+ * Queries never wait: they take microseconds, and a writer does not block readers of a WAL database.
+ */
+export function createFollower(folder: string, progress: ProgressSource) {
+  const waiters = createPositionWaiters();
+  let reader: GenerationReader | undefined;
+  let latest: ProjectionProgress | undefined;
+  /** Never reset: after a fallback the rows are old but complete; `untilShown` covers newer ones. */
+  let complete = false;
+
+  /**
+   * Switches to the generation that the progress names, unless it would show less than has been shown.
+   * A generation that has caught up is always taken, because the previous one is no longer updated.
+   * What an untrusted generation has shown does not count, but it answers until its replacement has
+   * caught up.
+   */
+  function follow({ generation, position, caughtUp, heals }: ProjectionProgress): boolean {
+    if (reader?.generation === generation) return true;
+    if (heals) waiters.reset();
+    const shown = waiters.shown();
+    const showsLess = shown === undefined ? complete : (position ?? '') < shown;
+    if (showsLess && !caughtUp) return false;
+    const next = openGenerationReader(folder, generation);
+    reader?.close();
+    reader = next;
+    // Positions shown by the previous generation need not be in this one.
+    waiters.reset();
+    return true;
+  }
+
+  const unsubscribe = progress.subscribe((news) => {
+    latest = news;
+    try {
+      if (!follow(news)) return;
+    } catch {
+      // The file can't be opened now. The previous connection still answers, and the next progress
+      // tries again.
+      return;
+    }
+    complete ||= news.caughtUp;
+    if (news.position !== undefined) waiters.show(news.position);
+  });
+
+  return {
+    /**
+     * The generation that answers queries. Throws `store_unavailable` until the projector has caught up
+     * once.
+     */
+    current(): GenerationReader {
+      if (!complete || !reader)
+        throw storeUnavailableError(
+          `The read models are being rebuilt: ${Math.floor(latest?.percent ?? 0)} %`,
+        );
+      return reader;
+    },
+    untilShown: waiters.untilShown,
+    close(): void {
+      unsubscribe();
+      waiters.close();
+      reader?.close();
+    },
+  };
+}

@@ -9,7 +9,7 @@ import { DatabaseSync } from 'node:sqlite';
 import type { Position } from '../../../shared/ports/eventStore.ts';
 import type { Version } from '../../../shared/readModels/version.ts';
 import { isSqliteBusy } from '../eventStore/errors.ts';
-import { VERSION } from './version.ts';
+import { VERSION } from './schema.ts';
 
 interface Generation {
   name: string;

@@ -7,7 +7,7 @@ import { createForgetting } from './forgetting.ts';
 import { openGenerationFile, type GenerationFile } from './generationFile.ts';
 import { currentGeneration, generationFile } from './generations.ts';
 import { createRowAccess } from './rowAccess.ts';
-import { VERSION } from './version.ts';
+import { VERSION } from './schema.ts';
 import { createWordIndex } from './wordIndex.ts';
 
 /**

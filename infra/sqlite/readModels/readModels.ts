@@ -1,22 +1,109 @@
-import type { OpenTurn, ParkedStream, ReadModels } from '../../../shared/ports/readModels.ts';
-import type { IndexProgress } from '../../../shared/search/turnIndex.ts';
+import type { ReadModels } from '../../../shared/ports/readModels.ts';
 import type { ProgressSource } from '../../../shared/projections/progress.ts';
-import { createFollower } from './follower.ts';
-import { listedSessions } from './listedSessions.ts';
-import { noteDamage } from './noteDamage.ts';
-import { replayReads } from './replayReads.ts';
-import { rowReader } from './rowReader.ts';
-import { COUNT_UNINDEXED, INDEX_PROGRESS, searchSessions } from './searchSessions.ts';
-import { usageQueries } from './usage.ts';
+import { createPage } from '../../../shared/readModels/page.ts';
+import { createReadModelQueries } from '../../../shared/readModels/queries.ts';
+import type {
+  KeyedPage,
+  Listing,
+  Parameter,
+  Query,
+  SqlDatabase,
+} from '../../../shared/readModels/sqlDatabase.ts';
+import { TABLES, type Rows, type TableName } from '../../../shared/readModels/tables.ts';
+import { createFollower, type GenerationReader } from './generationReader.ts';
+import { createWordSearch } from './searchSessions.ts';
+import { bytesOfRow, rowDecoder, selectListing, sqliteSql, type SqliteRow } from './statements.ts';
 import { HOLDS_ERASED } from './wordIndex.ts';
 
-/** An erased account has none any more. */
-const HAS_KEYS = 'SELECT 1 FROM api_keys UNION ALL SELECT 1 FROM accounts WHERE erased LIMIT 1';
+type Current = () => GenerationReader;
+
+type Decoders = { [Name in TableName]: (found: SqliteRow) => Rows[Name] };
+
+const DECODERS = Object.fromEntries(
+  Object.entries(TABLES).map(([name, table]) => [name, rowDecoder(table)]),
+) as Decoders;
+
+/** Reads pages of a list, one row beyond the page at most. */
+function pageReader<Name extends TableName>(current: Current, listing: Listing<Name>) {
+  const decode = DECODERS[listing.table];
+  const statements: { first?: string; next?: string } = {};
+  return (parameters: readonly Parameter[], { after, ...bounds }: KeyedPage) => {
+    const { page, add } = createPage<Rows[Name]>(bounds);
+    const isContinued = after !== undefined;
+    const sql = (statements[isContinued ? 'next' : 'first'] ??= selectListing(listing, {
+      isContinued,
+    }));
+    const rows = current().iterate(sql, ...parameters, ...(isContinued ? [after] : []));
+    for (const row of rows) if (!add(bytesOfRow(row), () => decode(row))) break;
+    return page;
+  };
+}
+
+const createSqliteDatabase = (
+  current: Current,
+  searchSessions: SqlDatabase['searchSessions'],
+): SqlDatabase => ({
+  generation: 'generation()',
+  query<Row extends object>(text: string) {
+    const sql = sqliteSql(text);
+    return async (...parameters: Parameter[]) => current().all(sql, ...parameters) as Row[];
+  },
+  async queryTwice<First extends object, Second extends object>(
+    first: Query,
+    derive: (rows: First[]) => Query,
+  ) {
+    const { all, snapshot } = current();
+    return snapshot((): [First[], Second[]] => {
+      const rows = all(sqliteSql(first.sql), ...first.parameters) as First[];
+      const second = derive(rows);
+      return [rows, all(sqliteSql(second.sql), ...second.parameters) as Second[]];
+    });
+  },
+  find(table, clauses) {
+    const sql = sqliteSql(`SELECT * FROM ${table} ${clauses}`);
+    const decode = DECODERS[table];
+    return async (...parameters) => {
+      const found = current().get(sql, ...parameters);
+      return found && decode(found);
+    };
+  },
+  list(table, clauses) {
+    const sql = sqliteSql(`SELECT * FROM ${table} ${clauses}`);
+    const decode = DECODERS[table];
+    return async (...parameters) =>
+      current()
+        .all(sql, ...parameters)
+        .map(decode);
+  },
+  page(listing) {
+    const read = pageReader(current, listing);
+    return async (parameters, page) => read(parameters, page);
+  },
+  findWithPage({ table, where }, listing) {
+    const sql = sqliteSql(`SELECT * FROM ${table} WHERE ${where}`);
+    const decode = DECODERS[table];
+    const read = pageReader(current, listing);
+    return async (rowParameters, parameters, page) =>
+      current().snapshot(() => {
+        const found = current().get(sql, ...rowParameters);
+        return found && { row: decode(found), page: read(parameters, page) };
+      });
+  },
+  searchSessions,
+});
+
+interface SqliteReadModels extends ReadModels {
+  generation(): number;
+  /** True while the index file holds words of erased turns; no search finds them. */
+  holdsErased(): Promise<boolean>;
+  /** One sentence if a search has found this generation's word index damaged. */
+  damagedWords(): string | undefined;
+}
 
 /**
- * The queries over the SQLite read models of `<folder>/read-models`, and which generation they read, on
- * a connection of the calling thread. `progress` comes from whoever runs the projection; until it has once been caught up,
- * every query rejects with `store_unavailable`.
+ * The queries over the SQLite read models of `<folder>/read-models`, on a connection of the calling
+ * thread. `progress` comes from the projector; until it has caught up once, every query rejects with
+ * `store_unavailable`.
  */
 export function openSqliteReadModels({
   folder,
@@ -24,126 +111,15 @@ export function openSqliteReadModels({
 }: {
   folder: string;
   progress: ProgressSource;
-}): ReadModels & {
-  generation: () => number;
-  holdsErased: () => Promise<boolean>;
-  /** One sentence where a search has found the index of words of this generation damaged. */
-  damagedWords: () => string | undefined;
-} {
-  const follower = createFollower(folder, progress);
-  const { current } = follower;
-  const damage = noteDamage(current);
-  const accounts = rowReader(follower, 'accounts');
-  const apiKeys = rowReader(follower, 'api_keys');
-  const agents = rowReader(follower, 'agents');
-  const sessions = rowReader(follower, 'sessions');
-  const turns = rowReader(follower, 'turns');
-  const webhooks = rowReader(follower, 'webhooks');
-  const erasures = rowReader(follower, 'erasures');
-
+}): SqliteReadModels {
+  const { current, untilShown, close } = createFollower(folder, progress);
+  const words = createWordSearch(current);
   return {
-    listAccounts: async () => accounts.list('WHERE NOT erased ORDER BY account_id'),
-    findAccount: async (accountId) => accounts.find('WHERE account_id = ?', accountId),
-    findApiKey: async (keyId) => apiKeys.find('WHERE key_id = ?', keyId),
-    findApiKeyByHash: async (hash) => apiKeys.find('WHERE hash = ? ORDER BY key_id LIMIT 1', hash),
-    listApiKeys: async (accountId) =>
-      apiKeys.list('WHERE account_id = ? ORDER BY key_id', accountId),
-    hasApiKeys: async () => current().get(HAS_KEYS) !== undefined,
-    findAgent: async (agentId) =>
-      agents.find('WHERE agent_id = ? AND (erased OR NOT deleted)', agentId),
-    listAgents: async (accountId, page) =>
-      agents.page(
-        page,
-        `agents WHERE account_id = ? AND NOT ${page.deleted ? 'erased' : 'deleted'} AND agent_id > ? ORDER BY agent_id`,
-        accountId,
-        page.after ?? '',
-      ),
-    agentListVersion: async (accountId) => {
-      const { get, generation } = current();
-      const found = get(
-        "SELECT agent_id || '.' || revision || '.' || updated_at AS last FROM agents WHERE account_id = ? ORDER BY position DESC LIMIT 1",
-        accountId,
-      );
-      return `${generation}.${(found?.['last'] as string | undefined) ?? ''}`;
-    },
-    findSession: async (sessionId) => sessions.find('WHERE session_id = ?', sessionId),
-    listSessions: async (accountId, { words, ...page }, signal) =>
-      words
-        ? damage.noted(() =>
-            searchSessions(
-              () => {
-                signal?.throwIfAborted();
-                return current();
-              },
-              accountId,
-              { ...page, words },
-            ),
-          )
-        : sessions.page(page, ...listedSessions(accountId, page)),
-    indexProgress: async () => {
-      const { get, generation } = current();
-      return {
-        ...(get(INDEX_PROGRESS) as unknown as Omit<IndexProgress, 'generation'>),
-        generation,
-      };
-    },
-    /** Whether words of erased turns, which nobody finds any more, still stand in the index. */
-    holdsErased: async () => current().get(HOLDS_ERASED)!['holds'] === 1,
-    countUnindexed: async () => Number(current().get(COUNT_UNINDEXED)!['waiting']),
-    findTranscript: async (accountId, sessionId, page) =>
-      current().snapshot(() => {
-        const session = sessions.find(
-          'WHERE session_id = ? AND account_id = ?',
-          sessionId,
-          accountId,
-        );
-        return (
-          session && {
-            session,
-            turns: turns.page(
-              page,
-              'turns WHERE session_id = ? AND turn > ? ORDER BY turn',
-              sessionId,
-              page.after ?? 0,
-            ),
-          }
-        );
-      }),
-    ...usageQueries(follower),
-    listReplaysOf: async (sessionId, page) =>
-      sessions.page(
-        page,
-        "sessions WHERE replay_of = ? AND status <> 'erased' AND session_id > ? ORDER BY session_id",
-        sessionId,
-        page.after ?? '',
-      ),
-    findWebhook: async (webhookId) => webhooks.find('WHERE webhook_id = ?', webhookId),
-    listWebhooks: async (accountId, page) =>
-      webhooks.page(
-        page,
-        `webhooks WHERE account_id = ? AND NOT ${page.deleted ? 'erased' : 'deleted'} AND webhook_id > ? ORDER BY webhook_id`,
-        accountId,
-        page.after ?? '',
-      ),
-    listEnabledWebhooks: async (limit) =>
-      webhooks.list('WHERE disabled IS NULL AND NOT deleted ORDER BY webhook_id LIMIT ?', limit),
-    ...replayReads(follower),
-    listOpenTurns: async () =>
-      current().all(
-        "SELECT turns.session_id, account_id, turn, owner, deadline FROM turns JOIN sessions USING (session_id) WHERE turns.status = 'running' ORDER BY turns.session_id, turn",
-      ) as unknown as OpenTurn[],
-    listParkedStreams: async (limit) => ({
-      count: current().get('SELECT count(*) AS count FROM parked_streams')?.['count'] as number,
-      streams: current().all(
-        'SELECT * FROM parked_streams ORDER BY stream LIMIT ?',
-        limit,
-      ) as unknown as ParkedStream[],
-    }),
-    listErasures: async ({ downTo, limit }) =>
-      erasures.list('WHERE position >= ? ORDER BY position DESC LIMIT ?', downTo ?? '', limit),
-    damagedWords: damage.damaged,
+    ...createReadModelQueries(createSqliteDatabase(current, words.searchSessions)),
     generation: () => current().generation,
-    untilShown: follower.untilShown,
-    close: async () => follower.close(),
+    holdsErased: async () => current().get(HOLDS_ERASED)!['holds'] === 1,
+    damagedWords: words.damage,
+    untilShown,
+    close: async () => close(),
   };
 }

@@ -9,7 +9,7 @@ import {
   generationFile,
 } from './generations.ts';
 import { projectionStoreAt } from './projectionStore.ts';
-import { VERSION } from './version.ts';
+import { VERSION } from './schema.ts';
 
 /** Errors: `store_unavailable` when somebody has deleted the file in the meantime. */
 function publishFile(folder: string, file: string): void {

@@ -1,57 +1,39 @@
 import type { SQLOutputValue } from 'node:sqlite';
-import {
-  columnNames,
-  createTables,
-  upsert,
-  type Dialect,
-} from '../../../shared/readModels/statements.ts';
-import type { Kind, Table, Tables } from '../../../shared/readModels/table.ts';
-import { blocksAt } from './buckets.ts';
+import type { Listing } from '../../../shared/readModels/sqlDatabase.ts';
+import { columnNames, upsert } from '../../../shared/readModels/statements.ts';
+import type { Kind, Table } from '../../../shared/readModels/table.ts';
 
-/**
- * FTS5 over `turn_words`, by its rowid, which wordIndex.ts gives in the order of sessions. It keeps no
- * words itself. What is deleted there is marked here as no longer found (contentless_delete): one mark
- * a turn, where each of its words would have to be looked up. wordIndex.ts takes them out later on.
- * Beside its words a turn has its blocks (buckets.ts).
- */
-const WORD_INDEX = `CREATE VIRTUAL TABLE IF NOT EXISTS word_index USING fts5(words, content = '', contentless_delete = 1, detail = none, tokenize = 'ascii');
-INSERT INTO word_index(word_index, rank) VALUES ('usermerge', 2), ('deletemerge', 0), ('automerge', 4);
-CREATE TRIGGER IF NOT EXISTS words_come AFTER INSERT ON turn_words BEGIN
-  INSERT INTO word_index(rowid, words) VALUES (new.rowid, new.words || ' ' || ${blocksAt('new.rowid')});
-END;
-CREATE TRIGGER IF NOT EXISTS words_go AFTER DELETE ON turn_words BEGIN
-  DELETE FROM word_index WHERE rowid = old.rowid;
-END;`;
-
-const DIALECT: Dialect = {
-  types: { text: 'TEXT', integer: 'INTEGER', boolean: 'INTEGER', json: 'TEXT' },
-  // Tables with a rowid carry long rows better.
-  options: ({ longRows }) => (longRows ? 'STRICT' : 'STRICT, WITHOUT ROWID'),
-  wordIndex: WORD_INDEX,
-};
-
-const CHECKPOINT =
-  'CREATE TABLE IF NOT EXISTS checkpoint (only_row INTEGER PRIMARY KEY CHECK (only_row = 1), position TEXT NOT NULL, log_id TEXT, event_position TEXT, event_id TEXT, event_hash TEXT) STRICT;';
-
-/** Makes what a generation's file holds. */
-export const ddlOf = (tables: Tables): string => `${CHECKPOINT}\n${createTables(tables, DIALECT)}`;
+/** A row as SQLite returns it. */
+export type SqliteRow = Record<string, SQLOutputValue>;
 
 type Parameter = string | number | null;
-type Found = Record<string, SQLOutputValue>;
+
+/** Writes a query of shared/ for SQLite, where tables and parameters are written as they are. */
+export const sqliteSql = (sql: string): string => sql.replaceAll(/\{(\w+)\}/g, '$1');
+
+/** Selects a list; with `isContinued` the last parameter is the key of the row before. */
+export function selectListing(
+  { table, from = table, key, where, descending = false }: Listing,
+  { columns = `${table}.*`, isContinued }: { columns?: string; isContinued: boolean },
+): string {
+  const after = isContinued ? ` AND ${key} ${descending ? '<' : '>'} ?` : '';
+  const order = `${key} ${descending ? 'DESC' : 'ASC'}`;
+  return sqliteSql(`SELECT ${columns} FROM ${from} WHERE ${where}${after} ORDER BY ${order}`);
+}
 
 function encode(kind: Kind, value: unknown): Parameter {
   if (kind === 'text' || kind === 'integer' || value === null) return value as Parameter;
   return kind === 'json' ? JSON.stringify(value) : Number(value);
 }
 
-/** A row as the parameters of its upsert. */
+/** Makes the parameters of a row's upsert. */
 export function rowEncoder(table: Table): (row: object) => Parameter[] {
   const kinds = Object.entries(table.columns).map(([name, { kind }]) => [name, kind] as const);
   return (row) => kinds.map(([name, kind]) => encode(kind, row[name as keyof typeof row]));
 }
 
-/** Makes rows of what SQLite found, in place, on the object that it made. */
-export function rowDecoder(table: Table): (found: Found) => unknown {
+/** Converts what SQLite returned to a row, in place. */
+export function rowDecoder(table: Table): (found: SqliteRow) => unknown {
   const columns = Object.entries(table.columns);
   const namesOf = (wanted: Kind): string[] =>
     columns.filter(([, { kind }]) => kind === wanted).map(([name]) => name);
@@ -75,3 +57,10 @@ export const rowStatements = (name: string, table: Table): { select: string; sav
       .join(', ')})`,
   ),
 });
+
+/** UTF-8 bytes of a row's text. */
+export const bytesOfRow = (row: SqliteRow): number =>
+  Object.values(row).reduce<number>(
+    (sum, value) => (typeof value === 'string' ? sum + Buffer.byteLength(value) : sum),
+    0,
+  );

@@ -60,9 +60,9 @@ const replaceAgentRoute = defineRoute({
   method: 'put',
   path,
   operationId: 'replaceAgent',
-  summary: 'Gives an agent another configuration',
+  summary: 'Replaces the configuration of an agent',
   description:
-    'What is left out is taken away, or back to its default. Runs that begin from then on use it, in sessions that there are, too. With `If-Match` only where the agent is still at that revision.',
+    'Omitted fields are removed, or reset to their defaults. Later runs use the new configuration, in existing sessions too. With `If-Match`, only if the agent is still at that revision.',
   access: 'agents:write',
   query: CommonQuery,
   body: CreateAgentBody,
@@ -78,9 +78,9 @@ const changeAgentRoute = defineRoute({
   method: 'patch',
   path,
   operationId: 'changeAgent',
-  summary: 'Changes some of an agent’s configuration',
+  summary: 'Changes fields of an agent’s configuration',
   description:
-    'A JSON merge patch (RFC 7396): what is left out stays, null takes a field away. Only what it names has to be on offer. With `If-Match` only where the agent is still at that revision.',
+    'A JSON merge patch (RFC 7396): omitted fields stay, null removes a field. Only the values that it sets must be available. With `If-Match`, only if the agent is still at that revision.',
   access: 'agents:write',
   query: CommonQuery,
   body: ChangeAgentBody,
@@ -98,7 +98,7 @@ const deleteAgentRoute = defineRoute({
   operationId: 'deleteAgent',
   summary: 'Deletes an agent',
   description:
-    'It is in no list and can be run no more; turns that run end as if nothing had happened. Its revisions and its sessions stay readable. It erases no text.',
+    'The agent is no longer listed and can’t be run; running turns end normally. Its revisions and sessions stay readable. No text is erased.',
   access: 'agents:write',
   query: CommonQuery,
   data: DeletedAgent,
@@ -119,16 +119,16 @@ const listRevisionsRoute = defineRoute({
   method: 'get',
   path: `${path}/revisions`,
   operationId: 'listAgentRevisions',
-  summary: 'Lists what an agent was, newest or oldest first',
-  description: 'Each change as it was recorded, of a deleted agent, too.',
+  summary: 'Lists the revisions of an agent, newest or oldest first',
+  description: 'Each change as it was recorded, also for a deleted agent.',
   access: 'agents:read',
   query: AgentRevisionsQuery,
   data: AgentRevisions,
   errors: ['agent_not_found', 'agent_erased', ...STREAM_ERROR_CODES],
   bufferBytes: PAGE_BUFFER_BYTES,
   handle: async (api, { actor, params, query }) => {
-    const wanted = { ...parsePageQuery(query), order: query.order ?? 'newest' };
-    const page = await readAgentRevisions(api, actor.account_id, params['agentId']!, wanted);
+    const options = { ...parsePageQuery(query), order: query.order ?? 'newest' };
+    const page = await readAgentRevisions(api, actor.account_id, params['agentId']!, options);
     return { page: (to) => renderPage(page, REVISION_LIST, to) };
   },
 });

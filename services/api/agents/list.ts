@@ -19,10 +19,10 @@ const AGENT_LIST: ListFormat<AgentRow> = {
   present: presentAgent,
   cursorOf: ({ agent_id }) => agent_id,
 };
-/** What a list holds while it is on its way. */
+/** Memory of a list while it is streamed. */
 const STREAM_BYTES = 4 * LIMITS.http.batchBytes;
 
-/** A release that shows agents in another way has other names for the same list. */
+/** Changes with the schema, so that releases with another presentation have other ETags. */
 const SCHEMA_ETAG = computeEtag(JSON.stringify(AgentList));
 
 interface AgentListQuery {
@@ -36,7 +36,7 @@ interface AgentListRequest {
   ctx: Context;
 }
 
-/** The list's first bytes: all of it, where that is little enough to be kept. */
+/** Reads the first chunks of a list: all of them where the list is small enough to be cached. */
 async function readFirstChunks(pieces: AsyncGenerator<Buffer, void>) {
   const first: Buffer[] = [];
   for (let bytes = 0; bytes <= LIMITS.cache.agentListEntryBytes; bytes += first.at(-1)!.length) {
@@ -75,10 +75,7 @@ async function renderAllAgents(
   return undefined;
 }
 
-/**
- * Answers the account's agents: from what was sent before, a page, or all of them as they are read.
- * Errors: `overloaded`, `store_unavailable`.
- */
+/** Sends the account's agents: from the cache, as a page, or all of them while they are read. */
 export async function sendAgentList(
   api: RouteContext,
   accountId: string,
@@ -88,28 +85,28 @@ export async function sendAgentList(
   const { readModels, responseMemory } = api;
   const version = await readModels.agentListVersion(accountId);
   if (respondNotModified(ctx, computeEtag(SCHEMA_ETAG, version))) return;
-  const asked = { accountId, limit, after, pretty: wantsPretty(ctx) };
+  const key = { accountId, limit, after, pretty: wantsPretty(ctx) };
   const cache = agentListCache(readModels);
-  let answer = cache.find(asked, version);
+  let answer = cache.find(key, version);
   if (!answer && limit === undefined && ctx.method === 'HEAD') {
     ctx.type = JSON_TYPE;
     return;
   }
-  const held = await responseMemory.acquire(
+  const permit = await responseMemory.acquire(
     accountId,
     answer?.body.length ?? PAGE_BUFFER_BYTES,
     ctx.res,
   );
   try {
     if (!answer) {
-      const made = await renderAgents(limit, after, { api, accountId, ctx });
-      if (!made) return;
-      answer = { version, ...made };
-      cache.keep(asked, answer);
+      const rendered = await renderAgents(limit, after, { api, accountId, ctx });
+      if (!rendered) return;
+      answer = { version, ...rendered };
+      cache.store(key, answer);
     }
     responseMemory.holdUntilSent(accountId, answer.body.length, ctx.res);
   } finally {
-    held.release();
+    permit.release();
   }
   if (answer.nextCursor !== undefined) setNextLink(ctx, answer.nextCursor);
   sendJson(ctx, 200, answer.body);

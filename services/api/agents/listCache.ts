@@ -4,11 +4,11 @@ import type { ReadModels } from '../../../shared/ports/readModels.ts';
 import type { RenderedPage } from '../http/responses/listResponse.ts';
 
 interface CachedAgentList extends RenderedPage {
-  /** The list's version when its rows were asked for, or an older one. */
+  /** The version of the list before its rows were read. */
   version: string;
 }
 
-/** What makes one answer of an account differ from another, but for the list itself. */
+/** The parameters of a response, apart from the version of the list. */
 interface AgentListKey {
   accountId: string;
   limit: number | undefined;
@@ -17,19 +17,19 @@ interface AgentListKey {
 }
 
 interface AgentListCache {
-  find(asked: AgentListKey, version: string): CachedAgentList | undefined;
-  /** Keeps it unless it is too large. */
-  keep(asked: AgentListKey, answer: CachedAgentList): void;
-  /** Lets go of an account's lists, for an agent that was erased. */
-  forget(accountId: string): void;
+  find(key: AgentListKey, version: string): CachedAgentList | undefined;
+  /** Stores a response unless it is too large. */
+  store(key: AgentListKey, response: CachedAgentList): void;
+  /** Removes an account's lists after one of its agents was erased. */
+  deleteAccount(accountId: string): void;
   clear(): void;
 }
 
-/** What the cache itself needs for an entry. */
+/** Memory overhead of a cache entry. */
 const ENTRY_BYTES = 512;
 const BYTES_OF_CHAR = 2;
 
-const keyOf = ({ accountId, limit, after, pretty }: AgentListKey): string =>
+const serializeKey = ({ accountId, limit, after, pretty }: AgentListKey): string =>
   JSON.stringify([accountId, limit ?? null, after ?? null, pretty]);
 
 const caches = new WeakMap<ReadModels, AgentListCache>();
@@ -47,22 +47,22 @@ export function agentListCache(readModels: ReadModels): AgentListCache {
 }
 
 function createCache(): AgentListCache {
-  const kept = new LRUCache<string, CachedAgentList>({
+  const responses = new LRUCache<string, CachedAgentList>({
     maxSize: LIMITS.cache.agentListBytes,
     maxEntrySize: LIMITS.cache.agentListEntryBytes,
     sizeCalculation: ({ body, version }, key) =>
       body.length + (key.length + version.length) * BYTES_OF_CHAR + ENTRY_BYTES,
   });
   return {
-    find(asked, version) {
-      const known = kept.get(keyOf(asked));
-      return known?.version === version ? known : undefined;
+    find(key, version) {
+      const cached = responses.get(serializeKey(key));
+      return cached?.version === version ? cached : undefined;
     },
-    keep: (asked, answer) => void kept.set(keyOf(asked), answer),
-    clear: () => kept.clear(),
-    forget(accountId) {
-      for (const key of kept.keys())
-        if ((JSON.parse(key) as unknown[])[0] === accountId) kept.delete(key);
+    store: (key, response) => void responses.set(serializeKey(key), response),
+    clear: () => responses.clear(),
+    deleteAccount(accountId) {
+      for (const key of responses.keys())
+        if ((JSON.parse(key) as unknown[])[0] === accountId) responses.delete(key);
     },
   };
 }

@@ -11,19 +11,19 @@ const AnswerSchema = Type.Object(
       examples: ['answer'],
     }),
     schema: Type.Record(Type.String(), Type.Unknown(), {
-      description: `A JSON Schema (2020-12) that refers to nothing outside of itself, at most ${LIMITS.responseFormat.schemaBytes} bytes as JSON; formats are not checked`,
+      description: `A JSON Schema (2020-12) without external references, at most ${LIMITS.responseFormat.schemaBytes} bytes as JSON; formats are not checked`,
       examples: [{ type: 'object', properties: { sum: { type: 'number' } }, required: ['sum'] }],
     }),
     strict: Type.Optional(
-      Type.Boolean({ description: 'For the provider: the model can say nothing else' }),
+      Type.Boolean({ description: 'For the provider: constrains the output of the model' }),
     ),
   },
-  { ...strict, title: 'AnswerSchema', description: 'The JSON Schema that an answer has to fit' },
+  { ...strict, title: 'AnswerSchema', description: 'The JSON Schema that an answer must match' },
 );
 
 const SchemaFormat = Type.Object(
   { type: Type.Literal('json_schema'), json_schema: AnswerSchema },
-  { ...strict, title: 'SchemaFormat', description: 'JSON that fits a schema' },
+  { ...strict, title: 'SchemaFormat', description: 'JSON that matches a schema' },
 );
 const PlainFormat = Type.Object(
   { type: Type.Enum(['text', 'json_object']) },
@@ -32,16 +32,16 @@ const PlainFormat = Type.Object(
 
 export const ResponseFormat = Type.Union([PlainFormat, SchemaFormat], {
   description:
-    'What an answer has to be; another one is 502 `model_error`, and stands in the transcript',
+    'The format of an answer; any other answer results in 502 `model_error`, and is in the transcript',
 });
 
-/** How a model is asked, in the body of an agent and in its configuration. */
+/** Parameters of model requests, in the body of an agent and in its configuration. */
 export const parameterFields = {
   temperature: Type.Optional(
     Type.Number({
       minimum: 0,
       maximum: 2,
-      description: 'How freely the model chooses its words; the provider’s default when absent',
+      description: 'Randomness of the output; the provider’s default when absent',
     }),
   ),
   max_output_tokens: Type.Optional(

@@ -7,7 +7,7 @@ import type { RecordedRevision } from '../../../shared/agents/revisions.ts';
 import type { Agent, AgentDetail, AgentRevision } from './schemas.ts';
 import type { Parameters } from './parameterSchemas.ts';
 
-/** As the client gave them. */
+/** The parameters as the client sent them. */
 const presentParameters = ({
   response_format,
   ...others
@@ -41,7 +41,7 @@ const presentConfig = ({
   ...(parameters && presentParameters(parameters)),
 });
 
-/** An agent as the list shows it. */
+/** An agent in the list. */
 export const presentAgent = (row: AgentRow): Static<typeof Agent> => ({
   agent_id: row.agent_id,
   name: row.name,
@@ -50,14 +50,14 @@ export const presentAgent = (row: AgentRow): Static<typeof Agent> => ({
   updated_at: row.updated_at,
 });
 
-/** An agent on its own: also its UI component, which the contract keeps out of the list. */
+/** A single agent, with its UI component, which the contract keeps out of the list. */
 export const presentAgentDetail = (row: AgentRow): Static<typeof AgentDetail> => ({
   ...presentAgent(row),
   component: row.component,
   revision: row.revision,
 });
 
-/** An agent as one of its revisions has it. */
+/** A revision of an agent. */
 export const presentRevision = ({
   agent_id,
   revision,

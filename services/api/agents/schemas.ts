@@ -37,7 +37,7 @@ export const CreateAgentBody = Type.Object(
       textSchema({
         maxLength: referenceCharacters,
         offered: 'tools',
-        description: 'One of GET /v1/tools, or several with commas between them',
+        description: 'One of GET /v1/tools, or several separated by commas',
       }),
     ),
     component: Type.Optional(
@@ -50,7 +50,7 @@ export const CreateAgentBody = Type.Object(
     compaction: Type.Optional(
       Type.Boolean({
         description:
-          'Whether the model sums up the older turns of a session before they fall out of its context',
+          'Whether the model summarises older turns of a session before they fall out of its context',
       }),
     ),
     ...parameterFields,
@@ -58,11 +58,11 @@ export const CreateAgentBody = Type.Object(
   {
     additionalProperties: false,
     title: 'CreateAgentRequest',
-    description: 'What an agent is made of',
+    description: 'The configuration of an agent',
   },
 );
 
-/** A field as a change names it: null takes it away, where an agent need not have it. */
+/** A field of a change: null removes it, where it is optional. */
 const changed = (field: TSchema): TSchema =>
   Type.Optional(Type.IsOptional(field) ? Type.Union([field, Type.Null()]) : field);
 
@@ -74,7 +74,7 @@ export const ChangeAgentBody = Type.Unsafe<AgentPatch>(
     {
       additionalProperties: false,
       title: 'ChangeAgentRequest',
-      description: 'What of an agent changes (RFC 7396); null takes a field away',
+      description: 'Changes of an agent (RFC 7396); null removes a field',
     },
   ),
 );
@@ -92,11 +92,11 @@ const AgentConfig = Type.Object(
     model: Type.String(),
     tool: Type.Optional(Type.String({ description: 'Present when a tool was set' })),
     compaction: Type.Optional(
-      Type.Boolean({ description: 'Present where older turns of its sessions are summed up' }),
+      Type.Boolean({ description: 'Present if older turns of its sessions are summarised' }),
     ),
     ...parameterFields,
   },
-  { title: 'AgentConfig', description: 'What an agent runs with' },
+  { title: 'AgentConfig', description: 'The configuration that an agent runs with' },
 );
 
 const agentFields = {
@@ -109,12 +109,13 @@ const agentFields = {
 
 const Revision = Type.Integer({
   minimum: 0,
-  description: 'Counts the changes of the agent, from 0; turns name the one that they ran with',
+  description:
+    'Counts the changes of the agent, from 0; each turn has the revision that it ran with',
 });
 
 export const Agent = Type.Object(agentFields, {
   title: 'Agent',
-  description: 'An agent as the list shows it',
+  description: 'An agent in the list',
 });
 export const AgentDetail = Type.Object(
   {
@@ -122,7 +123,7 @@ export const AgentDetail = Type.Object(
     component: Type.String({ description: 'UI component' }),
     revision: Revision,
   },
-  { title: 'AgentDetail', description: 'An agent on its own' },
+  { title: 'AgentDetail', description: 'A single agent' },
 );
 export const DeletedAgent = Type.Object(
   { agent_id: AgentId, revision: Revision, deleted_at: Instant },
@@ -138,13 +139,13 @@ export const AgentRevision = Type.Object(
     component: Type.String({ description: 'UI component' }),
     recorded_at: Instant,
   },
-  { title: 'AgentRevision', description: 'An agent as it was from one change to the next' },
+  { title: 'AgentRevision', description: 'A revision of an agent' },
 );
 export const AgentRevisions = Type.Array(AgentRevision);
 export const AgentRevisionsQuery = Type.Object(
   {
     ...numberedPageQuery('revisions', 'Continues after this revision'),
-    order: listOrderQuery('Which comes first'),
+    order: listOrderQuery('Which revision comes first'),
   },
   { additionalProperties: false },
 );

@@ -32,5 +32,5 @@ const listToolsRoute = defineRoute({
 
 export const catalogueFeature = defineFeature({
   routes: [listModelsRoute, listToolsRoute],
-  tags: { models: 'What agents may think with', tools: 'What agents may use' },
+  tags: { models: 'Models that agents may use', tools: 'Tools that agents may use' },
 });

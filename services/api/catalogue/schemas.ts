@@ -2,11 +2,11 @@ import { Type } from 'typebox';
 
 const Price = Type.Object(
   {
-    input_per_million: Type.String({ description: 'Of tokens of a prompt, a decimal' }),
-    output_per_million: Type.String({ description: 'Of tokens of an answer, a decimal' }),
+    input_per_million: Type.String({ description: 'Price of prompt tokens, a decimal' }),
+    output_per_million: Type.String({ description: 'Price of completion tokens, a decimal' }),
     currency: Type.String({ description: 'ISO 4217, the same of all models' }),
   },
-  { title: 'Price', description: "What a model's tokens cost" },
+  { title: 'Price', description: "Prices of a model's tokens" },
 );
 
 const Model = Type.Object(
@@ -17,7 +17,7 @@ const Model = Type.Object(
     max_output_tokens: Type.Optional(Type.Integer()),
     fallbacks: Type.Optional(
       Type.Array(Type.String(), {
-        description: 'Models that are asked, in this order, where this one is in trouble',
+        description: 'Models to call instead, in this order, while this one fails',
       }),
     ),
     price: Type.Optional(Price),

@@ -7,14 +7,14 @@ import { defineFeature } from '../http/feature.ts';
 import { defineRoute } from '../http/route.ts';
 import { ErasedAgent, ErasedSession, ErasureQuery } from './schemas.ts';
 
-/** The erasure is done, whether the transparency log can be asked for its proof or not. */
+/** Undefined where the transparency log is not available: the erasure itself is complete. */
 const findReceipt = ({ tiles, logger }: RouteContext, { position, event }: ErasedStream) =>
   receiptFor(tiles, { position, hash: event.hash }).catch((error: unknown) => {
-    logger.warn(errorSummary(error), 'an erasure was answered without its proof');
+    logger.warn(errorSummary(error), 'an erasure was confirmed without its proof');
     return undefined;
   });
 
-/** An erasure as a client is told of it; `receipt` where there is one yet. */
+/** `receipt` is undefined until the transparency log covers the erasure. */
 const presentErasure = ({ erased_at, event }: ErasedStream, receipt: string | undefined) => ({
   erased_at,
   event,
@@ -27,9 +27,9 @@ const eraseSessionRoute = defineRoute({
   method: 'delete',
   path: '/v1/sessions/{sessionId}',
   operationId: 'eraseSession',
-  summary: 'Erases the texts of a session for good',
+  summary: 'Permanently erases the texts of a session',
   description:
-    'Destroys the key of its texts. Whatever is asked of the session from then on is answered 410 `session_erased`; a run that works on it ends so. Doing it again gives the same answer. After a 503 it may be done all the same, and is gone on with.',
+    'Destroys the key of its texts. Later requests for the session get 410 `session_erased`, as does a run in progress. Repeating the request gets the same response. After a 503 the erasure may have been recorded; it is then completed in the background.',
   access: 'sessions:erase',
   query: ErasureQuery,
   data: ErasedSession,
@@ -47,9 +47,9 @@ const eraseAgentRoute = defineRoute({
   method: 'post',
   path: '/v1/agents/{agentId}/erase',
   operationId: 'eraseAgent',
-  summary: 'Erases the name and the instruction of an agent for good',
+  summary: 'Permanently erases the name and instruction of an agent',
   description:
-    'The agent can be run no more, and is in no list; runs of it end with 410 `agent_erased`. Its sessions keep their own texts. Doing it again gives the same answer.',
+    'The agent can no longer be run, and is no longer listed; its runs end with 410 `agent_erased`. Its sessions keep their texts. Repeating the request gets the same response.',
   access: 'agents:erase',
   query: ErasureQuery,
   data: ErasedAgent,

@@ -11,7 +11,7 @@ export const ErasureQuery = Type.Object(
       textSchema({
         maxLength: LIMITS.text.noteCharacters,
         description:
-          'Why, for people who read the log, at most 256 characters. It is never erased: write no text of a person into it',
+          'The reason, for readers of the log, at most 256 characters. It is never erased: don’t include personal data',
       }),
     ),
   },
@@ -32,7 +32,7 @@ const erasureFields = {
   event: ErasureEvent,
   receipt: Type.Union([Type.String(), Type.Null()], {
     description:
-      'The proof that the erasure is in the transparency log (C2SP tlog-proof); null where that does not cover it yet',
+      'The proof that the erasure is in the transparency log (C2SP tlog-proof); null until it covers the erasure',
   }),
 };
 

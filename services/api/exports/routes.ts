@@ -18,9 +18,9 @@ const exportSessionRoute = defineRoute({
   method: 'get',
   path: '/v1/sessions/{sessionId}/export',
   operationId: 'exportSession',
-  summary: 'Exports a session in a format of others, as JSON lines',
+  summary: 'Exports a session in an external format, as JSON lines',
   description:
-    'Turns that have ended, as they were recorded. The same session gives the same bytes as long as nothing is added to it. What can’t be finished is cut off: check that you have all of it. Each export is recorded in the account’s audit before it is answered.',
+    'The recorded turns that have ended. An unchanged session yields the same bytes. An export that fails is cut off: check that it is complete. Each export is recorded in the account’s audit before it is sent.',
   access: 'sessions:read',
   query: SessionExportQuery,
   data: ExportText,
@@ -29,11 +29,9 @@ const exportSessionRoute = defineRoute({
   errors: SHARED_SESSION_ERROR_CODES,
   handle: async (api, { actor, params, query: { format } }, ctx) => {
     const sessionId = params['sessionId']!;
-    const exported = { api, account_id: actor.account_id, format };
-    const exporting = { api, actor, ctx, subject: sessionStream(sessionId) };
-    await sendExport(exporting, `format=${format}`, async () =>
-      serializeSession(exported, sessionId),
-    );
+    const options = { api, account_id: actor.account_id, format };
+    const request = { api, actor, ctx, subject: sessionStream(sessionId) };
+    await sendExport(request, `format=${format}`, async () => serializeSession(options, sessionId));
     return undefined;
   },
 });
@@ -43,29 +41,29 @@ type SessionQuery = Static<typeof ExportQuery>;
 const listExportedSessions = (
   api: RouteContext,
   account_id: string,
-  { format: _format, ...asked }: SessionQuery,
+  { format: _format, ...query }: SessionQuery,
   signal: AbortSignal,
 ): Promise<PageOf<SessionRow>> =>
   findSessions(
     api,
     account_id,
     {
-      limit: asked.limit ?? LIMITS.export.sessions,
+      limit: query.limit ?? LIMITS.export.sessions,
       bytes: LIMITS.http.batchBytes,
-      ...(asked.after === undefined ? {} : { after: asked.after }),
-      ...parseSessionFilter(asked),
+      ...(query.after === undefined ? {} : { after: query.after }),
+      ...parseSessionFilter(query),
     },
     signal,
   );
 
 /**
- * The ids of the sessions, page after page; of the first page alone where a limit is asked for. Where
- * sessions give no text, only the signal ends it early.
+ * The ids of the sessions of all pages, or of the first page where the query has a limit. For sessions
+ * without text, only the signal ends it early.
  */
 async function* sessionIds(
   first: PageOf<SessionRow>,
-  asked: SessionQuery,
-  read: (asked: SessionQuery) => Promise<PageOf<SessionRow>>,
+  query: SessionQuery,
+  read: (query: SessionQuery) => Promise<PageOf<SessionRow>>,
   signal: AbortSignal,
 ): AsyncGenerator<string, void> {
   for (let page = first; ;) {
@@ -74,8 +72,8 @@ async function* sessionIds(
       yield session_id;
     }
     const after = page.rows.at(-1)?.session_id;
-    if (!page.more || after === undefined || asked.limit !== undefined) return;
-    page = await read({ ...asked, after });
+    if (!page.more || after === undefined || query.limit !== undefined) return;
+    page = await read({ ...query, after });
   }
 }
 
@@ -83,9 +81,9 @@ const exportSessionsRoute = defineRoute({
   method: 'get',
   path: '/v1/export',
   operationId: 'exportSessions',
-  summary: 'Exports the sessions to which all of the filters apply, as JSON lines',
+  summary: 'Exports the sessions that match all filters, as JSON lines',
   description:
-    'The sessions of the list, in its order, each as its own export has it. All of them, or with `limit` a page, whose `Link` leads on. A session that is erased meanwhile is left out. What can’t be finished is cut off: go on with `after`, the last session that you have. Each export is recorded in the account’s audit before it is answered.',
+    'The sessions in list order, each as in its own export: all of them, or with `limit` a page, whose `Link` is the next page. Sessions that are erased meanwhile are omitted. An export that fails is cut off: continue with `after` set to the last session received. Each export is recorded in the account’s audit before it is sent.',
   access: 'sessions:read',
   query: ExportQuery,
   data: ExportText,
@@ -94,14 +92,14 @@ const exportSessionsRoute = defineRoute({
   errors: ['origin_erased', ...STREAM_ERROR_CODES],
   handle: async (api, { actor, query }, ctx) => {
     const { account_id } = actor;
-    const exported = { api, account_id, format: query.format };
-    const exporting = { api, actor, ctx, subject: accountStream(account_id) };
-    await sendExport(exporting, `format=${query.format}`, async (signal) => {
-      const read = (asked: SessionQuery) => listExportedSessions(api, account_id, asked, signal);
+    const options = { api, account_id, format: query.format };
+    const request = { api, actor, ctx, subject: accountStream(account_id) };
+    await sendExport(request, `format=${query.format}`, async (signal) => {
+      const read = (page: SessionQuery) => listExportedSessions(api, account_id, page, signal);
       const first = await read(query);
       const last = first.rows.at(-1);
       if (query.limit !== undefined && first.more && last) setNextLink(ctx, last.session_id);
-      return serializeSessions(exported, sessionIds(first, query, read, signal));
+      return serializeSessions(options, sessionIds(first, query, read, signal));
     });
     return undefined;
   },
@@ -109,5 +107,5 @@ const exportSessionsRoute = defineRoute({
 
 export const exportsFeature = defineFeature({
   routes: [exportSessionRoute, exportSessionsRoute],
-  tags: { export: 'Sessions in the formats of others' },
+  tags: { export: 'Sessions in external formats' },
 });

@@ -6,7 +6,7 @@ import { SessionListQuery } from '../sessions/descriptionSchemas.ts';
 
 const format = Type.Enum(EXPORT_FORMATS, {
   description:
-    'What each line is: `openai-chat`, a conversation of a file for fine-tuning; `otel`, the trace of a turn in OTLP/JSON; `inspect`, an EvalLog of Inspect AI; `atif`, a trajectory of Harbor; `events`, an event as it was recorded',
+    'The content of each line: `openai-chat`, a conversation of a file for fine-tuning; `otel`, the trace of a turn in OTLP/JSON; `inspect`, an EvalLog of Inspect AI; `atif`, a trajectory of Harbor; `events`, an event as it was recorded',
 });
 
 export const SessionExportQuery = Type.Object(
@@ -32,5 +32,5 @@ export const ExportQuery = Type.Object(
 );
 
 export const ExportText = Type.String({
-  description: 'JSON documents, one a line; an answer that was cut off is not all there is',
+  description: 'JSON documents, one per line; a response that was cut off is incomplete',
 });

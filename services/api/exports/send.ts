@@ -10,64 +10,66 @@ import { unauthorizedError } from '../http/access/loginThrottle.ts';
 import { createKeyCheck } from '../http/access/keyRevocation.ts';
 import { destroyOnError } from '../http/connection/destroyOnError.ts';
 
-/** The media type of every export: a JSON document a line. */
+/** The media type of every export: one JSON document per line. */
 export const JSON_LINES = 'application/jsonl; charset=utf-8';
-/** The same for clients that take no media type but those of texts. */
+/** For clients that accept only text. */
 export const PLAIN_TEXT = 'text/plain; charset=utf-8';
 
 interface ExportRequest {
   api: RouteContext;
   actor: Actor;
   ctx: Context;
-  /** The stream that the audit names. */
+  /** The stream in the audit record. */
   subject: string;
 }
 
-/** Ends what goes on for long. Errors: `unauthorized`, `store_unavailable`. */
+/** Ends an export when the client's key is revoked or the service stops. */
 async function* untilInterrupted(
-  pieces: AsyncGenerator<Buffer, void>,
+  chunks: AsyncGenerator<Buffer, void>,
   { api, actor }: ExportRequest,
 ): AsyncGenerator<Buffer, void> {
   const isAllowed = createKeyCheck(api, actor);
-  for await (const piece of pieces) {
+  for await (const chunk of chunks) {
     if (!(await isAllowed())) throw unauthorizedError();
     if (api.stopping.aborted) throw shutdownError();
-    yield piece;
+    yield chunk;
   }
 }
 
 /**
- * Answers with what `make` gives, read no faster than the client takes it, once there is room for it,
- * its first piece is made, and it is in the audit. What fails after that cuts the connection.
- * The signal aborts when the client leaves.
- * Errors: `rate_limited`, `overloaded`, those of recordAudit and of the first piece.
+ * Streams the chunks of `open` to the client, no faster than it reads them. The response starts when
+ * memory is acquired, the first chunk is ready and the export is in the audit; a later error cuts
+ * the connection. The signal aborts when the client disconnects.
  */
 export async function sendExport(
-  exporting: ExportRequest,
+  request: ExportRequest,
   detail: string,
-  make: (signal: AbortSignal) => Promise<AsyncGenerator<Buffer, void>>,
+  open: (signal: AbortSignal) => Promise<AsyncGenerator<Buffer, void>>,
 ): Promise<void> {
-  const { api, actor, ctx, subject } = exporting;
+  const { api, actor, ctx, subject } = request;
   const { account_id } = actor;
-  const place = api.openStreams.acquire({ account_id, bytes: 0 });
-  const left = new AbortController();
-  const taken: (() => unknown)[] = [place.release, () => left.abort(clientDisconnectError())];
-  // One listener for all of it: an answer has few of them.
+  const permit = api.openStreams.acquire({ account_id, bytes: 0 });
+  const disconnected = new AbortController();
+  const cleanups: (() => unknown)[] = [
+    permit.release,
+    () => disconnected.abort(clientDisconnectError()),
+  ];
+  // One listener for all of them: Node warns of more than ten.
   onResponseClosed(ctx.res, () => {
-    for (const giveBack of taken) giveBack();
+    for (const cleanUp of cleanups) cleanUp();
   });
-  const untilClosed = (giveBack: () => unknown): void => {
-    if (ctx.res.closed) giveBack();
-    else taken.push(giveBack);
+  const onClosed = (cleanUp: () => unknown): void => {
+    if (ctx.res.closed) cleanUp();
+    else cleanups.push(cleanUp);
   };
-  untilClosed((await api.responseMemory.acquire(account_id, LIMITS.export.bytes, ctx.res)).release);
-  const pieces = untilInterrupted(await make(left.signal), exporting);
-  untilClosed(() => void pieces.return());
-  const first = await pieces.next();
+  onClosed((await api.responseMemory.acquire(account_id, LIMITS.export.bytes, ctx.res)).release);
+  const chunks = untilInterrupted(await open(disconnected.signal), request);
+  onClosed(() => void chunks.return());
+  const first = await chunks.next();
   await recordAudit(api, actor, { action: 'export', subject, detail });
   ctx.status = 200;
   ctx.type =
     ctx.accepts('application/jsonl', 'text/plain') === 'text/plain' ? PLAIN_TEXT : JSON_LINES;
-  const text = destroyOnError(first.done ? [] : [first.value], pieces, api.logger, ctx);
+  const text = destroyOnError(first.done ? [] : [first.value], chunks, api.logger, ctx);
   ctx.body = Readable.from(text, { objectMode: false, highWaterMark: LIMITS.http.streamBytes });
 }

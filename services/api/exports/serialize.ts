@@ -17,14 +17,13 @@ import type { RouteContext } from '../context.ts';
 import { encodeInChunks } from '../http/responses/listResponse.ts';
 import { presentEvent } from '../sessions/presenter.ts';
 
-/** What is exported, for whom, and how. */
 export interface ExportOptions {
   api: Pick<RouteContext, 'readModels' | 'store' | 'damaged'>;
   account_id: string;
   format: ExportFormat;
 }
 
-/** Each event of a session as it was recorded, a line each. Errors: those of readSessionEvents. */
+/** The recorded events of a session, one per line. */
 async function* serializeEvents(
   { api, account_id }: ExportOptions,
   sessionId: string,
@@ -32,15 +31,15 @@ async function* serializeEvents(
   const bounds = { limit: LIMITS.http.pageEntries, bytes: LIMITS.http.pageBytes };
   for (let after: number | undefined, more = true; more;) {
     await yieldToEventLoop(account_id);
-    const place = after === undefined ? {} : { after };
-    const page = await readSessionEvents(api, account_id, sessionId, { ...bounds, ...place });
+    const cursor = after === undefined ? {} : { after };
+    const page = await readSessionEvents(api, account_id, sessionId, { ...bounds, ...cursor });
     for (const event of page.rows) yield `${JSON.stringify(presentEvent(event))}\n`;
     after = page.rows.at(-1)?.revision;
     more = page.more;
   }
 }
 
-/** A session as its writer has it. Errors: `session_not_found`, those of readRecords and of agentsAt. */
+/** A session as the writer of its format writes it. */
 async function* writeSession(
   { api, account_id, write }: ExportOptions & { write: MakeWriter },
   sessionId: string,
@@ -56,33 +55,29 @@ async function* writeSession(
   yield writer.end();
 }
 
-/** A session in the format that is asked for. Errors: those of eventLines and of writtenText. */
+/** A session in the requested format. */
 const formatSession = (
-  exported: ExportOptions,
+  options: ExportOptions,
   sessionId: string,
   findAgentAt: FindAgentAt,
 ): AsyncGenerator<string, void> =>
-  exported.format === 'events'
-    ? serializeEvents(exported, sessionId)
-    : writeSession(
-        { ...exported, write: SESSION_WRITERS[exported.format] },
-        sessionId,
-        findAgentAt,
-      );
+  options.format === 'events'
+    ? serializeEvents(options, sessionId)
+    : writeSession({ ...options, write: SESSION_WRITERS[options.format] }, sessionId, findAgentAt);
 
 const isErasedOrUnknown = (error: unknown): boolean =>
   isTurnlogError(error, 'session_erased') || isTurnlogError(error, 'session_not_found');
 
-/** The same, or nothing where it was erased before any of it was written. */
+/** Yields nothing for a session that was erased before any of its text was written. */
 async function* skipErased(texts: AsyncGenerator<string, void>): AsyncGenerator<string, void> {
-  let isBegun = false;
+  let hasStarted = false;
   try {
     for await (const text of texts) {
-      isBegun = true;
+      hasStarted = true;
       yield text;
     }
   } catch (error) {
-    if (isBegun || !isErasedOrUnknown(error)) throw error;
+    if (hasStarted || !isErasedOrUnknown(error)) throw error;
   }
 }
 
@@ -100,24 +95,21 @@ async function* encode(
   yield* encodeInChunks(pending, account_id);
 }
 
-/** One session as bytes. Errors: those of sessionText. */
+/** One session as bytes. */
 export const serializeSession = (
-  exported: ExportOptions,
+  options: ExportOptions,
   sessionId: string,
 ): AsyncGenerator<Buffer, void> =>
-  encode(formatSession(exported, sessionId, createAgentReader(exported.api)), exported.account_id);
+  encode(formatSession(options, sessionId, createAgentReader(options.api)), options.account_id);
 
-/**
- * Many sessions as bytes, one after the other, without those that were erased meanwhile. Errors:
- * those of sessionText, and of `ids`.
- */
+/** Sessions as bytes, one after the other, without those that were erased meanwhile. */
 export function serializeSessions(
-  exported: ExportOptions,
+  options: ExportOptions,
   ids: AsyncIterable<string>,
 ): AsyncGenerator<Buffer, void> {
-  const findAgentAt = createAgentReader(exported.api);
+  const findAgentAt = createAgentReader(options.api);
   async function* texts(): AsyncGenerator<string, void> {
-    for await (const id of ids) yield* skipErased(formatSession(exported, id, findAgentAt));
+    for await (const id of ids) yield* skipErased(formatSession(options, id, findAgentAt));
   }
-  return encode(texts(), exported.account_id);
+  return encode(texts(), options.account_id);
 }

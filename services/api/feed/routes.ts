@@ -15,22 +15,22 @@ import { EventsQuery, FeedText, LastEventId } from './schemas.ts';
 const SSE = 'text/event-stream; charset=utf-8';
 const JSONL = 'application/jsonl; charset=utf-8';
 
-/** So long a stream keeps its status back, for what is wrong with its first events. */
+/** How long a stream delays its status, so that an error of its first events can be the response. */
 const FIRST_EVENTS_WAIT_MS = 1_000;
 
-/** Errors: `position_unknown` for a `Last-Event-ID` that is no cursor: no log has such a one. */
+/** Throws `position_unknown` for a `Last-Event-ID` that is not a cursor. */
 function parseFeedStart(
   ctx: Context,
   { after, from }: { after?: string; from?: string },
 ): FeedStart {
-  const last = ctx.get('last-event-id');
-  if (last !== '' && !isCursor(last)) throw positionUnknown();
-  const cursor = last === '' ? after : last;
+  const lastEventId = ctx.get('last-event-id');
+  if (lastEventId !== '' && !isCursor(lastEventId)) throw positionUnknown();
+  const cursor = lastEventId === '' ? after : lastEventId;
   if (cursor !== undefined) return { after: cursor };
   return from === 'now' ? 'now' : 'start';
 }
 
-/** The pages, once it is known whether the first of them can be shown. Errors: those of followAccount. */
+/** Waits for the first pages, so that their errors become the response. */
 async function awaitFirstPages(
   pages: AsyncGenerator<FeedPage, void>,
 ): Promise<AsyncGenerator<FeedPage, void>> {
@@ -51,7 +51,7 @@ const followEventsRoute = defineRoute({
   operationId: 'followEvents',
   summary: "Follows the events of the account's agents and sessions",
   description:
-    'The same events as in Kafka, in the order of the log: first what there is, then what comes. As server-sent events (the default), which end only with the connection: `id` is the cursor to go on from with `Last-Event-ID`, `event` the type, `data` the event; `position` has only a later cursor, `error` is a failure and the last. Or, with `format=jsonl`, as a page whose `Link` always leads on. An event is known by its `id`.',
+    'The same events as in Kafka, in log order: existing events first, then new ones. As server-sent events (the default), which end only with the connection: `id` is the cursor to continue from with `Last-Event-ID`, `event` the type, `data` the event; `position` has only a later cursor, and `error`, a failure, is the last event. Or, with `format=jsonl`, as a page that always has a `Link` to the next one. Identify events by their `id`.',
   access: 'events:read',
   query: EventsQuery,
   headers: { 'Last-Event-ID': LastEventId },
@@ -63,13 +63,13 @@ const followEventsRoute = defineRoute({
     const { account_id: accountId } = actor;
     const from = parseFeedStart(ctx, query);
     const types = query.types === undefined ? undefined : new Set(query.types.split(','));
-    const place = api.followers.acquire({ account_id: accountId, bytes: 0 });
-    const left = new AbortController();
+    const permit = api.followers.acquire({ account_id: accountId, bytes: 0 });
+    const disconnected = new AbortController();
     onResponseClosed(ctx.res, () => {
-      place.release();
-      left.abort(clientDisconnectError());
+      permit.release();
+      disconnected.abort(clientDisconnectError());
     });
-    const options = { from, types, signal: left.signal };
+    const options = { from, types, signal: disconnected.signal };
     if (query.format === 'jsonl') {
       const { text, cursor } = await pollEvents(api.feed, {
         ...options,
@@ -91,12 +91,12 @@ const followEventsRoute = defineRoute({
 
 export const feedFeature = defineFeature({
   routes: [followEventsRoute],
-  tags: { events: 'What happened to agents and sessions, as it happens' },
+  tags: { events: 'Events of agents and sessions, live' },
   errors: {
     position_unknown: {
       status: 409,
       description:
-        'Nothing is at the position: it is of another log, of what a restored log has lost, or of another list. Begin anew, and know what you have by the ids of events',
+        'Nothing is at the position: it is of another log, of what a restored log has lost, or of another list. Start over, and skip the events whose ids you have',
     },
   },
 });

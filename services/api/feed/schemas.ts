@@ -20,20 +20,21 @@ export const EventsQuery = Type.Object(
       Type.Enum(['sse', 'jsonl'], {
         default: 'sse',
         description:
-          '`sse`: a stream of server-sent events that does not end; `jsonl`: a page, an event a line',
+          '`sse`: a stream of server-sent events that does not end; `jsonl`: a page, one event per line',
       }),
     ),
     from: Type.Optional(
       Type.Enum(['start', 'now'], {
         default: 'start',
         description:
-          'Where to begin without `after` and `Last-Event-ID`: with the first event that there is, or with what comes',
+          'Where to start without `after` and `Last-Event-ID`: at the first event, or with new events',
       }),
     ),
     after: Type.Optional(
       Type.String({
         ...CURSOR,
-        description: 'Goes on behind the event with this `cursor`; `Last-Event-ID` outdoes it',
+        description:
+          'Continues after the event with this `cursor`; `Last-Event-ID` takes precedence',
       }),
     ),
     types: Type.Optional(
@@ -68,10 +69,10 @@ export const EventsQuery = Type.Object(
 
 export const LastEventId = Type.String({
   ...CURSOR,
-  description: 'The id of the last event that a client has got; browsers send it by themselves',
+  description: 'The id of the last event that the client received; browsers send it automatically',
 });
 
 export const FeedText = Type.String({
   description:
-    'Events as CloudEvents 1.0 in JSON, each with the extension attribute `cursor` beside those of the messages in Kafka; their data is as the contract of the relay has it',
+    'Events as CloudEvents 1.0 in JSON, with the extension attribute `cursor` in addition to those of the messages in Kafka; the contract of the relay describes their data',
 });

@@ -7,11 +7,11 @@ import type { RouteContext } from '../context.ts';
 import type { SseEvent } from '../http/responses/sse.ts';
 import { createKeyCheck } from '../http/access/keyRevocation.ts';
 
-/** An event of the feed as clients get it, in one line. */
+/** An event of the feed as one line of JSON. */
 export const formatFeedItem = ({ event, cursor }: FeedItem, source: string): string =>
   JSON.stringify({ ...cloudEventOf(event, source), cursor });
 
-/** Tells only how far the log was looked through: a client that comes again begins there. */
+/** A later cursor without an event, from which a client that reconnects continues. */
 const positionEvent = (cursor: string): SseEvent => ({
   id: cursor,
   event: 'position',
@@ -19,8 +19,8 @@ const positionEvent = (cursor: string): SseEvent => ({
 });
 
 /**
- * The pages of a feed as a stream: each event with its cursor as id, now and then the position where
- * none comes. It ends when the key is no longer valid; a failure is its last event.
+ * Streams the pages of a feed: each event with its cursor as id, and at intervals a position where no
+ * event comes. It ends when the key is no longer valid; an error is its last event.
  */
 export async function* streamEvents(
   api: RouteContext,
@@ -29,7 +29,7 @@ export async function* streamEvents(
   ctx: Context,
 ): AsyncGenerator<SseEvent, void> {
   const isAllowed = createKeyCheck(api, actor);
-  let toldAt = -Infinity;
+  let sentAt = -Infinity;
   try {
     for await (const { items, cursor } of pages) {
       if (!(await isAllowed())) return;
@@ -38,10 +38,10 @@ export async function* streamEvents(
         yield { id: item.cursor, event: type, data: formatFeedItem(item, api.eventSource) };
       }
       const now = performance.now();
-      const isLate = now - toldAt >= LIMITS.feed.progressMs;
-      if (items.length === 0 && cursor !== undefined && isLate) yield positionEvent(cursor);
+      const isDue = now - sentAt >= LIMITS.feed.progressMs;
+      if (items.length === 0 && cursor !== undefined && isDue) yield positionEvent(cursor);
       else if (items.length === 0) continue;
-      toldAt = now;
+      sentAt = now;
     }
   } catch (error) {
     api.logger.debug({ err: error, account_id: actor.account_id }, 'a stream of events has ended');

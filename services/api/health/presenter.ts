@@ -19,7 +19,7 @@ const presentRelay = ({ state, position, lag_ms, reason, parked }: RelayHealth) 
   ...(parked && { parked: { count: parked.count, keys: [...parked.keys] } }),
 });
 
-/** Why a stream was parked may quote its content, so that stays in the log. */
+/** Omits why a stream was parked: the reason may quote its content. */
 function presentProjection({
   caught_up,
   lag,
@@ -49,18 +49,18 @@ function presentProjection({
   };
 }
 
-const presentRetention = ({ reason, ...told }: RetentionHealth) => ({
-  ...told,
+const presentRetention = ({ reason, ...health }: RetentionHealth) => ({
+  ...health,
   ...(reason !== undefined && { reason }),
 });
 
-const presentWebhooks = ({ reason, ...told }: WebhooksHealth) => ({
-  ...told,
+const presentWebhooks = ({ reason, ...health }: WebhooksHealth) => ({
+  ...health,
   ...(reason !== undefined && { reason }),
 });
 
-const presentReplays = ({ reason, ...told }: ReplaysHealth) => ({
-  ...told,
+const presentReplays = ({ reason, ...health }: ReplaysHealth) => ({
+  ...health,
   ...(reason !== undefined && { reason }),
 });
 
@@ -70,9 +70,7 @@ const presentDamaged = ({ stream, first_revision, last_revision }: DamagedStream
   last_revision,
 });
 
-/**
- * What a process that is ready tells about itself. Errors: `store_unavailable` for one that is not.
- */
+/** The health of a process that is ready. Throws `store_unavailable` for one that is not. */
 export function presentHealth({
   ready,
   reason,

@@ -8,7 +8,7 @@ const liveRoute = defineRoute({
   method: 'get',
   path: '/health/live',
   operationId: 'isLive',
-  summary: 'Answers while the process is up',
+  summary: 'Responds while the process is up',
   access: 'open',
   query: CommonQuery,
   data: Live,
@@ -20,7 +20,7 @@ const readyRoute = defineRoute({
   method: 'get',
   path: '/health/ready',
   operationId: 'isReady',
-  summary: 'Answers 200 when requests can be served',
+  summary: 'Responds with 200 when requests can be served',
   access: 'open',
   query: CommonQuery,
   data: Ready,
@@ -30,5 +30,5 @@ const readyRoute = defineRoute({
 
 export const healthFeature = defineFeature({
   routes: [liveRoute, readyRoute],
-  tags: { health: 'How the process is' },
+  tags: { health: 'Health of the process' },
 });

@@ -10,20 +10,19 @@ export const LIVE: Static<typeof Live> = { status: 'live' };
 const countOrNull = (description: string) =>
   Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], { description });
 
-/** What a process says of the runs that it makes, and of whom it asks for them. */
 const runsHealth = {
   runs_in_flight: Type.Optional(
-    Type.Integer({ minimum: 0, description: 'Where the process serves the API' }),
+    Type.Integer({ minimum: 0, description: 'If the process serves the API' }),
   ),
   runs_waiting: Type.Optional(
     Type.Integer({
       minimum: 0,
-      description: 'Runs that wait for a place, or for another run of their session; likewise',
+      description: 'Runs that wait for a free slot or for another run of their session; likewise',
     }),
   ),
   open_circuits: Type.Optional(
     Type.Array(Type.String(), {
-      description: 'Model providers that are not asked now, since their last calls failed',
+      description: 'Model providers that are not called for now because their last calls failed',
     }),
   ),
 };
@@ -32,10 +31,10 @@ const Retention = Type.Object(
   {
     state: Type.Enum(['waiting', 'sweeping', 'standing_by', 'refusing', 'failing'], {
       description:
-        '`waiting` for the next sweep; `standing_by` while another process sweeps; `refusing` while the clock is not believed; `failing` after a sweep that could not end',
+        '`waiting` for the next sweep; `standing_by` while another process sweeps; `refusing` while the clock is implausible; `failing` after a sweep that failed',
     }),
     due: countOrNull(
-      'Sessions past their maximum that its last sweep left; null before its first one, and while another process sweeps',
+      'Sessions past their maximum after its last sweep; null before its first one, and while another process sweeps',
     ),
     held: countOrNull(
       'Those of them whose account is held; null before its first one, and while another process sweeps',
@@ -45,7 +44,7 @@ const Retention = Type.Object(
     ),
     erased: Type.Integer({ minimum: 0, description: 'By this process, since its start' }),
     reason: Type.Optional(
-      Type.String({ description: 'Why it refuses or fails, or why the last one failed' }),
+      Type.String({ description: 'Why it refuses or fails, or why the last erasure failed' }),
     ),
   },
   {
@@ -55,9 +54,8 @@ const Retention = Type.Object(
   },
 );
 
-/** What is told of the keys of texts. */
 const TextKeys = Type.Object(
-  { reason: Type.String({ description: 'Why, and what to do' }) },
+  { reason: Type.String({ description: 'The reason, and what to do' }) },
   {
     title: 'TextKeysHealth',
     description: 'Present while keys of texts that were erased may be back',
@@ -66,12 +64,15 @@ const TextKeys = Type.Object(
 
 const Erasures = Type.Object(
   {
-    count: Type.Integer({ minimum: 1, description: 'How many this process has tried in vain' }),
+    count: Type.Integer({
+      minimum: 1,
+      description: 'The number that this process failed to complete',
+    }),
     reason: Type.String({ description: 'The stream of the first one, and why' }),
   },
   {
     title: 'ErasuresHealth',
-    description: 'Present while erasures that were begun can’t be finished; they are tried again',
+    description: 'Present while erasures can’t be completed; they are retried',
   },
 );
 
@@ -80,17 +81,16 @@ const ToolServers = Type.Array(
     {
       name: Type.String(),
       state: Type.Enum(['starting', 'up', 'away'], {
-        description: '`away`: its calls fail, and it is tried again',
+        description: '`away`: its calls fail, and the connection is retried',
       }),
-      tools: Type.Integer({ minimum: 0, description: 'Those that are offered of it' }),
+      tools: Type.Integer({ minimum: 0, description: 'Tools of the server that are available' }),
       reason: Type.Optional(Type.String({ description: 'Why it is away' })),
     },
-    { title: 'ToolServerHealth', description: 'A server whose tools agents may use' },
+    { title: 'ToolServerHealth', description: 'A server of tools for agents' },
   ),
   { description: 'Absent without any' },
 );
 
-/** What health says of the transparency log. */
 const TransparencyLog = Type.Object(
   {
     state: Type.Enum(['standing_by', 'active'], {
@@ -98,27 +98,27 @@ const TransparencyLog = Type.Object(
     }),
     size: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
       description:
-        'Events under the newest checkpoint; null while another process knows it, or nobody yet',
+        'Events under the newest checkpoint; null while another process grows the log, or before the first checkpoint',
     }),
     lag_ms: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
-      description: 'For how long there have been events that no checkpoint covers; likewise',
+      description: 'For how long there have been events that no checkpoint covers; null likewise',
     }),
     signed_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], {
-      description: 'When the newest checkpoint was signed, if this process has',
+      description: 'When this process signed the newest checkpoint',
     }),
     trouble: Type.Optional(
-      Type.String({ description: 'Why it is not carried on; absent while it is' }),
+      Type.String({ description: 'Why it does not grow; absent while it does' }),
     ),
     witnesses: Type.Optional(
       Type.Object(
         {
           wanted: Type.Integer({
             minimum: 1,
-            description: 'How many cosignatures a checkpoint is to have',
+            description: 'The required number of cosignatures',
           }),
           reached: Type.Integer({
             minimum: 0,
-            description: 'How many the one has that is served',
+            description: 'The number of cosignatures of the served checkpoint',
           }),
           missing: Type.Array(Type.String(), {
             description: 'The names of the witnesses that have not cosigned it',
@@ -132,14 +132,14 @@ const TransparencyLog = Type.Object(
         },
         {
           title: 'WitnessesHealth',
-          description: 'Who cosigns the checkpoints; absent where nobody is asked to',
+          description: 'The witnesses that cosign checkpoints; absent if none are configured',
         },
       ),
     ),
   },
   {
     title: 'TransparencyLogHealth',
-    description: 'Growing the transparency log, where the process does',
+    description: 'Growing the transparency log, if the process does',
   },
 );
 
@@ -149,9 +149,9 @@ const ReplaysHealth = Type.Object(
       description: '`standing_by` while another process runs replays, or none can',
     }),
     running: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
-      description: 'Replays that run, of all accounts; null while another process runs them',
+      description: 'Running replays of all accounts; null while another process runs them',
     }),
-    reason: Type.Optional(Type.String({ description: 'Why none can be run, or one of them not' })),
+    reason: Type.Optional(Type.String({ description: 'Why replays, or one of them, can’t run' })),
   },
   { title: 'ReplaysHealth', description: 'Running replays' },
 );
@@ -161,14 +161,12 @@ const WebhooksHealth = Type.Object(
     state: Type.Enum(['standing_by', 'active'], {
       description: '`standing_by` while another process sends, or none can',
     }),
-    enabled: countOrNull(
-      'Webhooks that events are sent to, of all accounts; null while another process sends',
-    ),
+    enabled: countOrNull('Enabled webhooks of all accounts; null while another process sends'),
     failing: countOrNull(
-      'Those of them whose receivers fail, which is for their accounts to mend; null while another process sends',
+      'Webhooks whose receivers fail, which their accounts have to fix; null while another process sends',
     ),
     reason: Type.Optional(
-      Type.String({ description: 'Why nothing can be sent, or of some of them not' }),
+      Type.String({ description: 'Why messages can’t be sent, to all or to some of them' }),
     ),
   },
   { title: 'WebhooksHealth', description: 'Sending events to webhooks' },
@@ -176,7 +174,7 @@ const WebhooksHealth = Type.Object(
 
 const SearchReason = Type.Optional(
   Type.String({
-    description: 'Why turns are not found by their words, or searches fail; absent while they are',
+    description: 'Why turns are not indexed or searches fail; absent while search works',
   }),
 );
 
@@ -188,48 +186,48 @@ export const Ready = Type.Object(
   {
     status: Type.Enum(['ready', 'degraded'], {
       description:
-        '`degraded` while a stream is parked or damaged, the read models are being built anew or don’t follow the log, the relay can’t publish or has parked a key, a tool server is away, the transparency log is not carried on, too few witnesses cosign it, a model provider fails, keys of erased texts may be back, erasures can’t be finished, sessions past their retention can’t be erased, nothing can be sent to webhooks, or a replay can’t be run; ' +
-        'everything else is served',
+        '`degraded` while a stream is parked or damaged, the read models are being rebuilt or don’t follow the log, the relay can’t publish or has parked a key, a tool server is away, the transparency log does not grow, too few witnesses cosign it, a model provider fails, keys of erased texts may be back, erasures can’t be completed, sessions past their retention can’t be erased, messages to webhooks can’t be sent, or a replay can’t run; ' +
+        'all other requests are served',
     }),
     projection: Type.Optional(
       Type.Object(
         {
           caught_up: Type.Boolean({
-            description: 'Whether they follow the log; false once they have not for 5 s',
+            description: 'Whether they follow the log; false after 5 s without doing so',
           }),
           lag_events: Type.Optional(
             Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
               description:
-                'The events that the active projector has read and has still to apply; null where it has still to read them, ' +
-                'and where none is active. With PostgreSQL',
+                'Events that the active projector has read but not applied; null if it has events to read, ' +
+                'and without an active projector. With PostgreSQL',
             }),
           ),
           lag_ms: Type.Optional(
             Type.Integer({
               minimum: 0,
               description:
-                'The age of the oldest event that is still to be applied, as the active projector told it within the last second, ' +
-                'by the clock of whoever wrote it; where none is active, at least the time since one was. In one process: for how long nothing could be applied, absent while it can',
+                'The age of the oldest event that is not applied, as the active projector reported it within the last second, ' +
+                'by the clock of its writer; without an active projector, at least the time since one was. In one process: for how long no event could be applied, absent while events can be',
             }),
           ),
           reason: Type.Optional(
             Type.String({
               description:
-                'Why they are being built anew, or don’t follow the log; answers may lack what was written last until they do',
+                'Why they are being rebuilt, or don’t follow the log; until they do, responses may lack recent changes',
             }),
           ),
           unindexed_turns: Type.Optional(
             Type.Integer({
               minimum: 1,
               maximum: LIMITS.search.countedTurns,
-              description: `Turns that have ended and are not found by their words yet, absent without any; ${LIMITS.search.countedTurns} may be more`,
+              description: `Ended turns that are not indexed for word search yet, absent without any; ${LIMITS.search.countedTurns} may be more`,
             }),
           ),
           search_reason: SearchReason,
           erases_words: Type.Optional(
             Type.Literal(true, {
               description:
-                'Words of erased turns, which no search finds any more, are still to be taken out of the files of the index; absent otherwise',
+                'Words of erased turns, which no search finds, remain in the files of the index until they are removed; absent otherwise',
             }),
           ),
           parked_streams: Type.Array(
@@ -246,13 +244,13 @@ export const Ready = Type.Object(
           parked_count: Type.Optional(
             Type.Integer({
               minimum: 1,
-              description: 'How many there are, where not all are listed',
+              description: 'Their total, if not all are listed',
             }),
           ),
         },
         {
           title: 'ProjectionHealth',
-          description: 'The read models, where the process works with them',
+          description: 'The read models, if the process uses them',
         },
       ),
     ),
@@ -262,16 +260,16 @@ export const Ready = Type.Object(
       Type.Array(
         Type.Object(
           { stream: Type.String(), first_revision: Revision, last_revision: Revision },
-          { title: 'DamagedStream', description: 'A stream that is not whole' },
+          { title: 'DamagedStream', description: 'A damaged stream' },
         ),
         {
           description:
-            'Streams that this process found damaged, until it reads them whole again, the last hundred; absent without any',
+            'Streams that this process found damaged, until it reads them intact, the last hundred; absent without any',
         },
       ),
     ),
     damaged_count: Type.Optional(
-      Type.Integer({ minimum: 1, description: 'How many there are, where not all are listed' }),
+      Type.Integer({ minimum: 1, description: 'Their total, if not all are listed' }),
     ),
     projector: Type.Optional(
       Type.Object(
@@ -281,17 +279,17 @@ export const Ready = Type.Object(
           }),
           lag_events: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
             description:
-              'The events that it has read and has still to apply; null where it has still to read them, ' +
-              'and while another projector is active, which knows it',
+              'Events that it has read but not applied; null if it has events to read, ' +
+              'and while another projector is active',
           }),
           lag_ms: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
-            description: 'The age of the oldest event that it has still to apply',
+            description: 'The age of the oldest event that it has not applied',
           }),
           search_reason: SearchReason,
         },
         {
           title: 'ProjectorHealth',
-          description: 'Projecting into PostgreSQL, where the process does',
+          description: 'Projecting into PostgreSQL, if the process does',
         },
       ),
     ),
@@ -300,10 +298,10 @@ export const Ready = Type.Object(
         {
           state: Type.Enum(['starting', 'relaying', 'standing_by', 'retrying'], {
             description:
-              '`standing_by` while another relay publishes; `retrying` after a failure, until it has got on',
+              '`standing_by` while another relay publishes; `retrying` after a failure, until it makes progress',
           }),
           position: Type.Optional(
-            Type.String({ description: 'Everything up to here is published' }),
+            Type.String({ description: 'All events up to this position are published' }),
           ),
           lag_ms: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
             description:
@@ -342,7 +340,7 @@ export const Ready = Type.Object(
             ),
           ),
         },
-        { title: 'RelayHealth', description: 'Publishing to Kafka, where that is configured' },
+        { title: 'RelayHealth', description: 'Publishing to Kafka, if configured' },
       ),
     ),
     transparency_log: Type.Optional(TransparencyLog),
@@ -352,5 +350,5 @@ export const Ready = Type.Object(
     replays: Type.Optional(ReplaysHealth),
     retention: Type.Optional(Retention),
   },
-  { title: 'Readiness', description: 'What a process that is ready tells about itself' },
+  { title: 'Readiness', description: 'The state of a process that is ready' },
 );

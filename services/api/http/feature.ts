@@ -41,7 +41,7 @@ type RepeatedKeys<Features, Part extends string, Seen = never> = Features extend
   ? (KeysOf<First, Part> & Seen) | RepeatedKeys<Rest, Part, Seen | KeysOf<First, Part>>
   : never;
 
-/** Names the codes that no feature states, or that two of them do; such a list does not compile. */
+/** Fails to compile, naming the codes, where no feature or more than one states a code. */
 type Complete<Features extends readonly ApiFeature[]> = [
   (
     | Exclude<ErrorCode, KeysOf<Features[number], 'errors'>>
@@ -54,10 +54,10 @@ type Complete<Features extends readonly ApiFeature[]> = [
     : { missingCodes: Missing; repeatedCodes: Repeated }
   : never;
 
-/** Lets the compiler know which codes a feature states. */
+/** Keeps the codes of a feature in its type. */
 export const defineFeature = <const Stated extends ApiFeature>(feature: Stated): Stated => feature;
 
-/** Merges features. Every error code and every rejection is stated by exactly one of them. */
+/** Merges features. Exactly one of them states each error code and each rejection. */
 export function mergeFeatures<const Features extends readonly ApiFeature[]>(
   features: Features & Complete<Features>,
 ): Api {

@@ -1,4 +1,4 @@
-/** `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header): a POST that may be sent again. */
+/** Safe retries of a POST: `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header). */
 import type { Context } from 'koa';
 import {
   claimRequest,
@@ -13,39 +13,35 @@ import type { Route, RouteRequest } from './route.ts';
 
 type AnyRequest = RouteRequest<Record<string, unknown>, unknown>;
 
-/** A string of RFC 8941, or the text as it is; 1 to 255 printable ASCII characters either way. */
+/** A quoted string (RFC 8941) or bare text; 1 to 255 printable ASCII characters either way. */
 export const IDEMPOTENCY_KEY =
   '^(?:"(?:[ !#-\\[\\]-~]|\\\\["\\\\]){1,255}"|[!#-~](?:[ -~]{0,253}[!-~])?)$';
 const PATTERN = new RegExp(IDEMPOTENCY_KEY);
 
 function invalidKey(): TurnlogError {
-  const message =
-    'must be sent once, and be 1 to 255 printable ASCII characters, in quotes or as they are';
+  const message = 'must be sent once, as 1 to 255 printable ASCII characters, quoted or bare';
   return new TurnlogError('invalid_request', `The header "Idempotency-Key" ${message}.`, {
     details: { 'idempotency-key': { message, path: 'header/idempotency-key' } },
   });
 }
 
-/** The client's key; undefined where it sent none, or the method is not POST. Errors: `invalid_request`. */
+/** The client's key; undefined without one, or where the method is not POST. */
 export function parseIdempotencyKey(ctx: Context): string | undefined {
   if (ctx.method !== 'POST') return undefined;
-  const sent = ctx.req.headersDistinct['idempotency-key'];
-  if (sent === undefined) return undefined;
-  const [text = '', ...more] = sent;
-  if (more.length > 0 || !PATTERN.test(text)) throw invalidKey();
+  const values = ctx.req.headersDistinct['idempotency-key'];
+  if (values === undefined) return undefined;
+  const [text = '', ...others] = values;
+  if (others.length > 0 || !PATTERN.test(text)) throw invalidKey();
   return text.startsWith('"') ? text.slice(1, -1).replaceAll(/\\(["\\])/g, '$1') : text;
 }
 
-/** How it is printed makes no other request. */
+/** The content that retries must repeat. `pretty` changes only how the response is printed. */
 const idempotentContent = ({ query, body }: AnyRequest): object => {
-  const { pretty: _, ...asked } = query;
-  return { query: asked, ...(body !== undefined && { body }) };
+  const { pretty: _, ...parameters } = query;
+  return { query: parameters, ...(body !== undefined && { body }) };
 };
 
-/**
- * Claims a request under the client's key. Errors: Rejection (`request_differs`), those of the
- * route's `reserve`, `stream_damaged`, `release_too_old`, `store_unavailable`.
- */
+/** Claims a request under the client's key. */
 export async function claimKeyedRequest(
   api: RouteContext,
   route: Route,

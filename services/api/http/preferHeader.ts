@@ -1,14 +1,14 @@
 import type { Context } from 'koa';
 import { LIMITS } from '../../../shared/limits.ts';
 
-/** What a client prefers (RFC 7240), as far as it is known here. */
+/** The supported preferences of a client (RFC 7240). */
 export interface Preferences {
   respondAsync: boolean;
-  /** In seconds, at most LIMITS.turn.waitSeconds; undefined where none is preferred. */
+  /** In seconds, at most LIMITS.turn.waitSeconds; undefined without this preference. */
   wait: number | undefined;
 }
 
-/** The members of a list, without blanks around them; a comma in quotes separates nothing. */
+/** The trimmed members of a list. A quoted comma does not separate members. */
 function splitMembers(header: string): string[] {
   const members: string[] = [];
   let begin = 0;
@@ -37,17 +37,17 @@ function parseMember(member: string): [name: string, value: string] {
 const SECONDS = /^\d{1,9}$/;
 
 /**
- * Reads a `Prefer` header, in time linear to its length. Of a preference that is given twice the
- * first one holds; what is not understood, or far too long, is ignored, as RFC 7240 has it.
+ * Parses a `Prefer` header in time linear to its length. The first of repeated preferences counts;
+ * unknown preferences and overlong headers are ignored (RFC 7240).
  */
 export function parsePrefer(header: string): Preferences {
-  const found = new Map<string, string>();
+  const preferences = new Map<string, string>();
   if (header.length <= LIMITS.turn.preferChars)
     for (const [name, value] of splitMembers(header).map(parseMember))
-      if (!found.has(name)) found.set(name, value);
-  const wait = found.get('wait');
+      if (!preferences.has(name)) preferences.set(name, value);
+  const wait = preferences.get('wait');
   return {
-    respondAsync: found.get('respond-async') === '',
+    respondAsync: preferences.get('respond-async') === '',
     wait:
       wait !== undefined && SECONDS.test(wait)
         ? Math.min(Number(wait), LIMITS.turn.waitSeconds)
@@ -55,10 +55,10 @@ export function parsePrefer(header: string): Preferences {
   };
 }
 
-/** What the client of a request prefers. */
+/** The preferences of a request. */
 export const readPreferences = (ctx: Context): Preferences => parsePrefer(ctx.get('prefer'));
 
-/** Tells the client which of its preferences were followed. */
+/** Sets `Preference-Applied` to the preferences that were followed. */
 export function setPreferenceApplied(ctx: Context, { respondAsync, wait }: Preferences): void {
   const applied = [
     ...(respondAsync ? ['respond-async'] : []),

@@ -12,25 +12,25 @@ import type { RenderedPage, RenderOptions } from './responses/listResponse.ts';
 export type Access = 'open' | 'key' | Scope;
 
 /**
- * What a route answers: the envelope's data, a page of it, which is written row by row, or bytes of
- * the route's `media`, or of another one that it names, without an envelope.
+ * The response of a route: data in the envelope, a page of it that is written row by row, or bytes
+ * without an envelope, of the route's media type unless it names another one.
  */
 export type Answer<Data> =
   | { data: Data; status?: 200 | 202 }
   | { page: (to: RenderOptions) => Promise<RenderedPage> }
   | { bytes: Uint8Array; media?: string };
 
-/** A request as its operation is handed it. */
+/** A validated request. */
 export interface RouteRequest<Query, Body, Prepared = unknown> {
   actor: Actor;
   params: Readonly<Record<string, string>>;
   query: Query;
   body: Body;
-  /** Of a POST with an `Idempotency-Key`. */
+  /** Present for a POST with an `Idempotency-Key`. */
   claim?: Claim<Prepared>;
 }
 
-/** What makes a POST safe to send again. Every route with this method has one. */
+/** How a POST is retried safely. Every POST route has one. */
 export interface Idempotency<Query, Body, Prepared = unknown> {
   /**
    * Rejects what the operation would reject, so that nothing is recorded of such a request. The
@@ -50,14 +50,11 @@ export interface Idempotency<Query, Body, Prepared = unknown> {
 
 interface RouteEvents {
   description: string;
-  /** Where the stream has an end, which is answered with 204 to who has it already. */
+  /** The stream has an end: a client that has received it gets 204. */
   ends?: true;
 }
 
-/**
- * One operation of the API, described once: the router and the OpenAPI document are both made from
- * it.
- */
+/** One operation of the API. The router and the OpenAPI document both follow from it. */
 export interface Route<
   Query extends TObject = TObject,
   Body extends TSchema = TSchema,
@@ -66,34 +63,34 @@ export interface Route<
   Prepared = unknown,
 > {
   method: 'get' | 'post' | 'put' | 'patch' | 'delete';
-  /** Of each POST: how it is safe to send again. Other methods are so by themselves. */
+  /** Required for POST; other methods are idempotent by definition. */
   idempotency?: Idempotency<Static<Query>, Static<Body>, Prepared>;
-  /** In OpenAPI's notation: `/v1/agents/{agentId}`. */
+  /** In OpenAPI notation: `/v1/agents/{agentId}`. */
   path: string;
-  /** The same for the router, where a parameter may be several segments, which OpenAPI can't say. */
+  /** For parameters of several segments, which OpenAPI can't express: the path in router notation. */
   routerPath?: string;
   operationId: string;
   summary: string;
   description?: string;
   access: Access;
-  /** Open to everyone where `LOG_PUBLIC` says so; by the scope of `access` otherwise. */
+  /** Needs no API key where `LOG_PUBLIC` is set; otherwise `access` applies. */
   publishable?: true;
   query?: Query;
   body?: Body;
-  /** Where a request without a body stands for one of no fields. */
+  /** A missing body counts as an empty object. */
   bodyOptional?: true;
-  /** What a `Prefer` header may ask of the operation. */
+  /** Describes the preferences that the operation supports. */
   prefer?: string;
   data: Data;
-  /** What 202 answers, where the operation may go on after its answer. */
+  /** The data of a 202 response, where the operation may continue in the background. */
   accepted?: Accepted;
-  /** The media type of an answer that is bytes; JSON in the envelope without it. */
+  /** The media type of a response of bytes; without it, the response is JSON in the envelope. */
   media?: string;
-  /** Of an answer that is a stream of events, alone or where the client accepts one: what it says. */
+  /** Describes the event stream that the operation offers, alone or as an alternative. */
   events?: RouteEvents;
-  /** Another media type that the answer may have. */
+  /** Another media type that the response may have. */
   alternateMedia?: string;
-  /** Headers of the request that the operation looks at, by their names. */
+  /** Request headers that the operation reads. */
   headers?: Readonly<Record<string, TSchema>>;
   /** The operation answers `If-None-Match`, and its responses carry an `ETag`. */
   ifNoneMatch?: true;
@@ -101,13 +98,13 @@ export interface Route<
   ifMatch?: true;
   /** Responses carry an `ETag`, though the operation does not answer `If-None-Match`. */
   returnsEtag?: true;
-  /** What a client may do with the response: OpenAPI links, by name. */
+  /** OpenAPI links of the response, by name. */
   links?: Readonly<Record<string, object>>;
-  /** The codes that are this operation's own, beside those that any operation may answer. */
+  /** Error codes of this operation, in addition to those of any operation. */
   errors: readonly ErrorCode[];
-  /** Bytes that the answer may hold while it is made; there is to be room for them first. */
+  /** Response memory to acquire before the handler runs. */
   bufferBytes?: number;
-  /** Gives the data, or writes the whole answer itself and gives nothing. */
+  /** Returns the answer, or undefined where it has written the response itself. */
   handle(
     api: RouteContext,
     request: RouteRequest<Static<Query>, Static<Body>, Prepared>,
@@ -120,7 +117,7 @@ type Method =
   | { method: 'post'; idempotency: object }
   | { method: Exclude<Route['method'], 'post'>; idempotency?: never };
 
-/** Lets a route's handler know the types of its own schemas. */
+/** Types the handler by the schemas of the route. */
 export const defineRoute = <
   Query extends TObject,
   Body extends TSchema,

@@ -15,19 +15,15 @@ import type { RouteContext } from '../context.ts';
 import { setNextLink, sendData, sendJson, wantsPretty } from './responses/envelope.ts';
 import { createLoginThrottle } from './access/loginThrottle.ts';
 import { createAuthenticator } from './middleware/authenticated.ts';
-import { createAddressLimit } from './middleware/addressLimit.ts';
 import { admitBody, hasNoBody, readJsonBody } from './middleware/jsonBody.ts';
-import { limitRequestRate } from './middleware/rateLimit.ts';
+import { createAddressLimit, limitRequestRate } from './middleware/rateLimit.ts';
 import { claimKeyedRequest, parseIdempotencyKey } from './idempotency.ts';
 import type { Answer, Route } from './route.ts';
 import { CommonQuery } from '../openapi/commonSchemas.ts';
 import { yieldToEventLoop } from '../../../shared/lib/concurrency/yieldToEventLoop.ts';
 import { bodyValidator, queryValidator } from './errors/validation.ts';
 
-/**
- * Errors: `store_unavailable` while the service starts or stops, except for what tells about the
- * service itself.
- */
+/** Throws `store_unavailable` while the service starts or stops. */
 async function requireAvailable(api: RouteContext, ctx: Context): Promise<void> {
   ctx.state['unavailable'] = true;
   if (api.availability() === 'stopping') throw shutdownError();
@@ -36,24 +32,22 @@ async function requireAvailable(api: RouteContext, ctx: Context): Promise<void> 
   ctx.state['unavailable'] = false;
 }
 
-/**
- * What an operation that writes is told of its client, and tells it. An answer that is not yet shown
- * says so; all others are, so that they need no header.
- */
+/** Connects an operation that writes to its client: disconnects, and the headers of its response. */
 const clientContext = (api: RouteContext, ctx: Context): RouteContext => ({
   ...api,
-  onClientDisconnect: (giveUp) => onResponseClosed(ctx.res, () => giveUp(clientDisconnectError())),
+  onClientDisconnect: (abandon) =>
+    onResponseClosed(ctx.res, () => abandon(clientDisconnectError())),
   onVisibilityTimeout: () => ctx.set('x-turnlog-visible', 'false'),
   onIdempotentReplay: () => ctx.set('idempotency-replayed', 'true'),
 });
 
-/** What every operation passes before its own work. */
+/** The checks that every request passes before its handler runs. */
 interface RequestPipeline {
   api: RouteContext;
   authenticate: ReturnType<typeof createAuthenticator>;
-  /** Counts the requests of who needs no key. */
+  /** Limits requests without an API key. */
   limitAddress: ReturnType<typeof createAddressLimit>;
-  /** What bodies may hold, from their first byte to the answer. */
+  /** Memory of request bodies, held until the response. */
   bodyMemory: PermitPool;
 }
 
@@ -64,12 +58,9 @@ const createPipeline = (api: RouteContext): RequestPipeline => ({
   bodyMemory: createPermitPool({ permits: Infinity, bytes: heapFor('bodies') }),
 });
 
-/**
- * What every operation does, in this order: who asks, how often, and may they, is the query right,
- * is the body right, then the operation itself.
- */
-function createHandler(gate: RequestPipeline, route: Route): Middleware {
-  const { api, authenticate, limitAddress, bodyMemory } = gate;
+/** Authenticates, limits the rate, authorizes, validates query and body, then runs the handler. */
+function createHandler(pipeline: RequestPipeline, route: Route): Middleware {
+  const { api, authenticate, limitAddress, bodyMemory } = pipeline;
   const isPublished = route.publishable === true && api.logPublic;
   const access = isPublished ? 'open' : route.access;
   const checkQuery = queryValidator(route.query ?? CommonQuery);
@@ -88,37 +79,41 @@ function createHandler(gate: RequestPipeline, route: Route): Middleware {
     const key = parseIdempotencyKey(ctx);
     const { account_id } = actor;
     ctx.state['account_id'] = account_id;
-    const isLeftOut = route.bodyOptional === true && hasNoBody(ctx);
-    const place = checkBody && !isLeftOut ? admitBody(ctx, bodyMemory, account_id) : undefined;
-    let held: Permit | undefined;
+    const isBodyOmitted = route.bodyOptional === true && hasNoBody(ctx);
+    const bodyPermit =
+      checkBody && !isBodyOmitted ? admitBody(ctx, bodyMemory, account_id) : undefined;
+    let responsePermit: Permit | undefined;
     try {
-      const body = place ? checkBody?.(await readJsonBody(ctx, place, account_id)) : {};
+      const body = bodyPermit ? checkBody?.(await readJsonBody(ctx, bodyPermit, account_id)) : {};
       if (route.bufferBytes) {
-        held = await api.responseMemory.acquire(account_id, route.bufferBytes, ctx.res);
+        responsePermit = await api.responseMemory.acquire(account_id, route.bufferBytes, ctx.res);
         await yieldToEventLoop(account_id);
       }
-      const own = route.method === 'get' ? api : clientContext(api, ctx);
-      const asked = { actor, params: ctx['params'] as Record<string, string>, query, body };
+      const routeContext = route.method === 'get' ? api : clientContext(api, ctx);
+      const unclaimed = { actor, params: ctx['params'] as Record<string, string>, query, body };
       const request =
         key === undefined
-          ? asked
-          : { ...asked, claim: await claimKeyedRequest(own, route, asked, { key, ctx }) };
-      const answer = await route.handle(own, request, ctx);
+          ? unclaimed
+          : {
+              ...unclaimed,
+              claim: await claimKeyedRequest(routeContext, route, unclaimed, { key, ctx }),
+            };
+      const answer = await route.handle(routeContext, request, ctx);
       if (answer) await sendAnswer(ctx, answer, { account_id, media: route.media });
       const length = (answer && ctx.length) ?? 0;
-      // What has been recorded is told at any rate: there is no waiting for room any more.
+      // A response to a recorded change is always sent: it does not wait for memory.
       if (length > LIMITS.http.smallAnswerBytes)
         api.responseMemory.holdUntilSent(account_id, length, ctx.res);
     } finally {
-      held?.release();
-      place?.release();
+      responsePermit?.release();
+      bodyPermit?.release();
     }
   };
 }
 
 interface AnswerOptions {
   account_id: string;
-  /** Of a route whose answer has no envelope. */
+  /** The media type of a route whose response has no envelope. */
   media: string | undefined;
 }
 
@@ -138,14 +133,14 @@ async function sendAnswer(
   sendJson(ctx, 200, body);
 }
 
-/** Serves the routes; methods that a path doesn't have are answered with 405 and `Allow`. */
+/** Serves the routes. Other methods of their paths get 405 and `Allow`. */
 export function createRouter(api: RouteContext, routes: readonly Route[]): Middleware[] {
   const router = new Router({ strict: true, sensitive: true });
-  const gate = createPipeline(api);
+  const pipeline = createPipeline(api);
   for (const route of routes)
     router[route.method](
       route.routerPath ?? route.path.replaceAll(/\{(\w+)\}/g, ':$1'),
-      createHandler(gate, route),
+      createHandler(pipeline, route),
     );
   return [
     router.routes() as unknown as Middleware,

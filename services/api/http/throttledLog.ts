@@ -1,18 +1,18 @@
 const LOG_INTERVAL_MS = 10_000;
 
 /**
- * For what happens as often as clients like: the log is told at once, and then once in 10 s at the
- * most, with how often it happened since.
+ * Logs events that clients can cause at any rate: the first one at once, then at most one line per
+ * 10 s with the number of events since the line before.
  */
-export function throttledLog<Case>(tell: (times: number, latest: Case) => void) {
+export function throttledLog<Case>(log: (times: number, latest: Case) => void) {
   let times = 0;
-  let toldAt = -Infinity;
+  let loggedAt = -Infinity;
   return (latest: Case): void => {
     times += 1;
     const now = performance.now();
-    if (now - toldAt < LOG_INTERVAL_MS) return;
-    toldAt = now;
-    tell(times, latest);
+    if (now - loggedAt < LOG_INTERVAL_MS) return;
+    loggedAt = now;
+    log(times, latest);
     times = 0;
   };
 }

@@ -1,7 +1,7 @@
 import { Type, type TString } from 'typebox';
 import { LIMITS } from '../../../shared/limits.ts';
 
-/** An id: its prefix, and a UUIDv7 in 26 characters of Crockford's base 32 (TypeID). */
+/** A TypeID: a prefix, and a UUIDv7 in 26 characters of Crockford's base 32. */
 const id = (of: 'agent' | 'replay' | 'session' | 'webhook', example: string) => ({
   pattern: `^${of}_[0-7][0-9a-hjkmnp-tv-z]{25}$`,
   'x-rule': `must be the id of ${of === 'agent' ? 'an' : 'a'} ${of}, such as ${example}`,
@@ -20,7 +20,7 @@ export const WebhookId = Type.String({ ...WEBHOOK_ID, description: 'Identifier o
 
 export const FinishReason = Type.String({
   description:
-    'How the provider says that the answer ended: `stop`; `length` (cut off at a limit of tokens), `content_filter` (cut off by its filter); other words are the provider’s own, and it is empty where it says none',
+    'Why the answer ended, from the provider: `stop`; `length` (cut off at a token limit), `content_filter` (cut off by its filter); providers may send other values; empty if the provider sends none',
   examples: ['stop', 'length', 'content_filter'],
 });
 
@@ -31,7 +31,7 @@ const Pretty = {
 /** The query of every operation. */
 export const CommonQuery = Type.Object(Pretty, { additionalProperties: false });
 
-/** No stream gets longer, and every store has an integer that holds it. */
+/** More than the length of any stream, and an integer of every store. */
 const MAX_INT32 = 2_147_483_647;
 
 /** Pages by the id of the last entry. */

@@ -1,7 +1,7 @@
 import { maxOutputTokens } from '../../../shared/agents/validateParameters.ts';
 import type { AgentCatalogue } from '../../../shared/agents/catalogue.ts';
 import type { Api } from '../http/feature.ts';
-import { HEADERS } from './headers.ts';
+import { RESPONSE_HEADERS } from './headers.ts';
 import type { SchemaCollection, OfferedNames } from './jsonSchema.ts';
 import { describeOperation, tagOf } from './operation.ts';
 
@@ -11,9 +11,9 @@ const GENERAL_CODES = ['not_found', 'method_not_allowed'] as const;
 const describeApi = ({ errorResponses }: Api): string =>
   [
     'Create agents, list them, and run them in conversations. Every change and every turn is an event that is never rewritten.',
-    'What a request may choose from (models, tools, UI components) is listed as this process offers it: another one may be configured otherwise.',
-    'Answers get further fields in later releases; a client skips those that it does not know.',
-    'Beside what each operation answers, with the same body as every failure:',
+    'The models, tools and UI components that a request may name are listed as this process offers them; another process may be configured differently.',
+    'Later releases may add fields to responses; clients must ignore fields that they do not know.',
+    'In addition to what each operation lists, with the same body as every failure:',
     ...GENERAL_CODES.map(
       (code) => `${errorResponses[code].status} \`${code}\`: ${errorResponses[code].description}.`,
     ),
@@ -32,8 +32,8 @@ const offeredNames = ({ models, toolbox, components }: AgentCatalogue): OfferedN
 });
 
 /**
- * The API as an OpenAPI 3.1 document, made from the same routes and schemas that serve it, with
- * what the process offers to agents. Pure; the same for as long as a process lives.
+ * The OpenAPI 3.1 document of the routes and schemas that serve the API, with the models, tools and
+ * components that the process offers. Pure; constant for the lifetime of a process.
  */
 export function openApiDocument(api: Api, catalogue: AgentCatalogue) {
   const { routes } = api;
@@ -49,12 +49,16 @@ export function openApiDocument(api: Api, catalogue: AgentCatalogue) {
       version: '1.0.0',
       summary: 'Event-sourced AI agents',
       description: describeApi(api),
-      contact: { name: 'Whoever operates this service' },
+      contact: { name: 'The operator of this service' },
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/', description: 'The service that serves this document' }],
     tags: tags.map((name) => ({ name, description: api.tags[name] })),
     paths,
-    components: { securitySchemes: SECURITY, headers: HEADERS, schemas: collection.schemas },
+    components: {
+      securitySchemes: SECURITY,
+      headers: RESPONSE_HEADERS,
+      schemas: collection.schemas,
+    },
   };
 }

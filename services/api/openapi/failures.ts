@@ -11,7 +11,7 @@ import {
 } from './headers.ts';
 import { addSchema, type SchemaCollection } from './jsonSchema.ts';
 
-/** Codes that any operation may answer, by what it takes. */
+/** The error codes of a route, including those that follow from its access, method and body. */
 function errorCodesOf(route: Route): ErrorCode[] {
   return [
     'invalid_request',
@@ -36,25 +36,25 @@ const FailureDetail = Type.Object(
   {
     message: Type.String({ description: 'One sentence for people' }),
     path: Type.String({
-      description: 'Where: a JSON pointer into the body, or `query/` and the parameter',
+      description: 'The location: a JSON pointer into the body, or `query/` and the parameter',
     }),
   },
-  { title: 'FailureDetail', description: 'What is wrong with one field' },
+  { title: 'FailureDetail', description: 'The problem of one field' },
 );
 
 const FailureDetails = Type.Record(Type.String(), FailureDetail, {
   title: 'FailureDetails',
-  description: 'What is wrong, by field',
+  description: 'Problems by field',
 });
 
-/** `agent_not_found` is AgentNotFound. */
+/** `AgentNotFound` for `agent_not_found`. */
 const titleOf = (code: ErrorCode): string =>
   code
     .split('_')
     .map((word) => `${word.charAt(0).toUpperCase()}${word.slice(1)}`)
     .join('');
 
-/** The failure of a code: a type of its own, so that a client's compiler knows which there are. */
+/** Each code has its own type, so that the compilers of clients know the possible codes. */
 const failureSchema = (code: ErrorCode, { status, description }: ErrorResponse): TObject =>
   Type.Object(
     {
@@ -66,7 +66,7 @@ const failureSchema = (code: ErrorCode, { status, description }: ErrorResponse):
         const: status,
         description: 'Mirrors the HTTP status',
       }),
-      request_id: Type.String({ description: 'Names the request in the service’s log' }),
+      request_id: Type.String({ description: 'Identifies the request in the service’s log' }),
     },
     { title: titleOf(code), description: `${description}.` },
   );
@@ -93,7 +93,7 @@ function oneOf(
       };
 }
 
-/** The responses of an operation that failed, by status. */
+/** The error responses of an operation, by status. */
 export function failureResponses(
   route: Route,
   { errorResponses: responses }: Pick<Api, 'errorResponses'>,

@@ -1,11 +1,12 @@
 import type { Route } from '../http/route.ts';
+import { IDEMPOTENCY_KEY } from '../http/idempotency.ts';
 
 /** The headers of a response, by reference. */
 export type HeaderReferences = Readonly<Record<string, { $ref: string }>>;
 
 const headerReference = (name: string) => ({ $ref: `#/components/headers/${name}` });
 
-/** What answers of any status may carry. */
+/** Headers of responses with any status. */
 export const commonHeaders = ({ access }: Route): HeaderReferences => ({
   'X-Request-Id': headerReference('RequestId'),
   ...(access !== 'open' && {
@@ -14,7 +15,7 @@ export const commonHeaders = ({ access }: Route): HeaderReferences => ({
   }),
 });
 
-/** Of what may have been recorded. */
+/** For responses to changes that may have been recorded. */
 export const visibleHeader = ({ method }: Route, status: number): HeaderReferences =>
   method !== 'get' && (status < 400 || status >= 500)
     ? { 'X-Turnlog-Visible': headerReference('Visible') }
@@ -23,15 +24,14 @@ export const visibleHeader = ({ method }: Route, status: number): HeaderReferenc
 export const retryAfterHeader = (status: number): HeaderReferences =>
   status === 429 || status === 503 ? { 'Retry-After': headerReference('RetryAfter') } : {};
 
-/** Of what may be sent again under a key of the client. */
+/** For operations that accept `Idempotency-Key`. */
 export const idempotencyReplayedHeader = ({ idempotency }: Route): HeaderReferences =>
   idempotency ? { 'Idempotency-Replayed': headerReference('IdempotencyReplayed') } : {};
 
-/** Of a list that is answered in pages. */
+/** For lists in pages. */
 export const linkHeader = ({ query }: Route): HeaderReferences =>
   query?.properties['after'] === undefined ? {} : { Link: headerReference('Link') };
 
-/** Of what may be asked for again with `If-None-Match`. */
 export const etagHeader = headerReference('ETag');
 
 const textHeader = (description: string, examples: string[]) => ({
@@ -39,59 +39,104 @@ const textHeader = (description: string, examples: string[]) => ({
   schema: { type: 'string', examples },
 });
 
-/** Of what follows a `Prefer`. */
+/** For operations that follow a `Prefer`. */
 export const preferenceAppliedHeader = ({ prefer }: Route): HeaderReferences =>
   prefer === undefined ? {} : { 'Preference-Applied': headerReference('PreferenceApplied') };
 
-/** Of what goes on after its answer. */
 export const locationHeader = headerReference('Location');
 
-/** The headers of the document. */
-export const HEADERS = {
+/** The response headers of the document. */
+export const RESPONSE_HEADERS = {
   RequestId: {
     ...textHeader(
-      "Names the request in the service's log and events; a sane X-Request-Id of the client is kept",
+      "Identifies the request in the service's log and events; a valid X-Request-Id of the client is kept",
       ['01a20125-005b-7849-be70-bae55c741683'],
     ),
     required: true,
   },
   RetryAfter: {
     description:
-      'Seconds to wait before the request is sent again; absent where it is not meant to be, since its turn was cancelled',
+      'Seconds to wait before a retry; absent where a retry makes no sense, because the turn was cancelled',
     schema: { type: 'integer', minimum: 0, examples: [1] },
   },
   Link: textHeader('With `rel="next"`: where the next page is; absent on the last one', [
     '</v1/agents?limit=1&after=agent_01kahz0b2re5v8k2s4n6t8w0y2>; rel="next"',
   ]),
   ETag: textHeader(
-    'Names this content; send it as `If-None-Match`, and get 304 while it is the same',
+    'Identifies this content; send it as `If-None-Match` to get 304 while it is unchanged',
     ['W/"1b2m2y8asgtpgamy7phcfg"'],
   ),
   IdempotencyReplayed: {
     description:
-      '`true` where the answer is that of an earlier request with the same `Idempotency-Key`; absent otherwise',
+      '`true` if the response is that of an earlier request with the same `Idempotency-Key`; absent otherwise',
     schema: { type: 'string', const: 'true' },
   },
   RateLimit: textHeader(
-    'What is left of the limit of the key and in how many seconds it is whole again (draft-ietf-httpapi-ratelimit-headers); absent where no key was taken',
+    'Remaining requests of the key and seconds until its limit resets (draft-ietf-httpapi-ratelimit-headers); absent without an API key',
     ['"key";r=50;t=1'],
   ),
-  RateLimitPolicy: textHeader('The limit of the key: so many requests in so many seconds', [
+  RateLimitPolicy: textHeader('The limit of the key: requests and window in seconds', [
     '"key";q=100;w=1',
   ]),
-  PreferenceApplied: textHeader('Which preferences of `Prefer` were followed (RFC 7240)', [
+  PreferenceApplied: textHeader('The preferences of `Prefer` that were followed (RFC 7240)', [
     'wait=30',
   ]),
   Location: {
-    ...textHeader('Where what goes on is to be had, as a path', [
+    ...textHeader('The path of the operation that continues', [
       '/v1/sessions/session_01kahz1c3sf6w9m3v5q7x9z1a3/turns/1',
     ]),
     required: true,
   },
   Visible: {
     description:
-      '`false` where what was recorded may not be in later reads yet, because the read models took longer than ' +
+      '`false` if later reads may not include the recorded change yet, because the read models took longer than ' +
       '`VISIBILITY_WAIT_MS`; absent otherwise',
     schema: { type: 'string', const: 'false' },
   },
 };
+
+const ifNoneMatch = {
+  name: 'If-None-Match',
+  in: 'header',
+  required: false,
+  description: 'The `ETag` of a response that the client has cached',
+  schema: { type: 'string' },
+};
+
+const prefer = (description: string) => ({
+  name: 'Prefer',
+  in: 'header',
+  required: false,
+  description: `Preferences (RFC 7240); others are ignored. ${description}`,
+  schema: { type: 'string' },
+});
+
+const idempotencyKey = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  required: false,
+  description:
+    'Makes the request safe to retry: a unique key chosen by the client that is hard to guess, such as a UUID, quoted or bare (draft-ietf-httpapi-idempotency-key-header)',
+  schema: {
+    type: 'string',
+    pattern: IDEMPOTENCY_KEY,
+    examples: ['"8e03978e-40d5-43e8-bc93-6894a57f9324"'],
+  },
+};
+
+const ifMatch = {
+  name: 'If-Match',
+  in: 'header',
+  required: false,
+  description:
+    'The `ETag` of the agent that the client has, or several; if the agent is at another revision, nothing is recorded',
+  schema: { type: 'string', examples: ['"0-1b2m2y8asgtpgamy7phcfg"'] },
+};
+
+/** The request headers of an operation, apart from its own. */
+export const headerParameters = (route: Route) => [
+  ...(route.ifNoneMatch ? [ifNoneMatch] : []),
+  ...(route.prefer === undefined ? [] : [prefer(route.prefer)]),
+  ...(route.idempotency ? [idempotencyKey] : []),
+  ...(route.ifMatch ? [ifMatch] : []),
+];

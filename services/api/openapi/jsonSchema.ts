@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 
-/** As much of a JSON Schema as the API's schemas use. */
+/** The subset of JSON Schema that the API's schemas use. */
 export interface JsonSchema {
   title?: string;
   type?: string;
@@ -13,24 +13,24 @@ export interface JsonSchema {
   [keyword: string]: unknown;
 }
 
-/** What a request may name, by the list that it is on, as the running process has it. */
+/** The names that the running process offers, by list. */
 export type OfferedNames = Readonly<
   Record<'models' | 'tools' | 'components', readonly string[]> & {
-    /** The most tokens that a model on offer answers. */
+    /** The highest output limit of the models. */
     output_tokens: number;
   }
 >;
 
-/** Where the named schemas of the document are collected. */
+/** Collects the named schemas of the document. */
 export interface SchemaCollection {
   offers: OfferedNames;
   schemas: Record<string, JsonSchema>;
 }
 
-/** One of a group's tools, whose names a server may change while the process runs. */
+/** The tool of a group: its server may change the names while the process runs. */
 const GROUP_TOOL_SUFFIX = '(?:/[^,\\s]{1,128})?';
 
-/** One name, or several with commas between them. */
+/** One name, or several separated by commas. */
 function namesPattern(offered: readonly string[]): string {
   const names = offered
     .filter((name) => !name.includes('/'))
@@ -40,12 +40,12 @@ function namesPattern(offered: readonly string[]): string {
 }
 
 const ANY_NAME = '^.*$';
-/** No NUL. That text is well-formed is what JSON asks for anyway (RFC 8259 §8.1). */
+/** No NUL. JSON text is well-formed Unicode in any case (RFC 8259 §8.1). */
 const TEXT = '^[^\\u0000]*$';
 
 /**
- * The keywords of ours said in standard ones, as far as those can: bytes are at least as many as
- * characters.
+ * Replaces Turnlog's keywords by standard ones, as far as these can express them: `maxLength` counts
+ * characters, which are at most as many as bytes.
  */
 function toStandardKeywords(schema: JsonSchema, offers: OfferedNames): JsonSchema {
   const {
@@ -79,9 +79,8 @@ const addSchemas = (
   );
 
 /**
- * A schema of the code as the document has it. One with a title is collected under it, and a
- * reference stands in its place: generators name their types by these titles, and write each once.
- * Errors: an Error for a title that stands for two different schemas.
+ * Converts a schema for the document. A schema with a title is collected under it and replaced by a
+ * reference, so that generators write each type once. Throws where two schemas share a title.
  */
 export function addSchema(schema: object, collection: SchemaCollection): JsonSchema {
   const { properties, patternProperties, propertyNames, items, anyOf, oneOf, ...rest } =
@@ -99,8 +98,8 @@ export function addSchema(schema: object, collection: SchemaCollection): JsonSch
   };
   const { title } = whole;
   if (title === undefined) return whole;
-  const known = collection.schemas[title];
-  if (known && !isDeepStrictEqual(known, whole))
+  const existing = collection.schemas[title];
+  if (existing && !isDeepStrictEqual(existing, whole))
     throw new Error(`two different schemas have the title ${title}`);
   collection.schemas[title] = whole;
   return { $ref: `#/components/schemas/${title}` };

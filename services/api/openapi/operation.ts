@@ -5,6 +5,7 @@ import type { Api } from '../http/feature.ts';
 import { failureResponses } from './failures.ts';
 import {
   commonHeaders,
+  headerParameters,
   etagHeader,
   linkHeader,
   locationHeader,
@@ -12,7 +13,6 @@ import {
   idempotencyReplayedHeader,
   visibleHeader,
 } from './headers.ts';
-import { headerParameters } from './headerParameters.ts';
 import { addSchema, type SchemaCollection } from './jsonSchema.ts';
 
 const jsonContent = (schema: object) => ({ 'application/json': { schema } });
@@ -29,8 +29,8 @@ const envelope = (data: TSchema, status: number, collection: SchemaCollection) =
   });
 
 /**
- * A stream of events, of which OpenAPI 3.1 can say no more. Where it is the only answer, a type would
- * be taken for that of each event.
+ * OpenAPI 3.1 can't describe the events of a stream. Where a stream is the only response, generators
+ * would take a type for that of each event.
  */
 const streamContent = ({ events, media }: Route) =>
   events && {
@@ -72,16 +72,16 @@ function successResponse(route: Route, collection: SchemaCollection) {
 }
 
 const endedResponse = (route: Route) => ({
-  description: '`Last-Event-ID` names the end of the stream: there is no more',
+  description: '`Last-Event-ID` is the end of the stream',
   headers: commonHeaders(route),
 });
 
-/** Of what is answered with nothing but 202. */
+/** For operations whose only success status is 202. */
 const replayedIfAlwaysAccepted = (route: Route) =>
   route.accepted === route.data ? idempotencyReplayedHeader(route) : {};
 
 const acceptedResponse = (route: Route, data: TSchema, collection: SchemaCollection) => ({
-  description: 'It goes on, and does not depend on its client any more',
+  description: 'The operation continues in the background, independently of the client',
   headers: {
     ...commonHeaders(route),
     ...visibleHeader(route, 202),
@@ -93,7 +93,7 @@ const acceptedResponse = (route: Route, data: TSchema, collection: SchemaCollect
 });
 
 const notModifiedResponse = (route: Route) => ({
-  description: 'What `If-None-Match` names is still what would be answered; there is no body',
+  description: 'The content that `If-None-Match` names is current; the response has no body',
   headers: { ...commonHeaders(route), ...linkHeader(route), ETag: etagHeader },
 });
 
@@ -126,11 +126,11 @@ function parameters(route: Route, api: Api, collection: SchemaCollection) {
   return [...inPath, ...inQuery, ...inHeader, ...headerParameters(route)];
 }
 
-/** The tag of a path: what the path is about. */
+/** The tag of a path: its first word. */
 export const tagOf = (path: string): string =>
   path.split('/').find((part) => /^[a-z]{3,}$/.test(part))!;
 
-/** A route as the document describes it. */
+/** Describes a route as an OpenAPI operation. */
 export const describeOperation = (route: Route, api: Api, collection: SchemaCollection) => ({
   operationId: route.operationId,
   summary: route.summary,
@@ -145,7 +145,7 @@ export const describeOperation = (route: Route, api: Api, collection: SchemaColl
     },
   }),
   responses: {
-    // Where what is accepted is all there is to say, nothing is answered with 200.
+    // Operations that always respond with 202 have no 200.
     ...(route.accepted !== route.data && { 200: successResponse(route, collection) }),
     ...(route.events?.ends && { 204: endedResponse(route) }),
     ...(route.accepted && { 202: acceptedResponse(route, route.accepted, collection) }),

@@ -18,17 +18,15 @@ function serializeDocument(document: object): SerializedDocument {
   return { plain, pretty: Buffer.from(jsonText(document, true)), etag: computeEtag(plain) };
 }
 
-/**
- * Serves the description of all operations but itself, as a document of its own, without the
- * envelope.
- */
+/** Serves the OpenAPI document of all other operations, without the envelope. */
 export function openApiRoute(api: Api): Route {
-  // Made once, at the first request: it takes milliseconds, and has a hundred kilobytes.
-  const made = new WeakMap<AgentCatalogue, SerializedDocument>();
+  // Built at the first request: it takes milliseconds, and has a hundred kilobytes.
+  const documents = new WeakMap<AgentCatalogue, SerializedDocument>();
   function documentOf(catalogue: AgentCatalogue): SerializedDocument {
-    let known = made.get(catalogue);
-    if (!known) made.set(catalogue, (known = serializeDocument(openApiDocument(api, catalogue))));
-    return known;
+    let document = documents.get(catalogue);
+    if (!document)
+      documents.set(catalogue, (document = serializeDocument(openApiDocument(api, catalogue))));
+    return document;
   }
   return defineRoute({
     method: 'get',

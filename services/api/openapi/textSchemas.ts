@@ -6,7 +6,7 @@ interface TextLimits {
   maxLength?: number;
   /** In bytes of UTF-8. */
   maxBytes?: number;
-  /** The list of the running service that the text is taken from; the document says what it holds. */
+  /** The list of the running service that has the allowed values. */
   offered?: 'models' | 'tools' | 'components';
   description: string;
   examples?: string[];
@@ -14,8 +14,8 @@ interface TextLimits {
 
 /**
  * Text that every store keeps unchanged: not empty, well-formed Unicode without NUL (PostgreSQL
- * can't hold U+0000, and a lone surrogate has no UTF-8). The keywords that begin with `x-` are ours;
- * the OpenAPI document says in standard ones what they say (services/api/openapi/jsonSchema.ts).
+ * can't store U+0000, and a lone surrogate has no UTF-8). Keywords that begin with `x-` are Turnlog's;
+ * services/api/openapi/jsonSchema.ts replaces them by standard ones.
  */
 export const textSchema = ({ maxBytes, offered, ...limits }: TextLimits): TString =>
   Type.String({

@@ -1,8 +1,7 @@
 import { recordAudit } from '../../../shared/audit/commands.ts';
 import type { RecordedEvent } from '../../../shared/eventlog/event.ts';
 import { sessionStream } from '../../../shared/eventlog/streams.ts';
-import { proveSession } from '../../../shared/transparency/proof/sessionProof.ts';
-import type { HeadProof } from '../../../shared/transparency/proof/sessionProof.ts';
+import { proveSession, type HeadProof } from '../../../shared/transparency/proof/sessionProof.ts';
 import type { Static } from 'typebox';
 import { PAGE_BUFFER_BYTES, renderPage, parsePageQuery } from '../http/responses/listResponse.ts';
 import { STREAM_ERROR_CODES } from '../http/errors/streamErrorCodes.ts';
@@ -10,7 +9,7 @@ import { defineRoute } from '../http/route.ts';
 import { defineFeature } from '../http/feature.ts';
 import { SessionProof, SessionProofQuery } from './schemas.ts';
 
-/** A proof around the events that it proves, which follow as its last member. */
+/** A proof before its events, which are rendered as its last member. */
 const presentProof = (
   session_id: string,
   { revision, event_id, leaf, proof, checkpoint }: HeadProof,
@@ -24,7 +23,7 @@ const presentProof = (
   events: [],
 });
 
-/** An event that shows none of its texts, without its position. */
+/** An event without its texts and its position. */
 const presentCommitted = ({ position: _position, ...event }: RecordedEvent) => event;
 
 const proveSessionRoute = defineRoute({
@@ -33,7 +32,7 @@ const proveSessionRoute = defineRoute({
   operationId: 'proveSession',
   summary: 'Proves that the session is in the transparency log, without showing its texts',
   description:
-    'The proof is of the session’s last event, whose hash chain is the page of events and those that `Link` leads to: together they show that nothing of the session was changed, dropped or added. An erased session is proven as well. Each page is recorded in the account’s audit before it is answered.',
+    'Proves the session’s last event. The hash chain of the events on this page and the next ones (`Link`) leads to it, so that no event of the session can have been changed, removed or added. Erased sessions can be proven, too. Each page is recorded in the account’s audit before it is sent.',
   access: 'audit:read',
   query: SessionProofQuery,
   data: SessionProof,

@@ -25,13 +25,13 @@ const CommittedEvent = Type.Object(
       {
         title: 'CommittedData',
         description:
-          'As it was recorded, with `{"sha256": …}` in place of each text, and `"erased": true` in it where the text was erased',
+          'The recorded data with `{"sha256": …}` instead of each text, with `"erased": true` for an erased text',
         additionalProperties: true,
       },
     ),
     metadata: EventMetadata,
   },
-  { title: 'CommittedEvent', description: 'An event without its texts: what its hash covers' },
+  { title: 'CommittedEvent', description: 'An event without its texts, as its hash covers it' },
 );
 
 export const SessionProof = Type.Object(
@@ -42,7 +42,7 @@ export const SessionProof = Type.Object(
     leaf: Leaf,
     proof: Type.String({
       description:
-        'A C2SP tlog-proof: that the leaf is in the tree of the checkpoint, which is its end',
+        'A C2SP tlog-proof that the leaf is in the tree of the checkpoint, which it ends with',
     }),
     checkpoint: CheckpointNote,
     events: Type.Array(CommittedEvent),

@@ -35,13 +35,13 @@ const Matches = check('MatchesCheck', 'A regular expression matches the answer, 
     examples: ['^\\d+$'],
   }),
 });
-const Schema = check('SchemaCheck', 'The answer is JSON that fits a schema', {
+const Schema = check('SchemaCheck', 'The answer is JSON that matches a schema', {
   json_schema: Type.Record(Type.String(), Type.Unknown(), {
-    description: `A JSON Schema (2020-12) that refers to nothing outside of itself, at most ${LIMITS.responseFormat.schemaBytes} bytes as JSON; formats are not checked`,
+    description: `A JSON Schema (2020-12) without external references, at most ${LIMITS.responseFormat.schemaBytes} bytes as JSON; formats are not checked`,
     examples: [{ type: 'object', required: ['sum'] }],
   }),
 });
-const Judge = check('JudgeCheck', 'A model says that the answer fulfils criteria', {
+const Judge = check('JudgeCheck', 'A model judges that the answer fulfils the criteria', {
   judge: Type.Object(
     {
       model: textSchema({
@@ -51,16 +51,16 @@ const Judge = check('JudgeCheck', 'A model says that the answer fulfils criteria
       }),
       criteria: textSchema({
         maxLength: OF.checkChars,
-        description: 'What the answer has to fulfil',
+        description: 'The criteria for the answer',
         examples: ['Says how long a refund takes.'],
       }),
     },
-    { ...strict, title: 'Judge', description: 'Who judges, and by what' },
+    { ...strict, title: 'Judge', description: 'The judge and its criteria' },
   ),
 });
 
 export const Checks = Type.Array(Type.Union([Equals, Contains, Matches, Schema, Judge]), {
   minItems: 1,
   maxItems: OF.checks,
-  description: `What the answers of replayed turns have to be, ${OF.checksBytes} bytes as JSON at the most; each is made of all turns, but where it names a turn or a session`,
+  description: `Checks of the answers of replayed turns, ${OF.checksBytes} bytes as JSON at the most; each is made of all turns, but where it names a turn or a session`,
 });

@@ -10,16 +10,16 @@ import { parseSessionFilter } from '../sessions/parseSessionFilter.ts';
 
 type Body = Static<typeof StartReplayBody>;
 
-/** The checks as they are recorded. Errors: `invalid_request`, those of requireChecks. */
+/** Serializes the checks as they are recorded. */
 async function serializeChecks(
   { catalogue }: Pick<RouteContext, 'catalogue'>,
   checks: NonNullable<Body['checks']>,
   accountId: string,
 ): Promise<string> {
   const text = JSON.stringify(checks);
-  const most = LIMITS.replays.checksBytes;
-  if (Buffer.byteLength(text) > most) {
-    const message = `"checks" must not be longer than ${most} bytes as JSON.`;
+  const maxBytes = LIMITS.replays.checksBytes;
+  if (Buffer.byteLength(text) > maxBytes) {
+    const message = `"checks" must not be longer than ${maxBytes} bytes as JSON.`;
     throw new TurnlogError('invalid_request', `The request body is not valid: ${message}`, {
       details: { checks: { message, path: '/checks' } },
     });
@@ -28,24 +28,21 @@ async function serializeChecks(
   return text;
 }
 
-/**
- * A replay as it is asked for, with its sessions as they are now. Errors: those of findSessionsToReplay,
- * requireTurnsOf and recordedChecks.
- */
+/** Parses a request for a replay, and resolves its sessions. */
 export async function parseReplayBody(
   api: RouteContext,
   accountId: string,
   body: Body,
 ): Promise<ReplayInput> {
-  const { sessions, filter, turns, budget, checks, missing_tools, concurrency, ...given } = body;
-  const found = await findSessionsToReplay(api, accountId, {
+  const { sessions, filter, turns, budget, checks, missing_tools, concurrency, ...settings } = body;
+  const replayedSessions = await findSessionsToReplay(api, accountId, {
     sessions,
     filter: filter && parseSessionFilter(filter),
   });
-  if (checks) requireTurnsOf(checks, found, turns);
+  if (checks) requireTurnsOf(checks, replayedSessions, turns);
   return {
-    ...given,
-    sessions: found,
+    ...settings,
+    sessions: replayedSessions,
     missing_tools: missing_tools ?? 'stop',
     concurrency: concurrency ?? 1,
     budget_tokens: budget.tokens,

@@ -6,7 +6,7 @@ import type { Replay } from './schemas.ts';
 import type { ReplaySettings } from './startSchemas.ts';
 import type { ReplaySession, ReplayTurn } from './turnSchemas.ts';
 
-/** A replay as the list shows it. */
+/** A replay in the list. */
 export const presentReplay = ({
   replay_id,
   status,
@@ -16,7 +16,7 @@ export const presentReplay = ({
   updated_at,
 }: ReplayRow): Static<typeof Replay> => ({
   replay_id,
-  // What is erased is not found.
+  // Erased replays are not found.
   status: status === 'erased' ? 'cancelled' : status,
   code,
   sums,
@@ -24,7 +24,7 @@ export const presentReplay = ({
   updated_at,
 });
 
-/** What a replay was started with, as its client gave it; its texts stand open. */
+/** The settings of a replay as its client sent them, with their texts decrypted. */
 export function presentReplaySettings({
   from_turn,
   up_to_turn,
@@ -46,7 +46,7 @@ export function presentReplaySettings({
   };
 }
 
-/** A turn of a replay; of a changed one with what differs, where that can be shown. */
+/** A turn of a replay, with the difference of its output where that can be shown. */
 export const presentReplayTurn = ({
   row: { session_id, comparison },
   replay_session_id,
@@ -58,7 +58,7 @@ export const presentReplayTurn = ({
   ...difference,
 });
 
-/** A session of a replay; one that had not ended before the replay ends with it. */
+/** A session of a replay. Open sessions end with their replay. */
 export function presentReplaySession(
   replay: ReplayRow,
   { replay_id: _replay, revision: _revision, ...session }: ReplaySessionRow,

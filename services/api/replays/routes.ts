@@ -1,5 +1,4 @@
-import { cancelReplay } from '../../../shared/replays/commands.ts';
-import { requireStartable, startReplay } from '../../../shared/replays/commands.ts';
+import { cancelReplay, requireStartable, startReplay } from '../../../shared/replays/commands.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { withDiffs, type ComparedOutputs } from '../../../shared/replays/comparison/diffs.ts';
 import { replayNotFoundError, sessionOfReplayError } from '../../../shared/replays/errors.ts';
@@ -38,9 +37,9 @@ const startReplayRoute = defineRoute({
   method: 'post',
   path: '/v1/replays',
   operationId: 'startReplay',
-  summary: 'Runs recorded sessions again, and compares',
+  summary: 'Replays recorded sessions and compares the results',
   description:
-    'Each session is replayed as it is now, in a new session that is marked as its replay; the recorded one stays as it is. It goes on in the background, and outlasts restarts; `Location` tells where its outcome is to be had.',
+    'Each session is replayed as of now, in a new session that is marked as its replay; the recorded session is not changed. The replay continues in the background and survives restarts; `Location` is the path of its results.',
   access: 'agents:run',
   query: CommonQuery,
   body: StartReplayBody,
@@ -88,14 +87,14 @@ const getReplayRoute = defineRoute({
   method: 'get',
   path: '/v1/replays/{replayId}',
   operationId: 'getReplay',
-  summary: 'Returns how far a replay is, what it comes to, and its turns',
+  summary: 'Returns the progress, totals and turns of a replay',
   description:
-    'Turns come by session, oldest first. A changed output is shown beside the recorded one, word by word; texts are read when this is asked for, so none is left of a session that was erased.',
+    'Turns are ordered by session, oldest first. A changed output is compared with the recorded one, word by word. Texts are read on request, so texts of erased sessions are never included.',
   access: 'sessions:read',
   query: ReplayQuery,
   data: ShownReplay,
   errors: ['replay_not_found', 'stream_damaged', 'key_missing'],
-  // Beside the page, two turns whose outputs are compared.
+  // A page, and two turns whose outputs are compared.
   bufferBytes: 3 * PAGE_BUFFER_BYTES,
   handle: async (api, { actor, params, query }) => {
     const { account_id } = actor;
@@ -103,12 +102,12 @@ const getReplayRoute = defineRoute({
     const row = await findOwnReplay(api, account_id, params['replayId']!);
     const settings = presentReplaySettings(await readReplaySettings(api, row));
     const limit = Math.min(query.limit ?? Infinity, LIMITS.replays.pageTurns);
-    const found = await api.readModels.listReplayTurns(row.replay_id, {
+    const page = await api.readModels.listReplayTurns(row.replay_id, {
       ...parsePageQuery({ ...query, limit }),
       ...(only !== undefined && { only }),
       ...(session_id !== undefined && { session_id }),
     });
-    const turns = await withDiffs(api, account_id, found);
+    const turns = await withDiffs(api, account_id, page);
     const rows: ListFormat<ComparedOutputs> = {
       emptyData: { ...presentReplay(row), settings, turns: [] },
       present: presentReplayTurn,
@@ -122,7 +121,7 @@ const listReplaySessionsRoute = defineRoute({
   method: 'get',
   path: '/v1/replays/{replayId}/sessions',
   operationId: 'listReplaySessions',
-  summary: 'Lists the sessions of a replay, and how far each is',
+  summary: 'Lists the sessions of a replay and their progress',
   access: 'sessions:read',
   query: ReplaySessionsQuery,
   data: ReplaySessionList,
@@ -146,7 +145,7 @@ const cancelReplayRoute = defineRoute({
   operationId: 'cancelReplay',
   summary: 'Cancels a replay',
   description:
-    'Nothing more is begun, and turns that run are interrupted. What was compared stays. One that has ended stays as it is. The body may be left out.',
+    'No further turns start, and running turns are interrupted. Completed comparisons stay. A replay that has ended is not changed. The body is optional.',
   access: 'agents:run',
   query: CommonQuery,
   body: CancelReplayBody,
@@ -176,17 +175,17 @@ export const replaysFeature = defineFeature({
     cancelReplayRoute,
     streamReplayRoute,
   ],
-  tags: { replays: 'Recorded sessions that are run again, and how they compare' },
+  tags: { replays: 'Replays of recorded sessions, and their comparison' },
   pathParameters: { replayId: ReplayId },
   errors: {
     replay_not_found: { status: 404, description: 'The account has no such replay' },
     session_of_replay: {
       status: 409,
-      description: 'The session was made by a replay, and stays as it is',
+      description: 'The session was created by a replay and can’t be changed',
     },
     replay_limit_reached: {
       status: 409,
-      description: 'As many replays of the account run as may run at a time; none was started',
+      description: 'The account already runs as many replays as it may; none was started',
     },
     tool_not_recorded: {
       status: 502,
@@ -198,7 +197,7 @@ export const replaysFeature = defineFeature({
     replay_exists: DEFECT,
     replay_missing: replayNotFoundError,
     replay_ended: DEFECT,
-    // A replay alone continues its sessions; any client may continue a fork of one.
+    // Only the replay continues its sessions; any client may continue a fork of one.
     session_of_replay: sessionOfReplayError,
   },
 });

@@ -18,7 +18,7 @@ const Took = Type.Object(
     }),
     unpriced: Type.Integer({ minimum: 0, description: 'Turns whose cost is not known' }),
   },
-  { title: 'TurnsTook', description: 'What turns took together' },
+  { title: 'TurnsTook', description: 'Total usage of turns' },
 );
 const Sums = Type.Object(
   {
@@ -40,7 +40,7 @@ const Sums = Type.Object(
     tools: counts(
       ['added', 'missing', 'changed', 'unanswered'],
       'ReplayToolCounts',
-      'Tool calls that the replay has more, less, or with other arguments or results; and those that nothing recorded answers',
+      'Tool calls that were added, removed, or had other arguments or results; and calls without a recorded result',
     ),
     checks: counts(['passed', 'failed'], 'ReplayCheckCounts', 'Checks that were made'),
     recorded: Took,
@@ -49,19 +49,19 @@ const Sums = Type.Object(
     other_tokens: Type.Integer({
       minimum: 0,
       description:
-        'Tokens of tries that were made again, and of summaries; with `judge_tokens` and those of `replayed` they count to the budget',
+        'Tokens of failed attempts and of summaries; they count towards the budget, as do `judge_tokens` and those of `replayed`',
     }),
   },
   {
     title: 'ReplaySums',
     description:
-      'What its turns come to; `recorded` and `replayed` are of the same turns, those that were run again',
+      'Totals of its turns; `recorded` and `replayed` are of the same turns, those that were run again',
   },
 );
 
 const orNull = (schema: ReturnType<typeof Type.String>) => Type.Union([schema, Type.Null()]);
 
-/** A replay, but for the texts that it was started with. */
+/** A replay without the texts of its settings. */
 export const replayFields = {
   replay_id: ReplayId,
   status: Type.Enum(['running', 'completed', 'cancelled', 'budget_exhausted', 'failed'], {
@@ -75,7 +75,7 @@ export const replayFields = {
 
 export const Replay = Type.Object(replayFields, {
   title: 'Replay',
-  description: 'A replay as the list shows it',
+  description: 'A replay in the list',
 });
 export const ReplayList = Type.Array(Replay);
 export const ReplayListQuery = Type.Object(

@@ -40,13 +40,13 @@ const settings = {
   ),
   tools: Type.Enum(TOOL_SOURCES, {
     description:
-      'Where the results of tools come from: `recorded`, and no tool is called; or `live`, from the tools themselves',
+      'The source of tool results: `recorded`, without calling tools; or `live`, from the tools',
   }),
   missing_tools: Type.Optional(
     Type.Enum(MISSING_TOOL_POLICIES, {
       default: 'stop',
       description:
-        'What becomes of a call that was not recorded: the replay of the session ends, the tool is called, or the model is told so',
+        'How to handle a call without a recorded result: end the replay of the session, call the tool, or tell the model',
     }),
   ),
   turns: Type.Optional(
@@ -55,7 +55,11 @@ const settings = {
         from: Type.Optional(turn('The first turn; those before it are shared')),
         up_to: Type.Optional(turn('The last one')),
       },
-      { ...strict, title: 'TurnRange', description: 'Which turns of each session; all by default' },
+      {
+        ...strict,
+        title: 'TurnRange',
+        description: 'The turns of each session to replay; all by default',
+      },
     ),
   ),
   concurrency: Type.Optional(
@@ -63,7 +67,7 @@ const settings = {
       minimum: 1,
       maximum: OF.concurrency,
       default: 1,
-      description: 'Sessions that are replayed at a time',
+      description: 'Sessions to replay concurrently',
     }),
   ),
   budget: Type.Object(
@@ -72,11 +76,11 @@ const settings = {
         minimum: 1,
         maximum: LIMITS.model.tokens,
         description:
-          'No turn is begun, and no judge asked, once turns and judges took so many, with all their tries',
+          'No turn or judge starts after turns and judges have used so many tokens, including all attempts',
         examples: [100_000],
       }),
     },
-    { ...strict, title: 'ReplayBudget', description: 'What the replay may take' },
+    { ...strict, title: 'ReplayBudget', description: 'Limit of the replay' },
   ),
   checks: Type.Optional(Checks),
 };
@@ -94,7 +98,8 @@ export const StartReplayBody = Type.Object(
         minItems: 1,
         maxItems: OF.sessions,
         uniqueItems: true,
-        description: 'The sessions; without them and without `filter` all that the list shows',
+        description:
+          'The sessions to replay; without them and without `filter`, all listed sessions',
       }),
     ),
     filter: Type.Optional(Filter),
@@ -103,20 +108,20 @@ export const StartReplayBody = Type.Object(
   {
     ...strict,
     title: 'StartReplayRequest',
-    description: 'Recorded sessions, and what they are to be run again with',
+    description: 'Recorded sessions, and the configuration to replay them with',
   },
 );
 
 export const StartedReplay = Type.Object(
   { replay_id: ReplayId, created_at: Instant },
-  { title: 'StartedReplay', description: 'A replay that goes on in the background' },
+  { title: 'StartedReplay', description: 'A replay that runs in the background' },
 );
 
 const { sessions: _sessions, filter: _filter, ...given } = StartReplayBody.properties;
-/** A replay with all that it was started with. */
+/** The settings of a replay. */
 export const ReplaySettings = Type.Object(given, {
   title: 'ReplaySettings',
-  description: 'What the replay was started with',
+  description: 'The settings of the replay',
 });
 
 export const CancelReplayBody = Type.Object(

@@ -14,36 +14,36 @@ import { acquireStream } from '../sessions/turnSse.ts';
 const REVISION = '^(?:0|[1-9][0-9]{0,8})$';
 const MESSAGE = 'must be the id of an event of this replay, as its stream gave it';
 
-/** The revision up to which the client has it; -1 from the beginning. Errors: `invalid_request`. */
+/** The last revision that the client has received; -1 for none. */
 function parseLastEventId(ctx: Context): number {
-  const name = ctx.get('last-event-id');
-  if (name === '') return -1;
-  if (new RegExp(REVISION).test(name)) return Number(name);
+  const id = ctx.get('last-event-id');
+  if (id === '') return -1;
+  if (new RegExp(REVISION).test(id)) return Number(id);
   throw new TurnlogError('invalid_request', `The header Last-Event-ID ${MESSAGE}.`, {
     details: { 'Last-Event-ID': { message: MESSAGE, path: 'header/Last-Event-ID' } },
   });
 }
 
-function eventOf(news: ReplayUpdate): SseEvent {
-  const id = String(news.revision);
-  if (news.type === 'session_ended') {
-    const { session_id, status, code = null } = news.end;
+function formatUpdate(update: ReplayUpdate): SseEvent {
+  const id = String(update.revision);
+  if (update.type === 'session_ended') {
+    const { session_id, status, code = null } = update.end;
     return { id, event: 'session.ended', data: JSON.stringify({ session_id, status, code }) };
   }
-  return { id, event: `replay.${news.type}`, data: JSON.stringify(presentReplay(news.row)) };
+  return { id, event: `replay.${update.type}`, data: JSON.stringify(presentReplay(update.row)) };
 }
 
-async function* eventsOf(news: AsyncIterable<ReplayUpdate>): AsyncGenerator<SseEvent> {
-  for await (const each of news) yield eventOf(each);
+async function* formatUpdates(updates: AsyncIterable<ReplayUpdate>): AsyncGenerator<SseEvent> {
+  for await (const update of updates) yield formatUpdate(update);
 }
 
 export const streamReplayRoute = defineRoute({
   method: 'get',
   path: '/v1/replays/{replayId}/stream',
   operationId: 'streamReplay',
-  summary: 'Streams how a replay goes on',
+  summary: 'Streams the progress of a replay',
   description:
-    '`session.ended` for each session whose replay has ended; `replay.progress` where it has gone on, once a second at the most; and `replay.ended`, the last. The latter two hold the replay as the list shows it. With `Last-Event-ID` it goes on behind that event, at any replica; once the end was sent, its id is answered with 204, which ends an `EventSource`.',
+    '`session.ended` for each session whose replay has ended; `replay.progress` at most once a second; and `replay.ended` as the last event. The latter two contain the replay as in the list. With `Last-Event-ID` the stream continues after that event, from any replica. A request with the id of the last event gets 204, which ends an `EventSource`.',
   access: 'sessions:read',
   query: CommonQuery,
   data: Type.Unknown(),
@@ -66,10 +66,10 @@ export const streamReplayRoute = defineRoute({
       return undefined;
     }
     acquireStream(api, account_id, ctx);
-    sendEventStream(ctx, (left) => {
-      const signal = AbortSignal.any([left, api.stopping]);
-      const asked = { account_id, replay_id: row.replay_id, after };
-      const events = eventsOf(followReplay(api, asked, signal));
+    sendEventStream(ctx, (disconnected) => {
+      const signal = AbortSignal.any([disconnected, api.stopping]);
+      const replay = { account_id, replay_id: row.replay_id, after };
+      const events = formatUpdates(followReplay(api, replay, signal));
       return untilRevoked(events, createKeyCheck(api, actor));
     });
     return undefined;

@@ -38,7 +38,7 @@ export const ReplayTurn = Type.Object(
       }),
     ),
   },
-  { title: 'ReplayTurn', description: 'A recorded turn beside its replay' },
+  { title: 'ReplayTurn', description: 'A recorded turn and its replay' },
 );
 
 export const ShownReplay = Type.Object(
@@ -93,7 +93,7 @@ export const ReplaySession = Type.Object(
       description: 'Why it ended before its last turn',
     }),
   },
-  { title: 'ReplaySession', description: 'A session of a replay, and how far it is' },
+  { title: 'ReplaySession', description: 'A session of a replay, and its progress' },
 );
 export const ReplaySessionList = Type.Array(ReplaySession);
 export const ReplaySessionsQuery = Type.Object(

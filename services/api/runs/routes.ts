@@ -5,27 +5,54 @@ import type { RunInput } from '../../../shared/runs/runRequest.ts';
 import type { RouteContext } from '../context.ts';
 import { readPreferences, setPreferenceApplied } from '../http/preferHeader.ts';
 import { prepareRun, reserveRun } from '../../../shared/runs/prepareRun.ts';
-import { runAgent, startInBackground } from '../../../shared/runs/runAgent.ts';
+import { runAgent, startInBackground, startRun } from '../../../shared/runs/runAgent.ts';
 import { SHARED_SESSION_ERROR_CODES } from '../http/errors/streamErrorCodes.ts';
 import { sessionBusy } from '../../../shared/runs/queueing/sessionQueue.ts';
 import { DEFECT } from '../http/errors/errorPresenter.ts';
 import { defineFeature } from '../http/feature.ts';
 import { defineRoute, type Answer } from '../http/route.ts';
-import { runSse, prefersSse } from './runSse.ts';
 import { CommonQuery } from '../openapi/commonSchemas.ts';
 import { RunBody, RunResult } from './schemas.ts';
 import { StartedTurn } from '../sessions/turnSchemas.ts';
+import { START_OF_OUTPUT } from '../../../shared/sessions/turns/turnOutputPosition.ts';
+import type { RecordedTurnOutcome } from '../../../shared/sessions/turns/recordedTurn.ts';
+import { sendEventStream } from '../http/responses/sse.ts';
+import { acquireStream, startedEvent, turnSse } from '../sessions/turnSse.ts';
 
-/** The answer to a run that goes on in the background, or to one that was quick enough. */
+const prefersSse = (ctx: Context): boolean =>
+  ctx.get('accept').toLowerCase().includes('text/event-stream') &&
+  ctx.accepts('application/json', 'text/event-stream') === 'text/event-stream';
+
+/** Starts a run and streams its turn. Errors before the turn starts become the response. */
+async function runSse(
+  api: RouteContext,
+  actor: Actor,
+  input: RunInput,
+  ctx: Context,
+): Promise<undefined> {
+  const { account_id } = actor;
+  acquireStream(api, account_id, ctx);
+  const { session_id, turn, result } = await startRun(api, actor, { ...input, deltas: true });
+  const subject = { account_id, session_id, turn };
+  const end = result.then(
+    (data): RecordedTurnOutcome => ({ result: data }),
+    (error: unknown): RecordedTurnOutcome => {
+      const { code, message } = api.errors.toPublicError(error);
+      return { failed: { code, message } };
+    },
+  );
+  sendEventStream(ctx, async function* (signal) {
+    yield startedEvent(subject);
+    yield* turnSse(api, { subject, after: START_OF_OUTPUT, ended: end }, ctx, signal);
+  });
+}
+
+/** The answer to a run that continues in the background, or that ended within the wait. */
 type RunAnswer = Answer<Static<typeof RunResult> | Static<typeof StartedTurn>>;
 
-/** True for a run whose client prefers not to wait for its end. */
 const prefersAsync = (ctx: Context): boolean => readPreferences(ctx).respondAsync;
 
-/**
- * Answers as soon as the turn is recorded, with where its end is told; with its result where the
- * client waits for it and it comes in time. Errors: those of runAgent.
- */
+/** Answers with the location of the turn once it is recorded, or with a result within the wait. */
 async function respondAsync(
   api: RouteContext,
   actor: Actor,
@@ -50,12 +77,12 @@ const runAgentRoute = defineRoute({
   operationId: 'runAgent',
   summary: 'Runs an agent on an input',
   description:
-    'Starts a session, or continues the one that `session_id` names. What is answered with 200 is recorded durably. Runs of one session happen one after the other. With `Prefer: respond-async` the run goes on by itself, and `Location` tells where its turn is to be had.',
+    'Starts a session, or continues the one that `session_id` names. A result with status 200 is recorded durably. Runs of one session execute one after the other. With `Prefer: respond-async` the run continues in the background, and `Location` is the path of its turn.',
   access: 'agents:run',
   query: CommonQuery,
   body: RunBody,
   prefer:
-    '`respond-async`: answer 202 as soon as the turn is recorded, with its `Location`; with `wait=N`, only where it has not ended within so many seconds',
+    '`respond-async`: respond with 202 and the `Location` of the turn as soon as it is recorded; with `wait=N`, only if the turn has not ended within N seconds',
   data: RunResult,
   links: {
     GetSession: { operationId: 'getSession', description: 'The transcript so far', ...SESSION },
@@ -66,7 +93,7 @@ const runAgentRoute = defineRoute({
     },
     ProveSession: {
       operationId: 'proveSession',
-      description: 'That all of it is in the log',
+      description: 'Proof that all of it is in the log',
       ...SESSION,
     },
     EraseSession: { operationId: 'eraseSession', description: 'Erases its texts', ...SESSION },
@@ -95,7 +122,7 @@ const runAgentRoute = defineRoute({
   ],
   events: {
     description:
-      'Where the client accepts `text/event-stream`, what the turn puts out, as it comes: `turn.started`; `output.delta` with `text` and the `round` (model call) it belongs to; `tool.called` with a tool call as the transcript shows it; and at the end `turn.completed` with the envelope of the answer in JSON, or `error` with that of the failure. Ids lead on in the stream of the turn.',
+      'If the client accepts `text/event-stream`, the output of the turn as it arrives: `turn.started`; `output.delta` with `text` and the `round` (model call) it belongs to; `tool.called` with a tool call as the transcript shows it; and at the end `turn.completed` with the JSON envelope of the result, or `error` with that of the failure. The ids are valid in the stream of the turn.',
   },
   idempotency: {
     prepare: (api, { actor, params, body }) =>
@@ -116,12 +143,12 @@ export const runsFeature = defineFeature({
     turn_interrupted: {
       status: 503,
       description:
-        'The turn was cancelled, or cut off before its end could be recorded: the message says which, and so does the transcript; the run may be tried again',
+        'The turn was cancelled, or cut off before its end could be recorded: the message and the transcript say which; the run may be retried',
     },
     model_error: {
       status: 502,
       description:
-        'The model server refused, failed or answered what can’t be used; the turn is recorded as failed',
+        'The model server refused, failed or sent an invalid answer; the turn is recorded as failed',
       isLoggedWithTurn: true,
     },
     tool_error: {
@@ -133,7 +160,7 @@ export const runsFeature = defineFeature({
     model_overloaded: {
       status: 503,
       description:
-        'The model server is overloaded, limits the rate, or has failed too often to be asked now; `Retry-After` says when to try again',
+        'The model server is overloaded, limits the rate, or has failed too often and is not called for now; `Retry-After` says when to try again',
       isLoggedWithTurn: true,
     },
     model_timeout: {
@@ -143,7 +170,7 @@ export const runsFeature = defineFeature({
     },
   },
   rejections: {
-    // A run waits for its turn; every other command that finds a turn open has to be sent again.
+    // Runs wait for an open turn; other commands must be retried.
     turn_open: sessionBusy,
     turn_not_open: DEFECT,
     turn_of_another_run: DEFECT,

@@ -20,20 +20,20 @@ export const RunBody = Type.Object(
       }),
     ),
   },
-  { additionalProperties: false, title: 'RunRequest', description: 'What an agent is asked' },
+  { additionalProperties: false, title: 'RunRequest', description: 'The input of a run' },
 );
 
 const RunMetadata = Type.Object(
   {
     model: Type.String({ description: 'The model as the provider reported it' }),
     tool_used: Type.String({
-      description: 'The first function that was called of those the agent has; empty when none was',
+      description: 'The first function of the agent that was called; empty if none was',
     }),
     tokens: Tokens,
     finish_reason: FinishReason,
     context: Type.Optional(TurnContext),
   },
-  { title: 'RunMetadata', description: 'How an answer was made' },
+  { title: 'RunMetadata', description: 'Details of an answer' },
 );
 
 export const RunResult = Type.Object(

@@ -24,11 +24,11 @@ const LabelValue = textSchema({
   description: `At most ${OF.labelValueCharacters} characters`,
 });
 
-/** What a session is called, as it is shown. */
+/** Title and labels of a session in responses. */
 export const descriptionFields = {
-  title: Type.Union([Type.String(), Type.Null()], { description: 'What the session is called' }),
+  title: Type.Union([Type.String(), Type.Null()], { description: 'Title of the session' }),
   labels: Type.Record(Type.String(), Type.String(), {
-    description: 'What the session is found by, by name',
+    description: 'Labels to find the session by',
   }),
 };
 
@@ -43,7 +43,7 @@ export const DescribeSessionBody = Type.Unsafe<DescriptionChange>(
             pattern: `^${NAME}$`,
             'x-rule': `must have names of 1 to ${OF.labelNameCharacters} of a to z, 0 to 9, ".", "_" and "-"`,
           },
-          description: `Labels to set; null takes one away. A session has at most ${OF.labels}`,
+          description: `Labels to set; null removes one. A session has at most ${OF.labels}`,
           examples: [{ customer: '4711', draft: null }],
         }),
       ),
@@ -51,16 +51,16 @@ export const DescribeSessionBody = Type.Unsafe<DescriptionChange>(
     {
       additionalProperties: false,
       title: 'DescribeSessionRequest',
-      description: 'What of a session’s description changes (RFC 7396)',
+      description: 'Changes of a session’s title and labels (RFC 7396)',
     },
   ),
 );
 
-/** Without `format`: clients made of it would write the zone in another way, and milliseconds as they like. */
+/** Has no `format`: generated clients would write zone and milliseconds in other ways. */
 const INSTANT_IN_QUERY =
   '^\\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\\d|3[01])T([01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(\\.\\d{3})?Z$';
 
-/** An instant in a query; milliseconds may be left out. */
+/** An instant in a query; milliseconds are optional. */
 const instant = (description: string) =>
   Type.Optional(
     Type.String({
@@ -71,7 +71,7 @@ const instant = (description: string) =>
     }),
   );
 
-/** Which sessions are meant. */
+/** Filters of sessions. */
 export const sessionFilters = {
   q: Type.Optional(
     textSchema({

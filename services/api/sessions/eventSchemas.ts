@@ -3,7 +3,7 @@ import { isProtectedTextSchema } from '../../../shared/domain/schema.ts';
 import { sessionEventSchemas } from '../../../shared/sessions/events.ts';
 import { EventMetadata, type RecordedEvent } from '../../../shared/eventlog/event.ts';
 
-/** `session.turn_started.v1` is SessionTurnStartedV1, here as in the contract of the relay. */
+/** `SessionTurnStartedV1` for `session.turn_started.v1`, as in the contract of the relay. */
 const titleOf = (type: string): string =>
   type
     .split(/[._]/)
@@ -29,7 +29,7 @@ const ErasedText = Type.Object(
   { title: 'ErasedText', description: 'A text that was erased' },
 );
 
-/** A protected text as it is shown; one of before texts were protected stands as it was recorded. */
+/** A protected text in responses; one recorded before texts were protected is a plain string. */
 const disclosedTextSchema = (description: string | undefined): TSchema =>
   Type.Union([DisclosedText, ErasedText, Type.String({ description: 'Recorded without a box' })], {
     ...(description !== undefined && { description }),
@@ -41,7 +41,7 @@ interface Parts {
   description?: string;
 }
 
-/** The schema of data in which protected texts are shown. */
+/** The schema of event data, with its protected texts as responses have them. */
 function disclosedSchema(schema: TSchema): TSchema {
   const { properties, items, description } = schema as Parts;
   if (isProtectedTextSchema(schema)) return disclosedTextSchema(description);

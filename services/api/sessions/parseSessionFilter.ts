@@ -2,7 +2,7 @@ import type { Static } from 'typebox';
 import type { SessionSearch } from '../../../shared/search/searchSessions.ts';
 import type { SessionListQuery } from './descriptionSchemas.ts';
 
-/** An instant as rows have it, which compare as text. */
+/** An instant as rows store it, where instants compare as text. */
 const withMilliseconds = (instant: string): string =>
   instant.includes('.') ? instant : instant.replace('Z', '.000Z');
 
@@ -11,7 +11,7 @@ function parseLabel(text: string): readonly [string, string] {
   return [text.slice(0, colon), text.slice(colon + 1)];
 }
 
-/** What a query asks of sessions, without members that are undefined. */
+/** The filter of a query, without undefined members. */
 export function parseSessionFilter({
   label,
   limit: _limit,
@@ -19,12 +19,12 @@ export function parseSessionFilter({
   pretty: _pretty,
   ...query
 }: Static<typeof SessionListQuery>): SessionSearch {
-  const given = Object.entries(query).map(([name, value]) => [
+  const entries = Object.entries(query).map(([name, value]) => [
     name,
     /_(from|to)$/.test(name) ? withMilliseconds(value) : value,
   ]);
   return {
-    ...(Object.fromEntries(given) as SessionSearch),
+    ...(Object.fromEntries(entries) as SessionSearch),
     labels: (label ?? []).map(parseLabel),
   };
 }

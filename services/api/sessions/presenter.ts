@@ -40,7 +40,7 @@ export const presentSession = ({
   updated_at,
 });
 
-/** Where a turn ended, which names the session as it stood then. */
+/** The end of a turn, which identifies the state of the session then. */
 const presentEnd = (
   sessionId: string,
   { session_id, turn, revision, hash }: RecordedTurnEnd,
@@ -51,7 +51,7 @@ const presentEnd = (
   ...(session_id !== sessionId && { origin_session_id: session_id }),
 });
 
-/** A session as its transcript begins, before the turns; where it is one of then, with its end. */
+/** A transcript before its turns; with the end of a turn for the session as of that turn. */
 export const presentTranscript = (
   row: SessionRow,
   origin_erased: boolean,
@@ -66,7 +66,7 @@ export const presentTranscript = (
   };
 };
 
-/** A session as a list shows it; where words were sought, with the turns that have them. */
+/** A session in the list, with the turns that match a word search. */
 export const presentListed = ({
   matches,
   ...session
@@ -75,14 +75,14 @@ export const presentListed = ({
   ...(matches && { matches }),
 });
 
-/** A tool call as the transcript shows it. */
+/** A tool call in a transcript. */
 export const presentToolCall = ({
   turn: _turn,
   content: _content,
   ...call
 }: Omit<ToolCalledData, 'turn'> & { turn?: number }): Static<typeof ToolCall> => call;
 
-/** A turn as the transcript of a session shows it. */
+/** A turn in the transcript of a session. */
 export const presentTurn = (
   sessionId: string,
   {
@@ -101,13 +101,12 @@ export const presentTurn = (
   ...(session_id !== sessionId && { origin_session_id: session_id }),
 });
 
-/** A recorded event without its position, which means nothing outside the store. */
+/** A recorded event without its position, which has no meaning outside the store. */
 export const presentEvent = ({
   position: _position,
   ...event
 }: RecordedEvent): Static<typeof SessionEvents>[number] => event;
 
-/** A request that was built again. */
 export const presentRequest = ({
   number,
   purpose,

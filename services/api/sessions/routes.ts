@@ -42,7 +42,6 @@ import {
 import { prepareFork, forkSession } from '../../../shared/sessions/forkSession.ts';
 import { TurnNumber } from './turnSchemas.ts';
 import { turnRoutes } from './turnRoutes.ts';
-import { turnStreamRoutes } from './turnStreamRoutes.ts';
 import { DEFECT } from '../http/errors/errorPresenter.ts';
 import { defineFeature } from '../http/feature.ts';
 import { sessionOfAgentNotFound } from '../../../shared/runs/queueing/loadSessionForRun.ts';
@@ -65,16 +64,16 @@ const listSessionsRoute = defineRoute({
   operationId: 'listSessions',
   summary: "Lists the account's sessions, newest first",
   description:
-    'Those to which all of the filters apply. With `q`, each names the first turns that have the words, as `matches`. With `order=oldest` the oldest come first; pages go on in the order that they began with.',
+    'Sessions that match all filters. With `q`, `matches` lists the first turns that contain the words. With `order=oldest`, the oldest come first; later pages keep the order of the first.',
   access: 'sessions:read',
   query: SessionListQuery,
   data: SessionList,
   errors: [],
   bufferBytes: PAGE_BUFFER_BYTES,
   handle: async (api, { actor, query }, ctx) => {
-    const asked = { ...parsePageQuery(query), ...parseSessionFilter(query) };
+    const search = { ...parsePageQuery(query), ...parseSessionFilter(query) };
     const signal = query.q === undefined ? undefined : responseClosedSignal(ctx.res);
-    const page = await findSessions(api, actor.account_id, asked, signal);
+    const page = await findSessions(api, actor.account_id, search, signal);
     return { page: (to) => renderPage(page, SESSION_LIST, to) };
   },
 });
@@ -84,8 +83,7 @@ const getSessionRoute = defineRoute({
   path: '/v1/sessions/{sessionId}',
   operationId: 'getSession',
   summary: 'Returns the transcript of a session, oldest turn first',
-  description:
-    'With `at_turn`, as it stood when that turn had ended; title and labels are those of now.',
+  description: 'With `at_turn`, as of the end of that turn; title and labels are current.',
   access: 'sessions:read',
   query: TranscriptQuery,
   data: Transcript,
@@ -112,9 +110,9 @@ const describeSessionRoute = defineRoute({
   method: 'patch',
   path: '/v1/sessions/{sessionId}',
   operationId: 'describeSession',
-  summary: 'Gives a session a title and labels',
+  summary: 'Sets the title and labels of a session',
   description:
-    'A JSON merge patch (RFC 7396): what is left out stays, null takes the title or a label away. It waits for a run of the session, as another run does.',
+    'A JSON merge patch (RFC 7396): omitted fields stay, null removes the title or a label. It waits for a running turn of the session, as a run does.',
   access: 'agents:run',
   query: CommonQuery,
   body: DescribeSessionBody,
@@ -125,7 +123,7 @@ const describeSessionRoute = defineRoute({
   }),
 });
 
-/** Which events of a session were read. */
+/** The detail of the audit record: the revisions that were read. */
 function describeRevisions(events: readonly RecordedEvent[]): { detail?: string } {
   const [first, last] = [events[0], events.at(-1)];
   return first && last ? { detail: `revisions ${first.revision} to ${last.revision}` } : {};
@@ -137,7 +135,7 @@ const listSessionEventsRoute = defineRoute({
   operationId: 'listSessionEvents',
   summary: 'Returns the recorded events of a session with metadata and hashes, oldest first',
   description:
-    'Each event’s `hash` covers the event and the `prev_hash` before it, so that anybody can verify the chain offline; of a text it covers the commitment, `{"sha256": …}`. Each page that is read is recorded in the account’s audit before it is answered.',
+    'Each event’s `hash` covers the event and the `prev_hash` before it, so that the chain can be verified offline; of a text it covers the commitment, `{"sha256": …}`. Each page is recorded in the account’s audit before it is sent.',
   access: 'sessions:read',
   query: SessionEventsQuery,
   data: SessionEvents,
@@ -159,9 +157,9 @@ const forkSessionRoute = defineRoute({
   method: 'post',
   path: '/v1/sessions/{sessionId}/fork',
   operationId: 'forkSession',
-  summary: 'Begins a session that goes on after a turn of this one',
+  summary: 'Forks a session after one of its turns',
   description:
-    'The turns up to `at_turn` are shared, and stay where they are: nothing is copied, and the first turn of the fork is the one after it. They are erased with the session that recorded them.',
+    'The new session shares the turns up to `at_turn`: nothing is copied, and its first own turn is the next one. Shared turns are erased with the session that recorded them.',
   access: 'agents:run',
   query: CommonQuery,
   body: ForkBody,
@@ -185,7 +183,6 @@ export const sessionsFeature = defineFeature({
     describeSessionRoute,
     listSessionEventsRoute,
     forkSessionRoute,
-    ...turnStreamRoutes,
     ...turnRoutes,
   ],
   tags: { sessions: 'Conversations: transcripts, and the events that they are made of' },
@@ -207,7 +204,7 @@ export const sessionsFeature = defineFeature({
     origin_erased: {
       status: 410,
       description:
-        'The session is a fork, and the session that it was forked from was erased; what is asked needs turns that it shared',
+        'The session is a fork, and the session that it was forked from was erased; the request needs turns that it shared',
     },
   },
   rejections: {

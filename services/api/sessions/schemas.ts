@@ -34,7 +34,7 @@ const sessionFields = {
   status: Type.Enum(['idle', 'running'], { description: '`running` while a turn is open' }),
   turn_count: Type.Integer({
     minimum: 0,
-    description: 'How many turns began, those that a fork shares included',
+    description: 'The number of turns, including turns that a fork shares',
   }),
   ...descriptionFields,
   replay: Type.Optional(
@@ -97,7 +97,7 @@ export const Turn = Type.Object(
     ended_at: Type.Union([Instant, Type.Null()]),
     origin_session_id: SharedFrom,
   },
-  { title: 'Turn', description: 'One input and how it ended' },
+  { title: 'Turn', description: 'One input and its outcome' },
 );
 
 export const Session = Type.Object(sessionFields, {
@@ -124,7 +124,7 @@ export const EndedAt = Type.Object(
     hash: Type.String({ description: 'Of that event' }),
     origin_session_id: SharedFrom,
   },
-  { title: 'EndOfTurn', description: 'What names a session as it stood when a turn had ended' },
+  { title: 'EndOfTurn', description: 'Identifies the session as of the end of a turn' },
 );
 export const Transcript = Type.Object(
   {
@@ -152,7 +152,7 @@ export const ForkBody = Type.Object(
     at_turn: Type.Integer({
       minimum: 1,
       maximum: 999_999_999,
-      description: 'The last turn that the fork shares; it has to have ended',
+      description: 'The last turn that the fork shares; it must have ended',
     }),
   },
   { additionalProperties: false, title: 'ForkSession' },
@@ -165,7 +165,7 @@ export const TranscriptQuery = Type.Object(
       Type.Integer({
         minimum: 1,
         maximum: 999_999_999,
-        description: 'The session as it stood when this turn had ended',
+        description: 'The session as of the end of this turn',
       }),
     ),
   },
@@ -185,17 +185,17 @@ const TurnRequest = Type.Object(
       description: '`compaction`: it asked for a summary of older turns, right before the turn',
     }),
     round: Type.Union([Type.Integer({ minimum: 1 }), Type.Null()], {
-      description: 'Which answered call of the turn it was; null of a compaction',
+      description: 'The number of the answered call in the turn; null for a compaction',
     }),
     request: Type.Record(Type.String(), Type.Unknown(), {
       description:
-        'The body, as the chat completions API has it; what asked for a stream is left out',
+        'The body for the chat completions API, without the fields that request a stream',
     }),
     request_sha256: Hash('SHA-256 in hex of `request` in canonical JSON (RFC 8785)'),
-    recorded_sha256: Type.String({ description: 'The same of the request that was sent' }),
-    matches: Type.Boolean({ description: 'Whether both are the same' }),
+    recorded_sha256: Type.String({ description: 'The recorded hash of the request that was sent' }),
+    matches: Type.Boolean({ description: 'Whether both hashes are equal' }),
   },
-  { title: 'TurnRequest', description: 'A model request of a turn, built again from events' },
+  { title: 'TurnRequest', description: 'A model request of a turn, rebuilt from events' },
 );
 export const TurnRequests = Type.Array(TurnRequest);
 

@@ -21,11 +21,22 @@ import { defineRoute } from '../http/route.ts';
 import { CommonQuery } from '../openapi/commonSchemas.ts';
 import { Turn, TurnRequests, TurnRequestsQuery } from './schemas.ts';
 import { CancelBody, CancelledTurn, TURN_NUMBER } from './turnSchemas.ts';
+import { Type } from 'typebox';
+import {
+  START_OF_OUTPUT,
+  TURN_POSITION_PATTERN,
+  parseTurnPosition,
+  type TurnOutputPosition,
+} from '../../../shared/sessions/turns/turnOutputPosition.ts';
+import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
+import { sendEventStream } from '../http/responses/sse.ts';
+import { createKeyCheck, untilRevoked } from '../http/access/keyRevocation.ts';
+import { acquireStream, readTurnRecord, startedEvent, turnSse } from './turnSse.ts';
 
 const NUMBER = new RegExp(TURN_NUMBER);
 
-/** The session and the turn that a path names. Errors: `turn_not_found` for what is no number of one. */
-export function parseTurnPath({ sessionId, turn }: Readonly<Record<string, string>>): {
+/** The session and the turn of a path. Throws `turn_not_found` for an invalid number. */
+function parseTurnPath({ sessionId, turn }: Readonly<Record<string, string>>): {
   session_id: string;
   turn: number;
 } {
@@ -33,20 +44,83 @@ export function parseTurnPath({ sessionId, turn }: Readonly<Record<string, strin
   return { session_id: sessionId!, turn: Number(turn) };
 }
 
-/** Reads a turn when there is room for its answer. Errors: those of readTurn, and of the room. */
+/** Reads a turn after acquiring memory for its response. */
 async function readTurnWithinMemory(
   api: RouteContext,
   account_id: string,
   turn: { session_id: string; turn: number },
   ctx: Context,
 ): ReturnType<typeof readTurn> {
-  const held = await api.responseMemory.acquire(account_id, PAGE_BUFFER_BYTES, ctx.res);
+  const permit = await api.responseMemory.acquire(account_id, PAGE_BUFFER_BYTES, ctx.res);
   try {
     return await readTurn(api, { account_id, ...turn });
   } finally {
-    held.release();
+    permit.release();
   }
 }
+
+const MESSAGE = 'must be the id of an event of this turn, as its stream gave it';
+
+/** The last position that the client has received. */
+function parseLastEventId(ctx: Context, turn: number): TurnOutputPosition | 'end' | undefined {
+  const id = ctx.get('last-event-id');
+  if (id === '') return undefined;
+  const position = parseTurnPosition(id, turn);
+  if (position !== undefined) return position;
+  throw new TurnlogError('invalid_request', `The header Last-Event-ID ${MESSAGE}.`, {
+    details: { 'Last-Event-ID': { message: MESSAGE, path: 'header/Last-Event-ID' } },
+  });
+}
+
+const streamTurnRoute = defineRoute({
+  method: 'get',
+  path: '/v1/sessions/{sessionId}/turns/{turn}/stream',
+  operationId: 'streamTurn',
+  summary: 'Streams the output of a turn, while it runs and afterwards',
+  description:
+    'The events are those of a streamed run. With `Last-Event-ID` the stream continues after that event, from any replica, without gaps or duplicates. Output that is read from the record, not live, has `"recorded": true`. A request with the id of the last event gets 204, which ends an `EventSource`.',
+  access: 'sessions:read',
+  query: CommonQuery,
+  data: Type.Unknown(),
+  media: 'text/event-stream',
+  events: { description: 'The events of the turn', ends: true },
+  headers: {
+    'Last-Event-ID': Type.String({
+      pattern: TURN_POSITION_PATTERN,
+      description: 'The id of the last event that the client has',
+      examples: ['1-1-42'],
+    }),
+  },
+  errors: ['turn_not_found', ...SHARED_SESSION_ERROR_CODES],
+  handle: async (api, { actor, params }, ctx) => {
+    const { account_id } = actor;
+    const session_id = params['sessionId']!;
+    const number = params['turn']!;
+    // An invalid number reads the session first: its errors come before `turn_not_found`.
+    const turn = NUMBER.test(number) ? Number(number) : Infinity;
+    const subject = { account_id, session_id, turn };
+    const live = api.runState.liveTurns.find(session_id, turn);
+    const isLive = live?.account_id === account_id && live.isBuffered();
+    const first = isLive ? undefined : await readTurnRecord(api, subject, ctx);
+    if (first) onResponseClosed(ctx.res, first.done);
+    const after = parseLastEventId(ctx, turn);
+    if (after === 'end' && first?.turn.outcome) {
+      ctx.status = 204;
+      return undefined;
+    }
+    acquireStream(api, account_id, ctx);
+    // Following reads an open turn again, since it may have progressed.
+    const ended = first?.turn.outcome && first;
+    if (!ended) first?.done();
+    const position = after === 'end' || after === undefined ? START_OF_OUTPUT : after;
+    sendEventStream(ctx, async function* (signal) {
+      if (after === undefined) yield startedEvent(subject);
+      const events = turnSse(api, { subject, after: position, first: ended }, ctx, signal);
+      yield* untilRevoked(events, createKeyCheck(api, actor));
+    });
+    return undefined;
+  },
+});
 
 const getTurnRoute = defineRoute({
   method: 'get',
@@ -54,24 +128,24 @@ const getTurnRoute = defineRoute({
   operationId: 'getTurn',
   summary: 'Returns a turn as the transcript shows it',
   description:
-    'With `Prefer: wait=N` it answers when the turn has ended, at the latest after N seconds, 60 at the most; `status` is still `running` then. The end of a turn is told as soon as it is recorded, by whichever process.',
+    'With `Prefer: wait=N` it responds when the turn has ended, or after N seconds (at most 60) with `status` `running`. It responds as soon as the end of the turn is recorded, by any process.',
   access: 'sessions:read',
   query: CommonQuery,
-  prefer: '`wait=N`: answer when the turn has ended, at the latest after so many seconds',
+  prefer: '`wait=N`: respond when the turn has ended, after N seconds at the latest',
   data: Turn,
   errors: ['turn_not_found', ...SHARED_SESSION_ERROR_CODES],
   handle: async (api, { actor: { account_id }, params }, ctx) => {
     const turn = parseTurnPath(params);
     const { wait } = readPreferences(ctx);
     setPreferenceApplied(ctx, { respondAsync: false, wait });
-    const left = new AbortController();
-    const stopWatching = onResponseClosed(ctx.res, () => left.abort(clientDisconnectError()));
-    using _stopping = addAbortListener(api.stopping, () => left.abort());
+    const ended = new AbortController();
+    const stopWatching = onResponseClosed(ctx.res, () => ended.abort(clientDisconnectError()));
+    using _stopping = addAbortListener(api.stopping, () => ended.abort());
     try {
       const row = await awaitTurn(api.runState, {
         account_id,
         waitMs: (wait ?? 0) * 1_000,
-        signal: left.signal,
+        signal: ended.signal,
         readTurn: () => readTurnWithinMemory(api, account_id, turn, ctx),
       });
       return { data: presentTurn(turn.session_id, row) };
@@ -87,7 +161,7 @@ const cancelRoute = defineRoute({
   operationId: 'cancelTurn',
   summary: 'Cancels the open turn of a session',
   description:
-    'Its end is recorded when this answers: `interrupted`, and `cancelled` as the code of its error. The run stops its model and its tools within a second, whichever process it is in, and whoever waits for it is answered 503 `turn_interrupted`. A turn that has ended stays as it is; cancelling it again gives the same answer. The body may be left out.',
+    'The response follows the recorded end of the turn: `interrupted`, with the error code `cancelled`. The run stops its model and tools within a second, in any process, and clients that wait for it get 503 `turn_interrupted`. A turn that has ended is not changed; repeating the request gets the same response. The body is optional.',
   access: 'agents:run',
   query: CommonQuery,
   body: CancelBody,
@@ -107,7 +181,7 @@ const cancelRoute = defineRoute({
   }),
 });
 
-/** What a byte of an event takes while a request is made of it: opened, as text, and as it is sent. */
+/** Memory per byte of an event while its request is rebuilt: decrypted, as text, and as sent. */
 const MEMORY_PER_EVENT_BYTE = 4;
 
 const REQUEST_LIST: ListFormat<RebuiltRequest> = {
@@ -120,30 +194,33 @@ const listTurnRequestsRoute = defineRoute({
   method: 'get',
   path: '/v1/sessions/{sessionId}/turns/{turn}/requests',
   operationId: 'listTurnRequests',
-  summary: 'Builds the model requests of a turn again from events',
+  summary: 'Rebuilds the model requests of a turn from events',
   description:
-    'One for each model call that was answered, in the order in which they were made, the call that summed older turns up right before the turn included. `matches` says whether it is the one that was sent, by the hash that was recorded then. `docs/replay.md` has the rule.',
+    'One request for each answered model call, in order, including a compaction right before the turn. `matches` says whether its hash equals the recorded hash of the request that was sent. `docs/replay.md` describes the rules.',
   access: 'sessions:read',
   query: TurnRequestsQuery,
   data: TurnRequests,
   errors: ['turn_not_found', 'agent_erased', ...SHARED_SESSION_ERROR_CODES],
   bufferBytes: PAGE_BUFFER_BYTES,
   handle: async (api, { actor: { account_id }, params, query }, ctx) => {
-    const held: Permit[] = [];
+    const permits: Permit[] = [];
     const hold = async (bytes: number): Promise<void> => {
-      held.push(
+      permits.push(
         await api.responseMemory.acquire(account_id, MEMORY_PER_EVENT_BYTE * bytes, ctx.res),
       );
     };
     try {
-      const asked = { account_id, ...parseTurnPath(params) };
-      const page = await readRequests(api, asked, { ...parsePageQuery(query), hold });
-      const made = await renderPage(page, REQUEST_LIST, { account_id, pretty: wantsPretty(ctx) });
-      return { page: () => Promise.resolve(made) };
+      const turn = { account_id, ...parseTurnPath(params) };
+      const page = await readRequests(api, turn, { ...parsePageQuery(query), hold });
+      const rendered = await renderPage(page, REQUEST_LIST, {
+        account_id,
+        pretty: wantsPretty(ctx),
+      });
+      return { page: () => Promise.resolve(rendered) };
     } finally {
-      for (const place of held) place.release();
+      for (const permit of permits) permit.release();
     }
   },
 });
 
-export const turnRoutes = [getTurnRoute, cancelRoute, listTurnRequestsRoute];
+export const turnRoutes = [streamTurnRoute, getTurnRoute, cancelRoute, listTurnRequestsRoute];

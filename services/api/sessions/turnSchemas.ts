@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { SessionId } from '../openapi/commonSchemas.ts';
 
-/** A turn's number in a path. */
+/** The number of a turn in a path. */
 export const TURN_NUMBER = '^[1-9][0-9]{0,8}$';
 export const TurnNumber = Type.String({
   pattern: TURN_NUMBER,
@@ -11,14 +11,14 @@ export const TurnNumber = Type.String({
 
 const turn = Type.Integer({ minimum: 1, description: '1-based number of the turn in its session' });
 
-/** What is answered to whoever does not wait for the end of a run. */
+/** The response to a run that continues in the background. */
 export const StartedTurn = Type.Object(
   {
     session_id: SessionId,
     turn,
-    status: Type.Literal('running', { description: 'The turn is recorded, and goes on' }),
+    status: Type.Literal('running', { description: 'The turn is recorded and continues' }),
   },
-  { title: 'StartedTurn', description: 'A turn that goes on in the background' },
+  { title: 'StartedTurn', description: 'A turn that continues in the background' },
 );
 
 export const CancelBody = Type.Object(
@@ -27,15 +27,14 @@ export const CancelBody = Type.Object(
       Type.Integer({
         minimum: 1,
         maximum: 999_999_999,
-        description:
-          'Only this turn is cancelled; without it, the one that is open when the request comes',
+        description: 'Cancels only this turn; without it, the open turn',
       }),
     ),
   },
   {
     additionalProperties: false,
     title: 'CancelRequest',
-    description: 'Which turn is to be cancelled',
+    description: 'The turn to cancel',
   },
 );
 
@@ -50,5 +49,5 @@ export const CancelledTurn = Type.Object(
       description: 'Whether it was cancelled, by this request or by an earlier one',
     }),
   },
-  { title: 'CancelledTurn', description: 'How a turn ended that was to be cancelled' },
+  { title: 'CancelledTurn', description: 'The outcome of a turn that was to be cancelled' },
 );

@@ -23,7 +23,7 @@ import type { ErrorPresenter } from '../http/errors/errorPresenter.ts';
 import type { SseEvent } from '../http/responses/sse.ts';
 import { presentToolCall } from './presenter.ts';
 
-/** The start of a turn, as an event. */
+/** The event for the start of a turn. */
 export const startedEvent = ({ session_id, turn }: AccountTurn): SseEvent => ({
   event: 'turn.started',
   data: JSON.stringify({ session_id, turn }),
@@ -39,47 +39,47 @@ const endedEvent = (
     ? { id, event: 'turn.completed', data: JSON.stringify(successEnvelope(end.result)) }
     : { id, event: 'error', data: JSON.stringify(errors.presentRecorded(end.failed, requestId)) };
 
-function eventOf(
-  news: TurnUpdate,
+function formatUpdate(
+  update: TurnUpdate,
   turn: number,
   errors: ErrorPresenter,
   requestId: string,
 ): SseEvent {
-  const recorded = 'recorded' in news && news.recorded ? { recorded: true } : {};
-  switch (news.type) {
+  const recorded = 'recorded' in update && update.recorded ? { recorded: true } : {};
+  switch (update.type) {
     case 'text': {
-      const { text, position } = news;
+      const { text, position } = update;
       const data = JSON.stringify({ round: position.round, text, ...recorded });
       return { id: formatTurnPosition(turn, position), event: 'output.delta', data };
     }
     case 'called': {
-      const data = JSON.stringify({ ...presentToolCall(news.call), ...recorded });
-      return { id: formatTurnPosition(turn, news.position), event: 'tool.called', data };
+      const data = JSON.stringify({ ...presentToolCall(update.call), ...recorded });
+      return { id: formatTurnPosition(turn, update.position), event: 'tool.called', data };
     }
     case 'ended':
-      return endedEvent(news, formatTurnPosition(turn, 'end'), errors, requestId);
+      return endedEvent(update, formatTurnPosition(turn, 'end'), errors, requestId);
     default:
-      return news satisfies never;
+      return update satisfies never;
   }
 }
 
-/** Takes room for a turn's record, and reads it. Errors: those of readTurn and of the room. */
+/** Reads the record of a turn after acquiring memory for it. */
 export async function readTurnRecord(
   api: RouteContext,
   subject: AccountTurn,
   ctx: Context,
 ): Promise<TurnSnapshot> {
-  const room: Permit = await api.responseMemory.acquire(
+  const permit: Permit = await api.responseMemory.acquire(
     subject.account_id,
     LIMITS.http.pageBytes,
     ctx.res,
   );
   try {
     const row = await readTurn(api, subject);
-    // A fork shows a turn that it shares as its own.
-    return { turn: recordedTurn({ ...row, session_id: subject.session_id }), done: room.release };
+    // In a fork, a shared turn appears as the fork's own.
+    return { turn: recordedTurn({ ...row, session_id: subject.session_id }), done: permit.release };
   } catch (error) {
-    room.release();
+    permit.release();
     throw error;
   }
 }
@@ -87,13 +87,13 @@ export async function readTurnRecord(
 interface TurnSseOptions {
   subject: AccountTurn;
   after: TurnOutputPosition;
-  /** What was seen of the record already. */
+  /** The record, where it was read already. */
   first?: TurnSnapshot | undefined;
-  /** How the run ends that this process has begun for the client. */
+  /** The outcome of the run, where this request has started it. */
   ended?: Promise<RecordedTurnOutcome>;
 }
 
-/** A turn's events after a place, to its end. Errors: those of followTurn; the connection is cut. */
+/** The events of a turn from a position to its end. An error cuts the connection. */
 export async function* turnSse(
   api: RouteContext,
   { subject, after, first, ended }: TurnSseOptions,
@@ -101,11 +101,11 @@ export async function* turnSse(
   signal: AbortSignal,
 ): AsyncGenerator<SseEvent> {
   const requestId = ctx.state['request_id'] as string;
-  let known = first;
+  let unusedSnapshot = first;
   const readSnapshot = async (): Promise<TurnSnapshot> => {
-    const found = known ?? (await readTurnRecord(api, subject, ctx));
-    known = undefined;
-    return found;
+    const snapshot = unusedSnapshot ?? (await readTurnRecord(api, subject, ctx));
+    unusedSnapshot = undefined;
+    return snapshot;
   };
   const following = {
     liveTurns: api.runState.liveTurns,
@@ -115,14 +115,11 @@ export async function* turnSse(
     stopping: api.stopping,
     ...(ended && { awaitOwnOutcome: () => ended }),
   };
-  for await (const news of followTurn(following, subject, after, signal))
-    yield eventOf(news, subject.turn, api.errors, requestId);
+  for await (const update of followTurn(following, subject, after, signal))
+    yield formatUpdate(update, subject.turn, api.errors, requestId);
 }
 
-/**
- * Takes a place for a stream, which is given back when the client has left or has it all. Errors:
- * `rate_limited`, `overloaded`.
- */
+/** Acquires a permit for a stream, which is released when the response is closed. */
 export function acquireStream(
   { openStreams }: RouteContext,
   account_id: string,

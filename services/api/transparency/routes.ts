@@ -10,9 +10,9 @@ import { CheckpointNote, Entries, Tile, TileIndex, TileLevel } from './schemas.t
 import { defineFeature } from '../http/feature.ts';
 
 const PREFIX = '/v1/log/';
-/** A bundle of 256 entries is the largest answer. */
+/** A bundle of 256 entries is the largest response. */
 const MAX_RESPONSE_BYTES = 32 * 1_024;
-/** What stands at the path of a tile never changes, unless an operator restores the log. */
+/** The content of a tile never changes, unless an operator restores the log. */
 const IMMUTABLE_FOR_A_WEEK = 'max-age=604800, immutable';
 
 const cacheControl = ({ logPublic }: TransparencyLogContext, rest: string): string =>
@@ -45,7 +45,7 @@ const checkpointRoute = defineRoute({
   },
 });
 
-/** The path is taken as it came, so that nothing that is escaped in it means another one. */
+/** Uses the raw path, so that escapes in it can't name another tile. */
 async function readTile(api: RouteContext, ctx: Context): Promise<Answer<never> | undefined> {
   const path = ctx.path.slice(PREFIX.length);
   const bytes = parseTilePath(path) && (await api.tiles.read(path));
@@ -61,11 +61,11 @@ interface TileRoute {
   data: TSchema;
 }
 
-const tileRoute = (own: TileRoute): Route =>
+const tileRoute = (tile: TileRoute): Route =>
   defineRoute({
-    ...own,
+    ...tile,
     method: 'get',
-    description: `${own.summary}, as C2SP tlog-tiles has it. Open to everyone where the operator has set \`LOG_PUBLIC\`.`,
+    description: `${tile.summary}, as C2SP tlog-tiles has it. Open to everyone where the operator has set \`LOG_PUBLIC\`.`,
     access: 'audit:read',
     publishable: true,
     query: CommonQuery,
@@ -76,7 +76,7 @@ const tileRoute = (own: TileRoute): Route =>
     handle: (api, _request, ctx) => readTile(api, ctx),
   });
 
-/** Entries come first: the other path would match theirs. */
+/** Entries come first: the path of tiles would match theirs. */
 const tileRoutes = [
   tileRoute({
     path: '/v1/log/tile/entries/{index}',

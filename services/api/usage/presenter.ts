@@ -1,17 +1,17 @@
 import type { Static } from 'typebox';
 import type { UsageEntry } from '../../../shared/usage/queries.ts';
-import type { UsageColumn } from '../../../shared/usage/usageSums.ts';
+import type { UsageColumn } from '../../../shared/usage/tables.ts';
 import type { Usage } from './schemas.ts';
 
-/** A part of an account's usage, told apart by these columns. */
+/** The usage of an account for one combination of the columns' values. */
 export function presentUsage(
   { values, counts, cost, unpriced_tokens }: UsageEntry,
   columns: readonly UsageColumn[],
 ): Static<typeof Usage>[number] {
   const { completed, failed, interrupted, model_calls, tool_calls } = counts;
-  const told = columns.map((column, index) => [column, values[index] || null]);
+  const entries = columns.map((column, index) => [column, values[index] || null]);
   return {
-    ...(Object.fromEntries(told) as object),
+    ...(Object.fromEntries(entries) as object),
     runs: completed + failed + interrupted,
     completed,
     failed,

@@ -11,9 +11,9 @@ const listUsageRoute = defineRoute({
   method: 'get',
   path: '/v1/usage',
   operationId: 'listUsage',
-  summary: "Adds up what the account's runs took",
+  summary: "Sums up the usage of the account's runs",
   description:
-    'Runs count once they have ended, on the day of their end in UTC, with all their model and tool calls. Those of erased sessions count on. A cost is that of the tokens at the prices of now.',
+    'Runs count when they have ended, on the day of their end in UTC, with all their model and tool calls. Runs of erased sessions still count. Costs use current prices.',
   access: 'sessions:read',
   query: UsageQuery,
   data: Usage,
@@ -34,5 +34,5 @@ const listUsageRoute = defineRoute({
 
 export const usageFeature = defineFeature({
   routes: [listUsageRoute],
-  tags: { usage: 'What runs took' },
+  tags: { usage: 'Usage of runs' },
 });

@@ -3,7 +3,7 @@ import { Tokens } from '../../../shared/domain/schema.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { AgentId, CommonQuery } from '../openapi/commonSchemas.ts';
 
-/** What usage is told apart by, in the order in which entries come. */
+/** The columns that usage is grouped by, in the order of its entries. */
 export const DIMENSIONS = ['day', 'agent', 'model', 'key', 'kind', 'code'] as const;
 const oneOf = `(${DIMENSIONS.join('|')})`;
 
@@ -24,7 +24,7 @@ export const UsageQuery = Type.Object(
         maxLength: 100,
         'x-rule': `must be some of ${DIMENSIONS.join(', ')}, separated by commas`,
         examples: ['day,model'],
-        description: 'What it is told apart by, separated by commas; without it there is one sum',
+        description: 'Columns to group by, separated by commas; without it there is one sum',
       }),
     ),
     limit: Type.Optional(
@@ -57,7 +57,7 @@ const Cost = Type.Object(
     }),
     currency: Type.String({ description: 'ISO 4217', examples: ['USD'] }),
   },
-  { title: 'Cost', description: 'What tokens cost, at the prices of now' },
+  { title: 'Cost', description: 'Cost of tokens, at current prices' },
 );
 
 const UsageEntry = Type.Object(
@@ -65,7 +65,7 @@ const UsageEntry = Type.Object(
     day: Type.Optional(Type.String({ ...DAY, description: 'UTC' })),
     agent_id: Type.Optional(AgentId),
     model: Type.Optional(
-      Type.String({ description: 'Id of the model that answered, or was asked in vain' }),
+      Type.String({ description: 'Id of the model that answered, or that failed' }),
     ),
     key_id: Type.Optional(Type.String({ description: 'The API key whose runs they were' })),
     kind: Type.Optional(
@@ -88,7 +88,7 @@ const UsageEntry = Type.Object(
     }),
     unpriced_tokens: count('Tokens of models without a price, which the cost leaves out'),
   },
-  { title: 'UsageEntry', description: 'What runs took' },
+  { title: 'UsageEntry', description: 'Usage of runs' },
 );
 
 export const Usage = Type.Array(UsageEntry);

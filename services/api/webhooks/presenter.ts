@@ -2,20 +2,20 @@ import type { Static } from 'typebox';
 import type { ShownWebhook } from '../../../shared/webhooks/queries.ts';
 import type { Webhook } from './schemas.ts';
 
-/** The age of the oldest event that is known to wait; null while nothing is known. */
+/** The age of the oldest undelivered event; null while it is unknown. */
 function lagOf(progress: ShownWebhook['progress'], now: number): number | null {
   if (!progress) return null;
   const { oldest_at } = progress;
   return oldest_at === undefined ? 0 : Math.max(0, Math.round(now - Date.parse(oldest_at)));
 }
 
-/** A webhook and how it goes, without its secret. `now` in milliseconds since the epoch. */
+/** A webhook and its progress, without its secret. `now` is in milliseconds since the epoch. */
 export function presentWebhook(
   { row, url, progress }: ShownWebhook,
   now: number,
 ): Static<typeof Webhook> {
   const { webhook_id, types, disabled, created_at, updated_at } = row;
-  // What is kept of the time before the webhook was changed last says nothing of it now.
+  // Failures before the last change of the webhook no longer apply.
   const failing_since = progress?.revision === row.revision ? progress.failing_since : undefined;
   return {
     webhook_id,

@@ -22,7 +22,7 @@ const createWebhookRoute = defineRoute({
   operationId: 'createWebhook',
   summary: 'Creates a webhook: events from now on are sent to its address',
   description:
-    'Answers the secret that signs the messages, which is never shown again. Whoever has the address gets what consumers of Kafka get of the account.',
+    'Returns the secret that signs the messages, which is never shown again. The endpoint gets the same events of the account as consumers of Kafka.',
   access: 'webhooks:write',
   query: CommonQuery,
   body: CreateWebhookBody,
@@ -57,7 +57,7 @@ const getWebhookRoute = defineRoute({
   method: 'get',
   path: '/v1/webhooks/{webhookId}',
   operationId: 'getWebhook',
-  summary: 'Returns one webhook and how it goes',
+  summary: 'Returns one webhook and its state',
   access: 'webhooks:read',
   query: CommonQuery,
   data: Webhook,
@@ -92,7 +92,7 @@ const deleteWebhookRoute = defineRoute({
   operationId: 'deleteWebhook',
   summary: 'Deletes a webhook',
   description:
-    'Nothing more is sent, but for messages that are on their way. Its address and its secret are erased with its account.',
+    'No further messages are sent, except those in flight. Its address and secret are erased with the account.',
   access: 'webhooks:write',
   query: CommonQuery,
   data: DeletedWebhook,
@@ -112,13 +112,13 @@ export const webhooksFeature = defineFeature({
     changeWebhookRoute,
     deleteWebhookRoute,
   ],
-  tags: { webhooks: 'Addresses that events are sent to' },
+  tags: { webhooks: 'Endpoints that receive events' },
   pathParameters: { webhookId: WebhookId },
   errors: {
     webhook_not_found: { status: 404, description: 'The account has no such webhook' },
     webhook_limit_reached: {
       status: 409,
-      description: 'The account has as many webhooks as it may have; nothing was created',
+      description: 'The account already has as many webhooks as it may; nothing was created',
     },
   },
   rejections: { webhook_exists: DEFECT, webhook_missing: webhookNotFound },

@@ -11,7 +11,7 @@ const TYPES = publicEventSchemas.map(({ type }) => type);
 const Url = textSchema({
   maxLength: LIMITS.webhooks.urlCharacters,
   description:
-    'Where events are sent: an `https://` address without user, password and fragment. It is looked up for each message, and must not lead into a private network',
+    'The endpoint: an `https://` URL without user, password and fragment. It is resolved for each message, and must not lead to a private network',
   examples: ['https://example.com/turnlog'],
 });
 const Types = Type.Array(Type.Enum(TYPES), {
@@ -26,7 +26,7 @@ export const CreateWebhookBody = Type.Object(
   {
     additionalProperties: false,
     title: 'CreateWebhookRequest',
-    description: 'Where events are sent, and which; without `types` all',
+    description: 'The endpoint and the types of events; without `types`, all',
   },
 );
 
@@ -36,14 +36,14 @@ export const ChangeWebhookBody = Type.Object(
     types: Type.Optional(Type.Union([Types, Type.Null()], { description: 'null: all types' })),
     enabled: Type.Optional(
       Type.Boolean({
-        description: '`true` goes on after the last message that was taken; `false` stops',
+        description: '`true` continues after the last accepted message; `false` stops',
       }),
     ),
   },
   {
     additionalProperties: false,
     title: 'ChangeWebhookRequest',
-    description: 'What is to change; the rest stays',
+    description: 'Fields to change; omitted fields stay',
   },
 );
 
@@ -61,7 +61,7 @@ export const CreatedWebhook = Type.Object(
     ...settings,
     secret: Type.String({
       description:
-        'What signs the messages (Standard Webhooks), shown this once: `whsec_` and 32 bytes in base64',
+        'The secret that signs the messages (Standard Webhooks), shown only once: `whsec_` and 32 bytes in base64',
     }),
   },
   { title: 'CreatedWebhook', description: 'A webhook that was created, and its secret' },
@@ -76,7 +76,7 @@ export const Webhook = Type.Object(
     updated_at: Instant,
     state: Type.Enum(['active', 'failing', 'disabled'], {
       description:
-        '`failing` since the last try was refused or had no answer; `disabled` gets nothing until it is enabled again',
+        '`failing` if the last attempt was rejected or had no response; `disabled` gets no events until it is enabled again',
     }),
     disabled_reason: Type.Optional(
       Type.Enum(DISABLED_REASONS, {
@@ -84,28 +84,28 @@ export const Webhook = Type.Object(
           '`request` of a client, `failing` for a day, or `gone` (the receiver answered 410)',
       }),
     ),
-    failing_since: OrNull(Instant, 'Since when no message was taken; null while all is well'),
+    failing_since: OrNull(Instant, 'When messages started to fail; null while they are accepted'),
     last_error: Type.Union(
       [
         Type.Object(
           { message: Type.String(), at: Instant },
-          { title: 'WebhookError', description: 'Why a message was not taken' },
+          { title: 'WebhookError', description: 'Why a message was not accepted' },
         ),
         Type.Null(),
       ],
       { description: 'The last failure, if there was one' },
     ),
-    delivered_at: OrNull(Instant, 'When the last message was taken'),
+    delivered_at: OrNull(Instant, 'When the last message was accepted'),
     position: OrNull(
       Type.String(),
-      'Everything up to here was sent and taken: a position of the account’s events; null before the first',
+      'All events up to this position of the account’s events were delivered; null before the first one',
     ),
     lag_ms: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
       description:
-        'The age of the oldest event that is known to wait; 0 where none does, null where nothing is known yet',
+        'The age of the oldest undelivered event; 0 without any, null while it is unknown',
     }),
   },
-  { title: 'Webhook', description: 'A webhook, and how it goes' },
+  { title: 'Webhook', description: 'A webhook and its state' },
 );
 export const WebhookList = Type.Array(Webhook);
 

@@ -30,7 +30,7 @@ function parseDuration(text: string): number {
  * The account that a command means: the one named, else the only one there is. Errors:
  * `configuration_invalid`.
  */
-async function accountOf(readModels: ReadModels, named: string | undefined): Promise<string> {
+async function resolveAccount(readModels: ReadModels, named: string | undefined): Promise<string> {
   if (named !== undefined) return (await requireAccount(readModels, named)).account_id;
   const accounts = await readModels.listAccounts();
   if (accounts.length === 1) return accounts[0]!.account_id;
@@ -43,9 +43,9 @@ async function accountOf(readModels: ReadModels, named: string | undefined): Pro
 }
 
 /** What is shown of a key: not its hash. */
-const shownOf = ({ hash: _hash, revision: _revision, ...shown }: ApiKeyRow) => shown;
+const presentKey = ({ hash: _hash, revision: _revision, ...shown }: ApiKeyRow) => shown;
 
-const stateOf = ({ revoked_at, expires_at }: Pick<ApiKeyRow, 'revoked_at' | 'expires_at'>) =>
+const describeState = ({ revoked_at, expires_at }: Pick<ApiKeyRow, 'revoked_at' | 'expires_at'>) =>
   revoked_at ? `revoked ${revoked_at}` : expires_at ? `expires ${expires_at}` : 'valid';
 
 /** `keys issue`, `keys list`, `keys revoke`. Returns `keys`, for more commands. */
@@ -65,7 +65,7 @@ export function addKeyCommands(program: Command, run: WithOperator): Command {
     .option('--expires-in <duration>', '15m, 12h, 30d; default: never', parseDuration)
     .action((options: { account?: string; name: string; scopes: Scope[]; expiresIn?: number }) =>
       run(async ({ operator, output }) => {
-        const account_id = await accountOf(await operator.readModels(), options.account);
+        const account_id = await resolveAccount(await operator.readModels(), options.account);
         const expiresAt =
           options.expiresIn === undefined ? null : operator.clock.now() + options.expiresIn;
         const { key_id, api_key } = await issueKey(
@@ -84,11 +84,11 @@ export function addKeyCommands(program: Command, run: WithOperator): Command {
     .action((options: { account?: string }) =>
       run(async ({ operator, output }) => {
         const readModels = await operator.readModels();
-        const account_id = await accountOf(readModels, options.account);
-        output.table((await readModels.listApiKeys(account_id)).map(shownOf), {
+        const account_id = await resolveAccount(readModels, options.account);
+        output.table((await readModels.listApiKeys(account_id)).map(presentKey), {
           KEY: ({ key_id }) => key_id,
           ISSUED: ({ issued_at }) => issued_at,
-          STATE: stateOf,
+          STATE: describeState,
           SCOPES: ({ scopes }) => scopes.join(','),
           NAME: ({ name }) => name,
         });

@@ -22,7 +22,7 @@ function parseCount(text: string): number {
 const NO_LIMITS = { runs: null, prompt_bytes: null, requests_per_second: null };
 
 /** What is to be changed; undefined where nothing is. */
-function changesOf({ runs, promptBytes, requestsPerSecond, clear }: Options) {
+function parseChanges({ runs, promptBytes, requestsPerSecond, clear }: Options) {
   const given = {
     ...(runs !== undefined && { runs }),
     ...(promptBytes !== undefined && { prompt_bytes: promptBytes }),
@@ -60,7 +60,7 @@ export function addLimitsCommand(accounts: Command, run: WithOperator): void {
     .option('--clear', 'take its limits away, but for those that are given')
     .action((account_id: string, options: Options) =>
       run(async ({ operator, output }) => {
-        const changes = changesOf(options);
+        const changes = parseChanges(options);
         const actor = { account_id, key_id: 'operator', request_id: 'cli' };
         if (changes) await setLimits(operator, actor, changes);
         const { limits } = await requireAccount(await operator.readModels(), account_id);

@@ -7,7 +7,7 @@ import type { CliContext, WithOperator, WithTerminal } from '../context.ts';
 import { requireWritable, writeHeadsFile } from './headsFile.ts';
 import { parsePositionOption } from '../positions.ts';
 import { formatRate } from '../progressLine.ts';
-import { readVkeys } from './vkeys.ts';
+import { readVkeys } from './checkpoints.ts';
 
 /** Writes the heads of all streams. Errors: the signal's reason. */
 async function writeHeads(

@@ -18,7 +18,7 @@ import {
 } from '../../../shared/transparency/proof/verifyBundle.ts';
 import { headOfSession } from '../../../shared/transparency/proof/sessionProof.ts';
 import { readBundleFile, writeBundleFile } from '../../compose/operator/operator.ts';
-import { readTextFile } from './checkpointFile.ts';
+import { readTextFile } from './checkpoints.ts';
 import type { CliContext, TerminalContext, WithOperator, WithTerminal } from '../context.ts';
 import { EXIT } from '../exitCodes.ts';
 import { proveForExport } from './exportProof.ts';
@@ -39,13 +39,13 @@ interface VerifyOptions {
   witness: string[];
 }
 
-function selectors(text: string): Selector[] {
+function parseRedaction(text: string): Selector[] {
   const parsed = parseSelectors(text);
   if (!parsed) throw new InvalidArgumentError(`What is redacted is ${SELECTORS_HELP}.`);
   return parsed;
 }
 
-const texts = ({ disclosed, redacted, erased }: SeenStream): string =>
+const countTexts = ({ disclosed, redacted, erased }: SeenStream): string =>
   `${disclosed} texts disclosed, ${redacted} redacted, ${erased} erased`;
 
 async function exportBundle(context: CliContext, options: ExportOptions): Promise<void> {
@@ -79,7 +79,7 @@ async function exportBundle(context: CliContext, options: ExportOptions): Promis
   const { disclosed, redacted, erased } = seen;
   output.show(
     { file: out, session_id: session, events: seen.events, disclosed, redacted, erased, vkey },
-    `${out} has the ${seen.events} events of ${session}: ${texts(seen)}.`,
+    `${out} has the ${seen.events} events of ${session}: ${countTexts(seen)}.`,
     `Whoever verifies it needs this key from elsewhere than the bundle: ${vkey}`,
   );
 }
@@ -88,14 +88,14 @@ const OWN_KEY =
   'The key is the bundle’s own, which proves nothing by itself: compare it with the one that the log’s operator publishes, or give that with --vkey.';
 
 /** What a bundle that fits shows, for people. */
-function shownOf(found: VerifiedBundle, isKeyGiven: boolean): string[] {
+function verdictLines(found: VerifiedBundle, isKeyGiven: boolean): string[] {
   const { session_id, seen, checkpoint, index, vkey, cosigned } = found;
   const hidden = seen.hidden.map(
     ({ revision, field, why }) => `  revision ${revision}: ${field} is ${why}`,
   );
   const more = seen.redacted + seen.erased - hidden.length;
   return [
-    `It fits: ${seen.events} events of ${session_id}; ${texts(seen)}.`,
+    `It fits: ${seen.events} events of ${session_id}; ${countTexts(seen)}.`,
     ...hidden,
     ...(more > 0 ? [`  and ${more} more`] : []),
     `The last one is leaf ${index} of the ${checkpoint.size} leaves that ${vkey} has signed.`,
@@ -107,7 +107,7 @@ function shownOf(found: VerifiedBundle, isKeyGiven: boolean): string[] {
 }
 
 /** Exit code 1 for what does not fit. Errors: `configuration_invalid` (a file). */
-async function verify(
+async function verifyBundleFile(
   { output, progress, signal, exitWith }: TerminalContext,
   file: string,
   { vkey, checkpoint, witness: witnesses }: VerifyOptions,
@@ -128,7 +128,7 @@ async function verify(
     const data = { session_id, ...seen, index, checkpoint: signed, cosigned, vkey: found.vkey };
     output.show(
       { fits: true, vkey_given: vkey !== undefined, ...data },
-      ...shownOf(found, vkey !== undefined),
+      ...verdictLines(found, vkey !== undefined),
     );
   } catch (error) {
     if (!isTurnlogError(error, 'proof_invalid')) throw error;
@@ -137,7 +137,7 @@ async function verify(
   }
 }
 
-const several = (value: string, before: string[]): string[] => [...before, value];
+const collect = (value: string, before: string[]): string[] => [...before, value];
 
 /** `audit export`, `audit verify-bundle` */
 export function addBundleCommands(audit: Command, run: WithOperator, alone: WithTerminal): void {
@@ -149,7 +149,7 @@ export function addBundleCommands(audit: Command, run: WithOperator, alone: With
       '--out <file>',
       'where to; what is there is replaced once the new file is whole',
     )
-    .option('--redact <what>', `comma-separated: ${SELECTORS_HELP}`, selectors)
+    .option('--redact <what>', `comma-separated: ${SELECTORS_HELP}`, parseRedaction)
     .option('--checkpoint <file>', 'prove it under this checkpoint instead of the newest one')
     .option('--vkey <vkey>', 'the key that signed that; default: the one that signs here')
     .action((options: ExportOptions) => run((context) => exportBundle(context, options)));
@@ -162,10 +162,10 @@ export function addBundleCommands(audit: Command, run: WithOperator, alone: With
     .option(
       '--witness <vkey>',
       'a witness; again for more: one of them must have cosigned',
-      several,
+      collect,
       [],
     )
     .action((file: string, options: VerifyOptions) =>
-      alone((terminal) => verify(terminal, file, options)),
+      alone((terminal) => verifyBundleFile(terminal, file, options)),
     );
 }

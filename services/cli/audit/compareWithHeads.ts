@@ -1,12 +1,12 @@
 import {
   compareHeads,
-  type Comparison,
+  type HeadComparison,
   type LostHead,
 } from '../../../shared/eventlog/reading/compareHeads.ts';
 import type { CliContext } from '../context.ts';
 import type { HeadsFile } from './headsFile.ts';
 
-function lostSentence({ head, loss, revision }: LostHead): string {
+function describeLoss({ head, loss, revision }: LostHead): string {
   const stream = `The stream ${head.stream}`;
   const event = `revision ${head.revision} (hash ${head.hash})`;
   if (loss === 'deleted') return `${stream} was deleted: it had come to ${event}.`;
@@ -15,7 +15,7 @@ function lostSentence({ head, loss, revision }: LostHead): string {
   return `${stream} was cut: it had come to ${event}, and ${revision! < head.revision ? `ends at revision ${revision} now` : 'that event is gone'}.`;
 }
 
-async function ofAnotherLog({ operator }: CliContext, log_id: string): Promise<string[]> {
+async function compareFirstEvent({ operator }: CliContext, log_id: string): Promise<string[]> {
   const first = (await operator.store.firstEvent())?.id;
   if (first === log_id) return [];
   return [
@@ -25,7 +25,7 @@ async function ofAnotherLog({ operator }: CliContext, log_id: string): Promise<s
 
 /** What a comparison came to: as data, and as lines for people. */
 interface Compared {
-  data: Comparison & { at: string; complete: boolean; of_another_log: boolean };
+  data: HeadComparison & { at: string; complete: boolean; of_another_log: boolean };
   lines: string[];
 }
 
@@ -40,7 +40,7 @@ export async function compareWithHeads(
 ): Promise<Compared> {
   const { operator, progress, signal } = context;
   const { at } = origin;
-  const other = await ofAnotherLog(context, origin.log_id);
+  const other = await compareFirstEvent(context, origin.log_id);
   const found = await compareHeads({
     store: operator.store,
     heads: heads(),
@@ -56,7 +56,7 @@ export async function compareWithHeads(
   if (first) {
     const all = lost.deleted + lost.cut + lost.rewritten;
     const count = `${all} of ${compared} streams do not fit the heads of ${at}: ${lost.deleted} deleted, ${lost.cut} cut, ${lost.rewritten} rewritten.`;
-    return { data, lines: [...other, lostSentence(first), count] };
+    return { data, lines: [...other, describeLoss(first), count] };
   }
   const whole = `All ${compared} heads of ${at} are in the log. Their sha256: ${origin.sha256}`;
   return { data, lines: complete ? [...other, whole] : other };

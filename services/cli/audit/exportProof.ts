@@ -7,9 +7,8 @@ import {
 } from '../../../shared/transparency/proof/proveEvent.ts';
 import { provenOf } from '../../../shared/transparency/proof/sessionProof.ts';
 import { formatVkey, parseVkey } from '../../../shared/transparency/tlog/noteKeys.ts';
-import { openCheckpointFile, readTextFile } from './checkpointFile.ts';
+import { openCheckpointFile, readTextFile, readVkeys } from './checkpoints.ts';
 import type { CliContext } from '../context.ts';
-import { readVkeys } from './vkeys.ts';
 
 /** How long an export waits for a checkpoint that covers the session. */
 const WAIT_MS = 5_000;
@@ -21,7 +20,7 @@ interface Proven {
 }
 
 /** Errors: `configuration_invalid` where the checkpoint is none of this log that covers the event. */
-async function proofUnderGiven(
+async function proveUnderCheckpoint(
   { operator }: CliContext,
   head: StoredEvent,
   { text, file, vkeys }: { text: string; file: string; vkeys: readonly string[] },
@@ -52,7 +51,7 @@ export async function proveForExport(
   const { vkeys } = await readVkeys(operator);
   if (text !== undefined) {
     const signed = given === undefined ? vkeys : [given];
-    return proofUnderGiven(context, head, { text, file: file!, vkeys: signed });
+    return proveUnderCheckpoint(context, head, { text, file: file!, vkeys: signed });
   }
   const proof = await proveEvent(await operator.tiles(), provenOf(head), WAIT_MS);
   return { proof, vkey: vkeys[0]! };

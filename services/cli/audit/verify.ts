@@ -1,7 +1,7 @@
 import { parseConfig } from '../../../shared/lib/config/config.ts';
 import type { Position } from '../../../shared/ports/eventStore.ts';
 import { createTextChecker } from '../../../shared/eventlog/encryption/textChecker.ts';
-import { verifyChains, type Misfit } from '../../../shared/eventlog/reading/verifyChains.ts';
+import { verifyChains, type ChainMismatch } from '../../../shared/eventlog/reading/verifyChains.ts';
 import { locateStorage } from '../../compose/logLocation.ts';
 import { requireTextKeys } from '../../compose/textKeys.ts';
 import type { CliContext } from '../context.ts';
@@ -12,7 +12,7 @@ import { requirePosition } from '../positions.ts';
 import { formatRate } from '../progressLine.ts';
 import {
   locateFault,
-  openTree,
+  openComparedTree,
   type ComparedTree,
   type LocatedFault,
   type TreeOptions,
@@ -28,13 +28,13 @@ interface Verified {
   events: number;
   position: Position | undefined;
   complete: boolean;
-  misfit: Misfit | undefined;
+  misfit: ChainMismatch | undefined;
   fault: LocatedFault | undefined;
   /** True where the texts were opened as well. */
   texts: boolean;
 }
 
-const goOn = (options: VerifyOptions): string =>
+const continueCommand = (options: VerifyOptions): string =>
   ['after', 'heads', 'checkpoint', 'vkey', 'texts'].reduce((command, name) => {
     const value = options[name as keyof VerifyOptions];
     if (value === undefined) return command;
@@ -67,7 +67,7 @@ async function verifyAll(
   progress.end(
     complete
       ? `${done.events} events verified`
-      : `Interrupted after ${done.events} events. ${goOn({ ...options, ...(position !== undefined && { after: position }) })}`,
+      : `Interrupted after ${done.events} events. ${continueCommand({ ...options, ...(position !== undefined && { after: position }) })}`,
   );
   const { fault = tree?.fault, found, misfit } = finding ?? {};
   const named = tree && fault && (await locateFault(context, tree, fault, found));
@@ -83,7 +83,7 @@ function faultSentence({ event, reason, index, kind }: LocatedFault): string {
     : `The log does not fit: ${reason}.`;
 }
 
-function verdictOf({ events, position, complete, misfit, fault, texts }: Verified): string[] {
+function verdictLines({ events, position, complete, misfit, fault, texts }: Verified): string[] {
   if (fault) return [faultSentence(fault)];
   if (misfit)
     return [
@@ -113,12 +113,12 @@ function treeLines(
   ];
 }
 
-const UNSEEN = [
+const LIMITS_OF_CHAINS = [
   'A chain does not show that a whole stream was deleted, that the newest events of one were cut off, or that one was rewritten with new hashes.',
   'Heads kept outside show it: write them with `audit heads --out <file>`, compare with `audit verify --heads <file>`.',
 ];
 
-const unseenSince = (at: string): string =>
+const limitsOfHeads = (at: string): string =>
   `Of what was written after ${at}, and of streams that began since, a deletion, a cut or a rewriting is not seen. Write new heads: \`audit heads --out <file>\`.`;
 
 /**
@@ -131,12 +131,14 @@ export async function verifyLog(context: CliContext, options: VerifyOptions): Pr
   if (options.texts) requireTextKeys(locateStorage(parseConfig(env)));
   await requirePosition(operator.store, options.after, signal);
   const file = options.heads === undefined ? undefined : await openHeadsFile(options.heads);
-  const tree = await openTree(context, options);
+  const tree = await openComparedTree(context, options);
   const verified = await verifyAll(context, options, tree);
   const { misfit = null, fault = null, complete, events, position = null } = verified;
   const rest = { ...options, ...(position !== null && { after: position }) };
   const compared =
-    file && !signal.aborted ? await compareWithHeads(context, file, goOn(rest)) : undefined;
+    file && !signal.aborted
+      ? await compareWithHeads(context, file, continueCommand(rest))
+      : undefined;
   const heads = compared?.data ?? null;
   const compare = tree && { size: tree.size, checkpoint: tree.given?.size ?? null };
   output.show(
@@ -149,10 +151,10 @@ export async function verifyLog(context: CliContext, options: VerifyOptions): Pr
       tree: compare ? { ...compare, fault } : null,
       texts: verified.texts,
     },
-    ...verdictOf(verified),
+    ...verdictLines(verified),
     ...treeLines(tree, verified),
     ...(compared?.lines ?? []),
-    ...(file ? [unseenSince(file.origin.at)] : tree ? [] : UNSEEN),
+    ...(file ? [limitsOfHeads(file.origin.at)] : tree ? [] : LIMITS_OF_CHAINS),
   );
   if (misfit || fault || heads?.first) exitWith(EXIT.failed);
   else if (signal.aborted) exitWith(EXIT.interrupted);

@@ -9,9 +9,8 @@ import type { TreeFault } from '../../../shared/transparency/proof/treeFault.ts'
 import { leafIndexOf } from '../../../shared/transparency/tlog/leaf.ts';
 import { parseVkey, type NoteKey } from '../../../shared/transparency/tlog/noteKeys.ts';
 import type { TreeHead } from '../../../shared/transparency/tlog/verify.ts';
-import { openCheckpointFile, readTextFile } from './checkpointFile.ts';
+import { openCheckpointFile, readTextFile, readVkeys } from './checkpoints.ts';
 import type { CliContext } from '../context.ts';
-import { readVkeys } from './vkeys.ts';
 
 export interface TreeOptions {
   after?: Position;
@@ -60,7 +59,7 @@ async function leafAfter(
  * given, and where a verification goes on from an event that has no leaf. Errors:
  * `configuration_invalid` (the checkpoint, the keys), `proof_invalid`, `store_unavailable`.
  */
-export async function openTree(
+export async function openComparedTree(
   context: CliContext,
   { after, checkpoint: file, vkey }: TreeOptions,
 ): Promise<ComparedTree | undefined> {

@@ -8,7 +8,7 @@ import { parsePositionOption } from '../positions.ts';
 const BATCH_SIZE = 500;
 
 /** An event with its texts; one whose texts were erased, or can't be had, says so. */
-const shownOf = (event: ReadableEvent): object => ({
+const formatEvent = (event: ReadableEvent): object => ({
   ...decodeEvent(event),
   ...(event.erased && { erased: true }),
   ...(event.unreadable && { unreadable: event.unreadable.message }),
@@ -22,7 +22,7 @@ async function tail(
   const { store } = operator;
   for await (const batch of store.subscribe({ after, batchSize: BATCH_SIZE, signal })) {
     const events = await openTexts(store.keys, batch.events);
-    for (const event of events) output.stream(shownOf(event));
+    for (const event of events) output.stream(formatEvent(event));
     if (batch.caughtUp && !follow) return;
   }
 }

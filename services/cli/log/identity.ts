@@ -1,6 +1,6 @@
 import { InvalidArgumentError, type Command } from 'commander';
 import { acceptRestored } from '../../../shared/restoredLogs/acceptRestored.ts';
-import { identityOf, logIdAt } from '../../../shared/eventlog/identity/logIdentity.ts';
+import { readLogIdentity, logIdAt } from '../../../shared/eventlog/identity/logIdentity.ts';
 import type { CliContext, WithOperator } from '../context.ts';
 
 interface Options {
@@ -13,7 +13,10 @@ function parseReason(text: string): string {
   return text;
 }
 
-async function accept({ operator, output }: CliContext, options: Options): Promise<void> {
+async function acceptRestoredLog(
+  { operator, output }: CliContext,
+  options: Options,
+): Promise<void> {
   const followed = await operator.followedLog();
   const replaces = followed === undefined ? options.replaces : [followed, ...options.replaces];
   const declared = await acceptRestored(operator, { ...options, replaces });
@@ -27,8 +30,8 @@ async function accept({ operator, output }: CliContext, options: Options): Promi
   );
 }
 
-async function show({ operator, output }: CliContext): Promise<void> {
-  const identity = await identityOf(operator.store);
+async function showLog({ operator, output }: CliContext): Promise<void> {
+  const identity = await readLogIdentity(operator.store);
   if (!identity)
     return output.show(
       { log_id: null, ends_at: null, declarations: [] },
@@ -53,7 +56,7 @@ export function addLogCommands(program: Command, run: WithOperator): void {
   log
     .command('show')
     .description('print the id of the log, and what was declared of it')
-    .action(() => run(show));
+    .action(() => run(showLog));
   log
     .command('accept-restored')
     .description(
@@ -65,5 +68,7 @@ export function addLogCommands(program: Command, run: WithOperator): void {
       'ids of more logs that this one stands for, as followers name them',
       [] as string[],
     )
-    .action((options: Options) => run((context) => accept(context, options), 'empty_too'));
+    .action((options: Options) =>
+      run((context) => acceptRestoredLog(context, options), 'empty_too'),
+    );
 }

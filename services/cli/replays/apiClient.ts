@@ -21,12 +21,12 @@ interface Failure {
   code?: string;
 }
 
-const failed = (message: string, retriable: boolean, cause?: unknown): TurnlogError =>
+const requestError = (message: string, retriable: boolean, cause?: unknown): TurnlogError =>
   new TurnlogError('configuration_invalid', message, { retriable, cause });
 
 /** Of a request whose answer is lost, or to whom the service says to come again. */
 const [SENDINGS, PAUSES] = [5, { firstMs: 200, longestMs: 2_000 }];
-const maySendAgain = (error: unknown, sendings: number): boolean =>
+const shouldRetry = (error: unknown, sendings: number): boolean =>
   isTurnlogError(error) && error.retriable && sendings < SENDINGS;
 /** How long an answer may take to begin. */
 const ANSWER_MS = LIMITS.http.requestMs;
@@ -62,11 +62,11 @@ export function createApiClient(env: Environment, signal: AbortSignal): ApiClien
       const { error = `It answered ${response.status}.`, code = String(response.status) } = said;
       const { status } = response;
       const comesAgain = status === 429 || status >= 500 || code === 'idempotency_in_progress';
-      throw failed(`${error} (${code})`, comesAgain);
+      throw requestError(`${error} (${code})`, comesAgain);
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof TurnlogError) throw error;
-      throw failed(`The service at ${base} does not answer.`, true, error);
+      throw requestError(`The service at ${base} does not answer.`, true, error);
     } finally {
       clearTimeout(timer);
     }
@@ -85,10 +85,10 @@ export function createApiClient(env: Environment, signal: AbortSignal): ApiClien
           return ((await response.json()) as { data: Data }).data;
         } catch (error) {
           signal.throwIfAborted();
-          throw failed(`The answer of the service at ${base} broke off.`, true, error);
+          throw requestError(`The answer of the service at ${base} broke off.`, true, error);
         }
       };
-      return retry(send, { pauses: PAUSES, again: maySendAgain, signal });
+      return retry(send, { pauses: PAUSES, again: shouldRetry, signal });
     },
     open: (path, lastEventId) =>
       call(path, {

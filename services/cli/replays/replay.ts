@@ -25,7 +25,7 @@ interface StartOptions {
   watch?: boolean;
 }
 
-const clientOf = ({ env, signal }: TerminalContext): ApiClient => createApiClient(env, signal);
+const openClient = ({ env, signal }: TerminalContext): ApiClient => createApiClient(env, signal);
 
 function integer(name: string, text: string): number {
   if (!/^\d{1,9}$/.test(text)) throw usageError(`--${name} must be a number.`);
@@ -33,14 +33,14 @@ function integer(name: string, text: string): number {
 }
 
 /** Given by a script whose variable is not set, and taken for none, it would replay something else. */
-function requireNoneEmpty(options: object): void {
+function requireNonEmptyOptions(options: object): void {
   for (const [name, value] of Object.entries(options)) {
     const option = name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
     if ([value].flat().includes('')) throw usageError(`--${option} must not be empty.`);
   }
 }
 
-async function contentOf(file: string): Promise<string> {
+async function readInputFile(file: string): Promise<string> {
   try {
     return await readFile(file, 'utf8');
   } catch {
@@ -48,9 +48,9 @@ async function contentOf(file: string): Promise<string> {
   }
 }
 
-async function checksIn(file: string): Promise<unknown> {
+async function readChecks(file: string): Promise<unknown> {
   try {
-    return JSON.parse(await contentOf(file));
+    return JSON.parse(await readInputFile(file));
   } catch (error) {
     if (error instanceof SyntaxError) throw usageError(`${file} is not JSON.`);
     throw error;
@@ -58,8 +58,8 @@ async function checksIn(file: string): Promise<unknown> {
 }
 
 /** The body of the request; what is wrong with its values the service says. */
-async function bodyOf(options: StartOptions): Promise<object> {
-  requireNoneEmpty(options);
+async function buildRequest(options: StartOptions): Promise<object> {
+  requireNonEmptyOptions(options);
   const { session, label, agent, all, from, upTo, concurrency, agentRevision } = options;
   // What was forgotten would cost as much as all that there is.
   if (!session && !label && !agent && !all)
@@ -69,7 +69,7 @@ async function bodyOf(options: StartOptions): Promise<object> {
     ...(session && { sessions: session }),
     ...(Object.keys(filter).length > 0 && { filter }),
     ...(options.model && { model: options.model }),
-    ...(options.instructionFile && { instruction: await contentOf(options.instructionFile) }),
+    ...(options.instructionFile && { instruction: await readInputFile(options.instructionFile) }),
     ...(options.withAgent && { agent_id: options.withAgent }),
     ...(agentRevision && { agent_revision: integer('agent-revision', agentRevision) }),
     tools: options.tools,
@@ -82,18 +82,18 @@ async function bodyOf(options: StartOptions): Promise<object> {
     }),
     ...(concurrency && { concurrency: integer('concurrency', concurrency) }),
     budget: { tokens: integer('budget', options.budget) },
-    ...(options.checks && { checks: await checksIn(options.checks) }),
+    ...(options.checks && { checks: await readChecks(options.checks) }),
   };
 }
 
-type Whole = ReplaySummary & { settings: { checks?: unknown[] }; turns: object[] };
+type ReplayWithTurns = ReplaySummary & { settings: { checks?: unknown[] }; turns: object[] };
 
 /**
  * Whether a replay is worse than what was recorded: what failed, or was not run; and checks that did
  * not pass, or, where there are none, answers that are other ones. Null where that can't be said: it
  * runs, no turn was compared, or none of its checks was of a turn.
  */
-function isRegressed({ status, sums, settings }: Whole): boolean | null {
+function isRegressed({ status, sums, settings }: ReplayWithTurns): boolean | null {
   const { turns, sessions, checks } = sums;
   if (status === 'running') return null;
   if (status !== 'completed' || turns.failed + sessions.failed + sessions.stopped > 0) return true;
@@ -102,7 +102,7 @@ function isRegressed({ status, sums, settings }: Whole): boolean | null {
   return checks.passed + checks.failed === 0 ? null : checks.failed > 0;
 }
 
-const lineOf = ({ status, sums: { turns, checks } }: ReplaySummary): string =>
+const describeReplay = ({ status, sums: { turns, checks } }: ReplaySummary): string =>
   `${status}: ${turns.same} same, ${turns.changed} changed, ${turns.failed} failed, ${turns.skipped} skipped of ${turns.total} turns; ${checks.failed} of ${checks.passed + checks.failed} checks failed`;
 
 /** Shows a replay, and lets the exit code say whether it is worse. */
@@ -114,9 +114,9 @@ async function show(
 ): Promise<void> {
   const query = only === undefined ? '' : `?only=${encodeURIComponent(only)}`;
   const path = `/v1/replays/${encodeURIComponent(id)}`;
-  const replay = await client.ask<Whole>('GET', path + query);
+  const replay = await client.ask<ReplayWithTurns>('GET', path + query);
   const regressed = isRegressed(replay);
-  output.show({ ...replay, regressed }, `${id} ${lineOf(replay)}`);
+  output.show({ ...replay, regressed }, `${id} ${describeReplay(replay)}`);
   if (regressed !== false) exitWith(regressed ? EXIT.failed : EXIT.undecided);
 }
 
@@ -125,7 +125,7 @@ async function watch(terminal: TerminalContext, client: ApiClient, id: string): 
   await watchReplay(
     client,
     encodeURIComponent(id),
-    (replay) => progress.update(() => lineOf(replay)),
+    (replay) => progress.update(() => describeReplay(replay)),
     signal,
   );
   progress.end(id);
@@ -133,8 +133,8 @@ async function watch(terminal: TerminalContext, client: ApiClient, id: string): 
 }
 
 async function start(terminal: TerminalContext, options: StartOptions): Promise<void> {
-  const client = clientOf(terminal);
-  const body = await bodyOf(options);
+  const client = openClient(terminal);
+  const body = await buildRequest(options);
   const { replay_id } = await client.ask<{ replay_id: string }>('POST', '/v1/replays', body);
   // Whoever interrupts the watch needs it to watch again, or to cancel.
   if (options.watch) terminal.notice({ replay_id }, replay_id);
@@ -176,13 +176,13 @@ export function addReplayCommands(program: Command, run: WithTerminal): void {
     .command('watch')
     .description('follow a replay to its end; it may be interrupted, and watched again')
     .argument('<replay_id>')
-    .action((id: string) => run((terminal) => watch(terminal, clientOf(terminal), id)));
+    .action((id: string) => run((terminal) => watch(terminal, openClient(terminal), id)));
   replay
     .command('show')
     .description('show a replay and its first turns')
     .argument('<replay_id>')
     .option('--only <outcome>', 'only turns that are same, changed, failed, skipped, checks_failed')
     .action((id: string, { only }: { only?: string }) =>
-      run((terminal) => show(terminal, clientOf(terminal), id, only)),
+      run((terminal) => show(terminal, openClient(terminal), id, only)),
     );
 }

@@ -15,7 +15,7 @@ export interface ReplaySummary {
   };
 }
 
-interface EventRead {
+interface ServerSentEvent {
   id: string | undefined;
   event: string;
   data: string;
@@ -27,7 +27,7 @@ const TRIES = 20;
 /** Of one event: the service sends none that is longer. */
 const EVENT_CHARS = 1_000_000;
 
-function readEvent(block: string): EventRead {
+function parseEvent(block: string): ServerSentEvent {
   const fields = Object.fromEntries(
     block.split('\n').map((line) => {
       const [, name = '', value = ''] = /^(\w*): ?(.*)$/.exec(line) ?? [];
@@ -37,7 +37,7 @@ function readEvent(block: string): EventRead {
   return { id: fields['id'], event: fields['event'] ?? '', data: fields['data'] ?? '' };
 }
 
-async function* eventsOf(response: Response): AsyncGenerator<EventRead> {
+async function* readEvents(response: Response): AsyncGenerator<ServerSentEvent> {
   const decoder = new TextDecoder();
   let text = '';
   for await (const chunk of response.body ?? []) {
@@ -45,7 +45,7 @@ async function* eventsOf(response: Response): AsyncGenerator<EventRead> {
     const blocks = text.split('\n\n');
     text = blocks.pop()!;
     if (text.length > EVENT_CHARS) throw new Error('An event is too long.');
-    yield* blocks.map(readEvent);
+    yield* blocks.map(parseEvent);
   }
 }
 
@@ -65,7 +65,7 @@ export async function watchReplay(
     try {
       const response = await client.open(`/v1/replays/${replayId}/stream`, last);
       if (response.status === 204) return;
-      for await (const { id, event, data } of eventsOf(response)) {
+      for await (const { id, event, data } of readEvents(response)) {
         last = id ?? last;
         if (event.startsWith('replay.')) told(JSON.parse(data) as ReplaySummary);
         if (event === 'replay.ended') return;

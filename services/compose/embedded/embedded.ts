@@ -6,29 +6,24 @@ import { eventLogFile } from '../../../infra/sqlite/eventStore/database.ts';
 import { acquireServerLock } from '../../../infra/sqlite/serverLock.ts';
 import type { Logger } from '../../../shared/lib/logger.ts';
 import type { EventStore } from '../../../shared/ports/eventStore.ts';
-import { appendsWhileFollowed } from '../../../shared/eventlog/appendsWhileFollowed.ts';
+import { guardAppends } from '../../../shared/eventlog/appendsWhileFollowed.ts';
 import { evictErased } from '../../../shared/erasure/evictErased.ts';
 import { isPastDeadline } from '../../../shared/runs/recovery/interruptTurn.ts';
 import type { PeriodicTask } from '../../process/upkeep/periodicTask.ts';
-import { reportDamage } from '../../process/health/reportDamage.ts';
+import { damagedStreamsPart, createDamageReporter } from '../../process/health/reportDamage.ts';
 import { openRunContext, runsPart, turnWatchPart } from '../api.ts';
 import {
   unfinishedErasuresPart,
   restoredKeysPart,
   erasureNoticePart,
 } from '../../process/upkeep/erasures.ts';
-import {
-  damagedStreamsPart,
-  openProtectedStore,
-  type Opening,
-  type OpenedParts,
-} from '../opening.ts';
+import { openProtectedStore, type OpenedParts, type Opening } from '../opening.ts';
 import type { EmbeddedLocation } from '../logLocation.ts';
 import { openThreadProver } from '../features/prover.ts';
 import { openFeed } from '../features/feed.ts';
 import { embeddedReplaysPart } from '../features/replays.ts';
 import { openRelay } from '../features/relay.ts';
-import { judgeClock, sweepRetention } from '../features/retention.ts';
+import { judgeClock, retentionSweepPart } from '../features/retention.ts';
 import { systemClock, systemIds } from '../system.ts';
 import { openEmbeddedReadModels, readModelsPart } from './readModels.ts';
 import { openEmbeddedWebhooks } from '../features/webhooks.ts';
@@ -44,7 +39,7 @@ const isOverdue = ({ deadline }: { deadline: string }): boolean =>
  * The log in a data folder; says so where there was none, because a folder that is gone is nothing
  * that anybody else would tell from a first start.
  */
-async function openOwnLog(
+async function openFolderLog(
   opening: Opening,
   place: EmbeddedLocation,
   log: { folder: string },
@@ -63,7 +58,7 @@ async function openOwnLog(
  * The name of the folder's server, made at the first start. The server lock sees to it that only
  * one process has it. Errors: `configuration_invalid` when it can't be read or written.
  */
-function instanceIdOf(folder: string): string {
+function readOrCreateInstanceId(folder: string): string {
   const file = join(folder, 'instance-id');
   try {
     const known = existsSync(file) ? readFileSync(file, 'utf8').trim() : '';
@@ -82,7 +77,7 @@ const TROUBLE_POLL_MS = 1_000;
  * Tells in the log what trouble a store is in, once, and when it is over: for one that has no voice
  * of its own.
  */
-function watchTrouble(store: Pick<EventStore, 'trouble'>, logger: Logger): PeriodicTask {
+function logStoreTrouble(store: Pick<EventStore, 'trouble'>, logger: Logger): PeriodicTask {
   let told: string | undefined;
   const look = (): void => {
     const trouble = store.trouble();
@@ -114,18 +109,18 @@ export async function openEmbedded(
   createDataFolder(dataFolder);
   opened.adopt(acquireServerLock(dataFolder), (lock) => lock.release());
   const { store, keyStore } = await ('folder' in log
-    ? openOwnLog(opening, place, log)
+    ? openFolderLog(opening, place, log)
     : openProtectedStore(opening, place));
   const prover = await openThreadProver(opening.config, place, store);
   const models = await openEmbeddedReadModels(opening, place, prover.threadData);
   const { projector, readModels } = models;
-  const id = instanceIdOf(dataFolder);
+  const id = readOrCreateInstanceId(dataFolder);
   // The lock leaves nobody else to run a turn of this folder's log, under whatever name it began. A
   // cluster may have other servers.
   const isGone = (owner: string): boolean => 'folder' in log || owner === id;
-  const damaged = reportDamage(logger);
+  const damaged = createDamageReporter(logger);
   const storage = {
-    store: appendsWhileFollowed(store, projector.logChanged),
+    store: guardAppends(store, projector.logChanged),
     damaged,
     readModels,
     cachedRows: readModels,
@@ -136,12 +131,12 @@ export async function openEmbedded(
   const api = await openRunContext(opening, storage);
   const relay = await openRelay(opening, store);
   // A cluster's adapter tells of its trouble itself.
-  const watch = 'folder' in log ? [{ upkeep: () => watchTrouble(store, logger) }] : [];
-  const shown = readModelsPart(projector, api, models.queries);
+  const watch = 'folder' in log ? [{ upkeep: () => logStoreTrouble(store, logger) }] : [];
+  const readModelsParts = [readModelsPart(projector, api, models.queries)];
   const feed = openFeed(opening, store);
   const parts = [
     store,
-    shown,
+    ...readModelsParts,
     runsPart(api),
     turnWatchPart(api),
     damagedStreamsPart(damaged),
@@ -154,14 +149,18 @@ export async function openEmbedded(
     erasureNoticePart(api),
     restoredKeysPart(api, keyStore),
     unfinishedErasuresPart({ ...api, judge }, { api, alone: true, visibilityWaitMs }),
-    sweepRetention(api, {
+    retentionSweepPart(api, {
       judge,
       alone: (work) => work(new AbortController().signal).then(() => true),
       onErased: (erased) => evictErased(api, erased),
     }),
   ];
-  const webhooks = openEmbeddedWebhooks(opening, { ...api, ...feed.served, shown: [shown] }, place);
+  const webhooks = openEmbeddedWebhooks(
+    opening,
+    { ...api, ...feed.served, readModelsParts },
+    place,
+  );
   const read = { tiles: prover.tiles, ...feed.served, webhooks: webhooks.served };
-  const last = [webhooks.part, embeddedReplaysPart(api, [shown]), ...watch, ...relay];
+  const last = [webhooks.part, embeddedReplaysPart(api, readModelsParts), ...watch, ...relay];
   return { api: { ...api, judge, ...read }, dataFolder, parts: [...parts, ...erasures, ...last] };
 }

@@ -54,7 +54,7 @@ export async function openEmbeddedReadModels(
 }
 
 /** The same store, and the position of the last of the events that are written through it. */
-function notingPositions(store: ProtectedStore): {
+function withLastPosition(store: ProtectedStore): {
   store: ProtectedStore;
   written: () => Position | undefined;
 } {
@@ -74,7 +74,7 @@ function notingPositions(store: ProtectedStore): {
 async function recoverOpenTurns(context: RunContext, signal: AbortSignal): Promise<void> {
   const open = await context.readModels.listOpenTurns();
   if (open.length === 0) return;
-  const { store, written } = notingPositions(context.store);
+  const { store, written } = withLastPosition(context.store);
   await interruptOrphanedTurns({ ...context, store }, open, signal);
   signal.throwIfAborted();
   const last = written();
@@ -114,7 +114,7 @@ export function readModelsPart(
     },
     // A start waits for them; later on much is served without them.
     trouble: () => (prepared ? undefined : lateReason(projector)),
-    doubt,
+    distrustReason: doubt,
     async prepare(signal) {
       await untilCaughtUp(projector.progress, signal);
       await retryUntilStoreAvailable(() => recoverOpenTurns(api, signal), api.logger, signal);

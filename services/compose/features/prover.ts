@@ -47,7 +47,7 @@ const treesFolder = ({ dataFolder }: Pick<EmbeddedLocation, 'dataFolder'>): stri
   join(dataFolder, 'tlog');
 
 /** Errors: `configuration_invalid`. */
-const witnessesOf = async ({ LOG_WITNESSES_FILE: file }: Config) =>
+const readConfiguredWitnesses = async ({ LOG_WITNESSES_FILE: file }: Config) =>
   file === undefined ? undefined : readWitnessesFile(resolve(file));
 
 /** Reads one tree of a data folder, for a command that must not go on in another one. */
@@ -65,18 +65,18 @@ export const signingConfig = (
 });
 
 /** Errors: `configuration_invalid` where the option is not set. */
-async function signingOfReplica(config: Config): Promise<SigningConfig> {
+async function replicaSigningConfig(config: Config): Promise<SigningConfig> {
   const { LOG_ORIGIN, LOG_SIGNING_KEY_FILE } = config;
   if (LOG_SIGNING_KEY_FILE === undefined)
     throw new TurnlogError(
       'configuration_invalid',
       'LOG_SIGNING_KEY_FILE must be set where DATABASE_URL is and the services include the projector: a file with the key that signs the transparency log, the same for all processes. Make one: openssl genpkey -algorithm ed25519 -out log-signing-key.pem',
     );
-  const witnesses = await witnessesOf(config);
+  const witnesses = await readConfiguredWitnesses(config);
   return { origin: LOG_ORIGIN, keyFile: resolve(LOG_SIGNING_KEY_FILE), witnesses };
 }
 
-interface Options {
+interface ProverOptions {
   log: EventLog;
   acquireLeadership: Prover['acquireLeadership'];
   signing: SigningConfig;
@@ -87,7 +87,7 @@ interface Options {
 }
 
 /** Proves until the signal aborts; it needs nobody's care. */
-const prove = ({ signing, ...options }: Options): Promise<void> =>
+const runConfiguredProver = ({ signing, ...options }: ProverOptions): Promise<void> =>
   runProver({
     ...options,
     origin: signing.origin,
@@ -100,7 +100,7 @@ const prove = ({ signing, ...options }: Options): Promise<void> =>
   });
 
 /** Whoever has the data folder has its trees. */
-const ownTreesIn = (folder: string) => async (): Promise<ActiveTrees> => ({
+const openExclusiveTrees = (folder: string) => async (): Promise<ActiveTrees> => ({
   ...openFileTileTrees(folder),
   lost: new AbortController().signal,
   close: async () => undefined,
@@ -109,12 +109,12 @@ const ownTreesIn = (folder: string) => async (): Promise<ActiveTrees> => ({
 /** The prover in the thread of an embedded service. */
 export const runProverInThread = (
   { place, signing, reports }: ThreadData,
-  options: Pick<Options, 'log' | 'logger' | 'signal'>,
+  options: Pick<ProverOptions, 'log' | 'logger' | 'signal'>,
 ): Promise<void> =>
-  prove({
+  runConfiguredProver({
     ...options,
     signing,
-    acquireLeadership: ownTreesIn(treesFolder(place)),
+    acquireLeadership: openExclusiveTrees(treesFolder(place)),
     onReport: (report) => reports.postMessage({ report }),
     onWitnesses: (witnesses) => reports.postMessage({ witnesses }),
   });
@@ -128,7 +128,7 @@ export async function openThreadProver(
   place: EmbeddedLocation,
   log: EventLog,
 ): Promise<{ threadData(): ThreadData; part: ProcessPart; tiles: TileReader }> {
-  const witnesses = await witnessesOf(config);
+  const witnesses = await readConfiguredWitnesses(config);
   const signing = { ...signingConfig(config, place.dataFolder), witnesses };
   if (config.LOG_SIGNING_KEY_FILE === undefined) makeSigningKey(signing.keyFile);
   readSigningKeys(signing.keyFile);
@@ -143,12 +143,12 @@ export async function openThreadProver(
         .unref();
       return { place, signing, reports: port2 };
     },
-    part: partOf(prover),
+    part: proverHealthPart(prover),
     tiles: openFileTileReader(treesFolder(place)),
   };
 }
 
-const partOf = ({ health }: ProverHealth): ProcessPart => ({
+const proverHealthPart = ({ health }: ProverHealth): ProcessPart => ({
   health: async () => ({ transparency_log: await health() }),
 });
 
@@ -163,7 +163,7 @@ export async function openProver(
 ): Promise<ProcessPart[]> {
   const { config, logger, services, opened } = opening;
   if (!services.includes('projector')) return [];
-  const signing = await signingOfReplica(config);
+  const signing = await replicaSigningConfig(config);
   readSigningKeys(signing.keyFile);
   const prover = createProverHealth(store, systemClock);
   const closing = new AbortController();
@@ -176,10 +176,17 @@ export async function openProver(
   const { signal } = closing;
   const { onReport, onWitnesses } = prover;
   const reports = { onReport, onWitnesses };
-  const run = prove({ log: store, acquireLeadership, signing, ...reports, logger, signal });
+  const run = runConfiguredProver({
+    log: store,
+    acquireLeadership,
+    signing,
+    ...reports,
+    logger,
+    signal,
+  });
   opened.defer(async () => {
     closing.abort();
     await run;
   });
-  return [partOf(prover)];
+  return [proverHealthPart(prover)];
 }

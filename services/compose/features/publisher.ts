@@ -13,12 +13,12 @@ type Target = Pick<
 const HOUR_MS = 3_600_000;
 
 /** In milliseconds; -1: for ever. */
-function retentionOf({ KAFKA_RETENTION: retention }: Config): number {
+function parseRetentionMs({ KAFKA_RETENTION: retention }: Config): number {
   if (retention === 'forever') return -1;
   return Number.parseInt(retention, 10) * HOUR_MS * (retention.endsWith('d') ? 24 : 1);
 }
 
-function securityOf({
+function securityOptions({
   KAFKA_TLS: tls,
   KAFKA_SASL_MECHANISM: mechanism,
   KAFKA_USERNAME: username,
@@ -30,7 +30,7 @@ function securityOf({
 }
 
 /** The client of Kafka is loaded only where brokers are configured. */
-async function open(config: Config, logger: Logger, target: Target): Promise<Publisher> {
+async function openKafka(config: Config, logger: Logger, target: Target): Promise<Publisher> {
   if (config.KAFKA_BROKERS === undefined)
     throw new TurnlogError('configuration_invalid', 'KAFKA_BROKERS is not set.');
   const { openKafkaPublisher } = await import('../../../infra/kafka/publisher.ts');
@@ -38,9 +38,9 @@ async function open(config: Config, logger: Logger, target: Target): Promise<Pub
   return openKafkaPublisher({
     ...target,
     brokers,
-    security: securityOf(config),
+    security: securityOptions(config),
     partitions: config.KAFKA_PARTITIONS,
-    retentionMs: retentionOf(config),
+    retentionMs: parseRetentionMs(config),
     source: config.KAFKA_EVENT_SOURCE,
     logger,
   });
@@ -50,7 +50,7 @@ async function open(config: Config, logger: Logger, target: Target): Promise<Pub
  * Consumers of events would get what is none, and a compacted topic would lose them. Errors:
  * `configuration_invalid`.
  */
-function requireOwnNames({
+function requireDistinctTopics({
   KAFKA_AGENTS_TOPIC: agents,
   KAFKA_SESSIONS_TOPIC: sessions,
   KAFKA_DEAD_LETTER_TOPIC: dead,
@@ -72,8 +72,8 @@ function requireOwnNames({
  * topics have the same name that must not.
  */
 export async function openPublisher(config: Config, logger: Logger): Promise<Publisher> {
-  requireOwnNames(config);
-  return open(config, logger, {
+  requireDistinctTopics(config);
+  return openKafka(config, logger, {
     topics: { agents: config.KAFKA_AGENTS_TOPIC, sessions: config.KAFKA_SESSIONS_TOPIC },
     deadLetterTopic: config.KAFKA_DEAD_LETTER_TOPIC,
     checkpointTopic: config.KAFKA_CHECKPOINT_TOPIC,
@@ -92,7 +92,7 @@ export const openReplayPublisher = (
   topic: string,
   only: Channel | undefined,
 ): Promise<Publisher> =>
-  open(config, logger, {
+  openKafka(config, logger, {
     topics: { agents: topic, sessions: topic },
     // An event that is not in it would be missed: a replay rather ends with a sentence.
     deadLetterTopic: undefined,

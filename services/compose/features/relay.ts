@@ -16,7 +16,7 @@ import { systemClock } from '../system.ts';
 const BEGINNING = 'beginning';
 
 /** Where KAFKA_START_AFTER says to begin, and whether it says anything. */
-const startOf = ({
+const startPosition = ({
   KAFKA_START_AFTER: after,
 }: Config): { startAfter: Position | undefined; startIsStated: boolean } => ({
   startAfter: after === BEGINNING ? undefined : (after as Position | undefined),
@@ -24,8 +24,8 @@ const startOf = ({
 });
 
 /** Errors: `configuration_invalid` for a KAFKA_START_AFTER that can be no position of the log. */
-async function requireStart(config: Config): Promise<void> {
-  const { startAfter } = startOf(config);
+async function checkStartPosition(config: Config): Promise<void> {
+  const { startAfter } = startPosition(config);
   if (startAfter === undefined) return;
   try {
     await checkPositionFormat(locateStorage(config).log, startAfter);
@@ -45,11 +45,11 @@ async function requireStart(config: Config): Promise<void> {
 export async function openRelay(opening: Opening, store: ProtectedStore): Promise<ProcessPart[]> {
   const { config, logger, services, opened } = opening;
   if (!services.includes('relay')) return [];
-  await requireStart(config);
+  await checkStartPosition(config);
   const options = {
     log: withOpenTexts(store, store.keys),
     publisher: await openPublisher(config, logger),
-    ...startOf(config),
+    ...startPosition(config),
     takeOverMs: config.KAFKA_TAKEOVER_MS,
     clock: systemClock,
     logger,

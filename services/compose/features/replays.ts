@@ -8,62 +8,53 @@ import { createReplayThrottle } from '../../followers/replays/throttle.ts';
 import { startReplays } from '../../followers/replays/start.ts';
 import type { ProcessPart } from '../../process/processParts.ts';
 import type { Opening } from '../opening.ts';
+import { followerPart, type ReadModelsParts } from './followerPart.ts';
 
 type AcquireLeadership = (signal: AbortSignal) => Promise<Leadership | undefined>;
 
-/** Parts that know whether the read models can be trusted; they are prepared before. */
-type Shown = readonly Pick<ProcessPart, 'doubt'>[];
-
-/** The part that runs replays, while the process serves and no other one runs them. */
+/** Runs replays while the process serves and no other process runs them. */
 function replaysPart(
   context: RunContext,
-  shown: Shown,
+  readModelsParts: ReadModelsParts,
   acquireLeadership: AcquireLeadership,
 ): ProcessPart {
-  const { turns: permits } = LIMITS.replays;
-  const all = { permits, bytes: Infinity };
-  // Turns are short: the next in the queue waits little.
+  const all = { permits: LIMITS.replays.turns, bytes: Infinity };
+  // Each replay may take every permit: turns are short, so the next in the queue waits little.
   const semaphore = createFairSemaphore(all, all);
   const throttle = createReplayThrottle(context.runState.admission);
   const running = { context, semaphore, throttle };
   const { catalogue } = context;
   const compareTurn = createCompareTurn({ catalogue, askJudge: createAskJudge(running) });
   const replaying = { ...running, compareTurn };
-  let starting: string | undefined = 'The read models are being brought up to date.';
-  let started: ReturnType<typeof startReplays> | undefined;
-  const pausedReason = (): string | undefined =>
-    starting ?? shown.map((part) => part.doubt?.()).find((told) => told !== undefined);
-  return {
-    prepare: async () => void (starting = undefined),
-    health: async () => (started ? { replays: started.health() } : {}),
-    upkeep() {
-      started = startReplays({ replaying, pausedReason, acquireLeadership });
-      const { close } = started;
-      return { [Symbol.asyncDispose]: close };
-    },
-  };
+  return followerPart(readModelsParts, (pausedReason) => {
+    const replays = startReplays({ replaying, pausedReason, acquireLeadership });
+    return { health: () => ({ replays: replays.health() }), close: replays.close };
+  });
 }
 
-/** Replays of the one process with that data folder. */
-export const embeddedReplaysPart = (context: RunContext, shown: Shown): ProcessPart =>
-  replaysPart(context, shown, async () => ({
+/** Replays of an embedded service, the only process with its data folder. */
+export const embeddedReplaysPart = (
+  context: RunContext,
+  readModelsParts: ReadModelsParts,
+): ProcessPart =>
+  replaysPart(context, readModelsParts, async () => ({
     lost: new AbortController().signal,
     close: async () => undefined,
   }));
 
-/** The same of one process of several. */
+/** Replays of one of several processes; the one with the lease runs them. */
 export const replicaReplaysPart = (
   { logger }: Pick<Opening, 'logger'>,
   context: RunContext,
-  shown: Shown,
+  readModelsParts: ReadModelsParts,
   databaseUrl: string,
 ): ProcessPart =>
-  replaysPart(context, shown, async (signal) => {
+  replaysPart(context, readModelsParts, async (signal) => {
     const { acquireReplayLease } = await import('../../../infra/postgres/leases/replayLease.ts');
     return acquireReplayLease({
       databaseUrl,
       signal,
       onFailure: (error, retry_in_ms) =>
-        logger.warn({ err: error, retry_in_ms }, 'The database of replays is away'),
+        logger.warn({ err: error, retry_in_ms }, 'the database of the replay lease is unavailable'),
     });
   });

@@ -9,7 +9,7 @@ import {
 } from '../../../shared/erasure/retention/judgeClock.ts';
 import { sweepSessions } from '../../../shared/erasure/retention/sweepSessions.ts';
 import { decodeEvent } from '../../../shared/eventlog/codec.ts';
-import { metadataFits } from '../../../shared/eventlog/domainEvent.ts';
+import { isValidMetadata } from '../../../shared/eventlog/domainEvent.ts';
 import { belongsIn } from '../../../shared/eventlog/eventTypes.ts';
 import { sessionStream } from '../../../shared/eventlog/streams.ts';
 import type { Checkpoint, EventLog, Position } from '../../../shared/ports/eventStore.ts';
@@ -21,17 +21,17 @@ import { systemClock } from '../system.ts';
 const monotonic = (): number => performance.now();
 
 /** When the event there was recorded; undefined where none of ours is. Errors: `store_unavailable`. */
-async function recordedAt(
+async function readRecordedAt(
   { eventAt }: Pick<EventLog, 'eventAt'>,
   position: Position | undefined,
 ): Promise<number | undefined> {
   const event = position === undefined ? undefined : await eventAt(position);
   if (!event || !belongsIn(event.stream, event.type)) return undefined;
   const { metadata } = decodeEvent(event);
-  return metadataFits(metadata) ? Date.parse(metadata.recorded_at) : undefined;
+  return isValidMetadata(metadata) ? Date.parse(metadata.recorded_at) : undefined;
 }
 
-interface Judging extends Pick<Clocks, 'now' | 'own'> {
+interface ClockSources extends Pick<Clocks, 'now' | 'own'> {
   /** Where the newest event of the log is, as far as that is known. Errors: `store_unavailable`. */
   newest: () => Promise<Position | undefined>;
 }
@@ -42,22 +42,22 @@ interface Judging extends Pick<Clocks, 'now' | 'own'> {
  */
 export const judgeClock = (
   store: Pick<EventLog, 'eventAt'>,
-  { newest, ...clocks }: Judging,
+  { newest, ...clocks }: ClockSources,
 ): (() => Promise<JudgedTime>) =>
   createClockJudge({
     ...clocks,
     monotonic,
-    newest: async () => recordedAt(store, await newest()),
+    newest: async () => readRecordedAt(store, await newest()),
   });
 
-interface Database {
+interface DatabaseClock {
   store: Pick<EventLog, 'eventAt'>;
   instances: Pick<Instances, 'list'>;
   readModels: { checkpoint: () => Promise<Checkpoint | undefined> };
 }
 
 /** The same for replicas, where the database's clock decides. */
-export const judgeDatabaseClock = ({ store, instances, readModels }: Database) =>
+export const judgeDatabaseClock = ({ store, instances, readModels }: DatabaseClock) =>
   judgeClock(store, {
     now: async () => (await instances.list()).now,
     own: systemClock.now,
@@ -67,7 +67,7 @@ export const judgeDatabaseClock = ({ store, instances, readModels }: Database) =
 /** How long a sweep waits for the read models to show what it has recorded. */
 const SHOWN_WITHIN_MS = 10_000;
 
-interface Sweeping {
+interface RetentionSweepOptions {
   judge: () => Promise<JudgedTime>;
   /** Does the work where no other process does it: Retention. */
   alone: (work: (signal: AbortSignal) => Promise<void>) => Promise<boolean>;
@@ -76,16 +76,16 @@ interface Sweeping {
 }
 
 /** Erases the sessions that are past the maximum of their account's retention. */
-export function sweepRetention(
+export function retentionSweepPart(
   context: HandleContext & Pick<CommandContext, 'readModels' | 'logger'>,
-  { judge, alone, onErased }: Sweeping,
+  { judge, alone, onErased }: RetentionSweepOptions,
 ): ProcessPart {
   const { readModels, logger } = context;
   return retentionPart({
     judge,
-    alone,
+    runExclusively: alone,
     logger,
-    needed: async () =>
+    isNeeded: async () =>
       (await readModels.listAccounts()).some(
         ({ retention }) => retention.maximum_days !== undefined,
       ),

@@ -9,7 +9,6 @@ import { cloudEventOf } from '../../../shared/publicEvents/cloudEvent.ts';
 import type { PublicEvent } from '../../../shared/publicEvents/publicEvent.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import type { ReadModels } from '../../../shared/ports/readModels.ts';
-import type { WebhookProgressStore } from '../../../shared/webhooks/webhookProgress.ts';
 import { textsOf, type ServedWebhooks } from '../../../shared/webhooks/queries.ts';
 import type { DisabledReason } from '../../../shared/webhooks/events.ts';
 import type { WebhookRow } from '../../../shared/readModels/tables.ts';
@@ -17,73 +16,54 @@ import type { ProcessPart } from '../../process/processParts.ts';
 import { followFeed } from '../../followers/webhooks/followAccount.ts';
 import { startWebhooks, type Webhooks } from '../../followers/webhooks/start.ts';
 import type { Opening } from '../opening.ts';
+import { followerPart, type ReadModelsParts } from './followerPart.ts';
 import type { EmbeddedLocation } from '../logLocation.ts';
 import { systemClock } from '../system.ts';
 
-type Sender = HandleContext & { readModels: ReadModels; feed: AccountFeed };
+type WebhookContext = HandleContext & {
+  readModels: ReadModels;
+  feed: AccountFeed;
+  readModelsParts: ReadModelsParts;
+};
 
-/** Who sends when, and what is asked of the read models before. */
-type Sends = Pick<Webhooks, 'acquireLeadership' | 'pausedReason'>;
-
-/** Parts that know whether the read models can be trusted; they are prepared before. */
-type Shown = readonly Pick<ProcessPart, 'doubt'>[];
-
-const doubtOfAny = (shown: Shown): string | undefined =>
-  shown.map((part) => part.doubt?.()).find((doubt) => doubt !== undefined);
-
-/** The part that sends, while the process serves and no other process sends. */
+/** Sends webhooks while the process serves and no other process sends them. */
 function webhooksPart(
   { config, logger }: Opening,
-  context: Sender,
-  { acquireLeadership, pausedReason }: Sends,
+  context: WebhookContext,
+  acquireLeadership: Webhooks['acquireLeadership'],
 ): ProcessPart {
-  const { messages: places, messageBytes: bytes } = LIMITS.webhooks;
+  const { messages: permits, messageBytes: bytes } = LIMITS.webhooks;
   const delivery = {
     follow: followFeed(context.feed, context.store),
     send: createWebhookSender({ allowPrivate: config.WEBHOOKS_ALLOW_PRIVATE }),
     bodyOf: (event: PublicEvent) => JSON.stringify(cloudEventOf(event, config.KAFKA_EVENT_SOURCE)),
-    semaphore: createFairSemaphore({ permits: places, bytes }),
+    semaphore: createFairSemaphore({ permits, bytes }),
     textsOf: (row: WebhookRow) => textsOf(context, row),
     disable: (row: WebhookRow, reason: DisabledReason) => giveUpWebhook(context, row, reason),
     clock: systemClock,
     logger,
   };
-  let running: ReturnType<typeof startWebhooks> | undefined;
-  let starting: string | undefined = 'The read models are being brought up to date.';
-  return {
-    prepare: async () => void (starting = undefined),
-    health: async () => (running ? { webhooks: running.health() } : {}),
-    upkeep() {
-      const { readModels } = context;
-      running = startWebhooks({
-        delivery,
-        readModels,
-        acquireLeadership,
-        pausedReason: () => starting ?? pausedReason(),
-      });
-      const { close } = running;
-      return { [Symbol.asyncDispose]: close };
-    },
-  };
+  const { readModels, readModelsParts } = context;
+  return followerPart(readModelsParts, (pausedReason) => {
+    const webhooks = startWebhooks({ delivery, readModels, acquireLeadership, pausedReason });
+    return { health: () => ({ webhooks: webhooks.health() }), close: webhooks.close };
+  });
 }
 
-/** Webhooks of the one process with that data folder. */
+/** Webhooks of an embedded service, the only process with its data folder. */
 export function openEmbeddedWebhooks(
   opening: Opening,
-  context: Sender & { shown: Shown },
+  context: WebhookContext,
   { dataFolder }: EmbeddedLocation,
 ): { part: ProcessPart; served: ServedWebhooks } {
   const progress = openFileWebhookProgress(join(dataFolder, 'webhook-progress'));
   return {
-    part: webhooksPart(opening, context, {
-      acquireLeadership: async () => progress,
-      pausedReason: () => doubtOfAny(context.shown),
-    }),
+    part: webhooksPart(opening, context, async () => progress),
     served: { allowPrivate: opening.config.WEBHOOKS_ALLOW_PRIVATE, progress },
   };
 }
 
-/** What the API of a replica knows of webhooks. */
+/** What the API of a replica needs for webhooks. */
 export async function openServedWebhooks(
   { config, opened }: Opening,
   databaseUrl: string,
@@ -94,22 +74,19 @@ export async function openServedWebhooks(
   return { allowPrivate: config.WEBHOOKS_ALLOW_PRIVATE, progress };
 }
 
-/** The sending of one process of several; no part where the projector is not among the services. */
+/** The webhooks part of a replica; empty where the process does not run the projector service. */
 export function openReplicaWebhooks(
   opening: Opening,
-  context: Sender & { shown: Shown },
+  context: WebhookContext,
   databaseUrl: string,
 ): ProcessPart[] {
   const { logger, services } = opening;
   if (!services.includes('projector')) return [];
   const onFailure = (error: unknown, retry_in_ms: number): void =>
-    logger.warn({ err: error, retry_in_ms }, 'The database of webhooks is away');
-  const acquireLeadership = async (
-    signal: AbortSignal,
-  ): Promise<WebhookProgressStore | undefined> => {
+    logger.warn({ err: error, retry_in_ms }, 'the database of the webhook lease is unavailable');
+  const part = webhooksPart(opening, context, async (signal) => {
     const { acquireWebhookLease } = await import('../../../infra/postgres/webhookProgress.ts');
     return acquireWebhookLease({ databaseUrl, signal, onFailure });
-  };
-  const pausedReason = (): string | undefined => doubtOfAny(context.shown);
-  return [webhooksPart(opening, context, { acquireLeadership, pausedReason })];
+  });
+  return [part];
 }

@@ -49,7 +49,7 @@ export interface Operator extends HandleContext {
    * Resolves when nothing of what was erased is left in the files of the index of words, where this
    * process can see to it. Errors: `store_unavailable`, the signal's reason.
    */
-  untilForgotten: () => Promise<void>;
+  purgeErasedWords: () => Promise<void>;
   /** The id of the log that the read models were built from; undefined where there are none. */
   followedLog: () => Promise<string | undefined>;
   /**
@@ -70,26 +70,26 @@ export interface Operator extends HandleContext {
    * Publishes the log once more, to a topic of its own; goes on like a rebuild. Errors: those of
    * `replay`.
    */
-  replay: (topic: string, what: Omit<RepublishOptions, 'log' | 'publisher'>) => Promise<boolean>;
+  republish: (topic: string, what: Omit<RepublishOptions, 'log' | 'publisher'>) => Promise<boolean>;
   close: () => Promise<void>;
 }
 
 /** Opened when they are first asked for. */
-function openedOnce(
+function openOnce(
   storage: OperatorReadModels,
   opened: AsyncDisposableStack,
 ): () => Promise<ReadModels> {
   let readModels: Promise<ReadModels> | undefined;
   // Whoever asked for them knows why they could not be opened.
   opened.defer(async () => (await readModels?.catch(() => undefined))?.close());
-  return () => (readModels ??= storage.openUpToDate());
+  return () => (readModels ??= storage.openReadModels());
 }
 
 /**
  * The keys of texts, opened with their first use: what reads the log as it is stored needs none, and
  * makes no key store beside a log that was copied without its own.
  */
-function keysWhenNeeded(place: StorageLocation, opened: AsyncDisposableStack): Keyring {
+function openKeyringOnUse(place: StorageLocation, opened: AsyncDisposableStack): Keyring {
   let opening: Promise<TextKeys> | undefined;
   let keyring: Keyring | undefined;
   // Whoever asked for them knows why they could not be opened.
@@ -97,10 +97,10 @@ function keysWhenNeeded(place: StorageLocation, opened: AsyncDisposableStack): K
   const keys = async (): Promise<Keyring> =>
     (keyring ??= createKeyring(await (opening ??= openTextKeys(place))));
   return {
-    fresh: async () => (await keys()).fresh(),
+    issueKey: async () => (await keys()).issueKey(),
     find: async (ids) => (await keys()).find(ids),
-    named: async (id) => (await keys()).named(id),
-    forget: (ids) => keyring?.forget(ids),
+    ensureKey: async (id) => (await keys()).ensureKey(id),
+    evict: (ids) => keyring?.evict(ids),
     beginErasure: async (stream, why) => (await keys()).beginErasure(stream, why),
     listErasures: async (limit) => (await keys()).listErasures(limit),
     endErasure: async (stream, ids) => (await keys()).endErasure(stream, ids),
@@ -111,7 +111,7 @@ function keysWhenNeeded(place: StorageLocation, opened: AsyncDisposableStack): K
  * The transparency log beside the read models; a database is asked with the first use. One in files
  * is compared on a thread of its own.
  */
-function treeOf(
+function openTransparencyLog(
   place: StorageLocation,
   opened: AsyncDisposableStack,
 ): Pick<Operator, 'tiles' | 'compareTree'> {
@@ -151,10 +151,10 @@ export async function openOperator(
   const events = opening.adopt(await openOrCreateEventStore(place.log, logger), (log) =>
     log.close(),
   );
-  const keys = keysWhenNeeded(place, opening);
+  const keys = openKeyringOnUse(place, opening);
   const log = withTextsForRows(events, keys);
   const storage = operatorReadModels(place, { store: log, logger, signal: interrupted });
-  const readModels = openedOnce(storage, opening);
+  const readModels = openOnce(storage, opening);
   const opened = opening.move();
   return {
     store: { ...events, keys },
@@ -163,19 +163,19 @@ export async function openOperator(
     clock: systemClock,
     ids: systemIds,
     readModels,
-    openReadModels: storage.openUpToDate,
-    untilForgotten: storage.untilForgotten,
+    openReadModels: storage.openReadModels,
+    purgeErasedWords: storage.purgeErasedWords,
     followedLog: storage.followedLog,
     signing() {
       const { origin, keyFile } = signingConfig(config, resolve(config.DATA_DIR));
       return { origin, keys: readSigningKeys(keyFile) };
     },
-    ...treeOf(place, opened),
+    ...openTransparencyLog(place, opened),
     rebuild: async (signal, onProgress) => {
       const rebuild = { log, store: await storage.openRebuild(), logger };
       return rebuildReadModels({ ...rebuild, signal, onProgress });
     },
-    async replay(topic, what) {
+    async republish(topic, what) {
       await using used = new AsyncDisposableStack();
       const publisher = used.adopt(
         await openReplayPublisher(config, logger, topic, what.only),

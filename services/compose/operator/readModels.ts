@@ -3,7 +3,7 @@ import { currentGeneration } from '../../../infra/sqlite/readModels/generations.
 import { openSqliteProjectionStore } from '../../../infra/sqlite/readModels/projectionStore.ts';
 import { openSqliteReadModels } from '../../../infra/sqlite/readModels/readModels.ts';
 import { openSqliteRebuildStore } from '../../../infra/sqlite/readModels/rebuildStore.ts';
-import { VERSION } from '../../../infra/sqlite/readModels/version.ts';
+import { VERSION } from '../../../infra/sqlite/readModels/schema.ts';
 import { logChangedError } from '../../../shared/lib/errors/turnlogError.ts';
 import type { Logger } from '../../../shared/lib/logger.ts';
 import { sleep } from '../../../shared/lib/time/sleep.ts';
@@ -28,7 +28,7 @@ import { systemClock } from '../system.ts';
 export const READ_MODELS_VERSION = VERSION.number;
 
 /** After so long a command says what it waits for. */
-const PATIENCE_MS = 3_000;
+const WAIT_NOTICE_MS = 3_000;
 /** A command asks one thing after the other. */
 const POOL_SIZE = 2;
 
@@ -38,12 +38,12 @@ export interface OperatorReadModels {
    * Errors: `store_unavailable`, the signal's reason, `configuration_invalid` where they can't be
    * made.
    */
-  openUpToDate: () => Promise<ReadModels>;
+  openReadModels: () => Promise<ReadModels>;
   /**
    * Resolves when nothing of what was erased is left in the files of the index of words. Errors:
    * `store_unavailable`, the signal's reason.
    */
-  untilForgotten: () => Promise<void>;
+  purgeErasedWords: () => Promise<void>;
   /** The id of the log that they were built from; undefined where there are none. */
   followedLog: () => Promise<string | undefined>;
   /**
@@ -53,14 +53,14 @@ export interface OperatorReadModels {
   openRebuild: () => Promise<RebuildStore>;
 }
 
-const WAITS = {
+const WAIT_MESSAGES = {
   standing_by:
     'The command waits until the read models show all of the log. It is not the one that fills them: either another projector is, ' +
     'whose /health/ready says how far it is, or a store is away.',
   active: 'The command waits until it has brought the read models up to date with the log.',
 } as const;
 
-interface Updating {
+interface ReadModelsContext {
   store: EventStore;
   logger: Logger;
   /** Ends every wait. */
@@ -68,7 +68,10 @@ interface Updating {
 }
 
 /** Read models in the data folder. */
-function inFolder({ store, logger, signal }: Updating, folder: string): OperatorReadModels {
+function folderReadModels(
+  { store, logger, signal }: ReadModelsContext,
+  folder: string,
+): OperatorReadModels {
   async function openUpToDate(): Promise<ReadModels> {
     createDataFolder(folder);
     const progress = createProgressChannel();
@@ -123,13 +126,21 @@ function inFolder({ store, logger, signal }: Updating, folder: string): Operator
   }
 
   const openRebuild = (): Promise<RebuildStore> => openSqliteRebuildStore({ folder });
-  return { openUpToDate, untilForgotten, followedLog, openRebuild };
+  return {
+    openReadModels: openUpToDate,
+    purgeErasedWords: untilForgotten,
+    followedLog,
+    openRebuild,
+  };
 }
 
 /**
  * Read models in PostgreSQL: this process stands by for the projector until they are up to date.
  */
-function inDatabase({ store, logger, signal }: Updating, databaseUrl: string): OperatorReadModels {
+function databaseReadModels(
+  { store, logger, signal }: ReadModelsContext,
+  databaseUrl: string,
+): OperatorReadModels {
   async function openUpToDate(): Promise<ReadModels> {
     await using opened = new AsyncDisposableStack();
     await using projecting = new AsyncDisposableStack();
@@ -145,8 +156,8 @@ function inDatabase({ store, logger, signal }: Updating, databaseUrl: string): O
       ({ close }) => close(),
     );
     const tellWait = setTimeout(
-      () => logger.warn(projector.health(), WAITS[projector.health().state]),
-      PATIENCE_MS,
+      () => logger.warn(projector.health(), WAIT_MESSAGES[projector.health().state]),
+      WAIT_NOTICE_MS,
     );
     projecting.defer(() => clearTimeout(tellWait));
     await waitForReadModels({ store, readModels, logger }, signal, readModels.logChanged);
@@ -168,14 +179,19 @@ function inDatabase({ store, logger, signal }: Updating, databaseUrl: string): O
     return openDatabaseRebuild(databaseUrl);
   }
 
-  return { openUpToDate, untilForgotten: async () => undefined, followedLog, openRebuild };
+  return {
+    openReadModels: openUpToDate,
+    purgeErasedWords: async () => undefined,
+    followedLog,
+    openRebuild,
+  };
 }
 
 /** The read models of a place. */
 export const operatorReadModels = (
   place: StorageLocation,
-  updating: Updating,
+  updating: ReadModelsContext,
 ): OperatorReadModels =>
   place.kind === 'embedded'
-    ? inFolder(updating, readModelsFolder(place))
-    : inDatabase(updating, place.databaseUrl);
+    ? folderReadModels(updating, readModelsFolder(place))
+    : databaseReadModels(updating, place.databaseUrl);

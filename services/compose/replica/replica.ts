@@ -4,7 +4,7 @@ import {
   createInstanceMonitor,
 } from '../../../shared/runs/recovery/closeOrphanedTurns.ts';
 import { evictErased } from '../../../shared/erasure/evictErased.ts';
-import { appendsWhileFollowed } from '../../../shared/eventlog/appendsWhileFollowed.ts';
+import { guardAppends } from '../../../shared/eventlog/appendsWhileFollowed.ts';
 import { withTextsForRows } from '../../../shared/eventlog/encryption/protectedStore.ts';
 import type { RunContext } from '../../../shared/runs/context.ts';
 import { LIMITS } from '../../../shared/limits.ts';
@@ -15,7 +15,7 @@ import { healingReason } from '../../followers/projector/heal.ts';
 import { startStandInProjector } from '../../followers/projector/standInProjector.ts';
 import { startProjector } from '../../followers/projector/start.ts';
 import { retryUntilStoreAvailable } from '../../process/startup/retryUntilStoreAvailable.ts';
-import { reportDamage } from '../../process/health/reportDamage.ts';
+import { damagedStreamsPart, createDamageReporter } from '../../process/health/reportDamage.ts';
 import { monitorReadModels } from '../../process/health/readModelsHealth.ts';
 import { startPolling, startSweeper } from '../../process/upkeep/periodicTask.ts';
 import type { ProcessPart } from '../../process/processParts.ts';
@@ -27,12 +27,7 @@ import {
   restoredKeysPart,
   erasureNoticePart,
 } from '../../process/upkeep/erasures.ts';
-import {
-  damagedStreamsPart,
-  openProtectedStore,
-  type Opening,
-  type OpenedParts,
-} from '../opening.ts';
+import { openProtectedStore, type OpenedParts, type Opening } from '../opening.ts';
 import type { ReplicaLocation } from '../logLocation.ts';
 import {
   databasePart,
@@ -48,12 +43,13 @@ import { openProver } from '../features/prover.ts';
 import { openFeed } from '../features/feed.ts';
 import { replicaReplaysPart } from '../features/replays.ts';
 import { openRelay } from '../features/relay.ts';
-import { judgeDatabaseClock, sweepRetention } from '../features/retention.ts';
+import { judgeDatabaseClock, retentionSweepPart } from '../features/retention.ts';
 import { systemClock, systemIds } from '../system.ts';
 import { openReplicaWebhooks, openServedWebhooks } from '../features/webhooks.ts';
 
 /** What every replica works with, whichever services it was started with. */
-type Common = SweepContext & Pick<RunContext, 'logger'> & { readModels: PostgresReadModels };
+type ReplicaContext = SweepContext &
+  Pick<RunContext, 'logger'> & { readModels: PostgresReadModels };
 
 /** Only the list of instances, which the sweep asks, knows who can't be running a turn any more. */
 const isOverdue = (): boolean => false;
@@ -64,7 +60,7 @@ const isOverdue = (): boolean => false;
  */
 async function openApi(
   opening: Opening,
-  common: Common,
+  common: ReplicaContext,
   databaseUrl: string,
 ): Promise<{ api: ServedRuns; part: ProcessPart }> {
   const { store, damaged, readModels, instances, instanceMonitor, logger } = common;
@@ -93,7 +89,11 @@ async function openApi(
  * The projector, which takes turns with those of other processes. Where it is not among the
  * services it is no part, and only stands in while another release is at work.
  */
-function openProjector(opening: Opening, common: Common, databaseUrl: string): ProcessPart[] {
+function openProjector(
+  opening: Opening,
+  common: ReplicaContext,
+  databaseUrl: string,
+): ProcessPart[] {
   const { store, readModels, logger } = common;
   const log = withTextsForRows(store, store.keys);
   const options = { log, clock: systemClock, logger, keys: store.keys };
@@ -107,19 +107,19 @@ function openProjector(opening: Opening, common: Common, databaseUrl: string): P
   return [
     {
       health: async () => ({ projector: projector.health() }),
-      doubt: () => distrustReason({ healing: projector.healing() }),
+      distrustReason: () => distrustReason({ healing: projector.healing() }),
     },
   ];
 }
 
 /** The read models, which another process may keep up to date. */
-function readModelsPart(common: Common): ProcessPart {
+function readModelsPart(common: ReplicaContext): ProcessPart {
   const { store, readModels, logger } = common;
   let misfit: string | undefined;
   const { poll: look, health } = monitorReadModels({
     ...readModels,
     listParkedStreams: () => readModels.listParkedStreams(LIMITS.health.streams),
-    async doubt() {
+    async distrustReason() {
       const refused = await readModels.refusedCheckpoint();
       return distrustReason({
         healing: healingReason(refused),
@@ -129,7 +129,7 @@ function readModelsPart(common: Common): ProcessPart {
   });
   return {
     health: async () => ({ projection: health() }),
-    doubt: () => distrustReason({ logChanged: misfit ?? readModels.logChanged() }),
+    distrustReason: () => distrustReason({ logChanged: misfit ?? readModels.logChanged() }),
     async prepare(signal) {
       await waitForMatchingLog(
         {
@@ -148,7 +148,7 @@ function readModelsPart(common: Common): ProcessPart {
 }
 
 /** Looks after the turns of instances that are gone, and after those that `api` has left behind. */
-function sweepPart(common: Common, api: RunContext | undefined): ProcessPart {
+function orphanedTurnsPart(common: ReplicaContext, api: RunContext | undefined): ProcessPart {
   const own = api && { id: api.instance.id, openTurnQueue: api.runState.openTurnQueue };
   const sweep = (signal: AbortSignal) => closeOrphanedTurns({ ...common, own }, signal);
   return { upkeep: () => startSweeper(sweep, common.logger) };
@@ -167,12 +167,12 @@ export async function openReplica(opening: Opening, place: ReplicaLocation): Pro
     queries.close(),
   );
   const { store: log, keyStore, keysPart } = await openProtectedStore(opening, place);
-  const store = appendsWhileFollowed(log, readModels.logChanged);
+  const store = guardAppends(log, readModels.logChanged);
   const instances = opened.adopt(openInstanceList(databaseUrl), (list) => list.close());
-  const damaged = reportDamage(logger);
+  const damaged = createDamageReporter(logger);
   const watch = createInstanceMonitor(instances);
   const system = { clock: systemClock, ids: systemIds, logger };
-  const common: Common = {
+  const common: ReplicaContext = {
     store,
     damaged,
     readModels,
@@ -192,22 +192,23 @@ export async function openReplica(opening: Opening, place: ReplicaLocation): Pro
   };
   const projector = openProjector(opening, common, databaseUrl);
   const models = readModelsPart(common);
-  const followed = { ...common, ...feed.served, shown: [...projector, models] };
+  const readModelsParts = [...projector, models];
+  const webhookContext = { ...common, ...feed.served, readModelsParts };
   const followers = [
     ...projector,
     ...(await openProver(opening, store, databaseUrl)),
-    ...openReplicaWebhooks(opening, followed, databaseUrl),
-    ...(runs ? [replicaReplaysPart(opening, runs.api, followed.shown, databaseUrl)] : []),
+    ...openReplicaWebhooks(opening, webhookContext, databaseUrl),
+    ...(runs ? [replicaReplaysPart(opening, runs.api, readModelsParts, databaseUrl)] : []),
     ...(await openRelay(opening, store)),
   ];
-  const shown = [models, sweepPart(common, runs?.api), damagedStreamsPart(damaged)];
+  const shown = [models, orphanedTurnsPart(common, runs?.api), damagedStreamsPart(damaged)];
   const erasures = [
     ...(runs ? [erasureNoticePart(runs.api), restoredKeysPart(runs.api, keyStore)] : []),
     unfinishedErasuresPart(
       { ...common, judge },
       { api: runs?.api, alone: false, visibilityWaitMs },
     ),
-    sweepRetention(common, {
+    retentionSweepPart(common, {
       judge,
       alone: (work) => runRetentionExclusively(databaseUrl, work),
       onErased: (erased) => runs && evictErased(runs.api, erased),

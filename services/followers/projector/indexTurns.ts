@@ -22,7 +22,7 @@ const PIECE_MS = 4;
 
 interface Indexing {
   store: TurnIndex;
-  keys: Pick<Keyring, 'find' | 'named'>;
+  keys: Pick<Keyring, 'find' | 'ensureKey'>;
   logger: ProjectorLogger;
   /** Told half a sentence on why turns can't be indexed; undefined once they can. */
   onTrouble?: (reason: string | undefined) => void;

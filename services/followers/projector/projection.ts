@@ -1,4 +1,4 @@
-import type { Lag } from '../../../shared/eventlog/identity/lag.ts';
+import type { LagTracker } from '../../../shared/eventlog/identity/lag.ts';
 import type { EventLog } from '../../../shared/ports/eventStore.ts';
 import type { ParkedStream, ProjectionStore } from '../../../shared/ports/readModels.ts';
 import type { Progress } from '../../../shared/projections/progress.ts';
@@ -23,7 +23,7 @@ export interface Projection {
   signal: AbortSignal;
   onProgress: (batch: AppliedBatch) => void;
   /** Measures how far the projection is behind. */
-  lag?: Pick<Lag, 'reading' | 'done'>;
+  lag?: Pick<LagTracker, 'startBatch' | 'finishBatch'>;
   /** The pause after what came of sessions alone, so that more comes together; none by default. */
   gatherMs?: number;
   /**

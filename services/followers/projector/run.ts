@@ -6,7 +6,7 @@ import { sleepUntilAborted } from '../../../shared/lib/time/sleep.ts';
 import type { Checkpoint, Position, StoredEvent } from '../../../shared/ports/eventStore.ts';
 import { streamKind } from '../../../shared/eventlog/streams.ts';
 import { percentOf } from '../../../shared/projections/progress.ts';
-import { createEndOfLog } from '../../../shared/eventlog/identity/endOfLog.ts';
+import { createLogEndEstimate } from '../../../shared/eventlog/identity/endOfLog.ts';
 import { createLogChanges, restoredLog, type RestoredLog } from './logChanges.ts';
 import type { AppliedBatch, Projection } from './projection.ts';
 import { troubleReason } from './reports.ts';
@@ -37,7 +37,7 @@ async function follow(projection: Projection, course: Course): Promise<void> {
   // The first batch is always applied: events of others, up to which everything was shown, may be
   // missing from a log that was restored.
   let position: Position | undefined;
-  const endOfLog = createEndOfLog(log);
+  const endOfLog = createLogEndEstimate(log);
   let end: Position | undefined;
   // What was applied before a thread died may not have been reported.
   let isFirst = true;

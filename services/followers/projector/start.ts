@@ -3,7 +3,7 @@ import type { EventLog, Position } from '../../../shared/ports/eventStore.ts';
 import type { ActiveProjectionStore, ProjectorLag } from '../../../shared/ports/readModels.ts';
 import type { ProjectorHealth } from '../../../shared/health/health.ts';
 import type { Keyring } from '../../../shared/eventlog/encryption/keyring.ts';
-import { createLag, type Lag } from '../../../shared/eventlog/identity/lag.ts';
+import { createLagTracker, type LagTracker } from '../../../shared/eventlog/identity/lag.ts';
 import type { Healing } from './heal.ts';
 import { projectWhenActive } from './projectWhenActive.ts';
 import type { ProjectorState } from './serveAsActive.ts';
@@ -39,12 +39,12 @@ export function startProjector({
   const closing = new AbortController();
   const status = createProjectorStatus(logger);
   let state: ProjectorState = 'standing_by';
-  let lag: Lag | undefined;
+  let lag: LagTracker | undefined;
   /** False until this projector, as the active one, has applied a batch. */
   let isKnown = false;
   let end: Position | undefined;
   const currentLag = (): ProjectorLag | undefined =>
-    isKnown && status.healing() === undefined ? lag?.behind(end) : undefined;
+    isKnown && status.healing() === undefined ? lag?.measure(end) : undefined;
   const run = projectWhenActive({
     log,
     logger,
@@ -55,10 +55,10 @@ export function startProjector({
     onState(next) {
       state = next;
       status.record({ type: 'healing', reason: undefined });
-      lag = createLag(clock);
+      lag = createLagTracker(clock);
       isKnown = false;
     },
-    lag: { reading: (batch) => lag?.reading(batch), done: () => lag?.done() },
+    lag: { startBatch: (batch) => lag?.startBatch(batch), finishBatch: () => lag?.finishBatch() },
     onProgress(batch) {
       isKnown = true;
       status.onProgress(batch);

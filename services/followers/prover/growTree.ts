@@ -1,7 +1,7 @@
 import { createLogWatch } from '../../../shared/eventlog/identity/logWatch.ts';
 import {
-  identityOf,
-  type Identified,
+  readLogIdentity,
+  type IdentifiableLog,
   type LogIdentity,
 } from '../../../shared/eventlog/identity/logIdentity.ts';
 import { followLog } from '../../../shared/eventlog/following/followLog.ts';
@@ -120,7 +120,7 @@ async function addLeaves(
 }
 
 /** Fails where the log goes on and its subscription brings nothing; checks at most once a second. */
-function createSilenceCheck(log: Pick<Identified, 'head'>) {
+function createSilenceCheck(log: Pick<IdentifiableLog, 'head'>) {
   const requireProgress = createLogWatch(log, SILENCE_MS);
   let checkedAt = performance.now();
   return async (reached: Position | undefined): Promise<void> => {
@@ -133,7 +133,7 @@ function createSilenceCheck(log: Pick<Identified, 'head'>) {
 /** Continues the tree of the log until the log is declared to be another one, or the signal aborts. */
 export async function growTree(prover: Prover, trees: TileTrees): Promise<void> {
   const { log, logger, signal } = prover;
-  const identity = await identityOf(log);
+  const identity = await readLogIdentity(log);
   if (!identity) return sleepUntilAborted(EMPTY_LOG_MS, { signal });
   const tree = await openTree(prover, trees, identity);
   await repairBundleIndex(prover, tree, identity);

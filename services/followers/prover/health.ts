@@ -1,5 +1,5 @@
-import { createEndOfLog } from '../../../shared/eventlog/identity/endOfLog.ts';
-import { createLag } from '../../../shared/eventlog/identity/lag.ts';
+import { createLogEndEstimate } from '../../../shared/eventlog/identity/endOfLog.ts';
+import { createLagTracker } from '../../../shared/eventlog/identity/lag.ts';
 import { isoTime, type Clock } from '../../../shared/ports/clock.ts';
 import type { EventLog } from '../../../shared/ports/eventStore.ts';
 import type { ProverReport, TransparencyLogHealth } from '../../../shared/health/health.ts';
@@ -15,9 +15,9 @@ export interface ProverHealth {
 
 /** Keeps the latest report of the prover of this process. */
 export function createProverHealth(log: Pick<EventLog, 'head'>, clock: Clock): ProverHealth {
-  const lag = createLag(clock);
+  const lag = createLagTracker(clock);
   const witnesses = createWitnessesHealth();
-  const endOfLog = createEndOfLog(log);
+  const endOfLog = createLogEndEstimate(log);
   let state: ProverReport['state'] = 'active';
   let size: number | null = null;
   let signedAt: number | undefined;
@@ -31,12 +31,12 @@ export function createProverHealth(log: Pick<EventLog, 'head'>, clock: Clock): P
       size = report.size ?? size;
       signedAt = report.signedAt ?? signedAt;
       if (report.position !== undefined) {
-        lag.resumed(report.position);
+        lag.resumeAt(report.position);
         // It has caught up with what it had read: its lag counts from the next event.
-        lag.behind(report.position);
+        lag.measure(report.position);
       }
       // From now on the end of the log is out of reach, also while health is not requested.
-      if (trouble !== undefined) void endOfLog.latest().then(lag.behind);
+      if (trouble !== undefined) void endOfLog.latest().then(lag.measure);
     },
     async health() {
       const known = {
@@ -49,7 +49,7 @@ export function createProverHealth(log: Pick<EventLog, 'head'>, clock: Clock): P
       const asked = witnesses.health();
       return {
         ...known,
-        lag_ms: lag.behind(await endOfLog.latest()).ms,
+        lag_ms: lag.measure(await endOfLog.latest()).ms,
         ...(asked && { witnesses: asked }),
       };
     },

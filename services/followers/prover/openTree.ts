@@ -1,6 +1,6 @@
 import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import {
-  checkpointOf,
+  createCheckpoint,
   logIdAt,
   type LogIdentity,
 } from '../../../shared/eventlog/identity/logIdentity.ts';
@@ -131,7 +131,7 @@ export async function openTree(
     add(event) {
       const index = edge.size();
       if (last && index % TILE_WIDTH === 0) bundles.set(index / TILE_WIDTH, last);
-      last = checkpointOf(identity, event);
+      last = createCheckpoint(identity, event);
       edge.append(leafEntry(last.event_hash, index));
     },
     async persist() {

@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto';
-import type { Identified } from '../../../shared/eventlog/identity/logIdentity.ts';
+import type { IdentifiableLog } from '../../../shared/eventlog/identity/logIdentity.ts';
 import type { Clock } from '../../../shared/ports/clock.ts';
 import type { EventLog } from '../../../shared/ports/eventStore.ts';
 import type { ActiveTrees } from '../../../shared/transparency/tileStore.ts';
@@ -15,7 +15,7 @@ export type ProverLogger = Record<
 
 /** The dependencies of a prover. */
 export interface Prover {
-  log: Identified & Pick<EventLog, 'subscribe'>;
+  log: IdentifiableLog & Pick<EventLog, 'subscribe'>;
   /** Waits until no other process proves; resolves with undefined when the signal aborted first. */
   acquireLeadership: (signal: AbortSignal) => Promise<ActiveTrees | undefined>;
   /** The name before the log's id in the origin of its tree. */

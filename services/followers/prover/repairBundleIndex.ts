@@ -1,4 +1,7 @@
-import { checkpointOf, type LogIdentity } from '../../../shared/eventlog/identity/logIdentity.ts';
+import {
+  createCheckpoint,
+  type LogIdentity,
+} from '../../../shared/eventlog/identity/logIdentity.ts';
 import { followLog } from '../../../shared/eventlog/following/followLog.ts';
 import type { Checkpoint, StoredEvent } from '../../../shared/ports/eventStore.ts';
 import { leafEntry } from '../../../shared/transparency/tlog/leaf.ts';
@@ -51,7 +54,7 @@ export async function repairBundleIndex(
   async function addLeaf(event: StoredEvent): Promise<void> {
     leaves += 1;
     if (leaves % TILE_WIDTH !== 0) return;
-    const before = checkpointOf(identity, event);
+    const before = createCheckpoint(identity, event);
     await requireLeaf(tree, leaves - 1, before);
     beginnings.set(leaves / TILE_WIDTH, before);
     if (beginnings.size < BUNDLES) return;

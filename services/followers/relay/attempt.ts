@@ -50,8 +50,8 @@ export function watchAttempt(relay: Relay, failed: boolean): { attempt: Attempt;
     },
     lag: {
       ...relay.lag,
-      done() {
-        relay.lag.done();
+      finishBatch() {
+        relay.lag.finishBatch();
         wasDone();
       },
     },

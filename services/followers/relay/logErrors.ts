@@ -1,5 +1,8 @@
 import { isTurnlogError, TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
-import { requireFit, type Identified } from '../../../shared/eventlog/identity/logIdentity.ts';
+import {
+  verifyCheckpoint,
+  type IdentifiableLog,
+} from '../../../shared/eventlog/identity/logIdentity.ts';
 import type { Checkpoint, EventLog } from '../../../shared/ports/eventStore.ts';
 
 const OTHER_NAMES =
@@ -19,12 +22,12 @@ function explainLogError(error: unknown): unknown {
 
 /** Returns true when the log was declared to be a restored copy of the checkpoint's log. */
 export async function wasRestored(
-  log: Identified,
+  log: IdentifiableLog,
   checkpoint: Checkpoint | undefined,
 ): Promise<boolean> {
   if (!checkpoint) return false;
   try {
-    await requireFit(log, checkpoint);
+    await verifyCheckpoint(log, checkpoint);
     return false;
   } catch (error) {
     if (isTurnlogError(error, 'log_restored')) return true;

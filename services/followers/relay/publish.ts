@@ -28,7 +28,7 @@ function lagLogger({
     isLogged = true;
     const end = await endOfLog.latest();
     logger.info(
-      { position, lag_ms: lag.behind(end).ms, percent: Math.floor(percentOf(position, end)) },
+      { position, lag_ms: lag.measure(end).ms, percent: Math.floor(percentOf(position, end)) },
       'The relay is behind',
     );
   };
@@ -59,7 +59,7 @@ async function follow(
     signal,
     lag,
     onAccepted() {
-      lag.resumed(published);
+      lag.resumeAt(published);
       relay.onState('relaying');
     },
     async handleBatch({ events, checkpoint }) {

@@ -1,7 +1,7 @@
 import { storeUnavailableError } from '../../../shared/lib/errors/turnlogError.ts';
 import {
-  checkpointOf,
-  identityOf,
+  createCheckpoint,
+  readLogIdentity,
   logIdAt,
 } from '../../../shared/eventlog/identity/logIdentity.ts';
 import type { Checkpoint, EventBatch, Position } from '../../../shared/ports/eventStore.ts';
@@ -112,10 +112,10 @@ export async function publishMissing(
   const last = await beating(publication, takeOverMs / 3, (getsOn) =>
     lastPublished(mending, publication, getsOn),
   );
-  const identity = await identityOf(log);
+  const identity = await readLogIdentity(log);
   const restored = identity && logIdAt(identity);
   const found = last === undefined ? undefined : await log.eventAt(last);
-  let reached = identity && found && checkpointOf(identity, found);
+  let reached = identity && found && createCheckpoint(identity, found);
   let published = 0;
   await followToEnd(mending, reached ?? startAfter, async ({ events, checkpoint }) => {
     const missing = toPublicEvents(events);

@@ -1,6 +1,6 @@
-import type { EndOfLog } from '../../../shared/eventlog/identity/endOfLog.ts';
-import type { Lag } from '../../../shared/eventlog/identity/lag.ts';
-import type { Identified } from '../../../shared/eventlog/identity/logIdentity.ts';
+import type { LogEndEstimate } from '../../../shared/eventlog/identity/endOfLog.ts';
+import type { LagTracker } from '../../../shared/eventlog/identity/lag.ts';
+import type { IdentifiableLog } from '../../../shared/eventlog/identity/logIdentity.ts';
 import type { EventLog, Position } from '../../../shared/ports/eventStore.ts';
 import type { ParkedKeys, Publisher } from '../../../shared/publicEvents/publisher.ts';
 import type { RelayHealth } from '../../../shared/health/health.ts';
@@ -9,7 +9,7 @@ import type { RelayHealth } from '../../../shared/health/health.ts';
 type RelayLogger = Record<'info' | 'warn', (fields: object, message: string) => void>;
 
 export interface Relay {
-  log: Identified & Pick<EventLog, 'subscribe'>;
+  log: IdentifiableLog & Pick<EventLog, 'subscribe'>;
   publisher: Publisher;
   /** Where to begin when there is no checkpoint: after this position, else at the first event. */
   startAfter: Position | undefined;
@@ -17,8 +17,8 @@ export interface Relay {
   startIsStated: boolean;
   /** How long another relay must not have got on before this one takes over from it. */
   takeOverMs: number;
-  lag: Lag;
-  endOfLog: EndOfLog;
+  lag: LagTracker;
+  endOfLog: LogEndEstimate;
   signal: AbortSignal;
   /** With the reason of `retrying`. */
   onState: (state: RelayHealth['state'], reason?: string) => void;

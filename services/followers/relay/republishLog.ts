@@ -3,7 +3,7 @@ import { sleepUntilAborted } from '../../../shared/lib/time/sleep.ts';
 import type { EventLog, Position } from '../../../shared/ports/eventStore.ts';
 import type { Publisher } from '../../../shared/publicEvents/publisher.ts';
 import type { Channel } from '../../../shared/publicEvents/schema.ts';
-import type { Identified } from '../../../shared/eventlog/identity/logIdentity.ts';
+import type { IdentifiableLog } from '../../../shared/eventlog/identity/logIdentity.ts';
 import { percentOf } from '../../../shared/projections/progress.ts';
 import { followLog } from '../../../shared/eventlog/following/followLog.ts';
 import { wasRestored, withRelayErrors } from './logErrors.ts';
@@ -23,7 +23,7 @@ export interface RepublishProgress {
 }
 
 export interface RepublishOptions {
-  log: Identified & Pick<EventLog, 'subscribe'>;
+  log: IdentifiableLog & Pick<EventLog, 'subscribe'>;
   /** Publishes to topics that nothing else publishes to. */
   publisher: Publisher;
   /**

@@ -1,8 +1,8 @@
 import type { Clock } from '../../../shared/ports/clock.ts';
 import type { ParkedKeys } from '../../../shared/publicEvents/publisher.ts';
 import type { RelayHealth } from '../../../shared/health/health.ts';
-import { createEndOfLog } from '../../../shared/eventlog/identity/endOfLog.ts';
-import { createLag } from '../../../shared/eventlog/identity/lag.ts';
+import { createLogEndEstimate } from '../../../shared/eventlog/identity/endOfLog.ts';
+import { createLagTracker } from '../../../shared/eventlog/identity/lag.ts';
 import { resolvesWithin } from '../../../shared/lib/time/resolvesWithin.ts';
 import type { Relay } from './relay.ts';
 import { runRelay } from './run.ts';
@@ -28,8 +28,8 @@ export function startRelay({
   clock: Clock;
 }): RunningRelay {
   const closing = new AbortController();
-  const lag = createLag(clock);
-  const endOfLog = createEndOfLog(parts.log);
+  const lag = createLagTracker(clock);
+  const endOfLog = createLogEndEstimate(parts.log);
   let state: Pick<RelayHealth, 'state' | 'reason'> = { state: 'starting' };
   const onState: Relay['onState'] = (next, reason) =>
     void (state = { state: next, ...(reason !== undefined && { reason }) });
@@ -44,7 +44,7 @@ export function startRelay({
         ...(parked.count > 0 && { parked }),
       };
       if (state.state === 'standing_by') return { ...known, lag_ms: null };
-      return { ...known, lag_ms: lag.behind(await endOfLog.latest()).ms };
+      return { ...known, lag_ms: lag.measure(await endOfLog.latest()).ms };
     },
     async close() {
       closing.abort();

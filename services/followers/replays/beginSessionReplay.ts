@@ -14,7 +14,7 @@ import type {
 import type { ReplayedSession } from '../../../shared/replays/sessionStates.ts';
 import type { ForkedFrom, SessionStartedData } from '../../../shared/sessions/events.ts';
 import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
-import { readBeginning } from '../../../shared/eventlog/reading/readWhole.ts';
+import { readFirstEvent } from '../../../shared/eventlog/reading/readWhole.ts';
 import { sessionStream } from '../../../shared/eventlog/streams.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { createComparisonBuffer, type ComparisonBuffer } from './comparisonBuffer.ts';
@@ -64,7 +64,7 @@ async function reservedId(
 async function requireForkable({ context }: ReplayRunContext, sessionId: string): Promise<void> {
   const origins = await readOrigins(
     context,
-    await readBeginning(context, sessionStream(sessionId)),
+    await readFirstEvent(context, sessionStream(sessionId)),
   );
   if (origins.length < LIMITS.turn.origins) return;
   const message = `The session is a fork of ${origins.length} forks: it can only be replayed from its own first turn on.`;

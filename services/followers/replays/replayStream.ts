@@ -6,7 +6,7 @@ import {
   type LoadedStream,
 } from '../../../shared/commandHandling/targetStream.ts';
 import type { Actor } from '../../../shared/commandHandling/context.ts';
-import { readBeginning } from '../../../shared/eventlog/reading/readWhole.ts';
+import { readFirstEvent } from '../../../shared/eventlog/reading/readWhole.ts';
 import { replayStream } from '../../../shared/eventlog/streams.ts';
 
 /** The stream of a replay, as its runner knows and writes it. */
@@ -27,7 +27,7 @@ export async function openReplayStream(
   replayId: string,
 ): Promise<ReplayStream> {
   const target = wholeStreamTarget(replayStream(replayId), replay);
-  const { recorded } = await readBeginning(context, target.stream);
+  const { recorded } = await readFirstEvent(context, target.stream);
   const { account_id, key_id } = recorded.metadata;
   const actor = { account_id, key_id, request_id: replayId };
   let known: LoadedStream<ReplayState> = await target.load(context);

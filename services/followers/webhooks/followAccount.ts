@@ -1,8 +1,8 @@
 import { isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import {
-  checkpointOf,
-  identityOf,
-  type Identified,
+  createCheckpoint,
+  readLogIdentity,
+  type IdentifiableLog,
 } from '../../../shared/eventlog/identity/logIdentity.ts';
 import type { AccountFeed, FeedItem } from '../../../shared/feed/accountFeed.ts';
 import { cursorOf } from '../../../shared/feed/cursor.ts';
@@ -25,15 +25,15 @@ interface FollowAccountOptions {
 /** Yields what is to be delivered to a webhook, first what is there, then live. */
 export type FollowAccount = (options: FollowAccountOptions) => AsyncIterable<FollowedItem>;
 
-async function cursorAt(log: Identified, position: Position): Promise<string | undefined> {
-  const [identity, event] = [await identityOf(log), await log.eventAt(position)];
-  return identity && event && cursorOf(checkpointOf(identity, event));
+async function cursorAt(log: IdentifiableLog, position: Position): Promise<string | undefined> {
+  const [identity, event] = [await readLogIdentity(log), await log.eventAt(position)];
+  return identity && event && cursorOf(createCheckpoint(identity, event));
 }
 
 /** Follows accounts by their feed. */
 export const followFeed = (
   feed: Pick<AccountFeed, 'followAccount'>,
-  log: Identified,
+  log: IdentifiableLog,
 ): FollowAccount =>
   async function* follow({ accountId, cursor, position, types, signal }) {
     const options = { types: types ? new Set(types) : undefined, signal };

@@ -2,8 +2,6 @@ import type { Health } from '../../../shared/health/health.ts';
 import type { Availability } from '../../api/context.ts';
 import type { ProcessPart, ProcessParts } from '../processParts.ts';
 
-type Parts = readonly ProcessPart[];
-
 const REASONS: Readonly<Record<Exclude<Availability, 'up'>, string>> = {
   starting: 'The service is starting; its read models are being brought up to date.',
   draining:
@@ -11,24 +9,19 @@ const REASONS: Readonly<Record<Exclude<Availability, 'up'>, string>> = {
   stopping: 'The service is shutting down.',
 };
 
-/** What the first part says that says anything. */
-function firstOf(parts: Parts, what: 'trouble' | 'doubt'): string | undefined {
-  for (const part of parts) {
-    const said = part[what]?.();
-    if (said !== undefined) return said;
-  }
-  return undefined;
+/** The first reason that a part reports; undefined when no part reports one. */
+export const firstReason = <Kind extends 'trouble' | 'distrustReason'>(
+  parts: readonly Pick<ProcessPart, Kind>[],
+  kind: Kind,
+): string | undefined => parts.map((part) => part[kind]?.()).find((reason) => reason !== undefined);
+
+/** What a start is waiting for, if that is known. */
+function startupReason(parts: readonly ProcessPart[]): string | undefined {
+  const reason = firstReason(parts, 'trouble') ?? firstReason(parts, 'distrustReason');
+  return reason && `The service is starting and waits. ${reason}`;
 }
 
-/** Why a start takes its time, where more is known than that it does. */
-function startReason(parts: Parts): string | undefined {
-  const trouble = firstOf(parts, 'trouble');
-  if (trouble !== undefined) return `The service is starting and waits. ${trouble}`;
-  const doubt = firstOf(parts, 'doubt');
-  return doubt && `The service is starting and waits. ${doubt}`;
-}
-
-/** Those who ask at the same time are told the same: a crowd of probes costs what one does. */
+/** Shares one check among concurrent callers, so that many probes cost as much as one. */
 export function shareHealth(check: () => Promise<Health>): () => Promise<Health> {
   let checking: Promise<Health> | undefined;
   return () =>
@@ -37,18 +30,18 @@ export function shareHealth(check: () => Promise<Health>): () => Promise<Health>
     }));
 }
 
-/** Asks the parts whether they can do their work. Errors: `store_unavailable`. */
+/** Collects the health of all parts. Rejects with `store_unavailable` when a part can't tell. */
 export async function checkHealth(
   { parts }: Pick<ProcessParts, 'parts'>,
   availability: Availability,
 ): Promise<Health> {
   if (availability !== 'up') {
-    const known = availability === 'starting' ? startReason(parts) : undefined;
-    return { ready: false, reason: known ?? REASONS[availability] };
+    const reason = availability === 'starting' ? startupReason(parts) : undefined;
+    return { ready: false, reason: reason ?? REASONS[availability] };
   }
-  // Known at once: nobody waits for parts that a store in trouble keeps waiting.
-  const trouble = firstOf(parts, 'trouble');
+  // Checked first: parts that query an unavailable store would delay the answer.
+  const trouble = firstReason(parts, 'trouble');
   if (trouble !== undefined) return { ready: false, reason: trouble };
-  const told = await Promise.all(parts.map(async (part) => part.health?.()));
-  return Object.assign({ ready: true }, ...told) as Health;
+  const reports = await Promise.all(parts.map(async (part) => part.health?.()));
+  return Object.assign({ ready: true }, ...reports) as Health;
 }

@@ -17,7 +17,7 @@ export interface ReadModelsProbe {
   listParkedStreams(): Promise<ParkedStreams>;
   countUnindexed(): Promise<number>;
   /** One sentence on why the read models can't be trusted; undefined where they can. */
-  doubt(): Promise<string | undefined>;
+  distrustReason(): Promise<string | undefined>;
 }
 
 interface ReadModelsHealth {
@@ -30,7 +30,7 @@ interface ReadModelsHealth {
   health(): ProjectionHealth;
 }
 
-interface Known {
+interface ProbeResult {
   beat: ProjectorBeat | undefined;
   parked_streams: ParkedStreams;
   unindexed_turns: number;
@@ -47,11 +47,11 @@ export function monitorReadModels(
   now = (): number => performance.now(),
 ): ReadModelsHealth {
   const begun = now();
-  let known: Known | undefined;
+  let known: ProbeResult | undefined;
   let failure: TurnlogError | undefined;
 
   /** Where no projector has ever said anything, this process has waited since it began to look. */
-  function lagOf({ beat, at }: Known): Pick<ProjectionHealth, 'caught_up' | 'lag' | 'late'> {
+  function lagOf({ beat, at }: ProbeResult): Pick<ProjectionHealth, 'caught_up' | 'lag' | 'late'> {
     const silentMs = Math.round(now() - (beat ? at : begun) + (beat?.silent_ms ?? 0));
     if (silentMs > LATE_MS)
       return {
@@ -75,7 +75,7 @@ export function monitorReadModels(
           asked.projectorBeat(),
           asked.listParkedStreams(),
           asked.countUnindexed(),
-          asked.doubt(),
+          asked.distrustReason(),
         ]);
         known = { beat, parked_streams, unindexed_turns, doubt, at: now() };
         failure = undefined;

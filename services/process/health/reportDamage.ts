@@ -3,13 +3,14 @@ import {
   type DamagedStreams,
 } from '../../../shared/eventlog/reading/damagedStreams.ts';
 import type { Logger } from '../../../shared/lib/logger.ts';
+import type { ProcessPart } from '../processParts.ts';
 
 /** A restored log damages thousands of streams at once: no more are named in a minute. */
 const MOST_A_MINUTE = 100;
 const MINUTE_MS = 60_000;
 
 /** The damaged streams of this process; the log names each once, unless there are very many. */
-export function reportDamage(
+export function createDamageReporter(
   logger: Logger,
   now: () => number = () => performance.now(),
 ): DamagedStreams {
@@ -28,3 +29,8 @@ export function reportDamage(
       );
   }, now);
 }
+
+/** The streams that this process found not to be whole, as an operator is told of them. */
+export const damagedStreamsPart = (damaged: DamagedStreams): ProcessPart => ({
+  health: async () => ({ damaged_streams: damaged.list(), damaged_count: damaged.count() }),
+});

@@ -15,7 +15,7 @@ const FIRST_ACCOUNT = 'acct_00000000000000000000000000';
  * Undefined where the work was rejected so, because another replica came first. Errors: any other
  * of the work's own.
  */
-const unlessRejected = <Result>(
+const unlessRejectedAs = <Result>(
   code: RejectionCode,
   work: Promise<Result>,
 ): Promise<Result | undefined> =>
@@ -25,7 +25,7 @@ const unlessRejected = <Result>(
   });
 
 /** A node that only follows may not have the account yet that was opened a moment ago. */
-function asNotThereYet(error: unknown): never {
+function throwAccountNotReadable(error: unknown): never {
   if (!isRejection(error, 'account_missing')) throw error;
   throw storeUnavailableError("The account that was opened just now can't be read yet.", error);
 }
@@ -43,15 +43,15 @@ export async function bootstrap(
 ): Promise<string | undefined> {
   if (await context.readModels.hasApiKeys()) return undefined;
   const actor = { account_id: FIRST_ACCOUNT, key_id: 'operator', request_id: 'bootstrap' };
-  await unlessRejected('account_exists', openAccount(context, actor, 'default'));
-  const issued = await unlessRejected(
+  await unlessRejectedAs('account_exists', openAccount(context, actor, 'default'));
+  const issued = await unlessRejectedAs(
     'key_exists',
     issueKey(context, actor, {
       name: 'bootstrap',
       scopes: SCOPES,
       expiresAt: null,
       apiKey: operatorsKey,
-    }).catch(asNotThereYet),
+    }).catch(throwAccountNotReadable),
   );
   // What another replica has written lies before the end.
   if (issued?.position !== undefined) await waitUntilVisible(context, issued.position);

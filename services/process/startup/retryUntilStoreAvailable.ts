@@ -4,7 +4,7 @@ import type { Logger } from '../../../shared/lib/logger.ts';
 
 const PAUSES = { firstMs: 1_000, longestMs: 1_000 };
 
-const sentence = ({ message, cause }: Error): string =>
+const describeError = ({ message, cause }: Error): string =>
   cause instanceof Error && cause.message !== '' ? `${message} (${cause.message})` : message;
 
 /**
@@ -19,7 +19,7 @@ export function retryUntilStoreAvailable<Result>(
   let told: string | undefined;
   function again(error: unknown): boolean {
     if (!isLogUnavailable(error) || !error.retriable) return false;
-    const reason = sentence(error);
+    const reason = describeError(error);
     if (reason !== told)
       logger.warn({ reason }, 'a store is away; the start goes on when it is back');
     told = reason;

@@ -1,5 +1,5 @@
 import { isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
-import { requireFit } from '../../../shared/eventlog/identity/logIdentity.ts';
+import { verifyCheckpoint } from '../../../shared/eventlog/identity/logIdentity.ts';
 import type { Logger } from '../../../shared/lib/logger.ts';
 import { sleep } from '../../../shared/lib/time/sleep.ts';
 import type { Checkpoint, EventStore } from '../../../shared/ports/eventStore.ts';
@@ -7,7 +7,7 @@ import { retryUntilStoreAvailable } from './retryUntilStoreAvailable.ts';
 
 const LOOK_MS = 1_000;
 
-interface Followed {
+interface MatchingLogOptions {
   store: EventStore;
   /** Of the read models, which another process may keep up to date. */
   checkpoint: () => Promise<Checkpoint | undefined>;
@@ -21,13 +21,13 @@ interface Followed {
  * one would never be shown. Errors: the signal's reason.
  */
 export async function waitForMatchingLog(
-  { store, checkpoint, logger, onLogChanged }: Followed,
+  { store, checkpoint, logger, onLogChanged }: MatchingLogOptions,
   signal: AbortSignal,
 ): Promise<void> {
   async function misfit(): Promise<string | undefined> {
     const reached = await checkpoint();
     try {
-      if (reached) await requireFit(store, reached);
+      if (reached) await verifyCheckpoint(store, reached);
       return undefined;
     } catch (error) {
       if (isTurnlogError(error, 'log_changed') || isTurnlogError(error, 'log_restored'))

@@ -20,7 +20,7 @@ export function erasureNoticePart(api: RunContext): ProcessPart {
     readModels,
     forget(erased) {
       evictErased(api, erased);
-      lists.forget(erased.account_id);
+      lists.deleteAccount(erased.account_id);
     },
     forgetAll() {
       runState.sessionCache.clear();
@@ -53,9 +53,9 @@ export function restoredKeysPart(
   };
 }
 
-type Finishing = ErasureContext & Pick<CommandContext, 'readModels' | 'logger'>;
+type UnfinishedErasuresContext = ErasureContext & Pick<CommandContext, 'readModels' | 'logger'>;
 
-interface Others {
+interface UnfinishedErasuresOptions {
   /** For what this process remembers, where it does. */
   api: RunContext | undefined;
   /** True where no other process can be at work on what was begun before this one started. */
@@ -65,8 +65,8 @@ interface Others {
 
 /** Goes on with erasures that a process has left, or that had to wait for a store. */
 export function unfinishedErasuresPart(
-  context: Finishing,
-  { api, alone, visibilityWaitMs }: Others,
+  context: UnfinishedErasuresContext,
+  { api, alone, visibilityWaitMs }: UnfinishedErasuresOptions,
 ): ProcessPart {
   const { readModels, logger } = context;
   const finisher = createErasureFinisher({

@@ -76,12 +76,12 @@ export function startPolling(ask: () => Promise<void>): PeriodicTask {
 }
 
 /** Closes what this process had to leave open, as soon as the store is back. */
-export const startClosing = ({ closeDue, whenIdle }: OpenTurnCloser): PeriodicTask =>
+export const startOpenTurnCloser = ({ closeDue, whenIdle }: OpenTurnCloser): PeriodicTask =>
   repeat({ everyMs: CLOSE_MS, begin: closeDue, idle: whenIdle });
 
 /** How often it is asked whether a turn is due to be looked at in the log. */
 const WATCH_MS = 200;
 
 /** Looks in the log for the ends of turns that others record. */
-export const startWatching = ({ pollDue, whenIdle }: TurnWatch): PeriodicTask =>
+export const startTurnWatch = ({ pollDue, whenIdle }: TurnWatch): PeriodicTask =>
   repeat({ everyMs: WATCH_MS, begin: pollDue, idle: whenIdle });

@@ -13,7 +13,7 @@ const FIRST_MS = 60_000;
 
 export interface RetentionOptions {
   /** False while no account has a maximum: there is nothing to do or to tell then. Errors: `store_unavailable`. */
-  needed: () => Promise<boolean>;
+  isNeeded: () => Promise<boolean>;
   /** Judges the clock. Errors: those of the clocks. */
   judge: () => Promise<JudgedTime>;
   /** One sweep at that time. Errors: those of sweepSessions. */
@@ -22,7 +22,7 @@ export interface RetentionOptions {
    * Does the work where no other process does it; false where one does. The signal aborts when that
    * can't be said any more. Errors: those of the work, `store_unavailable`.
    */
-  alone: (work: (signal: AbortSignal) => Promise<void>) => Promise<boolean>;
+  runExclusively: (work: (signal: AbortSignal) => Promise<void>) => Promise<boolean>;
   logger: Pick<Logger, 'warn' | 'debug'>;
   /** How long to wait for the first sweep, and for each after that; in milliseconds. */
   pauses?: { firstMs: number; nextMs: number };
@@ -30,10 +30,10 @@ export interface RetentionOptions {
 
 /** Erases, each hour, the sessions that are past the maximum of their account's retention. */
 export function retentionPart({
-  needed,
+  isNeeded: needed,
   judge,
   sweep,
-  alone,
+  runExclusively: alone,
   logger,
   pauses = { firstMs: FIRST_MS, nextMs: SWEEP_MS },
 }: RetentionOptions): ProcessPart {

@@ -27,7 +27,7 @@ export async function readRetentionPolicy(
       readStream: async (...asked) => (await readStream(...asked)).map(withoutTexts),
     },
     // It is not read whole.
-    damaged: { ...damaged, forget: () => undefined },
+    damaged: { ...damaged, clear: () => undefined },
   };
   return (await wholeStreamTarget(accountStream(accountId), account).load(source)).state;
 }

@@ -4,20 +4,20 @@
  */
 import { TurnlogError } from '../../lib/errors/turnlogError.ts';
 import type { EncodedEvent } from '../../ports/eventStore.ts';
-import { boxLength, closing } from './protectedText.ts';
+import { ciphertextLength, createTextCloser } from './protectedText.ts';
 
 /** What a box adds to a commitment. */
 const BESIDE_BOX = '"box":"",'.length;
 
 /** Bytes that the boxes add to the data. */
-export const boxesLength = ({ toClose }: Pick<EncodedEvent, 'toClose'>): number =>
-  toClose?.texts.reduce((sum, { text }) => sum + BESIDE_BOX + boxLength(text), 0) ?? 0;
+export const ciphertextsLength = ({ toClose }: Pick<EncodedEvent, 'toClose'>): number =>
+  toClose?.texts.reduce((sum, { text }) => sum + BESIDE_BOX + ciphertextLength(text), 0) ?? 0;
 
 /** The event as a stream stores it. Errors: `event_invalid` where a commitment does not stand in the data. */
-export function withBoxes({ toClose, ...event }: EncodedEvent, stream: string): EncodedEvent {
+export function withCiphertexts({ toClose, ...event }: EncodedEvent, stream: string): EncodedEvent {
   if (!toClose) return event;
   const { texts, key } = toClose;
-  const closeText = closing(key, stream);
+  const closeText = createTextCloser(key, stream);
   let { data } = event;
   for (const text of texts) {
     const committed = `{"sha256":"${text.sha256}"}`;

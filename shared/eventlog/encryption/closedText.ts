@@ -3,10 +3,10 @@
  * reaches them with the key, and what fills the read models needs no keys of sessions.
  */
 import type { Keyring } from './keyring.ts';
-import { BoxBroken, keyIdOf, open } from './protectedText.ts';
+import { InvalidCiphertext, keyIdOf, openText } from './protectedText.ts';
 
 /** The key of a closed text was destroyed: an erasure takes it, and no row has said so yet. */
-export class TextErased extends BoxBroken {}
+export class TextErased extends InvalidCiphertext {}
 
 /** The beginning of a box, and a commitment behind it: what is between them may have a megabyte. */
 const [BOX, COMMITMENT] = [/^[\w-]{16}\.[\w-]/, /^~[0-9a-f]{64}$/];
@@ -39,7 +39,7 @@ function unmarked(text: string): string {
  * Errors: `key_missing`, `store_unavailable`. Those of the opening: BoxBroken, as TextErased where the key
  * was destroyed.
  */
-export async function textOpener(
+export async function createTextOpener(
   keys: Pick<Keyring, 'find'>,
   stream: string,
   texts: readonly string[],
@@ -50,6 +50,6 @@ export async function textOpener(
     const key = found.get(keyIdOf(text));
     if (!key) throw new TextErased('the key of a text is destroyed, and no erasure says so');
     const box = text.slice(0, -COMMITMENT_CHARS);
-    return open({ box, sha256: text.slice(1 - COMMITMENT_CHARS) }, key, stream).text;
+    return openText({ box, sha256: text.slice(1 - COMMITMENT_CHARS) }, key, stream).text;
   };
 }

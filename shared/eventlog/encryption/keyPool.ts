@@ -13,7 +13,7 @@ const KEY_BYTES = 32;
 const ID_BYTES = 12;
 
 /** A new key of this id, which nobody keeps yet. */
-export const newKey = (id: string): TextKey => ({
+export const createKey = (id: string): TextKey => ({
   id,
   secret: randomBytes(KEY_BYTES).toString('base64url'),
 });

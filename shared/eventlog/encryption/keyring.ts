@@ -2,12 +2,12 @@ import { LRUCache } from 'lru-cache';
 import { TurnlogError } from '../../lib/errors/turnlogError.ts';
 import { LIMITS } from '../../limits.ts';
 import type { KeyStore } from '../../ports/keyStore.ts';
-import { createKeyPool, newKey } from './keyPool.ts';
+import { createKeyPool, createKey } from './keyPool.ts';
 import type { MasterKeys } from './masterKeys.ts';
 import type { TextKey } from './protectedText.ts';
 
 /** Keys by id; a key that was destroyed has the value undefined. */
-export type FoundKeys = ReadonlyMap<string, TextKey | undefined>;
+export type KeysById = ReadonlyMap<string, TextKey | undefined>;
 
 /** What of a key store serves erasures; the keys that it destroys are forgotten as well. */
 type Erasures = Pick<KeyStore, 'beginErasure' | 'listErasures' | 'endErasure'>;
@@ -18,19 +18,19 @@ export interface Keyring extends Erasures {
    * A key that nobody has used, kept durably before: none is waited for as a rule.
    * Errors: `store_unavailable`.
    */
-  fresh(): TextKey | Promise<TextKey>;
+  issueKey(): TextKey | Promise<TextKey>;
   /**
    * The keys of these ids, at once where all are in memory.
    * Errors: `store_unavailable`, `key_missing` for one that was lost or whose master key is not here.
    */
-  find(ids: ReadonlySet<string>): FoundKeys | Promise<FoundKeys>;
+  find(ids: ReadonlySet<string>): KeysById | Promise<KeysById>;
   /**
    * The key of an id that whoever needs it knows, kept durably where there was none; undefined for one
    * that was destroyed. Errors: `store_unavailable`, `key_missing` where its master key is not here.
    */
-  named(id: string): Promise<TextKey | undefined>;
+  ensureKey(id: string): Promise<TextKey | undefined>;
   /** Lets go of keys that were destroyed: no memory of this process holds them any more. */
-  forget(ids: readonly string[]): void;
+  evict(ids: readonly string[]): void;
 }
 
 interface Parts {
@@ -38,7 +38,7 @@ interface Parts {
   masterKeys: Pick<MasterKeys, 'wrap' | 'unwrap'>;
 }
 
-const lost = (id: string): TurnlogError =>
+const keyMissingError = (id: string): TurnlogError =>
   new TurnlogError(
     'key_missing',
     `The key ${id} of texts in the log is not in the key store, and was not destroyed: it was lost. Restore the key store from its backup.`,
@@ -72,11 +72,11 @@ export function createKeyring({ store, masterKeys }: Parts): Keyring {
   async function findKept(
     found: Map<string, TextKey | undefined>,
     missing: readonly string[],
-  ): Promise<FoundKeys> {
+  ): Promise<KeysById> {
     const kept = await store.find(missing);
     for (const id of missing) {
       const wrapped = kept.get(id);
-      if (wrapped === undefined) throw lost(id);
+      if (wrapped === undefined) throw keyMissingError(id);
       // It may have been forgotten while it was looked for.
       const destroyed = wrapped === 'destroyed' || known.get(id) === 'destroyed';
       const key = destroyed ? 'destroyed' : masterKeys.unwrap(wrapped);
@@ -89,7 +89,7 @@ export function createKeyring({ store, masterKeys }: Parts): Keyring {
   async function named(id: string): Promise<TextKey | undefined> {
     if (!(await store.find([id])).has(id))
       try {
-        await store.insert([masterKeys.wrap(newKey(id))]);
+        await store.insert([masterKeys.wrap(createKey(id))]);
       } catch (error) {
         // Another process was faster, if there is one now.
         if (!(await store.find([id])).has(id)) throw error;
@@ -100,7 +100,7 @@ export function createKeyring({ store, masterKeys }: Parts): Keyring {
   const forget = (ids: readonly string[]): void => ids.forEach((id) => remember(id, 'destroyed'));
 
   return {
-    fresh() {
+    issueKey() {
       const key = fromPool();
       return 'then' in key ? key.then(taken) : taken(key);
     },
@@ -112,11 +112,11 @@ export function createKeyring({ store, masterKeys }: Parts): Keyring {
         [...ids].filter((id) => !found.has(id)),
       );
     },
-    async named(id) {
+    async ensureKey(id) {
       const found = inMemory(new Set([id]));
       return found.has(id) ? found.get(id) : named(id);
     },
-    forget,
+    evict: forget,
     beginErasure: store.beginErasure,
     listErasures: store.listErasures,
     async endErasure(stream, ids) {

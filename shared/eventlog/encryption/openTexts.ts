@@ -10,9 +10,9 @@ import { closedText, markOpenTexts } from './closedText.ts';
 import type { Keyring } from './keyring.ts';
 import { addKeyIds, lacksBox, replaceBoxes } from './protectedJson.ts';
 import {
-  BoxBroken,
+  InvalidCiphertext,
   keyIdOf,
-  open,
+  openText,
   type DisclosedText,
   type ErasedText,
   type TextKey,
@@ -97,13 +97,13 @@ function replaced(event: StoredEvent, lookup: Lookup, shown: Shown): ReadableEve
       last = key ?? last;
       erased ||= key === undefined;
       return JSON.stringify(
-        shown(key ? open({ box, sha256 }, key, event.stream) : { sha256, erased: true }),
+        shown(key ? openText({ box, sha256 }, key, event.stream) : { sha256, erased: true }),
       );
     });
     if (data === event.data) return event;
     return { ...event, data, stored: event, erased, ...(last && { key: last }) };
   } catch (error) {
-    if (!(error instanceof BoxBroken) && !isTurnlogError(error)) throw error;
+    if (!(error instanceof InvalidCiphertext) && !isTurnlogError(error)) throw error;
     return { ...event, unreadable: unreadable(event, error) };
   }
 }
@@ -112,7 +112,7 @@ function replaced(event: StoredEvent, lookup: Lookup, shown: Shown): ReadableEve
 const unlessBoxless = (event: StoredEvent, readable: ReadableEvent): ReadableEvent =>
   readable.unreadable || !lacksBox(readable.data)
     ? readable
-    : { ...event, unreadable: unreadable(event, new BoxBroken('its box is missing')) };
+    : { ...event, unreadable: unreadable(event, new InvalidCiphertext('its box is missing')) };
 
 const opened = (event: StoredEvent, lookup: Lookup): ReadableEvent =>
   unlessBoxless(

@@ -2,7 +2,7 @@ import { isErasure } from '../eventTypes.ts';
 import type { EventLog, EventStore, StoredEvent } from '../../ports/eventStore.ts';
 import type { Keyring } from './keyring.ts';
 import { openTexts, type ReadableEvent } from './openTexts.ts';
-import { erasuresOf } from '../reading/erasureLookup.ts';
+import { createErasureLookup } from '../reading/erasureLookup.ts';
 import { streamKind } from '../streams.ts';
 
 /** An event store, with the keys of the texts in it. Events pass it as they are stored. */
@@ -20,7 +20,7 @@ function keysErasedBy({ type, data }: StoredEvent): string[] {
 }
 
 type Followed = Pick<EventLog, 'subscribe' | 'readStream'>;
-type KeysToOpen = Pick<Keyring, 'find' | 'forget'>;
+type KeysToOpen = Pick<Keyring, 'find' | 'evict'>;
 
 /**
  * A log as its followers read it: texts stand open in the data of the events (ReadableEvent).
@@ -49,7 +49,7 @@ function withTexts<Log extends Followed>(
   keys: KeysToOpen,
   staysClosed?: (event: StoredEvent) => boolean,
 ): Log {
-  const saysErased = erasuresOf(log);
+  const saysErased = createErasureLookup(log);
 
   async function opened(stored: readonly StoredEvent[]): Promise<ReadableEvent[]> {
     const events = await openTexts(keys, stored, staysClosed);
@@ -63,7 +63,7 @@ function withTexts<Log extends Followed>(
     async *subscribe(options: Parameters<EventLog['subscribe']>[0]) {
       for await (const batch of log.subscribe(options)) {
         yield { ...batch, events: await opened(batch.events) };
-        for (const event of batch.events) keys.forget(keysErasedBy(event));
+        for (const event of batch.events) keys.evict(keysErasedBy(event));
       }
     },
   };

@@ -83,7 +83,7 @@ const commitmentOf = (salted: Uint8Array): string => digest('sha256', salted, 'h
 const keyOf = (secret: string): KeyObject => createSecretKey(secret, 'base64url');
 
 /** Commits to a text, with a salt of its own. */
-export function commit(text: string): DisclosedText {
+export function commitText(text: string): DisclosedText {
   const salted = Buffer.allocUnsafe(SALT_BYTES + Buffer.byteLength(text));
   pooledRandomBytes(SALT_BYTES).copy(salted);
   salted.write(text, SALT_BYTES);
@@ -95,7 +95,10 @@ export function commit(text: string): DisclosedText {
  * What closes texts with their salts in boxes, each with an IV of its own, for one stream: in another
  * one they do not open, whoever puts them there.
  */
-export function closing({ id, secret }: TextKey, stream: string): (text: DisclosedText) => string {
+export function createTextCloser(
+  { id, secret }: TextKey,
+  stream: string,
+): (text: DisclosedText) => string {
   const key = keyOf(secret);
   return ({ salt, text }) => {
     const salted = Buffer.allocUnsafe(SALT_BYTES + Buffer.byteLength(text));
@@ -106,27 +109,29 @@ export function closing({ id, secret }: TextKey, stream: string): (text: Disclos
 }
 
 /** Characters of the box that a text is closed in. */
-export const boxLength = (text: string): number =>
+export const ciphertextLength = (text: string): number =>
   17 + Math.ceil(((ADDED_BYTES + SALT_BYTES + Buffer.byteLength(text)) * 4) / 3);
 
 /** Thrown where a box does not open with its key, or holds another text than was committed to. */
-export class BoxBroken extends Error {}
+export class InvalidCiphertext extends Error {}
 
 /** Opens a box that stands in a stream, and checks the commitment. Errors: BoxBroken. */
-export function open(
+export function openText(
   { box, sha256 }: Required<ProtectedText>,
   { secret }: TextKey,
   stream: string,
 ): DisclosedText {
   const bytes = Buffer.from(box.slice(17), 'base64url');
-  if (bytes.length < ADDED_BYTES + SALT_BYTES) throw new BoxBroken('a box is too short');
+  if (bytes.length < ADDED_BYTES + SALT_BYTES) throw new InvalidCiphertext('a box is too short');
   let salted: Buffer;
   try {
     salted = decrypt(bytes, keyOf(secret), stream);
   } catch (error) {
-    throw new BoxBroken('a box does not open with its key in this stream', { cause: error });
+    throw new InvalidCiphertext('a box does not open with its key in this stream', {
+      cause: error,
+    });
   }
-  if (commitmentOf(salted) !== sha256) throw new BoxBroken('a box holds another text');
+  if (commitmentOf(salted) !== sha256) throw new InvalidCiphertext('a box holds another text');
   return {
     sha256,
     salt: salted.toString('base64url', 0, SALT_BYTES),
@@ -135,7 +140,7 @@ export function open(
 }
 
 /** True for a text that was committed to as its hash says; anything that does not disclose one fits. */
-export function isAsCommitted({ sha256, salt, text }: Partial<DisclosedText>): boolean {
+export function matchesCommitment({ sha256, salt, text }: Partial<DisclosedText>): boolean {
   if (salt === undefined && text === undefined) return true;
   if (typeof salt !== 'string' || typeof text !== 'string') return false;
   // With salts of other lengths one commitment would fit several texts.
@@ -149,12 +154,12 @@ export function isAsCommitted({ sha256, salt, text }: Partial<DisclosedText>): b
  * A value in which each protected text, stored or shown, is its commitment alone: what the hash of
  * an event covers. A disclosed text that is not what was committed to stays, and fits no hash.
  */
-export function commitments(value: unknown): unknown {
+export function toCommitments(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
-  if (Array.isArray(value)) return value.map(commitments);
-  if (looksProtected(value) && isAsCommitted(value))
+  if (Array.isArray(value)) return value.map(toCommitments);
+  if (looksProtected(value) && matchesCommitment(value))
     return { sha256: (value as ErasedText).sha256 };
   return Object.fromEntries(
-    Object.entries(value).map(([name, member]) => [name, commitments(member)]),
+    Object.entries(value).map(([name, member]) => [name, toCommitments(member)]),
   );
 }

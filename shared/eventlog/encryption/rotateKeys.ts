@@ -6,7 +6,7 @@ import type { KeyStore, WrappedKey } from '../../ports/keyStore.ts';
 const PAGE = 500;
 
 /** How far a rotation has come, in keys. */
-export interface Rotated {
+export interface RotationProgress {
   looked_at: number;
   wrapped_anew: number;
   /** Keys that stay as they are, because their master key is not here or does not open them. */
@@ -15,12 +15,12 @@ export interface Rotated {
   reason: string | undefined;
 }
 
-interface Rotation {
+interface RotationOptions {
   store: KeyStore;
   masterKeys: MasterKeys;
   /** Ends it after a page. */
   signal: AbortSignal;
-  onProgress: (state: Rotated) => void;
+  onProgress: (state: RotationProgress) => void;
 }
 
 /**
@@ -29,9 +29,9 @@ interface Rotation {
  * next one.
  * Errors: `store_unavailable`.
  */
-export async function rotateKeys({ store, masterKeys, signal, onProgress }: Rotation) {
+export async function rotateKeys({ store, masterKeys, signal, onProgress }: RotationOptions) {
   const [current] = masterKeys.ids;
-  const done: Rotated = { looked_at: 0, wrapped_anew: 0, missing: 0, reason: undefined };
+  const done: RotationProgress = { looked_at: 0, wrapped_anew: 0, missing: 0, reason: undefined };
 
   function anew(key: WrappedKey): WrappedKey[] {
     if (key.master_key_id === current) return [];

@@ -3,7 +3,7 @@ import { isProtectedTextSchema } from '../../domain/schema.ts';
 import { TurnlogError } from '../../lib/errors/turnlogError.ts';
 import type { NewEvent } from '../event.ts';
 import type { Keyring } from './keyring.ts';
-import { commit, looksProtected, type DisclosedText, type TextKey } from './protectedText.ts';
+import { commitText, looksProtected, type DisclosedText, type TextKey } from './protectedText.ts';
 
 /** Where the protected texts of a value are: it is one, or they are in its items or members. */
 type Texts = 'text' | { items: Texts } | { members: ReadonlyMap<string, Texts> };
@@ -71,17 +71,17 @@ export interface SealedEvents {
  * where a new key is needed.
  */
 export async function sealEvents(
-  keys: Pick<Keyring, 'fresh'>,
+  keys: Pick<Keyring, 'issueKey'>,
   known: TextKey | undefined,
   events: readonly NewEvent[],
 ): Promise<SealedEvents> {
   const hasTexts = events.some(({ type }) => TEXTS.get(type) !== undefined);
-  const key = known ?? (hasTexts ? await keys.fresh() : undefined);
+  const key = known ?? (hasTexts ? await keys.issueKey() : undefined);
   const sealed = (event: NewEvent): NewEvent => {
     const texts: DisclosedText[] = [];
     const data = committed(event.data, TEXTS.get(event.type), (text) => {
       if (!text.isWellFormed()) throw new TypeError('a text has half of a character');
-      const disclosed = commit(text);
+      const disclosed = commitText(text);
       texts.push(disclosed);
       return { sha256: disclosed.sha256 };
     }) as object;

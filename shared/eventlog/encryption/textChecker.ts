@@ -1,5 +1,5 @@
 import { openTexts } from './openTexts.ts';
-import { erasuresOf } from '../reading/erasureLookup.ts';
+import { createErasureLookup } from '../reading/erasureLookup.ts';
 import type { ProtectedStore } from './protectedStore.ts';
 import type { StoredEvent } from '../../ports/eventStore.ts';
 
@@ -13,7 +13,7 @@ export function createTextChecker({
 }: Pick<ProtectedStore, 'keys' | 'readStream'>): (
   stored: StoredEvent,
 ) => Promise<string | undefined> {
-  const saysErased = erasuresOf({ readStream });
+  const saysErased = createErasureLookup({ readStream });
 
   return async (stored) => {
     const [readable] = await openTexts(keys, [stored]);

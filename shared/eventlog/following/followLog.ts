@@ -1,6 +1,6 @@
 import { withIdleTicks } from '../../lib/time/withIdleTicks.ts';
 import type { Checkpoint, EventBatch, EventLog, Position } from '../../ports/eventStore.ts';
-import type { Lag } from '../identity/lag.ts';
+import type { LagTracker } from '../identity/lag.ts';
 
 /** `stop` ends the subscription. */
 type Next = void | 'stop';
@@ -25,7 +25,7 @@ export interface Following {
     onIdle: (reached: Position | undefined) => Promise<void>;
   };
   /** Measures how far the follower is behind. */
-  lag?: Pick<Lag, 'reading' | 'done'>;
+  lag?: Pick<LagTracker, 'startBatch' | 'finishBatch'>;
   /** Called after each batch, when the lag is up to date. */
   onHandled?: (batch: EventBatch) => void | Promise<void>;
 }
@@ -62,10 +62,10 @@ export async function followLog({
       }
       if (!isAccepted) await onAccepted?.();
       isAccepted = true;
-      lag?.reading(batch);
+      lag?.startBatch(batch);
       const next = await handleBatch(batch);
       reached = batch.position;
-      lag?.done();
+      lag?.finishBatch();
       await onHandled?.(batch);
       if (next === 'stop' || signal.aborted) return;
     }

@@ -5,7 +5,7 @@ import { resolvesWithin } from '../../lib/time/resolvesWithin.ts';
 const LIMIT_MS = 100;
 
 /** The end of the log for estimates: what a slow store said last is good enough. */
-export interface EndOfLog {
+export interface LogEndEstimate {
   /**
    * Asks, for 100 ms at the most unless told otherwise; undefined while the log is empty, and until
    * the store has answered once.
@@ -14,7 +14,10 @@ export interface EndOfLog {
 }
 
 /** At most one question is on its way at a time, however often it is asked for. */
-export function createEndOfLog(log: Pick<EventLog, 'head'>, limitMs = LIMIT_MS): EndOfLog {
+export function createLogEndEstimate(
+  log: Pick<EventLog, 'head'>,
+  limitMs = LIMIT_MS,
+): LogEndEstimate {
   let known: Position | undefined;
   let asking: Promise<void> | undefined;
 

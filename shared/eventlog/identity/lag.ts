@@ -10,14 +10,14 @@ import type { ProjectorLag } from '../../ports/readModels.ts';
 const REACHED_WITHIN_MS = 2_000;
 
 /** How far a follower of the log is behind it, by what it knows itself. */
-export interface Lag {
+export interface LagTracker {
   /** Events that were read and are not dealt with yet. */
-  reading(batch: EventBatch): void;
+  startBatch(batch: EventBatch): void;
   /** The batch read last is dealt with now. */
-  done(): void;
+  finishBatch(): void;
   /** Everything up to here is dealt with. */
   position(): Position | undefined;
-  resumed(position: Position | undefined): void;
+  resumeAt(position: Position | undefined): void;
   /**
    * `ms`: the age of the oldest event that is not dealt with, 0 where there is none. It is the age
    * by the clock of whoever wrote the event, and never less than the time for which the event has
@@ -26,7 +26,7 @@ export interface Lag {
    * reach. `events`: how many are read and not dealt with; null where there are some that
    * were not read.
    */
-  behind(end: Position | undefined): ProjectorLag;
+  measure(end: Position | undefined): ProjectorLag;
 }
 
 /** Undefined for an event that can't be understood. */
@@ -39,10 +39,10 @@ function recordedAt(event: StoredEvent): number | undefined {
 }
 
 /** `elapsed` is a monotonic time in milliseconds: a wall clock may be set. */
-export function createLag(
+export function createLagTracker(
   clock: Clock,
   elapsed = (): number => Math.round(performance.now()),
-): Lag {
+): LagTracker {
   let position: Position | undefined;
   let batch: EventBatch | undefined;
   /** At least as old as the oldest event that is not dealt with. */
@@ -75,21 +75,21 @@ export function createLag(
   }
 
   return {
-    reading(next) {
+    startBatch(next) {
       batch = next;
       hold(oldest ?? next.events[0]);
     },
-    done() {
+    finishBatch() {
       position = batch?.position ?? position;
       hold(batch?.caughtUp ? undefined : (batch?.events.at(-1) ?? oldest));
       everUpToDate ||= batch?.caughtUp === true;
       batch = undefined;
     },
     position: () => position,
-    resumed(at) {
+    resumeAt(at) {
       position = at;
     },
-    behind(end) {
+    measure(end) {
       if (!oldest) {
         const ms = outOfReach(end);
         return { events: ms === 0 ? 0 : null, ms };

@@ -9,7 +9,7 @@ import { toDomainEvent } from '../domainEvent.ts';
 import { logStream } from '../streams.ts';
 
 /** What is needed of a log to tell which one it is. */
-export type Identified = Pick<EventLog, 'firstEvent' | 'readStream' | 'eventAt' | 'head'>;
+export type IdentifiableLog = Pick<EventLog, 'firstEvent' | 'readStream' | 'eventAt' | 'head'>;
 
 /** More declarations than a log can sensibly have. */
 const MAX_DECLARATIONS = 1_000;
@@ -36,8 +36,8 @@ function declarationOf(stored: StoredEvent, root: string): Declaration | undefin
 }
 
 /** Which log it is; undefined while it is empty. Errors: `store_unavailable`. */
-export async function identityOf(
-  log: Pick<Identified, 'firstEvent' | 'readStream'>,
+export async function readLogIdentity(
+  log: Pick<IdentifiableLog, 'firstEvent' | 'readStream'>,
 ): Promise<LogIdentity | undefined> {
   const first = await log.firstEvent();
   if (!first) return undefined;
@@ -63,21 +63,21 @@ function hashOf({ metadata }: StoredEvent): string {
 }
 
 /** The checkpoint of whoever has dealt with the event. */
-export const checkpointOf = (identity: LogIdentity, event: StoredEvent): Checkpoint => ({
+export const createCheckpoint = (identity: LogIdentity, event: StoredEvent): Checkpoint => ({
   log_id: logIdAt(identity, event.position),
   position: event.position,
   event_id: event.id,
   event_hash: hashOf(event),
 });
 
-const isIn = (event: StoredEvent, { event_id, event_hash }: Checkpoint): boolean =>
+const matchesCheckpoint = (event: StoredEvent, { event_id, event_hash }: Checkpoint): boolean =>
   event.id === event_id && hashOf(event) === event_hash;
 
 const ADVICE =
   'Put the right log back; or, if this log was restored on purpose, declare so: npm run cli -- log accept-restored --reason <text>.';
 
-async function whatIsThere(
-  log: Identified,
+async function describeActualLog(
+  log: IdentifiableLog,
   event: StoredEvent | undefined,
   { position }: Checkpoint,
 ): Promise<string> {
@@ -94,19 +94,22 @@ const logChanged = (sentence: string): TurnlogError => logChangedError(`${senten
  * Errors: `log_changed`, with what was found and what to do; `log_restored` when somebody has
  * declared this log to stand for the one of the checkpoint; `store_unavailable`.
  */
-export async function requireFit(log: Identified, checkpoint: Checkpoint): Promise<LogIdentity> {
+export async function verifyCheckpoint(
+  log: IdentifiableLog,
+  checkpoint: Checkpoint,
+): Promise<LogIdentity> {
   const { log_id, position, event_id } = checkpoint;
-  const identity = await identityOf(log);
+  const identity = await readLogIdentity(log);
   const event = await log.eventAt(position);
   const expected = `the event ${event_id} was followed up to, at ${position} of the log ${log_id}`;
-  if (!identity || !event || !isIn(event, checkpoint)) {
+  if (!identity || !event || !matchesCheckpoint(event, checkpoint)) {
     if (identity?.declarations.some(({ replaces }) => replaces.includes(log_id)))
       throw new TurnlogError(
         'log_restored',
         `The log was restored: ${expected}, which the log ${logIdAt(identity)} was declared to stand for.`,
       );
     throw logChanged(
-      `The log has changed: ${expected}, and this log ${await whatIsThere(log, event, checkpoint)}.`,
+      `The log has changed: ${expected}, and this log ${await describeActualLog(log, event, checkpoint)}.`,
     );
   }
   const lineage = [identity.root, ...identity.declarations.map(({ id }) => id)];
@@ -115,7 +118,7 @@ export async function requireFit(log: Identified, checkpoint: Checkpoint): Promi
 }
 
 /** Keeps the checkpoint of a subscription. */
-export interface Trail {
+export interface CheckpointTracker {
   /**
    * Compares the latest checkpoint with the log. To be called whenever the subscription begins or
    * resumes. Errors: those of requireFit.
@@ -124,31 +127,34 @@ export interface Trail {
   /** Where the subscription begins or resumes. */
   resumesAfter(): Position | undefined;
   /** Notes events that are handed out. Resolves with the checkpoint behind them. */
-  passed(events: readonly StoredEvent[]): Promise<Checkpoint | undefined>;
+  advance(events: readonly StoredEvent[]): Promise<Checkpoint | undefined>;
 }
 
 /** The trail of a subscription that begins after a checkpoint, or a position that somebody named. */
-export function createTrail(log: Identified, after: Checkpoint | Position | undefined): Trail {
+export function createCheckpointTracker(
+  log: IdentifiableLog,
+  after: Checkpoint | Position | undefined,
+): CheckpointTracker {
   let checkpoint = typeof after === 'object' ? after : undefined;
   let named = typeof after === 'string' ? after : undefined;
   let identity: LogIdentity | undefined;
 
   return {
     async verify() {
-      identity = checkpoint ? await requireFit(log, checkpoint) : undefined;
+      identity = checkpoint ? await verifyCheckpoint(log, checkpoint) : undefined;
     },
     resumesAfter: () => checkpoint?.position ?? named,
-    async passed(events) {
+    async advance(events) {
       const last = events.at(-1);
       if (!last) return checkpoint;
-      identity ??= await identityOf(log);
+      identity ??= await readLogIdentity(log);
       if (!identity) return checkpoint;
       const { root, declarations } = identity;
       const made = events.flatMap((stored) => declarationOf(stored, root) ?? []);
       const known = new Set(declarations.map(({ id }) => id));
       const news = made.filter(({ id }) => !known.has(id));
       if (news.length > 0) identity = { root, declarations: [...declarations, ...news] };
-      checkpoint = checkpointOf(identity, last);
+      checkpoint = createCheckpoint(identity, last);
       named = undefined;
       return checkpoint;
     },

@@ -1,5 +1,5 @@
 import { storeUnavailableError } from '../../lib/errors/turnlogError.ts';
-import type { Identified } from './logIdentity.ts';
+import type { IdentifiableLog } from './logIdentity.ts';
 import type { Position } from '../../ports/eventStore.ts';
 import { resolvesWithin } from '../../lib/time/resolvesWithin.ts';
 
@@ -12,7 +12,7 @@ const LEAST_MS = 2_000;
  * Errors: `store_unavailable` when the log does not answer within the time, in milliseconds, or goes
  * on for so long, and at least 2 s, and the subscription does not.
  */
-export function createLogWatch(log: Pick<Identified, 'head'>, withinMs: number) {
+export function createLogWatch(log: Pick<IdentifiableLog, 'head'>, withinMs: number) {
   const limitMs = Math.max(withinMs, LEAST_MS);
   let ahead: { end: Position; since: number } | undefined;
 

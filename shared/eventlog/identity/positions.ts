@@ -5,7 +5,7 @@ import type { Position } from '../../ports/eventStore.ts';
 const LAST_POSITION = 2n ** 63n - 1n;
 
 /** False for what no log has: a position is one number, or two. */
-export function canBePosition(text: string): boolean {
+export function isPositionFormat(text: string): boolean {
   return (
     /^\d{1,20}(?:\/\d{1,20})?$/.test(text) &&
     text.split('/').every((part) => BigInt(part) <= LAST_POSITION)
@@ -18,7 +18,7 @@ const ending = (end: Position | undefined): string =>
 const ADVICE = 'take one that was printed for this log, or begin without one';
 
 /** `position_invalid` for a text that is not of this log's form, such as `16 digits`. */
-export const notAPosition = (
+export const invalidPositionError = (
   position: string,
   form: string,
   end: Position | undefined,
@@ -29,7 +29,10 @@ export const notAPosition = (
   );
 
 /** `position_invalid` for a position that the log does not have (yet). */
-export const beyondTheEnd = (position: Position, end: Position | undefined): TurnlogError =>
+export const positionBeyondEndError = (
+  position: Position,
+  end: Position | undefined,
+): TurnlogError =>
   new TurnlogError(
     'position_invalid',
     `The position ${position} lies beyond the end of the log, which ${ending(end)}: ${ADVICE}.`,
@@ -40,6 +43,6 @@ export const beyondTheEnd = (position: Position, end: Position | undefined): Tur
  * log, its store says.
  */
 export function requirePosition(position: Position | undefined): void {
-  if (position === undefined || canBePosition(position)) return;
+  if (position === undefined || isPositionFormat(position)) return;
   throw new TurnlogError('position_invalid', `${position} is a position of no log.`);
 }

@@ -4,32 +4,32 @@ import { decodeEvent } from '../codec.ts';
 import type { EventStore, ReadOptions, StoredEvent } from '../../ports/eventStore.ts';
 
 /** Reads at the same time: a cluster answers each in a millisecond or so. */
-const AT_ONCE = 50;
+const CONCURRENT_READS = 50;
 
 /** The head that a stream had, kept outside the log. */
-export interface KeptHead extends StreamHead {
+export interface SavedHead extends StreamHead {
   stream: string;
 }
 
 /** What happened to a stream that no longer holds the head it had. */
-export type Loss = 'deleted' | 'cut' | 'rewritten';
+export type HeadLoss = 'deleted' | 'cut' | 'rewritten';
 
 export interface LostHead {
-  head: KeptHead;
-  loss: Loss;
+  head: SavedHead;
+  loss: HeadLoss;
   /** Of the stream's last event now; undefined where it has none. */
   revision: number | undefined;
 }
 
-export interface Comparison {
+export interface HeadComparison {
   compared: number;
-  lost: Record<Loss, number>;
+  lost: Record<HeadLoss, number>;
   first: LostHead | undefined;
 }
 
 interface Comparing {
   store: Pick<EventStore, 'readStream'>;
-  heads: AsyncIterable<KeptHead>;
+  heads: AsyncIterable<SavedHead>;
   signal: AbortSignal;
   onProgress: (compared: number) => void;
 }
@@ -43,7 +43,7 @@ const hashOf = (stored: StoredEvent): string | undefined => {
 };
 
 /** The first event that is found, if any. */
-const found = (
+const readFirst = (
   store: Comparing['store'],
   stream: string,
   options: Omit<ReadOptions, 'limit'>,
@@ -58,11 +58,14 @@ const found = (
   );
 
 /** Streams may have grown: it is the event at the kept revision that must have the kept hash. */
-async function lossOf(store: Comparing['store'], head: KeptHead): Promise<LostHead | undefined> {
+async function compareHead(
+  store: Comparing['store'],
+  head: SavedHead,
+): Promise<LostHead | undefined> {
   const { stream, revision, hash } = head;
-  const there = await found(store, stream, { direction: 'forwards', from: revision });
+  const there = await readFirst(store, stream, { direction: 'forwards', from: revision });
   if (there?.revision === revision && hashOf(there) === hash) return undefined;
-  const last = await found(store, stream, { direction: 'backwards' });
+  const last = await readFirst(store, stream, { direction: 'backwards' });
   const loss = there?.revision === revision ? 'rewritten' : last ? 'cut' : 'deleted';
   return { head, loss, revision: last?.revision };
 }
@@ -77,12 +80,12 @@ export async function compareHeads({
   heads,
   signal,
   onProgress,
-}: Comparing): Promise<Comparison> {
-  const lost: Comparison['lost'] = { deleted: 0, cut: 0, rewritten: 0 };
-  const result: Comparison = { compared: 0, lost, first: undefined };
+}: Comparing): Promise<HeadComparison> {
+  const lost: HeadComparison['lost'] = { deleted: 0, cut: 0, rewritten: 0 };
+  const result: HeadComparison = { compared: 0, lost, first: undefined };
 
-  async function compare(some: readonly KeptHead[]): Promise<void> {
-    for (const one of await Promise.all(some.map((head) => lossOf(store, head)))) {
+  async function compare(some: readonly SavedHead[]): Promise<void> {
+    for (const one of await Promise.all(some.map((head) => compareHead(store, head)))) {
       result.compared += 1;
       if (!one) continue;
       lost[one.loss] += 1;
@@ -91,11 +94,11 @@ export async function compareHeads({
     onProgress(result.compared);
   }
 
-  let waiting: KeptHead[] = [];
+  let waiting: SavedHead[] = [];
   for await (const head of heads) {
     if (signal.aborted) return result;
     waiting.push(head);
-    if (waiting.length < AT_ONCE) continue;
+    if (waiting.length < CONCURRENT_READS) continue;
     await compare(waiting);
     waiting = [];
   }

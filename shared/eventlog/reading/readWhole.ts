@@ -3,10 +3,15 @@ import { isTurnlogError } from '../../lib/errors/turnlogError.ts';
 import { LIMITS } from '../../limits.ts';
 import type { ReadOptions, StoredEvent } from '../../ports/eventStore.ts';
 import { openTexts } from '../encryption/openTexts.ts';
-import { asDamage, foundDamaged, lostKey, type StreamSource } from './reportDamage.ts';
-import { endsErased } from './erasureLookup.ts';
-import type { Flaw } from './streamDamage.ts';
-import { checkNews, checkPage, understandAll, type KnownEvent } from './wholeStream.ts';
+import { toDamageError, reportDamage, reportLostKey, type StreamSource } from './reportDamage.ts';
+import { endsWithErasure } from './erasureLookup.ts';
+import type { StreamFlaw } from './streamDamage.ts';
+import {
+  checkNewEvents,
+  checkPage,
+  decodeReadableEvents,
+  type DecodedEvent,
+} from './wholeStream.ts';
 
 /** Errors: `stream_damaged` (noted), `store_unavailable`. */
 async function readStored(
@@ -17,11 +22,14 @@ async function readStored(
   try {
     return await source.store.readStream(stream, options);
   } catch (error) {
-    throw isTurnlogError(error, 'stream_damaged') ? await asDamage(source, stream, error) : error;
+    throw isTurnlogError(error, 'stream_damaged')
+      ? await toDamageError(source, stream, error)
+      : error;
   }
 }
 
-const isFlaw = (checked: readonly unknown[] | Flaw): checked is Flaw => !Array.isArray(checked);
+const isFlaw = (checked: readonly unknown[] | StreamFlaw): checked is StreamFlaw =>
+  !Array.isArray(checked);
 
 /**
  * Texts are erased where the stream says so: whoever can write the log could name a destroyed key in
@@ -31,31 +39,32 @@ const isFlaw = (checked: readonly unknown[] | Flaw): checked is Flaw => !Array.i
 async function requireErasure(
   source: StreamSource,
   stream: string,
-  known: readonly KnownEvent[],
+  known: readonly DecodedEvent[],
 ): Promise<void> {
   const emptied = known.find(({ recorded }) => recorded.erased)?.recorded;
   if (!emptied || known.some(({ event }) => isErasure(event.type))) return;
-  if (await endsErased(source.store, stream)) return;
+  if (await endsWithErasure(source.store, stream)) return;
   const { revision } = emptied;
   const reason = `the key of a text of the event at revision ${revision} is destroyed, and no erasure says so`;
-  throw await foundDamaged(source, stream, { reason, revision });
+  throw await reportDamage(source, stream, { reason, revision });
 }
 
 /**
  * What events say whose places are right. Errors: `stream_damaged` (noted), `release_too_old`,
  * `key_missing`, `store_unavailable`.
  */
-async function understood(
+async function decodeOrReport(
   source: StreamSource,
   stream: string,
-  placed: readonly StoredEvent[] | Flaw,
-): Promise<KnownEvent[]> {
-  if (isFlaw(placed)) throw await foundDamaged(source, stream, placed);
+  placed: readonly StoredEvent[] | StreamFlaw,
+): Promise<DecodedEvent[]> {
+  if (isFlaw(placed)) throw await reportDamage(source, stream, placed);
   const readable = await openTexts(source.store.keys, placed);
   for (const { unreadable } of readable)
-    if (isTurnlogError(unreadable, 'key_missing')) throw await lostKey(source, stream, unreadable);
-  const known = understandAll(readable);
-  if (isFlaw(known)) throw await foundDamaged(source, stream, known);
+    if (isTurnlogError(unreadable, 'key_missing'))
+      throw await reportLostKey(source, stream, unreadable);
+  const known = decodeReadableEvents(readable);
+  if (isFlaw(known)) throw await reportDamage(source, stream, known);
   await requireErasure(source, stream, known);
   return known;
 }
@@ -68,16 +77,16 @@ export async function readPage(
   source: StreamSource,
   stream: string,
   options: ReadOptions,
-): Promise<KnownEvent[]> {
+): Promise<DecodedEvent[]> {
   const events = await readStored(source, stream, options);
-  return understood(source, stream, checkPage({ ...options, events }));
+  return decodeOrReport(source, stream, checkPage({ ...options, events }));
 }
 
-export interface StreamNews {
+export interface NewStreamEvents {
   /** What follows the known event, oldest first. */
-  news: KnownEvent[];
+  events: DecodedEvent[];
   /** True where the page reached revision 0. */
-  begins: boolean;
+  reachesBeginning: boolean;
 }
 
 /**
@@ -85,19 +94,19 @@ export interface StreamNews {
  * that is not among them.
  * Errors: `stream_damaged` (noted), `release_too_old`, `key_missing`, `store_unavailable`.
  */
-export async function readNews(
+export async function readEventsSince(
   source: StreamSource,
   stream: string,
   known: Pick<StoredEvent, 'id' | 'revision'>,
   limit: number,
-): Promise<StreamNews | undefined> {
+): Promise<NewStreamEvents | undefined> {
   const options = { direction: 'backwards', limit, maxBytes: LIMITS.store.pageBytes } as const;
   const events = await readStored(source, stream, options);
-  const news = checkNews({ ...options, events }, known);
+  const news = checkNewEvents({ ...options, events }, known);
   return (
     news && {
-      news: await understood(source, stream, news),
-      begins: events.at(-1)?.revision === 0,
+      events: await decodeOrReport(source, stream, news),
+      reachesBeginning: events.at(-1)?.revision === 0,
     }
   );
 }
@@ -106,8 +115,8 @@ export async function readNews(
  * The event at revision 0 of a stream that has later ones: for who reads only those.
  * Errors: `stream_damaged` (noted), `release_too_old`, `key_missing`, `store_unavailable`.
  */
-export async function readBeginning(source: StreamSource, stream: string): Promise<KnownEvent> {
+export async function readFirstEvent(source: StreamSource, stream: string): Promise<DecodedEvent> {
   const [first] = await readPage(source, stream, { direction: 'forwards', from: 0, limit: 1 });
   if (first) return first;
-  throw await foundDamaged(source, stream, { reason: 'its beginning is missing', revision: 0 });
+  throw await reportDamage(source, stream, { reason: 'its beginning is missing', revision: 0 });
 }

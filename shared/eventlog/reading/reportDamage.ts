@@ -4,11 +4,11 @@ import type { ReadOptions } from '../../ports/eventStore.ts';
 import type { DamagedStreams } from './damagedStreams.ts';
 import type { ProtectedStore } from '../encryption/protectedStore.ts';
 import {
-  damageOf,
-  reasonOf,
-  releaseTooOld,
-  streamDamaged,
-  type Flaw,
+  damageFromError,
+  damageReason,
+  releaseTooOldError,
+  streamDamagedError,
+  type StreamFlaw,
   type StreamDamage,
 } from './streamDamage.ts';
 
@@ -22,7 +22,7 @@ export interface StreamSource {
  * The revision at one end of what the store still shows; null when it shows nothing.
  * Errors: `store_unavailable`.
  */
-async function edgeOf(
+async function readEdgeRevision(
   store: StreamSource['store'],
   stream: string,
   direction: ReadOptions['direction'],
@@ -37,15 +37,16 @@ async function edgeOf(
 }
 
 /** Looks at what is left of a damaged stream, and notes it. Errors: `store_unavailable`. */
-async function noteDamage(
+async function recordDamage(
   { store, damaged }: StreamSource,
   stream: string,
-  flaw: Flaw,
+  flaw: StreamFlaw,
 ): Promise<StreamDamage> {
-  const first_revision = await edgeOf(store, stream, 'forwards');
-  const last_revision = first_revision === null ? null : await edgeOf(store, stream, 'backwards');
+  const first_revision = await readEdgeRevision(store, stream, 'forwards');
+  const last_revision =
+    first_revision === null ? null : await readEdgeRevision(store, stream, 'backwards');
   const damage: StreamDamage = { ...flaw, stream, first_revision, last_revision };
-  damaged.note(damage);
+  damaged.record(damage);
   return damage;
 }
 
@@ -54,12 +55,14 @@ async function noteDamage(
  * old for a stream that is whole.
  * Errors: `store_unavailable`.
  */
-export const foundDamaged = async (
+export const reportDamage = async (
   source: StreamSource,
   stream: string,
-  flaw: Flaw,
+  flaw: StreamFlaw,
 ): Promise<TurnlogError> =>
-  flaw.newer ? releaseTooOld(stream, flaw) : streamDamaged(await noteDamage(source, stream, flaw));
+  flaw.newer
+    ? releaseTooOldError(stream, flaw)
+    : streamDamagedError(await recordDamage(source, stream, flaw));
 
 /**
  * A `stream_damaged` with what is known of the damage. Where the store itself told of it, because
@@ -67,31 +70,34 @@ export const foundDamaged = async (
  * is that of streamDamaged.
  * Errors: `store_unavailable`.
  */
-export async function asDamage(
+export async function toDamageError(
   source: StreamSource,
   stream: string,
   error: TurnlogError,
   path?: string,
 ): Promise<TurnlogError> {
   const damage =
-    damageOf(error) ??
-    (await noteDamage(source, stream, { reason: reasonOf(stream, error), revision: undefined }));
-  return streamDamaged(damage, path);
+    damageFromError(error) ??
+    (await recordDamage(source, stream, {
+      reason: damageReason(stream, error),
+      revision: undefined,
+    }));
+  return streamDamagedError(damage, path);
 }
 
 /** Notes that a key of a stream was lost; health says so until it was read. Resolves with the error. */
-export async function lostKey(
+export async function reportLostKey(
   source: StreamSource,
   stream: string,
   error: TurnlogError,
 ): Promise<TurnlogError> {
   const reason = error.message.replace(/\.$/, '');
-  await noteDamage(source, stream, { reason, revision: undefined });
+  await recordDamage(source, stream, { reason, revision: undefined });
   return error;
 }
 
 /** What work on a stream's texts resolves with. Errors: those of the work; `key_missing` is noted. */
-export async function notingLostKeys<Result>(
+export async function withLostKeyReports<Result>(
   source: StreamSource,
   stream: string,
   work: () => Promise<Result>,
@@ -99,6 +105,6 @@ export async function notingLostKeys<Result>(
   try {
     return await work();
   } catch (error) {
-    throw isTurnlogError(error, 'key_missing') ? await lostKey(source, stream, error) : error;
+    throw isTurnlogError(error, 'key_missing') ? await reportLostKey(source, stream, error) : error;
   }
 }

@@ -14,7 +14,7 @@ interface VerifyProgress {
 }
 
 /** The first event that does not fit its chain, or whose texts can't be had. */
-export interface Misfit {
+export interface ChainMismatch {
   stream: string;
   revision: number;
   id: string;
@@ -24,8 +24,8 @@ export interface Misfit {
 }
 
 /** What was found first: an event that does not fit its chain, or a place where the tree differs. */
-export type Finding =
-  | { misfit: Misfit; fault?: never; found?: never }
+export type VerificationFinding =
+  | { misfit: ChainMismatch; fault?: never; found?: never }
   | { fault: TreeFault; found: StoredEvent | undefined; misfit?: never };
 
 interface Verification {
@@ -47,7 +47,7 @@ const leafOf = (stored: StoredEvent): Leaf => ({
 });
 
 /** The first of events that does not fit its chain, or of which a text can't be had. */
-interface FoundMisfit {
+interface BatchMismatch {
   at: number;
   reason: string;
 }
@@ -56,8 +56,8 @@ interface FoundMisfit {
 function findingOf(
   events: readonly StoredEvent[],
   faulty: FoundFault | undefined,
-  misfit: FoundMisfit | undefined,
-): Finding | undefined {
+  misfit: BatchMismatch | undefined,
+): VerificationFinding | undefined {
   // Before its chain: where an event was dropped, the next one of its stream may be far away.
   const isFirst = (at: number): boolean => !misfit || at < misfit.at;
   if (faulty && (isFirst(faulty.at) || (faulty.fault.kind === 'event' && faulty.at === misfit!.at)))
@@ -81,11 +81,11 @@ export async function verifyChains({
   textFault,
   signal,
   onProgress,
-}: Verification): Promise<Finding | undefined> {
+}: Verification): Promise<VerificationFinding | undefined> {
   const faultOf = createChainChecker(store);
   let events = 0;
 
-  async function firstMisfit(batch: readonly StoredEvent[]): Promise<FoundMisfit | undefined> {
+  async function firstMisfit(batch: readonly StoredEvent[]): Promise<BatchMismatch | undefined> {
     for (const [at, stored] of batch.entries()) {
       // It is at hand for most events: to wait for each costs more than to hash it.
       const chained = faultOf(stored);

@@ -7,13 +7,13 @@ import { belongsIn, openingOf, type DomainEvent } from '../eventTypes.ts';
 import { bytesOf, type ReadOptions, type StoredEvent } from '../../ports/eventStore.ts';
 import { headOf, type StreamHead } from '../append.ts';
 import { decodeEvent } from '../codec.ts';
-import { metadataFits, toDomainEvent } from '../domainEvent.ts';
+import { isValidMetadata, toDomainEvent } from '../domainEvent.ts';
 import { chainFault } from '../hashChain.ts';
 import { openedEvent, type OpenedEvent, type ReadableEvent } from '../encryption/openTexts.ts';
-import type { Flaw } from './streamDamage.ts';
+import type { StreamFlaw } from './streamDamage.ts';
 
 /** An event as it was recorded, and as the domain knows it. */
-export interface KnownEvent {
+export interface DecodedEvent {
   /** As it is stored. */
   stored: StoredEvent;
   recorded: OpenedEvent;
@@ -21,30 +21,30 @@ export interface KnownEvent {
 }
 
 /** The head of a stream after events that follow one another; the key is that of the last texts. */
-export const headAfter = (head: StreamHead, events: readonly KnownEvent[]): StreamHead =>
+export const headAfter = (head: StreamHead, events: readonly DecodedEvent[]): StreamHead =>
   events.reduce((before, { recorded }) => headOf(recorded, before), head);
 
 /** What was asked of a store, and what came. */
 type StreamPage = ReadOptions & { events: readonly StoredEvent[] };
 
 /** True for an event that begins its stream where none does, or does not where one has to. */
-function isOutOfTurn({ stream, revision }: StoredEvent, type: string): boolean {
+function isOutOfOrder({ stream, revision }: StoredEvent, type: string): boolean {
   const opening = openingOf(stream);
   return opening !== undefined && (opening === type) !== (revision === 0);
 }
 
 /** Names of types are others' text; longer ones are cut. */
-const LONGEST_TYPE = 64;
+const MAX_TYPE_CHARS = 64;
 
-const named = ({ revision }: StoredEvent): string => `the event at revision ${revision}`;
+const describeRevision = ({ revision }: StoredEvent): string => `the event at revision ${revision}`;
 
 /** What is said of an event of a type that its stream can't hold. */
-const stranger = (stored: StoredEvent): string =>
-  `${named(stored)} is of the type ${JSON.stringify(stored.type.slice(0, LONGEST_TYPE))}, which does not belong there`;
+const describeForeignEvent = (stored: StoredEvent): string =>
+  `${describeRevision(stored)} is of the type ${JSON.stringify(stored.type.slice(0, MAX_TYPE_CHARS))}, which does not belong there`;
 
 /** What is said of an event that Turnlog has written, of a type that this release does not know. */
-const newcomer = (stored: StoredEvent): string =>
-  `${named(stored)} is of the type ${JSON.stringify(stored.type.slice(0, LONGEST_TYPE))}, which a newer release has written`;
+const describeNewerEvent = (stored: StoredEvent): string =>
+  `${describeRevision(stored)} is of the type ${JSON.stringify(stored.type.slice(0, MAX_TYPE_CHARS))}, which a newer release has written`;
 
 /** True for an event whose hash is right after the event before it, as the event names that. */
 function isChained(stored: StoredEvent): boolean {
@@ -55,26 +55,29 @@ function isChained(stored: StoredEvent): boolean {
 }
 
 /** The event, or why it is none of ours. */
-function understand(readable: ReadableEvent): KnownEvent | Omit<Flaw, 'revision'> | string {
+function decodeReadableEvent(
+  readable: ReadableEvent,
+): DecodedEvent | Omit<StreamFlaw, 'revision'> | string {
   const { stored = readable, unreadable } = readable;
-  if (unreadable) return `a text of ${named(stored)} is not what was closed in its box`;
+  if (unreadable) return `a text of ${describeRevision(stored)} is not what was closed in its box`;
   try {
     const recorded = openedEvent(readable);
-    if (!metadataFits(recorded.metadata))
-      return `the metadata of ${named(stored)} does not fit its schema`;
+    if (!isValidMetadata(recorded.metadata))
+      return `the metadata of ${describeRevision(stored)} does not fit its schema`;
     const event = toDomainEvent(recorded);
     if (!event && belongsIn(stored.stream, stored.type) && isChained(stored))
-      return { reason: newcomer(stored), newer: true };
-    if (!event || !belongsIn(stored.stream, event.type)) return stranger(stored);
-    if (isOutOfTurn(stored, event.type)) return `${named(stored)} is of the type ${stored.type}`;
+      return { reason: describeNewerEvent(stored), newer: true };
+    if (!event || !belongsIn(stored.stream, event.type)) return describeForeignEvent(stored);
+    if (isOutOfOrder(stored, event.type))
+      return `${describeRevision(stored)} is of the type ${stored.type}`;
     return { stored, recorded, event };
   } catch {
     // What can't be decoded says so in words that may quote it.
-    return `the content of ${named(stored)} is not JSON or does not fit its schema`;
+    return `the content of ${describeRevision(stored)} is not JSON or does not fit its schema`;
   }
 }
 
-const missing = (due: number, found: number): Flaw =>
+const missing = (due: number, found: number): StreamFlaw =>
   due === 0
     ? { reason: `it begins at revision ${found}`, revision: 0 }
     : { reason: `revision ${due} is missing`, revision: due };
@@ -92,7 +95,7 @@ export const isFull = ({
  * the stream in its direction, which backwards must be revision 0. An empty page of a read without
  * `from` tells nothing: there is no such stream, or it is gone.
  */
-function misplaced(page: StreamPage): Flaw | undefined {
+function findRevisionFlaw(page: StreamPage): StreamFlaw | undefined {
   const { events, direction, from } = page;
   const step = direction === 'forwards' ? 1 : -1;
   let due = from ?? (direction === 'forwards' ? 0 : events[0]?.revision);
@@ -105,10 +108,12 @@ function misplaced(page: StreamPage): Flaw | undefined {
 }
 
 /** What readable events say, oldest first, or what is wrong with the first that says nothing. */
-export function understandAll(events: readonly ReadableEvent[]): KnownEvent[] | Flaw {
-  const known: KnownEvent[] = [];
+export function decodeReadableEvents(
+  events: readonly ReadableEvent[],
+): DecodedEvent[] | StreamFlaw {
+  const known: DecodedEvent[] = [];
   for (const stored of events) {
-    const understood = understand(stored);
+    const understood = decodeReadableEvent(stored);
     if (typeof understood === 'string') return { reason: understood, revision: stored.revision };
     if ('reason' in understood) return { ...understood, revision: stored.revision };
     known.push(understood);
@@ -120,24 +125,24 @@ const oldestFirst = ({ events, direction }: StreamPage): readonly StoredEvent[] 
   direction === 'forwards' ? events : events.toReversed();
 
 /** The events of a page, oldest first, or what is wrong with their places. */
-export const checkPage = (page: StreamPage): readonly StoredEvent[] | Flaw =>
-  misplaced(page) ?? oldestFirst(page);
+export const checkPage = (page: StreamPage): readonly StoredEvent[] | StreamFlaw =>
+  findRevisionFlaw(page) ?? oldestFirst(page);
 
 /**
  * The events of a page that follow one which was read before, oldest first, or what is wrong with
  * their places. What was understood once is not read again: of the older ones only their places and
  * types are looked at. Undefined where the page does not hold the known event.
  */
-export function checkNews(
+export function checkNewEvents(
   page: StreamPage,
   { id, revision }: Pick<StoredEvent, 'id' | 'revision'>,
-): readonly StoredEvent[] | Flaw | undefined {
+): readonly StoredEvent[] | StreamFlaw | undefined {
   const events = oldestFirst(page);
   const joint = events.findIndex((event) => event.id === id && event.revision === revision);
   if (joint === -1) return undefined;
-  const flaw = misplaced(page);
+  const flaw = findRevisionFlaw(page);
   if (flaw) return flaw;
   const misfit = events.slice(0, joint).find(({ stream, type }) => !belongsIn(stream, type));
-  if (misfit) return { reason: stranger(misfit), revision: misfit.revision };
+  if (misfit) return { reason: describeForeignEvent(misfit), revision: misfit.revision };
   return events.slice(joint + 1);
 }

@@ -2,7 +2,7 @@ import { session } from '../../sessions/decider.ts';
 import type { SessionStartedData } from '../../sessions/events.ts';
 import { isRejection } from '../../domain/rejection.ts';
 import type { StreamSource } from '../../eventlog/reading/reportDamage.ts';
-import { readBeginning, readPage } from '../../eventlog/reading/readWhole.ts';
+import { readFirstEvent, readPage } from '../../eventlog/reading/readWhole.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
 import { sessionErasedError } from '../../erasure/errors.ts';
 import type { Actor } from '../../commandHandling/context.ts';
@@ -34,7 +34,7 @@ async function requireUnerased(source: StreamSource, sessionId: string): Promise
     const stream = sessionStream(id);
     const [last] = await readPage(source, stream, newest);
     if (last?.event.type === 'session.erased.v1') throw sessionErasedError();
-    const { event } = await readBeginning(source, stream);
+    const { event } = await readFirstEvent(source, stream);
     id = event.type === 'session.started.v1' ? event.data.replay?.session_id : undefined;
   }
 }

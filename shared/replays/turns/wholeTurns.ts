@@ -3,7 +3,7 @@ import { sessionErasedError } from '../../erasure/errors.ts';
 import type { StreamSource } from '../../eventlog/reading/reportDamage.ts';
 import { readPage } from '../../eventlog/reading/readWhole.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
-import type { KnownEvent } from '../../eventlog/reading/wholeStream.ts';
+import type { DecodedEvent } from '../../eventlog/reading/wholeStream.ts';
 import { LIMITS } from '../../limits.ts';
 import type { TurnEnded, WholeTurn } from '../comparison/turnPair.ts';
 
@@ -20,7 +20,7 @@ async function* eventsOf(
   source: StreamSource,
   sessionId: string,
   { from, upTo }: Stretch,
-): AsyncGenerator<KnownEvent> {
+): AsyncGenerator<DecodedEvent> {
   for (let next = from; next <= upTo;) {
     const group = await readPage(source, sessionStream(sessionId), {
       direction: 'forwards',

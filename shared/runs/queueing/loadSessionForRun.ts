@@ -1,7 +1,7 @@
 import { isTurnlogError, TurnlogError } from '../../lib/errors/turnlogError.ts';
-import { asDamage } from '../../eventlog/reading/reportDamage.ts';
+import { toDamageError } from '../../eventlog/reading/reportDamage.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
-import { untilWhole } from '../../eventlog/reading/untilWhole.ts';
+import { readUntilComplete } from '../../eventlog/reading/untilWhole.ts';
 import {
   findMissingEvents,
   NEW_SESSION,
@@ -102,7 +102,7 @@ export async function loadSessionForRun(
   let loaded = await load();
   if (findMissingEvents(loaded)) {
     if (!(await isVisible(context, request))) throw sessionOfAgentNotFound();
-    loaded = await untilWhole(
+    loaded = await readUntilComplete(
       context,
       sessionStream(session_id),
       { look: load, missing: findMissingEvents },
@@ -125,7 +125,12 @@ export async function toClientSessionError(
   error: unknown,
 ): Promise<unknown> {
   if (!isTurnlogError(error, 'stream_damaged')) return error;
-  const damaged = await asDamage(context, sessionStream(request.session_id), error, '/session_id');
+  const damaged = await toDamageError(
+    context,
+    sessionStream(request.session_id),
+    error,
+    '/session_id',
+  );
   return request.new_session || (await isVisible(context, request))
     ? damaged
     : sessionOfAgentNotFound();

@@ -2,7 +2,11 @@ import type { LRUCache } from 'lru-cache';
 import { session } from '../../sessions/decider.ts';
 import type { Turn } from '../../sessions/turns/prompt.ts';
 import type { StreamSource } from '../../eventlog/reading/reportDamage.ts';
-import { readBeginning, readNews, type StreamNews } from '../../eventlog/reading/readWhole.ts';
+import {
+  readFirstEvent,
+  readEventsSince,
+  type NewStreamEvents,
+} from '../../eventlog/reading/readWhole.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
 import { headAfter } from '../../eventlog/reading/wholeStream.ts';
 import {

@@ -6,10 +6,10 @@ import { createBackwardReader } from './readBackwards.ts';
 import { headOf, NO_STREAM } from '../../eventlog/append.ts';
 import type { StreamSource } from '../../eventlog/reading/reportDamage.ts';
 import type { OpenedEvent } from '../../eventlog/encryption/openTexts.ts';
-import { readBeginning, readPage } from '../../eventlog/reading/readWhole.ts';
-import type { Flaw } from '../../eventlog/reading/streamDamage.ts';
+import { readFirstEvent, readPage } from '../../eventlog/reading/readWhole.ts';
+import type { StreamFlaw } from '../../eventlog/reading/streamDamage.ts';
 import { sessionStream, streamId } from '../../eventlog/streams.ts';
-import { headAfter, type KnownEvent } from '../../eventlog/reading/wholeStream.ts';
+import { headAfter, type DecodedEvent } from '../../eventlog/reading/wholeStream.ts';
 import type { LoadedStream, TargetStream } from '../../commandHandling/targetStream.ts';
 
 const summaryIn = (compaction: KnownEvent | undefined): Summary | undefined => {
@@ -106,7 +106,7 @@ export async function loadSession(
 ): Promise<LoadedSession> {
   const stream = sessionStream(sessionId);
   const reader = createBackwardReader(source, sessionId);
-  let tail: KnownEvent[] = [];
+  let tail: DecodedEvent[] = [];
   let summary: Summary | undefined;
   let oldest: OpenedEvent | undefined;
   let last: OpenedEvent | undefined;
@@ -127,8 +127,8 @@ export async function loadSession(
     const isEnough =
       whole || isErased || (hasBeginning && !select) || history.length < turns.length;
     if (!isEnough) continue;
-    const first = reader.beginning() ?? (await readBeginning(source, stream));
-    source.damaged.forget(stream, { from: oldest.revision, to: last.revision });
+    const first = reader.beginning() ?? (await readFirstEvent(source, stream));
+    source.damaged.clear(stream, { from: oldest.revision, to: last.revision });
     const own = tail.filter(({ recorded }) => recorded.stream === stream);
     const state = sessionEvents([...(hasBeginning ? [] : [first]), ...own]).reduce(
       session.evolve,
@@ -173,5 +173,5 @@ export const completedTurns = (events: readonly SessionEvent[], summary?: Summar
   );
 
 /** Events of a session's stream; a stream that was checked holds no others. */
-export const sessionEvents = (events: readonly KnownEvent[]): SessionEvent[] =>
+export const sessionEvents = (events: readonly DecodedEvent[]): SessionEvent[] =>
   events.map(({ event }) => event as SessionEvent);

@@ -1,11 +1,11 @@
 import type { ForkedFrom, ForkPoint } from '../events.ts';
 import type { Summary, Turn } from '../turns/prompt.ts';
 import { originErasedError } from '../../erasure/errors.ts';
-import { foundDamaged, type StreamSource } from '../../eventlog/reading/reportDamage.ts';
-import { readBeginning, readPage } from '../../eventlog/reading/readWhole.ts';
-import { endsErased } from '../../eventlog/reading/erasureLookup.ts';
+import { reportDamage, type StreamSource } from '../../eventlog/reading/reportDamage.ts';
+import { readFirstEvent, readPage } from '../../eventlog/reading/readWhole.ts';
+import { endsWithErasure } from '../../eventlog/reading/erasureLookup.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
-import type { KnownEvent } from '../../eventlog/reading/wholeStream.ts';
+import type { DecodedEvent } from '../../eventlog/reading/wholeStream.ts';
 import { LIMITS } from '../../limits.ts';
 import type { StoredEvent } from '../../ports/eventStore.ts';
 import { decodeEvent } from '../../eventlog/codec.ts';
@@ -31,10 +31,10 @@ export const forkOriginIn = ({ event }: KnownEvent): ForkedFrom | undefined =>
  */
 export async function readOrigins(
   source: StreamSource,
-  beginning: KnownEvent,
+  beginning: DecodedEvent,
 ): Promise<ForkPoint[]> {
   const { stream, metadata } = beginning.recorded;
-  const damaged = (reason: string) => foundDamaged(source, stream, { reason, revision: 0 });
+  const damaged = (reason: string) => reportDamage(source, stream, { reason, revision: 0 });
   const origins: ForkPoint[] = [];
   for (let from = forkOriginIn(beginning); from;) {
     const { session_id, turn, revision, hash } = from;
@@ -43,7 +43,7 @@ export async function readOrigins(
     if (origins.length === LIMITS.turn.origins)
       throw await damaged(`it is a fork of more than ${LIMITS.turn.origins} forks`);
     origins.push({ session_id, turn, revision, hash });
-    const first = await readBeginning(source, sessionStream(session_id));
+    const first = await readFirstEvent(source, sessionStream(session_id));
     if (first.recorded.metadata.account_id !== metadata.account_id)
       throw await damaged('it was forked from a session of another account');
     from = forkOriginIn(first);
@@ -60,7 +60,7 @@ export async function requireMatchingForkPoint(
 ): Promise<void> {
   if (origin?.recorded.metadata.hash === hash && endedTurnNumber(origin.stored) === turn) return;
   const reason = `the event at revision ${revision} of ${sessionStream(session_id)} is not the one that it was forked after`;
-  throw await foundDamaged(source, fork, { reason, revision: 0 });
+  throw await reportDamage(source, fork, { reason, revision: 0 });
 }
 
 /** The parts of a session that make up a prompt. */
@@ -82,7 +82,7 @@ export async function requireOriginsPresent(
   shown: PromptContent,
 ): Promise<void> {
   for (const session_id of originsInPrompt(shown))
-    if (await endsErased(store, sessionStream(session_id))) throw originErasedError();
+    if (await endsWithErasure(store, sessionStream(session_id))) throw originErasedError();
 }
 
 /**
@@ -91,7 +91,7 @@ export async function requireOriginsPresent(
  */
 export async function findRecordingSession(
   source: StreamSource,
-  beginning: KnownEvent,
+  beginning: DecodedEvent,
   turn: number,
 ): Promise<string | undefined> {
   const sharing = (await readOrigins(source, beginning)).filter((origin) => turn <= origin.turn);

@@ -2,9 +2,9 @@ import type { ForkPoint } from '../events.ts';
 import { originErasedError } from '../../erasure/errors.ts';
 import type { StreamSource } from '../../eventlog/reading/reportDamage.ts';
 import { readPage } from '../../eventlog/reading/readWhole.ts';
-import { endsErased } from '../../eventlog/reading/erasureLookup.ts';
+import { endsWithErasure } from '../../eventlog/reading/erasureLookup.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
-import type { KnownEvent } from '../../eventlog/reading/wholeStream.ts';
+import type { DecodedEvent } from '../../eventlog/reading/wholeStream.ts';
 import { LIMITS } from '../../limits.ts';
 import { forkOriginIn, readOrigins, requireMatchingForkPoint } from './origins.ts';
 
@@ -36,11 +36,11 @@ export function createBackwardReader(
   let stream = sessionStream(sessionId);
   let from = revision;
   let read = 0;
-  let beginning: KnownEvent | undefined;
+  let beginning: DecodedEvent | undefined;
   let origins: ForkPoint[] | undefined;
   let entered = 0;
 
-  const originsAfter = async (first: KnownEvent): Promise<ForkPoint[]> =>
+  const originsAfter = async (first: DecodedEvent): Promise<ForkPoint[]> =>
     (origins ??= await readOrigins(source, first));
 
   /** Continues in the next older session. */
@@ -50,7 +50,7 @@ export function createBackwardReader(
     entered += 1;
     const fork = stream;
     stream = sessionStream(origin.session_id);
-    if (await endsErased(source.store, stream)) throw originErasedError();
+    if (await endsWithErasure(source.store, stream)) throw originErasedError();
     from = origin.revision;
     return { stream: fork, origin };
   }

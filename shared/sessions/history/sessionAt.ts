@@ -2,8 +2,8 @@ import { sessionErasedError } from '../../erasure/errors.ts';
 import { storeUnavailableError } from '../../lib/errors/turnlogError.ts';
 import { readPage } from '../../eventlog/reading/readWhole.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
-import { untilWhole } from '../../eventlog/reading/untilWhole.ts';
-import type { KnownEvent } from '../../eventlog/reading/wholeStream.ts';
+import { readUntilComplete } from '../../eventlog/reading/untilWhole.ts';
+import type { DecodedEvent } from '../../eventlog/reading/wholeStream.ts';
 import { LIMITS } from '../../limits.ts';
 import { sessionNotFound, type NumberedPage } from '../queries.ts';
 import { readTranscript, type Transcript } from './transcript.ts';
@@ -23,7 +23,7 @@ export async function findTurnEndRevision(
   const { session, turns } = transcript;
   if (session.status === 'erased') throw sessionErasedError();
   const stream = sessionStream(session_id);
-  const [last] = await untilWhole(source, stream, {
+  const [last] = await readUntilComplete(source, stream, {
     look: () => readPage(source, stream, { direction: 'backwards', limit: 1 }),
     missing: ([newest]) => {
       const due = (newest?.recorded.revision ?? -1) + 1;
@@ -57,7 +57,7 @@ export async function readTurnEnd(
   const { session_id, turn, revision, status } = await readTurn(source, lookup);
   if (status === 'running') throw turnNotFound('The turn has not ended yet.');
   const stream = sessionStream(session_id);
-  const [end] = await untilWhole<KnownEvent[]>(source, stream, {
+  const [end] = await readUntilComplete<DecodedEvent[]>(source, stream, {
     look: () => readPage(source, stream, { direction: 'forwards', from: revision, limit: 1 }),
     missing: ([event]) =>
       event ? undefined : { reason: `revision ${revision} is missing`, revision },

@@ -1,18 +1,18 @@
 import { sessionErasedError } from '../../erasure/errors.ts';
 import { storeUnavailableError } from '../../lib/errors/turnlogError.ts';
-import { BoxBroken } from '../../eventlog/encryption/protectedText.ts';
+import { InvalidCiphertext } from '../../eventlog/encryption/protectedText.ts';
 import {
-  foundDamaged,
-  notingLostKeys,
+  reportDamage,
+  withLostKeyReports,
   type StreamSource,
 } from '../../eventlog/reading/reportDamage.ts';
-import { endsErased } from '../../eventlog/reading/erasureLookup.ts';
+import { endsWithErasure } from '../../eventlog/reading/erasureLookup.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
 import { LIMITS } from '../../limits.ts';
 import type { PageOf, ReadModels, TranscriptRows } from '../../ports/readModels.ts';
 import type { SessionRow, TurnRow } from '../../readModels/tables.ts';
 import { sessionNotFound, type NumberedPage } from '../queries.ts';
-import { textOpener } from '../../eventlog/encryption/closedText.ts';
+import { createTextOpener } from '../../eventlog/encryption/closedText.ts';
 import type { Keyring } from '../../eventlog/encryption/keyring.ts';
 import { yieldToEventLoop, SLICE_BYTES } from '../../lib/concurrency/yieldToEventLoop.ts';
 
@@ -48,7 +48,7 @@ async function openTurnTexts(
   { account_id, session_id }: Pick<SessionRow, 'account_id' | 'session_id'>,
   rows: TurnRow[],
 ): Promise<void> {
-  const open = await textOpener(keys, sessionStream(session_id), rows.flatMap(textsOf));
+  const open = await createTextOpener(keys, sessionStream(session_id), rows.flatMap(textsOf));
   let chars = 0;
   for (const [index, row] of rows.entries()) {
     for (const { length } of textsOf(row)) chars += length;
@@ -84,7 +84,7 @@ async function openTexts(
 ): Promise<boolean> {
   const stream = sessionStream(session.session_id);
   try {
-    await notingLostKeys(source, stream, () => openTurnTexts(source.store.keys, session, rows));
+    await withLostKeyReports(source, stream, () => openTurnTexts(source.store.keys, session, rows));
     return true;
   } catch (error) {
     if (!(error instanceof BoxBroken)) throw error;

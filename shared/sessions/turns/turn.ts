@@ -3,7 +3,7 @@ import { sessionErasedError } from '../../erasure/errors.ts';
 import { isTurnlogError, TurnlogError } from '../../lib/errors/turnlogError.ts';
 import { readPage } from '../../eventlog/reading/readWhole.ts';
 import { isIdOf, sessionStream } from '../../eventlog/streams.ts';
-import type { KnownEvent } from '../../eventlog/reading/wholeStream.ts';
+import type { DecodedEvent } from '../../eventlog/reading/wholeStream.ts';
 import { LIMITS } from '../../limits.ts';
 import { applyTurnEvent, type TurnEvent } from './projection.ts';
 import type { TurnRow } from '../../readModels/tables.ts';
@@ -54,7 +54,7 @@ async function findVisibleTurn(
 }
 
 /** The number of the turn that an event belongs to; undefined for one of the session itself. */
-const turnNumberIn = ({ event }: KnownEvent): number | undefined =>
+const turnNumberIn = ({ event }: DecodedEvent): number | undefined =>
   (event.data as { turn?: number }).turn;
 
 /** A turn from its events, starting with turn_started. */
@@ -77,7 +77,7 @@ export async function readTurn(source: TurnSource, lookup: TurnLookup): Promise<
   if (!isIdOf('session', session_id)) throw sessionNotFound();
   const stream = sessionStream(session_id);
   const maxBytes = LIMITS.store.pageBytes;
-  let events: KnownEvent[] = [];
+  let events: DecodedEvent[] = [];
   let from: number | undefined;
   for (let limit = FIRST_PAGE; ; limit = LATER_PAGE) {
     const start = from === undefined ? {} : { from };

@@ -8,7 +8,7 @@ import {
 import type { SessionEvent } from '../events.ts';
 import type { StreamSource } from '../../eventlog/reading/reportDamage.ts';
 import { streamId, sessionStream } from '../../eventlog/streams.ts';
-import type { KnownEvent } from '../../eventlog/reading/wholeStream.ts';
+import type { DecodedEvent } from '../../eventlog/reading/wholeStream.ts';
 import { bytesOf } from '../../ports/eventStore.ts';
 import { turnNotFound } from './turn.ts';
 import { createBackwardReader } from '../history/readBackwards.ts';
@@ -30,7 +30,7 @@ async function* readHistoryBackwards(
   source: StreamSource,
   sessionId: string,
   revision?: number,
-): AsyncGenerator<KnownEvent[], void> {
+): AsyncGenerator<DecodedEvent[], void> {
   const reader = createBackwardReader(source, sessionId, revision);
   do {
     const page = await reader.readOlder();

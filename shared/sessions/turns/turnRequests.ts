@@ -3,8 +3,8 @@ import { rebuildRequests, type RecordedCall } from './requests.ts';
 import { turnsFromEvents } from './prompt.ts';
 import { canonicalJson } from '../../eventlog/canonicalJson.ts';
 import { sha256 } from '../../eventlog/hashChain.ts';
-import { foundDamaged, type StreamSource } from '../../eventlog/reading/reportDamage.ts';
-import { readBeginning } from '../../eventlog/reading/readWhole.ts';
+import { reportDamage, type StreamSource } from '../../eventlog/reading/reportDamage.ts';
+import { readFirstEvent } from '../../eventlog/reading/readWhole.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
 import { yieldForText } from '../../lib/concurrency/yieldToEventLoop.ts';
 import type { Logger } from '../../lib/logger.ts';
@@ -79,7 +79,7 @@ export async function readRequests(
   const result = await compareRequests(made, page, breathe).catch(async (error: unknown) => {
     if (!(error instanceof SyntaxError)) throw error;
     const reason = `the form of the answer of turn ${turn} is no JSON`;
-    throw await foundDamaged(source, sessionStream(session_id), { reason, revision: undefined });
+    throw await reportDamage(source, sessionStream(session_id), { reason, revision: undefined });
   });
   const calls = result.rows.filter(({ matches }) => !matches).map(({ number }) => number);
   if (calls.length > 0)

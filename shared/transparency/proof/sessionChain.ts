@@ -1,6 +1,6 @@
 import { proofInvalidError } from '../../lib/errors/turnlogError.ts';
 import { GENESIS_HASH } from '../../eventlog/hashChain.ts';
-import { isAsCommitted } from '../../eventlog/encryption/protectedText.ts';
+import { matchesCommitment } from '../../eventlog/encryption/protectedText.ts';
 import { mapTexts, shownEventHash, type ShownEvent } from './shownTexts.ts';
 
 /** Texts that are not disclosed and can be told of; the others are counted. */
@@ -60,7 +60,7 @@ export function createStreamChecker(stream: string): {
       return 'its prev_hash is not the hash of the event before it';
     let wrong: string | undefined;
     mapTexts(event.data, (text, field) => {
-      if (!isAsCommitted(text)) wrong ??= field;
+      if (!matchesCommitment(text)) wrong ??= field;
       const why = text.erased ? 'erased' : 'redacted';
       const kind = text.text === undefined ? why : 'disclosed';
       seen[kind] += 1;

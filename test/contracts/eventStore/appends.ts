@@ -2,8 +2,8 @@ import { describe, expect, test } from '@jest/globals';
 import { isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import { replaceBoxes, withoutBoxes } from '../../../shared/eventlog/encryption/protectedJson.ts';
 import {
-  commit,
-  open,
+  commitText,
+  openText,
   type DisclosedText,
 } from '../../../shared/eventlog/encryption/protectedText.ts';
 import {
@@ -64,7 +64,7 @@ export function appendContract(opened: Opened): void {
       const store = opened().store();
       const stream = newStream();
       const key = newTextKey();
-      const texts = ['grüße', 'a "quoted" $& text', ''].map(commit);
+      const texts = ['grüße', 'a "quoted" $& text', ''].map(commitText);
       const [first, second, third] = texts.map(({ sha256 }) => ({ sha256 }));
       const event = newEvent({ calls: [second, { third }], input: first, turn: 1 });
       await store.append(stream, 'no_stream', [{ ...event, toClose: { texts, key } }]);
@@ -73,7 +73,7 @@ export function appendContract(opened: Opened): void {
       expect(stored).not.toHaveProperty('toClose');
       const found: DisclosedText[] = [];
       replaceBoxes(data, (box, sha256) => {
-        found.push(open({ box, sha256 }, key, stream));
+        found.push(openText({ box, sha256 }, key, stream));
         return '0';
       });
       expect(found).toEqual([texts[1], texts[2], texts[0]]);
@@ -82,7 +82,7 @@ export function appendContract(opened: Opened): void {
     test('refuses texts that the event does not commit to, and leaves nothing', async () => {
       const store = opened().store();
       const stream = newStream();
-      const toClose = { texts: [commit('lost')], key: newTextKey() };
+      const toClose = { texts: [commitText('lost')], key: newTextKey() };
       await refusedWith(
         'event_invalid',
         store.append(stream, 'no_stream', [{ ...newEvent(), toClose }]),
@@ -94,7 +94,7 @@ export function appendContract(opened: Opened): void {
       const store = opened().store();
       const stream = newStream();
       // With its box it takes a third more.
-      const texts = [commit('x'.repeat(MAX_APPEND_BYTES - 100_000))];
+      const texts = [commitText('x'.repeat(MAX_APPEND_BYTES - 100_000))];
       const event = newEvent({ input: { sha256: texts[0]!.sha256 } });
       await refusedWith(
         'event_invalid',

@@ -9,6 +9,8 @@ let service: TestService;
 let agent: string;
 /** Has a turn with tools, one that failed, and one with an answer. */
 let session: string;
+/** What the model was asked for the last turn of the session. */
+let asked: (typeof service.model.requests)[number]['messages'];
 
 const UNICODE = 'Größe? "𝄞" \u2028 \u0007';
 
@@ -47,6 +49,9 @@ beforeAll(async () => {
     model: 'scripted',
   });
   await run('again', session);
+  asked = service.model.requests.at(-1)!.messages;
+  service.model.use({ text: 'Yes.' });
+  for (const input of ['one', 'two', 'three']) await run(input);
 });
 afterAll(() => service.close());
 
@@ -60,7 +65,6 @@ test('a session as events is what the list of its events shows, line by line', a
 test('a session for fine-tuning is what its models saw, without turns that have no answer', async () => {
   const { text } = await exportOf(session, 'openai-chat');
   const [line, ...others] = linesOf(text);
-  const asked = service.model.requests.at(-1)!.messages;
   expect(others).toEqual([]);
   expect(line.messages).toEqual([
     { role: 'system', content: 'Be brief.' },
@@ -91,8 +95,6 @@ describe.each(EXPORT_FORMATS)('as %s', (format) => {
   });
 
   test('many sessions are their exports, one after the other, in the order of the list', async () => {
-    service.model.use({ text: 'Yes.' });
-    for (const input of ['one', 'two', 'three']) await run(input);
     for (const order of ['newest', 'oldest']) {
       const { data } = (await service.get(`/v1/sessions?limit=1000&order=${order}`)).body;
       const each: string[] = [];
@@ -150,10 +152,10 @@ test('a long session is exported whole, and in order', async () => {
     const body = { input: `question ${turn}`, ...(id !== undefined && { session_id: id }) };
     id = (await service.post(`/v1/agents/${long}/run`, body)).body.data.session_id as string;
   }
-  const asked = Array.from({ length: turns }, (_, index) => `question ${index + 1}`);
+  const inputs = Array.from({ length: turns }, (_, index) => `question ${index + 1}`);
   const [line] = linesOf((await exportOf(id!, 'openai-chat')).text);
   const users = line.messages.filter(({ role }: { role: string }) => role === 'user');
-  expect(users.map(({ content }: { content: string }) => content)).toEqual(asked);
+  expect(users.map(({ content }: { content: string }) => content)).toEqual(inputs);
   const [trajectory] = linesOf((await exportOf(id!, 'atif')).text);
   expect(trajectory.steps).toHaveLength(1 + 2 * turns);
   expect(linesOf((await exportOf(id!, 'otel')).text)).toHaveLength(turns);

@@ -2,8 +2,9 @@ import { rm } from 'node:fs/promises';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { generationFile } from '../../../infra/sqlite/readModels/generations.ts';
-import { foundSessions } from '../../../infra/sqlite/readModels/listedSessions.ts';
+
 import { openSqliteProjectionStore } from '../../../infra/sqlite/readModels/projectionStore.ts';
+import { selectInBuckets } from '../../../infra/sqlite/readModels/searchSessions.ts';
 import { ALL } from '../../support/projections/agentsOf.ts';
 import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
 
@@ -38,8 +39,8 @@ afterEach(async () => {
 
 const found = (words: string[], first: number, last: number): number => {
   const buckets = [FIRST + first, FIRST + last] as const;
-  const [from, ...parameters] = foundSessions('acct_1', { ...ALL, words }, buckets);
-  return database.prepare(`SELECT * FROM ${from}`).all(...parameters).length;
+  const [sql, ...parameters] = selectInBuckets('acct_1', { ...ALL, words }, buckets);
+  return database.prepare(sql).all(...parameters).length;
 };
 
 /** Takes the pages with the turns of a word out of the index, but for the first two and the last two. */

@@ -9,7 +9,7 @@ import {
   retireGenerationsBefore,
 } from '../../../infra/sqlite/readModels/generations.ts';
 import { openSqliteProjectionStore } from '../../../infra/sqlite/readModels/projectionStore.ts';
-import { sqliteVersion, VERSION } from '../../../infra/sqlite/readModels/version.ts';
+import { sqliteVersion, VERSION } from '../../../infra/sqlite/readModels/schema.ts';
 import type { EventStore } from '../../../shared/ports/eventStore.ts';
 import { TABLES } from '../../../shared/readModels/tables.ts';
 import { PROJECTION_LOGIC, type Version } from '../../../shared/readModels/version.ts';

@@ -7,7 +7,7 @@ import { openEventStoreDb } from '../../../infra/eventstoredb/eventStore.ts';
 import { openSqliteEventStore } from '../../../infra/sqlite/eventStore/eventStore.ts';
 import { copyEvents } from '../../../shared/eventlog/copyEvents.ts';
 import type { EventStore, Position, StoredEvent } from '../../../shared/ports/eventStore.ts';
-import { compareHeads, type KeptHead } from '../../../shared/eventlog/reading/compareHeads.ts';
+import { compareHeads, type SavedHead } from '../../../shared/eventlog/reading/compareHeads.ts';
 import { readStreamHeads } from '../../../shared/eventlog/reading/streamHeads.ts';
 import { verifyChains } from '../../../shared/eventlog/reading/verifyChains.ts';
 import {
@@ -105,11 +105,11 @@ test('a log copied to EventStoreDB and back is the same log, and its chains veri
 });
 
 test('the heads of a log are those of its copy in EventStoreDB, and a stream deleted there is missed', async () => {
-  const headsOf = async (store: EventStore): Promise<KeptHead[]> => {
+  const headsOf = async (store: EventStore): Promise<SavedHead[]> => {
     const read = await readStreamHeads({ store, signal: never, onProgress: () => undefined });
     return [...read!.heads].map(([stream, head]) => ({ stream, ...head }));
   };
-  async function* kept(heads: readonly KeptHead[]): AsyncGenerator<KeptHead> {
+  async function* kept(heads: readonly SavedHead[]): AsyncGenerator<SavedHead> {
     yield* heads;
   }
   const there = await cluster();

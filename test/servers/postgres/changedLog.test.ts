@@ -9,7 +9,7 @@ import {
   type PostgresReadModels,
 } from '../../../infra/postgres/readModels/readModels.ts';
 import { openPostgresRebuildStore } from '../../../infra/postgres/readModels/rebuildStore.ts';
-import { channelOf, liveSchema, VERSION } from '../../../infra/postgres/readModels/version.ts';
+import { channelOf, liveSchema, VERSION } from '../../../infra/postgres/readModels/schema.ts';
 import { openSqliteEventStore } from '../../../infra/sqlite/eventStore/eventStore.ts';
 import { rebuildReadModels } from '../../../services/followers/projector/rebuild.ts';
 import type { EventStore, Position } from '../../../shared/ports/eventStore.ts';

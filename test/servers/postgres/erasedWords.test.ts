@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { expect, test } from '@jest/globals';
-import { liveSchema, VERSION } from '../../../infra/postgres/readModels/version.ts';
+import { liveSchema, VERSION } from '../../../infra/postgres/readModels/schema.ts';
 import {
   sessionErased,
   sessionStarted,

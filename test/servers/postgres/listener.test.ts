@@ -14,7 +14,7 @@ const TOLD_AT_ONCE = `
   import { Client } from 'pg';
   import { migrate } from './infra/postgres/migrate.ts';
   import { openPostgresReadModels } from './infra/postgres/readModels/readModels.ts';
-  import { channelOf, VERSION, VERSIONS_CHANNEL } from './infra/postgres/readModels/version.ts';
+  import { channelOf, VERSION, VERSIONS_CHANNEL } from './infra/postgres/readModels/schema.ts';
 
   const databaseUrl = process.env.DATABASE;
   const teller = new Client(databaseUrl);

@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { openPostgresReadModels } from '../../../infra/postgres/readModels/readModels.ts';
 import { writerLock } from '../../../infra/postgres/leases/locks.ts';
-import { VERSION } from '../../../infra/postgres/readModels/version.ts';
+import { VERSION } from '../../../infra/postgres/readModels/schema.ts';
 import { awaitLeaseSession } from '../../../infra/postgres/leases/leaseSession.ts';
 import { openSqliteEventStore } from '../../../infra/sqlite/eventStore/eventStore.ts';
 import type { EventStore } from '../../../shared/ports/eventStore.ts';

@@ -14,7 +14,7 @@ import { eventually } from '../../support/processes/operator.ts';
 import { silenceableNetwork } from '../../support/postgres/silenceableNetwork.ts';
 import { openActive } from '../../support/postgres/postgresProjector.ts';
 import { startPostgresServer, withoutPostgres } from '../../support/postgres/postgresServer.ts';
-import { VERSION } from '../../../infra/postgres/readModels/version.ts';
+import { VERSION } from '../../../infra/postgres/readModels/schema.ts';
 import { agentCreated, agentErased } from '../../support/events/events.ts';
 import { positionOf, recordHistory, reached } from '../../support/events/history.ts';
 import { agentsOf, ALL } from '../../support/projections/agentsOf.ts';

@@ -1,14 +1,15 @@
 import { rm } from 'node:fs/promises';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { listAgents } from '../../../infra/postgres/readModels/listings.ts';
 import { openPostgresReadModels } from '../../../infra/postgres/readModels/readModels.ts';
 import { openPostgresRebuildStore } from '../../../infra/postgres/readModels/rebuildStore.ts';
-import { liveSchema, VERSION } from '../../../infra/postgres/readModels/version.ts';
+import { liveSchema, VERSION } from '../../../infra/postgres/readModels/schema.ts';
+import { pageParameters, selectPage } from '../../../infra/postgres/readModels/statements.ts';
 import { openSqliteEventStore } from '../../../infra/sqlite/eventStore/eventStore.ts';
 import {
   rebuildReadModels,
   type RebuildProgress,
 } from '../../../services/followers/projector/rebuild.ts';
+import { AGENT_LISTING } from '../../../shared/agents/sqlQueries.ts';
 import type { EventStore } from '../../../shared/ports/eventStore.ts';
 import type { ReadModels } from '../../../shared/ports/readModels.ts';
 import { eventually } from '../../support/processes/operator.ts';
@@ -219,9 +220,8 @@ function suite(serverUrl: string): void {
 
   test('a list of what was just built looks at each row a few times, though there are no statistics yet', async () => {
     expect(await rebuild()).toBe(true);
-    const { sql, parameters } = listAgents('acct_1', ALL);
-    const explain = `EXPLAIN (ANALYZE, FORMAT JSON) ${sql}`;
-    const [row] = await execute(database.url, explain, parameters);
+    const explain = `EXPLAIN (ANALYZE, FORMAT JSON) ${selectPage(AGENT_LISTING, false)}`;
+    const [row] = await execute(database.url, explain, pageParameters<unknown>(['acct_1'], ALL));
     const [{ Plan: plan }] = row!['QUERY PLAN'] as [{ Plan: PlanNode }];
     expect(plan['Actual Rows']).toBe(AGENTS);
     expect(mostRows(plan)).toBeLessThanOrEqual(4 * AGENTS);

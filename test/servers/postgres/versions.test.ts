@@ -10,7 +10,7 @@ import {
   postgresVersion,
   VERSION,
   VERSIONS_CHANNEL,
-} from '../../../infra/postgres/readModels/version.ts';
+} from '../../../infra/postgres/readModels/schema.ts';
 import { openSqliteEventStore } from '../../../infra/sqlite/eventStore/eventStore.ts';
 import type { EventStore, Position } from '../../../shared/ports/eventStore.ts';
 import type { ReadModels } from '../../../shared/ports/readModels.ts';

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { liveSchema, VERSION } from '../../../infra/postgres/readModels/version.ts';
+import { liveSchema, VERSION } from '../../../infra/postgres/readModels/schema.ts';
 import { openOperator, type Operator } from '../../../services/compose/operator/operator.ts';
 import { startService } from '../../../services/compose/service.ts';
 import type { RunningService } from '../../../services/process/start.ts';

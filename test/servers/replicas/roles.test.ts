@@ -4,11 +4,7 @@ import { rm } from 'node:fs/promises';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { openPostgresKeyStore } from '../../../infra/postgres/keyStore.ts';
 import { checkConnectivity } from '../../../infra/postgres/connectivityCheck.ts';
-import {
-  postgresVersion,
-  liveSchema,
-  VERSION,
-} from '../../../infra/postgres/readModels/version.ts';
+import { postgresVersion, liveSchema, VERSION } from '../../../infra/postgres/readModels/schema.ts';
 import { openOperator } from '../../../services/compose/operator/operator.ts';
 import { startService } from '../../../services/compose/service.ts';
 import { parseConfig } from '../../../shared/lib/config/config.ts';

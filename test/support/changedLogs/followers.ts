@@ -8,7 +8,7 @@ import {
 import { openSqliteProjectionStore } from '../../../infra/sqlite/readModels/projectionStore.ts';
 import { rowDecoder } from '../../../infra/sqlite/readModels/statements.ts';
 import { columnsOf } from '../../../infra/postgres/readModels/statements.ts';
-import { liveSchema, VERSION } from '../../../infra/postgres/readModels/version.ts';
+import { liveSchema, VERSION } from '../../../infra/postgres/readModels/schema.ts';
 import { followGenerations } from '../../../services/followers/projector/followGenerations.ts';
 import { fold, rowMaps } from '../../../shared/projections/fold.ts';
 import { planBatch } from '../../../shared/projections/plan.ts';

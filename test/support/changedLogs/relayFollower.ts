@@ -1,36 +1,10 @@
 import { expect } from '@jest/globals';
 import { toPublicEvents } from '../../../shared/publicEvents/toPublicEvents.ts';
-import type { Checkpoint } from '../../../shared/ports/eventStore.ts';
-import type { Publisher } from '../../../shared/publicEvents/publisher.ts';
 import type { PublicEvent } from '../../../shared/publicEvents/publicEvent.ts';
+import { createMemoryTopics } from '../fakes/memoryTopics.ts';
 import { relayTo } from '../kafka/relay.ts';
 import { eventually } from '../processes/operator.ts';
 import type { Follower } from './followers.ts';
-
-/** Topics in memory, of one relay at a time. */
-function memoryTopics() {
-  const published: PublicEvent[] = [];
-  let checkpoint: Checkpoint | undefined;
-  const publisher: Publisher = {
-    takeOver: async () => ({
-      checkpoint,
-      async publish(events, reached) {
-        published.push(...events);
-        checkpoint = reached;
-      },
-      beat: async () => undefined,
-      visitPublished: async (visit) => published.forEach(({ id }) => visit(id)),
-      parked: () => ({ count: 0, keys: [] }),
-      close: async () => undefined,
-    }),
-    checkpoint: async () => checkpoint,
-    lost: async () => undefined,
-    activity: async () => '',
-    isEmpty: async () => published.length === 0,
-    close: async () => undefined,
-  };
-  return { published, publisher };
-}
 
 const idsByKey = (events: readonly PublicEvent[]): Map<string, string[]> => {
   const ids = new Map<string, string[]>();
@@ -40,7 +14,9 @@ const idsByKey = (events: readonly PublicEvent[]): Map<string, string[]> => {
 
 /** A relay to topics in memory. */
 export function relayFollower(): Follower & { published: readonly PublicEvent[] } {
-  const { published, publisher } = memoryTopics();
+  const { state, createPublisher } = createMemoryTopics();
+  const { published } = state;
+  const { publisher } = createPublisher();
   return {
     name: 'the relay',
     published,

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { DomainEvent } from '../../../shared/eventlog/eventTypes.ts';
 import { chainEvents, NO_STREAM, type StreamHead } from '../../../shared/eventlog/append.ts';
-import { withBoxes } from '../../../shared/eventlog/encryption/ciphertexts.ts';
+import { withCiphertexts } from '../../../shared/eventlog/encryption/ciphertexts.ts';
 import type { NewEvent } from '../../../shared/eventlog/event.ts';
 import type { Position, StoredEvent } from '../../../shared/ports/eventStore.ts';
 import type { Reached } from '../../../shared/ports/readModels.ts';
@@ -41,7 +41,7 @@ export function recordHistory(first = 0) {
       const [written] = encoded;
       if (!written) throw new Error('nothing was encoded');
       return {
-        ...withBoxes(written, stream),
+        ...withCiphertexts(written, stream),
         stream,
         revision: head.revision,
         position: positionOf(last),

@@ -1,7 +1,7 @@
 import { cp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openSqliteEventStore } from '../../../infra/sqlite/eventStore/eventStore.ts';
-import { identityOf, logIdAt } from '../../../shared/eventlog/identity/logIdentity.ts';
+import { readLogIdentity, logIdAt } from '../../../shared/eventlog/identity/logIdentity.ts';
 import { logStream } from '../../../shared/eventlog/streams.ts';
 import type { EventStore } from '../../../shared/ports/eventStore.ts';
 import { appendTo } from '../projections/projector.ts';
@@ -27,10 +27,10 @@ export async function restorableLog(folder: string) {
       }),
     /** Resolves with the id that the log has from then on. */
     async accept(): Promise<string> {
-      const identity = (await identityOf(store))!;
+      const identity = (await readLogIdentity(store))!;
       const data = { reason: 'restored', replaces: [logIdAt(identity)] };
       await appendTo(store, logStream(identity.root), [{ type: 'log.restore_accepted.v1', data }]);
-      return logIdAt((await identityOf(store))!);
+      return logIdAt((await readLogIdentity(store))!);
     },
     close: () => store.close(),
   };

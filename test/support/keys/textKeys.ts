@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { newMasterKey, parseMasterKeys } from '../../../shared/eventlog/encryption/masterKeys.ts';
 import {
-  closing,
-  commit,
+  createTextCloser,
+  commitText,
   type ProtectedText,
   type TextKey,
 } from '../../../shared/eventlog/encryption/protectedText.ts';
@@ -19,8 +19,8 @@ export function seal(
   key: TextKey,
   stream = 'session-session_1',
 ): Required<ProtectedText> {
-  const committed = commit(text);
-  return { sha256: committed.sha256, box: closing(key, stream)(committed) };
+  const committed = commitText(text);
+  return { sha256: committed.sha256, box: createTextCloser(key, stream)(committed) };
 }
 
 /** Master keys as a file with these lines has them; by default one new key. */

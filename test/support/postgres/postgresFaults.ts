@@ -1,4 +1,4 @@
-import { liveSchema, VERSION } from '../../../infra/postgres/readModels/version.ts';
+import { liveSchema, VERSION } from '../../../infra/postgres/readModels/schema.ts';
 import { fold, rowMaps } from '../../../shared/projections/fold.ts';
 import { planBatch } from '../../../shared/projections/plan.ts';
 import type {

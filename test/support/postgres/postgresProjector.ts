@@ -1,6 +1,6 @@
 import { openPostgresProjectionStore } from '../../../infra/postgres/readModels/projectionStore.ts';
 import { openPostgresRebuildStore } from '../../../infra/postgres/readModels/rebuildStore.ts';
-import { VERSION } from '../../../infra/postgres/readModels/version.ts';
+import { VERSION } from '../../../infra/postgres/readModels/schema.ts';
 import { projectWhenActive } from '../../../services/followers/projector/projectWhenActive.ts';
 import type { ProjectorState } from '../../../services/followers/projector/serveAsActive.ts';
 import type {

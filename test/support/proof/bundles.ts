@@ -2,7 +2,10 @@ import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { writeTar } from '../../../infra/tar/writeTar.ts';
 import { chainEvents, NO_STREAM } from '../../../shared/eventlog/append.ts';
 import { decodeEvent } from '../../../shared/eventlog/codec.ts';
-import { commit, type DisclosedText } from '../../../shared/eventlog/encryption/protectedText.ts';
+import {
+  commitText,
+  type DisclosedText,
+} from '../../../shared/eventlog/encryption/protectedText.ts';
 import {
   bundleContent,
   type BundleContent,
@@ -74,7 +77,7 @@ export function shownSession(turns = 3): ShownEvent[] {
     const id = randomUUID();
     const shown: DisclosedText[] = [];
     const data = dataOf((text) => {
-      const disclosed = commit(text);
+      const disclosed = commitText(text);
       shown.push(disclosed);
       return { sha256: disclosed.sha256 };
     });

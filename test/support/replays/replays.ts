@@ -8,12 +8,12 @@ import { NO_STREAM, appendEvents } from '../../../shared/eventlog/append.ts';
 import { readPage } from '../../../shared/eventlog/reading/readWhole.ts';
 import type { StreamSource } from '../../../shared/eventlog/reading/reportDamage.ts';
 import { replayStream, sessionStream } from '../../../shared/eventlog/streams.ts';
-import type { KnownEvent } from '../../../shared/eventlog/reading/wholeStream.ts';
+import type { DecodedEvent } from '../../../shared/eventlog/reading/wholeStream.ts';
 import { asOperator, eventually } from '../processes/operator.ts';
 
 /** All events of a stream, with their texts. */
-async function readAll(source: StreamSource, stream: string): Promise<KnownEvent[]> {
-  const events: KnownEvent[] = [];
+async function readAll(source: StreamSource, stream: string): Promise<DecodedEvent[]> {
+  const events: DecodedEvent[] = [];
   for (;;) {
     const page = { direction: 'forwards', from: events.length, limit: 500 } as const;
     const read = await readPage(source, stream, page);

@@ -1,5 +1,5 @@
-import { createTrail } from '../../../shared/eventlog/identity/logIdentity.ts';
-import { beyondTheEnd } from '../../../shared/eventlog/identity/positions.ts';
+import { createCheckpointTracker } from '../../../shared/eventlog/identity/logIdentity.ts';
+import { positionBeyondEndError } from '../../../shared/eventlog/identity/positions.ts';
 import type { EventLog, StoredEvent } from '../../../shared/ports/eventStore.ts';
 
 export type FixedLog = Omit<EventLog, 'trouble' | 'close'>;
@@ -18,11 +18,12 @@ export function fixedLog(events: readonly StoredEvent[], largestBatch = Infinity
   return {
     ...reads,
     async *subscribe({ after, batchSize, signal }) {
-      const trail = createTrail(reads, after);
+      const trail = createCheckpointTracker(reads, after);
       await trail.verify();
       const start = trail.resumesAfter();
       const end = events.at(-1)?.position;
-      if (start !== undefined && (end === undefined || start > end)) throw beyondTheEnd(start, end);
+      if (start !== undefined && (end === undefined || start > end))
+        throw positionBeyondEndError(start, end);
       const rest = events.filter(({ position }) => start === undefined || position > start);
       const size = Math.min(batchSize, largestBatch);
       for (let from = 0; from < rest.length; from += size) {
@@ -30,12 +31,12 @@ export function fixedLog(events: readonly StoredEvent[], largestBatch = Infinity
         yield {
           events: batch,
           position: batch.at(-1)?.position,
-          checkpoint: await trail.passed(batch),
+          checkpoint: await trail.advance(batch),
           caughtUp: from + size >= rest.length,
         };
       }
       if (rest.length === 0)
-        yield { events: [], position: start, checkpoint: await trail.passed([]), caughtUp: true };
+        yield { events: [], position: start, checkpoint: await trail.advance([]), caughtUp: true };
       await new Promise((resolve) => signal.addEventListener('abort', resolve));
     },
   };

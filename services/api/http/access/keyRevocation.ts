@@ -3,7 +3,7 @@ import { LIMITS } from '../../../../shared/limits.ts';
 import { isStillValid } from '../../../../shared/accounts/authenticate.ts';
 import type { RouteContext } from '../../context.ts';
 
-/** Looks now and then whether the client's key is still valid. */
+/** Checks at intervals whether the client's key is still valid. */
 export function createKeyCheck(
   { cachedRows, clock }: Pick<RouteContext, 'cachedRows' | 'clock'>,
   { key_id }: Pick<Actor, 'key_id'>,
@@ -17,7 +17,7 @@ export function createKeyCheck(
   };
 }
 
-/** The events, to the first of which the client's key is no longer valid. Errors: those of `events`. */
+/** Passes events on until the client's key is no longer valid. */
 export async function* untilRevoked<Event>(
   events: AsyncIterable<Event>,
   isAllowed: () => Promise<boolean>,

@@ -4,35 +4,35 @@ import { LIMITS } from '../../../../shared/limits.ts';
 import type { Logger } from '../../../../shared/lib/logger.ts';
 import { sleep } from '../../../../shared/lib/time/sleep.ts';
 
-/** A key that is not valid. `key_id` is the one that it claims, where there is such a key. */
+/** `key_id` is the one that the invalid key claims, where such a key exists. */
 interface FailedLogin {
   address: string;
   key_id: string | undefined;
   request_id: string;
 }
 
-/** What is known of an address. */
+/** The failures of one network. */
 interface AddressRecord {
-  /** Failures, less one for each second since; a minute's worth at the most. */
+  /** Failures, minus one per second since; at most MAX_SCORE. */
   score: number;
   scoredAt: number;
-  /** Answers that are held back. */
+  /** Responses that are being delayed. */
   delayedResponses: number;
-  /** Failures that the log has not told yet. */
+  /** Failures that are not logged yet. */
   unloggedFailures: number;
   latest: FailedLogin | undefined;
   logTimer: NodeJS.Timeout | undefined;
 }
 
-/** The first failures of an address are answered at once: a mistake, or a key that was revoked. */
+/** The first failures of an address get no delay: they may be a mistake, or a revoked key. */
 const UNDELAYED_FAILURES = 10;
 const DELAY_STEP_MS = 100;
 const MAX_DELAY_MS = 2_000;
-/** However many there were, an address has its first failures free again after so many seconds. */
+/** After this many seconds without failures, the first ones get no delay again. */
 const MAX_SCORE = 60;
 const RETRY_AFTER_S = 2;
 
-/** Of IPv6 the /64, which one customer of a provider has; of IPv4 the whole address. */
+/** The /64 of an IPv6 address, which providers assign to one customer; all of an IPv4 address. */
 export function networkOf(address: string): string {
   const plain = address.replace(/^::ffff:(?=\d+\.)/, '');
   if (!plain.includes(':')) return plain;
@@ -44,17 +44,16 @@ export function networkOf(address: string): string {
 }
 
 /**
- * Answers logins that failed: with 401, later and later where one address goes on failing, with 429
- * where too many of those wait already; and tells the log, one line an address and ten seconds.
- * Who presents a valid key never comes here, whatever its address.
- * Errors: `unauthorized`, `rate_limited`, always one of them.
+ * Rejects failed logins with 401, with increasing delay for an address that keeps failing, and with
+ * 429 where too many of those are already delayed. Logs at most one line per address and 10 s. Valid
+ * keys are never delayed, whatever their address.
  */
 export function createLoginThrottle(logger: Logger): (login: FailedLogin) => Promise<never> {
   const records = new LRUCache<string, AddressRecord>({
     max: LIMITS.logins.addresses,
     dispose(record) {
       clearTimeout(record.logTimer);
-      say(record);
+      flushLog(record);
     },
   });
   let waiting = 0;
@@ -73,32 +72,32 @@ export function createLoginThrottle(logger: Logger): (login: FailedLogin) => Pro
       };
       records.set(network, record);
     }
-    const left = Math.max(0, record.score - (now - record.scoredAt) / 1_000);
-    record.score = Math.min(MAX_SCORE, left + 1);
+    const decayed = Math.max(0, record.score - (now - record.scoredAt) / 1_000);
+    record.score = Math.min(MAX_SCORE, decayed + 1);
     record.scoredAt = now;
     return record;
   }
 
-  function say(record: AddressRecord): void {
+  function flushLog(record: AddressRecord): void {
     if (record.unloggedFailures === 0) return;
     logger.warn({ ...record.latest, failures: record.unloggedFailures }, 'logins failed');
     record.unloggedFailures = 0;
   }
 
-  function tell(record: AddressRecord, login: FailedLogin): void {
+  function logFailure(record: AddressRecord, login: FailedLogin): void {
     record.unloggedFailures += 1;
     record.latest = login;
     if (record.logTimer !== undefined) return;
-    const sayAndWait = (): void => {
+    const flushAndWait = (): void => {
       record.logTimer = undefined;
       if (record.unloggedFailures === 0) return;
-      say(record);
-      record.logTimer = setTimeout(sayAndWait, LIMITS.logins.lineEveryMs).unref();
+      flushLog(record);
+      record.logTimer = setTimeout(flushAndWait, LIMITS.logins.lineEveryMs).unref();
     };
-    sayAndWait();
+    flushAndWait();
   }
 
-  async function holdBack(record: AddressRecord): Promise<void> {
+  async function delayResponse(record: AddressRecord): Promise<void> {
     const delay = Math.min(MAX_DELAY_MS, (record.score - UNDELAYED_FAILURES) * DELAY_STEP_MS);
     if (delay <= 0) return;
     if (record.delayedResponses >= LIMITS.logins.heldOfAddress || waiting >= LIMITS.logins.held)
@@ -116,13 +115,13 @@ export function createLoginThrottle(logger: Logger): (login: FailedLogin) => Pro
 
   return async (login) => {
     const record = recordOf(networkOf(login.address));
-    tell(record, login);
-    await holdBack(record);
+    logFailure(record, login);
+    await delayResponse(record);
     throw unauthorizedError();
   };
 }
 
-/** One answer, whatever is wrong with the key. */
+/** The same response for every invalid key. */
 export const unauthorizedError = (): TurnlogError =>
   new TurnlogError(
     'unauthorized',

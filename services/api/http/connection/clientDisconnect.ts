@@ -1,13 +1,13 @@
 import type { ServerResponse } from 'node:http';
 import { TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
 
-/** Why a wait ends whose client has left; nobody is told. */
+/** The reason that ends a wait after its client disconnects. It is never sent. */
 export const clientDisconnectError = (): TurnlogError =>
-  new TurnlogError('overloaded', 'The client left before its turn had come.');
+  new TurnlogError('overloaded', 'The client disconnected while its request waited.');
 
 /**
- * Calls back once the client has the answer, or has left; at once where that is so already. Returns
- * what ends that.
+ * Calls back when the response is sent or its client has disconnected; at once where it already is.
+ * Returns a function that removes the listener.
  */
 export function onResponseClosed(response: ServerResponse, listener: () => void): () => void {
   if (response.closed) listener();
@@ -15,7 +15,7 @@ export function onResponseClosed(response: ServerResponse, listener: () => void)
   return () => response.off('close', listener);
 }
 
-/** Aborts once the client has the answer, or has left. */
+/** Aborts when the response is sent or its client has disconnected. */
 export function responseClosedSignal(response: ServerResponse): AbortSignal {
   const closed = new AbortController();
   onResponseClosed(response, () => closed.abort(clientDisconnectError()));

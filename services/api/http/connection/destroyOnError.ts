@@ -2,8 +2,8 @@ import type { Context } from 'koa';
 import type { Logger } from '../../../../shared/lib/logger.ts';
 
 /**
- * A failure now can't be told any more: the connection is cut, so that nobody takes it for an end. A
- * client that has left is no failure, though what was read for it ends like one.
+ * Cuts the connection when an error occurs after the headers were sent, so that clients don't take
+ * the truncated response for a complete one. A client that disconnected is not an error.
  */
 export async function* destroyOnError(
   first: Buffer[],
@@ -17,7 +17,7 @@ export async function* destroyOnError(
   } catch (error) {
     if (ctx.res.closed) return;
     const { request_id } = ctx.state;
-    logger.warn({ err: error, request_id }, 'an answer broke off while it was sent');
+    logger.warn({ err: error, request_id }, 'a response broke off while it was sent');
     ctx.res.destroy();
   }
 }

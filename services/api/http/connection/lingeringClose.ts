@@ -2,8 +2,8 @@ import type { Duplex } from 'node:stream';
 import { LIMITS } from '../../../../shared/limits.ts';
 
 /**
- * Says that nothing more will come, and cuts the connection a moment later: to cut it at once, while
- * the client is still sending, would take the answer from it.
+ * Ends the connection, and destroys it a moment later: destroying it at once, while the client is
+ * still sending, could discard the response before the client reads it.
  */
 export function lingeringClose(socket: Duplex, afterMs: number = LIMITS.http.lingerMs): void {
   socket.end();

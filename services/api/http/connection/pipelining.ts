@@ -5,9 +5,9 @@ import { LIMITS } from '../../../../shared/limits.ts';
 type RequestListener = (request: IncomingMessage, response: ServerResponse) => void;
 
 /**
- * Begins the requests of a connection one after the other, each when the one before is answered:
- * Node tells no answer but the first that its client has left, so the others would hold for ever
- * what they hold until then. A connection whose client sends too many beforehand is cut.
+ * Handles the pipelined requests of a connection one at a time. Node reports a disconnect only to the
+ * first open response; the others would never release what they hold until it. A connection with
+ * too many pipelined requests is cut.
  */
 export function answerInOrder(answer: RequestListener): RequestListener {
   const current = new WeakMap<Socket, ServerResponse>();
@@ -20,16 +20,16 @@ export function answerInOrder(answer: RequestListener): RequestListener {
 
   return (request, response) => {
     const { socket } = request;
-    const before = current.get(socket);
-    if (!before || before.closed) return begin(request, response);
-    const line = waiting.get(socket) ?? [];
-    waiting.set(socket, line);
-    if (line.length + 1 >= LIMITS.http.pipelined) return void socket.destroy();
-    line.push(() => begin(request, response));
+    const previous = current.get(socket);
+    if (!previous || previous.closed) return begin(request, response);
+    const queue = waiting.get(socket) ?? [];
+    waiting.set(socket, queue);
+    if (queue.length + 1 >= LIMITS.http.pipelined) return void socket.destroy();
+    queue.push(() => begin(request, response));
     const next = (): void => {
-      if (socket.writable) line.shift()!();
-      if (line.length > 0) current.get(socket)!.once('close', next);
+      if (socket.writable) queue.shift()!();
+      if (queue.length > 0) current.get(socket)!.once('close', next);
     };
-    if (line.length === 1) before.once('close', next);
+    if (queue.length === 1) previous.once('close', next);
   };
 }

@@ -6,7 +6,7 @@ import type { Ids } from '../../../../shared/ports/clock.ts';
 import { lingeringClose } from './lingeringClose.ts';
 import { failureEnvelope, jsonText } from '../responses/envelope.ts';
 
-/** The code of an error that says that a request's target is none. */
+/** The code of an error for an invalid request target. */
 const INVALID_TARGET = 'ERR_INVALID_TARGET';
 
 interface ProtocolError {
@@ -14,7 +14,7 @@ interface ProtocolError {
   message: string;
 }
 
-/** What Node and its HTTP parser report that is not a plain 400. */
+/** Errors of Node and its HTTP parser that are not a plain 400. */
 const PROTOCOL_ERRORS: Readonly<Record<string, ProtocolError>> = {
   HPE_HEADER_OVERFLOW: { status: 431, message: 'The target and the headers are too large.' },
   HPE_CHUNK_EXTENSIONS_OVERFLOW: { status: 413, message: 'The chunk extensions are too large.' },
@@ -24,7 +24,7 @@ const PROTOCOL_ERRORS: Readonly<Record<string, ProtocolError>> = {
 
 const NOT_HTTP: ProtocolError = { status: 400, message: 'The request is not valid HTTP/1.1.' };
 
-/** The envelope, written to the connection by hand; then the connection is closed. */
+/** Writes the envelope to the socket itself, then closes the connection. */
 function sendProtocolError(
   socket: Duplex,
   error: TurnlogError,
@@ -39,8 +39,8 @@ function sendProtocolError(
 }
 
 /**
- * Makes a target in absolute form (RFC 9112 §3.2.2) the path that it means, whatever host it names.
- * False where it is no URL: Koa takes every target apart, and fails at such a one.
+ * Replaces a target in absolute form (RFC 9112 §3.2.2) by its path, whatever host it names. Returns
+ * false for an invalid URL, which Koa would fail to parse.
  */
 export function normalizeTarget(request: IncomingMessage): boolean {
   const { url = '' } = request;
@@ -50,14 +50,14 @@ export function normalizeTarget(request: IncomingMessage): boolean {
   return request.url.startsWith('/');
 }
 
-/** Has a request refused whose target is none. */
+/** Rejects a request with an invalid target. */
 export const rejectTarget = (server: Server, { socket }: IncomingMessage): boolean =>
   server.emit('clientError', Object.assign(new Error(), { code: INVALID_TARGET }), socket);
 
 /**
- * Answers what Node keeps from the application with the envelope that every failure has: what the
- * HTTP parser refuses, what takes too long to come, and CONNECT. An expectation that Node does not
- * know (RFC 9110 §10.1.1) is ignored; that of 100 Continue is met when the body is read.
+ * Sends the failure envelope for requests that Node does not pass to the application: parser errors,
+ * timeouts, and CONNECT. Unknown expectations (RFC 9110 §10.1.1) are ignored; `100-continue` is
+ * answered when the body is read.
  */
 export function answerProtocolErrors(server: Server, ids: Ids): void {
   const latest = new WeakMap<Duplex, { request: IncomingMessage; response: ServerResponse }>();
@@ -75,15 +75,15 @@ export function answerProtocolErrors(server: Server, ids: Ids): void {
 
   server.on('clientError', (error: Error & { code?: string }, socket) => {
     const last = latest.get(socket);
-    const isBefore = last?.request.complete === true;
+    const isEarlierRequest = last?.request.complete === true;
     const answer = (): void => {
-      // Who has sent nothing has asked nothing, and who has an answer has this one.
-      const isAsking =
-        (socket as Socket).bytesRead > 0 && (isBefore || !last?.response.headersSent);
-      if (error.code === 'ECONNRESET' || !socket.writable || !isAsking)
+      // No response is due on a connection without bytes, or after response headers.
+      const expectsResponse =
+        (socket as Socket).bytesRead > 0 && (isEarlierRequest || !last?.response.headersSent);
+      if (error.code === 'ECONNRESET' || !socket.writable || !expectsResponse)
         return void socket.destroy();
       const { status, message } = PROTOCOL_ERRORS[error.code ?? ''] ?? NOT_HTTP;
-      const id = isBefore ? undefined : last?.response.getHeader('x-request-id');
+      const id = isEarlierRequest ? undefined : last?.response.getHeader('x-request-id');
       sendProtocolError(
         socket,
         new TurnlogError(status === 413 ? 'payload_too_large' : 'invalid_request', message),
@@ -91,9 +91,8 @@ export function answerProtocolErrors(server: Server, ids: Ids): void {
         status,
       );
     };
-    // A request before the faulty one has its answer first, or the client would take this one for
-    // it.
-    if (isBefore && !last.response.closed) last.response.once('close', answer);
+    // An earlier request gets its response first, or the client would take this one for it.
+    if (isEarlierRequest && !last.response.closed) last.response.once('close', answer);
     else answer();
   });
 }

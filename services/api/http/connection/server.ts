@@ -10,32 +10,29 @@ import { throttledLog } from '../throttledLog.ts';
 import { answerProtocolErrors, normalizeTarget, rejectTarget } from './protocolErrors.ts';
 
 /**
- * Longer than the idle time of common load balancers (60 s), so that they never reuse a connection
- * that is being closed here.
+ * Longer than the idle timeout of common load balancers (60 s), so that they never reuse a
+ * connection that is being closed here.
  */
 const KEEP_ALIVE_MS = 65_000;
 
-/** How often connections are looked through for those that take too long. */
+/** The interval of checks for connections that exceed a timeout. */
 const CHECK_EVERY_MS = 1_000;
 
-/** How often connections that nobody uses are closed, while all are taken. */
+/** The least interval between closing idle connections, while the limit is reached. */
 const CLOSE_IDLE_EVERY_MS = 1_000;
 
 export interface ApiServer {
-  /** Where it listens, for people: `http://127.0.0.1:3000`. */
+  /** The URL it listens at: `http://127.0.0.1:3000`. */
   url: string;
-  /**
-   * Stops accepting; resolves when the last connection is gone. Idle connections are closed at
-   * once.
-   */
+  /** Stops accepting and closes idle connections; resolves when the last connection is closed. */
   close(): Promise<void>;
-  /** Whether requests are worked on whose answers are not written yet. */
+  /** True while requests are handled whose responses are not written yet. */
   isAnswering(): boolean;
-  /** Cuts the connections that are left. */
+  /** Cuts the remaining connections. */
   destroyConnections(): void;
 }
 
-/** The open connections, those too that Node hands over and forgets, as at a CONNECT. */
+/** The open connections, including those that Node no longer tracks, as after CONNECT. */
 function trackConnections(server: Server): ReadonlySet<Socket> {
   const sockets = new Set<Socket>();
   server.on('connection', (socket) => {
@@ -45,37 +42,34 @@ function trackConnections(server: Server): ReadonlySet<Socket> {
   return sockets;
 }
 
-/**
- * Closes what comes beyond the most connections, unheard, and those that wait for their next request,
- * so that idle ones keep nobody out for long.
- */
+/** Closes connections over the limit, and idle ones while the limit is reached. */
 function limitConnections(server: Server, maxConnections: number, logger: Logger): void {
   server.maxConnections = maxConnections;
-  const full = throttledLog((refused) =>
+  const logRefused = throttledLog((refused) =>
     logger.warn(
       { refused, max_connections: maxConnections },
-      'connections were refused: all are taken',
+      'connections were refused: the limit is reached',
     ),
   );
-  let roomMadeAt = -Infinity;
+  let idleClosedAt = -Infinity;
   server.on('drop', () => {
     const now = performance.now();
-    if (now - roomMadeAt >= CLOSE_IDLE_EVERY_MS) {
-      roomMadeAt = now;
+    if (now - idleClosedAt >= CLOSE_IDLE_EVERY_MS) {
+      idleClosedAt = now;
       server.closeIdleConnections();
     }
-    full(undefined);
+    logRefused(undefined);
   });
 }
 
 function listen(server: Server, port: number, host: string): Promise<AddressInfo> {
   return new Promise((resolve, reject) => {
     server.once('error', (error: Error & { code?: string }) => {
-      const why =
+      const message =
         error.code === 'EADDRINUSE'
           ? `The address ${host}:${port} is in use. Set PORT to another port, or 0 for a free one.`
           : `Can't listen on ${host}:${port}: ${error.message}`;
-      reject(new TurnlogError('configuration_invalid', why, { cause: error }));
+      reject(new TurnlogError('configuration_invalid', message, { cause: error }));
     });
     server.listen({ port, host, backlog: LIMITS.http.backlog }, () =>
       resolve(server.address() as AddressInfo),
@@ -91,7 +85,7 @@ interface ServerOptions {
   logger: Logger;
 }
 
-/** Serves the application. Errors: `configuration_invalid` when the address can't be had. */
+/** Serves the application. Throws `configuration_invalid` where it can't listen. */
 export async function startServer(
   app: Koa,
   { host, port, maxConnections, ids, logger }: ServerOptions,
@@ -116,7 +110,7 @@ export async function startServer(
       requireHostHeader: false,
     },
     (request, response) => {
-      // What follows the last answer of a connection was sent before the client had read it.
+      // The client sent this request before it read the response that ends the connection.
       if (request.socket.writableEnded) request.socket.destroy();
       else if (normalizeTarget(request)) answerNext(request, response);
       else rejectTarget(server, request);
@@ -126,8 +120,8 @@ export async function startServer(
   const connections = trackConnections(server);
   answerProtocolErrors(server, ids);
   const address = await listen(server, port, host);
-  // Once it listens, an error is a connection that could not be accepted (no file descriptor is
-  // left); the next one may be.
+  // After `listening`, an error means that a connection could not be accepted, for example for want
+  // of a file descriptor; the next one may be.
   server.on('error', (error) => logger.error({ err: error }, 'a connection could not be accepted'));
   return {
     url: `http://${address.family === 'IPv6' ? `[${address.address}]` : address.address}:${address.port}`,

@@ -2,7 +2,7 @@ import { Rejection, type RejectionCode } from '../../../../shared/domain/rejecti
 import { TurnlogError, type ErrorCode } from '../../../../shared/lib/errors/turnlogError.ts';
 import { failureEnvelope } from '../responses/envelope.ts';
 
-/** A rejection that no operation of the API can cause: it is a defect, and answered with 500. */
+/** For a rejection that no operation can cause: it is a defect, and results in 500. */
 export const DEFECT = undefined;
 
 /** The HTTP status of an error code, and what the code means to a client. */
@@ -21,13 +21,10 @@ export type RejectionResponses = Readonly<Record<RejectionCode, RejectionRespons
 
 const INTERNAL_MESSAGE = 'Something failed inside the service. Its log has this request id.';
 
-/** Turns errors into what clients see of them. Only this knows the HTTP statuses of error codes. */
+/** Turns errors into responses. Only this assigns HTTP statuses to error codes. */
 export interface ErrorPresenter {
   responseOf(code: ErrorCode): ErrorResponse;
-  /**
-   * The error that leaves the process: known errors as they are, rejections as their feature says,
-   * everything else as `internal_error`.
-   */
+  /** Known errors unchanged, rejections as their feature states, all others as `internal_error`. */
   toPublicError(thrown: unknown): TurnlogError;
   present(error: TurnlogError, requestId: string): ReturnType<typeof failureEnvelope>;
   /** The envelope of a recorded failure, whose code may be that of a newer release. */

@@ -4,8 +4,7 @@ import { defineFeature } from '../feature.ts';
 
 const INTERNAL: ErrorResponse = {
   status: 500,
-  description:
-    'Something failed that is not the client’s doing; the service’s log has the request id',
+  description: 'An internal error, not caused by the client; the service’s log has the request id',
 };
 
 /** Error codes and rejections that belong to no single feature. */
@@ -36,12 +35,12 @@ export const httpFeature = defineFeature({
     idempotency_in_progress: {
       status: 409,
       description:
-        'The first request with the `Idempotency-Key` still runs; send it again for its answer',
+        'The first request with the `Idempotency-Key` is still running; retry to get its response',
     },
     stream_damaged: {
       status: 409,
       description:
-        'The session’s stream is not whole: events of it were deleted, are hidden, or are not Turnlog’s; nothing was recorded. The message names the revisions that were found',
+        'The session’s stream is damaged: events were deleted, are hidden, or are not Turnlog’s; nothing was recorded. The message lists the revisions that were found',
     },
     payload_too_large: {
       status: 413,
@@ -54,17 +53,17 @@ export const httpFeature = defineFeature({
     rate_limited: {
       status: 429,
       description:
-        'The API key or its account has used up what it may; `Retry-After` says when to try again',
+        'The API key or its account has reached its limit; `Retry-After` says when to try again',
     },
     key_missing: {
       status: 503,
       description:
-        'The key of a text was lost, or is under a master key that is not configured; an operator has to put it back',
+        'The key of a text was lost, or is under a master key that is not configured; an operator has to restore it',
     },
     overloaded: {
       status: 503,
       description:
-        'The process has more to do than it can hold, and took nothing on; `Retry-After` says when to try again',
+        'The process is at its capacity and did not begin the request; `Retry-After` says when to try again',
     },
     store_unavailable: {
       status: 503,
@@ -74,7 +73,7 @@ export const httpFeature = defineFeature({
     log_changed: {
       status: 503,
       description:
-        'The event log is not the one that this service has followed: it was restored, exchanged or removed; nothing is written before the operator has decided. `Retry-After` says when to try again',
+        'The event log is not the one that this service has followed: it was restored, replaced or removed; nothing is written until the operator has decided. `Retry-After` says when to try again',
     },
     release_too_old: {
       status: 503,

@@ -4,43 +4,43 @@ interface Branch {
   title?: string;
 }
 
-/** Errors that are looked at: a body may have many. */
+/** The most errors to examine: a body may have many. */
 const MAX_ERRORS = 200;
 
 const isWithin = (path: string, outer: string): boolean =>
   path === outer || path.startsWith(`${outer}/`);
 
-/** By branch of a union, what is wrong with it. */
+/** The errors of each branch of a union. */
 function groupByBranch(
   errors: readonly ErrorObject[],
   union: ErrorObject,
 ): Map<string, ErrorObject[]> {
-  const found = new Map<string, ErrorObject[]>();
+  const byBranch = new Map<string, ErrorObject[]>();
   for (const error of errors) {
     if (!isWithin(error.instancePath, union.instancePath)) continue;
     if (!error.schemaPath.startsWith(`${union.schemaPath}/`)) continue;
     const [branch] = error.schemaPath.slice(union.schemaPath.length + 1).split('/', 1);
-    found.set(branch!, [...(found.get(branch!) ?? []), error]);
+    byBranch.set(branch!, [...(byBranch.get(branch!) ?? []), error]);
   }
-  return found;
+  return byBranch;
 }
 
 /**
- * The errors of a validator with those of one branch where a value fits none of a union of titled
- * objects: the branch with the fewest, which its client meant. Where several have so many it is said
- * which there are.
+ * Where a value matches no branch of a union of titled objects, keeps only the errors of the branch
+ * with the fewest, which the client probably meant. On a tie, one error lists the branches.
  */
 export function selectUnionErrors(errors: readonly ErrorObject[]): ErrorObject[] {
-  const left = new Set(errors.slice(0, MAX_ERRORS));
-  for (const union of left) {
+  const kept = new Set(errors.slice(0, MAX_ERRORS));
+  for (const union of kept) {
     const branches = union.keyword === 'anyOf' ? (union.schema as Branch[]) : [];
     if (branches.length === 0 || !branches.every(({ title }) => title !== undefined)) continue;
-    const found = [...groupByBranch([...left], union).values()];
-    const [fewest, next] = found.toSorted((one, other) => one.length - other.length);
-    const meant = fewest && next && fewest.length < next.length ? fewest : [union];
-    for (const error of [...found.flat(), union]) if (!meant.includes(error)) left.delete(error);
+    const branchErrors = [...groupByBranch([...kept], union).values()];
+    const [fewest, next] = branchErrors.toSorted((one, other) => one.length - other.length);
+    const chosen = fewest && next && fewest.length < next.length ? fewest : [union];
+    for (const error of [...branchErrors.flat(), union])
+      if (!chosen.includes(error)) kept.delete(error);
     const titles = branches.map(({ title }) => title).join(', ');
     union.message = `must be one of ${titles}, as the OpenAPI document describes them`;
   }
-  return [...left];
+  return [...kept];
 }

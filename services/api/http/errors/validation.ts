@@ -14,8 +14,8 @@ import { selectUnionErrors } from './unionErrors.ts';
 type InputPart = 'body' | 'query';
 
 /**
- * A check that lets a valid body through as it is and throws `invalid_request` with every problem
- * named by its field. Compiled at the first use.
+ * Creates a check that returns a valid body unchanged and throws `invalid_request` with the problems
+ * by field. It compiles at the first use.
  */
 export function bodyValidator(schema: TSchema): (input: unknown) => unknown {
   const compiled = lazyValidator(schema);
@@ -27,10 +27,7 @@ export function bodyValidator(schema: TSchema): (input: unknown) => unknown {
   };
 }
 
-/**
- * The same for the parameters of a query, which come as text and pass converted to their types,
- * with defaults filled in.
- */
+/** The same for query parameters, which are converted from text to their types, with defaults. */
 export function queryValidator(
   schema: TObject,
 ): (query: Readonly<Record<string, unknown>>) => Record<string, unknown> {
@@ -60,14 +57,14 @@ const isRepeatable = ({ properties }: TObject, name: string): boolean =>
 const describeProblems = (errors: Parameters<typeof problemsOf>[0], words: Words): Problem[] =>
   problemsOf(selectUnionErrors(errors ?? []).slice(0, LIMITS.http.details), words);
 
-/** The answer to an input with these problems. */
-export function invalidRequest(place: InputPart, problems: readonly Problem[]): TurnlogError {
+/** The error for an input with these problems. */
+export function invalidRequest(part: InputPart, problems: readonly Problem[]): TurnlogError {
   const details: Record<string, ErrorDetail> = Object.create(null) as Record<string, ErrorDetail>;
   for (const { path, message } of problems) {
-    const field = path.slice(1, 1 + LONGEST_NAME) || place;
+    const field = path.slice(1, 1 + LONGEST_NAME) || part;
     details[field] ??= {
       message: `${JSON.stringify(field)} ${message}.`,
-      path: place === 'body' ? path : `query/${field}`,
+      path: part === 'body' ? path : `query/${field}`,
     };
   }
   const sentences = Object.values(details)
@@ -75,21 +72,21 @@ export function invalidRequest(place: InputPart, problems: readonly Problem[]): 
     .map(({ message }) => message);
   return new TurnlogError(
     'invalid_request',
-    `The ${place === 'body' ? 'request body' : 'query'} is not valid: ${sentences.join(' ')}`,
+    `The ${part === 'body' ? 'request body' : 'query'} is not valid: ${sentences.join(' ')}`,
     { details },
   );
 }
 
-/** Every text of the API that has a least length has the least length 1. */
-const messagesFor = (place: InputPart): Words => ({
+/** `minLength` is 1 wherever the API uses it. */
+const messagesFor = (part: InputPart): Words => ({
   required: () => 'is required',
   additionalProperties: (_, schema) => `is not a known field; known are ${knownFields(schema)}`,
   enum: ({ allowedValues }) => `must be one of ${(allowedValues as string[]).join(', ')}`,
   minLength: () => 'must not be empty',
-  ...(place === 'query' && { type: ({ type }) => `must be ${TEXT_OF[type as string] ?? type}` }),
+  ...(part === 'query' && { type: ({ type }) => `must be ${TEXT_OF[type as string] ?? type}` }),
 });
 
-/** How a query says what is no text. */
+/** How query parameters write values that are not text. */
 const TEXT_OF: Readonly<Record<string, string>> = {
   integer: 'an integer in decimal digits, such as 100',
   boolean: 'true or false',

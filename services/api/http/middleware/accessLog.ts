@@ -1,14 +1,11 @@
 import type { Middleware } from 'koa';
 import type { Logger } from '../../../../shared/lib/logger.ts';
 
-/**
- * One line a request at the level debug: the path without its query, since that is where clients
- * put what they shouldn't.
- */
+/** Logs each request at level debug, without its query, where clients may put secrets. */
 export const accessLog =
   (logger: Logger): Middleware =>
   async (ctx, next) => {
-    const began = performance.now();
+    const startedAt = performance.now();
     await next();
     logger.debug(
       {
@@ -16,7 +13,7 @@ export const accessLog =
         method: ctx.method,
         path: ctx.path,
         status: ctx.status,
-        ms: Math.round(performance.now() - began),
+        ms: Math.round(performance.now() - startedAt),
       },
       'request',
     );

@@ -9,14 +9,14 @@ import type { Access } from '../route.ts';
 
 const BEARER = /^bearer +(\S.*)$/i;
 
-/** The token of `Authorization: Bearer`; other schemes are none of ours. */
+/** The token of `Authorization: Bearer`. Other schemes are ignored. */
 function bearerToken({ req }: Context): string | undefined {
   if (req.headers.authorization === undefined) return undefined;
-  // Node takes the first of several; what stands before it may take another.
+  // Node uses the first of several headers; a proxy may use another one.
   return BEARER.exec(req.headersDistinct['authorization']!.join(', '))?.[1]?.trimEnd();
 }
 
-/** The key that the request carries; empty for none. Errors: `unauthorized` for two keys. */
+/** The key of the request; empty without one. Throws `unauthorized` for two different keys. */
 function presentedKey(ctx: Context): string {
   const key = ctx.get('x-api-key');
   const token = bearerToken(ctx);
@@ -29,16 +29,16 @@ function presentedKey(ctx: Context): string {
   return token;
 }
 
-/** Who asks, and what their key may do. */
+/** The authenticated client and the scopes of its key. */
 interface Caller {
   actor: Actor;
   scopes: readonly Scope[];
 }
 
-/** Tells who a request is from. Errors: those of presentedKey and failedLogins. */
+/** Identifies the client of a request by its API key. */
 export const createAuthenticator = (
   { cachedRows, clock }: ApiContext,
-  failed: ReturnType<typeof createLoginThrottle>,
+  rejectLogin: ReturnType<typeof createLoginThrottle>,
 ) =>
   async function authenticated(ctx: Context, access: Access): Promise<Caller> {
     const request_id = ctx.state['request_id'] as string;
@@ -47,7 +47,7 @@ export const createAuthenticator = (
     if (key === '') throw unauthorizedError();
     const { principal, key_id } = await identifyKey(cachedRows, key, clock.now());
     if (!principal)
-      return failed({ address: ctx.req.socket.remoteAddress ?? '', key_id, request_id });
+      return rejectLogin({ address: ctx.req.socket.remoteAddress ?? '', key_id, request_id });
     const { account_id, scopes } = principal;
     return { actor: { account_id, key_id: principal.key_id, request_id }, scopes };
   };

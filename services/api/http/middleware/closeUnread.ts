@@ -4,7 +4,7 @@ import { LIMITS } from '../../../../shared/limits.ts';
 import { resolvesWithin } from '../../../../shared/lib/time/resolvesWithin.ts';
 import { lingeringClose } from '../connection/lingeringClose.ts';
 
-/** What many clients send in a packet behind the headers: it is worth a moment, not a connection. */
+/** Bodies up to this size often follow the headers in one packet: worth a wait, not a connection. */
 const SMALL_BYTES = 16_384;
 const SHORT_WAIT_MS = 100;
 
@@ -20,38 +20,36 @@ async function arrivesShortly(request: IncomingMessage): Promise<boolean> {
   return request.complete;
 }
 
-let discarded = 0;
+/** Large bodies that are being read and discarded. */
+let discarding = 0;
 
 /**
- * Reads the body and throws it away: many clients look at their answer only when they have sent all.
- * Of large bodies only so many are read at a time, since reading is most of what a request costs that
- * is refused. False beyond it: then no more than a piece of the body is read.
+ * Reads and discards the body, since many clients read their response only after sending all of it.
+ * The number of large bodies is limited, because reading is most of the cost of a rejected request.
+ * Returns false over that limit, after reading one chunk.
  */
 function discard(request: IncomingMessage): boolean {
   if (isLarge(request)) {
-    if (discarded >= LIMITS.http.discarded) {
-      // Who has read once reads for themselves: Node would read the rest otherwise.
+    if (discarding >= LIMITS.http.discarded) {
+      // After a manual read, Node does not read the rest by itself.
       request.read();
       return false;
     }
-    discarded += 1;
-    let isOver = false;
-    const over = (): void => {
-      if (!isOver) discarded -= 1;
-      isOver = true;
+    discarding += 1;
+    let isReleased = false;
+    const release = (): void => {
+      if (!isReleased) discarding -= 1;
+      isReleased = true;
     };
-    // A request whose answer is sent does not hear of the end of its connection.
-    request.once('end', over);
-    request.socket.once('close', over);
+    // A request emits no `close` for its connection after its response was sent.
+    request.once('end', release);
+    request.socket.once('close', release);
   }
   request.resume();
   return true;
 }
 
-/**
- * Closes the connection of a request that is answered before its body has come: nobody waits for
- * it, and nothing of it is kept.
- */
+/** Closes the connection of a request whose response was sent before its body arrived. */
 export const closeUnreadBodies: Middleware = async (ctx, next) => {
   await next();
   const { req } = ctx;

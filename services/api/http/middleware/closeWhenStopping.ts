@@ -2,8 +2,8 @@ import type { Middleware } from 'koa';
 import type { Availability } from '../../context.ts';
 
 /**
- * Ends the connection with every answer while the service drains or stops: it would wait for
- * clients to let go otherwise, and a load balancer would meet a connection that is being closed.
+ * Closes connections after each response while the service drains or stops. Otherwise the service
+ * would wait for clients to close them, and load balancers would reuse closing connections.
  */
 export const closeWhenStopping =
   (availability: () => Availability): Middleware =>

@@ -21,26 +21,23 @@ const koaCompress = compress({
   deflate: false,
 });
 
-/**
- * Compresses answers for clients that ask for it, while there is room for the compressors:
- * otherwise they get the same bytes uncompressed.
- */
+/** Compresses responses for clients that accept it, while there is memory for the compressors. */
 export const compressResponses =
-  (answers: ResponseMemoryPool): Middleware =>
+  (memory: ResponseMemoryPool): Middleware =>
   (ctx, next) =>
     koaCompress(ctx, async () => {
       await next();
       ctx.compress = false;
       if (ctx.method === 'HEAD' || (ctx.length ?? Infinity) < THRESHOLD_BYTES || !ctx.body) return;
-      // A compressor would hold events back.
+      // A compressor would delay events.
       if (ctx.response.is('text/event-stream')) return;
       if (!ctx.get('accept-encoding')) return;
       const accepted = ctx.acceptsEncodings('br', 'gzip', 'identity');
-      // Who accepts nothing that there is gets the answer as it is (RFC 9110 §12.5.3).
+      // A client that accepts neither gets the response uncompressed (RFC 9110 §12.5.3).
       if (accepted !== 'br' && accepted !== 'gzip') return;
       const account = (ctx.state['account_id'] as string | undefined) ?? '';
-      const held = answers.tryAcquire(account, LIMITS.http.compressorBytes);
-      if (!held) return;
-      onResponseClosed(ctx.res, held.release);
+      const permit = memory.tryAcquire(account, LIMITS.http.compressorBytes);
+      if (!permit) return;
+      onResponseClosed(ctx.res, permit.release);
       ctx.compress = true;
     });

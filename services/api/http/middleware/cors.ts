@@ -1,7 +1,7 @@
 import koaCors from '@koa/cors';
 import type { Middleware } from 'koa';
 
-/** How long a browser may remember what it was told, in seconds. */
+/** How long a browser may cache a preflight response, in seconds. */
 const MAX_AGE = 600;
 
 const ALLOWED = [
@@ -29,8 +29,8 @@ const EXPOSED = [
 ];
 
 /**
- * Lets pages of these origins call the API from a browser; `*` stands for all. Keys travel in
- * headers, so cookies are never asked for.
+ * Allows pages of these origins to call the API; `*` allows all. API keys are sent in headers, so
+ * credentials (cookies) are not allowed.
  */
 export function cors(origins: string): Middleware {
   const listed = new Set(origins.split(','));

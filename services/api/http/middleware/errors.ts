@@ -6,27 +6,24 @@ import type { ErrorPresenter } from '../errors/errorPresenter.ts';
 import { throttledLog } from '../throttledLog.ts';
 import { jsonText, sendJson, wantsPretty } from '../responses/envelope.ts';
 
-/**
- * Tells the log of refused requests: of each code at once, and then now and then, with how many
- * there were. Clients may bring them about as often as they like.
- */
+/** Logs failed requests by error code, throttled: clients can cause them at any rate. */
 function createFailureLog(logger: Logger): (code: ErrorCode, latest: object) => void {
-  const tellers = new Map<ErrorCode, (latest: object) => void>();
+  const logs = new Map<ErrorCode, (latest: object) => void>();
   return (code, latest) => {
-    let tell = tellers.get(code);
-    if (!tell) {
-      tell = throttledLog((requests, one: object) =>
-        logger.warn({ requests, ...one }, 'requests could not be served; the latest of them:'),
+    let log = logs.get(code);
+    if (!log) {
+      log = throttledLog((requests, request: object) =>
+        logger.warn({ requests, ...request }, 'requests failed; this is the latest'),
       );
-      tellers.set(code, tell);
+      logs.set(code, log);
     }
-    tell(latest);
+    log(latest);
   };
 }
 
-/** The one place where errors become answers. */
+/** Turns every error into a response. */
 export function answerErrors(logger: Logger, errors: ErrorPresenter): Middleware {
-  const tellRefused = createFailureLog(logger);
+  const logFailure = createFailureLog(logger);
   return async (ctx, next) => {
     const request_id = ctx.state['request_id'] as string;
     let error: TurnlogError;
@@ -42,9 +39,9 @@ export function answerErrors(logger: Logger, errors: ErrorPresenter): Middleware
     } catch (thrown) {
       error = errors.toPublicError(thrown);
       const { status, isLoggedWithTurn } = errors.responseOf(error.code);
-      // What a probe is told, and whoever comes while the service starts or stops, stands in the log
-      // already, once, where it began. Who has left is told nothing.
-      const isTold =
+      // Probes, and requests while the service starts or stops, fail for a reason that is already in
+      // the log. A disconnected client gets no response.
+      const needsNoLog =
         ctx.path.startsWith('/health/') || ctx.state['unavailable'] === true || ctx.res.closed;
       const request = { request_id, method: ctx.method, path: ctx.path };
       if (status === 500)
@@ -52,8 +49,8 @@ export function answerErrors(logger: Logger, errors: ErrorPresenter): Middleware
           { err: error.cause ?? error, code: error.code, ...request },
           'a request failed',
         );
-      else if (status > 500 && !isTold && !isLoggedWithTurn)
-        tellRefused(error.code, { ...errorSummary(error), ...request });
+      else if (status > 500 && !needsNoLog && !isLoggedWithTurn)
+        logFailure(error.code, { ...errorSummary(error), ...request });
     }
     if (error.retryAfterSeconds !== undefined)
       ctx.set('retry-after', String(Math.ceil(error.retryAfterSeconds)));

@@ -1,21 +1,21 @@
 import type { Middleware } from 'koa';
 
 /**
- * Says of every answer that it is what it says it is, and of those that hold an account's data that
- * nobody may keep them. An operation that knows better says so; a failure is never kept.
+ * Forbids content sniffing, and caching of responses with an account's data. An operation may allow
+ * caching of its response; failures are never cached.
  */
 export const securityHeaders: Middleware = async (ctx, next) => {
   ctx.set('x-content-type-options', 'nosniff');
-  const protect = (): void => {
+  const forbidCaching = (): void => {
     if (ctx.path.startsWith('/v1/')) ctx.set('cache-control', 'private, no-store');
   };
-  protect();
+  forbidCaching();
   try {
     await next();
   } catch (error) {
     ctx.remove('etag');
     ctx.remove('link');
-    protect();
+    forbidCaching();
     throw error;
   }
 };

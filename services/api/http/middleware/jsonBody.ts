@@ -20,41 +20,37 @@ function tooManyValues(): TurnlogError {
   });
 }
 
-/**
- * Makes room for the body before any of it is read: for its length, or for the longest there may be
- * where that is not declared.
- * Errors: `unsupported_media_type`, `payload_too_large`, `rate_limited`, `overloaded`.
- */
-export function admitBody(ctx: Context, bodies: PermitPool, account_id: string): Permit {
+/** Acquires memory for the body before reading it: its declared length, or the maximum. */
+export function admitBody(ctx: Context, bodyMemory: PermitPool, account_id: string): Permit {
   requireJson(ctx);
   const length = ctx.request.length ?? LIMITS.http.bodyBytes;
   if (length > LIMITS.http.bodyBytes) throw tooLarge();
-  return bodies.acquire({ account_id, bytes: length });
+  return bodyMemory.acquire({ account_id, bytes: length });
 }
 
-/** True for a request that announces no body, or an empty one. */
+/** True for a request without a body, or with an empty one. */
 export const hasNoBody = ({ req }: Context): boolean =>
   req.headers['transfer-encoding'] === undefined &&
   Number(req.headers['content-length'] ?? 0) === 0;
 
 /**
- * Frees what nobody reads any more. The collector sees the object of a large body and not its bytes,
- * and would leave those of many for a while. A small one shares its memory with others.
+ * Frees the memory of a large body at once: the garbage collector counts only its object, not its
+ * bytes, and would keep many for a while. Small buffers share their memory.
  */
 function releaseBuffer(bytes: Buffer): void {
   const { buffer } = bytes;
   if (buffer.byteLength === bytes.length && buffer instanceof ArrayBuffer) buffer.transfer(0);
 }
 
-/** Reads the request's JSON. Errors: `payload_too_large`, `invalid_json`, `invalid_request`. */
+/** Reads and parses the request's JSON. */
 export async function readJsonBody(
   ctx: Context,
-  place: Permit,
+  permit: Permit,
   account_id: string,
 ): Promise<unknown> {
   const bytes = await readBytes(ctx);
   const { length } = bytes;
-  place.resize(length);
+  permit.resize(length);
   await yieldForText(account_id, length);
   try {
     const text = utf8.decode(bytes);
@@ -90,7 +86,7 @@ async function readBytes(ctx: Context): Promise<Buffer> {
 
 function requireJson(ctx: Context): void {
   const { type, charset } = ctx.request;
-  // Node takes the first of several declarations; what stands before it may take another.
+  // Node uses the first of several headers; a proxy may use another one.
   const declarations = ctx.req.headersDistinct['content-type']?.length;
   if (type.toLowerCase() !== 'application/json' || declarations !== 1)
     throw new TurnlogError(

@@ -4,7 +4,7 @@ import { TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
 
 const HOST = /^(?:\[[\w:.%~-]+\]|[\w.~!$&'()*+,;=%-]*)(?::\d*)?$/;
 
-/** Node keeps the first of several only. */
+/** Counts raw headers, because Node keeps only the first Host. */
 function countHosts({ rawHeaders }: IncomingMessage): number {
   let hosts = 0;
   for (let at = 0; at < rawHeaders.length; at += 2)
@@ -13,8 +13,8 @@ function countHosts({ rawHeaders }: IncomingMessage): number {
 }
 
 /**
- * RFC 9112 §3.2: a request with several Hosts or one that is none is a 400, and so is one of
- * HTTP/1.1 without any. Node would answer some of it itself, without the envelope.
+ * Rejects several or invalid Host headers, and HTTP/1.1 without one (RFC 9112 §3.2). Node would
+ * reject some of these itself, without the envelope.
  */
 export const requireHost: Middleware = (ctx, next) => {
   const { host } = ctx.req.headers;

@@ -5,27 +5,27 @@ import { LIMITS } from '../../../../shared/limits.ts';
 
 const CHECK_EVERY_MS = 1_000;
 
-/** What libuv knows of a connection: the bytes that it was given, and those it still has. */
+/** libuv's counts of a connection: bytes written to it, and bytes still queued. */
 interface Handle {
   bytesWritten: number;
   writeQueueSize: number;
 }
 
-/** Bytes that the client's side has taken; a write counts as it goes, not when it is done. */
-function bytesTaken(socket: Socket): number {
+/** Bytes that the client has received so far; partial writes count. */
+function countReceivedBytes(socket: Socket): number {
   const { _handle: handle } = socket as Socket & { _handle?: Handle | null };
   return handle ? handle.bytesWritten - handle.writeQueueSize : 0;
 }
 
 interface ClientProgress {
-  taken: number;
-  /** Since when it has taken nothing that was there for it. */
+  received: number;
+  /** When it last received bytes, or had none to receive. */
   since: number;
 }
 
 interface SlowClientOptions {
   logger: Logger;
-  /** True while others wait, or soon would, for what so many bytes of answers hold. */
+  /** True while other responses wait, or soon would, for the memory of so many unsent bytes. */
   isScarce: (unsent: number) => boolean;
   checkEveryMs?: number;
   stalledMs?: number;
@@ -33,15 +33,15 @@ interface SlowClientOptions {
 }
 
 /**
- * Cuts connections whose clients take nothing of their answers any more, whatever the answer's
- * size. All are looked at together, so that a request pays nothing for it.
+ * Cuts connections whose clients stopped reading their response. One timer checks all connections, so
+ * that requests cost nothing.
  */
 export function disconnectSlowClients({
   logger,
-  isScarce: isShort,
-  checkEveryMs: lookEveryMs = CHECK_EVERY_MS,
+  isScarce,
+  checkEveryMs = CHECK_EVERY_MS,
   stalledMs = LIMITS.http.stalledReaderMs,
-  stalledWhenScarceMs: inTheWayMs = LIMITS.http.stalledReaderInTheWayMs,
+  stalledWhenScarceMs = LIMITS.http.stalledReaderInTheWayMs,
 }: SlowClientOptions): Middleware {
   const readers = new Map<Socket, ClientProgress>();
   let timer: NodeJS.Timeout | undefined;
@@ -49,16 +49,16 @@ export function disconnectSlowClients({
   const unsent = (): number =>
     [...readers.keys()].reduce((sum, { writableLength }) => sum + writableLength, 0);
 
-  function look(): void {
+  function checkReaders(): void {
     const now = performance.now();
-    const patience = isShort(unsent()) ? inTheWayMs : stalledMs;
+    const maxStallMs = isScarce(unsent()) ? stalledWhenScarceMs : stalledMs;
     for (const [socket, reader] of readers) {
-      const taken = bytesTaken(socket);
+      const received = countReceivedBytes(socket);
       if (socket.destroyed) readers.delete(socket);
-      else if (socket.writableLength === 0 || taken !== reader.taken)
-        readers.set(socket, { taken, since: now });
-      else if (now - reader.since >= patience) {
-        logger.debug({ left: socket.writableLength }, 'a client took nothing of its answer');
+      else if (socket.writableLength === 0 || received !== reader.received)
+        readers.set(socket, { received, since: now });
+      else if (now - reader.since >= maxStallMs) {
+        logger.debug({ unsent: socket.writableLength }, 'a client stopped reading its response');
         socket.destroy();
       }
     }
@@ -69,8 +69,8 @@ export function disconnectSlowClients({
 
   return async (ctx, next) => {
     const { socket } = ctx.req;
-    if (!readers.has(socket)) readers.set(socket, { taken: 0, since: performance.now() });
-    timer ??= setInterval(look, lookEveryMs).unref();
+    if (!readers.has(socket)) readers.set(socket, { received: 0, since: performance.now() });
+    timer ??= setInterval(checkReaders, checkEveryMs).unref();
     await next();
   };
 }

@@ -6,15 +6,13 @@ export const JSON_TYPE = 'application/json; charset=utf-8';
 
 export const wantsPretty = (ctx: Context): boolean => ctx.query['pretty'] === 'true';
 
-/** JSON text of any answer, for people if `?pretty=true` asks for it. */
+/** The JSON text of a response, indented for `?pretty=true`. */
 export const jsonText = (value: unknown, pretty: boolean): string =>
   pretty ? `${JSON.stringify(value, null, 2)}\n` : JSON.stringify(value);
 
 export const successEnvelope = (data: unknown, status = 200) => ({ success: true, data, status });
 
-/**
- * `message` and `details` of a TurnlogError are made for clients; its cause and stack stay here.
- */
+/** Only `message` and `details` of a TurnlogError are meant for clients, not cause and stack. */
 export const failureEnvelope = (error: TurnlogError, requestId: string, status: number) => ({
   success: false,
   error: error.message,
@@ -24,7 +22,7 @@ export const failureEnvelope = (error: TurnlogError, requestId: string, status: 
   request_id: requestId,
 });
 
-/** Answers with JSON that is written already. */
+/** Sends serialized JSON. */
 export function sendJson(ctx: Context, status: number, body: string | Buffer | Readable): void {
   ctx.status = status;
   ctx.type = JSON_TYPE;
@@ -34,7 +32,7 @@ export function sendJson(ctx: Context, status: number, body: string | Buffer | R
 export const sendData = (ctx: Context, data: unknown, status = 200): void =>
   sendJson(ctx, status, jsonText(successEnvelope(data, status), wantsPretty(ctx)));
 
-/** Tells the client where the next page is, as a relative reference (RFC 8288). */
+/** Links the next page, as a relative reference (RFC 8288). */
 export function setNextLink(ctx: Context, cursor: string): void {
   const query = new URLSearchParams(ctx.querystring);
   query.set('after', cursor);

@@ -1,17 +1,14 @@
 import { createHash } from 'node:crypto';
 import type { Context } from 'koa';
 
-/** Names what an answer was made of; weak, because it is sent pretty or compressed as well. */
+/** A weak ETag of the content, since the response may also be indented or compressed. */
 export const computeEtag = (...parts: (string | Buffer)[]): string => {
   const hash = createHash('sha256');
   for (const part of parts) hash.update(part);
   return `W/"${hash.digest('base64url').slice(0, 22)}"`;
 };
 
-/**
- * Lets the client keep the answer and ask whether it is still right. True where it has that one
- * already, and is told so: there is no more to answer then.
- */
+/** Sets `ETag` and `Cache-Control`. Returns true after setting 304, where the client's copy is current. */
 export function respondNotModified(
   ctx: Context,
   etag: string,

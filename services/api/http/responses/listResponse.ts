@@ -1,20 +1,55 @@
 import { LIMITS } from '../../../../shared/limits.ts';
 import type { PageOf } from '../../../../shared/ports/readModels.ts';
-import { createJsonListWriter } from './jsonListWriter.ts';
 import {
   yieldToEventLoop,
   SLICE_BYTES,
 } from '../../../../shared/lib/concurrency/yieldToEventLoop.ts';
+import { jsonText, successEnvelope } from './envelope.ts';
 
-/** Who gets an answer, and how. */
+/** The text of an answer, to be written row by row. */
+interface JsonListWriter {
+  head: string;
+  /** One row, with what stands before it. */
+  row: (value: unknown, isFirst: boolean) => string;
+  /** What comes after the rows, if there are any. */
+  tail: (isEmpty: boolean) => string;
+}
+
+/**
+ * Takes an answer whose rows are not there yet apart: `data` is an empty list, or has one as its
+ * last member. Together the parts are what `JSON.stringify` makes of the answer with its rows.
+ */
+export function createJsonListWriter(data: object, pretty: boolean): JsonListWriter {
+  const text = jsonText(successEnvelope(data), pretty);
+  const end = text.lastIndexOf('[]') + 1;
+  const after = text.slice(end);
+  const head = text.slice(0, end);
+  if (!pretty)
+    return {
+      head,
+      row: (value, isFirst) => (isFirst ? '' : ',') + JSON.stringify(value),
+      tail: () => after,
+    };
+  const outer = `\n${/^ */.exec(head.slice(head.lastIndexOf('\n') + 1))![0]}`;
+  const inner = `${outer}  `;
+  return {
+    head,
+    // A line break inside of a text is written as \n: these are the ones between members.
+    row: (value, isFirst) =>
+      (isFirst ? inner : `,${inner}`) + JSON.stringify(value, null, 2).replaceAll('\n', inner),
+    tail: (isEmpty) => (isEmpty ? after : outer + after),
+  };
+}
+
+/** The account that a response is for, and its layout. */
 export interface RenderOptions {
   account_id: string;
   pretty: boolean;
 }
 
-/** How rows become an answer. */
+/** How rows become a response. */
 export interface ListFormat<Row> {
-  /** The data without its rows: an empty list, or what has one as its last member. */
+  /** The data without rows: an empty list, or an object whose last member is one. */
   emptyData: object;
   present: (row: Row) => unknown;
   /** The cursor that continues after the row. */
@@ -23,16 +58,16 @@ export interface ListFormat<Row> {
 
 export interface RenderedPage {
   body: Buffer;
-  /** Where the next page goes on, if there is one. */
+  /** The cursor of the next page, if there is one. */
   nextCursor: string | undefined;
 }
 
-/** What is held at the most while rows become text. */
+/** The most memory that rendering a page takes. */
 export const PAGE_BUFFER_BYTES = 3 * LIMITS.http.pageBytes;
 
 /**
- * A page as it is sent. It ends before the row with which its text would go beyond the bound of a
- * page, since text in JSON is longer than it was, and says then where to go on.
+ * Renders a page. It ends early, with a cursor, before a row whose JSON, which is longer than the
+ * text that was read, would exceed the size limit of a page.
  */
 export async function renderPage<Row>(
   { rows, more }: PageOf<Row>,
@@ -42,7 +77,7 @@ export async function renderPage<Row>(
   const text = createJsonListWriter(emptyData, pretty);
   const pieces = [Buffer.from(text.head)];
   let bytes = 0;
-  let breath = SLICE_BYTES;
+  let yieldAtBytes = SLICE_BYTES;
   let last: Row | undefined;
   let isCut = false;
   for (const row of rows) {
@@ -52,8 +87,8 @@ export async function renderPage<Row>(
     pieces.push(piece);
     bytes += piece.length;
     last = row;
-    if (bytes < breath) continue;
-    breath = bytes + SLICE_BYTES;
+    if (bytes < yieldAtBytes) continue;
+    yieldAtBytes = bytes + SLICE_BYTES;
     await yieldToEventLoop(account_id);
   }
   pieces.push(Buffer.from(text.tail(last === undefined)));
@@ -65,7 +100,7 @@ export async function renderPage<Row>(
 
 const DEFAULT_PAGE_ENTRIES = 100;
 
-/** A query's page as the queries take it: without members that are undefined. */
+/** The page that a request asks for, without undefined members. */
 export const parsePageQuery = <Cursor>({
   limit = DEFAULT_PAGE_ENTRIES,
   after,
@@ -80,7 +115,7 @@ export const parsePageQuery = <Cursor>({
 
 type ReadPage<Row> = (after: string | undefined) => Promise<PageOf<Row>>;
 
-/** A whole list in pieces, page after page: it holds one page and one row's text at the most. */
+/** Renders a whole list page by page, holding one page and the text of one row at most. */
 export async function* renderList<Row>(
   read: ReadPage<Row>,
   { emptyData, present, cursorOf }: ListFormat<Row>,
@@ -104,7 +139,7 @@ export async function* renderList<Row>(
   yield* encodeInChunks(pending + text.tail(last === undefined), account_id);
 }
 
-/** A text as bytes, a piece at a time, between which others have their turn. */
+/** Encodes a text in chunks, yielding to the event loop between them. */
 export async function* encodeInChunks(
   text: string,
   account_id: string,
@@ -112,7 +147,7 @@ export async function* encodeInChunks(
   const bytes = Buffer.from(text);
   for (let from = 0; from < bytes.length; from += SLICE_BYTES) {
     yield bytes.subarray(from, from + SLICE_BYTES);
-    // A client that takes all at once would have the process to itself.
+    // A client that reads fast would otherwise block other requests.
     await yieldToEventLoop(account_id);
   }
 }

@@ -5,52 +5,46 @@ import { LIMITS } from '../../../../shared/limits.ts';
 import type { Permit } from '../../../../shared/lib/concurrency/capacity.ts';
 import { clientDisconnectError, onResponseClosed } from '../connection/clientDisconnect.ts';
 
-/**
- * The bytes that answers in progress hold, in one process: from before their rows are read until
- * their clients have taken them.
- */
+/** Memory of the responses in progress, from before their rows are read until they are sent. */
 export interface ResponseMemoryPool {
   /**
-   * Waits for room, in turn with other accounts, and in order within one. A small answer does not.
-   * Errors: `rate_limited`, `overloaded` where none came in time, or the client left.
+   * Waits for memory, fairly between accounts and in order within one. Small responses don't wait.
+   * Throws `rate_limited` or `overloaded` on a timeout or a disconnect.
    */
   acquire(account_id: string, bytes: number, response: ServerResponse): Promise<Permit>;
-  /** Takes room that is there and that nobody waits for. */
+  /** Acquires memory only where it is free and no response waits for it. */
   tryAcquire(account_id: string, bytes: number): Permit | undefined;
-  /**
-   * Counts what an answer holds until its client has taken it, or has left. It can't wait any more,
-   * also where there is no room for it.
-   */
+  /** Counts the memory of a response until it is sent, without waiting, even over the limit. */
   holdUntilSent(account_id: string, bytes: number, response: ServerResponse): void;
-  /** True while answers wait, and where connections have more to send than there is room for. */
+  /** True while responses wait, or where connections have more unsent bytes than the limit. */
   isScarce(unsent: number): boolean;
 }
 
-/** `bytes`: all that may be held. */
+/** `bytes` is the limit of all responses together. */
 export function createResponseMemory(
   bytes = heapFor('answers'),
   waitMs: number = LIMITS.http.answerWaitMs,
 ): ResponseMemoryPool {
-  const line = createFairSemaphore({ permits: Infinity, bytes });
+  const semaphore = createFairSemaphore({ permits: Infinity, bytes });
   return {
-    async acquire(account_id, wanted, response) {
-      const asked = { account_id, bytes: wanted };
-      if (wanted <= LIMITS.http.smallAnswerBytes) return line.forceAcquire(asked);
-      const place = line.tryAcquire(asked);
-      if (place) return place;
+    async acquire(account_id, requested, response) {
+      const request = { account_id, bytes: requested };
+      if (requested <= LIMITS.http.smallAnswerBytes) return semaphore.forceAcquire(request);
+      const permit = semaphore.tryAcquire(request);
+      if (permit) return permit;
       const waiting = new AbortController();
       const { signal } = waiting;
       const stopWatching = onResponseClosed(response, () => waiting.abort(clientDisconnectError()));
       try {
-        return await line.acquire(asked, { waitMs, signal });
+        return await semaphore.acquire(request, { waitMs, signal });
       } finally {
         stopWatching();
       }
     },
-    tryAcquire: (account_id, wanted) => line.tryAcquire({ account_id, bytes: wanted }),
+    tryAcquire: (account_id, requested) => semaphore.tryAcquire({ account_id, bytes: requested }),
     holdUntilSent: (account_id, held, response) => {
-      onResponseClosed(response, line.forceAcquire({ account_id, bytes: held }).release);
+      onResponseClosed(response, semaphore.forceAcquire({ account_id, bytes: held }).release);
     },
-    isScarce: (unsent) => line.hasWaiters() || unsent > bytes,
+    isScarce: (unsent) => semaphore.hasWaiters() || unsent > bytes,
   };
 }

@@ -3,9 +3,9 @@ import type { Context } from 'koa';
 import { LIMITS } from '../../../../shared/limits.ts';
 import { responseClosedSignal } from '../connection/clientDisconnect.ts';
 
-/** An event of a stream, as the HTML standard's server-sent events have it. */
+/** A server-sent event (HTML standard). */
 export interface SseEvent {
-  /** What `Last-Event-ID` names to go on behind it; without one, a client goes on before it. */
+  /** Sent as `Last-Event-ID` to continue after this event; without it, a client continues before. */
   id?: string;
   event: string;
   /** One line: JSON. */
@@ -15,25 +15,25 @@ export interface SseEvent {
 const formatEvent = ({ id, event, data }: SseEvent): string =>
   `${id === undefined ? '' : `id: ${id}\n`}event: ${event}\ndata: ${data}\n\n`;
 
-/** A comment, which clients pass over: proxies see that the connection lives. */
+/** A comment, which clients ignore, keeps proxies from closing the connection. */
 const HEARTBEAT = ':\n\n';
 
-/** The events as text, with a heartbeat wherever none came for `heartbeatMs`. */
+/** The events as text, with a heartbeat after every `heartbeatMs` without one. */
 async function* formatEvents(
   events: AsyncIterator<SseEvent>,
   heartbeatMs: number,
 ): AsyncGenerator<string> {
   try {
-    // The headers go out with it: who follows what is silent knows that it is heard.
+    // Sends the headers, so that the client knows that it is connected.
     yield HEARTBEAT;
     for (let next = events.next(); ;) {
-      const { promise: silence, resolve } = Promise.withResolvers<'silence'>();
-      const timer = setTimeout(resolve, heartbeatMs, 'silence');
-      const came = await Promise.race([next, silence]).finally(() => clearTimeout(timer));
-      if (came === 'silence') yield HEARTBEAT;
-      else if (came.done) return;
+      const { promise: timeout, resolve } = Promise.withResolvers<'timeout'>();
+      const timer = setTimeout(resolve, heartbeatMs, 'timeout');
+      const outcome = await Promise.race([next, timeout]).finally(() => clearTimeout(timer));
+      if (outcome === 'timeout') yield HEARTBEAT;
+      else if (outcome.done) return;
       else {
-        yield formatEvent(came.value);
+        yield formatEvent(outcome.value);
         next = events.next();
       }
     }
@@ -43,9 +43,9 @@ async function* formatEvents(
 }
 
 /**
- * Answers with a stream of events (text/event-stream), read no faster than the client takes them.
- * It ends with the events, and `signal` aborts when the client leaves: whatever `events` waits for
- * must end then. What they throw cuts the connection, so that clients come again.
+ * Sends a stream of events (text/event-stream), read no faster than the client receives them.
+ * `signal` aborts when the client disconnects; `events` must end then. An error from `events` cuts
+ * the connection, so that clients reconnect.
  */
 export function sendEventStream(
   ctx: Context,
@@ -59,7 +59,7 @@ export function sendEventStream(
   ctx.status = 200;
   ctx.type = 'text/event-stream; charset=utf-8';
   ctx.set('cache-control', 'no-store');
-  // Proxies (nginx) would hold events back otherwise.
+  // Keeps proxies (nginx) from buffering events.
   ctx.set('x-accel-buffering', 'no');
   ctx.body = Readable.from(text, { objectMode: false, highWaterMark: LIMITS.http.streamBytes });
 }

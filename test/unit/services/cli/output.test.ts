@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
-import { createOutput } from '../../../../services/cli/output.ts';
 import { resolveStoreName } from '../../../../services/cli/log/copy.ts';
-import { jsonLine, escapeControls, maskCredentials } from '../../../../services/cli/escapeText.ts';
+import { maskCredentials } from '../../../../services/cli/failure.ts';
+import { createOutput, escapeControls, jsonLine } from '../../../../services/cli/output.ts';
 
 const NASTY = 'a\u001b[2Jb\r\nc\u202ed\u2066e\u0085f\u2028g\ud800h\u200bi\u007fj';
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
-import { stopInOrder } from '../../../../services/process/stop.ts';
+import { stopGracefully } from '../../../../services/process/stop.ts';
 import {
   createRunsInFlight,
   type RunsInFlight,
@@ -35,7 +35,7 @@ function serverWithRequest() {
 test('a run that begins during the stop, for a request that was accepted before, is given the grace time too', async () => {
   const { server, answer, state } = serverWithRequest();
   const inFlight = createRunsInFlight();
-  const stopped = stopInOrder({
+  const stopped = stopGracefully({
     server,
     inFlight,
     logger: createLogger('silent'),
@@ -54,7 +54,7 @@ test('a request that was accepted before may take longer than the last answers b
   const inFlight = createRunsInFlight();
   const logger = createLogger('silent');
   state.isAnswering = true;
-  const stopped = stopInOrder({ server, inFlight, logger, graceMs: 30_000 });
+  const stopped = stopGracefully({ server, inFlight, logger, graceMs: 30_000 });
   await sleep(3_000);
   await runFor(50, inFlight);
   answer();
@@ -66,14 +66,14 @@ test('a request that goes on for longer than the grace time is cut off', async (
   const { server, state } = serverWithRequest();
   const inFlight = createRunsInFlight();
   state.isAnswering = true;
-  await stopInOrder({ server, inFlight, logger: createLogger('silent'), graceMs: 100 });
+  await stopGracefully({ server, inFlight, logger: createLogger('silent'), graceMs: 100 });
   expect(state.destroyConnections).toBe(true);
 });
 
 test('no run begins once the service has stopped', async () => {
   const { server, state } = serverWithRequest();
   const inFlight = createRunsInFlight();
-  await stopInOrder({ server, inFlight, logger: createLogger('silent'), graceMs: 30_000 });
+  await stopGracefully({ server, inFlight, logger: createLogger('silent'), graceMs: 30_000 });
   expect(state.destroyConnections).toBe(true);
   await expect(runFor(0, inFlight)).rejects.toMatchObject({
     code: 'store_unavailable',

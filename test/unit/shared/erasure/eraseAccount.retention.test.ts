@@ -2,9 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { openAccount, setHold, setRetention } from '../../../../shared/accounts/commands.ts';
 import { eraseAccount } from '../../../../shared/erasure/eraseAccount.ts';
-import { eraseStream } from '../../../../shared/erasure/eraseStream.ts';
+import { eraseStream, type Grounds } from '../../../../shared/erasure/eraseStream.ts';
 import type { ErasureContext } from '../../../../shared/erasure/retention/requireErasable.ts';
-import type { Grounds } from '../../../../shared/erasure/erasureReason.ts';
 import type { JudgedTime } from '../../../../shared/erasure/retention/judgeClock.ts';
 import { createDamagedStreams } from '../../../../shared/eventlog/reading/damagedStreams.ts';
 import {

@@ -6,13 +6,13 @@ import {
   eraseStream,
   recordErasure,
   type ErasedStream,
+  serializeErasureReason,
 } from '../../../../shared/erasure/eraseStream.ts';
 import type { OwnedStreamQueries } from '../../../../shared/erasure/ownedStreams.ts';
 import { setHold, setRetention } from '../../../../shared/accounts/commands.ts';
 import { eraseAccount } from '../../../../shared/erasure/eraseAccount.ts';
 import { createErasureFinisher } from '../../../../shared/erasure/finishErasures.ts';
 import { createErasurePoller } from '../../../../shared/erasure/evictErased.ts';
-import { serializeErasureReason } from '../../../../shared/erasure/erasureReason.ts';
 import { authorOf, prepareEvents } from '../../../../shared/commandHandling/prepareEvents.ts';
 import type { HandleContext } from '../../../../shared/commandHandling/handle.ts';
 import type { DomainEvent } from '../../../../shared/eventlog/eventTypes.ts';

@@ -29,7 +29,7 @@ async function meet(
   const limit = createConflictLimit(source, STREAM, bounds);
   for (let conflicts = 1; ; conflicts += 1) {
     try {
-      await limit.lost(revisionOf(conflicts));
+      await limit.recordConflict(revisionOf(conflicts));
     } catch (error) {
       return { conflicts, ms: performance.now() - began, error };
     }
@@ -47,7 +47,7 @@ test('a stream that refuses what fits it is damaged, but not before five seconds
 });
 
 test('a stream that is known to be stuck is said to be so within a second', async () => {
-  source.damaged.note({
+  source.damaged.record({
     stream: STREAM,
     reason: 'x',
     revision: 5,

@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 import { cursorOf, endOfFeed, isCursor, openCursor } from '../../../../shared/feed/cursor.ts';
 import {
-  checkpointOf,
-  identityOf,
-  type Identified,
+  createCheckpoint,
+  readLogIdentity,
+  type IdentifiableLog,
 } from '../../../../shared/eventlog/identity/logIdentity.ts';
 import { logStream } from '../../../../shared/eventlog/streams.ts';
 import type { Position, StoredEvent } from '../../../../shared/ports/eventStore.ts';
@@ -11,7 +11,7 @@ import { accountOpened, agentCreated } from '../../../support/events/events.ts';
 import { positionOf, recordHistory } from '../../../support/events/history.ts';
 
 /** A log of these events, whose end may be others' events. */
-const logOf = (events: readonly StoredEvent[], end = events.at(-1)?.position): Identified => ({
+const logOf = (events: readonly StoredEvent[], end = events.at(-1)?.position): IdentifiableLog => ({
   firstEvent: async () => events[0],
   head: async () => end,
   eventAt: async (position: Position) => events.find((event) => event.position === position),
@@ -26,7 +26,7 @@ function fiveEvents(): StoredEvent[] {
 }
 
 async function cursorAt(events: readonly StoredEvent[], index: number): Promise<string> {
-  return cursorOf(checkpointOf((await identityOf(logOf(events)))!, events[index]!));
+  return cursorOf(createCheckpoint((await readLogIdentity(logOf(events)))!, events[index]!));
 }
 
 describe('a cursor', () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
-import { postgresVersion, schemaOf } from '../../../../infra/postgres/readModels/version.ts';
+import { postgresVersion, schemaOf } from '../../../../infra/postgres/readModels/schema.ts';
 import { readersLock } from '../../../../infra/postgres/leases/locks.ts';
-import { sqliteVersion } from '../../../../infra/sqlite/readModels/version.ts';
+import { sqliteVersion } from '../../../../infra/sqlite/readModels/schema.ts';
 import { orNull, text, type Table, type Tables } from '../../../../shared/readModels/table.ts';
 import { TABLES } from '../../../../shared/readModels/tables.ts';
 import { PROJECTION_LOGIC, versionOf } from '../../../../shared/readModels/version.ts';

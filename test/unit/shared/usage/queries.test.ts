@@ -6,12 +6,8 @@ import {
   type UsageEntry,
   type UsageQuestion,
 } from '../../../../shared/usage/queries.ts';
-import {
-  USAGE_COLUMNS,
-  type UsageColumn,
-  type UsageReads,
-  type UsageSum,
-} from '../../../../shared/usage/usageSums.ts';
+import { type UsageQueries, type UsageSum } from '../../../../shared/usage/sqlQueries.ts';
+import { USAGE_COLUMNS, type UsageColumn } from '../../../../shared/usage/tables.ts';
 
 type Row = UsageSum & Record<UsageColumn, string>;
 
@@ -44,7 +40,7 @@ const isAfter = (place: readonly string[], other: readonly string[]): boolean =>
 function readModelsOf(rows: readonly Row[]) {
   const state = { slices: 0 };
   const sorted = rows.toSorted((a, b) => (isAfter(placeOf(a), placeOf(b)) ? 1 : -1));
-  const sumUsage: UsageReads['sumUsage'] = async (_account, { after, to }) => {
+  const sumUsage: UsageQueries['sumUsage'] = async (_account, { after, to }) => {
     state.slices += 1;
     const left = sorted.filter((row) => isAfter(placeOf(row), after) && row.day <= to);
     return { sums: left.slice(0, 1), next: left.length > 1 ? placeOf(left[0]!) : undefined };
@@ -135,7 +131,7 @@ test('nothing more is read for a client that has left', async () => {
   );
   const { sumUsage, state } = readModelsOf(rows);
   const left = new AbortController();
-  const leaving: UsageReads['sumUsage'] = (...asked) => {
+  const leaving: UsageQueries['sumUsage'] = (...asked) => {
     left.abort(new Error('the client has left'));
     return sumUsage(...asked);
   };

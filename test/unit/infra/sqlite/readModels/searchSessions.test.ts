@@ -1,5 +1,5 @@
 import { afterEach, expect, jest, test } from '@jest/globals';
-import { searchSessions } from '../../../../../infra/sqlite/readModels/searchSessions.ts';
+import { findSessionsByWords } from '../../../../../infra/sqlite/readModels/searchSessions.ts';
 import type { GenerationReader } from '../../../../../infra/sqlite/readModels/generationReader.ts';
 
 const TEN_YEARS_MS = 10 * 365 * 24 * 60 * 60 * 1_000;
@@ -27,7 +27,7 @@ test.each([
   };
   const current = () => reader as unknown as GenerationReader;
   const search = { limit: 10, bytes: 1_000, words: ['word'] };
-  expect(await searchSessions(current, 'acct_1', search)).toEqual({ rows: [], more: false });
+  expect(await findSessionsByWords(current, 'acct_1', search)).toEqual({ rows: [], more: false });
   // Every bucket once, from the newest on.
   expect([searched[0]![1], searched.at(-1)![0]]).toEqual([TEN_YEARS_MS, 1]);
   searched.slice(1).forEach(([, last], index) => expect(last).toBe(searched[index]![0] - 1));

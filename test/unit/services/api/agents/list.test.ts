@@ -120,14 +120,14 @@ test('the cache counts its keys, and keeps nothing that is large', async () => {
   const cache = agentListCache(endless());
   const askedFor = (after: string) => ({ accountId: 'a', limit: 1, after, pretty: false });
   const answer = { version: 'v', nextCursor: undefined };
-  cache.keep(askedFor('large'), { ...answer, body: Buffer.alloc(3 * MIB) });
+  cache.store(askedFor('large'), { ...answer, body: Buffer.alloc(3 * MIB) });
   expect(cache.find(askedFor('large'), 'v')).toBeUndefined();
   const body = Buffer.alloc(10);
-  cache.keep(askedFor('first'), { ...answer, body });
+  cache.store(askedFor('first'), { ...answer, body });
   expect(cache.find(askedFor('first'), 'v')?.body).toBe(body);
   expect(cache.find(askedFor('first'), 'w')).toBeUndefined();
   expect(cache.find({ ...askedFor('first'), pretty: true }, 'v')).toBeUndefined();
   for (let key = 0; key < 16_000; key += 1)
-    cache.keep(askedFor(`${'k'.repeat(250)}${key}`), { ...answer, body });
+    cache.store(askedFor(`${'k'.repeat(250)}${key}`), { ...answer, body });
   expect(cache.find(askedFor('first'), 'v')).toBeUndefined();
 });

@@ -7,7 +7,7 @@ import type { Context } from 'koa';
 import { typeIds } from '../../../../../infra/ids/typeIds.ts';
 import { createApp } from '../../../../../services/api/app.ts';
 import type { ApiContext } from '../../../../../services/api/context.ts';
-import { createAddressLimit } from '../../../../../services/api/http/middleware/addressLimit.ts';
+import { createAddressLimit } from '../../../../../services/api/http/middleware/rateLimit.ts';
 import { LIMITS } from '../../../../../shared/limits.ts';
 import { createLogger } from '../../../../../shared/lib/logger.ts';
 import { entriesOf } from '../../../../../shared/transparency/tlog/tiles.ts';

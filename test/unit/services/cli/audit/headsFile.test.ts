@@ -8,7 +8,7 @@ import {
   requireWritable,
   writeHeadsFile,
 } from '../../../../../services/cli/audit/headsFile.ts';
-import type { KeptHead } from '../../../../../shared/eventlog/reading/compareHeads.ts';
+import type { SavedHead } from '../../../../../shared/eventlog/reading/compareHeads.ts';
 import { temporaryFolder } from '../../../../support/sqlite/sqliteEventStore.ts';
 
 const AT = '2026-11-22T10:00:00.000Z';
@@ -65,7 +65,7 @@ test('gives back what was written, however many streams there are', async () => 
     at: AT,
     sha256,
   });
-  const read: KeptHead[] = [];
+  const read: SavedHead[] = [];
   for await (const head of heads()) read.push(head);
   expect(new Map(read.map(({ stream, ...head }) => [stream, head]))).toEqual(
     headsOf(streams).heads,

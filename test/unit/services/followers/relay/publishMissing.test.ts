@@ -1,6 +1,9 @@
 import { expect, test } from '@jest/globals';
 import { publishMissing } from '../../../../../services/followers/relay/publishMissing.ts';
-import { checkpointOf, identityOf } from '../../../../../shared/eventlog/identity/logIdentity.ts';
+import {
+  createCheckpoint,
+  readLogIdentity,
+} from '../../../../../shared/eventlog/identity/logIdentity.ts';
 import { logStream } from '../../../../../shared/eventlog/streams.ts';
 import type { Checkpoint, Position } from '../../../../../shared/ports/eventStore.ts';
 import type { PublicEvent } from '../../../../../shared/publicEvents/publicEvent.ts';
@@ -65,7 +68,7 @@ test('what follows the last event that was published is published, marked; the c
     [ids[2], DECLARED.id],
     [ids[3], DECLARED.id],
   ]);
-  const end = checkpointOf((await identityOf(log))!, DECLARED);
+  const end = createCheckpoint((await readLogIdentity(log))!, DECLARED);
   expect(reached).toEqual(end);
   expect(checkpoints.at(-1)).toEqual(end);
   expect(new Set(checkpoints.slice(0, -1))).toEqual(new Set([old]));

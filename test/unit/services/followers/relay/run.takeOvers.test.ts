@@ -1,11 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from '@jest/globals';
-import { TurnlogError } from '../../../../../shared/lib/errors/turnlogError.ts';
-import { checkpointOf } from '../../../../../shared/eventlog/identity/logIdentity.ts';
-import type { Checkpoint } from '../../../../../shared/ports/eventStore.ts';
-import type { Publisher } from '../../../../../shared/publicEvents/publisher.ts';
+import { createCheckpoint } from '../../../../../shared/eventlog/identity/logIdentity.ts';
 import { agentCreated } from '../../../../support/events/events.ts';
 import { reached, recordHistory } from '../../../../support/events/history.ts';
+import { createMemoryTopics } from '../../../../support/fakes/memoryTopics.ts';
 import { relayTo } from '../../../../support/kafka/relay.ts';
 import { fixedLog, type FixedLog } from '../../../../support/store/fixedLog.ts';
 
@@ -17,55 +15,13 @@ const EVENTS = [0, 1, 2].map((index) => record({ stream: `agent-agent_${index}` 
 const healthy = fixedLog(EVENTS);
 const illegible = fixedLog(EVENTS.map((event) => ({ ...event, data: '{}' })));
 
-/** What publishers share, as a cluster would keep it. */
-function createCluster() {
-  const state = {
-    checkpoint: undefined as Checkpoint | undefined,
-    owner: 0,
-    activity: 0,
-    lost: undefined as string | undefined,
-    published: [] as string[],
-    failing: false,
-  };
-  const publisherOf = (takeOvers: { count: number }): Publisher => ({
-    async takeOver() {
-      takeOvers.count += 1;
-      const owner = (state.owner += 1);
-      const work = (): void => {
-        if (owner !== state.owner) throw new TurnlogError('publisher_fenced', 'fenced');
-        if (state.failing)
-          throw new TurnlogError('publisher_unavailable', 'It fails.', { retriable: true });
-        state.activity += 1;
-      };
-      return {
-        checkpoint: state.checkpoint,
-        async publish(events, checkpoint) {
-          work();
-          state.published.push(...events.map(({ id }) => id));
-          state.checkpoint = checkpoint;
-        },
-        beat: async () => work(),
-        visitPublished: async (visit) => state.published.forEach(visit),
-        parked: () => ({ count: 0, keys: [] }),
-        close: async () => undefined,
-      };
-    },
-    checkpoint: async () => state.checkpoint,
-    lost: async () => state.lost,
-    activity: async () => String(state.activity),
-    isEmpty: async () => state.published.length === 0,
-    close: async () => undefined,
-  });
-  return { state, publisherOf };
-}
-
 function startOn(
-  { publisherOf }: ReturnType<typeof createCluster>,
+  { createPublisher }: ReturnType<typeof createMemoryTopics>,
   log: FixedLog,
   changes: Parameters<typeof relayTo>[2] = {},
 ) {
-  const takeOvers = { count: 0 };
-  const relay = relayTo(publisherOf(takeOvers), log, { takeOverMs: TAKE_OVER_MS, ...changes });
+  const { publisher, takeOvers } = createPublisher();
+  const relay = relayTo(publisher, log, { takeOverMs: TAKE_OVER_MS, ...changes });
   return { ...relay, takeOvers };
 }
 
@@ -75,11 +31,11 @@ async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
 
 describe('a relay that takes over and gets nowhere', () => {
   test('leaves the field to one that gets on', async () => {
-    const cluster = createCluster();
-    const well = startOn(cluster, healthy);
+    const topics = createMemoryTopics();
+    const well = startOn(topics, healthy);
     await until(async () => (await well.health()).state === 'relaying');
-    cluster.state.checkpoint = undefined;
-    const sick = startOn(cluster, illegible);
+    topics.state.checkpoint = undefined;
+    const sick = startOn(topics, illegible);
     await until(async () => (await sick.health()).state === 'retrying');
     await until(async () => (await sick.health()).state === 'standing_by');
     const { count } = sick.takeOvers;
@@ -90,7 +46,7 @@ describe('a relay that takes over and gets nowhere', () => {
   }, 20_000);
 
   test('pauses for longer than another one needs to take over, and longer each time', async () => {
-    const alone = startOn(createCluster(), illegible);
+    const alone = startOn(createMemoryTopics(), illegible);
     await until(() => alone.lines.length >= 3);
     expect(alone.lines.slice(0, 3).map(({ fields }) => fields['retry_in_ms'])).toEqual(
       [2, 4, 8].map((times) => times * TAKE_OVER_MS),
@@ -99,15 +55,15 @@ describe('a relay that takes over and gets nowhere', () => {
   }, 20_000);
 
   test('is never shown as well in between, and says why', async () => {
-    const cluster = createCluster();
-    cluster.state.failing = true;
-    const relay = startOn(cluster, healthy);
+    const topics = createMemoryTopics();
+    topics.state.isFailing = true;
+    const relay = startOn(topics, healthy);
     await until(async () => (await relay.health()).state === 'retrying');
     for (let look = 0; look < 60; look += 1) {
       expect(await relay.health()).toMatchObject({ state: 'retrying', reason: 'It fails.' });
       await sleep(10);
     }
-    cluster.state.failing = false;
+    topics.state.isFailing = false;
     await until(async () => (await relay.health()).state === 'relaying');
     expect(await relay.health()).not.toHaveProperty('reason');
     await relay.close();
@@ -116,25 +72,28 @@ describe('a relay that takes over and gets nowhere', () => {
 
 describe('a relay that would get nowhere', () => {
   test('because its checkpoint is of another log, or what was published is gone, fences nobody', async () => {
-    const cluster = createCluster();
-    cluster.state.checkpoint = reached(EVENTS[0]!.position).checkpoint;
-    const other = startOn(cluster, healthy);
+    const topics = createMemoryTopics();
+    topics.state.checkpoint = reached(EVENTS[0]!.position).checkpoint;
+    const other = startOn(topics, healthy);
     await until(async () => (await other.health()).state === 'retrying');
     expect((await other.health()).reason).toContain('The log has changed');
     expect(other.takeOvers.count).toBe(0);
     await other.close();
 
-    cluster.state.checkpoint = checkpointOf({ root: EVENTS[0]!.id, declarations: [] }, EVENTS[0]!);
-    cluster.state.lost = 'The topic is gone.';
-    const missing = startOn(cluster, healthy);
+    topics.state.checkpoint = createCheckpoint(
+      { root: EVENTS[0]!.id, declarations: [] },
+      EVENTS[0]!,
+    );
+    topics.state.lost = 'The topic is gone.';
+    const missing = startOn(topics, healthy);
     await until(async () => (await missing.health()).state === 'retrying');
     expect((await missing.health()).reason).toMatch(/^The topic is gone\./);
     expect(missing.takeOvers.count).toBe(0);
     await missing.close();
 
     const startAfter = EVENTS[0]!.position;
-    const accepted = startOn(cluster, healthy, { startAfter });
-    await until(() => cluster.state.published.length === 2);
+    const accepted = startOn(topics, healthy, { startAfter });
+    await until(() => topics.state.published.length === 2);
     await accepted.close();
   }, 20_000);
 });

@@ -1,18 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from '@jest/globals';
-import { createLag } from '../../../../../shared/eventlog/identity/lag.ts';
+import { createLagTracker } from '../../../../../shared/eventlog/identity/lag.ts';
 import { withIdleTicks } from '../../../../../shared/lib/time/withIdleTicks.ts';
 import { republishLog } from '../../../../../services/followers/relay/republishLog.ts';
-import { TurnlogError } from '../../../../../shared/lib/errors/turnlogError.ts';
 import type {
   Checkpoint,
   EventBatch,
   Position,
   StoredEvent,
 } from '../../../../../shared/ports/eventStore.ts';
-import type { Publication, Publisher } from '../../../../../shared/publicEvents/publisher.ts';
+import type { Publisher } from '../../../../../shared/publicEvents/publisher.ts';
 import { agentCreated, at, keyIssued } from '../../../../support/events/events.ts';
 import { positionOf, recordHistory } from '../../../../support/events/history.ts';
+import { createMemoryTopics, publisherError } from '../../../../support/fakes/memoryTopics.ts';
 import { fixedLog, type FixedLog } from '../../../../support/store/fixedLog.ts';
 import { relayTo } from '../../../../support/kafka/relay.ts';
 
@@ -29,60 +29,9 @@ const EVENTS = [
 /** Two events in a batch. */
 const log = (events: readonly StoredEvent[] = EVENTS): FixedLog => fixedLog(events, 2);
 
-type Failure = 'publisher_fenced' | 'publisher_unavailable';
-
-const failed = (code: Failure): TurnlogError =>
-  new TurnlogError(code, 'failed', { retriable: code === 'publisher_unavailable' });
-
-/**
- * A publisher in memory: transactions, take-over, and failures before or after a commit on demand.
- */
 function memoryPublisher() {
-  const state = {
-    published: [] as string[],
-    checkpoint: undefined as Checkpoint | undefined,
-    owner: 0,
-    beats: 0,
-    takeOvers: 0,
-    activity: 0,
-    failures: [] as Array<{ code: Failure; afterCommit: boolean }>,
-  };
-  const publisher: Publisher = {
-    async takeOver() {
-      state.takeOvers += 1;
-      const owner = (state.owner += 1);
-      const requireOwner = (): void => {
-        if (owner !== state.owner) throw new TurnlogError('publisher_fenced', 'fenced');
-      };
-      const publication: Publication = {
-        checkpoint: state.checkpoint,
-        async publish(events, checkpoint) {
-          requireOwner();
-          const failure = state.failures.shift();
-          if (failure && !failure.afterCommit) throw failed(failure.code);
-          state.published.push(...events.map(({ id }) => id));
-          state.checkpoint = checkpoint;
-          state.activity += 1;
-          if (failure) throw failed(failure.code);
-        },
-        async beat() {
-          requireOwner();
-          state.beats += 1;
-          state.activity += 1;
-        },
-        visitPublished: async (visit) => state.published.forEach(visit),
-        parked: () => ({ count: 0, keys: [] }),
-        close: async () => undefined,
-      };
-      return publication;
-    },
-    checkpoint: async () => state.checkpoint,
-    lost: async () => undefined,
-    activity: async () => String(state.activity),
-    isEmpty: async () => state.published.length === 0,
-    close: async () => undefined,
-  };
-  return { state, publisher };
+  const { state, createPublisher } = createMemoryTopics();
+  return { state, ...createPublisher(), publishedIds: () => state.published.map(({ id }) => id) };
 }
 
 const PUBLIC_IDS = [EVENTS[0], EVENTS[2], EVENTS[3]].map((event) => event?.id);
@@ -93,10 +42,10 @@ async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
 
 describe('the relay', () => {
   test('publishes what is public, in order, and moves the checkpoint past what is not', async () => {
-    const { state, publisher } = memoryPublisher();
+    const { state, publisher, publishedIds } = memoryPublisher();
     const relay = relayTo(publisher, log());
     await until(() => state.checkpoint?.position === EVENTS[3]?.position);
-    expect(state.published).toEqual(PUBLIC_IDS);
+    expect(publishedIds()).toEqual(PUBLIC_IDS);
     expect(state.checkpoint).toMatchObject({
       position: EVENTS[3]?.position,
       event_id: EVENTS[3]?.id,
@@ -116,11 +65,11 @@ describe('the relay', () => {
   ])(
     'asks for the checkpoint after a failure, so that a transaction that %s is published once',
     async (_, afterCommit) => {
-      const { state, publisher } = memoryPublisher();
+      const { state, publisher, publishedIds } = memoryPublisher();
       state.failures = [{ code: 'publisher_unavailable', afterCommit }];
       const relay = relayTo(publisher, log());
       await until(() => state.checkpoint?.position === EVENTS[3]?.position);
-      expect(state.published).toEqual(PUBLIC_IDS);
+      expect(publishedIds()).toEqual(PUBLIC_IDS);
       expect(relay.lines).toMatchObject([
         { level: 'warn', fields: { err: { code: 'publisher_unavailable' }, retry_in_ms: 100 } },
       ]);
@@ -129,7 +78,7 @@ describe('the relay', () => {
   );
 
   test('stands by when it is fenced and does not fight for the topics while the other one is alive', async () => {
-    const { state, publisher } = memoryPublisher();
+    const { state, publisher, takeOvers } = memoryPublisher();
     let looks = 0;
     let alive = true;
     // Alive whenever it is looked at, however slow the machine is.
@@ -139,10 +88,10 @@ describe('the relay', () => {
     await publisher.takeOver();
     // More than the take-over time has.
     await until(() => looks > 30);
-    expect(state.takeOvers).toBe(2);
+    expect(takeOvers.count).toBe(2);
     expect(await relay.health()).toMatchObject({ state: 'standing_by', lag_ms: null });
     alive = false;
-    await until(() => state.takeOvers === 3);
+    await until(() => takeOvers.count === 3);
     await until(async () => (await relay.health()).state === 'relaying');
     await relay.close();
   });
@@ -152,10 +101,10 @@ describe('the relay', () => {
       { stream: 'agent-agent_9' },
       { type: 'agent.created.v1', data: { name: 5 } },
     );
-    const { state, publisher } = memoryPublisher();
+    const { publisher, publishedIds } = memoryPublisher();
     const relay = relayTo(publisher, log([...EVENTS, broken, agent(10)]));
     await until(() => relay.lines.length > 1);
-    expect(state.published).toEqual(PUBLIC_IDS);
+    expect(publishedIds()).toEqual(PUBLIC_IDS);
     expect(relay.lines.at(-1)?.fields['err']).toMatchObject({
       message: expect.stringContaining(`the event ${broken.id}`),
     });
@@ -180,7 +129,7 @@ describe('a relay that is to begin where the log never was', () => {
   ])(
     'by %s publishes nothing, says so once and takes over no second time',
     async (_, begin, code) => {
-      const { state, publisher } = memoryPublisher();
+      const { state, publisher, takeOvers } = memoryPublisher();
       const checkpoint = typeof begin === 'string' ? undefined : begin;
       state.checkpoint = checkpoint;
       const relay = relayTo(publisher, log(), {
@@ -196,18 +145,19 @@ describe('a relay that is to begin where the log never was', () => {
         { level: 'warn', fields: { err: { code, message: reason } } },
       ]);
       // Which log it is can be seen without fencing anybody.
-      expect(state).toMatchObject({ published: [], checkpoint, takeOvers: checkpoint ? 0 : 1 });
+      expect(state).toMatchObject({ published: [], checkpoint });
+      expect(takeOvers.count).toBe(checkpoint ? 0 : 1);
       await relay.close();
     },
   );
 
   test('pauses shortly after an ordinary failure that follows a refusal', async () => {
-    const { state, publisher } = memoryPublisher();
+    const { publisher, takeOvers } = memoryPublisher();
     const failing: Publisher = {
       ...publisher,
       takeOver: () =>
-        state.takeOvers === 1
-          ? Promise.reject(failed('publisher_unavailable'))
+        takeOvers.count === 1
+          ? Promise.reject(publisherError('publisher_unavailable'))
           : publisher.takeOver(),
     };
     const relay = relayTo(failing, log(), { startAfter: positionOf(99) });
@@ -224,7 +174,7 @@ describe('a relay that is to begin where the log never was', () => {
     ['a checkpoint', elsewhere, undefined, 'log_changed'],
     ['--from', undefined, positionOf(99), 'position_invalid'],
   ])('is refused to a replay as well, by %s', async (_, checkpoint, after, code) => {
-    const { state, publisher } = memoryPublisher();
+    const { state, publisher, takeOvers } = memoryPublisher();
     state.checkpoint = checkpoint;
     const { signal } = new AbortController();
     const refused = republishLog({
@@ -236,7 +186,8 @@ describe('a relay that is to begin where the log never was', () => {
       onProgress: () => undefined,
     });
     await expect(refused).rejects.toMatchObject({ code });
-    expect(state).toMatchObject({ published: [], checkpoint, takeOvers: 1 });
+    expect(state).toMatchObject({ published: [], checkpoint });
+    expect(takeOvers.count).toBe(1);
   });
 
   test('is refused to a replay of an empty log too', async () => {
@@ -280,13 +231,13 @@ describe('a replay', () => {
   };
 
   test('that fails goes on from its checkpoint, and publishes once what was committed all the same', async () => {
-    const { state, publisher } = memoryPublisher();
+    const { state, publisher, publishedIds } = memoryPublisher();
     state.failures = [
       { code: 'publisher_unavailable', afterCommit: false },
       { code: 'publisher_unavailable', afterCommit: true },
     ];
     expect(await republishLog({ ...everything, publisher })).toBe(true);
-    expect(state.published).toEqual(PUBLIC_IDS);
+    expect(publishedIds()).toEqual(PUBLIC_IDS);
   });
 
   test('gives up when another replay has taken over', async () => {
@@ -308,59 +259,59 @@ describe('the lag', () => {
   const end = EVENTS.at(-1)?.position;
 
   test('is the age of the oldest event that is not published', () => {
-    const lag = createLag({ now: () => Date.parse(at(100)) });
-    lag.resumed(undefined);
-    lag.reading(batch(EVENTS.slice(0, 2), false));
-    expect(lag.behind(end)).toEqual({ events: null, ms: 100_000 });
-    lag.done();
-    expect(lag.behind(end)).toEqual({ events: null, ms: 99_000 });
-    lag.reading(batch(EVENTS.slice(2), true));
-    expect(lag.behind(end)).toEqual({ events: 2, ms: 99_000 });
-    lag.done();
-    expect(lag.behind(end)).toEqual({ events: 0, ms: 0 });
+    const lag = createLagTracker({ now: () => Date.parse(at(100)) });
+    lag.resumeAt(undefined);
+    lag.startBatch(batch(EVENTS.slice(0, 2), false));
+    expect(lag.measure(end)).toEqual({ events: null, ms: 100_000 });
+    lag.finishBatch();
+    expect(lag.measure(end)).toEqual({ events: null, ms: 99_000 });
+    lag.startBatch(batch(EVENTS.slice(2), true));
+    expect(lag.measure(end)).toEqual({ events: 2, ms: 99_000 });
+    lag.finishBatch();
+    expect(lag.measure(end)).toEqual({ events: 0, ms: 0 });
   });
 
   test('is nothing while a new end of the log may be on its way, and the time since it was seen after that', () => {
     const now = { value: 1_000 };
-    const lag = createLag({ now: () => 5 }, () => now.value);
-    lag.resumed(positionOf(1));
-    expect(lag.behind(positionOf(1))).toEqual({ events: 0, ms: 0 });
+    const lag = createLagTracker({ now: () => 5 }, () => now.value);
+    lag.resumeAt(positionOf(1));
+    expect(lag.measure(positionOf(1))).toEqual({ events: 0, ms: 0 });
     now.value = 60_000;
-    expect(lag.behind(positionOf(2)).ms).toBe(0);
+    expect(lag.measure(positionOf(2)).ms).toBe(0);
     now.value = 63_000;
-    expect(lag.behind(positionOf(3))).toEqual({ events: null, ms: 3_000 });
-    lag.reading({ events: [], position: positionOf(2), checkpoint: undefined, caughtUp: true });
-    lag.done();
-    expect(lag.behind(positionOf(3)).ms).toBe(0);
+    expect(lag.measure(positionOf(3))).toEqual({ events: null, ms: 3_000 });
+    lag.startBatch({ events: [], position: positionOf(2), checkpoint: undefined, caughtUp: true });
+    lag.finishBatch();
+    expect(lag.measure(positionOf(3)).ms).toBe(0);
   });
 
   test('is the time since the beginning while nothing was read yet of what there is', () => {
     const now = { value: 1_000 };
-    const lag = createLag({ now: () => 5 }, () => now.value);
+    const lag = createLagTracker({ now: () => 5 }, () => now.value);
     now.value = 6_000;
-    expect(lag.behind(positionOf(2))).toEqual({ events: null, ms: 5_000 });
+    expect(lag.measure(positionOf(2))).toEqual({ events: null, ms: 5_000 });
   });
 
   test('is no time that the clock was set by, forwards or backwards', () => {
     const now = { value: Date.parse(at(100)), elapsed: 0 };
-    const lag = createLag({ now: () => now.value }, () => now.elapsed);
+    const lag = createLagTracker({ now: () => now.value }, () => now.elapsed);
     now.value -= 3_600_000;
-    expect(lag.behind(positionOf(2)).ms).toBe(0);
-    lag.reading(batch([], true));
-    lag.done();
-    expect(lag.behind(positionOf(2)).ms).toBe(0);
+    expect(lag.measure(positionOf(2)).ms).toBe(0);
+    lag.startBatch(batch([], true));
+    lag.finishBatch();
+    expect(lag.measure(positionOf(2)).ms).toBe(0);
     now.value += 7_200_000;
-    expect(lag.behind(positionOf(2)).ms).toBe(0);
+    expect(lag.measure(positionOf(2)).ms).toBe(0);
     now.value -= 86_400_000;
-    lag.reading(batch(EVENTS, true));
-    expect(lag.behind(positionOf(4)).ms).toBe(0);
+    lag.startBatch(batch(EVENTS, true));
+    expect(lag.measure(positionOf(4)).ms).toBe(0);
     // However far the writer's clock is ahead, it has been known for so long.
     now.elapsed += 7_000;
-    expect(lag.behind(positionOf(4)).ms).toBe(7_000);
+    expect(lag.measure(positionOf(4)).ms).toBe(7_000);
   });
 
   test('is nothing in an empty log', () => {
-    expect(createLag({ now: () => 5 }).behind(undefined)).toEqual({ events: 0, ms: 0 });
+    expect(createLagTracker({ now: () => 5 }).measure(undefined)).toEqual({ events: 0, ms: 0 });
   });
 });
 

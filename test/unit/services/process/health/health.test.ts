@@ -15,7 +15,7 @@ const healing: Pick<ProcessParts, 'parts'> = {
       health: async () => ({
         projection: { caught_up: false, doubt: REASON, parked_streams: { count: 0, streams: [] } },
       }),
-      doubt: () => REASON,
+      distrustReason: () => REASON,
     },
   ],
 };

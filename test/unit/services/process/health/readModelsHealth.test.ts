@@ -21,7 +21,7 @@ beforeEach(() => {
     projectorBeat: () => answer(beat),
     listParkedStreams: () => answer({ count: 0, streams: [] }),
     countUnindexed: () => answer(unindexed),
-    doubt: () => answer(undefined),
+    distrustReason: () => answer(undefined),
   };
   read = monitorReadModels(asked, () => now);
 });

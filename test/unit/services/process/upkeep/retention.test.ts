@@ -21,7 +21,7 @@ async function setUp(changes: { needed?: boolean; problem?: string; alone?: bool
     ...changes,
   };
   const part = retentionPart({
-    needed: async () => state.needed,
+    isNeeded: async () => state.needed,
     async judge() {
       state.judgements += 1;
       return state.judged;
@@ -31,7 +31,7 @@ async function setUp(changes: { needed?: boolean; problem?: string; alone?: bool
       if (state.swept instanceof Error) throw state.swept;
       return state.swept;
     },
-    async alone(work) {
+    async runExclusively(work) {
       if (state.alone) await work(new AbortController().signal);
       return state.alone;
     },

@@ -2,7 +2,10 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { seal } from '../../../../support/keys/textKeys.ts';
 import { expect, test } from '@jest/globals';
-import { closedText, textOpener } from '../../../../../shared/eventlog/encryption/closedText.ts';
+import {
+  closedText,
+  createTextOpener,
+} from '../../../../../shared/eventlog/encryption/closedText.ts';
 import { openTexts } from '../../../../../shared/eventlog/encryption/openTexts.ts';
 import { addKeyIds } from '../../../../../shared/eventlog/encryption/protectedJson.ts';
 import type { StoredEvent } from '../../../../../shared/ports/eventStore.ts';
@@ -17,14 +20,17 @@ const eventWith = (box: Box): StoredEvent =>
   ({ stream: 'session-1', data: Buffer.from(JSON.stringify({ input: box })).toString() }) as never;
 
 test.each<[string, (keys: ReturnType<typeof memoryKeys>['keys'], box: Box) => unknown]>([
-  ['rows', (keys, { box, sha256 }) => textOpener(keys, 'session-1', [closedText(box, sha256)])],
+  [
+    'rows',
+    (keys, { box, sha256 }) => createTextOpener(keys, 'session-1', [closedText(box, sha256)]),
+  ],
   ['events', (keys, box) => openTexts(keys, [eventWith(box)])],
   [
     'erased events',
     (keys, box) => {
       const ids = new Set<string>();
       addKeyIds(eventWith(box).data, ids);
-      keys.forget([...ids]);
+      keys.evict([...ids]);
     },
   ],
 ])('keys that are remembered keep none of the %s in memory that named them', async (_what, use) => {
@@ -38,8 +44,8 @@ test.each<[string, (keys: ReturnType<typeof memoryKeys>['keys'], box: Box) => un
   };
   const before = heap();
   for (let index = 0; index < TEXTS; index += 1)
-    await use(remembering, seal(TEXT, await keys.fresh()));
+    await use(remembering, seal(TEXT, await keys.issueKey()));
   expect(heap() - before).toBeLessThan((TEXTS * TEXT.length) / 2);
   // It is in use until here.
-  remembering.forget([]);
+  remembering.evict([]);
 });

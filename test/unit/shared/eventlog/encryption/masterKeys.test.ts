@@ -2,7 +2,7 @@ import { createHmac, randomBytes } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { newMasterKey } from '../../../../../shared/eventlog/encryption/masterKeys.ts';
-import { open } from '../../../../../shared/eventlog/encryption/protectedText.ts';
+import { openText } from '../../../../../shared/eventlog/encryption/protectedText.ts';
 import { masterKeysOf, newTextKey, seal } from '../../../../support/keys/textKeys.ts';
 
 const idOf = (line: string): string => line.slice(0, 16);
@@ -16,7 +16,7 @@ describe('a wrapped key', () => {
     expect(wrapped).toMatchObject({ key_id: key.id, master_key_id: masterKeys.ids[0] });
     expect(wrapped.wrapped.length).toBe(60);
     expect(Buffer.from(wrapped.wrapped).includes(Buffer.from(key.secret, 'base64url'))).toBe(false);
-    expect(open(box, masterKeys.unwrap(wrapped), 'session-session_1').text).toBe('grüße');
+    expect(openText(box, masterKeys.unwrap(wrapped), 'session-session_1').text).toBe('grüße');
   });
 
   test('is wrapped by the first key of the file, and opens whichever line its key stands in', () => {

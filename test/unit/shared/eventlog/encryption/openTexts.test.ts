@@ -13,7 +13,7 @@ import {
   openTexts,
 } from '../../../../../shared/eventlog/encryption/openTexts.ts';
 import { withoutBoxes } from '../../../../../shared/eventlog/encryption/protectedJson.ts';
-import { withBoxes } from '../../../../../shared/eventlog/encryption/ciphertexts.ts';
+import { withCiphertexts } from '../../../../../shared/eventlog/encryption/ciphertexts.ts';
 import { sealEvents } from '../../../../../shared/eventlog/encryption/sealTexts.ts';
 import { planBatch } from '../../../../../shared/projections/plan.ts';
 import type { Position, StoredEvent } from '../../../../../shared/ports/eventStore.ts';
@@ -49,7 +49,7 @@ interface Shape {
 
 const kept = (events: readonly NewEvent[]): StoredEvent[] =>
   chainEvents(STREAM, NO_STREAM, events, authorship).encoded.map((event, revision) => ({
-    ...withBoxes(event, STREAM),
+    ...withCiphertexts(event, STREAM),
     stream: STREAM,
     revision,
     position: positionOf(revision + 1),
@@ -227,7 +227,7 @@ describe('a key', () => {
     const { keys, kept: store } = memoryKeys();
     const events = await stored(keys, texts);
     const [id] = [...store.keys()].filter((key) => events[0]!.data.includes(key));
-    keys.forget([id!]);
+    keys.evict([id!]);
     expect((await openEvents(keys, events)).map(({ erased }) => erased)).toEqual([true, true]);
   });
 

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
-import { createEndOfLog } from '../../../../../shared/eventlog/identity/endOfLog.ts';
+import { createLogEndEstimate } from '../../../../../shared/eventlog/identity/endOfLog.ts';
 import { positionOf } from '../../../../support/events/history.ts';
 
 test('what the store said last is the answer while it is slow, and it is asked one question at a time', async () => {
   let asked = 0;
   let answer = Promise.resolve(positionOf(1));
-  const endOfLog = createEndOfLog({
+  const endOfLog = createLogEndEstimate({
     head() {
       asked += 1;
       return answer;
@@ -29,9 +29,9 @@ test('what the store said last is the answer while it is slow, and it is asked o
 
 test('nothing is known of a store that has never answered, and a failure is not passed on', async () => {
   expect(
-    await createEndOfLog({ head: () => Promise.reject(new Error('away')) }).latest(),
+    await createLogEndEstimate({ head: () => Promise.reject(new Error('away')) }).latest(),
   ).toBeUndefined();
   expect(
-    await createEndOfLog({ head: () => new Promise(() => undefined) }).latest(),
+    await createLogEndEstimate({ head: () => new Promise(() => undefined) }).latest(),
   ).toBeUndefined();
 });

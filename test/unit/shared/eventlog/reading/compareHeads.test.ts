@@ -4,14 +4,14 @@ import { decodeEvent } from '../../../../../shared/eventlog/codec.ts';
 import type { StoredEvent } from '../../../../../shared/ports/eventStore.ts';
 import {
   compareHeads,
-  type KeptHead,
+  type SavedHead,
 } from '../../../../../shared/eventlog/reading/compareHeads.ts';
 import { TurnlogError } from '../../../../../shared/lib/errors/turnlogError.ts';
 import { randomHistory } from '../../../../support/events/randomHistory.ts';
 import { memoryReads } from '../../../../support/store/memoryReads.ts';
 
-function headsOf(log: readonly StoredEvent[]): KeptHead[] {
-  const heads = new Map<string, KeptHead>();
+function headsOf(log: readonly StoredEvent[]): SavedHead[] {
+  const heads = new Map<string, SavedHead>();
   for (const { stream, revision, metadata } of log.map(decodeEvent))
     heads.set(stream, { stream, revision, hash: metadata.hash });
   return [...heads.values()];
@@ -23,14 +23,14 @@ async function* each<Value>(values: Iterable<Value>): AsyncGenerator<Value> {
 
 const compare = (
   store: Parameters<typeof compareHeads>[0]['store'],
-  heads: Iterable<KeptHead>,
+  heads: Iterable<SavedHead>,
   signal = new AbortController().signal,
 ) => compareHeads({ store, heads: each(heads), signal, onProgress: () => undefined });
 
 const FATES = ['kept', 'deleted', 'cut', 'rewritten'] as const;
 
 /** The log after a stream has met its fate. */
-function after(log: StoredEvent[], { stream, revision }: KeptHead, fate: (typeof FATES)[number]) {
+function after(log: StoredEvent[], { stream, revision }: SavedHead, fate: (typeof FATES)[number]) {
   const of = (event: StoredEvent) => event.stream === stream;
   if (fate === 'deleted') return log.filter((event) => !of(event));
   if (fate === 'cut') return log.filter((event) => !of(event) || event.revision < revision);
@@ -79,7 +79,7 @@ test('tells of any log which streams were deleted, cut or rewritten, and lets th
     ),
   ));
 
-const head = (stream: string): KeptHead => ({ stream, revision: 2, hash: 'a'.repeat(64) });
+const head = (stream: string): SavedHead => ({ stream, revision: 2, hash: 'a'.repeat(64) });
 
 test('an event that is gone though later ones are there is a cut', async () => {
   const later = { stream: 's', revision: 3, metadata: '{}', data: '{}' } as StoredEvent;

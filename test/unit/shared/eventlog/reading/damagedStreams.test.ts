@@ -21,8 +21,8 @@ const damageAt = (revision: number | undefined, stream = 'session-1') => ({
 const names = (): string[] => damaged.list().map(({ stream }) => stream);
 
 test('a stream is told of once, however often it is found damaged', () => {
-  damaged.note(damageAt(3));
-  damaged.note({ ...damageAt(3), last_revision: 12 });
+  damaged.record(damageAt(3));
+  damaged.record({ ...damageAt(3), last_revision: 12 });
   expect([found, damaged.list()]).toEqual([
     ['session-1'],
     [expect.objectContaining({ last_revision: 12 })],
@@ -36,25 +36,25 @@ test.each([
   ['leaves the list once it has its beginning again', 0, { from: 4, to: 9 }, []],
   ['leaves the list once the store shows it again', undefined, { from: 4, to: 9 }, []],
 ])('a stream %s', (_what, revision, read, left) => {
-  damaged.note(damageAt(revision));
-  damaged.forget('session-1', read);
+  damaged.record(damageAt(revision));
+  damaged.clear('session-1', read);
   expect(names()).toEqual(left);
 });
 
 test('the list is bounded: it shows the newest, and the others are still known', () => {
-  for (let index = 0; index < 150; index += 1) damaged.note(damageAt(0, `session-${index}`));
+  for (let index = 0; index < 150; index += 1) damaged.record(damageAt(0, `session-${index}`));
   expect([names().length, names()[0], names().at(-1)]).toEqual([100, 'session-50', 'session-149']);
   expect(damaged.has('session-0')).toBe(true);
 });
 
 test('each of very many is told of once, however often all of them are found', () => {
   for (let sweep = 0; sweep < 10; sweep += 1)
-    for (let index = 0; index < 1_000; index += 1) damaged.note(damageAt(0, `session-${index}`));
+    for (let index = 0; index < 1_000; index += 1) damaged.record(damageAt(0, `session-${index}`));
   expect(found.length).toBe(1_000);
 });
 
 test('what is remembered is bounded', () => {
-  for (let index = 0; index <= 10_000; index += 1) damaged.note(damageAt(0, `session-${index}`));
+  for (let index = 0; index <= 10_000; index += 1) damaged.record(damageAt(0, `session-${index}`));
   expect([damaged.has('session-0'), damaged.has('session-1')]).toEqual([false, true]);
 });
 
@@ -64,17 +64,17 @@ test('a stream was found lately for a minute after it was last found, and not on
     () => undefined,
     () => now,
   );
-  const lately = () => damaged.foundLately('session-1');
+  const lately = () => damaged.wasFoundRecently('session-1');
   expect(lately()).toBe(false);
-  damaged.note(damageAt(0));
+  damaged.record(damageAt(0));
   now = 59_999;
   expect(lately()).toBe(true);
-  damaged.note(damageAt(0));
+  damaged.record(damageAt(0));
   now += 59_999;
   expect(lately()).toBe(true);
   now += 1;
   expect([lately(), damaged.has('session-1')]).toEqual([false, true]);
-  damaged.note(damageAt(0));
-  damaged.forget('session-1', { from: 0, to: 9 });
+  damaged.record(damageAt(0));
+  damaged.clear('session-1', { from: 0, to: 9 });
   expect(lately()).toBe(false);
 });

@@ -1,7 +1,10 @@
 import { expect, jest, test } from '@jest/globals';
 import { TurnlogError } from '../../../../../shared/lib/errors/turnlogError.ts';
 import { createDamagedStreams } from '../../../../../shared/eventlog/reading/damagedStreams.ts';
-import { asDamage, foundDamaged } from '../../../../../shared/eventlog/reading/reportDamage.ts';
+import {
+  toDamageError,
+  reportDamage,
+} from '../../../../../shared/eventlog/reading/reportDamage.ts';
 import { readPage } from '../../../../../shared/eventlog/reading/readWhole.ts';
 import { memoryKeys } from '../../../../support/store/memoryKeys.ts';
 
@@ -13,7 +16,7 @@ function brokenSource() {
   return {
     store: { readStream, keys: memoryKeys().keys },
     damaged,
-    note: jest.spyOn(damaged, 'note'),
+    record: jest.spyOn(damaged, 'record'),
   };
 }
 
@@ -22,14 +25,14 @@ test('damage that only the store tells of is noted once, and answered with the p
   const error = await readPage(source, STREAM, { direction: 'forwards', limit: 1 }).catch(
     (thrown: unknown) => thrown,
   );
-  const answered = await asDamage(source, STREAM, error as TurnlogError, '/session_id');
+  const answered = await toDamageError(source, STREAM, error as TurnlogError, '/session_id');
   expect(answered.details).toMatchObject({ stream: { path: '/session_id' } });
-  expect(source.note).toHaveBeenCalledTimes(1);
+  expect(source.record).toHaveBeenCalledTimes(1);
 });
 
 test('damage that was found here is noted once', async () => {
   const source = brokenSource();
-  const error = await foundDamaged(source, STREAM, { reason: 'x', revision: 0 });
-  await asDamage(source, STREAM, error, '/session_id');
-  expect(source.note).toHaveBeenCalledTimes(1);
+  const error = await reportDamage(source, STREAM, { reason: 'x', revision: 0 });
+  await toDamageError(source, STREAM, error, '/session_id');
+  expect(source.record).toHaveBeenCalledTimes(1);
 });

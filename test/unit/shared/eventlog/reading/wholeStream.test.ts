@@ -1,14 +1,14 @@
 import { describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
 import {
-  damageOf,
-  streamDamaged,
-  type Flaw,
+  damageFromError,
+  streamDamagedError,
+  type StreamFlaw,
 } from '../../../../../shared/eventlog/reading/streamDamage.ts';
 import {
   checkPage,
-  understandAll,
-  type KnownEvent,
+  decodeReadableEvents,
+  type DecodedEvent,
 } from '../../../../../shared/eventlog/reading/wholeStream.ts';
 import type { ReadOptions, StoredEvent } from '../../../../../shared/ports/eventStore.ts';
 import {
@@ -44,11 +44,11 @@ function pageOf(
   return (direction === 'forwards' ? inRange : inRange.toReversed()).slice(0, limit);
 }
 
-function check(events: readonly StoredEvent[], options: ReadOptions): KnownEvent[] | Flaw {
+function check(events: readonly StoredEvent[], options: ReadOptions): DecodedEvent[] | StreamFlaw {
   const placed = checkPage({ ...options, events: pageOf(events, options) });
-  return 'reason' in placed ? placed : understandAll(placed);
+  return 'reason' in placed ? placed : decodeReadableEvents(placed);
 }
-const flawOf = (events: readonly StoredEvent[], options: ReadOptions): Flaw | undefined => {
+const flawOf = (events: readonly StoredEvent[], options: ReadOptions): StreamFlaw | undefined => {
   const checked = check(events, options);
   return Array.isArray(checked) ? undefined : checked;
 };
@@ -61,7 +61,7 @@ const foreign = (at: StoredEvent): StoredEvent => ({ ...at, type: 'order.paid', 
 
 describe.each(ALL)('a stream read $direction', (all) => {
   test('is whole from revision 0 on, and given oldest first', () => {
-    const checked = check(history(2), all) as KnownEvent[];
+    const checked = check(history(2), all) as DecodedEvent[];
     expect(checked.map(({ recorded }) => recorded.revision)).toEqual([0, 1, 2, 3, 4, 5, 6]);
   });
 
@@ -167,7 +167,7 @@ test('the error names the stream, what was found of it, and where the client nam
     first_revision: 5,
     last_revision: 6,
   };
-  const error = streamDamaged(damage, '/session_id');
+  const error = streamDamagedError(damage, '/session_id');
   const message =
     'The stream session-session_1 is damaged: it begins at revision 5; revisions 5 to 6 were found.';
   expect(error).toMatchObject({
@@ -176,10 +176,10 @@ test('the error names the stream, what was found of it, and where the client nam
     message,
     details: { stream: { message, path: '/session_id' } },
   });
-  expect(damageOf(error)).toEqual(damage);
-  expect(streamDamaged({ ...damage, first_revision: null, last_revision: null }).message).toContain(
-    'no event of it was found',
-  );
+  expect(damageFromError(error)).toEqual(damage);
+  expect(
+    streamDamagedError({ ...damage, first_revision: null, last_revision: null }).message,
+  ).toContain('no event of it was found');
 });
 
 const turns = fc.integer({ min: 1, max: 12 });
@@ -188,7 +188,7 @@ function flawInPages(
   events: readonly StoredEvent[],
   direction: ReadOptions['direction'],
   limit: number,
-): Flaw | undefined {
+): StreamFlaw | undefined {
   let from: number | undefined;
   for (;;) {
     const checked = check(events, { direction, limit, ...(from !== undefined && { from }) });

@@ -2,7 +2,10 @@ import { expect, test } from '@jest/globals';
 import { wordsKeyId, createWordTokenizer } from '../../../../../shared/search/wordTokens.ts';
 import { createTurnTokenizer } from '../../../../../shared/search/turnTokens.ts';
 import { closedText } from '../../../../../shared/eventlog/encryption/closedText.ts';
-import { closing, commit } from '../../../../../shared/eventlog/encryption/protectedText.ts';
+import {
+  createTextCloser,
+  commitText,
+} from '../../../../../shared/eventlog/encryption/protectedText.ts';
 import { positionOf } from '../../../../support/events/history.ts';
 import { memoryKeys } from '../../../../support/store/memoryKeys.ts';
 
@@ -38,10 +41,10 @@ test('there are none once the key of the account is destroyed', async () => {
 
 test('of a turn whose key was lost or whose text was changed they are undefined, and of an erased one there are none', async () => {
   const { keys, kept } = memoryKeys();
-  const key = await keys.fresh();
+  const key = await keys.issueKey();
   const close = (text: string): string => {
-    const committed = commit(text);
-    return closedText(closing(key, 'session-session_1')(committed), committed.sha256);
+    const committed = commitText(text);
+    return closedText(createTextCloser(key, 'session-session_1')(committed), committed.sha256);
   };
   const turn = {
     session_id: 'session_1',

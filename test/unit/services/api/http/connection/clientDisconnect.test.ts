@@ -48,7 +48,7 @@ test('a search for words ends when its client leaves', async () => {
   const searching = handle(api, asked, ctx);
   await setImmediate();
   leave();
-  await expect(searching).rejects.toMatchObject({ message: expect.stringContaining('left') });
+  await expect(searching).rejects.toMatchObject({ message: expect.stringContaining('disconnected') });
 });
 
 test.each([
@@ -83,7 +83,7 @@ test('an export whose client leaves before there is anything to send ends, and h
   await setImmediate();
   expect(responseMemory.tryAcquire('acct_1', LIMITS.export.bytes)).toBeUndefined();
   leave();
-  await expect(sending).rejects.toMatchObject({ message: expect.stringContaining('left') });
+  await expect(sending).rejects.toMatchObject({ message: expect.stringContaining('disconnected') });
   expect(openStreams.activeCount()).toBe(0);
   expect(responseMemory.tryAcquire('acct_1', LIMITS.export.bytes)).toBeDefined();
 });

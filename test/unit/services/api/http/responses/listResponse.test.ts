@@ -4,8 +4,8 @@ import {
   jsonText,
   successEnvelope,
 } from '../../../../../../services/api/http/responses/envelope.ts';
-import { createJsonListWriter } from '../../../../../../services/api/http/responses/jsonListWriter.ts';
 import {
+  createJsonListWriter,
   renderList,
   renderPage,
 } from '../../../../../../services/api/http/responses/listResponse.ts';

@@ -6,7 +6,7 @@
 import { INDEXED_TEXTS } from '../../../shared/features.ts';
 import type { Version } from '../../../shared/readModels/version.ts';
 import { connect } from '../connection.ts';
-import { liveSchema } from './version.ts';
+import { liveSchema } from './schema.ts';
 
 /** From the first erasure on; a transaction that is older than it keeps its dead rows. */
 const AFTER_MS = 30_000;
@@ -28,7 +28,7 @@ interface Place {
 }
 
 /** Begins with what a process that ended in between may have left. What fails is tried again. */
-export function createClearing({ databaseUrl, version, afterMs = AFTER_MS }: Place): Clearing {
+export function createErasedVacuum({ databaseUrl, version, afterMs = AFTER_MS }: Place): Clearing {
   const namesOf = (tables: readonly string[]): string =>
     tables.map((table) => `${liveSchema(version)}.${table}`).join(', ');
   const others = namesOf(

@@ -1,8 +1,8 @@
 import { rm } from 'node:fs/promises';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { fewSessions } from '../../../infra/sqlite/readModels/fewSessions.ts';
 import { openGenerationReader } from '../../../infra/sqlite/readModels/generationReader.ts';
 import { openSqliteProjectionStore } from '../../../infra/sqlite/readModels/projectionStore.ts';
+import { selectSessionsToScan } from '../../../infra/sqlite/readModels/searchSessions.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import type { SessionFilter } from '../../../shared/sessions/sessionFilter.ts';
 import { sessionStarted, turnCompleted, turnStarted } from '../../support/events/events.ts';
@@ -40,26 +40,26 @@ async function talk(session: string, agent: string, turns: number): Promise<void
     more = waiting.length > 0;
   }
 }
-const few = (filter: SessionFilter, ...words: string[]): string[] | undefined =>
-  fewSessions(reader, 'acct_1', { ...ALL, ...filter, words });
+const toScan = (filter: SessionFilter, ...words: string[]): string[] | undefined =>
+  selectSessionsToScan(reader, 'acct_1', { ...ALL, ...filter, words });
 
-test('words are sought in the turns of few sessions where more than a third as many turns have them', async () => {
+test('the turns of a few sessions are scanned when more than a third as many turns have the words', async () => {
   await talk('session_1', 'agent_1', 9);
   await talk('session_2', 'agent_2', 4);
   await talk('session_3', 'agent_2', 2);
-  expect(few({ agent_id: 'agent_2' }, 'often')).toEqual(['session_3', 'session_2']);
-  expect(few({ agent_id: 'agent_2', order: 'oldest' }, 'often')).toEqual([
+  expect(toScan({ agent_id: 'agent_2' }, 'often')).toEqual(['session_3', 'session_2']);
+  expect(toScan({ agent_id: 'agent_2', order: 'oldest' }, 'often')).toEqual([
     'session_2',
     'session_3',
   ]);
-  expect(few({ agent_id: 'agent_3' }, 'often')).toEqual([]);
-  // In the index where a word is rare, and where there is no filter.
-  expect(few({ agent_id: 'agent_2' }, 'often', 'turn2')).toHaveLength(2);
-  expect(few({ agent_id: 'agent_2' }, 'often', 'turn3')).toBeUndefined();
-  expect(few({}, 'often')).toBeUndefined();
+  expect(toScan({ agent_id: 'agent_3' }, 'often')).toEqual([]);
+  // The index is searched for a rare word, and without a filter.
+  expect(toScan({ agent_id: 'agent_2' }, 'often', 'turn2')).toHaveLength(2);
+  expect(toScan({ agent_id: 'agent_2' }, 'often', 'turn3')).toBeUndefined();
+  expect(toScan({}, 'often')).toBeUndefined();
 });
 
-test('words are sought in the index where a filter leaves many sessions', async () => {
+test('the index is searched when a filter leaves many sessions', async () => {
   const { fewSessions: most } = LIMITS.search;
   const events = Array.from({ length: most + 1 }, (_, n) =>
     history.record(
@@ -69,6 +69,6 @@ test('words are sought in the index where a filter leaves many sessions', async 
   );
   await store.apply(events, reached(history.lastPosition()));
   await talk('session_last', 'agent_3', 1);
-  expect(few({ agent_id: 'agent_1' }, 'often')).toHaveLength(most);
-  expect(few({ status: 'idle' }, 'often')).toBeUndefined();
+  expect(toScan({ agent_id: 'agent_1' }, 'often')).toHaveLength(most);
+  expect(toScan({ status: 'idle' }, 'often')).toBeUndefined();
 });

@@ -1,0 +1,40 @@
+import { createTables, type Dialect } from '../../../shared/readModels/statements.ts';
+import type { Tables } from '../../../shared/readModels/table.ts';
+import { TABLES } from '../../../shared/readModels/tables.ts';
+import { versionOf, type Version } from '../../../shared/readModels/version.ts';
+import { blocksAt } from './buckets.ts';
+
+/**
+ * FTS5 over `turn_words`, by its rowid, which wordIndex.ts assigns in the order of sessions. The index
+ * stores no words itself. A deleted turn is only marked here (contentless_delete): one mark per turn,
+ * where deleting would look up each of its words. wordIndex.ts removes the words later. Besides its
+ * words, each turn has its blocks (buckets.ts).
+ */
+const WORD_INDEX = `CREATE VIRTUAL TABLE IF NOT EXISTS word_index USING fts5(words, content = '', contentless_delete = 1, detail = none, tokenize = 'ascii');
+INSERT INTO word_index(word_index, rank) VALUES ('usermerge', 2), ('deletemerge', 0), ('automerge', 4);
+CREATE TRIGGER IF NOT EXISTS words_come AFTER INSERT ON turn_words BEGIN
+  INSERT INTO word_index(rowid, words) VALUES (new.rowid, new.words || ' ' || ${blocksAt('new.rowid')});
+END;
+CREATE TRIGGER IF NOT EXISTS words_go AFTER DELETE ON turn_words BEGIN
+  DELETE FROM word_index WHERE rowid = old.rowid;
+END;`;
+
+const DIALECT: Dialect = {
+  types: { text: 'TEXT', integer: 'INTEGER', boolean: 'INTEGER', json: 'TEXT' },
+  // Tables with a rowid handle long rows better.
+  options: ({ longRows }) => (longRows ? 'STRICT' : 'STRICT, WITHOUT ROWID'),
+  wordIndex: WORD_INDEX,
+};
+
+const CHECKPOINT =
+  'CREATE TABLE IF NOT EXISTS checkpoint (only_row INTEGER PRIMARY KEY CHECK (only_row = 1), position TEXT NOT NULL, log_id TEXT, event_position TEXT, event_id TEXT, event_hash TEXT) STRICT;';
+
+/**
+ * The version that SQLite keeps these tables under. Another version has files of its own; nothing is
+ * migrated.
+ */
+export const sqliteVersion = (tables: Tables, logic?: number): Version =>
+  versionOf(tables, `${CHECKPOINT}\n${createTables(tables, DIALECT)}`, logic);
+
+/** The version of this release. */
+export const VERSION = sqliteVersion(TABLES);

@@ -1,0 +1,14 @@
+import type { Position } from '../ports/eventStore.ts';
+import type { SqlDatabase } from '../readModels/sqlDatabase.ts';
+import type { ErasureRow } from '../readModels/tables.ts';
+
+/** Queries of erasures: a part of the read models port. */
+export interface ErasureQueries {
+  /** Erased streams from the end of the log down to a position. */
+  listErasures(page: { downTo: Position | undefined; limit: number }): Promise<ErasureRow[]>;
+}
+
+export function createErasureQueries({ list }: SqlDatabase): ErasureQueries {
+  const downTo = list('erasures', 'WHERE position >= ? ORDER BY position DESC LIMIT ?');
+  return { listErasures: (page) => downTo(page.downTo ?? '', page.limit) };
+}

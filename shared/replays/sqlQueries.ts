@@ -1,0 +1,68 @@
+import type { Page, PageOf } from '../readModels/page.ts';
+import type { SqlDatabase } from '../readModels/sqlDatabase.ts';
+import type { ReplayRow, ReplaySessionRow, ReplayTurnRow } from '../readModels/tables.ts';
+import type { TurnOutcome } from './events.ts';
+import { replayEntry } from './tables.ts';
+
+/** Selects turns of a replay; all conditions apply. */
+export interface ReplayTurnFilter {
+  /** Turns with this outcome, or with a failed check. */
+  only?: TurnOutcome | 'checks_failed';
+  /** Turns of this recorded session. */
+  session_id?: string;
+}
+
+/** Queries of replays: a part of the read models port. */
+export interface ReplayQueries {
+  /** By id alone, including erased replays; the caller checks the account. */
+  findReplay(replayId: string): Promise<ReplayRow | undefined>;
+  /** Ids of replays that have not ended, oldest first; of one account if given. */
+  listRunningReplays(limit: number, accountId?: string): Promise<string[]>;
+  /** Newest first, without erased ones. */
+  listReplays(accountId: string, page: Page): Promise<PageOf<ReplayRow>>;
+  findReplaySession(replayId: string, sessionId: string): Promise<ReplaySessionRow | undefined>;
+  /** By the ids of the recorded sessions. */
+  listReplaySessions(replayId: string, page: Page): Promise<PageOf<ReplaySessionRow>>;
+  /** Compared turns, by session and number; `after` is an entry. */
+  listReplayTurns(replayId: string, page: Page & ReplayTurnFilter): Promise<PageOf<ReplayTurnRow>>;
+}
+
+/** The conditions of a list of turns, each with its parameters. */
+function turnConditions(
+  replayId: string,
+  { only, session_id }: ReplayTurnFilter,
+): [condition: string, ...parameters: string[]][] {
+  const conditions: [string, ...string[]][] = [['replay_id = ?', replayId]];
+  if (session_id !== undefined)
+    conditions.push(['entry BETWEEN ? AND ?', replayEntry(session_id, 0), `${session_id}.:`]);
+  if (only === 'checks_failed') conditions.push(['failed_checks > 0']);
+  else if (only !== undefined) conditions.push(['outcome = ?', only]);
+  return conditions;
+}
+
+export function createReplayQueries({ query, find, page }: SqlDatabase): ReplayQueries {
+  const running = query<{ replay_id: string }>(
+    "SELECT replay_id FROM {replays} WHERE status = 'running' AND account_id = coalesce(?, account_id) ORDER BY replay_id LIMIT ?",
+  );
+  const replays = page({
+    table: 'replays',
+    key: 'replay_id',
+    where: "account_id = ? AND status <> 'erased'",
+    descending: true,
+  });
+  const sessions = page({ table: 'replay_sessions', key: 'session_id', where: 'replay_id = ?' });
+  return {
+    findReplay: find('replays', 'WHERE replay_id = ?'),
+    listRunningReplays: async (limit, accountId) =>
+      (await running(accountId ?? null, limit)).map(({ replay_id }) => replay_id),
+    listReplays: (accountId, bounds) => replays([accountId], bounds),
+    findReplaySession: find('replay_sessions', 'WHERE replay_id = ? AND session_id = ?'),
+    listReplaySessions: (replayId, bounds) => sessions([replayId], bounds),
+    listReplayTurns: (replayId, bounds) => {
+      const conditions = turnConditions(replayId, bounds);
+      const where = conditions.map(([condition]) => condition).join(' AND ');
+      const parameters = conditions.flatMap(([, ...values]) => values);
+      return page({ table: 'replay_turns', key: 'entry', where })(parameters, bounds);
+    },
+  };
+}

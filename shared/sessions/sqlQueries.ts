@@ -1,0 +1,141 @@
+import type { Bounds, Page, PageOf } from '../readModels/page.ts';
+import type { Listing, Parameter, SqlDatabase } from '../readModels/sqlDatabase.ts';
+import type { SessionRow, TurnRow } from '../readModels/tables.ts';
+import type { ListedSession } from '../search/turnIndex.ts';
+import { labelToken } from './labelToken.ts';
+import { ANY_REPLAY, type SessionFilter } from './sessionFilter.ts';
+
+export type OpenTurn = Pick<TurnRow, 'session_id' | 'turn' | 'owner' | 'deadline'> &
+  Pick<SessionRow, 'account_id'>;
+
+export interface TranscriptRows {
+  session: SessionRow;
+  turns: PageOf<TurnRow>;
+}
+
+/** Queries of sessions and turns: a part of the read models port. */
+export interface SessionQueries {
+  findSession(sessionId: string): Promise<SessionRow | undefined>;
+  /**
+   * Newest first unless the oldest are requested, without erased sessions. The signal ends a search
+   * for words between two of its steps, if it has several. Throws the abort reason.
+   */
+  listSessions(
+    accountId: string,
+    page: Page & SessionFilter,
+    signal?: AbortSignal,
+  ): Promise<PageOf<ListedSession>>;
+  /**
+   * The account's session and its turns as of one moment, oldest first, after turn number `after`.
+   * Reads no turns of another account's session, so that it takes as long as for an unknown id.
+   */
+  findTranscript(
+    accountId: string,
+    sessionId: string,
+    page: Bounds & { after?: number },
+  ): Promise<TranscriptRows | undefined>;
+  /** The sessions that replays made of one session, by their ids, without erased ones. */
+  listReplaysOf(sessionId: string, page: Page): Promise<PageOf<SessionRow>>;
+  /** Turns whose end is not recorded. */
+  listOpenTurns(): Promise<OpenTurn[]>;
+}
+
+export interface SessionConditions {
+  /** On `sessions`. */
+  where: string;
+  parameters: string[];
+  /** True when the filter may exclude most of an account's sessions. */
+  isFiltered: boolean;
+}
+
+const HAS_LABEL =
+  'EXISTS (SELECT 1 FROM {session_labels} AS other WHERE other.session_id = sessions.session_id AND other.token = ?)';
+
+/** Selects the sessions of an account that a filter describes, whatever its words, without erased ones. */
+export function sessionConditions(
+  accountId: string,
+  { labels = [], replay_id, ...filter }: SessionFilter,
+): SessionConditions {
+  const columns = [
+    ['agent_id =', filter.agent_id],
+    ['status =', filter.status],
+    ['created_at >=', filter.created_from],
+    ['created_at <', filter.created_to],
+    ['updated_at >=', filter.updated_from],
+    ['updated_at <', filter.updated_to],
+    ['replay_id =', replay_id === ANY_REPLAY ? undefined : replay_id],
+  ].filter((column): column is [string, string] => column[1] !== undefined);
+  const conditions = [
+    ...labels.map(() => HAS_LABEL),
+    ...columns.map(([condition]) => `sessions.${condition} ?`),
+    'sessions.account_id = ?',
+    ...(replay_id === undefined ? ['sessions.replay_id IS NULL'] : []),
+    "sessions.status <> 'erased'",
+  ];
+  return {
+    where: conditions.join(' AND '),
+    parameters: [
+      ...labels.map(([name, value]) => labelToken(accountId, name, value)),
+      ...columns.map(([, value]) => value),
+      accountId,
+    ],
+    isFiltered: columns.length + labels.length > 0,
+  };
+}
+
+/**
+ * The same sessions as a list. It follows the first label's index, which has the order of the list, so
+ * that sessions without that label are not read. SQLite keeps the order of tables in a CROSS JOIN.
+ */
+export function sessionListing(
+  accountId: string,
+  { labels = [], order = 'newest', ...filter }: SessionFilter,
+): { listing: Listing<'sessions'>; parameters: Parameter[] } {
+  const [first, ...others] = labels;
+  const { where, parameters } = sessionConditions(accountId, { ...filter, labels: others });
+  const descending = order === 'newest';
+  if (!first)
+    return {
+      listing: { table: 'sessions', key: 'sessions.session_id', where, descending },
+      parameters,
+    };
+  return {
+    listing: {
+      table: 'sessions',
+      from: '{session_labels} AS label CROSS JOIN {sessions}',
+      key: 'label.session_id',
+      where: `label.account_id = ? AND label.token = ? AND sessions.session_id = label.session_id AND ${where}`,
+      descending,
+    },
+    parameters: [accountId, labelToken(accountId, ...first), ...parameters],
+  };
+}
+
+export function createSessionQueries(database: SqlDatabase): SessionQueries {
+  const { query, find, page, findWithPage, searchSessions } = database;
+  const transcript = findWithPage(
+    { table: 'sessions', where: 'session_id = ? AND account_id = ?' },
+    { table: 'turns', key: 'turn', where: 'session_id = ?' },
+  );
+  const replaysOf = page({
+    table: 'sessions',
+    key: 'session_id',
+    where: "replay_of = ? AND status <> 'erased'",
+  });
+  return {
+    findSession: find('sessions', 'WHERE session_id = ?'),
+    async listSessions(accountId, { words, ...filter }, signal) {
+      if (words) return searchSessions(accountId, { ...filter, words }, signal);
+      const { listing, parameters } = sessionListing(accountId, filter);
+      return page(listing)(parameters, filter);
+    },
+    async findTranscript(accountId, sessionId, bounds) {
+      const found = await transcript([sessionId, accountId], [sessionId], bounds);
+      return found && { session: found.row, turns: found.page };
+    },
+    listReplaysOf: (sessionId, bounds) => replaysOf([sessionId], bounds),
+    listOpenTurns: query<OpenTurn>(
+      "SELECT turns.session_id, account_id, turn, owner, deadline FROM {turns} JOIN {sessions} USING (session_id) WHERE turns.status = 'running' ORDER BY turns.session_id, turn",
+    ),
+  };
+}

@@ -1,0 +1,33 @@
+import type { Page, PageOf } from '../readModels/page.ts';
+import type { Listing, SqlDatabase } from '../readModels/sqlDatabase.ts';
+import type { WebhookRow } from '../readModels/tables.ts';
+
+/** Queries of webhooks: a part of the read models port. */
+export interface WebhookQueries {
+  /** By id alone, including deleted and erased webhooks; the caller checks the account. */
+  findWebhook(webhookId: string): Promise<WebhookRow | undefined>;
+  /** Oldest first, without erased webhooks; with deleted ones on request. */
+  listWebhooks(accountId: string, page: Page & { deleted?: true }): Promise<PageOf<WebhookRow>>;
+  /** The webhooks of all accounts that events are sent to, oldest first. */
+  listEnabledWebhooks(limit: number): Promise<WebhookRow[]>;
+}
+
+const LISTING: Listing<'webhooks'> = {
+  table: 'webhooks',
+  key: 'webhook_id',
+  where: 'account_id = ? AND NOT deleted',
+};
+
+export function createWebhookQueries({ find, list, page }: SqlDatabase): WebhookQueries {
+  const listed = page(LISTING);
+  const withDeleted = page({ ...LISTING, where: 'account_id = ? AND NOT erased' });
+  return {
+    findWebhook: find('webhooks', 'WHERE webhook_id = ?'),
+    listWebhooks: (accountId, { deleted, ...bounds }) =>
+      (deleted ? withDeleted : listed)([accountId], bounds),
+    listEnabledWebhooks: list(
+      'webhooks',
+      'WHERE disabled IS NULL AND NOT deleted ORDER BY webhook_id LIMIT ?',
+    ),
+  };
+}
