@@ -36,7 +36,7 @@ export async function handleLoaded<
   context: HandleContext,
   { stream, decider, load, preloaded }: TargetStream<Command, State, Event, Found>,
   commandFor: (loaded: Found) => AuthoredCommand<Command> | undefined,
-  limit: LimitOfConflicts = {},
+  limit: ConflictLimitOptions = {},
 ): Promise<HandleResult<Found>> {
   const conflicts = createConflictLimit(context, stream, limit);
   for (let loaded = preloaded ?? (await load(context)); ; loaded = await load(context)) {
@@ -50,7 +50,7 @@ export async function handleLoaded<
       return { loaded, appended: await appendEvents(context.store, target, prepared) };
     } catch (error) {
       if (!isTurnlogError(error, 'stream_conflict')) throw error;
-      await conflicts.lost(loaded.head.revision);
+      await conflicts.recordConflict(loaded.head.revision);
     }
   }
 }

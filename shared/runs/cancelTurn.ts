@@ -69,9 +69,11 @@ async function recordCancellation(
       command: { type: 'interrupt_turn', turn: target, reason: 'cancelled' },
     };
   }
-  const result = await untilWhole(context, sessionStream(session_id), {
+  const result = await readUntilComplete(context, sessionStream(session_id), {
     look: () =>
-      handleLoaded(context, sessionTarget(session_id), interruptCommand, { tooMany: sessionBusy }),
+      handleLoaded(context, sessionTarget(session_id), interruptCommand, {
+        limitError: sessionBusy,
+      }),
     missing: ({ loaded }) => findMissingEvents(loaded),
   });
   return { ...result, turn: target! };
@@ -89,7 +91,7 @@ export async function reserveCancellation(
   await requireSessionOwner(context, actor.account_id, session_id);
   if (turn !== undefined) return { turn };
   // Without this wait, a lagging node would let a later attempt choose the turn.
-  const { state } = await untilWhole(context, sessionStream(session_id), {
+  const { state } = await readUntilComplete(context, sessionStream(session_id), {
     look: () => sessionTarget(session_id).load(context),
     missing: findMissingEvents,
   });

@@ -28,8 +28,8 @@ const NEWS_PAGE = 8;
 /** The first event after which the run's turn is no longer open. */
 function findEventEndingTurn(
   { state: { turn }, state }: OpenRun,
-  events: KnownEvent[],
-): KnownEvent | undefined {
+  events: DecodedEvent[],
+): DecodedEvent | undefined {
   let current: SessionState = state;
   return events.find((event) => {
     current = sessionEvents([event]).reduce(session.evolve, current);
@@ -90,7 +90,7 @@ async function appendOnce(
   } catch (error) {
     if (!isTurnlogError(error, 'stream_conflict')) throw error;
     const position = await resolveAppendConflict(context, run, events, error);
-    if (position === undefined) await conflicts.lost(revision);
+    if (position === undefined) await conflicts.recordConflict(revision);
     return position;
   }
 }

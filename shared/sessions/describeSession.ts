@@ -115,7 +115,7 @@ function describe(
     );
     return { ...loaded, row, described: await descriptionAt(context, row, loaded.head.revision) };
   };
-  const limit = { ...bounds, tooMany: sessionBusy };
+  const limit = { ...bounds, limitError: sessionBusy };
   return readUntilComplete(
     context,
     target.stream,

@@ -69,17 +69,17 @@ async function readNewEvents(
   source: StreamSource,
   stream: string,
   cached: CachedSession,
-): Promise<StreamNews | undefined> {
+): Promise<NewStreamEvents | undefined> {
   const due = performance.now() - cached.beginningSeenAt >= BEGINNING_CHECK_MS;
   const { lastEventId, head } = cached;
-  const reading = readNews(
+  const reading = readEventsSince(
     source,
     stream,
     { id: lastEventId!, revision: head.revision },
     NEWS_PAGE,
   );
-  const [news] = await Promise.all([reading, due ? readBeginning(source, stream) : undefined]);
-  if (due || news?.begins) cached.beginningSeenAt = performance.now();
+  const [news] = await Promise.all([reading, due ? readFirstEvent(source, stream) : undefined]);
+  if (due || news?.reachesBeginning) cached.beginningSeenAt = performance.now();
   return news;
 }
 
@@ -91,7 +91,7 @@ async function applyNewEvents(
 ): Promise<CachedSession | undefined> {
   const streamNews = await readNewEvents(source, sessionStream(sessionId), cached);
   if (!streamNews) return undefined;
-  const { news } = streamNews;
+  const { events: news } = streamNews;
   const events = sessionEvents(news);
   const summary = await findSummary(source, news, cached.summary);
   const isAfter = ({ turn }: Turn): boolean => turn > (summary?.up_to_turn ?? 0);

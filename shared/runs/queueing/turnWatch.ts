@@ -199,7 +199,7 @@ export function createTurnWatch(options: TurnWatchOptions): TurnWatch {
       entries.delete(entry.session_id);
   }
 
-  async function readNews(entry: Entry): Promise<void> {
+  async function readEventsSince(entry: Entry): Promise<void> {
     const { session_id } = entry;
     do {
       entry.again = false;
@@ -221,7 +221,7 @@ export function createTurnWatch(options: TurnWatchOptions): TurnWatch {
   /** After an error the stream is polled again later. */
   function poll(entry: Entry): Promise<void> {
     entry.again = true;
-    entry.polling ??= readNews(entry)
+    entry.polling ??= readEventsSince(entry)
       .catch(() => undefined)
       .finally(() => {
         entry.polling = undefined;

@@ -72,7 +72,7 @@ export const interruptIfOrphaned = (
     context,
     { ...sessionTarget(session_id), preloaded: loaded },
     (session) => interruptOrphanCommand(context, session),
-    { ...bounds, tooMany: sessionBusy },
+    { ...bounds, limitError: sessionBusy },
   );
 
 /** The same for a session that the read models show, so its stream must exist. */
@@ -110,7 +110,7 @@ export async function interruptOrphanedTurns(
   const interruptNext = async (): Promise<void> => {
     for (const { session_id, turn } of queue) {
       if (signal.aborted || unavailable !== undefined) return;
-      if (context.damaged.foundLately(sessionStream(session_id))) continue;
+      if (context.damaged.wasFoundRecently(sessionStream(session_id))) continue;
       await interruptVisible(context, session_id, signal).catch((error: unknown) => {
         if (signal.aborted || isUnreadable(error)) return;
         if (isLogUnavailable(error)) unavailable = error;

@@ -12,7 +12,7 @@ import { sessionStream, streamId } from '../../eventlog/streams.ts';
 import { headAfter, type DecodedEvent } from '../../eventlog/reading/wholeStream.ts';
 import type { LoadedStream, TargetStream } from '../../commandHandling/targetStream.ts';
 
-const summaryIn = (compaction: KnownEvent | undefined): Summary | undefined => {
+const summaryIn = (compaction: DecodedEvent | undefined): Summary | undefined => {
   const event = compaction?.event as SessionEvent | undefined;
   if (event?.type !== 'session.compacted.v1') return undefined;
   const { summary, from_turn, up_to_turn, dropped = 0, summary_revision } = event.data;
@@ -27,7 +27,7 @@ const summaryIn = (compaction: KnownEvent | undefined): Summary | undefined => {
  */
 export async function findSummary(
   source: StreamSource,
-  newest: readonly KnownEvent[],
+  newest: readonly DecodedEvent[],
   cached?: Summary,
 ): Promise<Summary | undefined> {
   for (const event of newest.toReversed()) {
@@ -87,7 +87,7 @@ export const NEW_SESSION: LoadedSession = {
 };
 
 /** The flaw of an existing session without events. */
-export const findMissingEvents = ({ state }: LoadedSession): Flaw | undefined =>
+export const findMissingEvents = ({ state }: LoadedSession): StreamFlaw | undefined =>
   state.status === 'none' ? { reason: 'its events are gone', revision: 0 } : undefined;
 
 /** Selects the newest completed turns (oldest first) that fit beside the summary. */

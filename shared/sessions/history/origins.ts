@@ -22,7 +22,7 @@ export const endedTurnNumber = (stored: StoredEvent): number | undefined =>
   ENDS.has(stored.type) ? (decodeEvent(stored).data as { turn: number }).turn : undefined;
 
 /** The origin in a session's first event; undefined for a session that is no fork. */
-export const forkOriginIn = ({ event }: KnownEvent): ForkedFrom | undefined =>
+export const forkOriginIn = ({ event }: DecodedEvent): ForkedFrom | undefined =>
   event.type === 'session.started.v1' ? event.data.forked_from : undefined;
 
 /**
@@ -56,7 +56,7 @@ export async function requireMatchingForkPoint(
   source: StreamSource,
   fork: string,
   { session_id, turn, revision, hash }: ForkPoint,
-  origin: KnownEvent | undefined,
+  origin: DecodedEvent | undefined,
 ): Promise<void> {
   if (origin?.recorded.metadata.hash === hash && endedTurnNumber(origin.stored) === turn) return;
   const reason = `the event at revision ${revision} of ${sessionStream(session_id)} is not the one that it was forked after`;
@@ -98,7 +98,7 @@ export async function findRecordingSession(
   let fork = beginning.recorded.stream;
   for (const origin of sharing) {
     const stream = sessionStream(origin.session_id);
-    if (await endsErased(source.store, stream)) throw originErasedError();
+    if (await endsWithErasure(source.store, stream)) throw originErasedError();
     const forkPoint = { direction: 'forwards', from: origin.revision, limit: 1 } as const;
     await requireMatchingForkPoint(
       source,

@@ -15,11 +15,11 @@ const LARGEST_PAGE = 1_024;
 /** Reads a session backwards, and a fork on into the sessions whose turns it shares. */
 export interface BackwardReader {
   /** The next older page, oldest first. */
-  readOlder(): Promise<KnownEvent[]>;
+  readOlder(): Promise<DecodedEvent[]>;
   /** The session's own first event, when it has been read. */
-  beginning(): KnownEvent | undefined;
+  beginning(): DecodedEvent | undefined;
   /** The sessions whose turns it shares, from its first event. */
-  origins(beginning: KnownEvent): Promise<readonly ForkPoint[]>;
+  origins(beginning: DecodedEvent): Promise<readonly ForkPoint[]>;
   /** Whether there are no older events, in other sessions either. */
   isWhole(): boolean;
 }

@@ -87,10 +87,10 @@ async function openTexts(
     await withLostKeyReports(source, stream, () => openTurnTexts(source.store.keys, session, rows));
     return true;
   } catch (error) {
-    if (!(error instanceof BoxBroken)) throw error;
+    if (!(error instanceof InvalidCiphertext)) throw error;
     // The read models may not show the erasure yet.
-    if (await endsErased(source.store, stream)) return false;
-    throw await foundDamaged(source, stream, { reason: error.message, revision: undefined });
+    if (await endsWithErasure(source.store, stream)) return false;
+    throw await reportDamage(source, stream, { reason: error.message, revision: undefined });
   }
 }
 

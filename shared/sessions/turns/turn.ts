@@ -58,7 +58,7 @@ const turnNumberIn = ({ event }: DecodedEvent): number | undefined =>
   (event.data as { turn?: number }).turn;
 
 /** A turn from its events, starting with turn_started. */
-const turnRowFrom = (events: readonly KnownEvent[]): TurnRow =>
+const turnRowFrom = (events: readonly DecodedEvent[]): TurnRow =>
   events.reduce<TurnRow | undefined>(
     (row, { recorded, event }) => applyTurnEvent(row, recorded, event as TurnEvent),
     undefined,

@@ -16,7 +16,7 @@ import { originErasedError, sessionErasedError } from '../../erasure/errors.ts';
 import { readPage } from '../../eventlog/reading/readWhole.ts';
 
 /** Throws if an erasure emptied events of the session or of one whose turns it shares. */
-function requireTexts(page: readonly KnownEvent[], sessionId: string): void {
+function requireTexts(page: readonly DecodedEvent[], sessionId: string): void {
   const emptied = page.find(({ recorded }) => recorded.erased)?.recorded;
   if (!emptied) return;
   throw emptied.stream === sessionStream(sessionId) ? sessionErasedError() : originErasedError();
@@ -83,7 +83,7 @@ interface OwnTurn {
 }
 
 /** Without descriptions, which no prompt shows: a session may have any number of them. */
-const locatedEvents = (page: readonly KnownEvent[]): LocatedEvent[] =>
+const locatedEvents = (page: readonly DecodedEvent[]): LocatedEvent[] =>
   page.flatMap(({ recorded: { stream, revision }, event }) =>
     event.type === 'session.described.v1'
       ? []

@@ -57,7 +57,7 @@ export async function readRequests(
 ): Promise<PageOf<RebuiltRequest>> {
   const { account_id, session_id, turn } = lookup;
   const revision = await findTurnEndRevision(source, lookup);
-  const beginning = await readBeginning(source, sessionStream(session_id));
+  const beginning = await readFirstEvent(source, sessionStream(session_id));
   const recorder = await findRecordingSession(source, beginning, turn);
   if (recorder)
     return readRequests(source, { ...lookup, session_id: recorder }, { hold, ...page }).catch(
