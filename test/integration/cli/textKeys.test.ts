@@ -9,9 +9,9 @@ import { openTextKeys } from '../../../services/compose/textKeys.ts';
 import { rotateKeys } from '../../../shared/eventlog/encryption/rotateKeys.ts';
 import { newMasterKey } from '../../../shared/eventlog/encryption/masterKeys.ts';
 import type { KeyStore, WrappedKey } from '../../../shared/ports/keyStore.ts';
-import { newTextKey, seal } from '../../support/keys/textKeys.ts';
+import { newTextKey, seal } from '../../support/stores/textKeys.ts';
 import { runCli, startCliWith } from '../../support/processes/cliProcess.ts';
-import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 
 let parent: string;
 let folder: string;

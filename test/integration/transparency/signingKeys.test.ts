@@ -8,7 +8,7 @@ import { parseVkey } from '../../../shared/transparency/tlog/noteKeys.ts';
 import { openFileTileReader } from '../../../infra/files/tileReader.ts';
 import { startTestService } from '../../support/http/service.ts';
 import { runCli } from '../../support/processes/cliProcess.ts';
-import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 
 const OWN = { mode: 0o600 };
 
