@@ -57,7 +57,7 @@ export type ComparedTurn = Pick<WholeTurn, 'started' | 'calls' | 'end'> & {
   other_tokens?: number;
 };
 
-/** What tokens of a model cost; undefined where nobody knows. */
+/** The cost of tokens of a model; undefined without a price. */
 export type CostOf = (model: string, tokens: Tokens) => Cost | undefined;
 
 /** The output of a turn; undefined where it was not answered. */
@@ -75,7 +75,7 @@ export function codeOf(end: TurnEnded | undefined): string | undefined {
 const callsOf = ({ end }: ComparedTurn): readonly ModelCall[] =>
   end && 'calls' in end.data ? end.data.calls : [];
 
-/** What a turn cost: nobody knows it where one of its calls has no price. */
+/** The cost of a turn; undefined if one of its calls has no price. */
 function costOfTurn(turn: ComparedTurn, costOf: CostOf): Cost | undefined {
   const costs = callsOf(turn).map((call) =>
     costOf(call.fallback?.model ?? turn.started.model, call.tokens),
@@ -115,7 +115,7 @@ function outcomeOf(
 
 const NO_TOOLS = { added: 0, missing: 0, changed: 0, unanswered: 0 };
 
-/** A recorded turn beside its replay, which is left out where there is none; without checks. */
+/** The comparison of a recorded turn with its replay, if there is one; without checks. */
 export function compareTurn(
   recorded: ComparedTurn,
   replayed: ComparedTurn | undefined,

@@ -35,7 +35,7 @@ type Context = StreamSource & { catalogue: AgentCatalogue };
 const isOtherAgent = ({ agent_id, agent_revision }: ReplaySettings): boolean =>
   agent_id !== undefined || agent_revision !== undefined;
 
-/** What stands in place of the agent's instruction; another agent has its own. */
+/** The instruction that replaces the agent's; another agent keeps its own. */
 export const chooseInstruction = (
   settings: ReplaySettings,
   recorded: SessionStartedData,
@@ -43,8 +43,8 @@ export const chooseInstruction = (
   settings.instruction ?? (isOtherAgent(settings) ? undefined : recorded.instruction);
 
 /**
- * The agent that a turn runs with: its revision then, or what stands in its place. Who made a recorded
- * turn may have put another model or instruction in the agent's place: a replay, or one that judged.
+ * The agent of a replayed turn: its revision then, or its replacement. The recorded turn may itself
+ * come from a replay or a judge with another model or instruction.
  */
 async function agentFor(
   context: Context,
@@ -61,7 +61,7 @@ async function agentFor(
   return { ...agent, instruction, model: settings.model ?? model };
 }
 
-/** What is asked as it was then; undefined where the agent says how. */
+/** The recorded settings; undefined to use the agent's. */
 function settingsFor(
   { catalogue }: Context,
   settings: ReplaySettings,
@@ -97,8 +97,8 @@ const compactionsOf = (
   });
 
 /**
- * The run that replays a turn. Where nothing stands in place of what was recorded, its requests are
- * those that were made then; else it shows of the session what a run would.
+ * The run that replays a turn. Without replacements, its requests equal the recorded ones;
+ * otherwise it shows the session as any run does.
  */
 export async function buildReplayedRun(
   context: Context,
@@ -118,7 +118,7 @@ export async function buildReplayedRun(
     after_turn,
     agent,
     ...(replaySettings && { settings: replaySettings }),
-    // Another model is asked itself.
+    // A chosen model has no recorded fallback.
     ...(settings.model === undefined && !isOtherAgent(settings) && { fallback: model?.fallback }),
     ...(exact && {
       promptTurns: {
