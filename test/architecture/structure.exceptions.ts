@@ -71,9 +71,12 @@ export const EXCEPTIONS = {
       ],
     },
     {
+      because: 'main.ts runs when it is imported, so what tests call is beside it',
+      items: ['services/compose/service.ts', 'services/process/banner.ts'],
+    },
+    {
       because: 'not merged into its importer yet',
       items: [
-        'services/process/banner.ts',
         'shared/publicEvents/toPublicEvent.ts',
         'infra/kafka/kafkajsPatch.ts',
         'infra/kafka/message.ts',

@@ -224,7 +224,7 @@ describe('the keys of a data folder', () => {
   test('without their master key are refused, and no other one is made', async () => {
     await keep(1);
     await rename(own(), `${own()}.away`);
-    expect(await open()).toContain('Put it back from its backup');
+    expect(await open()).toContain('Restore it from a backup');
     expect(await cli('rotate')).toMatchObject(failure('is gone'));
     expect(await open(`${own()}.away`)).toBe('opened');
   });

@@ -105,7 +105,7 @@ describe('a stream with an event that can not be applied', () => {
     expect(await server.exited).toBe(0);
     await start();
     expect(parked(await ready()).length).toBe(2);
-    await logged(/"stream":"session-session_bad".*is not whole/);
+    await logged(/"stream":"session-session_bad".*is damaged/);
     expect((await client.get('/v1/agents')).status).toBe(200);
   });
 });
