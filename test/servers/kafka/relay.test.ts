@@ -320,7 +320,7 @@ onKafka('replaying into a topic', () => {
     await (await consume()).until(count(1));
     await expect(replayInto(topicsOf(prefix).agents)).rejects.toMatchObject({
       code: 'configuration_invalid',
-      message: expect.stringContaining('holds messages already'),
+      message: expect.stringContaining('already holds messages'),
     });
   });
 });
