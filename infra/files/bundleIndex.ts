@@ -47,7 +47,7 @@ export async function writeBundleStarts(
 function decode(record: Buffer): Checkpoint | undefined {
   const text = record.toString();
   const json = text.slice(SUM_DIGITS).trim();
-  return sumOf(json) === text.slice(0, SUM_DIGITS) ? parseCheckpoint(json) : undefined;
+  return sumOf(json) === text.slice(0, SUM_DIGITS) ? parseIndexCheckpoint(json) : undefined;
 }
 
 const openIfExists = (file: string): Promise<FileHandle | undefined> =>
@@ -100,7 +100,7 @@ export async function readBundleStart(
 }
 
 /** The checkpoint in a JSON text; undefined for anything else. */
-export function parseCheckpoint(text: string): Checkpoint | undefined {
+export function parseIndexCheckpoint(text: string): Checkpoint | undefined {
   try {
     const said = JSON.parse(text) as Record<string, unknown> | null;
     const { log_id, position, event_id, event_hash } = said ?? {};

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { proofInvalidError } from '../../shared/lib/errors/turnlogError.ts';
 import type { TileReader, TreeState } from '../../shared/transparency/tileStore.ts';
 import { parseTilePath } from '../../shared/transparency/tlog/tiles.ts';
-import { parseCheckpoint, readBundleStart } from './bundleIndex.ts';
+import { parseIndexCheckpoint, readBundleStart } from './bundleIndex.ts';
 import { isAbsent, withDiskErrors } from './atomicWrite.ts';
 
 /** In the folder of a tree, beside `tile/`. */
@@ -16,7 +16,7 @@ export const CURRENT_FILE = '.current';
 const EMPTY: TreeState = { size: 0, checkpoint: undefined };
 
 /** The bytes of a file; undefined where there is none. Errors: those of the file system. */
-export const contentOf = (file: string): Promise<Buffer | undefined> =>
+export const readIfPresent = (file: string): Promise<Buffer | undefined> =>
   readFile(file).catch((error: unknown) => {
     if (isAbsent(error)) return undefined;
     throw error;
@@ -25,7 +25,7 @@ export const contentOf = (file: string): Promise<Buffer | undefined> =>
 function parseState(text: string, file: string): TreeState {
   try {
     const { size, checkpoint } = JSON.parse(text) as { size: unknown; checkpoint: unknown };
-    const after = parseCheckpoint(JSON.stringify(checkpoint));
+    const after = parseIndexCheckpoint(JSON.stringify(checkpoint));
     if (Number.isSafeInteger(size) && (size as number) > 0 && after)
       return { size: size as number, checkpoint: after };
   } catch {
@@ -42,7 +42,7 @@ export function fileTileReader(folderNow: () => Promise<string | undefined>): Ti
   const contentIn = (file: string): Promise<Buffer | undefined> =>
     withDiskErrors(async () => {
       const folder = await folderNow();
-      return folder === undefined ? undefined : contentOf(join(folder, file));
+      return folder === undefined ? undefined : readIfPresent(join(folder, file));
     });
   return {
     read: async (path) => (parseTilePath(path) ? contentIn(path) : undefined),
@@ -62,7 +62,7 @@ export function fileTileReader(folderNow: () => Promise<string | undefined>): Ti
 }
 
 const openedLast = (folder: string) => async (): Promise<string | undefined> => {
-  const origin = (await contentOf(join(folder, CURRENT_FILE)))?.toString().trim();
+  const origin = (await readIfPresent(join(folder, CURRENT_FILE)))?.toString().trim();
   return origin === undefined || origin === '' ? undefined : join(folder, origin);
 };
 

@@ -8,7 +8,7 @@ import { withDiskErrors, writeFilesAndNotify, writeFileAtomically } from './atom
 import {
   BUNDLES_FILE,
   CHECKPOINT_FILE,
-  contentOf,
+  readIfPresent,
   CURRENT_FILE,
   fileTileReader,
   STATE_FILE,
@@ -56,7 +56,7 @@ export const openFileTileTrees = (folder: string): TileTrees => ({
   open: (origin) =>
     withDiskErrors(async () => {
       const current = join(folder, CURRENT_FILE);
-      if ((await contentOf(current))?.toString() !== `${origin}\n`)
+      if ((await readIfPresent(current))?.toString() !== `${origin}\n`)
         await writeFileAtomically({ path: current, bytes: `${origin}\n` });
       return treeIn(join(folder, origin));
     }),

@@ -12,7 +12,7 @@ import type { McpServer } from './server.ts';
 import type { ServerTool } from './toolList.ts';
 
 /** An open connection to a server. */
-export interface Connection {
+export interface McpConnection {
   listTools(signal: AbortSignal): Promise<readonly ServerTool[]>;
   callTool(
     name: string,
@@ -54,11 +54,11 @@ function transportOf({ transport, callMs }: McpServer): Transport & { lastWords?
  * Starts or connects a server. Results become text for a model, so they are not validated against the
  * output schema of the server. Throws Unreachable.
  */
-export async function connect(
+export async function connectMcp(
   server: McpServer,
   version: string,
   signal: AbortSignal,
-): Promise<Connection> {
+): Promise<McpConnection> {
   const { connectMs, listMs } = LIMITS.mcp;
   const transport = transportOf(server);
   let closed = false;

@@ -11,7 +11,7 @@ import type { Logger } from '../../shared/lib/logger.ts';
 import type { Calling, ToolGroup } from '../../shared/ports/toolGroup.ts';
 import type { ToolResult } from '../../shared/ports/toolbox.ts';
 import { resolvesWithin } from '../../shared/lib/time/resolvesWithin.ts';
-import type { Connection } from './connection.ts';
+import type { McpConnection } from './connection.ts';
 import type { McpServer } from './server.ts';
 import { isTimeout, supervise } from './supervise.ts';
 import type { ListedTool } from './toolList.ts';
@@ -93,7 +93,7 @@ export function createMcpGroup(
   });
 
   async function callTool(
-    connection: Connection,
+    connection: McpConnection,
     { name: tool }: ListedTool,
     args: unknown,
     { account_id, signal }: Calling,

@@ -4,7 +4,7 @@ import { LIMITS } from '../../shared/limits.ts';
 import type { Logger } from '../../shared/lib/logger.ts';
 import { sleepUntilAborted } from '../../shared/lib/time/sleep.ts';
 import type { GroupHealth } from '../../shared/ports/toolbox.ts';
-import { connect, Unreachable, type Connection } from './connection.ts';
+import { connectMcp, Unreachable, type McpConnection } from './connection.ts';
 import type { McpServer } from './server.ts';
 import { readToolList, type ListedTool } from './toolList.ts';
 
@@ -14,7 +14,7 @@ interface Supervised {
   /** Resolves with the first list of tools. */
   firstListed: Promise<void>;
   /** Undefined while it is away. */
-  connection(): Connection | undefined;
+  connection(): McpConnection | undefined;
   health(): Pick<GroupHealth, 'state' | 'reason'>;
   /** Checks the connection now. */
   checkNow(): void;
@@ -52,13 +52,13 @@ export function supervise(
   const { signal } = closing;
   const firstListed = Promise.withResolvers<void>();
   let tools: readonly ListedTool[] | undefined;
-  let current: Connection | undefined;
+  let current: McpConnection | undefined;
   let health: Pick<GroupHealth, 'state' | 'reason'> = { state: 'starting' };
   let reportedRefusals = '';
   /** Ends the pause between two lists. */
   let wake: (() => void) | undefined;
 
-  async function list(connection: Connection): Promise<void> {
+  async function list(connection: McpConnection): Promise<void> {
     const read = await readToolList(server, await connection.listTools(signal), tools ?? []);
     tools = read.tools;
     firstListed.resolve();
@@ -72,7 +72,7 @@ export function supervise(
   }
 
   /** Refreshes the tools until the connection is lost. */
-  async function refreshUntilLost(connection: Connection): Promise<void> {
+  async function refreshUntilLost(connection: McpConnection): Promise<void> {
     while (!connection.isClosed() && !signal.aborted) {
       const news = new AbortController();
       wake = () => news.abort();
@@ -90,11 +90,11 @@ export function supervise(
   }
 
   async function attempt(): Promise<void> {
-    let connection: Connection | undefined;
+    let connection: McpConnection | undefined;
     let reason = 'it has ended';
     let stderr = '';
     try {
-      connection = await connect(server, version, signal);
+      connection = await connectMcp(server, version, signal);
       await refreshUntilLost(connection);
     } catch (error) {
       reason = reasonOf(error);

@@ -9,7 +9,7 @@ import {
   answerTooLongError,
   unusableAnswerError,
   type ResponseReader,
-  type ReadResult,
+  type AnswerOrError,
 } from './responseReaders.ts';
 import { createStreamedAnswerReader } from './streamedAnswer.ts';
 
@@ -35,7 +35,7 @@ interface Reply {
   status: number;
   headers: Headers;
   /** The whole body, or why it could not be read. */
-  body: ReadResult;
+  body: AnswerOrError;
 }
 
 function bufferedResponse({ url, status, headers, body }: Reply): Response {
@@ -118,7 +118,7 @@ export function pooledFetch(agent: Agent, inProgress: ResponseMemory): Fetch {
       let headers: Headers | undefined;
       let controller: Dispatcher.DispatchController | undefined;
       let closeTimer: NodeJS.Timeout | undefined;
-      const reply = (result: ReadResult): void => {
+      const reply = (result: AnswerOrError): void => {
         limit?.[Symbol.dispose]();
         reader?.release();
         reader = undefined;
@@ -132,7 +132,7 @@ export function pooledFetch(agent: Agent, inProgress: ResponseMemory): Fetch {
         );
       };
       const abort = (): void => controller?.abort(new Error('no more is read'));
-      const stop = (result: ReadResult): void => {
+      const stop = (result: AnswerOrError): void => {
         reply(result);
         abort();
       };

@@ -5,16 +5,16 @@ import { NoRoomForAnswer } from '../../shared/ports/chatModel.ts';
 import { createBoundedBuffer, type ResponseMemory } from './boundedBuffer.ts';
 
 /** The result for the caller: JSON text, or the error. */
-export type ReadResult = string | Error;
+export type AnswerOrError = string | Error;
 
 /** Reads the body of an answer as it arrives. */
 export interface ResponseReader {
   /** An answer whose declared length exceeds this is not read. */
   mostBytes: number;
   /** Adds a part of the body; returns the result as soon as no more is needed. */
-  add(chunk: Buffer): ReadResult | undefined;
+  add(chunk: Buffer): AnswerOrError | undefined;
   /** Returns the result at the end of the body. */
-  end(): ReadResult;
+  end(): AnswerOrError;
   /** Releases its share of the response memory. */
   release(): void;
 }

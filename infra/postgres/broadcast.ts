@@ -2,7 +2,7 @@ import { createBackoff } from '../../shared/lib/time/backoff.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import { sleepUntilAborted } from '../../shared/lib/time/sleep.ts';
 import { ALL, MEMBER, MESSAGE_BYTES, type Broadcast } from '../../shared/ports/broadcast.ts';
-import { connect, type Connection } from './connection.ts';
+import { connectPostgres, type PostgresConnection } from './connection.ts';
 
 const STATEMENT_MS = 2_000;
 /** A connection that has died without a word would never tell anything again. */
@@ -30,7 +30,7 @@ export function openPostgresBroadcast(databaseUrl: string, name: string): Broadc
   const closing = new AbortController();
   const listeners = new Set<{ hear: (message: string) => void; missed?: () => void }>();
   const waiting: Message[] = [];
-  let connection: Connection | undefined;
+  let connection: PostgresConnection | undefined;
   let sending = false;
 
   const next = (): Message[] => waiting.splice(0, BATCH_SIZE);
@@ -54,7 +54,7 @@ export function openPostgresBroadcast(databaseUrl: string, name: string): Broadc
 
   /** One connection, until it breaks or the broadcast is closed. Errors: what pg throws. */
   async function follow(onConnected: () => void): Promise<void> {
-    const opened = await connect(databaseUrl, {
+    const opened = await connectPostgres(databaseUrl, {
       name: 'turnlog broadcast',
       statementMs: STATEMENT_MS,
     });

@@ -59,7 +59,7 @@ export const connectionOptions = (
   types: typeParsers,
 });
 
-export interface Connection {
+export interface PostgresConnection {
   client: Client;
   /** Aborted when the connection has broken or was closed. */
   ended: AbortSignal;
@@ -68,7 +68,10 @@ export interface Connection {
 }
 
 /** Opens one connection. Errors: what pg throws. */
-export async function connect(databaseUrl: string, purpose: Purpose): Promise<Connection> {
+export async function connectPostgres(
+  databaseUrl: string,
+  purpose: Purpose,
+): Promise<PostgresConnection> {
   const socket = new Socket();
   const client = new Client({ ...connectionOptions(databaseUrl, purpose), stream: () => socket });
   const ended = new AbortController();

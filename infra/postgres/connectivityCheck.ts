@@ -1,6 +1,6 @@
 import type { Client } from 'pg';
 import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
-import { connect } from './connection.ts';
+import { connectPostgres } from './connection.ts';
 import { withDatabaseErrors, isMissingRight, missingRightError, sqlState } from './failures.ts';
 import { migrate } from './migrate.ts';
 import { VERSION } from './readModels/schema.ts';
@@ -69,7 +69,7 @@ async function checkWith(databaseUrl: string): Promise<void> {
   const purpose = { name: 'turnlog self-test', statementMs: STATEMENT_MS } as const;
   await using opened = new AsyncDisposableStack();
   const open = async (): Promise<Client> =>
-    opened.adopt(await connect(databaseUrl, purpose), ({ close }) => close()).client;
+    opened.adopt(await connectPostgres(databaseUrl, purpose), ({ close }) => close()).client;
   const client = await open();
   const { rows } = await client.query<{ version: string }>(
     "SELECT current_setting('server_version_num') AS version",

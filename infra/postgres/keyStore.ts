@@ -1,7 +1,7 @@
 import { Pool, type ClientBase } from 'pg';
 import { storeUnavailableError } from '../../shared/lib/errors/turnlogError.ts';
 import type { FoundKey, KeyStore, OpenErasure, WrappedKey } from '../../shared/ports/keyStore.ts';
-import { commitDurably, connect, connectionOptions, transaction } from './connection.ts';
+import { commitDurably, connectPostgres, connectionOptions, transaction } from './connection.ts';
 import { withDatabaseErrors, sqlState } from './failures.ts';
 import { migrate } from './migrate.ts';
 
@@ -53,7 +53,7 @@ const idTaken = (error: unknown): unknown =>
 /** Errors: `store_unavailable`, `configuration_invalid` where the role may not migrate. */
 const migrated = (databaseUrl: string): Promise<void> =>
   withDatabaseErrors(async () => {
-    const { client, close } = await connect(databaseUrl, PURPOSE);
+    const { client, close } = await connectPostgres(databaseUrl, PURPOSE);
     try {
       await migrate(client);
     } finally {

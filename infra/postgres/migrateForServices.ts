@@ -1,6 +1,6 @@
 import { escapeIdentifier, type Client } from 'pg';
 import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
-import { connect, transaction } from './connection.ts';
+import { connectPostgres, transaction } from './connection.ts';
 import { withDatabaseErrors, sqlState } from './failures.ts';
 import { migrate } from './migrate.ts';
 import { recordVersion } from './readModels/generations.ts';
@@ -38,7 +38,7 @@ export function migrateForServices(databaseUrl: string, roles: readonly string[]
   return withDatabaseErrors(async (): Promise<string[]> => {
     await using opened = new AsyncDisposableStack();
     const purpose = { name: 'turnlog migration', statementMs: STATEMENT_MS } as const;
-    const connection = await connect(databaseUrl, purpose);
+    const connection = await connectPostgres(databaseUrl, purpose);
     const { client } = opened.adopt(connection, ({ close }) => close());
     await migrate(client);
     const services = [...new Set([...(await grantedBefore(client)), ...roles])].toSorted();

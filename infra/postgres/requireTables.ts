@@ -1,5 +1,5 @@
 import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
-import { connect } from './connection.ts';
+import { connectPostgres } from './connection.ts';
 import { withDatabaseErrors, isMissingRight, missingRightError } from './failures.ts';
 import { hasTables } from './migrate.ts';
 
@@ -13,7 +13,7 @@ export const requireTables = (databaseUrl: string): Promise<void> =>
   withDatabaseErrors(async () => {
     const purpose = { name: 'turnlog self-test', statementMs: STATEMENT_MS } as const;
     await using opened = new AsyncDisposableStack();
-    const connection = await connect(databaseUrl, purpose);
+    const connection = await connectPostgres(databaseUrl, purpose);
     const { client } = opened.adopt(connection, ({ close }) => close());
     const there = await hasTables(client).catch((error: unknown) => {
       throw isMissingRight(error) ? missingRightError((error as Error).message, error) : error;

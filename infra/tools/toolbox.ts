@@ -1,12 +1,84 @@
 import type { ToolDefinition } from '../../shared/sessions/turns/chat.ts';
 import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import { LIMITS } from '../../shared/limits.ts';
-import type { GroupTool, ToolGroup } from '../../shared/ports/toolGroup.ts';
+import type { GroupTool, ToolGroup, Calling } from '../../shared/ports/toolGroup.ts';
 import type { Toolbox, ToolInfo, ToolResult } from '../../shared/ports/toolbox.ts';
-import { createToolFinder, parseToolNames, type NamedTools } from './names.ts';
-import { offerGroupTool, offerBuiltIn, type OfferedTool } from './offered.ts';
 import { ToolFailure, type Tool } from './tool.ts';
-import { truncate } from './truncate.ts';
+import { lazyValidator, problemsOf } from '../../shared/lib/validation/validation.ts';
+
+const MARK = '… (cut off)';
+
+/**
+ * The text itself, or its beginning and a mark when it is longer than `bytes` in UTF-8. Halves of
+ * surrogate pairs and NUL, which can't be stored, become U+FFFD.
+ */
+export function truncate(text: string, bytes: number): string {
+  const encoded = Buffer.from(text.replaceAll('\0', '\uFFFD'));
+  if (encoded.length <= bytes) return encoded.toString();
+  let end = bytes - Buffer.byteLength(MARK);
+  // Don't cut within a character: its continuation bytes begin with the bits 10.
+  while (end > 0 && ((encoded[end] ?? 0) & 0xc0) === 0x80) end -= 1;
+  return encoded.toString('utf8', 0, end) + MARK;
+}
+
+/** A function that is offered to a model. */
+interface OfferedTool {
+  info: ToolInfo;
+  call(args: unknown, calling: Calling): Promise<ToolResult>;
+}
+
+/** Offers a built-in tool as a function of the same name, and validates its arguments. */
+function offerBuiltIn(tool: Tool): OfferedTool {
+  const { name, description, parameters } = tool;
+  const validator = lazyValidator(parameters);
+  return {
+    info: { name, description, parameters: { ...parameters } },
+    async call(args, calling) {
+      const validate = validator();
+      if (validate(args)) return { result: await tool.run(args, calling), is_error: false };
+      const problems = problemsOf(validate.errors)
+        .map(({ path, message }) => `${path.slice(1) || 'they'} ${message}`)
+        .join('; ');
+      const schema = JSON.stringify(parameters);
+      throw new ToolFailure(
+        `The arguments of ${name} do not fit: ${problems}. Their JSON Schema: ${schema}`,
+      );
+    },
+  };
+}
+
+/** Offers a tool of a group. The group validates the arguments. */
+const offerGroupTool = (group: ToolGroup, tool: GroupTool): OfferedTool => ({
+  info: { name: tool.function, description: tool.description, parameters: tool.parameters },
+  call: (args, calling) => group.call(tool.name, args, calling),
+});
+
+/** What a name of an agent's tools denotes: a built-in tool, or a group with one or all of its tools. */
+type NamedTools<BuiltIn> =
+  { builtIn: BuiltIn } | { group: ToolGroup; tool: string | undefined } | undefined;
+
+/** Splits an agent's comma-separated tool names. */
+const parseToolNames = (names: string): string[] => names.split(',').map((name) => name.trim());
+
+/** Creates the lookup of tool names. A tool that is absent from its group's last list is not found. */
+function createToolFinder<BuiltIn>(
+  builtIns: ReadonlyMap<string, BuiltIn>,
+  groups: readonly ToolGroup[],
+): (name: string) => NamedTools<BuiltIn> {
+  const byName = new Map(groups.map((group) => [group.name, group]));
+  return (name) => {
+    const builtIn = builtIns.get(name);
+    if (builtIn !== undefined) return { builtIn };
+    const slash = name.indexOf('/');
+    const group = byName.get(slash < 0 ? name : name.slice(0, slash));
+    if (!group) return undefined;
+    const tool = slash < 0 ? undefined : name.slice(slash + 1);
+    const listed = group.tools();
+    if (tool !== undefined && listed && !listed.some((other) => other.name === tool))
+      return undefined;
+    return { group, tool };
+  };
+}
 
 const { resultBytes, functions, definitionBytes } = LIMITS.tool;
 

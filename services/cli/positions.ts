@@ -4,7 +4,7 @@ import type { EventLog, Position } from '../../shared/ports/eventStore.ts';
 export const parsePositionOption = (text: string): Position => text as Position;
 
 /** Rejects with `position_invalid` unless the log can be read after that position. */
-export async function requirePosition(
+export async function requirePositionInLog(
   log: Pick<EventLog, 'subscribe'>,
   after: Position | undefined,
   signal: AbortSignal,

@@ -3,7 +3,7 @@ import type { Position } from '../../shared/ports/eventStore.ts';
 import type { Channel } from '../../shared/publicEvents/schema.ts';
 import type { WithOperator } from './context.ts';
 import { EXIT } from './exitCodes.ts';
-import { parsePositionOption, requirePosition } from './positions.ts';
+import { parsePositionOption, requirePositionInLog } from './positions.ts';
 import { formatRate } from './progressLine.ts';
 
 function parseTopic(text: string): string {
@@ -40,7 +40,7 @@ export function addRelayCommands(program: Command, run: WithOperator): void {
     )
     .action(({ topic, from, only }: Options) =>
       run(async ({ operator, output, progress, signal, exitWith }) => {
-        await requirePosition(operator.store, from, signal);
+        await requirePositionInLog(operator.store, from, signal);
         const began = performance.now();
         let done: { published: number; position: Position | undefined } = {
           published: 0,

@@ -14,7 +14,7 @@ import { requireDatabaseTables } from '../compose/replica/postgres.ts';
 import { recreateKeyStore, openKeyStore, openTextKeys } from '../compose/textKeys.ts';
 import type { CliContext, TerminalContext, WithOperator, WithTerminal } from './context.ts';
 import { EXIT } from './exitCodes.ts';
-import { requirePosition, parsePositionOption } from './positions.ts';
+import { requirePositionInLog, parsePositionOption } from './positions.ts';
 import { formatRate } from './progressLine.ts';
 
 /** The location of the service's keys. */
@@ -88,7 +88,7 @@ async function rotate(context: CliContext): Promise<void> {
 /** The exit code is 130 if it is interrupted. */
 async function reconcile(context: CliContext, after: Position | undefined): Promise<void> {
   const { operator, output, progress, signal, exitWith } = context;
-  await requirePosition(operator.store, after, signal);
+  await requirePositionInLog(operator.store, after, signal);
   await using opened = new AsyncDisposableStack();
   const store = adopt(opened, await openKeyStore(await locateKeys(context)));
   const began = performance.now();

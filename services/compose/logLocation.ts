@@ -55,7 +55,7 @@ export function locateStorage(config: Config): StorageLocation {
  * The folder of the read models of this log. Checkpoints are only valid in their own log, so each
  * cluster has a folder named by a hash of its hosts.
  */
-export function readModelsFolder({
+export function locateReadModels({
   dataFolder,
   log,
 }: Pick<EmbeddedLocation, 'dataFolder' | 'log'>): string {

@@ -1,12 +1,12 @@
 import { canonicalJson } from '../eventlog/canonicalJson.ts';
 
 /** As much of a JSON Schema as the public events use. */
-export interface JsonSchema {
-  properties?: Record<string, JsonSchema>;
+export interface DataSchema {
+  properties?: Record<string, DataSchema>;
   required?: string[];
-  items?: JsonSchema;
+  items?: DataSchema;
   /** Named parts, by the name that `$ref` gives as `#/$defs/<name>`. */
-  $defs?: Record<string, JsonSchema>;
+  $defs?: Record<string, DataSchema>;
   [keyword: string]: unknown;
 }
 
@@ -21,7 +21,7 @@ const REMARKS = new Set([
   'deprecated',
 ]);
 
-const constraintsOf = (schema: JsonSchema): string =>
+const constraintsOf = (schema: DataSchema): string =>
   canonicalJson(
     Object.fromEntries(
       Object.entries(schema).filter(
@@ -34,7 +34,7 @@ const constraintsOf = (schema: JsonSchema): string =>
 const DEFS = '#/$defs/';
 
 /** The schema with what each `$ref` names in its place: a name says nothing about which values fit. */
-function inlined(schema: JsonSchema, defs: Record<string, JsonSchema>): JsonSchema {
+function inlined(schema: DataSchema, defs: Record<string, DataSchema>): DataSchema {
   const { $ref, $defs: _, properties, items, ...rest } = schema;
   const named = typeof $ref === 'string' ? defs[$ref.slice(DEFS.length)] : {};
   if (!named) throw new Error(`${String($ref)} leads nowhere`);
@@ -56,10 +56,10 @@ function inlined(schema: JsonSchema, defs: Record<string, JsonSchema>): JsonSche
  * Everything else needs a new version name. Each line begins with the JSON pointer of the value
  * that changed. Errors: an Error for a `$ref` that leads nowhere.
  */
-export const breakingChanges = (before: JsonSchema, after: JsonSchema): string[] =>
+export const breakingChanges = (before: DataSchema, after: DataSchema): string[] =>
   changesBelow(inlined(before, before.$defs ?? {}), inlined(after, after.$defs ?? {}), '');
 
-function changesBelow(before: JsonSchema, after: JsonSchema, pointer: string): string[] {
+function changesBelow(before: DataSchema, after: DataSchema, pointer: string): string[] {
   const changes =
     constraintsOf(before) === constraintsOf(after)
       ? []

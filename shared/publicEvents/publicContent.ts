@@ -7,7 +7,7 @@ type Data<Type extends PublicContent['type']> = Extract<PublicContent, { type: T
  * What of a domain event is public; undefined for what stays inside. Field by field, so that a
  * field that is added to a domain event is published only when somebody decides so.
  */
-export function contentOf(event: DomainEvent, id: string): PublicContent | undefined {
+export function toPublicContent(event: DomainEvent, id: string): PublicContent | undefined {
   const agent = (
     data: Omit<Data<'turnlog.agent.created.v1'>, 'agent_id'>,
   ): Data<'turnlog.agent.created.v1'> => ({

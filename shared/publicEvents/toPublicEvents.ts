@@ -3,12 +3,44 @@ import { isTurnlogError, TurnlogError } from '../lib/errors/turnlogError.ts';
 import { isValidMetadata, toDomainEvent } from '../eventlog/domainEvent.ts';
 import type { RecordedEvent } from '../eventlog/event.ts';
 import { openedEvent, type ReadableEvent } from '../eventlog/encryption/openTexts.ts';
-import { streamKind } from '../eventlog/streams.ts';
+import { streamKind, streamId } from '../eventlog/streams.ts';
 import { PUBLIC_KINDS } from '../features.ts';
 import type { StoredEvent } from '../ports/eventStore.ts';
 import { withErasedTexts } from './erasedTexts.ts';
 import type { PublicEvent } from './publicEvent.ts';
-import { toPublicEvent } from './toPublicEvent.ts';
+import { sha256 } from '../eventlog/hashChain.ts';
+import { toPublicContent } from './publicContent.ts';
+
+/**
+ * W3C trace context (https://www.w3.org/TR/trace-context/): everything that one request led to has
+ * one trace id, derived from the request's id, and every event its own span. Not sampled, because
+ * no tracer recorded the span.
+ */
+const traceparentOf = (requestId: string, eventId: string): string =>
+  `00-${sha256(requestId).slice(0, 32)}-${sha256(eventId).slice(0, 16)}-00`;
+
+/**
+ * The public view of a recorded event, given what the domain makes of it; undefined for what is not
+ * relayed.
+ */
+function toPublicEvent(event: DomainEvent, recorded: RecordedEvent): PublicEvent | undefined {
+  const key = streamId(recorded.stream);
+  const content = toPublicContent(event, key);
+  if (!content) return undefined;
+  const { account_id, request_id, causation_id, recorded_at } = recorded.metadata;
+  return {
+    ...content,
+    id: recorded.id,
+    key,
+    time: recorded_at,
+    account_id,
+    revision: recorded.revision,
+    position: recorded.position,
+    correlation_id: request_id,
+    causation_id,
+    traceparent: traceparentOf(request_id, recorded.id),
+  };
+}
 
 /** True for a stream whose events are public. */
 export const isPublicKind = (stream: string): boolean => PUBLIC_KINDS.includes(streamKind(stream));

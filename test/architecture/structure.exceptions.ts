@@ -5,12 +5,7 @@ export interface Exception {
 }
 
 export const EXCEPTIONS = {
-  fullFolders: [
-    {
-      because: 'not divided yet',
-      items: ['shared/transparency/proof'],
-    },
-  ],
+  fullFolders: [],
   namesTwice: [
     {
       because: 'the same function for SQLite and for PostgreSQL',
@@ -21,20 +16,6 @@ export const EXCEPTIONS = {
         'rowStatements',
         'VERSION',
         'createWordIndex',
-      ],
-    },
-    {
-      because: 'two meanings of one word, not renamed yet',
-      items: [
-        'JsonSchema',
-        'requirePosition',
-        'readModelsFolder',
-        'contentOf',
-        'TextMessage',
-        'parseCheckpoint',
-        'ReadResult',
-        'Connection',
-        'connect',
       ],
     },
   ],
@@ -60,22 +41,12 @@ export const EXCEPTIONS = {
         'shared/lib/config/tools.ts',
         'shared/lib/config/transparency.ts',
         'shared/lib/config/webhooks.ts',
-        'infra/local/kafka/ports.ts',
-        'infra/local/kafka/secureListener.ts',
-        'infra/local/kafka/serverProperties.ts',
         'infra/tools/calculator.ts',
-        'infra/tools/names.ts',
-        'infra/tools/offered.ts',
-        'infra/tools/truncate.ts',
       ],
     },
     {
       because: 'main.ts runs when it is imported, so what tests call is beside it',
       items: ['services/compose/service.ts', 'services/process/banner.ts'],
-    },
-    {
-      because: 'not merged into its importer yet',
-      items: ['shared/publicEvents/toPublicEvent.ts'],
     },
   ],
   longFiles: [],

@@ -89,11 +89,11 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: 'a subscription to EventStoreDB says that it has caught up while a backlog is left',
-    file: 'infra/eventstoredb/subscribe/batches.ts',
+    file: 'infra/eventstoredb/subscribe/subscribe.ts',
     from: 'isUpToDate &&\n    stream.isEmpty() &&',
     to: 'stream.isEmpty() &&',
     likely: [
-      'test/unit/infra/eventstoredb/subscribe/batches.test.ts',
+      'test/unit/infra/eventstoredb/subscribe/subscribe.batches.test.ts',
       'test/servers/eventstoredb/eventStoreContract.test.ts',
     ],
   },

@@ -121,7 +121,7 @@ export function isTurnlogEvent(event: GrpcRecordedEvent): boolean {
   );
 }
 
-export interface ReadResult {
+export interface ReadAllResult {
   events: GrpcRecordedEvent[];
   /** The server reported that the stream does not exist. */
   streamNotFound: boolean;
@@ -144,10 +144,10 @@ export async function readAll(
   client: HostClient,
   request: ReadReq,
   { requiresLeader, maxBytes = Infinity, signal, onActivity }: ReadCallOptions,
-): Promise<ReadResult> {
+): Promise<ReadAllResult> {
   signal.throwIfAborted();
   const call = await client.openRead(request, requiresLeader);
-  const result: ReadResult = { events: [], streamNotFound: false };
+  const result: ReadAllResult = { events: [], streamNotFound: false };
   const { promise: completed, resolve, reject } = Promise.withResolvers<void>();
   using _cancelling = addAbortListener(signal, () => {
     reject(signal.reason);

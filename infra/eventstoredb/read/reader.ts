@@ -21,7 +21,7 @@ import {
   readEndOfLog,
   toStoredEvent,
   type GrpcRecordedEvent,
-  type ReadResult,
+  type ReadAllResult,
 } from './readAll.ts';
 
 /**
@@ -83,7 +83,7 @@ export function createEventStoreReader({
     stream: string,
     options: ReadOptions,
     description = `read ${stream} ($r)`,
-  ): Promise<ReadResult> =>
+  ): Promise<ReadAllResult> =>
     callWithRetry({ kind: 'read', description }, async (attempt) => {
       const { client, recordActivity: onActivity } = attempt.connection;
       const { maxBytes } = options;
@@ -106,7 +106,7 @@ export function createEventStoreReader({
   async function requireNotHidden(
     stream: string,
     options: ReadOptions,
-    { streamNotFound }: ReadResult,
+    { streamNotFound }: ReadAllResult,
   ): Promise<void> {
     if (!streamNotFound && startsAtAnEnd(options)) throw streamHiddenError(stream);
     if (!streamNotFound) return;

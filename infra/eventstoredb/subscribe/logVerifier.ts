@@ -11,7 +11,7 @@ import {
   readEndOfLog,
   toStoredEvent,
   type ReadCallOptions,
-  type ReadResult,
+  type ReadAllResult,
 } from '../read/readAll.ts';
 
 /** Compares what a subscription receives with the log. */
@@ -60,7 +60,7 @@ export function createLogVerifier({
   ): Promise<Result> =>
     withDeadline(limitMs, callerSignal, (signal) => call({ requiresLeader, signal, onActivity }));
 
-  const readFrom = (position: Position | undefined, limit: number): Promise<ReadResult> =>
+  const readFrom = (position: Position | undefined, limit: number): Promise<ReadAllResult> =>
     callWithLimit((options) =>
       readAll(client, buildTurnlogEventsRequest(position, limit), options),
     );

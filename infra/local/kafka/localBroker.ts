@@ -6,9 +6,106 @@ import { retry } from '../../../shared/lib/time/backoff.ts';
 import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import { createKafka, withAdmin } from '../../kafka/client.ts';
 import { kafkaJars, KAFKA_VERSION, run } from './jars.ts';
-import { freePorts } from './ports.ts';
-import { scramArguments, secureProperties, type SecureListener } from './secureListener.ts';
-import { serverProperties } from './serverProperties.ts';
+import { randomInt } from 'node:crypto';
+import { createServer, type AddressInfo, type Server } from 'node:net';
+
+interface Node {
+  /** With its data. */
+  folder: string;
+  /** For clients, `NAME://host:port` each. */
+  listeners: readonly string[];
+  /** What clients are told instead, in the same form. */
+  advertised?: readonly string[];
+  controllerPort: number;
+}
+
+/**
+ * One node that is broker and controller, for loopback only, with the internal topics in one small
+ * copy.
+ */
+const serverProperties = ({
+  folder,
+  listeners,
+  advertised = listeners,
+  controllerPort,
+}: Node): string[] => [
+  'process.roles=broker,controller',
+  'node.id=1',
+  `controller.quorum.voters=1@127.0.0.1:${controllerPort}`,
+  `listeners=${[...listeners, `CONTROLLER://127.0.0.1:${controllerPort}`].join(',')}`,
+  `advertised.listeners=${advertised.join(',')}`,
+  'controller.listener.names=CONTROLLER',
+  'listener.security.protocol.map=PLAINTEXT:PLAINTEXT,SECURE:SASL_SSL,CONTROLLER:PLAINTEXT',
+  `log.dirs=${join(folder, 'log')}`,
+  'offsets.topic.replication.factor=1',
+  'offsets.topic.num.partitions=1',
+  'transaction.state.log.replication.factor=1',
+  'transaction.state.log.min.isr=1',
+  'transaction.state.log.num.partitions=1',
+  'group.initial.rebalance.delay.ms=0',
+  'auto.create.topics.enable=false',
+];
+
+/** A listener that speaks TLS and lets in one user, by SCRAM-SHA-512 or PLAIN. */
+interface SecureListener {
+  /** PEM file with the private key (PKCS #8) and the certificate. */
+  pemFile: string;
+  username: string;
+  /** Without quotes and commas. */
+  password: string;
+}
+
+const SCRAM = 'org.apache.kafka.common.security.scram.ScramLoginModule';
+const PLAIN = 'org.apache.kafka.common.security.plain.PlainLoginModule';
+
+/** The lines of server.properties for the listener SECURE. */
+const secureProperties = ({ pemFile, username, password }: SecureListener): string[] => [
+  'listener.name.secure.ssl.keystore.type=PEM',
+  `listener.name.secure.ssl.keystore.location=${pemFile}`,
+  'listener.name.secure.sasl.enabled.mechanisms=SCRAM-SHA-512,PLAIN',
+  `listener.name.secure.scram-sha-512.sasl.jaas.config=${SCRAM} required;`,
+  `listener.name.secure.plain.sasl.jaas.config=${PLAIN} required user_${username}="${password}";`,
+];
+
+/** The arguments of `kafka-storage format` that make the user known for SCRAM. */
+const scramArguments = ({ username, password }: SecureListener): string[] => [
+  '--add-scram',
+  `SCRAM-SHA-512=[name=${username},password=${password}]`,
+];
+
+/**
+ * Below the ports that the system gives to whoever asks for any (from 32768 on Linux): nobody is
+ * given one before the broker is up.
+ */
+const FREE_PORTS = [20_000, 32_768] as const;
+
+async function hold(port: number): Promise<Server> {
+  const server = createServer().listen(port || randomInt(...FREE_PORTS), '127.0.0.1');
+  try {
+    await once(server, 'listening');
+    return server;
+  } catch (error) {
+    if (port === 0) return hold(0);
+    throw new TurnlogError('local_server_failed', `No broker can listen there: ${String(error)}.`, {
+      cause: error,
+    });
+  }
+}
+
+/**
+ * Ports to listen on, 0 standing for one that is free. Errors: `local_server_failed` when one is
+ * taken.
+ */
+async function freePorts(wanted: readonly number[]): Promise<number[]> {
+  const held: Server[] = [];
+  try {
+    // All are held until the last one is known: no two can be the same.
+    for (const port of wanted) held.push(await hold(port));
+    return held.map((server) => (server.address() as AddressInfo).port);
+  } finally {
+    await Promise.all(held.map((server) => once(server.close(), 'close')));
+  }
+}
 
 const START_LIMIT_MS = 60_000;
 const LOOKS = { firstMs: 100, longestMs: 100 };

@@ -1,6 +1,6 @@
 import { Pool } from 'pg';
 import { BEAT_MS, type DeadInstance, type Instances } from '../../../shared/ports/instances.ts';
-import { connect, connectionOptions } from '../connection.ts';
+import { connectPostgres, connectionOptions } from '../connection.ts';
 import { withDatabaseErrors } from '../failures.ts';
 import { migrate } from '../migrate.ts';
 import { VERSION } from '../readModels/schema.ts';
@@ -27,7 +27,7 @@ export async function openPostgresInstances({
   beatMs?: number;
 }): Promise<Instances> {
   await withDatabaseErrors(async () => {
-    const { client, close } = await connect(databaseUrl, {
+    const { client, close } = await connectPostgres(databaseUrl, {
       name: 'turnlog instances',
       statementMs: STATEMENT_MS,
     });

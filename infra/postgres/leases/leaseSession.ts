@@ -4,7 +4,7 @@ import { createBackoff } from '../../../shared/lib/time/backoff.ts';
 import { isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import { sleepUntilAborted } from '../../../shared/lib/time/sleep.ts';
 import { resolvesWithin } from '../../../shared/lib/time/resolvesWithin.ts';
-import { commitDurably, connect, type Connection } from '../connection.ts';
+import { commitDurably, connectPostgres, type PostgresConnection } from '../connection.ts';
 import { databaseUnavailableError, withDatabaseErrors, sqlState } from '../failures.ts';
 import { migrate } from '../migrate.ts';
 
@@ -35,7 +35,7 @@ export interface LeaseSession {
   close(): Promise<void>;
 }
 
-function createLeaseSession({ client, ended, close }: Connection): LeaseSession {
+function createLeaseSession({ client, ended, close }: PostgresConnection): LeaseSession {
   let last: Promise<unknown> = Promise.resolve();
 
   function run<Result>(work: (client: Client) => Promise<Result>): Promise<Result> {
@@ -105,7 +105,7 @@ async function tryAcquireLease(
   { databaseUrl, name, lock }: LeaseRequest,
   goOn: () => Promise<boolean>,
 ): Promise<LeaseSession | undefined> {
-  const connection = await connect(databaseUrl, { name, statementMs: STATEMENT_MS });
+  const connection = await connectPostgres(databaseUrl, { name, statementMs: STATEMENT_MS });
   const { client } = connection;
   try {
     // The third limit is for a session that is being answered, which is not idle for as long as

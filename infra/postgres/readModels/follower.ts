@@ -4,7 +4,7 @@ import { sleepUntilAborted } from '../../../shared/lib/time/sleep.ts';
 import type { Position } from '../../../shared/ports/eventStore.ts';
 import { isPositionFormat } from '../../../shared/eventlog/identity/positions.ts';
 import { createPositionWaiters } from '../../../shared/projections/positionWaiters.ts';
-import { connect } from '../connection.ts';
+import { connectPostgres } from '../connection.ts';
 import { isMissing } from '../failures.ts';
 import { readersLock } from '../leases/locks.ts';
 import { slotKey, ROW } from './generations.ts';
@@ -86,7 +86,7 @@ export function createFollower(databaseUrl: string) {
 
   /** Follows on one connection until it breaks or the follower is closed. Throws pg's errors. */
   async function follow(onConnected: () => void): Promise<void> {
-    const { client, ended, close } = await connect(databaseUrl, {
+    const { client, ended, close } = await connectPostgres(databaseUrl, {
       name: 'turnlog listener',
       statementMs: STATEMENT_MS,
     });

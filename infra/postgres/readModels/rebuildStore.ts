@@ -2,7 +2,7 @@ import type { Client } from 'pg';
 import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import type { Position } from '../../../shared/ports/eventStore.ts';
 import type { RebuildStore } from '../../../shared/ports/readModels.ts';
-import { commitDurably, connect, transaction } from '../connection.ts';
+import { commitDurably, connectPostgres, transaction } from '../connection.ts';
 import { withDatabaseErrors } from '../failures.ts';
 import { writerLock } from '../leases/locks.ts';
 import { tryLeaseSession } from '../leases/leaseSession.ts';
@@ -72,7 +72,7 @@ export async function openPostgresRebuildStore({
         withDatabaseErrors(() => session.run((client) => emptyBuilding(client, VERSION))),
       publish: (reach) =>
         withDatabaseErrors(async () => {
-          const { client, close } = await connect(databaseUrl, {
+          const { client, close } = await connectPostgres(databaseUrl, {
             name: 'turnlog rebuild',
             statementMs: SWITCH_LIMIT_MS,
           });

@@ -4,7 +4,7 @@
  */
 import { INDEXED_TEXTS } from '../../../shared/features.ts';
 import type { Version } from '../../../shared/readModels/version.ts';
-import { connect } from '../connection.ts';
+import { connectPostgres } from '../connection.ts';
 import { liveSchema } from './schema.ts';
 
 /** The delay after the first erasure. Transactions older than an erasure keep its dead rows. */
@@ -44,7 +44,7 @@ export function createErasedVacuum({
 
   /** The server skips tables that the role does not own, with a warning. */
   async function vacuum(): Promise<void> {
-    const { client, close } = await connect(databaseUrl, PURPOSE);
+    const { client, close } = await connectPostgres(databaseUrl, PURPOSE);
     const cancel = (): void => void close();
     closing.signal.addEventListener('abort', cancel);
     try {

@@ -8,7 +8,7 @@ import type { CliContext } from '../context.ts';
 import { EXIT } from '../exitCodes.ts';
 import { openHeadsFile } from './headsFile.ts';
 import { compareWithHeads } from './compareWithHeads.ts';
-import { requirePosition } from '../positions.ts';
+import { requirePositionInLog } from '../positions.ts';
 import { formatRate } from '../progressLine.ts';
 import {
   locateFault,
@@ -128,7 +128,7 @@ const limitsOfHeads = (at: string): string =>
 export async function verifyLog(context: CliContext, options: VerifyOptions): Promise<void> {
   const { env, operator, output, signal, exitWith } = context;
   if (options.texts) requireTextKeys(locateStorage(parseConfig(env)));
-  await requirePosition(operator.store, options.after, signal);
+  await requirePositionInLog(operator.store, options.after, signal);
   const file = options.heads === undefined ? undefined : await openHeadsFile(options.heads);
   const tree = await openComparedTree(context, options);
   const verified = await verifyAll(context, options, tree);

@@ -8,7 +8,7 @@ import { isCluster } from '../../compose/logLocation.ts';
 import type { TerminalContext, WithTerminal } from '../context.ts';
 import { EXIT } from '../exitCodes.ts';
 import { usageError } from '../failure.ts';
-import { parsePositionOption, requirePosition } from '../positions.ts';
+import { parsePositionOption, requirePositionInLog } from '../positions.ts';
 import { formatRate } from '../progressLine.ts';
 
 const VARIABLE = /^env:(.*)$/;
@@ -86,7 +86,7 @@ async function copy(terminal: TerminalContext, options: CopyOptions): Promise<vo
   if (!isCluster(source)) requireLogFolder(source, NOTHING);
   const from = await open(source);
   await requireNonEmptyLog(from, source, NOTHING);
-  await requirePosition(from, options.after, terminal.signal);
+  await requirePositionInLog(from, options.after, terminal.signal);
   terminal.signal.throwIfAborted();
   await copyAll(terminal, { from, to: await open(target) }, options.after);
 }

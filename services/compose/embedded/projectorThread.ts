@@ -12,7 +12,7 @@ import { openEventLog } from '../eventStore.ts';
 import { openTextKeys } from '../textKeys.ts';
 import { createKeyring } from '../../../shared/eventlog/encryption/keyring.ts';
 import { withTextsForRows } from '../../../shared/eventlog/encryption/protectedStore.ts';
-import { readModelsFolder } from '../logLocation.ts';
+import { locateReadModels } from '../logLocation.ts';
 import { runProverInThread, type ThreadData } from '../features/prover.ts';
 import { followGenerations } from '../../followers/projector/followGenerations.ts';
 import type { ThreadMessage } from '../../followers/projector/startThread.ts';
@@ -22,7 +22,7 @@ if (!parentPort) throw new Error('this file is a worker; startProjectorThread st
 const port = parentPort;
 const data = workerData as ThreadData;
 const { place } = data;
-const folder = readModelsFolder(place);
+const folder = locateReadModels(place);
 
 const tell = (message: ThreadMessage): void => port.postMessage(message);
 

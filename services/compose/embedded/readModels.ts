@@ -19,7 +19,7 @@ import {
 import type { ProcessPart } from '../../process/processParts.ts';
 import { retryUntilStoreAvailable } from '../../process/startup/retryUntilStoreAvailable.ts';
 import type { ThreadData } from '../features/prover.ts';
-import { readModelsFolder, type EmbeddedLocation } from '../logLocation.ts';
+import { locateReadModels, type EmbeddedLocation } from '../logLocation.ts';
 import type { Opening } from '../opening.ts';
 
 /** Starts the projector thread, and opens the read models that it keeps up to date. */
@@ -42,7 +42,7 @@ export async function openEmbeddedReadModels(
   const projector = opened.adopt(started, (thread) => thread.close());
   const { progress } = projector;
   const queries = opened.adopt(
-    openSqliteReadModels({ folder: readModelsFolder(place), progress }),
+    openSqliteReadModels({ folder: locateReadModels(place), progress }),
     (readers) => readers.close(),
   );
   const readModels = { ...queries, ...rowsUntilChange(queries, progress) };

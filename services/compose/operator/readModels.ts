@@ -14,7 +14,7 @@ import { followGenerations } from '../../followers/projector/followGenerations.t
 import { startProjector } from '../../followers/projector/start.ts';
 import { retryUntilStoreAvailable } from '../../process/startup/retryUntilStoreAvailable.ts';
 import { waitForReadModels } from '../../process/startup/waitForReadModels.ts';
-import { readModelsFolder, type StorageLocation } from '../logLocation.ts';
+import { locateReadModels, type StorageLocation } from '../logLocation.ts';
 import {
   openReplicaReadModels,
   openDatabaseRebuild,
@@ -188,5 +188,5 @@ export const operatorReadModels = (
   updating: ReadModelsContext,
 ): OperatorReadModels =>
   place.kind === 'embedded'
-    ? folderReadModels(updating, readModelsFolder(place))
+    ? folderReadModels(updating, locateReadModels(place))
     : databaseReadModels(updating, place.databaseUrl);

@@ -2,9 +2,110 @@ import { startLeaderTask } from '../../../shared/lib/concurrency/leaderTask.ts';
 import type { ReadModels } from '../../../shared/ports/readModels.ts';
 import type { WebhookProgressStore } from '../../../shared/webhooks/webhookProgress.ts';
 import type { WebhooksHealth } from '../../../shared/health/health.ts';
-import { commitUntilAborted, loadCheckpoints } from './checkpointCommitter.ts';
+import {
+  commitUntilAborted,
+  loadCheckpoints,
+  type WebhookCheckpoints,
+} from './checkpointCommitter.ts';
 import type { DeliveryContext } from './delivery.ts';
-import { createDeliveryTasks, type DeliveryTasks } from './deliveryTasks.ts';
+import { LIMITS } from '../../../shared/limits.ts';
+import type { WebhookRow } from '../../../shared/readModels/tables.ts';
+import { resolvesWithin } from '../../../shared/lib/time/resolvesWithin.ts';
+import { runDeliveryTask } from './deliveryTask.ts';
+
+/** How long messages in flight may take at the end. */
+const END_MS = 2_000;
+/** One poll in so many also looks for deleted webhooks. */
+const POLLS = 120;
+
+interface DeliveryTask {
+  row: WebhookRow;
+  trouble: string | undefined;
+  stop(): Promise<void>;
+}
+
+/** The deliveries to all enabled webhooks. */
+interface DeliveryTasks {
+  /** Starts and stops deliveries as the read models say. */
+  poll(): Promise<void>;
+  count(): { enabled: number; failing: number };
+  trouble(): string | undefined;
+  stop(): Promise<void>;
+}
+
+type WebhookReads = Pick<ReadModels, 'listEnabledWebhooks' | 'findWebhook'>;
+
+/** One delivery task for each enabled webhook. */
+function createDeliveryTasks(
+  context: DeliveryContext,
+  readModels: WebhookReads,
+  checkpoints: WebhookCheckpoints,
+): DeliveryTasks {
+  const tasks = new Map<string, DeliveryTask>();
+  let polls = 0;
+
+  function start(row: WebhookRow): DeliveryTask {
+    const { webhook_id: id, revision } = row;
+    const [stopping, cutting] = [new AbortController(), new AbortController()];
+    const task: DeliveryTask = { row, trouble: undefined, stop };
+    const last = checkpoints.get(id);
+    if (last?.revision !== revision) {
+      // It was changed or enabled again: earlier failures don't count any more.
+      const { failing_since: _since, failing_ms: _ms, ...rest } = last ?? {};
+      checkpoints.set(id, { ...rest, revision });
+    }
+    const running = runDeliveryTask({
+      ...context,
+      row,
+      progress: () => checkpoints.get(id) ?? { revision },
+      onProgress: (progress) => checkpoints.set(id, progress),
+      onTrouble: (reason) => void (task.trouble = reason),
+      signal: stopping.signal,
+      cutOff: cutting.signal,
+    });
+    async function stop(): Promise<void> {
+      stopping.abort();
+      await resolvesWithin(running, END_MS);
+      cutting.abort();
+      await running;
+    }
+    return task;
+  }
+
+  /** Deletes the progress of deleted webhooks. One that the read models don't know yet may exist. */
+  async function deleteOldCheckpoints(enabled: ReadonlyMap<string, WebhookRow>): Promise<void> {
+    for (const id of checkpoints.ids()) {
+      if (enabled.has(id)) continue;
+      const row = await readModels.findWebhook(id);
+      if (row?.deleted) checkpoints.set(id, undefined);
+    }
+  }
+
+  return {
+    async poll() {
+      const rows = await readModels.listEnabledWebhooks(LIMITS.webhooks.enabled);
+      const enabled = new Map(rows.map((row) => [row.webhook_id, row]));
+      const outdated = [...tasks.values()].filter(
+        ({ row }) => enabled.get(row.webhook_id)?.revision !== row.revision,
+      );
+      await Promise.all(outdated.map((task) => task.stop()));
+      for (const { row } of outdated) tasks.delete(row.webhook_id);
+      if (polls % POLLS === 0) await deleteOldCheckpoints(enabled);
+      polls += 1;
+      for (const [id, row] of enabled) if (!tasks.has(id)) tasks.set(id, start(row));
+    },
+    count: () => ({
+      enabled: tasks.size,
+      failing: [...tasks.keys()].filter((id) => checkpoints.get(id)?.failing_since !== undefined)
+        .length,
+    }),
+    trouble: () => [...tasks.values()].find(({ trouble }) => trouble !== undefined)?.trouble,
+    async stop() {
+      await Promise.all(Array.from(tasks.values(), (task) => task.stop()));
+      tasks.clear();
+    },
+  };
+}
 
 /** How often the list of enabled webhooks is read. */
 const POLL_MS = 500;

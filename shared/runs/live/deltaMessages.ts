@@ -27,7 +27,7 @@ const Message = Type.Union([
 ]);
 /** A message between processes about a followed turn. */
 export type DeltaMessage = Static<typeof Message>;
-export type TextMessage = Extract<DeltaMessage, { is: 'text' }>;
+export type TextDelta = Extract<DeltaMessage, { is: 'text' }>;
 
 const validator = lazyValidator(Message);
 
@@ -47,7 +47,7 @@ const associatedDataOf = ({
   turn,
   round,
   chars,
-}: Omit<TextMessage, 'is' | 'key' | 'box'>): string =>
+}: Omit<TextDelta, 'is' | 'key' | 'box'>): string =>
   `delta/${session_id}/${turn}/${round}/${chars}`;
 
 const keyOf = ({ secret }: TextKey) => createSecretKey(secret, 'base64url');
@@ -61,7 +61,7 @@ export function sealText(
   { round, chars }: Pick<TurnOutputPosition, 'round' | 'chars'>,
   text: string,
   key: TextKey,
-): TextMessage {
+): TextDelta {
   const { session_id, turn } = of;
   const at = { session_id, turn, round, chars };
   const box = encrypt(Buffer.from(text), keyOf(key), associatedDataOf(at)).toString('base64url');
@@ -69,8 +69,8 @@ export function sealText(
 }
 
 /** The text of a message; undefined if it was not sealed for this position. */
-export async function openText(
-  message: TextMessage,
+export async function decryptDeltaText(
+  message: TextDelta,
   keys: Pick<Keyring, 'find'>,
 ): Promise<string | undefined> {
   try {

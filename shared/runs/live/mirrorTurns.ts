@@ -2,7 +2,7 @@ import type { TurnOutputPosition } from '../../sessions/turns/turnOutputPosition
 import type { Keyring } from '../../eventlog/encryption/keyring.ts';
 import { LIMITS } from '../../limits.ts';
 import { ALL, type Broadcast } from '../../ports/broadcast.ts';
-import { openText, parseDeltaMessage, type TextMessage } from './deltaMessages.ts';
+import { decryptDeltaText, parseDeltaMessage, type TextDelta } from './deltaMessages.ts';
 import {
   createLiveTurns,
   type LiveTurn,
@@ -63,12 +63,12 @@ export function createMirroredTurns({
     mirror.publisher.publishEnd();
   }
 
-  async function receiveText(mirror: Mirror, message: TextMessage): Promise<void> {
+  async function receiveText(mirror: Mirror, message: TextDelta): Promise<void> {
     if (message.round > mirror.round) return end(mirror);
     if (message.round < mirror.round) return;
     // Messages were lost: request them again.
     if (message.chars > mirror.chars) return requestOutput(mirror.turn, mirror);
-    const text = await openText(message, keys);
+    const text = await decryptDeltaText(message, keys);
     const more = text?.slice(mirror.chars - message.chars) ?? '';
     if (more === '') return;
     mirror.silence.refresh();

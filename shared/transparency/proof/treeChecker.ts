@@ -7,11 +7,52 @@ import { readEntries, readHashes } from '../tlog/readTiles.ts';
 import { openRightEdge } from '../tlog/rightEdge.ts';
 import { TILE_WIDTH, tilePath, widthAt } from '../tlog/tiles.ts';
 import type { TreeHead } from '../tlog/verify.ts';
-import { withBundlesAhead } from './bundlesAhead.ts';
 import { bundleStartFault, compareFiles, sameBytes } from './compareFiles.ts';
 import { cutAt, wrongRoot, type TreeFault } from './treeFault.ts';
 
-type Reader = Pick<TileReader, 'read' | 'beforeBundle'>;
+/** Bundles read together: waiting for the disk at each costs more than comparing it. */
+const READ_AHEAD = 16;
+
+/** Leaves the error to the caller that awaits the result. */
+function startReading<Result>(reading: Promise<Result>): Promise<Result> {
+  reading.catch(() => undefined);
+  return reading;
+}
+
+/**
+ * Reads a tree of `size` leaves from one bundle to the next: the entries, the lowest tile and the
+ * start position of each bundle are read once, together with those of the next bundles. Everything
+ * else is read on demand.
+ */
+function withBundlesAhead(reader: BundleReader, size: number) {
+  let first = 0;
+  let files = new Map<string, ReturnType<BundleReader['read']>>();
+  let starts = new Map<number, ReturnType<BundleReader['beforeBundle']>>();
+
+  const pathsOf = (index: number): string[] => {
+    const width = widthAt(0, index, size);
+    return [tilePath({ level: 'entries', index, width }), tilePath({ level: 0, index, width })];
+  };
+
+  return {
+    read: (path: string) => files.get(path) ?? reader.read(path),
+    beforeBundle: (bundle: number) => starts.get(bundle) ?? reader.beforeBundle(bundle),
+    /** Must be called before a bundle of the tree is read. */
+    enter(bundle: number): void {
+      if (files.size > 0 && bundle >= first && bundle < first + READ_AHEAD) return;
+      first = bundle;
+      const count = Math.min(READ_AHEAD, Math.ceil(size / TILE_WIDTH) - first);
+      const bundles = Array.from({ length: count }, (_, at) => first + at);
+      const paths = bundles.flatMap(pathsOf);
+      files = new Map(paths.map((path) => [path, startReading(reader.read(path))]));
+      // A bundle's end is compared with the start position of the next one.
+      const after = bundles.map((one) => one + 1).filter((one) => one * TILE_WIDTH < size);
+      starts = new Map(after.map((one) => [one, startReading(reader.beforeBundle(one))]));
+    },
+  };
+}
+
+type BundleReader = Pick<TileReader, 'read' | 'beforeBundle'>;
 
 /** An event as far as the tree has it. */
 type Placed = Pick<StoredEvent, 'id' | 'position'>;
@@ -71,7 +112,7 @@ export async function createTreeChecker({
   size,
   heads,
   from,
-}: ComparedPart & { reader: Reader }): Promise<TreeChecker> {
+}: ComparedPart & { reader: BundleReader }): Promise<TreeChecker> {
   const reader = withBundlesAhead(tiles, size);
   const edge = await openRightEdge(reader, from, size);
   const files = compareFiles(reader, size);

@@ -1,6 +1,6 @@
 import { MessageHeaders } from '../../../../shared/publicEvents/headers.ts';
 import { publicEventSchemas } from '../../../../shared/publicEvents/publicEvent.ts';
-import type { JsonSchema } from '../../../../shared/publicEvents/evolution.ts';
+import type { DataSchema } from '../../../../shared/publicEvents/evolution.ts';
 import type { Channel } from '../../../../shared/publicEvents/schema.ts';
 import { HEADERS, toJson } from './jsonSchemas.ts';
 import { withNamedParts } from './namedParts.ts';
@@ -57,9 +57,9 @@ const message = ({ type, channel: name, description }: (typeof publicEventSchema
 });
 
 /** No `$id` here: it would move what the references to the document's other parts start from. */
-function componentSchemas(): Record<string, JsonSchema> {
-  const named: Record<string, JsonSchema> = {};
-  const component = (schema: object): JsonSchema =>
+function componentSchemas(): Record<string, DataSchema> {
+  const named: Record<string, DataSchema> = {};
+  const component = (schema: object): DataSchema =>
     withNamedParts(toJson(schema), '#/components/schemas/', named);
   const whole = {
     [HEADERS]: component(MessageHeaders),

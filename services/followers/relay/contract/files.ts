@@ -1,10 +1,10 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { stringify } from 'yaml';
-import { breakingChanges, type JsonSchema } from '../../../../shared/publicEvents/evolution.ts';
+import { breakingChanges, type DataSchema } from '../../../../shared/publicEvents/evolution.ts';
 import { asyncApiDocument } from './asyncApi.ts';
 import { jsonSchemas } from './jsonSchemas.ts';
 
-type Schemas = Readonly<Record<string, JsonSchema>>;
+type Schemas = Readonly<Record<string, DataSchema>>;
 
 /** The folder of the committed contract. */
 export const CONTRACT_FOLDER = new URL('./', import.meta.url);
@@ -30,7 +30,7 @@ export const releasedSchemas = (folder = CONTRACT_FOLDER): Schemas =>
   Object.fromEntries(
     readdirSync(new URL(RELEASED, folder)).map((file) => [
       file.replace(/\.json$/, ''),
-      JSON.parse(readFileSync(new URL(`${RELEASED}${file}`, folder), 'utf8')) as JsonSchema,
+      JSON.parse(readFileSync(new URL(`${RELEASED}${file}`, folder), 'utf8')) as DataSchema,
     ]),
   );
 

@@ -1,4 +1,4 @@
-import type { JsonSchema } from '../../../../shared/publicEvents/evolution.ts';
+import type { DataSchema } from '../../../../shared/publicEvents/evolution.ts';
 import { MessageHeaders } from '../../../../shared/publicEvents/headers.ts';
 import { publicEventSchemas } from '../../../../shared/publicEvents/publicEvent.ts';
 import { withNamedParts } from './namedParts.ts';
@@ -7,12 +7,12 @@ import { withNamedParts } from './namedParts.ts';
 export const HEADERS = 'headers';
 
 /** A schema of the code as JSON. */
-export const toJson = (schema: object): JsonSchema =>
-  JSON.parse(JSON.stringify(schema)) as JsonSchema;
+export const toJson = (schema: object): DataSchema =>
+  JSON.parse(JSON.stringify(schema)) as DataSchema;
 
 /** A self-contained schema. Its `$id` is a name, not an address, and never changes. */
-function standalone(id: string, schema: object): JsonSchema {
-  const $defs: Record<string, JsonSchema> = {};
+function standalone(id: string, schema: object): DataSchema {
+  const $defs: Record<string, DataSchema> = {};
   const whole = withNamedParts(toJson(schema), '#/$defs/', $defs);
   return {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
@@ -23,7 +23,7 @@ function standalone(id: string, schema: object): JsonSchema {
 }
 
 /** The JSON Schemas of the contract: the data of every public event type, and the headers. */
-export const jsonSchemas = (): Record<string, JsonSchema> => ({
+export const jsonSchemas = (): Record<string, DataSchema> => ({
   [HEADERS]: standalone('headers:v1', MessageHeaders),
   ...Object.fromEntries(
     publicEventSchemas.map(({ type, data }) => [type, standalone(`event:${type}`, data)]),

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { JsonSchema } from '../../../../shared/publicEvents/evolution.ts';
+import type { DataSchema } from '../../../../shared/publicEvents/evolution.ts';
 
 /**
  * Replaces each part of the schema that has a title with a reference: the prefix and the title. Adds the
@@ -7,11 +7,11 @@ import type { JsonSchema } from '../../../../shared/publicEvents/evolution.ts';
  * Throws for a title that stands for two different parts.
  */
 export function withNamedParts(
-  schema: JsonSchema,
+  schema: DataSchema,
   refPrefix: string,
-  named: Record<string, JsonSchema>,
-): JsonSchema {
-  const part = (inner: JsonSchema): JsonSchema => {
+  named: Record<string, DataSchema>,
+): DataSchema {
+  const part = (inner: DataSchema): DataSchema => {
     const whole = withNamedParts(inner, refPrefix, named);
     const { title } = whole;
     if (typeof title !== 'string') return whole;

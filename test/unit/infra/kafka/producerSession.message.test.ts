@@ -4,14 +4,14 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { toMessage } from '../../../../infra/kafka/producerSession.ts';
 import { jsonSchemas } from '../../../../services/followers/relay/contract/jsonSchemas.ts';
 import { toPublicEvents } from '../../../../shared/publicEvents/toPublicEvents.ts';
-import type { JsonSchema } from '../../../../shared/publicEvents/evolution.ts';
+import type { DataSchema } from '../../../../shared/publicEvents/evolution.ts';
 import { publicEventSchemas } from '../../../../shared/publicEvents/publicEvent.ts';
 import { EVERY_EVENT, sessionStarted } from '../../../support/builders/events.ts';
 import { recordHistory } from '../../../support/builders/history.ts';
 
 /** The schema, with nothing allowed anywhere that it does not name. */
-function closed(schema: JsonSchema): JsonSchema {
-  const each = (schemas: Record<string, JsonSchema>): Record<string, JsonSchema> =>
+function closed(schema: DataSchema): DataSchema {
+  const each = (schemas: Record<string, DataSchema>): Record<string, DataSchema> =>
     Object.fromEntries(Object.entries(schemas).map(([name, part]) => [name, closed(part)]));
   const { properties, items, $defs } = schema;
   return {

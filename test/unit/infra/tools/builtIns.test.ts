@@ -1,7 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { createBuiltIns } from '../../../../infra/tools/builtIns.ts';
-import { createToolbox } from '../../../../infra/tools/toolbox.ts';
-import { truncate } from '../../../../infra/tools/truncate.ts';
+import { createToolbox, truncate } from '../../../../infra/tools/toolbox.ts';
 
 const now = Date.UTC(2026, 10, 20, 9, 30, 0, 123);
 const toolbox = createToolbox(

@@ -13,13 +13,13 @@ import {
   writeContract,
 } from '../../../../../../services/followers/relay/contract/files.ts';
 import { jsonSchemas } from '../../../../../../services/followers/relay/contract/jsonSchemas.ts';
-import type { JsonSchema } from '../../../../../../shared/publicEvents/evolution.ts';
+import type { DataSchema } from '../../../../../../shared/publicEvents/evolution.ts';
 import { publicEventSchemas } from '../../../../../../shared/publicEvents/publicEvent.ts';
 
 /** Of diagnostics; the rest are remarks. */
 const ERROR = 0;
 
-type Schemas = Record<string, JsonSchema>;
+type Schemas = Record<string, DataSchema>;
 
 const committed = (file: string): Promise<string> =>
   readFile(new URL(file, CONTRACT_FOLDER), 'utf8');
@@ -141,7 +141,7 @@ describe('each schema', () => {
 });
 
 /** Each place of a schema that says which values fit. */
-const parts = (schema: JsonSchema): JsonSchema[] => [
+const parts = (schema: DataSchema): DataSchema[] => [
   schema,
   ...[
     ...Object.values(schema.properties ?? {}),
@@ -154,7 +154,7 @@ const parts = (schema: JsonSchema): JsonSchema[] => [
 function breaks(name: string): { what: string; schemas: Schemas }[] {
   const broken: { what: string; schemas: Schemas }[] = [];
   const released = releasedSchemas();
-  const change = (index: number, what: string, apply: (part: JsonSchema) => void): void => {
+  const change = (index: number, what: string, apply: (part: DataSchema) => void): void => {
     const schemas = changed((all) => apply(parts(all[name]!)[index]!), released);
     broken.push({ what: `part ${index} ${what}`, schemas });
   };
@@ -233,8 +233,8 @@ describe('npm run contract', () => {
   });
   afterEach(() => rm(folder, { recursive: true }));
 
-  const present = async (name: string): Promise<JsonSchema> =>
-    JSON.parse(await readFile(new URL(`schemas/${name}.json`, url), 'utf8')) as JsonSchema;
+  const present = async (name: string): Promise<DataSchema> =>
+    JSON.parse(await readFile(new URL(`schemas/${name}.json`, url), 'utf8')) as DataSchema;
 
   test('writes what grew, and leaves what was released until it is told to release', async () => {
     const schemas = changed(withColour);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { readBatches } from '../../../../../infra/eventstoredb/subscribe/batches.ts';
+import { readBatches } from '../../../../../infra/eventstoredb/subscribe/subscribe.ts';
 import type {
   SubscriptionMessage,
   SubscriptionStream,

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import type { LoggedEvent } from '../../../../shared/feed/loggedEvents.ts';
-import { createRecentEvents } from '../../../../shared/feed/recentEvents.ts';
+import { createRecentEvents } from '../../../../shared/feed/liveFeed.ts';
 import { positionOf } from '../../../support/builders/history.ts';
 
 const eventAt = (place: number, bytes = 10): LoggedEvent =>
