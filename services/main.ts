@@ -16,16 +16,15 @@ async function serveUntil(stop: AbortController): Promise<void> {
   warnOfOptions(config, process.env, logger);
   const services = chooseServices(process.argv.slice(2), config);
   const service = await startService(config, logger, { services, signal });
-  // Compiled code makes the next start faster and smaller, also when this process is killed; does
-  // nothing where no cache is on.
+  // Cached compiled code makes the next start faster and smaller, even if this process is killed.
+  // Does nothing if no cache is configured.
   flushCompileCache();
   process.stdout.write(banner(service, config.BOOTSTRAP_API_KEY !== undefined));
   if (!signal.aborted) await once(signal, 'abort');
   await service.stop();
 }
 
-// The server, from start to orderly end. The exit code is 0 after a signal, 1 when it could not
-// start, 70 after a defect.
+// The server. Exit code 0 after a signal, 1 if it could not start, 70 after a defect.
 const stop = new AbortController();
 stopAtSignal(stop);
 try {

@@ -29,35 +29,35 @@ import type { Opening } from './opening.ts';
 import { systemClock, systemIds } from './system.ts';
 import { openTools } from './features/tools.ts';
 
-/** What differs between a service in one process and one replica of many. */
+/** What differs between an embedded service and a replica. */
 type RunStorage = Pick<
   RunContext,
   'store' | 'damaged' | 'readModels' | 'cachedRows' | 'instance' | 'rateLimiter'
 > & {
-  /** How this process speaks with others over the log, of what their turns put out and of their ends. */
+  /** Exchanges the output and the ends of turns with the other processes over the log. */
   broadcast?: Broadcast;
-  /** Whether other processes may write to the log all the same. */
+  /** True if other processes may write to the log without a broadcast. */
   sharesLog?: boolean;
 };
 
-/** What the API and its runs work with, before what the other parts of the process serve. */
+/** The context of the API and its runs, without what other parts of the process serve. */
 export type ServedRuns = RunContext & { differ: TextDiffer };
 
-/** What the runs of this process, and of one account of them, may take up. */
+/** Limits on the runs of this process, and on the share of one account. */
 function admissionLimits({ MAX_RUNS, MAX_RUNS_PER_ACCOUNT, MAX_PROMPT_BYTES }: Config) {
   const bytes = MAX_PROMPT_BYTES ?? heapFor('prompts');
-  const ofOne = Math.min(MAX_RUNS_PER_ACCOUNT ?? Math.ceil(MAX_RUNS / 2), MAX_RUNS);
-  return { all: { permits: MAX_RUNS, bytes }, share: { permits: ofOne, bytes: bytes / 2 } };
+  const perAccount = Math.min(MAX_RUNS_PER_ACCOUNT ?? Math.ceil(MAX_RUNS / 2), MAX_RUNS);
+  return { all: { permits: MAX_RUNS, bytes }, share: { permits: perAccount, bytes: bytes / 2 } };
 }
 
-/** Opens it. Errors: `configuration_invalid` (the files of models and tools). */
+/** Opens the context of the API and its runs. */
 export async function openRunContext(opening: Opening, storage: RunStorage): Promise<ServedRuns> {
   const { config, logger, opened } = opening;
-  const { broadcast: others, sharesLog, ...stores } = storage;
-  const broadcast = others ?? createMemoryBroadcast().join('alone');
+  const { broadcast: sharedBroadcast, sharesLog, ...stores } = storage;
+  const broadcast = sharedBroadcast ?? createMemoryBroadcast().join('alone');
   const live = createLiveTurns();
   opened.use(startSendingDeltas({ broadcast, live }));
-  const signals = others && createTurnSignals(others);
+  const signals = sharedBroadcast && createTurnSignals(sharedBroadcast);
   const shared = signals !== undefined || sharesLog === true;
   return {
     ...stores,
@@ -103,12 +103,12 @@ export async function openRunContext(opening: Opening, storage: RunStorage): Pro
   };
 }
 
-/** The watch over turns that others may end, as a part of the process. */
+/** The part that watches turns that other processes may end. */
 export const turnWatchPart = ({ runState }: Pick<RunContext, 'runState'>): ProcessPart => ({
   upkeep: () => startTurnWatch(runState.turnWatch),
 });
 
-/** The runs as a part of the process: it closes the turns that it had to leave open itself. */
+/** The part of the runs: it reports them, and closes the turns that this process left open. */
 export const runsPart = (api: RunContext): ProcessPart => ({
   health: async () => {
     const open_circuits = api.catalogue.models.openCircuits?.() ?? [];

@@ -13,21 +13,21 @@ export const locateLog = (name: string): LogLocation =>
   isCluster(name) ? { cluster: name } : { folder: resolve(name) };
 
 /**
- * Read models in the data folder of one process, whose log may be elsewhere. Plain data, so that it
- * can be handed to a thread.
+ * Read models in the data folder of one process; the log may be elsewhere. Plain data, so that it can
+ * be passed to a thread.
  */
 export interface EmbeddedLocation {
   kind: 'embedded';
   /** Absolute. */
   dataFolder: string;
   log: LogLocation;
-  /** Of the key store, absolute. */
+  /** The absolute folder of the key store. */
   keysFolder: string;
-  /** Of MASTER_KEY_FILE, absolute; undefined for the one that is made beside the key store. */
+  /** The absolute path of MASTER_KEY_FILE; undefined for the default file beside the key store. */
   masterKeyFile: string | undefined;
 }
 
-/** What any number of processes share. */
+/** Storage that any number of processes share. */
 export interface ReplicaLocation {
   kind: 'replica';
   databaseUrl: string;
@@ -38,7 +38,7 @@ export interface ReplicaLocation {
 /** Where a service keeps its log and its read models. */
 export type StorageLocation = EmbeddedLocation | ReplicaLocation;
 
-/** The place that the configuration names. */
+/** The storage that the configuration names. */
 export function locateStorage(config: Config): StorageLocation {
   const { DATA_DIR, DATABASE_URL, EVENTSTOREDB_URL, KEYS_DIR, MASTER_KEY_FILE } = config;
   const dataFolder = resolve(DATA_DIR);
@@ -52,8 +52,8 @@ export function locateStorage(config: Config): StorageLocation {
 }
 
 /**
- * The folder of the read models of this log. A checkpoint means nothing in another log, so those of
- * a cluster have a folder named by its hosts.
+ * The folder of the read models of this log. Checkpoints are only valid in their own log, so each
+ * cluster has a folder named by a hash of its hosts.
  */
 export function readModelsFolder({
   dataFolder,

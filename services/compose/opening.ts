@@ -9,10 +9,7 @@ import { openEventStore } from './eventStore.ts';
 import type { StorageLocation } from './logLocation.ts';
 import { openTextKeys, textKeysPart } from './textKeys.ts';
 
-/**
- * What the parts of a process are opened with, and where each of them is kept, to be closed in
- * reverse order.
- */
+/** What the parts of a process are opened with; `opened` closes them in reverse order. */
 export interface Opening {
   config: Config;
   logger: Logger;
@@ -20,13 +17,10 @@ export interface Opening {
   opened: AsyncDisposableStack;
 }
 
-/** What was opened, as long as somebody else sees to closing it. */
+/** The opened parts; the caller closes them. */
 export type OpenedParts = Omit<ProcessParts, keyof AsyncDisposable>;
 
-/**
- * The event store of a process, with the keys of its texts, and the part that looks at those.
- * Errors: those of its adapter, `configuration_invalid` (the master keys).
- */
+/** Opens the event store of a process, its key store, and the part that checks the master keys. */
 export async function openProtectedStore(
   { opened, logger }: Pick<Opening, 'opened' | 'logger'>,
   place: StorageLocation,
@@ -34,7 +28,7 @@ export async function openProtectedStore(
   if (place.kind === 'embedded' && 'cluster' in place.log)
     logger.warn(
       { data_folder: place.dataFolder },
-      'the log is in a cluster, and the keys of its texts in the data folder: other servers of the cluster can not read them, nor this one theirs. To share the cluster, set DATABASE_URL',
+      'the log is in a cluster, and the keys of its texts are in the data folder: servers of the cluster can not read the texts of each other. To share the cluster, set DATABASE_URL',
     );
   const keys = await openTextKeys(place);
   opened.defer(() => keys.store.close());

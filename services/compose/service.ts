@@ -16,11 +16,7 @@ function openParts(opening: Opening): Promise<OpenedParts> {
   return place.kind === 'embedded' ? openEmbedded(opening, place) : openReplica(opening, place);
 }
 
-/**
- * Opens what one process runs, as the configuration says; what is open already is closed again when
- * the next part fails.
- * Errors: `data_folder_in_use`, `store_unavailable`, `configuration_invalid`.
- */
+/** Opens the parts that the configuration selects; if one fails, those opened before are closed. */
 export async function openTurnlog(
   config: Config,
   logger: Logger,
@@ -28,14 +24,11 @@ export async function openTurnlog(
 ): Promise<ProcessParts> {
   await using opened = new AsyncDisposableStack();
   const parts = await openParts({ config, logger, services, opened });
-  const kept = opened.move();
-  return { ...parts, [Symbol.asyncDispose]: () => kept.disposeAsync() };
+  const resources = opened.move();
+  return { ...parts, [Symbol.asyncDispose]: () => resources.disposeAsync() };
 }
 
-/**
- * Starts the services of one process; the signal gives the start up. Errors: those of openTurnlog
- * and startServing.
- */
+/** Starts the services of one process. The signal cancels the start. */
 export async function startService(
   config: Config,
   logger: Logger,

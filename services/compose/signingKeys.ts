@@ -7,27 +7,27 @@ import {
 } from '../../infra/files/secretFile.ts';
 
 const PEM = /-----BEGIN PRIVATE KEY-----[^-]+-----END PRIVATE KEY-----/g;
-/** More than a change of keys needs. */
+/** More than a key rotation needs. */
 const MAX_KEYS = 8;
 
 const signingKeySecret = (file: string): SecretFile => ({
   file,
   name: 'signing key file',
-  how: 'Put it back, or make a key: openssl genpkey -algorithm ed25519 -out log-signing-key.pem',
+  how: 'Restore it, or create a key: openssl genpkey -algorithm ed25519 -out log-signing-key.pem',
 });
 
 function parsePrivateKey(text: string, secret: SecretFile): KeyObject {
   try {
     return createPrivateKey(text);
   } catch {
-    // The error of the parser may quote the key.
-    throw unusableSecretError(secret, 'it holds a private key that is not whole.');
+    // The parser's error may quote the key.
+    throw unusableSecretError(secret, 'it holds an incomplete private key.');
   }
 }
 
 /**
- * The Ed25519 keys of a file of PEM texts, to which others than its owner and group may have no right.
- * Errors: `configuration_invalid` where it can't be read, or holds anything else.
+ * Reads the Ed25519 keys of a PEM file, which only its owner and group may access. Throws
+ * `configuration_invalid` if it can't be read or holds anything else.
  */
 export function readSigningKeys(file: string): KeyObject[] {
   const secret = signingKeySecret(file);
@@ -35,7 +35,7 @@ export function readSigningKeys(file: string): KeyObject[] {
   if (texts.length === 0 || texts.length > MAX_KEYS)
     throw unusableSecretError(
       secret,
-      `it holds ${texts.length} private keys: 1 to ${MAX_KEYS} are wanted.`,
+      `it holds ${texts.length} private keys: it must hold 1 to ${MAX_KEYS}.`,
     );
   const keys = texts.map((text) => parsePrivateKey(text, secret));
   if (keys.some(({ asymmetricKeyType }) => asymmetricKeyType !== 'ed25519'))
@@ -43,7 +43,7 @@ export function readSigningKeys(file: string): KeyObject[] {
   return keys;
 }
 
-/** Makes a file with one new key where there is none. Errors: `configuration_invalid`. */
+/** Creates a file with a new key if it is missing. */
 export const makeSigningKey = (file: string): void =>
   createSecret(signingKeySecret(file), () =>
     generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),

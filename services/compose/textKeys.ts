@@ -13,7 +13,7 @@ import { retryUntilStoreAvailable } from '../process/startup/retryUntilStoreAvai
 import type { ProcessPart } from '../process/processParts.ts';
 import type { EmbeddedLocation, StorageLocation, ReplicaLocation } from './logLocation.ts';
 
-/** Where the keys of texts are kept, and what wraps them. */
+/** The store of the text keys, and the master keys that wrap them. */
 export interface TextKeys {
   store: KeyStore;
   masterKeys: MasterKeys;
@@ -31,20 +31,20 @@ const defaultMasterKeyFile = ({ keysFolder }: EmbeddedLocation): string =>
   join(keysFolder, 'master.key');
 
 /**
- * A key store is made with an empty log only: where the log has boxes there were keys. It is made
- * before its master key, too, so it was there where that is. Errors: `configuration_invalid`,
- * `store_unavailable` (the log).
+ * Throws `configuration_invalid` if the key store is lost: the log has encrypted texts, or the master
+ * key exists, which is created after the key store.
  */
 function requireExistingKeys(place: EmbeddedLocation): void {
   const { keysFolder, masterKeyFile, log } = place;
   const file = keyStoreFile(keysFolder);
   if (existsSync(file)) return;
-  const own = masterKeyFile === undefined ? defaultMasterKeyFile(place) : undefined;
-  const hasOwn = own !== undefined && existsSync(own);
-  if (!hasOwn && !('folder' in log && hasProtectedTexts(log.folder))) return;
-  const gone = own === undefined || hasOwn ? file : `${file} and no ${own}`;
+  const defaultFile = masterKeyFile === undefined ? defaultMasterKeyFile(place) : undefined;
+  const hasDefaultFile = defaultFile !== undefined && existsSync(defaultFile);
+  if (!hasDefaultFile && !('folder' in log && hasProtectedTexts(log.folder))) return;
+  const missing =
+    defaultFile === undefined || hasDefaultFile ? file : `${file} and no ${defaultFile}`;
   throw configurationError(
-    `The keys of all texts are gone: there is no ${gone}. Put back from their backups what is gone, or set KEYS_DIR to where it is. To go on without those texts: npm run cli -- text-keys begin-anew`,
+    `The keys of all texts are gone: there is no ${missing}. Restore it from a backup, or set KEYS_DIR to its folder. To continue without those texts: npm run cli -- text-keys begin-anew`,
   );
 }
 
@@ -54,10 +54,7 @@ async function openFolderKeyStore(place: EmbeddedLocation): Promise<KeyStore> {
   return openSqliteKeyStore({ folder: place.keysFolder });
 }
 
-/**
- * To be asked by what opens texts and must not make anything: where keys would be made, there are
- * none. Errors: `configuration_invalid`.
- */
+/** Throws `configuration_invalid` if the keys are missing, for callers that must not create any. */
 export function requireTextKeys(place: StorageLocation): void {
   if (place.kind === 'replica') return;
   const files = [
@@ -67,46 +64,45 @@ export function requireTextKeys(place: StorageLocation): void {
   const missing = files.find((file) => !existsSync(file));
   if (missing === undefined) return;
   throw configurationError(
-    `The keys of texts are not here: there is no ${missing}. Put keys.db and its master key there, or name where they are with KEYS_DIR and MASTER_KEY_FILE.`,
+    `The keys of texts are not here: there is no ${missing}. Put keys.db and its master key there, or set KEYS_DIR and MASTER_KEY_FILE to their location.`,
   );
 }
 
-/** The key store of a place. Errors: `store_unavailable`, `configuration_invalid`. */
+/** Opens the key store of a location. */
 export const openKeyStore = async (place: StorageLocation): Promise<KeyStore> =>
   place.kind === 'embedded' ? openFolderKeyStore(place) : openKeyDatabase(place);
 
 const MASTER_KEY_FILE_REQUIRED =
-  'MASTER_KEY_FILE must be set where DATABASE_URL is: it names the file of the keys that wrap the keys of texts, the same for all processes. Make one: (umask 077; npm run --silent cli -- text-keys new-master > master.key)';
+  'MASTER_KEY_FILE must be set if DATABASE_URL is: it names the file of the keys that wrap the keys of texts, the same for all processes. Create one: (umask 077; npm run --silent cli -- text-keys new-master > master.key)';
 
-/** A folder without any key gets its master key; where there are keys, no other one opens them. */
+/** Creates the master key of a folder without text keys; existing keys need their own master key. */
 async function locateMasterKeyFile(place: StorageLocation, store: KeyStore): Promise<string> {
   if (place.masterKeyFile !== undefined) return place.masterKeyFile;
   if (place.kind === 'replica') throw configurationError(MASTER_KEY_FILE_REQUIRED);
-  const own = defaultMasterKeyFile(place);
-  if (existsSync(own)) return own;
+  const file = defaultMasterKeyFile(place);
+  if (existsSync(file)) return file;
   if ((await store.list({ limit: 1 })).length > 0)
     throw configurationError(
-      `The master key ${own} is gone, and without it the keys in keys.db open no text. Put it back from its backup, or set MASTER_KEY_FILE to where it is.`,
+      `The master key ${file} is gone, and without it the keys in keys.db open no text. Restore it from a backup, or set MASTER_KEY_FILE to its location.`,
     );
-  createMasterKeyFile(own);
-  return own;
+  createMasterKeyFile(file);
+  return file;
 }
 
 /**
- * Makes a key store, and its master key, for a log whose keys are lost for good. Answers with its
- * file. Errors: `configuration_invalid` where a key store is there, or in a database, or the master key
- * file can't be used; `store_unavailable`.
+ * Creates a key store, and its master key, for a log whose keys are lost for good. Resolves with its
+ * file. Rejects with `configuration_invalid` if a key store exists, or belongs in a database, or the
+ * master key file can't be used.
  */
 export async function recreateKeyStore(place: StorageLocation): Promise<string> {
   if (place.kind === 'replica')
     throw configurationError(
-      'With DATABASE_URL the keys are in its table turnlog.text_keys: put that back.',
+      'With DATABASE_URL the keys are in its table turnlog.text_keys: restore that table.',
     );
   const file = keyStoreFile(place.keysFolder);
-  if (existsSync(file))
-    throw configurationError(`There is a key store, ${file}: nothing was done.`);
+  if (existsSync(file)) throw configurationError(`The key store ${file} exists: nothing was done.`);
   const master = place.masterKeyFile ?? defaultMasterKeyFile(place);
-  // Before anything is made: a key store that is there lets the next start begin with it.
+  // Check first: once the key store exists, the next start would use it.
   if (place.masterKeyFile !== undefined || existsSync(master)) readMasterKeys(master);
   createDataFolder(place.keysFolder);
   await using opened = new AsyncDisposableStack();
@@ -117,23 +113,18 @@ export async function recreateKeyStore(place: StorageLocation): Promise<string> 
   return file;
 }
 
-/**
- * Looks at one key: after a rotation there is but one master key, and before it seldom two. Errors:
- * `configuration_invalid`, `store_unavailable`.
- */
+/** Checks one key: between rotations, all keys have the same master key. */
 async function requireMasterKey(store: KeyStore, masterKeys: MasterKeys): Promise<void> {
-  const [kept] = await store.list({ limit: 1 });
-  if (!kept || masterKeys.ids.includes(kept.master_key_id)) return;
+  const [key] = await store.list({ limit: 1 });
+  if (!key || masterKeys.ids.includes(key.master_key_id)) return;
   throw configurationError(
-    `The master key file is not the one of this key store: keys are wrapped by the master key ${kept.master_key_id}, and the file has ${masterKeys.ids.join(', ')}. Add that one to it as a further line.`,
+    `The master key file is not the one of this key store: keys are wrapped by the master key ${key.master_key_id}, and the file has ${masterKeys.ids.join(', ')}. Add the missing one to the file, on a line of its own.`,
   );
 }
 
 /**
- * Opens the key store of a place with its master keys, which an empty data folder gets at its first
- * start. Does not wait for a database: `textKeysPart` looks at its keys.
- * Errors: `store_unavailable`, `configuration_invalid` where the master key file can't be used, is
- * gone or is another one's.
+ * Opens the key store of a location with its master keys; an empty data folder gets a master key.
+ * Does not wait for a database: `textKeysPart` checks its keys later.
  */
 export async function openTextKeys(place: StorageLocation): Promise<TextKeys> {
   await using opening = new AsyncDisposableStack();
@@ -144,7 +135,7 @@ export async function openTextKeys(place: StorageLocation): Promise<TextKeys> {
   return { store, masterKeys };
 }
 
-/** A part that keeps the process from serving with master keys that are not those of its database. */
+/** A part that prevents serving with master keys that don't match the database. */
 export const textKeysPart = ({ store, masterKeys }: TextKeys, logger: Logger): ProcessPart => ({
   prepare: (signal) =>
     retryUntilStoreAvailable(() => requireMasterKey(store, masterKeys), logger, signal),

@@ -2,16 +2,16 @@ import { Rejection } from '../../shared/domain/rejection.ts';
 import { isTurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import type { Logger } from '../../shared/lib/logger.ts';
 
-/** What to tell of a failure: a sentence, or the stack of a defect. */
+/** The text that reports a failure: a sentence, or the stack of a defect. */
 export function failureText(error: unknown): string {
-  // What failed while something was closed hides neither itself nor why that was closed.
+  // Report both: the original error, and the one that closing the resources raised.
   if (error instanceof SuppressedError)
     return `${failureText(error.suppressed)}\n${failureText(error.error)}`;
   const isSentence = isTurnlogError(error) || error instanceof Rejection;
   return String(isSentence ? error.message : error instanceof Error ? error.stack : error);
 }
 
-/** Ends a program that failed: what an operator can mend is a sentence, anything else is a defect and comes with its stack. */
+/** Reports the failure on standard error, and sets exit code 1. */
 export function reportFailure(error: unknown): void {
   process.stderr.write(`${failureText(error)}\n`);
   process.exitCode ||= 1;
@@ -23,29 +23,28 @@ export function stopAtSignal(stop: AbortController): void {
     process.once(name, () => stop.abort(new Error(`stopped by ${name}`)));
 }
 
-/** EX_SOFTWARE of sysexits.h: an internal error; 1 says that the service could not start. */
+/** EX_SOFTWARE of sysexits.h, an internal error. Exit code 1 means that the service could not start. */
 const DEFECT_EXIT_CODE = 70;
-/** For what closes after the runs: connections, files, threads. */
+/** Time to close connections, files and threads after the runs have ended. */
 const CLOSING_MS = 10_000;
 
 interface DefectOptions {
-  /** Aborted to end the service as a signal does. */
+  /** Aborted to stop the service as a signal does. */
   stop: AbortController;
   logger: Pick<Logger, 'fatal'>;
   graceMs: number;
 }
 
 /**
- * An error that nobody handled is a defect, after which nothing can be trusted to be whole: it is
- * logged with its cause, and the process ends as at a signal (runs are recorded, files closed),
- * within a limit, with exit code 70.
+ * Treats an unhandled error as a defect, after which the state of the process can't be trusted: logs
+ * it and stops the service as a signal does, within a time limit, with exit code 70.
  */
 export function stopOnDefect({ stop, logger, graceMs }: DefectOptions): void {
   const end = (error: unknown): void => {
-    logger.fatal({ err: error }, 'nobody handled an error; the service ends');
+    logger.fatal({ err: error }, 'unhandled error: the service stops');
     process.exitCode = DEFECT_EXIT_CODE;
     setTimeout(() => process.exit(DEFECT_EXIT_CODE), graceMs + CLOSING_MS).unref();
-    if (!stop.signal.aborted) stop.abort(new Error('ended by an error that nobody handled'));
+    if (!stop.signal.aborted) stop.abort(new Error('stopped by an unhandled error'));
   };
   process.on('uncaughtException', end);
   process.on('unhandledRejection', end);

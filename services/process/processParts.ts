@@ -8,31 +8,23 @@ import type { ServedWebhooks } from '../../shared/webhooks/queries.ts';
 import type { Health } from '../../shared/health/health.ts';
 import type { PeriodicTask } from './upkeep/periodicTask.ts';
 
-/**
- * A part of a running process. It leaves out what it has nothing to do or to say for: an event
- * store, which tells only of its trouble, is one as it is.
- */
+/** A part of a running process. Every member is optional: an event store is a part as it is. */
 export interface ProcessPart {
-  /**
-   * Waits until the part can do its work as if no process had ever ended. Errors: the signal's
-   * reason.
-   */
+  /** Waits until the part can work as if no process had stopped. Rejects with the abort reason. */
   prepare?(signal: AbortSignal): Promise<void>;
-  /** What the part tells an operator. Errors: `store_unavailable`. */
+  /** The health of the part. Rejects with `store_unavailable`. */
   health?(): Promise<Partial<Health>>;
-  /** One sentence on why the part can't work now; undefined where it can. Known at once. */
+  /** One sentence on why the part can't work now; undefined if it can. Answers without I/O. */
   trouble?(): string | undefined;
-  /** One sentence on why the read models can't be trusted; undefined where they can. */
+  /** One sentence on why the read models can't be trusted; undefined if they can. */
   distrustReason?(): string | undefined;
-  /** Starts what the part does again and again while the process serves. */
+  /** Starts the periodic work of the part, which lasts while the process serves. */
   upkeep?(): PeriodicTask;
 }
 
-/**
- * What one process runs, whichever services it was started with. Disposing of it closes every part.
- */
+/** What one process runs, for any choice of services. Disposing of it closes every part. */
 export interface ProcessParts extends AsyncDisposable {
-  /** What the API works with; undefined where it is not among the services. */
+  /** The context of the API; undefined if this process does not serve it. */
   api:
     | (RunContext & {
         tiles: TileReader;
@@ -42,7 +34,7 @@ export interface ProcessParts extends AsyncDisposable {
         differ: TextDiffer;
       } & Required<Pick<ErasureContext, 'judge'>>)
     | undefined;
-  /** The folder of log or read models, absolute; undefined where the process keeps nothing. */
+  /** The absolute path of the data folder; undefined if the process has none. */
   dataFolder: string | undefined;
   /** In the order in which they are prepared. */
   parts: readonly ProcessPart[];

@@ -8,7 +8,7 @@ export type ServiceName = (typeof SERVICE_NAMES)[number];
 const configurationError = (message: string): TurnlogError =>
   new TurnlogError('configuration_invalid', message);
 
-/** All that the configuration enables. */
+/** All services that the configuration enables. */
 export const enabledServices = ({ KAFKA_BROKERS }: Config): ServiceName[] =>
   SERVICE_NAMES.filter((name) => name !== 'relay' || KAFKA_BROKERS !== undefined);
 
@@ -22,26 +22,22 @@ function parseServiceList(list: string): ServiceName[] {
   return SERVICE_NAMES.filter((name) => names.includes(name));
 }
 
-/** Which services may be processes of their own depends on who else can reach what they work on. */
+/** A service can run in a separate process only if other processes can reach its stores. */
 function requireSupported(services: readonly ServiceName[], config: Config): void {
-  const has = (name: ServiceName): boolean => services.includes(name);
-  if (has('relay') && config.KAFKA_BROKERS === undefined)
+  const includes = (name: ServiceName): boolean => services.includes(name);
+  if (includes('relay') && config.KAFKA_BROKERS === undefined)
     throw configurationError('The relay publishes to Kafka: set KAFKA_BROKERS.');
-  if (config.EVENTSTOREDB_URL === undefined && !has('api'))
+  if (config.EVENTSTOREDB_URL === undefined && !includes('api'))
     throw configurationError(
-      'The embedded log belongs to one process, which serves the API: set EVENTSTOREDB_URL to start other services apart.',
+      'The embedded log belongs to one process, which serves the API: set EVENTSTOREDB_URL to run other services separately.',
     );
-  if (config.DATABASE_URL === undefined && has('api') !== has('projector'))
+  if (config.DATABASE_URL === undefined && includes('api') !== includes('projector'))
     throw configurationError(
       'Read models in the data folder belong to one process: start api and projector together, or set DATABASE_URL.',
     );
 }
 
-/**
- * The services to start, by the arguments of the command: `--services api,relay`.
- * Errors: `configuration_invalid` for arguments and names that there are not, and for a service
- * that the configuration gives nothing to work on.
- */
+/** The services to start, from the arguments of the command: `--services api,relay`. */
 export function chooseServices(args: readonly string[], config: Config): ServiceName[] {
   let list: string | undefined;
   try {

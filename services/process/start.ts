@@ -14,13 +14,13 @@ import { stopGracefully } from './stop.ts';
 import type { ProcessParts } from './processParts.ts';
 
 export interface RunningService {
-  /** Where it listens. */
+  /** The address that it listens on. */
   url: string;
   services: readonly ServiceName[];
   dataFolder: string | undefined;
-  /** The API key, where this start has made or taken the first one. */
+  /** The first API key, if this start issued it. */
   firstKey: string | undefined;
-  /** Ids of the models on offer; none where the API is not among the services. */
+  /** Ids of the configured models; empty if this process does not serve the API. */
   models: string[];
   stop(): Promise<void>;
 }
@@ -30,14 +30,11 @@ interface StartOptions {
   logger: Logger;
   ids: Ids;
   services: readonly ServiceName[];
-  /** Gives the start up. */
+  /** Cancels the start. */
   signal: AbortSignal;
 }
 
-/**
- * Makes requests answerable. Resolves with the first key, where this start made or took it.
- * Errors: the signal's reason.
- */
+/** Prepares the parts. Resolves with the first key, if this start issued it. */
 async function prepare(
   { parts, api }: ProcessParts,
   start: StartOptions,
@@ -50,9 +47,8 @@ async function prepare(
 }
 
 /**
- * Serves what the process runs, and closes it at the end, or when the start fails. It listens at
- * once, answers `store_unavailable` until every part is prepared, and resolves then.
- * Errors: the signal's reason, and `configuration_invalid` when the address can't be had.
+ * Serves the parts of a process, and closes them on stop or when the start fails. It listens at once
+ * and answers `store_unavailable` until every part is prepared; then it resolves.
  */
 export async function startServing(
   turnlog: ProcessParts,
@@ -112,12 +108,12 @@ export async function startServing(
     async stop() {
       if (api && config.DRAIN_MS > 0) {
         availability = 'draining';
-        logger.info({ drain_ms: config.DRAIN_MS }, 'draining: requests are served, not ready');
+        logger.info({ drain_ms: config.DRAIN_MS }, 'draining: requests are still served');
         await sleep(config.DRAIN_MS);
       }
       availability = 'stopping';
       stopping.abort();
-      // A sweep that waits for a store which is away must not hold up the rest.
+      // Don't wait here: a sweep may be waiting for an unavailable store.
       const ended = endUpkeep();
       const inFlight = api?.runState.runsInFlight ?? createRunsInFlight();
       await stopGracefully({ server, inFlight, logger, graceMs: config.SHUTDOWN_GRACE_MS });

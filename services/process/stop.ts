@@ -3,10 +3,8 @@ import type { Logger } from '../../shared/lib/logger.ts';
 import type { ApiServer } from '../api/http/connection/server.ts';
 import { resolvesWithin } from '../../shared/lib/time/resolvesWithin.ts';
 
-/**
- * How long the answers to interrupted runs may take to be written, and slow readers to take theirs.
- */
-const LAST_WORDS_MS = 2_000;
+/** Time for the responses of interrupted runs to be written, and for slow clients to read theirs. */
+const RESPONSE_FLUSH_MS = 2_000;
 
 interface StopOptions {
   server: ApiServer;
@@ -16,9 +14,8 @@ interface StopOptions {
 }
 
 /**
- * Stops accepting, lets runs in flight finish within the grace time, interrupts and records the
- * rest, and lets the last answers go out. When it resolves no run is in flight, and none begins any
- * more.
+ * Stops accepting requests, lets runs in flight finish within the grace time, interrupts and records
+ * the others, and flushes their responses. Once it resolves, no run is in flight and none can start.
  */
 export async function stopGracefully({
   server,
@@ -32,20 +29,20 @@ export async function stopGracefully({
   const closed = server.close();
   let answered = false;
   while (await resolvesWithin(inFlight.whenIdle(), timeLeft())) {
-    answered = await resolvesWithin(closed, LAST_WORDS_MS);
-    // A request that was accepted before may have begun its run only now, or is about to.
+    answered = await resolvesWithin(closed, RESPONSE_FLUSH_MS);
+    // A request accepted earlier may have started its run only now, or may be about to.
     if (answered || timeLeft() === 0) break;
     if (inFlight.count() === 0 && !server.isAnswering()) break;
   }
-  const left = inFlight.count();
+  const remaining = inFlight.count();
   inFlight.interruptAll();
-  if (left > 0) {
+  if (remaining > 0) {
     logger.warn(
-      { runs_in_flight: left },
-      'the grace time is over: the runs in flight are interrupted',
+      { runs_in_flight: remaining },
+      'the grace time is over: runs in flight are interrupted',
     );
     await inFlight.whenIdle();
-    answered = await resolvesWithin(closed, LAST_WORDS_MS);
+    answered = await resolvesWithin(closed, RESPONSE_FLUSH_MS);
   }
   if (!answered) server.destroyConnections();
   logger.info('shut down');

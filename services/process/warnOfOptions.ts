@@ -5,7 +5,7 @@ import type { Logger } from '../../shared/lib/logger.ts';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** Warns of variables that are ignored, and may be meant for an option. */
+/** Warns of ignored variables whose names resemble an option. */
 export function warnOfMisspelledOptions(env: Env, logger: Pick<Logger, 'warn'>): void {
   for (const { variable, option } of misspeltOptions(env))
     logger.warn(
@@ -14,9 +14,9 @@ export function warnOfMisspelledOptions(env: Env, logger: Pick<Logger, 'warn'>):
     );
 }
 
-/** Warns of what a start takes, and an operator may not have meant. */
+/** Warns of settings that are valid, but that an operator may not have intended. */
 export function warnOfOptions(config: Config, env: Env, logger: Pick<Logger, 'warn'>): void {
   warnOfMisspelledOptions(env, logger);
-  const clear = databaseInTheClear(config);
-  if (clear !== undefined) logger.warn(clear);
+  const warning = databaseInTheClear(config);
+  if (warning !== undefined) logger.warn(warning);
 }

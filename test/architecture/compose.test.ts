@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 import { ConfigSchema, parseConfig } from '../../shared/lib/config/config.ts';
-import { EVENTSTOREDB_IMAGE } from '../support/eventstoredb/eventStoreDbServer.ts';
-import { KAFKA_IMAGE } from '../support/kafka/kafkaServer.ts';
-import { POSTGRES_IMAGE } from '../support/postgres/postgresServer.ts';
+import { EVENTSTOREDB_IMAGE } from '../support/servers/eventstoredb/eventStoreDbServer.ts';
+import { KAFKA_IMAGE } from '../support/servers/kafka/kafkaServer.ts';
+import { POSTGRES_IMAGE } from '../support/servers/postgres/postgresServer.ts';
 
 const read = (path: string): string =>
   readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');

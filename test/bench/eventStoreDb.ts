@@ -12,9 +12,9 @@ import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { openEventStoreDb } from '../../infra/eventstoredb/eventStore.ts';
 import type { EncodedEvent, EventStore } from '../../shared/ports/eventStore.ts';
-import { startEventStoreDbProcess } from '../support/eventstoredb/eventStoreDbProcess.ts';
-import { openLog } from '../support/eventstoredb-node/log.ts';
-import { temporaryFolder } from '../support/sqlite/sqliteEventStore.ts';
+import { startEventStoreDbProcess } from '../support/servers/eventstoredb/eventStoreDbProcess.ts';
+import { openLog } from '../support/servers/eventstoredb-node/log.ts';
+import { temporaryFolder } from '../support/stores/sqlite/sqliteEventStore.ts';
 import { median } from './load.ts';
 
 const VERSIONS = ['23.10.6', '24.6.0', '24.10.0', '25.0.1', '26.1.0'];

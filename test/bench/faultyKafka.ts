@@ -7,10 +7,10 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createLocalBroker } from '../../infra/local/kafka/localBroker.ts';
 import { openSqliteEventStore } from '../../infra/sqlite/eventStore/eventStore.ts';
-import { startFaultyProxy } from '../support/kafka/faultyProxy.ts';
-import { relayToKafka, uniquePrefix } from '../support/kafka/relay.ts';
-import { appendAgents } from '../support/projections/projector.ts';
-import { temporaryFolder } from '../support/sqlite/sqliteEventStore.ts';
+import { startFaultyProxy } from '../support/servers/kafka/faultyProxy.ts';
+import { relayToKafka, uniquePrefix } from '../support/servers/kafka/relay.ts';
+import { appendAgents } from '../support/stores/projections/projector.ts';
+import { temporaryFolder } from '../support/stores/sqlite/sqliteEventStore.ts';
 
 const AGENTS = 20_000;
 const LIMIT_MS = 60_000;

@@ -7,8 +7,8 @@
  */
 import { rmSync } from 'node:fs';
 import { createAccountFeed, type AccountFeed } from '../../shared/feed/accountFeed.ts';
-import { feedWriter, taken } from '../support/feed/feedLog.ts';
-import { openProtectedStore, temporaryFolder } from '../support/sqlite/sqliteEventStore.ts';
+import { feedWriter, taken } from '../support/builders/feedLog.ts';
+import { openProtectedStore, temporaryFolder } from '../support/stores/sqlite/sqliteEventStore.ts';
 
 const OWN = Number(process.argv[2] ?? 50_000);
 const FOLLOWERS = 200;

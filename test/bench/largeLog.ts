@@ -1,7 +1,12 @@
 import { typeIds } from '../../infra/ids/typeIds.ts';
 import { openSqliteEventStore } from '../../infra/sqlite/eventStore/eventStore.ts';
 import { chainEvents, NO_STREAM } from '../../shared/eventlog/append.ts';
-import { modelCall, sessionStarted, turnCompleted, turnStarted } from '../support/events/events.ts';
+import {
+  modelCall,
+  sessionStarted,
+  turnCompleted,
+  turnStarted,
+} from '../support/builders/events.ts';
 import { sessionStream } from '../../shared/eventlog/streams.ts';
 
 const EVENTS_PER_SESSION = 21;

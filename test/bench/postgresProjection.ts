@@ -7,17 +7,17 @@ import { performance } from 'node:perf_hooks';
 import { openPostgresReadModels } from '../../infra/postgres/readModels/readModels.ts';
 import type { StoredEvent } from '../../shared/ports/eventStore.ts';
 import { planBatch } from '../../shared/projections/plan.ts';
-import { startPostgresProcess } from '../support/postgres/postgresProcess.ts';
-import { openActive } from '../support/postgres/postgresProjector.ts';
-import { createTestDatabase } from '../support/postgres/postgresDatabase.ts';
+import { startPostgresProcess } from '../support/servers/postgres/postgresProcess.ts';
+import { openActive } from '../support/servers/postgres/postgresProjector.ts';
+import { createTestDatabase } from '../support/servers/postgres/postgresDatabase.ts';
 import {
   agentCreated,
   sessionStarted,
   toolCalled,
   turnCompleted,
   turnStarted,
-} from '../support/events/events.ts';
-import { recordHistory, reached } from '../support/events/history.ts';
+} from '../support/builders/events.ts';
+import { recordHistory, reached } from '../support/builders/history.ts';
 
 const BATCH = 1000;
 const WAITS = 500;

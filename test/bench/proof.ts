@@ -9,7 +9,7 @@ import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { median } from './load.ts';
-import { makeProofLog } from '../support/proof/proofLog.ts';
+import { makeProofLog } from '../support/builders/proofLog.ts';
 
 const SESSIONS = 10_000;
 const TURNS = 10;

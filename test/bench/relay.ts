@@ -6,18 +6,23 @@
 import { rm } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openSqliteEventStore } from '../../infra/sqlite/eventStore/eventStore.ts';
-import { collectFrom } from '../support/kafka/kafkaConsumer.ts';
-import { startKafkaServer } from '../support/kafka/kafkaServer.ts';
-import { appendTo } from '../support/projections/projector.ts';
+import { collectFrom } from '../support/servers/kafka/kafkaConsumer.ts';
+import { startKafkaServer } from '../support/servers/kafka/kafkaServer.ts';
+import { appendTo } from '../support/stores/projections/projector.ts';
 import {
   sessionStarted,
   toolCalled,
   turnCompleted,
   turnStarted,
-} from '../support/events/events.ts';
-import { relayToKafka, topicsOf, uniquePrefix, type TestRelay } from '../support/kafka/relay.ts';
+} from '../support/builders/events.ts';
+import {
+  relayToKafka,
+  topicsOf,
+  uniquePrefix,
+  type TestRelay,
+} from '../support/servers/kafka/relay.ts';
 import { startTestService } from '../support/http/service.ts';
-import { temporaryFolder } from '../support/sqlite/sqliteEventStore.ts';
+import { temporaryFolder } from '../support/stores/sqlite/sqliteEventStore.ts';
 
 const SESSIONS = 12_500;
 const EVENTS_PER_SESSION = 4;

@@ -28,8 +28,8 @@ import {
   sessionStarted,
   turnCompleted,
   turnStarted,
-} from '../support/events/events.ts';
-import { reached, recordHistory } from '../support/events/history.ts';
+} from '../support/builders/events.ts';
+import { reached, recordHistory } from '../support/builders/history.ts';
 
 const TURNS = Number(process.argv[2] ?? 1_000_000);
 const [TURNS_OF_SESSION, WORDS] = [10, 50_000];

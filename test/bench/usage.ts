@@ -16,8 +16,8 @@ import { createProgressChannel } from '../../shared/projections/progress.ts';
 import { readUsage } from '../../shared/usage/queries.ts';
 import { TABLES, type UsageRow } from '../../shared/readModels/tables.ts';
 import type { UsageColumn } from '../../shared/usage/tables.ts';
-import { positionOf, reached } from '../support/events/history.ts';
-import { temporaryFolder } from '../support/sqlite/sqliteEventStore.ts';
+import { positionOf, reached } from '../support/builders/history.ts';
+import { temporaryFolder } from '../support/stores/sqlite/sqliteEventStore.ts';
 
 const TURNS = Number(process.argv[2] ?? 1_000_000);
 const YEAR = { from: '2026-01-01', to: '2026-12-31' };

@@ -2,11 +2,11 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { ProtectedStore } from '../../shared/eventlog/encryption/protectedStore.ts';
 import { createAccountFeed, type AccountFeed } from '../../shared/feed/accountFeed.ts';
-import { agentCreated } from '../support/events/events.ts';
-import { feedWriter, idsOf, taken } from '../support/feed/feedLog.ts';
+import { agentCreated } from '../support/builders/events.ts';
+import { feedWriter, idsOf, taken } from '../support/builders/feedLog.ts';
 import { size } from '../support/jest/size.ts';
 import { eventually } from '../support/processes/operator.ts';
-import { memoryKeys } from '../support/store/memoryKeys.ts';
+import { memoryKeys } from '../support/fakes/memoryKeys.ts';
 import type { EventStoreFixture } from './eventStore.ts';
 
 const RUNS = size({ small: 20, full: 300 });

@@ -7,7 +7,7 @@ import {
   startScriptedModel,
   type ScriptedModel,
   type Step,
-} from '../support/http/scriptedModel.ts';
+} from '../support/fakes/scriptedModel.ts';
 
 const MAX_RETRIES = 2;
 

@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openFileTileReader } from '../../infra/files/tileReader.ts';
 import { openFileTileTrees } from '../../infra/files/tileStore.ts';
-import { temporaryFolder } from '../support/sqlite/sqliteEventStore.ts';
+import { temporaryFolder } from '../support/stores/sqlite/sqliteEventStore.ts';
 import { tileStoreContract } from './tileStore.ts';
 
 tileStoreContract('files', async () => {

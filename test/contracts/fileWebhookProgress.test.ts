@@ -2,7 +2,7 @@ import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { openFileWebhookProgress } from '../../infra/files/webhookProgress.ts';
-import { temporaryFolder } from '../support/sqlite/sqliteEventStore.ts';
+import { temporaryFolder } from '../support/stores/sqlite/sqliteEventStore.ts';
 import { webhookProgressContract } from './webhookProgress.ts';
 
 webhookProgressContract('a file', async () => {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect } from '@jest/globals';
 import type { StoredEvent } from '../../shared/ports/eventStore.ts';
-import { reached, recordHistory } from '../support/events/history.ts';
+import { reached, recordHistory } from '../support/builders/history.ts';
 import type { ReadModelsFixture } from './readModels.ts';
 
 /** Empty read models and a history for each test of a suite; to be called where its tests are described. */

@@ -10,7 +10,7 @@ import {
   startScriptedModel,
   type ScriptedModel,
   type Step,
-} from '../support/http/scriptedModel.ts';
+} from '../support/fakes/scriptedModel.ts';
 import type { ChatModelsUnderTest, ContractLimits } from './chatModels.ts';
 
 const MIB = 1_048_576;

@@ -11,8 +11,8 @@ import {
   replayTurnsCompared,
   sessionStarted,
   turnComparison,
-} from '../support/events/events.ts';
-import { ALL } from '../support/projections/agentsOf.ts';
+} from '../support/builders/events.ts';
+import { ALL } from '../support/stores/projections/agentsOf.ts';
 import { freshReadModels } from './freshReadModels.ts';
 import type { ReadModelsFixture } from './readModels.ts';
 

@@ -9,9 +9,9 @@ import {
   turnCompleted,
   turnFailed,
   turnStarted,
-} from '../support/events/events.ts';
-import { positionOf, reached, recordHistory } from '../support/events/history.ts';
-import { ALL } from '../support/projections/agentsOf.ts';
+} from '../support/builders/events.ts';
+import { positionOf, reached, recordHistory } from '../support/builders/history.ts';
+import { ALL } from '../support/stores/projections/agentsOf.ts';
 import type { ReadModelsFixture } from './readModels.ts';
 
 /** The id of a session that began in that millisecond, the `n`th one of it. */

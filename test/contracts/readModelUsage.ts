@@ -14,7 +14,7 @@ import {
   turnFailed,
   turnInterrupted,
   turnStarted,
-} from '../support/events/events.ts';
+} from '../support/builders/events.ts';
 import { freshReadModels } from './freshReadModels.ts';
 import type { ReadModelsFixture } from './readModels.ts';
 

@@ -26,11 +26,11 @@ import {
   turnCompleted,
   turnFailed,
   turnStarted,
-} from '../support/events/events.ts';
-import { positionOf, recordHistory, reached } from '../support/events/history.ts';
-import { deliveries, randomHistory } from '../support/events/randomHistory.ts';
+} from '../support/builders/events.ts';
+import { positionOf, recordHistory, reached } from '../support/builders/history.ts';
+import { deliveries, randomHistory } from '../support/builders/randomHistory.ts';
 import { size } from '../support/jest/size.ts';
-import { agentsOf, ALL } from '../support/projections/agentsOf.ts';
+import { agentsOf, ALL } from '../support/stores/projections/agentsOf.ts';
 import { usageContract } from './readModelUsage.ts';
 import { replaysContract } from './readModelReplays.ts';
 import { searchContract } from './readModelSearch.ts';

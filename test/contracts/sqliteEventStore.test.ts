@@ -1,4 +1,4 @@
-import { sqliteEventStoreFixture } from '../support/sqlite/sqliteEventStore.ts';
+import { sqliteEventStoreFixture } from '../support/stores/sqlite/sqliteEventStore.ts';
 import { eventStoreContract } from './eventStore.ts';
 
 eventStoreContract('SQLite', sqliteEventStoreFixture);

@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { openSqliteKeyStore } from '../../infra/sqlite/keyStore/keyStore.ts';
-import { temporaryFolder } from '../support/sqlite/sqliteEventStore.ts';
+import { temporaryFolder } from '../support/stores/sqlite/sqliteEventStore.ts';
 import { keyStoreContract } from './keyStore.ts';
 
 keyStoreContract('SQLite', async () => {

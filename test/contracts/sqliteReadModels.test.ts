@@ -1,4 +1,4 @@
-import { sqliteReadModelsFixture } from '../support/sqlite/sqliteReadModels.ts';
+import { sqliteReadModelsFixture } from '../support/stores/sqlite/sqliteReadModels.ts';
 import { readModelsContract } from './readModels.ts';
 
 readModelsContract('SQLite', sqliteReadModelsFixture);

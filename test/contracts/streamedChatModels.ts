@@ -10,8 +10,8 @@ import {
   startScriptedModel,
   type ScriptedModel,
   type Step,
-} from '../support/http/scriptedModel.ts';
-import { chunkOf, eventOf } from '../support/http/scriptedStream.ts';
+} from '../support/fakes/scriptedModel.ts';
+import { chunkOf, eventOf } from '../support/fakes/scriptedStream.ts';
 import type { ChatModelsUnderTest, ContractLimits } from './chatModels.ts';
 
 const request: ChatRequest = {

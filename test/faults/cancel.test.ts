@@ -3,8 +3,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { expectFailure } from '../support/http/failures.ts';
 import type { Client } from '../support/http/service.ts';
-import { cutConnections } from '../support/postgres/postgresDatabase.ts';
-import { startPostgresServer, withoutPostgres } from '../support/postgres/postgresServer.ts';
+import { cutConnections } from '../support/servers/postgres/postgresDatabase.ts';
+import {
+  startPostgresServer,
+  withoutPostgres,
+} from '../support/servers/postgres/postgresServer.ts';
 import { clientOf, replicaProcesses } from '../support/processes/replicaProcesses.ts';
 import type { ServerProcess } from '../support/processes/serverProcess.ts';
 import { size } from '../support/jest/size.ts';

@@ -9,14 +9,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import {
   startEventStoreDbClusterProcess,
   type EventStoreDbClusterProcess,
-} from '../support/eventstoredb/eventStoreDbClusterProcess.ts';
-import { gossipOf } from '../support/eventstoredb/eventStoreDbGossip.ts';
+} from '../support/servers/eventstoredb/eventStoreDbClusterProcess.ts';
+import { gossipOf } from '../support/servers/eventstoredb/eventStoreDbGossip.ts';
 import {
   openRawNode,
   type RawNode,
   type RawRecord,
-} from '../support/eventstoredb/rawEventStoreDb.ts';
-import { temporaryFolder } from '../support/sqlite/sqliteEventStore.ts';
+} from '../support/servers/eventstoredb/rawEventStoreDb.ts';
+import { temporaryFolder } from '../support/stores/sqlite/sqliteEventStore.ts';
 import { size } from '../support/jest/size.ts';
 
 const WRITERS = 16;

@@ -8,11 +8,11 @@ import { readFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { startEventStoreDbClusterProcess } from '../support/eventstoredb/eventStoreDbClusterProcess.ts';
-import { ofThreeNodes } from '../support/eventstoredb/recordedAnswers.ts';
-import { temporaryFolder } from '../support/sqlite/sqliteEventStore.ts';
+import { startEventStoreDbClusterProcess } from '../support/servers/eventstoredb/eventStoreDbClusterProcess.ts';
+import { ofThreeNodes } from '../support/servers/eventstoredb/recordedAnswers.ts';
+import { temporaryFolder } from '../support/stores/sqlite/sqliteEventStore.ts';
 
-const RECORDS = new URL('../support/eventstoredb-node/records/', import.meta.url);
+const RECORDS = new URL('../support/servers/eventstoredb-node/records/', import.meta.url);
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
 const recorded = (version: string): string => {

@@ -4,8 +4,8 @@ import { rm } from 'node:fs/promises';
 import { openEventStoreDb } from '../../infra/eventstoredb/eventStore.ts';
 import type { EncodedEvent } from '../../shared/ports/eventStore.ts';
 import { idsOf, newEvents, newStream, readAll } from '../contracts/eventStore/support.ts';
-import { startEventStoreDbProcess } from '../support/eventstoredb/eventStoreDbProcess.ts';
-import { temporaryFolder } from '../support/sqlite/sqliteEventStore.ts';
+import { startEventStoreDbProcess } from '../support/servers/eventstoredb/eventStoreDbProcess.ts';
+import { temporaryFolder } from '../support/stores/sqlite/sqliteEventStore.ts';
 import { size } from '../support/jest/size.ts';
 
 const KILLS = size({ small: 8, full: 30 });

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { ATTACK_NAMES, ATTACKS } from '../support/hostile/attacks/index.ts';
-import { tell, type Figures } from '../support/hostile/figures.ts';
-import { besiege, SECONDS, type Siege } from '../support/hostile/siege.ts';
-import { makeWorld, type World } from '../support/hostile/world.ts';
-import { misfitIn } from '../support/store/misfitIn.ts';
+import { ATTACK_NAMES, ATTACKS } from '../support/processes/hostile/attacks/index.ts';
+import { tell, type Figures } from '../support/processes/hostile/figures.ts';
+import { besiege, SECONDS, type Siege } from '../support/processes/hostile/siege.ts';
+import { makeWorld, type World } from '../support/processes/hostile/world.ts';
+import { misfitIn } from '../support/stores/misfitIn.ts';
 
 /** Before and after an attack there is as much to do again, at the most. */
 const LIMIT_MS = 2 * SECONDS * 1_000 + 300_000;

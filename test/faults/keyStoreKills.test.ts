@@ -8,12 +8,12 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { openSqliteKeyStore } from '../../infra/sqlite/keyStore/keyStore.ts';
 import type { KeyStore, WrappedKey } from '../../shared/ports/keyStore.ts';
 import { size } from '../support/jest/size.ts';
-import { masterKeysOf, newTextKey } from '../support/keys/textKeys.ts';
+import { masterKeysOf, newTextKey } from '../support/stores/textKeys.ts';
 import { plainEnvironment } from '../support/processes/plainEnvironment.ts';
-import { temporaryFolder } from '../support/sqlite/sqliteEventStore.ts';
+import { temporaryFolder } from '../support/stores/sqlite/sqliteEventStore.ts';
 
 const KILLS = size({ small: 6, full: 200 });
-const PROCESS = new URL('../support/keys/keyStoreProcess.ts', import.meta.url).pathname;
+const PROCESS = new URL('../support/stores/keyStoreProcess.ts', import.meta.url).pathname;
 
 let folder: string;
 let store: KeyStore;

@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { ChatRequest } from '../../shared/sessions/turns/chat.ts';
-import { startScriptedModel, type ScriptedModel } from '../support/http/scriptedModel.ts';
+import { startScriptedModel, type ScriptedModel } from '../support/fakes/scriptedModel.ts';
 import { startServerProcess, type ServerProcess } from '../support/processes/serverProcess.ts';
 import { apiClient, TEST_KEY, writeModelsFile } from '../support/http/service.ts';
-import { onEventStoreDb, testStoreEnv } from '../support/store/testStore.ts';
+import { onEventStoreDb, testStoreEnv } from '../support/stores/testStore.ts';
 import { size } from '../support/jest/size.ts';
-import { misfitIn } from '../support/store/misfitIn.ts';
+import { misfitIn } from '../support/stores/misfitIn.ts';
 
 /** Starting over EventStoreDB takes longer. */
 const KILLS = onEventStoreDb() ? size({ small: 6, full: 40 }) : size({ small: 40, full: 200 });

@@ -1,6 +1,9 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { size } from '../support/jest/size.ts';
-import { startPostgresServer, withoutPostgres } from '../support/postgres/postgresServer.ts';
+import {
+  startPostgresServer,
+  withoutPostgres,
+} from '../support/servers/postgres/postgresServer.ts';
 import { eventually } from '../support/processes/operator.ts';
 import { clientOf, health, replicaProcesses } from '../support/processes/replicaProcesses.ts';
 

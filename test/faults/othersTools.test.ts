@@ -14,16 +14,20 @@ import { verifyCosignature } from '../../shared/transparency/tlog/cosignature.ts
 import { parseNote, signNote } from '../../shared/transparency/tlog/note.ts';
 import { formatVkey, noteSigner, parseVkey } from '../../shared/transparency/tlog/noteKeys.ts';
 import { consistencyProof } from '../../shared/transparency/tlog/proofs.ts';
-import { SSH_AGENT, startLitewitness, type Litewitness } from '../support/go/litewitness.ts';
-import { goTools, hasGo } from '../support/go/tools.ts';
+import {
+  SSH_AGENT,
+  startLitewitness,
+  type Litewitness,
+} from '../support/processes/go/litewitness.ts';
+import { goTools, hasGo } from '../support/processes/go/tools.ts';
 import { apiClient, TEST_KEY } from '../support/http/service.ts';
 import { withoutProgram } from '../support/processes/debianProgram.ts';
 import { eventually } from '../support/processes/operator.ts';
 import { startServerProcess } from '../support/processes/serverProcess.ts';
-import { orSkip } from '../support/recipes/installed.ts';
-import { temporaryFolder } from '../support/sqlite/sqliteEventStore.ts';
-import { ORIGIN, testLog, type TestLog } from '../support/witness/log.ts';
-import { startTestWitness, type TestWitness } from '../support/witness/witness.ts';
+import { orSkip } from '../support/processes/recipes/installed.ts';
+import { temporaryFolder } from '../support/stores/sqlite/sqliteEventStore.ts';
+import { ORIGIN, testLog, type TestLog } from '../support/servers/witness/log.ts';
+import { startTestWitness, type TestWitness } from '../support/servers/witness/witness.ts';
 
 const tools =
   hasGo() && SSH_AGENT !== undefined

@@ -4,15 +4,18 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import {
   startEventStoreDbProcess,
   type EventStoreDbProcess,
-} from '../support/eventstoredb/eventStoreDbProcess.ts';
+} from '../support/servers/eventstoredb/eventStoreDbProcess.ts';
 import { expectFailure } from '../support/http/failures.ts';
-import { startPostgresProcess, type PostgresProcess } from '../support/postgres/postgresProcess.ts';
+import {
+  startPostgresProcess,
+  type PostgresProcess,
+} from '../support/servers/postgres/postgresProcess.ts';
 import { eventually } from '../support/processes/operator.ts';
-import { withoutPostgres } from '../support/postgres/postgresServer.ts';
+import { withoutPostgres } from '../support/servers/postgres/postgresServer.ts';
 import { startTestService, type Reply, type TestService } from '../support/http/service.ts';
-import { temporaryFolder } from '../support/sqlite/sqliteEventStore.ts';
-import { testMasterKeyFile } from '../support/keys/masterKeyFile.ts';
-import { testSigningKeyFile } from '../support/tlog/signingKey.ts';
+import { temporaryFolder } from '../support/stores/sqlite/sqliteEventStore.ts';
+import { testMasterKeyFile } from '../support/stores/masterKeyFile.ts';
+import { testSigningKeyFile } from '../support/builders/signingKey.ts';
 
 const AWAY_MS = 30_000;
 const CLIENTS = 4;

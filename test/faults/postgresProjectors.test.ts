@@ -4,14 +4,17 @@ import { expect, test } from '@jest/globals';
 import { openPostgresReadModels } from '../../infra/postgres/readModels/readModels.ts';
 import { openSqliteEventStore } from '../../infra/sqlite/eventStore/eventStore.ts';
 import { contenders } from '../support/processes/contenders.ts';
-import { createTestDatabase } from '../support/postgres/postgresDatabase.ts';
-import { appendSession, foundAndDue } from '../support/postgres/postgresFaults.ts';
-import { startPostgresServer, withoutPostgres } from '../support/postgres/postgresServer.ts';
-import { temporaryFolder } from '../support/sqlite/sqliteEventStore.ts';
+import { createTestDatabase } from '../support/servers/postgres/postgresDatabase.ts';
+import { appendSession, foundAndDue } from '../support/servers/postgres/postgresFaults.ts';
+import {
+  startPostgresServer,
+  withoutPostgres,
+} from '../support/servers/postgres/postgresServer.ts';
+import { temporaryFolder } from '../support/stores/sqlite/sqliteEventStore.ts';
 import { size } from '../support/jest/size.ts';
 
 const MAIN = fileURLToPath(
-  new URL('../support/postgres/postgresProjectorProcess.ts', import.meta.url),
+  new URL('../support/servers/postgres/postgresProjectorProcess.ts', import.meta.url),
 );
 const ROUNDS = size({ small: 4, full: 8 });
 /**

@@ -18,16 +18,19 @@ import { openRightEdge } from '../../shared/transparency/tlog/rightEdge.ts';
 import { TILE_WIDTH } from '../../shared/transparency/tlog/tiles.ts';
 import { verifyConsistency } from '../../shared/transparency/tlog/verify.ts';
 import { size } from '../support/jest/size.ts';
-import { createTestDatabase } from '../support/postgres/postgresDatabase.ts';
-import { appendSession, readLog } from '../support/postgres/postgresFaults.ts';
-import { startPostgresServer, withoutPostgres } from '../support/postgres/postgresServer.ts';
+import { createTestDatabase } from '../support/servers/postgres/postgresDatabase.ts';
+import { appendSession, readLog } from '../support/servers/postgres/postgresFaults.ts';
+import {
+  startPostgresServer,
+  withoutPostgres,
+} from '../support/servers/postgres/postgresServer.ts';
 import { contenders } from '../support/processes/contenders.ts';
 import { eventually } from '../support/processes/operator.ts';
-import { temporaryFolder } from '../support/sqlite/sqliteEventStore.ts';
-import { memoryTiles } from '../support/tlog/memoryTiles.ts';
+import { temporaryFolder } from '../support/stores/sqlite/sqliteEventStore.ts';
+import { memoryTiles } from '../support/fakes/memoryTiles.ts';
 
 const MAIN = fileURLToPath(
-  new URL('../support/postgres/postgresProverProcess.ts', import.meta.url),
+  new URL('../support/servers/postgres/postgresProverProcess.ts', import.meta.url),
 );
 const ROUNDS = size({ small: 4, full: 30 });
 const server = await startPostgresServer();

@@ -4,13 +4,16 @@ import { openPostgresReadModels } from '../../infra/postgres/readModels/readMode
 import { openSqliteEventStore } from '../../infra/sqlite/eventStore/eventStore.ts';
 import { isTurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import type { Position } from '../../shared/ports/eventStore.ts';
-import { createTestDatabase, cutConnections } from '../support/postgres/postgresDatabase.ts';
-import { appendSession, foundAndDue } from '../support/postgres/postgresFaults.ts';
-import { startPostgresProcess } from '../support/postgres/postgresProcess.ts';
-import { startPostgresProjector } from '../support/postgres/postgresProjector.ts';
-import { withoutPostgres } from '../support/postgres/postgresServer.ts';
+import {
+  createTestDatabase,
+  cutConnections,
+} from '../support/servers/postgres/postgresDatabase.ts';
+import { appendSession, foundAndDue } from '../support/servers/postgres/postgresFaults.ts';
+import { startPostgresProcess } from '../support/servers/postgres/postgresProcess.ts';
+import { startPostgresProjector } from '../support/servers/postgres/postgresProjector.ts';
+import { withoutPostgres } from '../support/servers/postgres/postgresServer.ts';
 import { eventually } from '../support/processes/operator.ts';
-import { temporaryFolder } from '../support/sqlite/sqliteEventStore.ts';
+import { temporaryFolder } from '../support/stores/sqlite/sqliteEventStore.ts';
 import { size } from '../support/jest/size.ts';
 
 const KILLS = size({ small: 4, full: 8 });

@@ -7,7 +7,7 @@ import { expectFailure } from '../support/http/failures.ts';
 import { apiClient, TEST_KEY, type Client } from '../support/http/service.ts';
 import { eventually } from '../support/processes/operator.ts';
 import { startServerProcess, type ServerProcess } from '../support/processes/serverProcess.ts';
-import { temporaryFolder } from '../support/sqlite/sqliteEventStore.ts';
+import { temporaryFolder } from '../support/stores/sqlite/sqliteEventStore.ts';
 
 let folder: string;
 let server: ServerProcess;

@@ -9,11 +9,11 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { createLocalBroker, type LocalBroker } from '../../infra/local/kafka/localBroker.ts';
 import { openSqliteEventStore } from '../../infra/sqlite/eventStore/eventStore.ts';
 import type { EventStore } from '../../shared/ports/eventStore.ts';
-import { collectFrom, type Received } from '../support/kafka/kafkaConsumer.ts';
-import { orSkip } from '../support/kafka/kafkaServer.ts';
-import { byKey, logByKey } from '../support/kafka/logByKey.ts';
-import { untilTopicsExist } from '../support/kafka/kafkaTopics.ts';
-import { agentId, appendTo } from '../support/projections/projector.ts';
+import { collectFrom, type Received } from '../support/servers/kafka/kafkaConsumer.ts';
+import { orSkip } from '../support/servers/kafka/kafkaServer.ts';
+import { byKey, logByKey } from '../support/servers/kafka/logByKey.ts';
+import { untilTopicsExist } from '../support/servers/kafka/kafkaTopics.ts';
+import { agentId, appendTo } from '../support/stores/projections/projector.ts';
 import {
   agentCreated,
   agentUpdated,
@@ -21,16 +21,18 @@ import {
   toolCalled,
   turnCompleted,
   turnStarted,
-} from '../support/events/events.ts';
-import { topicsOf, uniquePrefix } from '../support/kafka/relay.ts';
-import { temporaryFolder } from '../support/sqlite/sqliteEventStore.ts';
+} from '../support/builders/events.ts';
+import { topicsOf, uniquePrefix } from '../support/servers/kafka/relay.ts';
+import { temporaryFolder } from '../support/stores/sqlite/sqliteEventStore.ts';
 import { size } from '../support/jest/size.ts';
 
 const KILLS = size({ small: 9, full: 60 });
 /** Each of an agent of 2 events and a session of 8. */
 const PAIRS_PER_KILL = 150;
 const EVENTS_PER_PAIR = 10;
-const RELAY_PROCESS = fileURLToPath(new URL('../support/kafka/relayProcess.ts', import.meta.url));
+const RELAY_PROCESS = fileURLToPath(
+  new URL('../support/servers/kafka/relayProcess.ts', import.meta.url),
+);
 const TIME_LIMIT_MS = size({ small: 900_000, full: 2_400_000 });
 
 const folder = await temporaryFolder();

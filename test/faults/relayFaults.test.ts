@@ -13,15 +13,21 @@ import type { EventStore, Position } from '../../shared/ports/eventStore.ts';
 import { parseConfig } from '../../shared/lib/config/config.ts';
 import { resolvesWithin } from '../../shared/lib/time/resolvesWithin.ts';
 import { size } from '../support/jest/size.ts';
-import { startFaultyProxy, type Fate, type FaultyProxy } from '../support/kafka/faultyProxy.ts';
-import { collectFrom } from '../support/kafka/kafkaConsumer.ts';
-import { orSkip } from '../support/kafka/kafkaServer.ts';
-import { byKey, logByKey } from '../support/kafka/logByKey.ts';
-import { publisherOptions, topicsOf, uniquePrefix } from '../support/kafka/relay.ts';
-import { appendAgents } from '../support/projections/projector.ts';
-import { temporaryFolder } from '../support/sqlite/sqliteEventStore.ts';
+import {
+  startFaultyProxy,
+  type Fate,
+  type FaultyProxy,
+} from '../support/servers/kafka/faultyProxy.ts';
+import { collectFrom } from '../support/servers/kafka/kafkaConsumer.ts';
+import { orSkip } from '../support/servers/kafka/kafkaServer.ts';
+import { byKey, logByKey } from '../support/servers/kafka/logByKey.ts';
+import { publisherOptions, topicsOf, uniquePrefix } from '../support/servers/kafka/relay.ts';
+import { appendAgents } from '../support/stores/projections/projector.ts';
+import { temporaryFolder } from '../support/stores/sqlite/sqliteEventStore.ts';
 
-const RELAY_PROCESS = fileURLToPath(new URL('../support/kafka/relayProcess.ts', import.meta.url));
+const RELAY_PROCESS = fileURLToPath(
+  new URL('../support/servers/kafka/relayProcess.ts', import.meta.url),
+);
 const AGENTS_PER_STEP = 20;
 /** What operators have who set nothing. */
 const { KAFKA_TAKEOVER_MS: TAKEOVER_MS } = parseConfig({});

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { SessionEvent } from '../../shared/sessions/events.ts';
-import { startScriptedModel, type ScriptedModel } from '../support/http/scriptedModel.ts';
+import { startScriptedModel, type ScriptedModel } from '../support/fakes/scriptedModel.ts';
 import { apiClient, TEST_KEY, writeModelsFile } from '../support/http/service.ts';
 import { size } from '../support/jest/size.ts';
 import { startServerProcess } from '../support/processes/serverProcess.ts';
@@ -15,8 +15,8 @@ import {
   eventsOf,
   startReplayOf,
   toldOf,
-} from '../support/replays/replays.ts';
-import { testStoreEnv } from '../support/store/testStore.ts';
+} from '../support/builders/replays.ts';
+import { testStoreEnv } from '../support/stores/testStore.ts';
 
 const SESSIONS = size({ small: 6, full: 1_000 });
 const TURNS = size({ small: 4, full: 20 });

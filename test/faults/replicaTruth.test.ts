@@ -3,8 +3,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { Client as PostgresClient } from 'pg';
 import type { Client } from '../support/http/service.ts';
-import { startPostgresServer, withoutPostgres } from '../support/postgres/postgresServer.ts';
-import { silenceableNetwork } from '../support/postgres/silenceableNetwork.ts';
+import {
+  startPostgresServer,
+  withoutPostgres,
+} from '../support/servers/postgres/postgresServer.ts';
+import { silenceableNetwork } from '../support/servers/postgres/silenceableNetwork.ts';
 import { size } from '../support/jest/size.ts';
 import { eventually } from '../support/processes/operator.ts';
 import { clientOf, health, replicaProcesses } from '../support/processes/replicaProcesses.ts';

@@ -5,17 +5,23 @@ import type { ChatRequest } from '../../shared/sessions/turns/chat.ts';
 import {
   startEventStoreDbProcess,
   type EventStoreDbProcess,
-} from '../support/eventstoredb/eventStoreDbProcess.ts';
-import { createTestDatabase, type TestDatabase } from '../support/postgres/postgresDatabase.ts';
-import { startPostgresServer, withoutPostgres } from '../support/postgres/postgresServer.ts';
+} from '../support/servers/eventstoredb/eventStoreDbProcess.ts';
+import {
+  createTestDatabase,
+  type TestDatabase,
+} from '../support/servers/postgres/postgresDatabase.ts';
+import {
+  startPostgresServer,
+  withoutPostgres,
+} from '../support/servers/postgres/postgresServer.ts';
 import { startReplicas, unlessCut } from '../support/processes/replicas.ts';
-import { startScriptedModel, type ScriptedModel } from '../support/http/scriptedModel.ts';
+import { startScriptedModel, type ScriptedModel } from '../support/fakes/scriptedModel.ts';
 import { TEST_KEY, writeModelsFile, type Client, type Reply } from '../support/http/service.ts';
-import { temporaryFolder } from '../support/sqlite/sqliteEventStore.ts';
+import { temporaryFolder } from '../support/stores/sqlite/sqliteEventStore.ts';
 import { size } from '../support/jest/size.ts';
-import { misfitIn } from '../support/store/misfitIn.ts';
-import { testMasterKeyFile } from '../support/keys/masterKeyFile.ts';
-import { testSigningKeyFile } from '../support/tlog/signingKey.ts';
+import { misfitIn } from '../support/stores/misfitIn.ts';
+import { testMasterKeyFile } from '../support/stores/masterKeyFile.ts';
+import { testSigningKeyFile } from '../support/builders/signingKey.ts';
 
 const LOAD_MS = size({ small: 20_000, full: 60_000 });
 /** So much longer where processes start more slowly than they are killed, and nothing is answered. */

@@ -13,7 +13,7 @@ import {
   withClockAhead,
   type ServerProcess,
 } from '../support/processes/serverProcess.ts';
-import { startScriptedModel, type ScriptedModel } from '../support/http/scriptedModel.ts';
+import { startScriptedModel, type ScriptedModel } from '../support/fakes/scriptedModel.ts';
 import { apiClient, TEST_KEY, writeModelsFile, type Client } from '../support/http/service.ts';
 
 const FORKED = { input: 'Go on.' };

@@ -13,20 +13,26 @@ import { createLogger } from '../../shared/lib/logger.ts';
 import {
   startEventStoreDbProcess,
   type EventStoreDbProcess,
-} from '../support/eventstoredb/eventStoreDbProcess.ts';
-import { startScriptedModel, type ScriptedModel } from '../support/http/scriptedModel.ts';
+} from '../support/servers/eventstoredb/eventStoreDbProcess.ts';
+import { startScriptedModel, type ScriptedModel } from '../support/fakes/scriptedModel.ts';
 import { apiClient, TEST_KEY, writeModelsFile } from '../support/http/service.ts';
-import { createTestDatabase, type TestDatabase } from '../support/postgres/postgresDatabase.ts';
-import { startPostgresServer, withoutPostgres } from '../support/postgres/postgresServer.ts';
+import {
+  createTestDatabase,
+  type TestDatabase,
+} from '../support/servers/postgres/postgresDatabase.ts';
+import {
+  startPostgresServer,
+  withoutPostgres,
+} from '../support/servers/postgres/postgresServer.ts';
 import { withoutProgram } from '../support/processes/debianProgram.ts';
 import { freePort } from '../support/processes/freePort.ts';
 import { HAPROXY, startHaproxy } from '../support/processes/haproxy.ts';
 import { copyAsOtherRelease } from '../support/processes/otherRelease.ts';
 import { startServerProcess, type ServerProcess } from '../support/processes/serverProcess.ts';
-import { temporaryFolder } from '../support/sqlite/sqliteEventStore.ts';
+import { temporaryFolder } from '../support/stores/sqlite/sqliteEventStore.ts';
 import { size } from '../support/jest/size.ts';
-import { testMasterKeyFile } from '../support/keys/masterKeyFile.ts';
-import { testSigningKeyFile } from '../support/tlog/signingKey.ts';
+import { testMasterKeyFile } from '../support/stores/masterKeyFile.ts';
+import { testSigningKeyFile } from '../support/builders/signingKey.ts';
 
 /** One second, as is promised; more where other work may hold this machine up. */
 const REVOKED_WITHIN_MS = size({ small: 5_000, full: 1_000 });

@@ -9,11 +9,11 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import {
   startEventStoreDbClusterProcess,
   type EventStoreDbClusterProcess,
-} from '../support/eventstoredb/eventStoreDbClusterProcess.ts';
-import { startScriptedModel, type ScriptedModel } from '../support/http/scriptedModel.ts';
+} from '../support/servers/eventstoredb/eventStoreDbClusterProcess.ts';
+import { startScriptedModel, type ScriptedModel } from '../support/fakes/scriptedModel.ts';
 import { startServerProcess, type ServerProcess } from '../support/processes/serverProcess.ts';
 import { apiClient, TEST_KEY, writeModelsFile, type Client } from '../support/http/service.ts';
-import { temporaryFolder } from '../support/sqlite/sqliteEventStore.ts';
+import { temporaryFolder } from '../support/stores/sqlite/sqliteEventStore.ts';
 import { size } from '../support/jest/size.ts';
 
 /** For each form of the connection string. */

@@ -10,7 +10,7 @@ import { sendSlowly } from '../support/http/slowSender.ts';
 import { size } from '../support/jest/size.ts';
 import { eventually } from '../support/processes/operator.ts';
 import { startServerProcess, type ServerProcess } from '../support/processes/serverProcess.ts';
-import { temporaryFolder } from '../support/sqlite/sqliteEventStore.ts';
+import { temporaryFolder } from '../support/stores/sqlite/sqliteEventStore.ts';
 
 const MAX_CONNECTIONS = size({ small: 500, full: 4_000 });
 

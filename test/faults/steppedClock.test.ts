@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { eventually } from '../support/processes/operator.ts';
 import { startServerProcess, type ServerProcess } from '../support/processes/serverProcess.ts';
 import { steppedClock, type SteppedClock } from '../support/processes/steppedClock.ts';
-import { startScriptedModel, type ScriptedModel } from '../support/http/scriptedModel.ts';
+import { startScriptedModel, type ScriptedModel } from '../support/fakes/scriptedModel.ts';
 import { apiClient, TEST_KEY, writeModelsFile, type Client } from '../support/http/service.ts';
 
 const HOUR_MS = 3_600_000;

@@ -4,10 +4,10 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import {
   startEventStoreDbProcess,
   type EventStoreDbProcess,
-} from '../support/eventstoredb/eventStoreDbProcess.ts';
+} from '../support/servers/eventstoredb/eventStoreDbProcess.ts';
 import { startTestService, type TestService } from '../support/http/service.ts';
 import { eventually } from '../support/processes/operator.ts';
-import { temporaryFolder } from '../support/sqlite/sqliteEventStore.ts';
+import { temporaryFolder } from '../support/stores/sqlite/sqliteEventStore.ts';
 import { size } from '../support/jest/size.ts';
 
 /** Longer than the store's deadline of 10 s. */

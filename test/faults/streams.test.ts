@@ -1,18 +1,21 @@
 import { rm } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
-import { startEventStoreDbProcess } from '../support/eventstoredb/eventStoreDbProcess.ts';
-import { startScriptedModel } from '../support/http/scriptedModel.ts';
+import { startEventStoreDbProcess } from '../support/servers/eventstoredb/eventStoreDbProcess.ts';
+import { startScriptedModel } from '../support/fakes/scriptedModel.ts';
 import { apiClient, TEST_KEY, writeModelsFile } from '../support/http/service.ts';
 import { openEvents, textIn, type Heard } from '../support/http/sse.ts';
 import { size } from '../support/jest/size.ts';
-import { testMasterKeyFile } from '../support/keys/masterKeyFile.ts';
-import { createTestDatabase } from '../support/postgres/postgresDatabase.ts';
-import { startPostgresServer, withoutPostgres } from '../support/postgres/postgresServer.ts';
+import { testMasterKeyFile } from '../support/stores/masterKeyFile.ts';
+import { createTestDatabase } from '../support/servers/postgres/postgresDatabase.ts';
+import {
+  startPostgresServer,
+  withoutPostgres,
+} from '../support/servers/postgres/postgresServer.ts';
 import { eventually } from '../support/processes/operator.ts';
 import { startServerProcess } from '../support/processes/serverProcess.ts';
-import { temporaryFolder } from '../support/sqlite/sqliteEventStore.ts';
-import { testSigningKeyFile } from '../support/tlog/signingKey.ts';
+import { temporaryFolder } from '../support/stores/sqlite/sqliteEventStore.ts';
+import { testSigningKeyFile } from '../support/builders/signingKey.ts';
 
 const CLIENTS = size({ small: 50, full: 500 });
 const SHARE_THAT_DROPS = 0.2;

@@ -10,11 +10,11 @@ import { openNote } from '../../shared/transparency/tlog/note.ts';
 import { noteSigner } from '../../shared/transparency/tlog/noteKeys.ts';
 import { consistencyProof, rootAt } from '../../shared/transparency/tlog/proofs.ts';
 import { verifyConsistency } from '../../shared/transparency/tlog/verify.ts';
-import { startScriptedModel, type ScriptedModel } from '../support/http/scriptedModel.ts';
+import { startScriptedModel, type ScriptedModel } from '../support/fakes/scriptedModel.ts';
 import { apiClient, TEST_KEY, writeModelsFile } from '../support/http/service.ts';
 import { size } from '../support/jest/size.ts';
 import { startServerProcess, type ServerProcess } from '../support/processes/serverProcess.ts';
-import { temporaryFolder } from '../support/sqlite/sqliteEventStore.ts';
+import { temporaryFolder } from '../support/stores/sqlite/sqliteEventStore.ts';
 
 const KILLS = size({ small: 10, full: 200 });
 const CLIENTS = 4;

@@ -1,15 +1,15 @@
 import { rm } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import type { AppendFault } from '../support/eventstoredb-node/faults.ts';
+import type { AppendFault } from '../support/servers/eventstoredb-node/faults.ts';
 import {
   startEventStoreDbNode,
   type EventStoreDbNode,
-} from '../support/eventstoredb-node/index.ts';
+} from '../support/servers/eventstoredb-node/index.ts';
 import { eventually } from '../support/processes/operator.ts';
 import { size } from '../support/jest/size.ts';
 import { startTestService, type Reply, type TestService } from '../support/http/service.ts';
-import { temporaryFolder } from '../support/sqlite/sqliteEventStore.ts';
+import { temporaryFolder } from '../support/stores/sqlite/sqliteEventStore.ts';
 
 const RUNS = 16;
 const MANY_RUNS = 200;

@@ -6,19 +6,21 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { startScriptedModel, type ScriptedModel } from '../support/http/scriptedModel.ts';
+import { startScriptedModel, type ScriptedModel } from '../support/fakes/scriptedModel.ts';
 import { apiClient, TEST_KEY, writeModelsFile } from '../support/http/service.ts';
 import { size } from '../support/jest/size.ts';
 import { freePort } from '../support/processes/freePort.ts';
 import { eventually } from '../support/processes/operator.ts';
 import { startServerProcess, type ServerProcess } from '../support/processes/serverProcess.ts';
-import { testStoreEnv } from '../support/store/testStore.ts';
-import { verified, type Received } from '../support/webhooks/receiver.ts';
+import { testStoreEnv } from '../support/stores/testStore.ts';
+import { verified, type Received } from '../support/servers/webhookReceiver.ts';
 
 const KILLS = size({ small: 5, full: 20 });
 const CLIENTS = 6;
 const SESSION_TURNS = 8;
-const RECEIVER = fileURLToPath(new URL('../support/webhooks/receiverProcess.ts', import.meta.url));
+const RECEIVER = fileURLToPath(
+  new URL('../support/servers/webhookReceiverProcess.ts', import.meta.url),
+);
 
 let folder: string;
 let model: ScriptedModel;

@@ -145,7 +145,7 @@ export const mutations: readonly Mutation[] = [
   {
     name: 'the turns of the dead are swept once and never again',
     file: 'services/process/upkeep/periodicTask.ts',
-    from: 'sweeping = undefined;',
+    from: 'working = undefined;',
     to: '',
     likely: ['test/servers/replicas/replicas.test.ts'],
   },

@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from '@jest/globals';
-import { describedService } from '../support/openapi/described.ts';
+import { describedService } from '../support/processes/openapi/described.ts';
 
 const service = await describedService();
 afterAll(() => service?.close());

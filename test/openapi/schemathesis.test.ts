@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, expect, test } from '@jest/globals';
 import { size } from '../support/jest/size.ts';
-import { describedService } from '../support/openapi/described.ts';
+import { describedService } from '../support/processes/openapi/described.ts';
 
 /** Cases at the least, and examples of each operation and phase that lead to as many. */
 const { cases, examples } = size({

@@ -9,7 +9,7 @@ import type { EventStore } from '../../../shared/ports/eventStore.ts';
 import { guardAppends } from '../../../shared/eventlog/appendsWhileFollowed.ts';
 import { evictErased } from '../../../shared/erasure/evictErased.ts';
 import { isPastDeadline } from '../../../shared/runs/recovery/interruptTurn.ts';
-import type { PeriodicTask } from '../../process/upkeep/periodicTask.ts';
+import { startPolling, type PeriodicTask } from '../../process/upkeep/periodicTask.ts';
 import { damagedStreamsPart, createDamageReporter } from '../../process/health/reportDamage.ts';
 import { openRunContext, runsPart, turnWatchPart } from '../api.ts';
 import {
@@ -29,15 +29,15 @@ import { openEmbeddedReadModels, readModelsPart } from './readModels.ts';
 import { openEmbeddedWebhooks } from '../features/webhooks.ts';
 
 /**
- * By the own clock, as there is no other; only servers that share a cluster without a database
- * judge each other by it.
+ * By the local clock. It only matters for servers that share a cluster without a database: they have
+ * no other way to judge each other's turns.
  */
 const isOverdue = ({ deadline }: { deadline: string }): boolean =>
   isPastDeadline(deadline, systemClock.now());
 
 /**
- * The log in a data folder; says so where there was none, because a folder that is gone is nothing
- * that anybody else would tell from a first start.
+ * Opens the log in a data folder. A new log is reported: it may mean that the folder was lost, which
+ * nothing else would reveal.
  */
 async function openFolderLog(
   opening: Opening,
@@ -49,56 +49,43 @@ async function openFolderLog(
   if (isNew)
     opening.logger.info(
       { data_folder: log.folder },
-      'there was no event log in the data folder: a new one was made, and it is empty',
+      'there was no event log in the data folder: an empty one was created',
     );
   return opened;
 }
 
 /**
- * The name of the folder's server, made at the first start. The server lock sees to it that only
- * one process has it. Errors: `configuration_invalid` when it can't be read or written.
+ * The instance id of the folder's server, created at the first start. The server lock ensures that
+ * only one process uses it.
  */
 function readOrCreateInstanceId(folder: string): string {
   const file = join(folder, 'instance-id');
   try {
-    const known = existsSync(file) ? readFileSync(file, 'utf8').trim() : '';
-    if (known !== '') return known;
-    const made = systemIds.uuid();
-    writeFileSync(file, `${made}\n`, { mode: 0o600 });
-    return made;
+    const existing = existsSync(file) ? readFileSync(file, 'utf8').trim() : '';
+    if (existing !== '') return existing;
+    const created = systemIds.uuid();
+    writeFileSync(file, `${created}\n`, { mode: 0o600 });
+    return created;
   } catch (error) {
     throw dataFolderError(folder, error);
   }
 }
 
-const TROUBLE_POLL_MS = 1_000;
-
-/**
- * Tells in the log what trouble a store is in, once, and when it is over: for one that has no voice
- * of its own.
- */
+/** Logs the trouble of a store when it changes, for an adapter that does not log it itself. */
 function logStoreTrouble(store: Pick<EventStore, 'trouble'>, logger: Logger): PeriodicTask {
-  let told: string | undefined;
-  const look = (): void => {
+  let loggedTrouble: string | undefined;
+  return startPolling(async () => {
     const trouble = store.trouble();
-    if (trouble === told) return;
-    told = trouble;
+    if (trouble === loggedTrouble) return;
+    loggedTrouble = trouble;
     if (trouble === undefined) logger.info('the event log can be used again');
     else logger.warn(trouble);
-  };
-  const timer = setInterval(look, TROUBLE_POLL_MS).unref();
-  return {
-    async [Symbol.asyncDispose]() {
-      clearInterval(timer);
-    },
-  };
+  });
 }
 
 /**
- * The service in one process, with its read models in the data folder, and its log there or in a
- * cluster.
- * Errors: `data_folder_in_use`, `store_unavailable`, `configuration_invalid` (the models file, the
- * data folder).
+ * Opens the service in one process, with its read models in the data folder, and its log there or in
+ * a cluster.
  */
 export async function openEmbedded(
   opening: Opening,
@@ -115,8 +102,8 @@ export async function openEmbedded(
   const models = await openEmbeddedReadModels(opening, place, prover.threadData);
   const { projector, readModels } = models;
   const id = readOrCreateInstanceId(dataFolder);
-  // The lock leaves nobody else to run a turn of this folder's log, under whatever name it began. A
-  // cluster may have other servers.
+  // The lock excludes other servers of this folder's log, whatever their instance id was. A cluster
+  // may have other servers.
   const isGone = (owner: string): boolean => 'folder' in log || owner === id;
   const damaged = createDamageReporter(logger);
   const storage = {
@@ -130,7 +117,7 @@ export async function openEmbedded(
   };
   const api = await openRunContext(opening, storage);
   const relay = await openRelay(opening, store);
-  // A cluster's adapter tells of its trouble itself.
+  // The adapter of a cluster logs its trouble itself.
   const watch = 'folder' in log ? [{ upkeep: () => logStoreTrouble(store, logger) }] : [];
   const readModelsParts = [readModelsPart(projector, api, models.queries)];
   const feed = openFeed(opening, store);
@@ -148,10 +135,10 @@ export async function openEmbedded(
   const erasures = [
     erasureNoticePart(api),
     restoredKeysPart(api, keyStore),
-    unfinishedErasuresPart({ ...api, judge }, { api, alone: true, visibilityWaitMs }),
+    unfinishedErasuresPart({ ...api, judge }, { api, ownsLog: true, visibilityWaitMs }),
     retentionSweepPart(api, {
       judge,
-      alone: (work) => work(new AbortController().signal).then(() => true),
+      runExclusively: (work) => work(new AbortController().signal).then(() => true),
       onErased: (erased) => evictErased(api, erased),
     }),
   ];

@@ -1,6 +1,6 @@
 /**
- * The projector's thread, started as a worker with a ThreadData: a thread can't be handed open databases.
- * The prover runs in it as well: both follow the log, and neither is to hold up requests.
+ * The thread of projector and prover, started as a worker with a ThreadData because open databases
+ * can't be passed to a thread. Both follow the log, and must not delay requests.
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import {
@@ -29,7 +29,7 @@ const tell = (message: ThreadMessage): void => port.postMessage(message);
 const logAt = (level: keyof ProjectorLogger) => (fields: object, message: string) =>
   tell({ type: 'log', level, fields, message });
 
-/** Nobody waits for the end of a turn but who queries it: what comes together is applied together. */
+/** Events that arrive within this time are applied in one batch. */
 const GATHER_MS = 5;
 
 const closing = new AbortController();

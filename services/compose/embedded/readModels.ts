@@ -22,7 +22,7 @@ import type { ThreadData } from '../features/prover.ts';
 import { readModelsFolder, type EmbeddedLocation } from '../logLocation.ts';
 import type { Opening } from '../opening.ts';
 
-/** The projector in a thread of its own, and the read models that it keeps up to date. */
+/** Starts the projector thread, and opens the read models that it keeps up to date. */
 export async function openEmbeddedReadModels(
   { config, logger, opened }: Opening,
   place: EmbeddedLocation,
@@ -53,7 +53,7 @@ export async function openEmbeddedReadModels(
   return { projector, queries, readModels: neverStale(readModels, options) };
 }
 
-/** The same store, and the position of the last of the events that are written through it. */
+/** The store, and the position of the last event that was written through it. */
 function withLastPosition(store: ProtectedStore): {
   store: ProtectedStore;
   written: () => Position | undefined;
@@ -67,10 +67,7 @@ function withLastPosition(store: ProtectedStore): {
   return { store: { ...store, append }, written: () => last };
 }
 
-/**
- * Closes the turns that a crash of this instance left open; every later query shows them so.
- * Errors: `store_unavailable`, the signal's reason.
- */
+/** Closes the turns that a crash of this instance left open; later queries show them closed. */
 async function recoverOpenTurns(context: RunContext, signal: AbortSignal): Promise<void> {
   const open = await context.readModels.listOpenTurns();
   if (open.length === 0) return;
@@ -81,11 +78,11 @@ async function recoverOpenTurns(context: RunContext, signal: AbortSignal): Promi
   if (last !== undefined) await waitUntilVisible(context, last);
   context.logger.warn(
     { turns: open.length },
-    'turns were open: those that a crash left behind are marked as interrupted',
+    'open turns were found: those left by a crash are marked as interrupted',
   );
 }
 
-/** The read models show everything before what a crash left open is looked for in them. */
+/** The part of the read models: once they are up to date, it closes turns left open by a crash. */
 export function readModelsPart(
   projector: ProjectorThread,
   api: RunContext,
@@ -112,7 +109,7 @@ export function readModelsPart(
         },
       };
     },
-    // A start waits for them; later on much is served without them.
+    // Only a start waits for the read models: later, many requests are served without them.
     trouble: () => (prepared ? undefined : lateReason(projector)),
     distrustReason: doubt,
     async prepare(signal) {

@@ -6,8 +6,8 @@ import type { ProcessPart } from '../../process/processParts.ts';
 import type { Opening } from '../opening.ts';
 
 /**
- * The feed of a process, and the part that ends it: as soon as the process stops, so that clients go
- * on elsewhere.
+ * Opens the feed of a process, and the part that ends its streams when the process stops, so that
+ * clients reconnect elsewhere.
  */
 export function openFeed(
   { opened }: Pick<Opening, 'opened'>,

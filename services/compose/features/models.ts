@@ -5,10 +5,7 @@ import { loadRegistry } from '../../../infra/openai/registry.ts';
 import type { ChatModels } from '../../../shared/ports/chatModel.ts';
 import type { Opening } from '../opening.ts';
 
-/**
- * The models on offer, and the built-in one that needs no provider. Errors: `configuration_invalid`
- * (the models file).
- */
+/** Opens the configured models, and the built-in one that needs no provider. */
 export async function openModels({ config, logger, opened }: Opening): Promise<ChatModels> {
   const offline = opened.adopt(await startOfflineModel(), ({ close }) => close());
   const registry = await loadRegistry({

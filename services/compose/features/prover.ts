@@ -23,38 +23,37 @@ import type { EmbeddedLocation } from '../logLocation.ts';
 import { makeSigningKey, readSigningKeys } from '../signingKeys.ts';
 import { systemClock } from '../system.ts';
 
-/** What a prover of checkpoints is called, and where its keys are. Plain data, for a thread. */
+/** The name and keys of a prover of checkpoints. Plain data, so that it can be passed to a thread. */
 export interface SigningConfig {
   origin: string;
-  /** Absolute. */
+  /** The absolute path of the key file. */
   keyFile: string;
-  /** Undefined where nobody is asked to cosign. */
+  /** Undefined if no witnesses are configured. */
   witnesses: WitnessesFile | undefined;
 }
 
-/** What the thread of an embedded service is started with. */
+/** The data that starts the thread of an embedded service. */
 export interface ThreadData {
   place: EmbeddedLocation;
   signing: SigningConfig;
-  /** Where its prover reports. */
+  /** Receives the reports of the prover. */
   reports: MessagePort;
 }
 
 const KEY_FILE = 'log-signing-key.pem';
 
-/** The folder with the trees of an embedded service. */
+/** The folder of the trees of an embedded service. */
 const treesFolder = ({ dataFolder }: Pick<EmbeddedLocation, 'dataFolder'>): string =>
   join(dataFolder, 'tlog');
 
-/** Errors: `configuration_invalid`. */
 const readConfiguredWitnesses = async ({ LOG_WITNESSES_FILE: file }: Config) =>
   file === undefined ? undefined : readWitnessesFile(resolve(file));
 
-/** Reads one tree of a data folder, for a command that must not go on in another one. */
+/** Opens one tree of a data folder, for a command that must not switch to another one. */
 export const openTreeFiles = (place: Pick<EmbeddedLocation, 'dataFolder'>): CheckedTree =>
   openOneFileTree(treesFolder(place));
 
-/** The keys of a process with a data folder. */
+/** The name and keys of a process with a data folder. */
 export const signingConfig = (
   { LOG_ORIGIN, LOG_SIGNING_KEY_FILE }: Config,
   dataFolder: string,
@@ -64,13 +63,12 @@ export const signingConfig = (
     LOG_SIGNING_KEY_FILE === undefined ? join(dataFolder, KEY_FILE) : resolve(LOG_SIGNING_KEY_FILE),
 });
 
-/** Errors: `configuration_invalid` where the option is not set. */
 async function replicaSigningConfig(config: Config): Promise<SigningConfig> {
   const { LOG_ORIGIN, LOG_SIGNING_KEY_FILE } = config;
   if (LOG_SIGNING_KEY_FILE === undefined)
     throw new TurnlogError(
       'configuration_invalid',
-      'LOG_SIGNING_KEY_FILE must be set where DATABASE_URL is and the services include the projector: a file with the key that signs the transparency log, the same for all processes. Make one: openssl genpkey -algorithm ed25519 -out log-signing-key.pem',
+      'LOG_SIGNING_KEY_FILE must be set if DATABASE_URL is and the services include the projector: a file with the key that signs the transparency log, the same for all processes. Create one: openssl genpkey -algorithm ed25519 -out log-signing-key.pem',
     );
   const witnesses = await readConfiguredWitnesses(config);
   return { origin: LOG_ORIGIN, keyFile: resolve(LOG_SIGNING_KEY_FILE), witnesses };
@@ -86,7 +84,7 @@ interface ProverOptions {
   signal: AbortSignal;
 }
 
-/** Proves until the signal aborts; it needs nobody's care. */
+/** Proves until the signal aborts; it recovers from failures itself. */
 const runConfiguredProver = ({ signing, ...options }: ProverOptions): Promise<void> =>
   runProver({
     ...options,
@@ -99,14 +97,14 @@ const runConfiguredProver = ({ signing, ...options }: ProverOptions): Promise<vo
     clock: systemClock,
   });
 
-/** Whoever has the data folder has its trees. */
+/** The trees of a data folder: its only process always leads. */
 const openExclusiveTrees = (folder: string) => async (): Promise<ActiveTrees> => ({
   ...openFileTileTrees(folder),
   lost: new AbortController().signal,
   close: async () => undefined,
 });
 
-/** The prover in the thread of an embedded service. */
+/** Runs the prover in the thread of an embedded service. */
 export const runProverInThread = (
   { place, signing, reports }: ThreadData,
   options: Pick<ProverOptions, 'log' | 'logger' | 'signal'>,
@@ -119,10 +117,7 @@ export const runProverInThread = (
     onWitnesses: (witnesses) => reports.postMessage({ witnesses }),
   });
 
-/**
- * The other end: what the thread is started with, what is known of its prover, and what reads the
- * tree. Errors: `configuration_invalid` (the keys, the file of witnesses).
- */
+/** The counterpart in the main thread: starts the thread, reports its prover, reads the tree. */
 export async function openThreadProver(
   config: Config,
   place: EmbeddedLocation,
@@ -137,8 +132,10 @@ export async function openThreadProver(
     threadData() {
       const { port1, port2 } = new MessageChannel();
       port1
-        .on('message', (said: { report: ProverReport } | { witnesses: WitnessesReport }) =>
-          'report' in said ? prover.onReport(said.report) : prover.onWitnesses(said.witnesses),
+        .on('message', (message: { report: ProverReport } | { witnesses: WitnessesReport }) =>
+          'report' in message
+            ? prover.onReport(message.report)
+            : prover.onWitnesses(message.witnesses),
         )
         .unref();
       return { place, signing, reports: port2 };
@@ -152,10 +149,7 @@ const proverHealthPart = ({ health }: ProverHealth): ProcessPart => ({
   health: async () => ({ transparency_log: await health() }),
 });
 
-/**
- * The prover of one process of several; no part where the projector is not among the services.
- * Errors: `configuration_invalid` (the keys, the file of witnesses).
- */
+/** The prover part of a replica; empty if the process does not run the projector service. */
 export async function openProver(
   opening: Opening,
   store: EventStore,
@@ -168,7 +162,7 @@ export async function openProver(
   const prover = createProverHealth(store, systemClock);
   const closing = new AbortController();
   const onFailure = (error: unknown, retry_in_ms: number): void =>
-    logger.warn({ err: error, retry_in_ms }, 'The database of the transparency log is away');
+    logger.warn({ err: error, retry_in_ms }, 'the database of the transparency log is unavailable');
   const acquireLeadership = async (signal: AbortSignal): Promise<ActiveTrees | undefined> => {
     const { acquireProverLease } = await import('../../../infra/postgres/tiles/trees.ts');
     return acquireProverLease({ databaseUrl, signal, onFailure });

@@ -12,7 +12,7 @@ type Target = Pick<
 
 const HOUR_MS = 3_600_000;
 
-/** In milliseconds; -1: for ever. */
+/** The retention in milliseconds, or -1 for no limit. */
 function parseRetentionMs({ KAFKA_RETENTION: retention }: Config): number {
   if (retention === 'forever') return -1;
   return Number.parseInt(retention, 10) * HOUR_MS * (retention.endsWith('d') ? 24 : 1);
@@ -29,7 +29,7 @@ function securityOptions({
     : { tls, user: { mechanism, username, password } };
 }
 
-/** The client of Kafka is loaded only where brokers are configured. */
+/** The Kafka client is loaded only if brokers are configured. */
 async function openKafka(config: Config, logger: Logger, target: Target): Promise<Publisher> {
   if (config.KAFKA_BROKERS === undefined)
     throw new TurnlogError('configuration_invalid', 'KAFKA_BROKERS is not set.');
@@ -47,8 +47,8 @@ async function openKafka(config: Config, logger: Logger, target: Target): Promis
 }
 
 /**
- * Consumers of events would get what is none, and a compacted topic would lose them. Errors:
- * `configuration_invalid`.
+ * The topics of dead letters and checkpoints must not be shared: consumers would receive records that
+ * are not events, and compaction of the checkpoint topic would delete events.
  */
 function requireDistinctTopics({
   KAFKA_AGENTS_TOPIC: agents,
@@ -56,21 +56,18 @@ function requireDistinctTopics({
   KAFKA_DEAD_LETTER_TOPIC: dead,
   KAFKA_CHECKPOINT_TOPIC: checkpoint,
 }: Config): void {
-  const used = [
+  const shared = [
     ...([agents, sessions].includes(dead) ? ['KAFKA_DEAD_LETTER_TOPIC'] : []),
     ...([agents, sessions, dead].includes(checkpoint) ? ['KAFKA_CHECKPOINT_TOPIC'] : []),
   ];
-  if (used.length > 0)
+  if (shared.length > 0)
     throw new TurnlogError(
       'configuration_invalid',
-      `${used.join(' and ')} must not name a topic that the relay uses for something else.`,
+      `${shared.join(' and ')} must not name a topic that the relay uses for something else.`,
     );
 }
 
-/**
- * The publisher of the live topics. Errors: `configuration_invalid` without KAFKA_BROKERS, or when
- * topics have the same name that must not.
- */
+/** Opens the publisher of the live topics. */
 export async function openPublisher(config: Config, logger: Logger): Promise<Publisher> {
   requireDistinctTopics(config);
   return openKafka(config, logger, {
@@ -81,11 +78,7 @@ export async function openPublisher(config: Config, logger: Logger): Promise<Pub
   });
 }
 
-/**
- * A publisher of everything to one topic, with a checkpoint of its own, so that it neither disturbs
- * the live topics nor is disturbed by what goes there. Errors: `configuration_invalid` without
- * KAFKA_BROKERS.
- */
+/** Opens a publisher to one topic, with a separate checkpoint: it does not affect the live topics. */
 export const openReplayPublisher = (
   config: Config,
   logger: Logger,
@@ -94,10 +87,10 @@ export const openReplayPublisher = (
 ): Promise<Publisher> =>
   openKafka(config, logger, {
     topics: { agents: topic, sessions: topic },
-    // An event that is not in it would be missed: a replay rather ends with a sentence.
+    // A replay must not skip events: it fails instead of parking one.
     deadLetterTopic: undefined,
     checkpointTopic: `${topic}.checkpoint`,
-    // A replay of one channel can't be gone on with as one of both: it has a checkpoint of its own.
+    // A replay of one channel can't continue as one of both, so each has its own checkpoint.
     transactionalId: [config.KAFKA_TRANSACTIONAL_ID, 'replay', topic, ...(only ? [only] : [])].join(
       '.',
     ),

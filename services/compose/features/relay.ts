@@ -15,7 +15,7 @@ import { systemClock } from '../system.ts';
 
 const BEGINNING = 'beginning';
 
-/** Where KAFKA_START_AFTER says to begin, and whether it says anything. */
+/** The start position of KAFKA_START_AFTER, and whether the option is set. */
 const startPosition = ({
   KAFKA_START_AFTER: after,
 }: Config): { startAfter: Position | undefined; startIsStated: boolean } => ({
@@ -23,7 +23,7 @@ const startPosition = ({
   startIsStated: after !== undefined,
 });
 
-/** Errors: `configuration_invalid` for a KAFKA_START_AFTER that can be no position of the log. */
+/** Rejects with `configuration_invalid` if KAFKA_START_AFTER can't be a position of the log. */
 async function checkStartPosition(config: Config): Promise<void> {
   const { startAfter } = startPosition(config);
   if (startAfter === undefined) return;
@@ -38,10 +38,7 @@ async function checkStartPosition(config: Config): Promise<void> {
   }
 }
 
-/**
- * The relay to Kafka; no part where it is not among the services. Errors: `configuration_invalid`
- * without KAFKA_BROKERS, and for a start that is no position.
- */
+/** The part of the relay to Kafka; empty if the process does not run the relay service. */
 export async function openRelay(opening: Opening, store: ProtectedStore): Promise<ProcessPart[]> {
   const { config, logger, services, opened } = opening;
   if (!services.includes('relay')) return [];
@@ -58,10 +55,7 @@ export async function openRelay(opening: Opening, store: ProtectedStore): Promis
   return [{ health: async () => ({ relay: await relay.health() }) }];
 }
 
-/**
- * A relay on its own: it needs the log, the keys of its texts and Kafka, and no read models. Errors: `store_unavailable`,
- * `configuration_invalid`.
- */
+/** Opens a process that only runs the relay: it needs the log, its text keys and Kafka. */
 export async function openRelayAlone(
   opening: Opening,
   place: StorageLocation,

@@ -20,7 +20,7 @@ import { systemClock } from '../system.ts';
 
 const monotonic = (): number => performance.now();
 
-/** When the event there was recorded; undefined where none of ours is. Errors: `store_unavailable`. */
+/** The time of the event at a position; undefined if it is not an event of Turnlog. */
 async function readRecordedAt(
   { eventAt }: Pick<EventLog, 'eventAt'>,
   position: Position | undefined,
@@ -32,13 +32,13 @@ async function readRecordedAt(
 }
 
 interface ClockSources extends Pick<Clocks, 'now' | 'own'> {
-  /** Where the newest event of the log is, as far as that is known. Errors: `store_unavailable`. */
+  /** The position of the newest known event of the log. */
   newest: () => Promise<Position | undefined>;
 }
 
 /**
- * One judge a process, for sweeps and for requests: by the clock that decides, and the own one where
- * that is another. Errors of what it gives: `store_unavailable`.
+ * Creates the clock judge of a process, for sweeps and for requests: `now` is the deciding clock,
+ * `own` the local one if that is another.
  */
 export const judgeClock = (
   store: Pick<EventLog, 'eventAt'>,
@@ -56,7 +56,7 @@ interface DatabaseClock {
   readModels: { checkpoint: () => Promise<Checkpoint | undefined> };
 }
 
-/** The same for replicas, where the database's clock decides. */
+/** The clock judge of a replica, where the database's clock decides. */
 export const judgeDatabaseClock = ({ store, instances, readModels }: DatabaseClock) =>
   judgeClock(store, {
     now: async () => (await instances.list()).now,
@@ -64,35 +64,35 @@ export const judgeDatabaseClock = ({ store, instances, readModels }: DatabaseClo
     newest: async () => (await readModels.checkpoint())?.position,
   });
 
-/** How long a sweep waits for the read models to show what it has recorded. */
+/** How long a sweep waits for the read models to show the events that it recorded. */
 const SHOWN_WITHIN_MS = 10_000;
 
 interface RetentionSweepOptions {
   judge: () => Promise<JudgedTime>;
-  /** Does the work where no other process does it: Retention. */
-  alone: (work: (signal: AbortSignal) => Promise<void>) => Promise<boolean>;
-  /** For what this process remembers. */
+  /** Does the work unless another process does it: see RetentionOptions. */
+  runExclusively: (work: (signal: AbortSignal) => Promise<void>) => Promise<boolean>;
+  /** Evicts an erased stream from the caches of this process. */
   onErased: (erased: ErasedStream) => void;
 }
 
-/** Erases the sessions that are past the maximum of their account's retention. */
+/** The part that erases sessions beyond the maximum retention of their account. */
 export function retentionSweepPart(
   context: HandleContext & Pick<CommandContext, 'readModels' | 'logger'>,
-  { judge, alone, onErased }: RetentionSweepOptions,
+  { judge, runExclusively, onErased }: RetentionSweepOptions,
 ): ProcessPart {
   const { readModels, logger } = context;
   return retentionPart({
     judge,
-    runExclusively: alone,
+    runExclusively,
     logger,
     isNeeded: async () =>
       (await readModels.listAccounts()).some(
         ({ retention }) => retention.maximum_days !== undefined,
       ),
     sweep(now, signal) {
-      const begun = monotonic();
-      // Whatever the clock does from here on, the time that was believed goes on.
-      const clock = { now: () => Math.round(now + monotonic() - begun) };
+      const startedAt = monotonic();
+      // Continue from the judged time, whatever the system clock does meanwhile.
+      const clock = { now: () => Math.round(now + monotonic() - startedAt) };
       return sweepSessions({
         readModels,
         logger,

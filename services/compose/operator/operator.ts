@@ -33,66 +33,51 @@ import { openTextKeys, type TextKeys } from '../textKeys.ts';
 export { readTar as readBundleFile } from '../../../infra/tar/readTar.ts';
 export { writeTar as writeBundleFile } from '../../../infra/tar/writeTar.ts';
 
-/** What operator commands work with; all of it may be used beside a running server. */
-export interface Operator extends HandleContext {
-  /**
-   * The read models, brought up to date by this process: no server need be running.
-   * Errors: the signal's reason.
-   */
+/** The stores of operator commands; all can be used beside a running server. */
+export interface Operator
+  extends
+    HandleContext,
+    Pick<OperatorReadModels, 'openReadModels' | 'purgeErasedWords' | 'followedLog'> {
+  /** The read models, which this process brings up to date on first use and closes itself. */
   readModels: () => Promise<ReadModels>;
-  /**
-   * The same, brought up to date anew, also with what this process has written; to be closed by the
-   * caller. Errors: the signal's reason.
-   */
-  openReadModels: () => Promise<ReadModels>;
-  /**
-   * Resolves when nothing of what was erased is left in the files of the index of words, where this
-   * process can see to it. Errors: `store_unavailable`, the signal's reason.
-   */
-  purgeErasedWords: () => Promise<void>;
-  /** The id of the log that the read models were built from; undefined where there are none. */
-  followedLog: () => Promise<string | undefined>;
-  /**
-   * What stands before the log's id in the origin of its transparency log, and the keys that sign it.
-   * Errors: `configuration_invalid` where there are none.
-   */
+  /** The origin of the transparency log without the log's id, and the keys that sign it. */
   signing: () => { origin: string; keys: KeyObject[] };
-  /** The transparency log, as some process grows it. */
+  /** The transparency log, which a running service grows. */
   tiles: () => Promise<TileReader>;
-  /** Compares the log with it. Errors: those of `createTreeChecker`. */
+  /** Compares the log with the transparency log. */
   compareTree: (part: ComparedPart) => Promise<TreeChecker>;
-  /** Resolves false when the signal aborted first; the next call goes on from there. */
+  /** Resolves with false if the signal aborts first; the next call continues from there. */
   rebuild: (
     signal: AbortSignal,
     onProgress: (progress: RebuildProgress) => void,
   ) => Promise<boolean>;
-  /**
-   * Publishes the log once more, to a topic of its own; goes on like a rebuild. Errors: those of
-   * `replay`.
-   */
-  republish: (topic: string, what: Omit<RepublishOptions, 'log' | 'publisher'>) => Promise<boolean>;
+  /** Publishes the log again, to a separate topic; continues like a rebuild. */
+  republish: (
+    topic: string,
+    options: Omit<RepublishOptions, 'log' | 'publisher'>,
+  ) => Promise<boolean>;
   close: () => Promise<void>;
 }
 
-/** Opened when they are first asked for. */
+/** Opens the read models on first use. */
 function openOnce(
   storage: OperatorReadModels,
   opened: AsyncDisposableStack,
 ): () => Promise<ReadModels> {
   let readModels: Promise<ReadModels> | undefined;
-  // Whoever asked for them knows why they could not be opened.
+  // The caller that opened it has handled a failure to open.
   opened.defer(async () => (await readModels?.catch(() => undefined))?.close());
   return () => (readModels ??= storage.openReadModels());
 }
 
 /**
- * The keys of texts, opened with their first use: what reads the log as it is stored needs none, and
- * makes no key store beside a log that was copied without its own.
+ * Opens the text keys on first use: commands that read the log as stored need none, and must not
+ * create a key store beside a log that was copied without its keys.
  */
 function openKeyringOnUse(place: StorageLocation, opened: AsyncDisposableStack): Keyring {
   let opening: Promise<TextKeys> | undefined;
   let keyring: Keyring | undefined;
-  // Whoever asked for them knows why they could not be opened.
+  // The caller that opened it has handled a failure to open.
   opened.defer(async () => (await opening?.catch(() => undefined))?.store.close());
   const keys = async (): Promise<Keyring> =>
     (keyring ??= createKeyring(await (opening ??= openTextKeys(place))));
@@ -108,20 +93,20 @@ function openKeyringOnUse(place: StorageLocation, opened: AsyncDisposableStack):
 }
 
 /**
- * The transparency log beside the read models; a database is asked with the first use. One in files
- * is compared on a thread of its own.
+ * The transparency log beside the read models. A database is opened on first use; files are compared
+ * on a separate thread.
  */
 function openTransparencyLog(
   place: StorageLocation,
   opened: AsyncDisposableStack,
 ): Pick<Operator, 'tiles' | 'compareTree'> {
   if (place.kind === 'embedded') {
-    const one = openTreeFiles(place);
+    const tree = openTreeFiles(place);
     return {
-      tiles: async () => one,
+      tiles: async () => tree,
       compareTree: async (part) =>
         opened.adopt(
-          await startTreeCheckThread({ ...part, folder: await one.folder() }),
+          await startTreeCheckThread({ ...part, folder: await tree.folder() }),
           (thread) => thread.close(),
         ),
     };
@@ -137,9 +122,8 @@ function openTransparencyLog(
 }
 
 /**
- * Opens the configured store for operator commands, and makes it where it is not there; the signal
- * ends their waits.
- * Errors: `store_unavailable`, `configuration_invalid`.
+ * Opens the configured stores for operator commands, and creates them if they are missing. The signal
+ * cancels waits.
  */
 export async function openOperator(
   config: Config,
@@ -158,14 +142,12 @@ export async function openOperator(
   const opened = opening.move();
   return {
     store: { ...events, keys },
-    // The command itself tells whom it concerns.
+    // The command reports the damage itself.
     damaged: createDamagedStreams(() => undefined),
     clock: systemClock,
     ids: systemIds,
     readModels,
-    openReadModels: storage.openReadModels,
-    purgeErasedWords: storage.purgeErasedWords,
-    followedLog: storage.followedLog,
+    ...storage,
     signing() {
       const { origin, keyFile } = signingConfig(config, resolve(config.DATA_DIR));
       return { origin, keys: readSigningKeys(keyFile) };
@@ -175,14 +157,14 @@ export async function openOperator(
       const rebuild = { log, store: await storage.openRebuild(), logger };
       return rebuildReadModels({ ...rebuild, signal, onProgress });
     },
-    async republish(topic, what) {
-      await using used = new AsyncDisposableStack();
-      const publisher = used.adopt(
-        await openReplayPublisher(config, logger, topic, what.only),
+    async republish(topic, options) {
+      await using resources = new AsyncDisposableStack();
+      const publisher = resources.adopt(
+        await openReplayPublisher(config, logger, topic, options.only),
         (kafka) => kafka.close(),
       );
       // Awaited here: the publisher is closed when this returns.
-      return await republishLog({ ...what, log: withOpenTexts(events, keys), publisher });
+      return await republishLog({ ...options, log: withOpenTexts(events, keys), publisher });
     },
     close: () => opened.disposeAsync(),
   };

@@ -24,46 +24,43 @@ import {
 } from '../replica/postgres.ts';
 import { systemClock } from '../system.ts';
 
-/** The number that the read models of this release are kept under in a data folder. */
+/** The version of the read models of this release. */
 export const READ_MODELS_VERSION = VERSION.number;
 
-/** After so long a command says what it waits for. */
+/** A command that waits for longer logs the reason. */
 const WAIT_NOTICE_MS = 3_000;
-/** A command asks one thing after the other. */
+/** A command runs its queries one after the other. */
 const POOL_SIZE = 2;
 
-/** Read models that operator commands bring up to date themselves. */
+/** Read models as operator commands use them, with or without a running server. */
 export interface OperatorReadModels {
   /**
-   * Errors: `store_unavailable`, the signal's reason, `configuration_invalid` where they can't be
-   * made.
+   * Opens the read models after this process has brought them up to date with the log. The caller
+   * closes them.
    */
   openReadModels: () => Promise<ReadModels>;
   /**
-   * Resolves when nothing of what was erased is left in the files of the index of words. Errors:
-   * `store_unavailable`, the signal's reason.
+   * Removes erased texts from the files of the word index. Does nothing in a database, where the
+   * services do that.
    */
   purgeErasedWords: () => Promise<void>;
-  /** The id of the log that they were built from; undefined where there are none. */
+  /** The id of the log that the read models were built from; undefined if there are none. */
   followedLog: () => Promise<string | undefined>;
-  /**
-   * The generation that a rebuild makes. Errors: `data_folder_in_use` while another rebuild runs,
-   * `store_unavailable`.
-   */
+  /** Opens the generation that a rebuild writes; rejects while another rebuild runs. */
   openRebuild: () => Promise<RebuildStore>;
 }
 
 const WAIT_MESSAGES = {
   standing_by:
-    'The command waits until the read models show all of the log. It is not the one that fills them: either another projector is, ' +
-    'whose /health/ready says how far it is, or a store is away.',
-  active: 'The command waits until it has brought the read models up to date with the log.',
+    'waiting until the read models are up to date: another process projects, and its /health/ready ' +
+    'reports the progress, or a store is unavailable',
+  active: 'waiting until this command has brought the read models up to date',
 } as const;
 
 interface ReadModelsContext {
   store: EventStore;
   logger: Logger;
-  /** Ends every wait. */
+  /** Cancels every wait. */
   signal: AbortSignal;
 }
 
@@ -84,7 +81,7 @@ function folderReadModels(
       generations: {
         open: (atLeast) => openSqliteProjectionStore({ folder, atLeast }),
         current: () => currentGeneration(folder),
-        // A server that is still on an older one deletes it when it has gone over.
+        // A server that still serves an older generation deletes it after switching.
         retireBefore: () => undefined,
       },
       onProgress(batch) {
@@ -114,11 +111,11 @@ function folderReadModels(
     const current = await openSqliteProjectionStore({ folder });
     try {
       for (;;) {
-        const begun = performance.now();
-        const forgotten = await current.forget?.(true);
-        if (forgotten !== 'begun' && forgotten !== 'some') return;
-        // A server that projects beside this command has its turn in between.
-        await sleep(performance.now() - begun, signal);
+        const startedAt = performance.now();
+        const outcome = await current.forget?.(true);
+        if (outcome !== 'begun' && outcome !== 'some') return;
+        // Leaves a server that projects beside this command as much time as this pass took.
+        await sleep(performance.now() - startedAt, signal);
       }
     } finally {
       await current.close();
@@ -134,9 +131,7 @@ function folderReadModels(
   };
 }
 
-/**
- * Read models in PostgreSQL: this process stands by for the projector until they are up to date.
- */
+/** Read models in PostgreSQL: this process competes to be the projector until they are up to date. */
 function databaseReadModels(
   { store, logger, signal }: ReadModelsContext,
   databaseUrl: string,
@@ -155,11 +150,11 @@ function databaseReadModels(
       startProjector({ log: store, ...stores, clock: systemClock, logger }),
       ({ close }) => close(),
     );
-    const tellWait = setTimeout(
+    const waitNotice = setTimeout(
       () => logger.warn(projector.health(), WAIT_MESSAGES[projector.health().state]),
       WAIT_NOTICE_MS,
     );
-    projecting.defer(() => clearTimeout(tellWait));
+    projecting.defer(() => clearTimeout(waitNotice));
     await waitForReadModels({ store, readModels, logger }, signal, readModels.logChanged);
     opened.move();
     return readModels;
@@ -187,7 +182,7 @@ function databaseReadModels(
   };
 }
 
-/** The read models of a place. */
+/** The read models of a location. */
 export const operatorReadModels = (
   place: StorageLocation,
   updating: ReadModelsContext,

@@ -11,12 +11,11 @@ import type { ProjectorLogger } from '../../followers/projector/projection.ts';
 import { retryUntilStoreAvailable } from '../../process/startup/retryUntilStoreAvailable.ts';
 import type { ProcessPart } from '../../process/processParts.ts';
 
+// The PostgreSQL client is loaded only if a database is configured: hence the dynamic imports.
+
 export type { PostgresReadModels };
 
-/**
- * The client of PostgreSQL is loaded only where a database is configured. Opens without waiting for
- * the server.
- */
+/** Opens the read models without waiting for the server. */
 export async function openReplicaReadModels(
   databaseUrl: string,
   poolSize: number,
@@ -26,15 +25,15 @@ export async function openReplicaReadModels(
   return openPostgresReadModels({ databaseUrl, poolSize });
 }
 
-/** Reads the transparency log that one of the processes grows. Opens without waiting. */
+/** Opens the transparency log for reading, without waiting for the server. */
 export async function openTiles(databaseUrl: string) {
   const postgres = await import('../../../infra/postgres/tiles/reader.ts');
   return postgres.openPostgresTileReader(databaseUrl);
 }
 
 /**
- * What a replica counts and says together with the others; it is called `name` there. Opens without
- * waiting for the server.
+ * Opens the rate limits and the broadcast that replicas share, without waiting for the server; `name`
+ * identifies this replica.
  */
 export async function openSharedState(
   opened: AsyncDisposableStack,
@@ -49,31 +48,28 @@ export async function openSharedState(
 }
 
 /**
- * Looks whether the database can carry what services need of it, and migrates it where the role
- * may. Errors: `configuration_invalid`, `store_unavailable`.
+ * Checks that the database meets the requirements of the services, and migrates it if the role has
+ * the rights.
  */
 export async function testDatabase(databaseUrl: string): Promise<void> {
   const postgres = await import('../../../infra/postgres/connectivityCheck.ts');
   await postgres.checkConnectivity(databaseUrl);
 }
 
-/**
- * Looks whether the database is one of Turnlog's, for a command that must not make it one. Errors:
- * `configuration_invalid` where it has none of its tables, `store_unavailable`.
- */
+/** Rejects with `configuration_invalid` unless the database has Turnlog's tables. Creates nothing. */
 export async function requireDatabaseTables(databaseUrl: string): Promise<void> {
   const postgres = await import('../../../infra/postgres/requireTables.ts');
   await postgres.requireTables(databaseUrl);
 }
 
-/** A part that keeps the process from serving on a database that can't carry it. */
+/** The part that prevents serving with a database that does not meet the requirements. */
 export const databasePart = (databaseUrl: string, logger: Logger): ProcessPart => ({
   prepare: (signal) => retryUntilStoreAvailable(() => testDatabase(databaseUrl), logger, signal),
 });
 
 /**
- * Migrates the database of the configuration as its owner, for services that connect as one of the
- * roles. Resolves with all roles that may. Errors: `configuration_invalid`, `store_unavailable`.
+ * Migrates the configured database as its owner, and grants the roles access. Resolves with all roles
+ * that have access.
  */
 export async function migrateDatabase(
   { DATABASE_URL: databaseUrl }: Config,
@@ -85,9 +81,7 @@ export async function migrateDatabase(
   return migrateForServices(databaseUrl, roles);
 }
 
-/**
- * The list of instances, opened with its first use: its server may be away while a process starts.
- */
+/** The list of instances, opened on first use: the server may be unavailable during a start. */
 export function openInstanceList(databaseUrl: string): Instances {
   let opening: Promise<Instances> | undefined;
 
@@ -111,7 +105,7 @@ export function openInstanceList(databaseUrl: string): Instances {
   };
 }
 
-/** Does the work in one process at a time. Errors: those of the work, `store_unavailable`. */
+/** Does the work in one process at a time; resolves with false if another process does it. */
 export async function runRetentionExclusively(
   databaseUrl: string,
   work: (lost: AbortSignal) => Promise<void>,
@@ -120,14 +114,11 @@ export async function runRetentionExclusively(
   return postgres.withRetentionLease(databaseUrl, work);
 }
 
-/**
- * Waits until this process is the active projector; undefined when the signal aborted first.
- * Errors: `store_unavailable`, `configuration_invalid` for a database that can't carry it.
- */
+/** Waits until this process is the active projector; undefined if the signal aborts first. */
 const acquireProjectorLeadership =
   (databaseUrl: string, logger: ProjectorLogger) =>
   async (signal: AbortSignal): Promise<ActiveProjectionStore | undefined> => {
-    // A database that is away is waited for below.
+    // If the database is unavailable, the call below waits for it.
     await testDatabase(databaseUrl).catch((error: unknown) => {
       if (!isTurnlogError(error, 'store_unavailable')) throw error;
     });
@@ -139,19 +130,19 @@ const acquireProjectorLeadership =
       onFailure: (error, retryInMs) =>
         logger.warn(
           { err: error, retry_in_ms: retryInMs },
-          'The database of the read models is away; this projector tries again',
+          'the database of the read models is unavailable; the projector retries',
         ),
     });
   };
 
-/** Errors: `rebuild_running` while another rebuild runs, `store_unavailable`. */
+/** Opens a rebuild of the read models. Rejects with `rebuild_running` while another one runs. */
 export async function openDatabaseRebuild(databaseUrl: string): Promise<RebuildStore> {
   const { openPostgresRebuildStore } =
     await import('../../../infra/postgres/readModels/rebuildStore.ts');
   return openPostgresRebuildStore({ databaseUrl });
 }
 
-/** What a projector works on. */
+/** The stores of a projector. */
 export const projectorStores = (databaseUrl: string, logger: ProjectorLogger) => ({
   acquireLeadership: acquireProjectorLeadership(databaseUrl, logger),
   openRebuild: () => openDatabaseRebuild(databaseUrl),

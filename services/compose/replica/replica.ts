@@ -47,16 +47,16 @@ import { judgeDatabaseClock, retentionSweepPart } from '../features/retention.ts
 import { systemClock, systemIds } from '../system.ts';
 import { openReplicaWebhooks, openServedWebhooks } from '../features/webhooks.ts';
 
-/** What every replica works with, whichever services it was started with. */
+/** The context of a replica, for any choice of services. */
 type ReplicaContext = SweepContext &
   Pick<RunContext, 'logger'> & { readModels: PostgresReadModels };
 
-/** Only the list of instances, which the sweep asks, knows who can't be running a turn any more. */
+/** Replicas rely on the list of instances, which the sweep checks, rather than on deadlines. */
 const isOverdue = (): boolean => false;
 
 /**
- * The API of one replica. It enters the list of instances, and leaves it in order unless it has
- * left turns open.
+ * Opens the API of a replica. It registers in the list of instances; on close it unregisters unless
+ * it leaves turns open.
  */
 async function openApi(
   opening: Opening,
@@ -75,7 +75,7 @@ async function openApi(
   opening.opened.defer(async () => {
     if (api.runState.openTurnQueue.size > 0) return;
     await registration?.end().catch((err: unknown) => {
-      logger.warn({ err }, 'this instance could not be taken out of the list of instances');
+      logger.warn({ err }, 'this instance could not be removed from the list of instances');
     });
   });
   const register = async (): Promise<void> => {
@@ -86,8 +86,8 @@ async function openApi(
 }
 
 /**
- * The projector, which takes turns with those of other processes. Where it is not among the
- * services it is no part, and only stands in while another release is at work.
+ * Opens the projector, which competes with those of other processes for leadership. A process without
+ * the projector service runs one only while another release writes to the read models.
  */
 function openProjector(
   opening: Opening,
@@ -112,11 +112,11 @@ function openProjector(
   ];
 }
 
-/** The read models, which another process may keep up to date. */
+/** The part of the read models, which another process may keep up to date. */
 function readModelsPart(common: ReplicaContext): ProcessPart {
   const { store, readModels, logger } = common;
-  let misfit: string | undefined;
-  const { poll: look, health } = monitorReadModels({
+  let mismatch: string | undefined;
+  const { poll, health } = monitorReadModels({
     ...readModels,
     listParkedStreams: () => readModels.listParkedStreams(LIMITS.health.streams),
     async distrustReason() {
@@ -129,25 +129,25 @@ function readModelsPart(common: ReplicaContext): ProcessPart {
   });
   return {
     health: async () => ({ projection: health() }),
-    distrustReason: () => distrustReason({ logChanged: misfit ?? readModels.logChanged() }),
+    distrustReason: () => distrustReason({ logChanged: mismatch ?? readModels.logChanged() }),
     async prepare(signal) {
       await waitForMatchingLog(
         {
           store,
           checkpoint: readModels.checkpoint,
           logger,
-          onLogChanged: (reason) => void (misfit = reason),
+          onLogChanged: (reason) => void (mismatch = reason),
         },
         signal,
       );
       await waitForReadModels(common, signal);
-      await retryUntilStoreAvailable(look, logger, signal);
+      await retryUntilStoreAvailable(poll, logger, signal);
     },
-    upkeep: () => startPolling(look),
+    upkeep: () => startPolling(poll),
   };
 }
 
-/** Looks after the turns of instances that are gone, and after those that `api` has left behind. */
+/** The part that closes turns of dead instances, and those that this process left open. */
 function orphanedTurnsPart(common: ReplicaContext, api: RunContext | undefined): ProcessPart {
   const own = api && { id: api.instance.id, openTurnQueue: api.runState.openTurnQueue };
   const sweep = (signal: AbortSignal) => closeOrphanedTurns({ ...common, own }, signal);
@@ -155,9 +155,8 @@ function orphanedTurnsPart(common: ReplicaContext, api: RunContext | undefined):
 }
 
 /**
- * One process of several over the same PostgreSQL and EventStoreDB. It keeps nothing of its own:
- * its name is new with every start. Errors: `store_unavailable`, `configuration_invalid` (the
- * models file).
+ * Opens one of several processes over the same PostgreSQL and EventStoreDB. It stores nothing
+ * locally, and has a new instance id with every start.
  */
 export async function openReplica(opening: Opening, place: ReplicaLocation): Promise<OpenedParts> {
   const { logger, services, opened } = opening;
@@ -206,11 +205,11 @@ export async function openReplica(opening: Opening, place: ReplicaLocation): Pro
     ...(runs ? [erasureNoticePart(runs.api), restoredKeysPart(runs.api, keyStore)] : []),
     unfinishedErasuresPart(
       { ...common, judge },
-      { api: runs?.api, alone: false, visibilityWaitMs },
+      { api: runs?.api, ownsLog: false, visibilityWaitMs },
     ),
     retentionSweepPart(common, {
       judge,
-      alone: (work) => runRetentionExclusively(databaseUrl, work),
+      runExclusively: (work) => runRetentionExclusively(databaseUrl, work),
       onErased: (erased) => runs && evictErased(runs.api, erased),
     }),
   ];

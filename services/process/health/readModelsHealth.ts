@@ -6,27 +6,24 @@ import {
 import type { ParkedStreams, ProjectorBeat } from '../../../shared/ports/readModels.ts';
 import type { ProjectionHealth } from '../../../shared/health/health.ts';
 
-/** How late read models may be, or how long no projector may say anything, unremarked. */
+/** Read models may lag, and the projector may be silent, for this long before health reports it. */
 const LATE_MS = 5_000;
-/** What was asked longer ago is no answer: the database has fallen silent. */
-const KNOWN_FOR_MS = 5_000;
+/** An older result means that the database no longer answers. */
+const RESULT_VALID_MS = 5_000;
 
-/** What is asked, each second. */
+/** The queries of one poll, each second. */
 export interface ReadModelsProbe {
   projectorBeat(): Promise<ProjectorBeat | undefined>;
   listParkedStreams(): Promise<ParkedStreams>;
   countUnindexed(): Promise<number>;
-  /** One sentence on why the read models can't be trusted; undefined where they can. */
+  /** One sentence on why the read models can't be trusted; undefined if they can. */
   distrustReason(): Promise<string | undefined>;
 }
 
 interface ReadModelsHealth {
-  /** Asks. Errors: `store_unavailable`. */
+  /** Runs the queries. */
   poll(): Promise<void>;
-  /**
-   * What was known last, without asking. Errors: `store_unavailable` where the last look failed, or
-   * was too long ago.
-   */
+  /** The last result. Throws `store_unavailable` if the last poll failed or is too long ago. */
   health(): ProjectionHealth;
 }
 
@@ -35,29 +32,29 @@ interface ProbeResult {
   parked_streams: ParkedStreams;
   unindexed_turns: number;
   doubt: string | undefined;
-  /** Of a monotonic clock, in milliseconds. */
+  /** The time of the poll by a monotonic clock, in milliseconds. */
   at: number;
 }
 
 const seconds = (ms: number): string => `${Math.round(ms / 1000)} s`;
 
-/** Follows how the read models are that another process may keep up to date. */
+/** Monitors read models that another process may keep up to date. */
 export function monitorReadModels(
-  asked: ReadModelsProbe,
+  probe: ReadModelsProbe,
   now = (): number => performance.now(),
 ): ReadModelsHealth {
-  const begun = now();
-  let known: ProbeResult | undefined;
+  const startedAt = now();
+  let latest: ProbeResult | undefined;
   let failure: TurnlogError | undefined;
 
-  /** Where no projector has ever said anything, this process has waited since it began to look. */
+  /** If no projector ever reported, the silence counts from the start of the monitoring. */
   function lagOf({ beat, at }: ProbeResult): Pick<ProjectionHealth, 'caught_up' | 'lag' | 'late'> {
-    const silentMs = Math.round(now() - (beat ? at : begun) + (beat?.silent_ms ?? 0));
+    const silentMs = Math.round(now() - (beat ? at : startedAt) + (beat?.silent_ms ?? 0));
     if (silentMs > LATE_MS)
       return {
         caught_up: false,
         lag: { events: null, ms: silentMs + (beat?.lag.ms ?? 0) },
-        late: `No projector keeps the read models up to date: none has said so for ${seconds(silentMs)}.`,
+        late: `No projector keeps the read models up to date: none has reported for ${seconds(silentMs)}.`,
       };
     const lag = beat?.lag ?? { events: null, ms: 0 };
     if (lag.ms <= LATE_MS) return { caught_up: true, lag };
@@ -72,12 +69,12 @@ export function monitorReadModels(
     async poll() {
       try {
         const [beat, parked_streams, unindexed_turns, doubt] = await Promise.all([
-          asked.projectorBeat(),
-          asked.listParkedStreams(),
-          asked.countUnindexed(),
-          asked.distrustReason(),
+          probe.projectorBeat(),
+          probe.listParkedStreams(),
+          probe.countUnindexed(),
+          probe.distrustReason(),
         ]);
-        known = { beat, parked_streams, unindexed_turns, doubt, at: now() };
+        latest = { beat, parked_streams, unindexed_turns, doubt, at: now() };
         failure = undefined;
       } catch (error) {
         if (isTurnlogError(error, 'store_unavailable')) failure = error;
@@ -86,10 +83,10 @@ export function monitorReadModels(
     },
     health() {
       if (failure) throw failure;
-      if (!known || now() - known.at > KNOWN_FOR_MS)
+      if (!latest || now() - latest.at > RESULT_VALID_MS)
         throw storeUnavailableError('The database of the read models does not answer.');
-      const { parked_streams, unindexed_turns, doubt } = known;
-      const lag = lagOf(known);
+      const { parked_streams, unindexed_turns, doubt } = latest;
+      const lag = lagOf(latest);
       const caught_up = lag.caught_up && doubt === undefined;
       return { ...lag, caught_up, doubt, unindexed_turns, parked_streams };
     },

@@ -5,11 +5,11 @@ import {
 import type { Logger } from '../../../shared/lib/logger.ts';
 import type { ProcessPart } from '../processParts.ts';
 
-/** A restored log damages thousands of streams at once: no more are named in a minute. */
-const MOST_A_MINUTE = 100;
+/** A restored log can damage thousands of streams at once; no more than these are logged a minute. */
+const MAX_PER_MINUTE = 100;
 const MINUTE_MS = 60_000;
 
-/** The damaged streams of this process; the log names each once, unless there are very many. */
+/** Records the damaged streams of this process, and logs each once, up to a limit per minute. */
 export function createDamageReporter(
   logger: Logger,
   now: () => number = () => performance.now(),
@@ -18,19 +18,17 @@ export function createDamageReporter(
   return createDamagedStreams((damage) => {
     if (now() - minute.since >= MINUTE_MS) minute = { since: now(), named: 0 };
     minute.named += 1;
-    if (minute.named <= MOST_A_MINUTE)
+    if (minute.named <= MAX_PER_MINUTE)
       logger.warn(
         damage,
-        'a stream is not whole: nothing is added to it, and everything else goes on',
+        'a stream is damaged: nothing is appended to it; other streams are not affected',
       );
-    else if (minute.named === MOST_A_MINUTE + 1)
-      logger.warn(
-        'more streams are not whole than are named here: no other is named for the rest of a minute',
-      );
+    else if (minute.named === MAX_PER_MINUTE + 1)
+      logger.warn('too many damaged streams: no others are logged for the rest of this minute');
   }, now);
 }
 
-/** The streams that this process found not to be whole, as an operator is told of them. */
+/** The damaged streams that this process found, as a part of its health. */
 export const damagedStreamsPart = (damaged: DamagedStreams): ProcessPart => ({
   health: async () => ({ damaged_streams: damaged.list(), damaged_count: damaged.count() }),
 });

@@ -6,15 +6,12 @@ import { storeUnavailableError } from '../../../shared/lib/errors/turnlogError.t
 import { waitForReadModels } from './waitForReadModels.ts';
 
 /**
- * The account of the first key. Every replica of a first start names the same one, so that they
- * can't open one each: the first to append opens it, and the others find it open.
+ * The account of the first key. All replicas use the same id at a first start, so that only one of
+ * them opens the account.
  */
 const FIRST_ACCOUNT = 'acct_00000000000000000000000000';
 
-/**
- * Undefined where the work was rejected so, because another replica came first. Errors: any other
- * of the work's own.
- */
+/** Resolves with undefined if the work is rejected with that code: another replica came first. */
 const unlessRejectedAs = <Result>(
   code: RejectionCode,
   work: Promise<Result>,
@@ -24,17 +21,16 @@ const unlessRejectedAs = <Result>(
     throw error;
   });
 
-/** A node that only follows may not have the account yet that was opened a moment ago. */
+/** A follower node of the cluster may not have the new account yet. */
 function throwAccountNotReadable(error: unknown): never {
   if (!isRejection(error, 'account_missing')) throw error;
-  throw storeUnavailableError("The account that was opened just now can't be read yet.", error);
+  throw storeUnavailableError("The new account can't be read yet.", error);
 }
 
 /**
- * Where no key was ever issued: opens the account `default` and issues it a key with every scope,
- * the operator's own or a new one. Resolves with the key, undefined where there was one already;
- * every later query finds it then.
- * Errors: `store_unavailable`, the signal's reason.
+ * If no key was ever issued, opens the account `default` and issues it a key with every scope: the
+ * operator's key or a new one. Resolves with the key once the read models show it, or with undefined
+ * if there was a key already.
  */
 export async function bootstrap(
   context: CommandContext,
@@ -53,7 +49,7 @@ export async function bootstrap(
       apiKey: operatorsKey,
     }).catch(throwAccountNotReadable),
   );
-  // What another replica has written lies before the end.
+  // Another replica wrote the key: it lies before the current end of the log.
   if (issued?.position !== undefined) await waitUntilVisible(context, issued.position);
   else await waitForReadModels(context, signal);
   return issued?.api_key;

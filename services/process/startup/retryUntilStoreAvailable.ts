@@ -8,22 +8,22 @@ const describeError = ({ message, cause }: Error): string =>
   cause instanceof Error && cause.message !== '' ? `${message} (${cause.message})` : message;
 
 /**
- * Does work of the start that needs a store, again and again while that is away. What it waits for
- * is said once, and again when that changes. Errors: the work's own, the signal's reason.
+ * Retries work of the start while a store is unavailable. The reason is logged once, and again when
+ * it changes.
  */
 export function retryUntilStoreAvailable<Result>(
   work: () => Promise<Result>,
   logger: Logger,
   signal: AbortSignal,
 ): Promise<Result> {
-  let told: string | undefined;
-  function again(error: unknown): boolean {
+  let loggedReason: string | undefined;
+  function shouldRetry(error: unknown): boolean {
     if (!isLogUnavailable(error) || !error.retriable) return false;
     const reason = describeError(error);
-    if (reason !== told)
-      logger.warn({ reason }, 'a store is away; the start goes on when it is back');
-    told = reason;
+    if (reason !== loggedReason)
+      logger.warn({ reason }, 'a store is unavailable; the start continues when it is back');
+    loggedReason = reason;
     return true;
   }
-  return retry(work, { pauses: PAUSES, again, signal });
+  return retry(work, { pauses: PAUSES, again: shouldRetry, signal });
 }

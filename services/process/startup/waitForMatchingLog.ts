@@ -5,29 +5,29 @@ import { sleep } from '../../../shared/lib/time/sleep.ts';
 import type { Checkpoint, EventStore } from '../../../shared/ports/eventStore.ts';
 import { retryUntilStoreAvailable } from './retryUntilStoreAvailable.ts';
 
-const LOOK_MS = 1_000;
+const POLL_MS = 1_000;
 
 interface MatchingLogOptions {
   store: EventStore;
-  /** Of the read models, which another process may keep up to date. */
+  /** The checkpoint of the read models, which another process may keep up to date. */
   checkpoint: () => Promise<Checkpoint | undefined>;
   logger: Logger;
-  /** Told one sentence on why they are not of this log; undefined once they are. */
+  /** Called with one sentence on why the read models belong to another log; undefined once they match. */
   onLogChanged: (reason: string | undefined) => void;
 }
 
 /**
- * Resolves once the log is the one that the read models were built from: what is written to another
- * one would never be shown. Errors: the signal's reason.
+ * Resolves once the log is the one that the read models were built from. Events written to another
+ * log would never be shown.
  */
 export async function waitForMatchingLog(
   { store, checkpoint, logger, onLogChanged }: MatchingLogOptions,
   signal: AbortSignal,
 ): Promise<void> {
-  async function misfit(): Promise<string | undefined> {
-    const reached = await checkpoint();
+  async function mismatchReason(): Promise<string | undefined> {
+    const current = await checkpoint();
     try {
-      if (reached) await verifyCheckpoint(store, reached);
+      if (current) await verifyCheckpoint(store, current);
       return undefined;
     } catch (error) {
       if (isTurnlogError(error, 'log_changed') || isTurnlogError(error, 'log_restored'))
@@ -36,13 +36,13 @@ export async function waitForMatchingLog(
     }
   }
 
-  let told: string | undefined;
+  let loggedReason: string | undefined;
   for (;;) {
-    const reason = await retryUntilStoreAvailable(misfit, logger, signal);
+    const reason = await retryUntilStoreAvailable(mismatchReason, logger, signal);
     onLogChanged(reason);
     if (reason === undefined) return;
-    if (reason !== told) logger.error({}, `The service waits with its start. ${reason}`);
-    told = reason;
-    await sleep(LOOK_MS, signal);
+    if (reason !== loggedReason) logger.error({}, `the start waits: ${reason}`);
+    loggedReason = reason;
+    await sleep(POLL_MS, signal);
   }
 }

@@ -3,12 +3,12 @@ import { logChangedError } from '../../../shared/lib/errors/turnlogError.ts';
 import type { EventLog, Position } from '../../../shared/ports/eventStore.ts';
 import { retryUntilStoreAvailable } from './retryUntilStoreAvailable.ts';
 
-/** How long the read models are waited for before the log is asked again where it ends. */
-const LOOK_MS = 1_000;
+/** How long to wait for the read models before reading the end of the log again. */
+const POLL_MS = 1_000;
 
 /**
- * Resolves once the read models, which another process may keep up to date, show everything that
- * there was when it was asked. Errors: the signal's reason.
+ * Resolves once the read models, which another process may keep up to date, show every event that
+ * was in the log at the time of the call.
  */
 export async function waitForReadModels(
   {
@@ -19,19 +19,17 @@ export async function waitForReadModels(
   signal: AbortSignal,
   logChanged: () => string | undefined = () => undefined,
 ): Promise<void> {
-  const endNow = (): Promise<Position | undefined> =>
+  const readEnd = (): Promise<Position | undefined> =>
     retryUntilStoreAvailable(() => store.head(), logger, signal);
-  let end = await endNow();
-  while (end !== undefined && !(await readModels.untilShown(end, LOOK_MS))) {
+  let end = await readEnd();
+  while (end !== undefined && !(await readModels.untilShown(end, POLL_MS))) {
     signal.throwIfAborted();
     const reason = logChanged();
     if (reason !== undefined) throw logChangedError(reason);
-    // The end may have been that of a node which had fallen behind: what is no longer in the log is
-    // not waited for.
-    const now = await endNow();
-    if (now === undefined || now < end) end = now;
+    // The node that reported the end may have fallen behind; don't wait for events that are gone.
+    const newEnd = await readEnd();
+    if (newEnd === undefined || newEnd < end) end = newEnd;
   }
-  // Where the log is empty there is nothing to show, but the first generation of the read models
-  // may still have to be made.
+  // For an empty log, this waits until the first generation of the read models exists.
   await retryUntilStoreAvailable(() => readModels.listParkedStreams(1), logger, signal);
 }

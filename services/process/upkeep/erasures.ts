@@ -12,11 +12,11 @@ import { retryUntilStoreAvailable } from '../startup/retryUntilStoreAvailable.ts
 import { startPolling, startSweeper } from './periodicTask.ts';
 import type { ProcessPart } from '../processParts.ts';
 
-/** Lets go of what this process remembers of what others erase: within about a second. */
+/** Evicts what other processes erase from the caches of this one, within about a second. */
 export function erasureNoticePart(api: RunContext): ProcessPart {
   const { readModels, runState, cachedRows, logger } = api;
   const lists = agentListCache(readModels);
-  const look = createErasurePoller({
+  const poll = createErasurePoller({
     readModels,
     forget(erased) {
       evictErased(api, erased);
@@ -29,44 +29,47 @@ export function erasureNoticePart(api: RunContext): ProcessPart {
     },
   });
   return {
-    prepare: (signal) => retryUntilStoreAvailable(look, logger, signal),
-    upkeep: () => startPolling(look),
+    prepare: (signal) => retryUntilStoreAvailable(poll, logger, signal),
+    upkeep: () => startPolling(poll),
   };
 }
 
-/** Looks once, and on as long as keys are back: nobody restores them under a running service. */
+/**
+ * Checks at the start whether destroyed keys were restored, and polls while they are: keys are never
+ * restored under a running service.
+ */
 export function restoredKeysPart(
   { readModels, logger }: Pick<CommandContext, 'readModels' | 'logger'>,
   keys: KeyStore,
 ): ProcessPart {
   let reason: string | undefined;
-  async function look(): Promise<void> {
+  async function poll(): Promise<void> {
     reason = await describeRestoredKeys({ keys, readModels });
   }
   return {
     async prepare(signal) {
-      await retryUntilStoreAvailable(look, logger, signal);
+      await retryUntilStoreAvailable(poll, logger, signal);
       if (reason !== undefined) logger.error(reason);
     },
     health: async () => (reason === undefined ? {} : { text_keys: { reason } }),
-    upkeep: () => startPolling(async () => (reason === undefined ? undefined : look())),
+    upkeep: () => startPolling(async () => (reason === undefined ? undefined : poll())),
   };
 }
 
 type UnfinishedErasuresContext = ErasureContext & Pick<CommandContext, 'readModels' | 'logger'>;
 
 interface UnfinishedErasuresOptions {
-  /** For what this process remembers, where it does. */
+  /** Its caches are cleared of erased texts; undefined if this process does not serve the API. */
   api: RunContext | undefined;
-  /** True where no other process can be at work on what was begun before this one started. */
-  alone: boolean;
+  /** True if no other process can be working on erasures begun before this one started. */
+  ownsLog: boolean;
   visibilityWaitMs: number;
 }
 
-/** Goes on with erasures that a process has left, or that had to wait for a store. */
+/** Continues erasures that a process left unfinished, or that had to wait for a store. */
 export function unfinishedErasuresPart(
   context: UnfinishedErasuresContext,
-  { api, alone, visibilityWaitMs }: UnfinishedErasuresOptions,
+  { api, ownsLog, visibilityWaitMs }: UnfinishedErasuresOptions,
 ): ProcessPart {
   const { readModels, logger } = context;
   const finisher = createErasureFinisher({
@@ -78,16 +81,16 @@ export function unfinishedErasuresPart(
     replaysAt: readReplaysAt(readModels, visibilityWaitMs),
     onErased: (erased) => api && evictErased(api, erased),
   });
-  let first = alone;
+  let isFirstSweep = ownsLog;
   async function finish(signal: AbortSignal): Promise<void> {
-    await finisher.finish(signal, first ? 0 : undefined);
-    first = false;
+    await finisher.finish(signal, isFirstSweep ? 0 : undefined);
+    isFirstSweep = false;
   }
   return {
     async health() {
       const erasures = finisher.unfinished();
       return erasures ? { erasures } : {};
     },
-    upkeep: () => startSweeper(finish, logger, 'erasures that were begun'),
+    upkeep: () => startSweeper(finish, logger, 'unfinished erasures'),
   };
 }

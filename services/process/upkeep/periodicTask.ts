@@ -3,18 +3,22 @@ import type { OpenTurnCloser } from '../../../shared/runs/recovery/openTurnClose
 import { isLogUnavailable } from '../../../shared/lib/errors/turnlogError.ts';
 import type { Logger } from '../../../shared/lib/logger.ts';
 
-/** How often the turns of others are looked after. */
+/** How often turns and erasures that other processes left open are looked for. */
 const SWEEP_MS = 2_000;
-/** How often this process looks whether it has left turns open: nothing but a look, mostly. */
+/** How often the health of things that other processes keep is polled. */
+const POLL_MS = 1_000;
+/** How often this process checks whether it left turns open; mostly a look at an empty queue. */
 const CLOSE_MS = 250;
+/** How often turns that are due are looked up in the log. */
+const WATCH_MS = 200;
 
-/** What a process does again and again; disposing of it lets what is at work end. */
+/** Periodic work of a process; disposing of it waits for the work in progress. */
 export type PeriodicTask = AsyncDisposable;
 
 interface Work {
   everyMs: number;
   begin: (signal: AbortSignal) => void;
-  /** Resolves when nothing is at work. */
+  /** Resolves when no work is in progress. */
   idle: () => Promise<void>;
 }
 
@@ -30,58 +34,49 @@ function repeat({ everyMs, begin, idle }: Work): PeriodicTask {
   };
 }
 
-/** Sweeps every few seconds, one sweep at a time; `what` it looks after. A store that is away is waited for. */
-export function startSweeper(
+/** Repeats work that never rejects, skipping a turn while the last one is in progress. */
+function repeatOneAtATime(
+  everyMs: number,
+  work: (signal: AbortSignal) => Promise<void>,
+): PeriodicTask {
+  let working: Promise<void> | undefined;
+
+  async function workOnce(signal: AbortSignal): Promise<void> {
+    await work(signal);
+    working = undefined;
+  }
+
+  return repeat({
+    everyMs,
+    begin: (signal) => void (working ??= workOnce(signal)),
+    idle: async () => working,
+  });
+}
+
+/** Sweeps every few seconds, one sweep at a time. An unavailable store is not an error. */
+export const startSweeper = (
   sweep: (signal: AbortSignal) => Promise<void>,
   logger: Logger,
-  what = 'open turns',
-): PeriodicTask {
-  let sweeping: Promise<void> | undefined;
-
-  async function sweepOnce(signal: AbortSignal): Promise<void> {
+  subject = 'open turns',
+): PeriodicTask =>
+  repeatOneAtATime(SWEEP_MS, async (signal) => {
     try {
       await sweep(signal);
     } catch (error) {
       if (isLogUnavailable(error))
-        logger.debug({ err: error }, `${what} could not be looked after yet`);
-      else logger.error({ err: error }, `${what} could not be looked after`);
+        logger.debug({ err: error }, `the sweep for ${subject} waits for a store`);
+      else logger.error({ err: error }, `the sweep for ${subject} failed`);
     }
-    sweeping = undefined;
-  }
-
-  return repeat({
-    everyMs: SWEEP_MS,
-    begin: (signal) => void (sweeping ??= sweepOnce(signal)),
-    idle: async () => sweeping,
   });
-}
 
-/** How often it is asked how things are that others tell of. */
-const ASK_MS = 1_000;
+/** Polls every second, one poll at a time. Failures are ignored: the poll records them itself. */
+export const startPolling = (poll: () => Promise<void>): PeriodicTask =>
+  repeatOneAtATime(POLL_MS, async () => poll().catch(() => undefined));
 
-/** Asks every second, one question at a time. What fails is for whoever wants to know it. */
-export function startPolling(ask: () => Promise<void>): PeriodicTask {
-  let asking: Promise<void> | undefined;
-
-  async function askOnce(): Promise<void> {
-    await ask().catch(() => undefined);
-    asking = undefined;
-  }
-
-  return repeat({
-    everyMs: ASK_MS,
-    begin: () => void (asking ??= askOnce()),
-    idle: async () => asking,
-  });
-}
-
-/** Closes what this process had to leave open, as soon as the store is back. */
+/** Closes the turns that this process left open, as soon as the store is available again. */
 export const startOpenTurnCloser = ({ closeDue, whenIdle }: OpenTurnCloser): PeriodicTask =>
   repeat({ everyMs: CLOSE_MS, begin: closeDue, idle: whenIdle });
 
-/** How often it is asked whether a turn is due to be looked at in the log. */
-const WATCH_MS = 200;
-
-/** Looks in the log for the ends of turns that others record. */
+/** Looks in the log for the ends of turns that other processes record. */
 export const startTurnWatch = ({ pollDue, whenIdle }: TurnWatch): PeriodicTask =>
   repeat({ everyMs: WATCH_MS, begin: pollDue, idle: whenIdle });

@@ -11,7 +11,7 @@ import {
   type EncodedEvent,
   type StoredEvent,
 } from '../../../shared/ports/eventStore.ts';
-import { newTextKey } from '../../support/keys/textKeys.ts';
+import { newTextKey } from '../../support/stores/textKeys.ts';
 import {
   appendEach,
   idsOf,

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Checkpoint, EventBatch, Position } from '../../../shared/ports/eventStore.ts';
-import { declareRestored } from '../../support/store/declareRestored.ts';
+import { declareRestored } from '../../support/stores/declareRestored.ts';
 import {
   appendEach,
   follow,

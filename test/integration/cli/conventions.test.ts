@@ -10,7 +10,7 @@ import { accountStream } from '../../../shared/eventlog/streams.ts';
 import { runCli, startCliProcess, startCliWith } from '../../support/processes/cliProcess.ts';
 import { freePort } from '../../support/processes/freePort.ts';
 import { asOperator } from '../../support/processes/operator.ts';
-import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 
 const NASTY = 'a\u001b[2Jb\nc\u202ed';
 

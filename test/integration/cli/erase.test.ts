@@ -6,7 +6,7 @@ import { currentGeneration, generationFile } from '../../../infra/sqlite/readMod
 import { HOLDS_ERASED } from '../../../infra/sqlite/readModels/wordIndex.ts';
 import { startTestService, type TestService } from '../../support/http/service.ts';
 import { expectFailure } from '../../support/http/failures.ts';
-import { filesHolding, newMarker } from '../../support/erasure/holding.ts';
+import { filesHolding, newMarker } from '../../support/stores/erasure/holding.ts';
 import { runCli } from '../../support/processes/cliProcess.ts';
 import { asOperator, clientWith, eventually, newKey } from '../../support/processes/operator.ts';
 

@@ -5,7 +5,7 @@ import { SCOPES } from '../../../shared/accounts/events.ts';
 import { expectFailure } from '../../support/http/failures.ts';
 import { clientWith, eventually } from '../../support/processes/operator.ts';
 import { apiClient, startTestService, type TestService } from '../../support/http/service.ts';
-import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 
 const KEY = /^tl_(key_[0-7][0-9a-hjkmnp-tv-z]{25})_[0-9a-f]{64}\n$/;
 

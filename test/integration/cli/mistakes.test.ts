@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { runCli, startCliWith } from '../../support/processes/cliProcess.ts';
 import { plainEnvironment } from '../../support/processes/plainEnvironment.ts';
-import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 
 let elsewhere: string;
 let data: string;

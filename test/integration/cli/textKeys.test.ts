@@ -9,9 +9,9 @@ import { openTextKeys } from '../../../services/compose/textKeys.ts';
 import { rotateKeys } from '../../../shared/eventlog/encryption/rotateKeys.ts';
 import { newMasterKey } from '../../../shared/eventlog/encryption/masterKeys.ts';
 import type { KeyStore, WrappedKey } from '../../../shared/ports/keyStore.ts';
-import { newTextKey, seal } from '../../support/keys/textKeys.ts';
+import { newTextKey, seal } from '../../support/stores/textKeys.ts';
 import { runCli, startCliWith } from '../../support/processes/cliProcess.ts';
-import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 
 let parent: string;
 let folder: string;
@@ -224,7 +224,7 @@ describe('the keys of a data folder', () => {
   test('without their master key are refused, and no other one is made', async () => {
     await keep(1);
     await rename(own(), `${own()}.away`);
-    expect(await open()).toContain('Put it back from its backup');
+    expect(await open()).toContain('Restore it from a backup');
     expect(await cli('rotate')).toMatchObject(failure('is gone'));
     expect(await open(`${own()}.away`)).toBe('opened');
   });

@@ -5,7 +5,7 @@ import { apiClient, TEST_KEY, type Client, type Reply } from '../../support/http
 import { sendSlowly, type SlowSender } from '../../support/http/slowSender.ts';
 import { clientWith, eventually, newKey } from '../../support/processes/operator.ts';
 import { startServerProcess, type ServerProcess } from '../../support/processes/serverProcess.ts';
-import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 
 const TWO_MIB = 2 * 1_048_576;
 

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { expectFailure } from '../../support/http/failures.ts';
-import type { Script } from '../../support/http/scriptedModel.ts';
+import type { Script } from '../../support/fakes/scriptedModel.ts';
 import { startTestService, type Reply, type TestService } from '../../support/http/service.ts';
-import { filesHolding, filesWith, newMarker } from '../../support/erasure/holding.ts';
-import { wrappedKeysOf } from '../../support/erasure/wrappedKeys.ts';
+import { filesHolding, filesWith, newMarker } from '../../support/stores/erasure/holding.ts';
+import { wrappedKeysOf } from '../../support/stores/erasure/wrappedKeys.ts';
 import { clientWith, newKey } from '../../support/processes/operator.ts';
 
 /** Tools are called with the marker that the input ends with, and answer it. */

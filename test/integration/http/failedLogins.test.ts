@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { expectFailure } from '../../support/http/failures.ts';
 import { apiClient, TEST_KEY, type Reply } from '../../support/http/service.ts';
 import { startServerProcess, type ServerProcess } from '../../support/processes/serverProcess.ts';
-import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 
 const NOBODYS = `tl_key_01kahz0b2re5v8k2s4n6t8w0y2_${'0'.repeat(64)}`;
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { filesHolding, newMarker } from '../../support/erasure/holding.ts';
+import { filesHolding, newMarker } from '../../support/stores/erasure/holding.ts';
 import { expectFailure } from '../../support/http/failures.ts';
 import { echo, forking, inputsOf } from '../../support/http/forking.ts';
 import { startTestService, type TestService } from '../../support/http/service.ts';

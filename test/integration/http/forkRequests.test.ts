@@ -3,13 +3,13 @@ import { expectFailure } from '../../support/http/failures.ts';
 import { echo, forking } from '../../support/http/forking.ts';
 import { closeRebuilt, rebuiltRequests } from '../../support/http/rebuiltRequests.ts';
 import { startTestService, type TestService } from '../../support/http/service.ts';
-import { rebuiltByPython } from '../../support/recipes/rebuildRequests.ts';
+import { rebuiltByPython } from '../../support/processes/recipes/rebuildRequests.ts';
 import {
   ALL_KINDS,
   answerAgain,
   recordSession,
   startRecorder,
-} from '../../support/replays/recordings.ts';
+} from '../../support/builders/recordings.ts';
 
 let service: TestService;
 let does: ReturnType<typeof forking>;

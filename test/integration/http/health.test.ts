@@ -4,14 +4,14 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { openAccount } from '../../../shared/accounts/commands.ts';
 import { appendEvents, NO_STREAM } from '../../../shared/eventlog/append.ts';
-import { sessionStarted, turnStarted } from '../../support/events/events.ts';
+import { sessionStarted, turnStarted } from '../../support/builders/events.ts';
 import { expectFailure } from '../../support/http/failures.ts';
 import { freePort } from '../../support/processes/freePort.ts';
-import { holdProjection } from '../../support/projections/heldProjection.ts';
+import { holdProjection } from '../../support/stores/projections/heldProjection.ts';
 import { asOperator, eventually } from '../../support/processes/operator.ts';
 import { startServerProcess, type ServerProcess } from '../../support/processes/serverProcess.ts';
 import { apiClient, startTestService, TEST_KEY, type Client } from '../../support/http/service.ts';
-import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 
 describe('a stream with an event that can not be applied', () => {
   let folder: string;
@@ -105,7 +105,7 @@ describe('a stream with an event that can not be applied', () => {
     expect(await server.exited).toBe(0);
     await start();
     expect(parked(await ready()).length).toBe(2);
-    await logged(/"stream":"session-session_bad".*is not whole/);
+    await logged(/"stream":"session-session_bad".*is damaged/);
     expect((await client.get('/v1/agents')).status).toBe(200);
   });
 });

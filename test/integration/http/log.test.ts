@@ -1,10 +1,10 @@
 import { rm } from 'node:fs/promises';
 import { expect, test } from '@jest/globals';
 import { eventually } from '../../support/processes/operator.ts';
-import { startScriptedModel } from '../../support/http/scriptedModel.ts';
+import { startScriptedModel } from '../../support/fakes/scriptedModel.ts';
 import { startServerProcess } from '../../support/processes/serverProcess.ts';
 import { apiClient, TEST_KEY, writeModelsFile } from '../../support/http/service.ts';
-import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 
 test('the log names each request by its id, at the level debug, and holds no key, no query and no text of a session at any', async () => {
   const folder = await temporaryFolder();

@@ -5,7 +5,7 @@ import { apiFeatures, routes } from '../../../services/api/features.ts';
 import { sessionEventSchemas } from '../../../shared/sessions/events.ts';
 import type { ErrorCode } from '../../../shared/lib/errors/turnlogError.ts';
 import { clientWith, newKey } from '../../support/processes/operator.ts';
-import type { ScriptedFault } from '../../support/http/scriptedModel.ts';
+import type { ScriptedFault } from '../../support/fakes/scriptedModel.ts';
 import {
   apiClient,
   startTestService,

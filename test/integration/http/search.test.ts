@@ -2,7 +2,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { currentGeneration, generationFile } from '../../../infra/sqlite/readModels/generations.ts';
 import { LIMITS } from '../../../shared/limits.ts';
-import { filesHolding, newMarker } from '../../support/erasure/holding.ts';
+import { filesHolding, newMarker } from '../../support/stores/erasure/holding.ts';
 import { everyPage } from '../../support/http/everyPage.ts';
 import { exported, linesOf } from '../../support/http/exported.ts';
 import { expectFailure } from '../../support/http/failures.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { LIMITS } from '../../../shared/limits.ts';
-import { filesHolding, newMarker } from '../../support/erasure/holding.ts';
+import { filesHolding, newMarker } from '../../support/stores/erasure/holding.ts';
 import { expectFailure } from '../../support/http/failures.ts';
 import { startTestService, type Reply, type TestService } from '../../support/http/service.ts';
 import { watchLog, type WatchedLog } from '../../support/processes/operator.ts';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { expectFailure } from '../../support/http/failures.ts';
-import { startScriptedModel, type ScriptedModel } from '../../support/http/scriptedModel.ts';
+import { startScriptedModel, type ScriptedModel } from '../../support/fakes/scriptedModel.ts';
 import {
   startTestService,
   type Client,

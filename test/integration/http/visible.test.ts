@@ -1,7 +1,7 @@
 /** What answers say of writes that the read models are late with. */
 import { expect, test } from '@jest/globals';
 import { startTestService } from '../../support/http/service.ts';
-import { holdProjection } from '../../support/projections/heldProjection.ts';
+import { holdProjection } from '../../support/stores/projections/heldProjection.ts';
 import { eventually } from '../../support/processes/operator.ts';
 
 const VISIBLE = 'x-turnlog-visible';

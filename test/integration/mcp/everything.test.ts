@@ -3,10 +3,10 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { McpGroup } from '../../../infra/mcp/group.ts';
+import type { McpGroup } from '../../../infra/mcp/mcpToolGroup.ts';
 import type { McpTransport } from '../../../infra/mcp/server.ts';
 import { createToolbox } from '../../../infra/tools/toolbox.ts';
-import { closeGroups, openGroup, processOf, serverWith } from '../../support/mcp/groups.ts';
+import { closeGroups, openGroup, processOf, serverWith } from '../../support/fakes/mcpGroups.ts';
 import { freePort } from '../../support/processes/freePort.ts';
 
 const SCRIPT = fileURLToPath(

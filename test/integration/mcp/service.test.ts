@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { eventually } from '../../support/processes/operator.ts';
 import { closeRebuilt } from '../../support/http/rebuiltRequests.ts';
 import { startTestService, type TestService } from '../../support/http/service.ts';
-import { HOSTILE } from '../../support/mcp/groups.ts';
+import { HOSTILE } from '../../support/fakes/mcpGroups.ts';
 
 let folder: string;
 let service: TestService;

@@ -12,13 +12,13 @@ import { followGenerations } from '../../../services/followers/projector/followG
 import { rebuildReadModels } from '../../../services/followers/projector/rebuild.ts';
 import { storeUnavailableError } from '../../../shared/lib/errors/turnlogError.ts';
 import type { StoredEvent } from '../../../shared/ports/eventStore.ts';
-import { agentCreated, restoreAccepted } from '../../support/events/events.ts';
-import { positionOf, recordHistory } from '../../support/events/history.ts';
-import { buildingName, fileName } from '../../support/projections/generationNames.ts';
-import { recordingLogger } from '../../support/projections/projector.ts';
-import { contentsOf, filesOf } from '../../support/projections/readModelFiles.ts';
-import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
-import { fixedLog, type FixedLog } from '../../support/store/fixedLog.ts';
+import { agentCreated, restoreAccepted } from '../../support/builders/events.ts';
+import { positionOf, recordHistory } from '../../support/builders/history.ts';
+import { buildingName, fileName } from '../../support/stores/projections/generationNames.ts';
+import { recordingLogger } from '../../support/stores/projections/projector.ts';
+import { contentsOf, filesOf } from '../../support/stores/projections/readModelFiles.ts';
+import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
+import { fixedLog, type FixedLog } from '../../support/fakes/fixedLog.ts';
 
 let folder: string;
 beforeEach(async () => {

@@ -4,16 +4,16 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { openSqliteProjectionStore } from '../../../infra/sqlite/readModels/projectionStore.ts';
 import { openSqliteReadModels } from '../../../infra/sqlite/readModels/readModels.ts';
 import { createProgressChannel } from '../../../shared/projections/progress.ts';
-import { filesWith } from '../../support/erasure/holding.ts';
+import { filesWith } from '../../support/stores/erasure/holding.ts';
 import {
   sessionErased,
   sessionStarted,
   turnCompleted,
   turnStarted,
-} from '../../support/events/events.ts';
-import { reached, recordHistory } from '../../support/events/history.ts';
-import { ALL } from '../../support/projections/agentsOf.ts';
-import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+} from '../../support/builders/events.ts';
+import { reached, recordHistory } from '../../support/builders/history.ts';
+import { ALL } from '../../support/stores/projections/agentsOf.ts';
+import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 
 const [TURNS, WORDS] = [40, 400];
 

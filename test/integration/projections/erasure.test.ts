@@ -11,11 +11,11 @@ import {
   sessionStarted,
   turnCompleted,
   turnStarted,
-} from '../../support/events/events.ts';
-import { recordHistory, reached } from '../../support/events/history.ts';
-import { filesHolding, newMarker } from '../../support/erasure/holding.ts';
+} from '../../support/builders/events.ts';
+import { recordHistory, reached } from '../../support/builders/history.ts';
+import { filesHolding, newMarker } from '../../support/stores/erasure/holding.ts';
 import { eventually } from '../../support/processes/operator.ts';
-import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 
 const STREAM = { stream: 'session-session_1' };
 

@@ -12,10 +12,10 @@ import {
   type ProjectionProgress,
 } from '../../../shared/projections/progress.ts';
 import { rowsUntilChange } from '../../../shared/projections/rowsUntilChange.ts';
-import { agentCreated } from '../../support/events/events.ts';
-import { positionOf, recordHistory, reached } from '../../support/events/history.ts';
-import { fileName } from '../../support/projections/generationNames.ts';
-import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+import { agentCreated } from '../../support/builders/events.ts';
+import { positionOf, recordHistory, reached } from '../../support/builders/history.ts';
+import { fileName } from '../../support/stores/projections/generationNames.ts';
+import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 
 let folder: string;
 const fileOf = (name: string): string => join(folder, 'read-models', name);

@@ -7,9 +7,13 @@ import { runProjection } from '../../../services/followers/projector/run.ts';
 import { storeUnavailableError } from '../../../shared/lib/errors/turnlogError.ts';
 import type { EventStore, Position, SubscribeOptions } from '../../../shared/ports/eventStore.ts';
 import type { ProjectionStore } from '../../../shared/ports/readModels.ts';
-import { sessionStarted } from '../../support/events/events.ts';
-import { appendAgents, appendTo, recordingLogger } from '../../support/projections/projector.ts';
-import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+import { sessionStarted } from '../../support/builders/events.ts';
+import {
+  appendAgents,
+  appendTo,
+  recordingLogger,
+} from '../../support/stores/projections/projector.ts';
+import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 
 let folder: string;
 let log: EventStore;

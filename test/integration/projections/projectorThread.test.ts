@@ -15,12 +15,12 @@ import {
   appendTo,
   recordingLogger,
   startProjector,
-} from '../../support/projections/projector.ts';
+} from '../../support/stores/projections/projector.ts';
 import { eventually } from '../../support/processes/operator.ts';
-import { sessionStarted, turnCompleted } from '../../support/events/events.ts';
-import { fileName } from '../../support/projections/generationNames.ts';
-import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
-import { agentsOf } from '../../support/projections/agentsOf.ts';
+import { sessionStarted, turnCompleted } from '../../support/builders/events.ts';
+import { fileName } from '../../support/stores/projections/generationNames.ts';
+import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
+import { agentsOf } from '../../support/stores/projections/agentsOf.ts';
 
 type Projector = Awaited<ReturnType<typeof startProjector>>;
 

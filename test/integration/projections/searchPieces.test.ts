@@ -5,8 +5,8 @@ import { generationFile } from '../../../infra/sqlite/readModels/generations.ts'
 
 import { openSqliteProjectionStore } from '../../../infra/sqlite/readModels/projectionStore.ts';
 import { selectInBuckets } from '../../../infra/sqlite/readModels/searchSessions.ts';
-import { ALL } from '../../support/projections/agentsOf.ts';
-import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+import { ALL } from '../../support/stores/projections/agentsOf.ts';
+import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 
 /** One turn in each of so many buckets; odd ones have a word that the others have not, and the other way round. */
 const TURNS = 20_000;

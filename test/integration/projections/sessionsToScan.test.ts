@@ -5,10 +5,10 @@ import { openSqliteProjectionStore } from '../../../infra/sqlite/readModels/proj
 import { selectSessionsToScan } from '../../../infra/sqlite/readModels/searchSessions.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import type { SessionFilter } from '../../../shared/sessions/sessionFilter.ts';
-import { sessionStarted, turnCompleted, turnStarted } from '../../support/events/events.ts';
-import { reached, recordHistory } from '../../support/events/history.ts';
-import { ALL } from '../../support/projections/agentsOf.ts';
-import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+import { sessionStarted, turnCompleted, turnStarted } from '../../support/builders/events.ts';
+import { reached, recordHistory } from '../../support/builders/history.ts';
+import { ALL } from '../../support/stores/projections/agentsOf.ts';
+import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 
 let folder: string;
 let store: Awaited<ReturnType<typeof openSqliteProjectionStore>>;

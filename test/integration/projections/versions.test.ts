@@ -13,14 +13,18 @@ import { sqliteVersion, VERSION } from '../../../infra/sqlite/readModels/schema.
 import type { EventStore } from '../../../shared/ports/eventStore.ts';
 import { TABLES } from '../../../shared/readModels/tables.ts';
 import { PROJECTION_LOGIC, type Version } from '../../../shared/readModels/version.ts';
-import { fileName } from '../../support/projections/generationNames.ts';
-import { OLDER_TABLES } from '../../support/projections/olderTables.ts';
-import { readLog } from '../../support/postgres/postgresFaults.ts';
-import { agentId, appendAgents, startProjector } from '../../support/projections/projector.ts';
-import { filesOf, onFile } from '../../support/projections/readModelFiles.ts';
-import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
-import { reached } from '../../support/events/history.ts';
-import { agentsOf } from '../../support/projections/agentsOf.ts';
+import { fileName } from '../../support/stores/projections/generationNames.ts';
+import { OLDER_TABLES } from '../../support/stores/projections/olderTables.ts';
+import { readLog } from '../../support/servers/postgres/postgresFaults.ts';
+import {
+  agentId,
+  appendAgents,
+  startProjector,
+} from '../../support/stores/projections/projector.ts';
+import { filesOf, onFile } from '../../support/stores/projections/readModelFiles.ts';
+import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
+import { reached } from '../../support/builders/history.ts';
+import { agentsOf } from '../../support/stores/projections/agentsOf.ts';
 
 const AGENTS = 5;
 const OLDER = sqliteVersion(OLDER_TABLES);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { ChatRequest } from '../../../shared/sessions/turns/chat.ts';
 import { startTestService, type TestService } from '../../support/http/service.ts';
-import { comparisonsIn, endOf, startReplayOf } from '../../support/replays/replays.ts';
+import { comparisonsIn, endOf, startReplayOf } from '../../support/builders/replays.ts';
 
 const usage = { prompt_tokens: 60, completion_tokens: 40, total_tokens: 100 };
 const CALL = { name: 'calculator', arguments: '{"expression":"1+1"}' };

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { ChatRequest } from '../../../shared/sessions/turns/chat.ts';
 import { startTestService, type TestService } from '../../support/http/service.ts';
-import { comparisonsIn, endOf, startReplayOf } from '../../support/replays/replays.ts';
+import { comparisonsIn, endOf, startReplayOf } from '../../support/builders/replays.ts';
 
 let service: TestService;
 beforeAll(async () => {

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { forking } from '../../support/http/forking.ts';
 import type { TestService } from '../../support/http/service.ts';
-import { replaysOf } from '../../support/replays/overHttp.ts';
-import { startRecorder } from '../../support/replays/recordings.ts';
+import { replaysOf } from '../../support/http/replaysOverHttp.ts';
+import { startRecorder } from '../../support/builders/recordings.ts';
 
 let service: TestService;
 beforeAll(async () => void (service = await startRecorder()), 120_000);

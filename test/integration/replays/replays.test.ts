@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { closeRebuilt } from '../../support/http/rebuiltRequests.ts';
-import type { Script } from '../../support/http/scriptedModel.ts';
+import type { Script } from '../../support/fakes/scriptedModel.ts';
 import { startTestService, type TestService } from '../../support/http/service.ts';
 import type { SessionEvent } from '../../../shared/sessions/events.ts';
 import {
@@ -9,7 +9,7 @@ import {
   eventsOf,
   startReplayOf,
   type Asked,
-} from '../../support/replays/replays.ts';
+} from '../../support/builders/replays.ts';
 
 const says: Script = ({ messages }) => ({
   text: `${messages.length}: ${messages.at(-1)?.content}`,

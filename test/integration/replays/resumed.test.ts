@@ -9,12 +9,12 @@ import {
   turnFailed,
   turnInterrupted,
   turnStarted,
-} from '../../support/events/events.ts';
+} from '../../support/builders/events.ts';
 import { echo, forking } from '../../support/http/forking.ts';
 import { startTestService, type TestService } from '../../support/http/service.ts';
 import { asOperator } from '../../support/processes/operator.ts';
-import { replaysOf } from '../../support/replays/overHttp.ts';
-import { comparisonsIn, toldOf } from '../../support/replays/replays.ts';
+import { replaysOf } from '../../support/http/replaysOverHttp.ts';
+import { comparisonsIn, toldOf } from '../../support/builders/replays.ts';
 
 let service: TestService;
 let agent: string;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { ErrorCode } from '../../../shared/lib/errors/turnlogError.ts';
 import { expectFailure } from '../../support/http/failures.ts';
-import type { Script } from '../../support/http/scriptedModel.ts';
+import type { Script } from '../../support/fakes/scriptedModel.ts';
 import { startTestService, type TestService } from '../../support/http/service.ts';
 
 let service: TestService;

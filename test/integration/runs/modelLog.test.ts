@@ -8,7 +8,7 @@ import {
   startScriptedModel,
   type ScriptedModel,
   type Step,
-} from '../../support/http/scriptedModel.ts';
+} from '../../support/fakes/scriptedModel.ts';
 import { startServerProcess, type ServerProcess } from '../../support/processes/serverProcess.ts';
 
 const RUNS = 100;

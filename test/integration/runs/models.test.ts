@@ -11,7 +11,7 @@ import type { ModelInfo } from '../../../shared/ports/chatModel.ts';
 import { chatModelsContract } from '../../contracts/chatModels.ts';
 import { hostileModelServerContract } from '../../contracts/hostileModelServer.ts';
 import { streamedChatModelsContract } from '../../contracts/streamedChatModels.ts';
-import { startScriptedModel } from '../../support/http/scriptedModel.ts';
+import { startScriptedModel } from '../../support/fakes/scriptedModel.ts';
 
 const model: ModelInfo = {
   id: 'm',

@@ -7,8 +7,8 @@ import type { ChatRequest } from '../../../shared/sessions/turns/chat.ts';
 import { canonicalJson } from '../../../shared/eventlog/canonicalJson.ts';
 import { sha256 } from '../../../shared/eventlog/hashChain.ts';
 import { rebuiltRequests } from '../../support/http/rebuiltRequests.ts';
-import type { Step } from '../../support/http/scriptedModel.ts';
-import { rebuiltByPython } from '../../support/recipes/rebuildRequests.ts';
+import type { Step } from '../../support/fakes/scriptedModel.ts';
+import { rebuiltByPython } from '../../support/processes/recipes/rebuildRequests.ts';
 import { allEvents, openEvents } from '../../support/http/sse.ts';
 import { startTestService, type TestService } from '../../support/http/service.ts';
 

@@ -7,9 +7,9 @@ import { root } from '../../support/docs/projectFiles.ts';
 import { everyPage } from '../../support/http/everyPage.ts';
 import { expectFailure } from '../../support/http/failures.ts';
 import { everyRequestRebuilt, type ToldRequest } from '../../support/http/rebuiltRequests.ts';
-import { rebuiltByPython } from '../../support/recipes/rebuildRequests.ts';
+import { rebuiltByPython } from '../../support/processes/recipes/rebuildRequests.ts';
 import { startTestService, type Reply, type TestService } from '../../support/http/service.ts';
-import { onEventStoreDb } from '../../support/store/testStore.ts';
+import { onEventStoreDb } from '../../support/stores/testStore.ts';
 
 let service: TestService;
 beforeAll(async () => {

@@ -7,11 +7,11 @@ import { appendEvents, NO_STREAM } from '../../../shared/eventlog/append.ts';
 import type { RecordedEvent } from '../../../shared/eventlog/event.ts';
 import { chainFault } from '../../../shared/eventlog/hashChain.ts';
 import { sessionStream } from '../../../shared/eventlog/streams.ts';
-import { sessionStarted, turnCompleted, turnStarted } from '../../support/events/events.ts';
+import { sessionStarted, turnCompleted, turnStarted } from '../../support/builders/events.ts';
 import { startTestService, type TestService } from '../../support/http/service.ts';
 import { runCli } from '../../support/processes/cliProcess.ts';
 import { asOperator, eventually } from '../../support/processes/operator.ts';
-import { misfitIn } from '../../support/store/misfitIn.ts';
+import { misfitIn } from '../../support/stores/misfitIn.ts';
 
 const MARKER = 'kept from the log';
 

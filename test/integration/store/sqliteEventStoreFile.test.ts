@@ -7,7 +7,7 @@ import { openForWriting } from '../../../infra/sqlite/eventStore/database.ts';
 import { openSqliteEventLog } from '../../../infra/sqlite/eventStore/log.ts';
 import { acquireServerLock } from '../../../infra/sqlite/serverLock.ts';
 import { newEvents, newStream } from '../../contracts/eventStore/support.ts';
-import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 
 const mode = async (path: string): Promise<number> => (await stat(path)).mode & 0o777;
 

@@ -13,7 +13,7 @@ import {
   readAll,
   refusedWith,
 } from '../../contracts/eventStore/support.ts';
-import { sqliteEventStoreFixture } from '../../support/sqlite/sqliteEventStore.ts';
+import { sqliteEventStoreFixture } from '../../support/stores/sqlite/sqliteEventStore.ts';
 
 /**
  * How many transactions a write-ahead log holds: frames that name a database size end one

@@ -8,8 +8,8 @@ import { openForWriting } from '../../../infra/sqlite/eventStore/database.ts';
 import { openSqliteKeyStore } from '../../../infra/sqlite/keyStore/keyStore.ts';
 import type { WrappedKey } from '../../../shared/ports/keyStore.ts';
 import { size } from '../../support/jest/size.ts';
-import { masterKeysOf, newTextKey } from '../../support/keys/textKeys.ts';
-import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+import { masterKeysOf, newTextKey } from '../../support/stores/textKeys.ts';
+import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 
 const masters = [masterKeysOf(), masterKeysOf()];
 const newKeys = (count: number): WrappedKey[] =>

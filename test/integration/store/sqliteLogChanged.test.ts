@@ -22,7 +22,7 @@ import {
   readAll,
 } from '../../contracts/eventStore/support.ts';
 import { eventually } from '../../support/processes/operator.ts';
-import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 
 let folder: string;
 let file: string;

@@ -8,7 +8,7 @@ import { parseVkey } from '../../../shared/transparency/tlog/noteKeys.ts';
 import { openFileTileReader } from '../../../infra/files/tileReader.ts';
 import { startTestService } from '../../support/http/service.ts';
 import { runCli } from '../../support/processes/cliProcess.ts';
-import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 
 const OWN = { mode: 0o600 };
 
@@ -34,7 +34,11 @@ test.each([
   ['nothing', '', 'holds 0 private keys'],
   ['too many keys', Array.from({ length: 9 }, () => pemOf('ed25519')).join(''), 'holds 9 private'],
   ['a key of another kind', pemOf('ed448'), 'not an Ed25519 key'],
-  ['a cut key', `-----BEGIN PRIVATE KEY-----\nMC4C\n-----END PRIVATE KEY-----\n`, 'not whole'],
+  [
+    'a cut key',
+    `-----BEGIN PRIVATE KEY-----\nMC4C\n-----END PRIVATE KEY-----\n`,
+    'incomplete private key',
+  ],
 ])('a file with %s is refused, and nothing of it is quoted', async (_, text, sentence) => {
   await writeFile(file, text, OWN);
   expect(() => readSigningKeys(file)).toThrow(

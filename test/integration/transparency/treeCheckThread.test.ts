@@ -11,7 +11,7 @@ import {
 } from '../../../shared/transparency/proof/treeChecker.ts';
 import { openRightEdge } from '../../../shared/transparency/tlog/rightEdge.ts';
 import { checkpointAt, growBy } from '../../contracts/tileStore.ts';
-import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 
 const LEAVES = 5_000;
 

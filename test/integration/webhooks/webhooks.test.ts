@@ -7,7 +7,7 @@ import {
 } from '../../support/processes/operator.ts';
 import { expectFailure } from '../../support/http/failures.ts';
 import { startTestService, type Client, type TestService } from '../../support/http/service.ts';
-import { startReceiver, verified, type Receiver } from '../../support/webhooks/receiver.ts';
+import { startReceiver, verified, type Receiver } from '../../support/servers/webhookReceiver.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 
 let service: TestService;

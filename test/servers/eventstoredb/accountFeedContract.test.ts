@@ -1,5 +1,5 @@
 import { openEventStoreDb } from '../../../infra/eventstoredb/eventStore.ts';
-import { startEventStoreDbServer } from '../../support/eventstoredb/eventStoreDbServer.ts';
+import { startEventStoreDbServer } from '../../support/servers/eventstoredb/eventStoreDbServer.ts';
 import { accountFeedContract } from '../../contracts/accountFeed.ts';
 
 accountFeedContract('EventStoreDB', async () => {

@@ -2,8 +2,8 @@
  * Runs the API's suites with the log in EventStoreDB: API behaviour must not depend on the store.
  */
 import { afterAll } from '@jest/globals';
-import { startEventStoreDbServer } from '../../support/eventstoredb/eventStoreDbServer.ts';
-import { useEventStoreDb } from '../../support/store/testStore.ts';
+import { startEventStoreDbServer } from '../../support/servers/eventstoredb/eventStoreDbServer.ts';
+import { useEventStoreDb } from '../../support/stores/testStore.ts';
 
 const server = await startEventStoreDbServer();
 useEventStoreDb(server.connectionString);

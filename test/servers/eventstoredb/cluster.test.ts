@@ -7,8 +7,8 @@ import {
   startEventStoreDbCluster,
   startEventStoreDbNode,
   type EventStoreDbCluster,
-} from '../../support/eventstoredb-node/index.ts';
-import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+} from '../../support/servers/eventstoredb-node/index.ts';
+import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 
 describe('a cluster', () => {
   let folder: string;

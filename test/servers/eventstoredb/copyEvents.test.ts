@@ -13,9 +13,9 @@ import { verifyChains } from '../../../shared/eventlog/reading/verifyChains.ts';
 import {
   startEventStoreDbNode,
   type EventStoreDbNode,
-} from '../../support/eventstoredb-node/index.ts';
+} from '../../support/servers/eventstoredb-node/index.ts';
 import { startTestService } from '../../support/http/service.ts';
-import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 
 let source: EventStore;
 let folders: string[];

@@ -12,10 +12,10 @@ import {
 import {
   startEventStoreDbNode,
   type EventStoreDbNode,
-} from '../../support/eventstoredb-node/index.ts';
+} from '../../support/servers/eventstoredb-node/index.ts';
 import { expectFailure } from '../../support/http/failures.ts';
 import { startTestService, type TestService } from '../../support/http/service.ts';
-import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 
 let folder: string;
 let node: EventStoreDbNode;

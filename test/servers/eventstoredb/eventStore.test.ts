@@ -13,7 +13,10 @@ import {
   refusedWith,
   untilAnswered,
 } from '../../contracts/eventStore/support.ts';
-import { openOnNode, type NodeAndStore } from '../../support/eventstoredb/eventStoreDbFixture.ts';
+import {
+  openOnNode,
+  type NodeAndStore,
+} from '../../support/servers/eventstoredb/eventStoreDbFixture.ts';
 
 /**
  * Short, for tests in which the server does not answer. Too short for an answer on a busy machine.

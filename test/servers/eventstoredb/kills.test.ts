@@ -4,9 +4,9 @@
  */
 import { rm } from 'node:fs/promises';
 import { afterAll } from '@jest/globals';
-import { startEventStoreDbProcess } from '../../support/eventstoredb/eventStoreDbProcess.ts';
-import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
-import { useEventStoreDb } from '../../support/store/testStore.ts';
+import { startEventStoreDbProcess } from '../../support/servers/eventstoredb/eventStoreDbProcess.ts';
+import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
+import { useEventStoreDb } from '../../support/stores/testStore.ts';
 
 const folder = await temporaryFolder();
 const server = await startEventStoreDbProcess({ folder });

@@ -15,8 +15,11 @@ import {
   readAll,
   untilAnswered,
 } from '../../contracts/eventStore/support.ts';
-import { APPEND_FAULTS, type AppendFault } from '../../support/eventstoredb-node/faults.ts';
-import { openOnNode, type NodeAndStore } from '../../support/eventstoredb/eventStoreDbFixture.ts';
+import { APPEND_FAULTS, type AppendFault } from '../../support/servers/eventstoredb-node/faults.ts';
+import {
+  openOnNode,
+  type NodeAndStore,
+} from '../../support/servers/eventstoredb/eventStoreDbFixture.ts';
 import { size } from '../../support/jest/size.ts';
 
 /**

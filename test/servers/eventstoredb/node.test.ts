@@ -14,8 +14,8 @@ import { openEventStoreDb } from '../../../infra/eventstoredb/eventStore.ts';
 import {
   startEventStoreDbNode,
   type EventStoreDbNode,
-} from '../../support/eventstoredb-node/index.ts';
-import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+} from '../../support/servers/eventstoredb-node/index.ts';
+import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 
 const event = (n: number, id = randomUUID()) =>
   eventstore.jsonEvent({

@@ -9,11 +9,11 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { startEventStoreDbProcess } from '../../support/eventstoredb/eventStoreDbProcess.ts';
-import { ofNode, ofOneNode, ofServer } from '../../support/eventstoredb/recordedAnswers.ts';
-import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+import { startEventStoreDbProcess } from '../../support/servers/eventstoredb/eventStoreDbProcess.ts';
+import { ofNode, ofOneNode, ofServer } from '../../support/servers/eventstoredb/recordedAnswers.ts';
+import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 
-const RECORDS = new URL('../../support/eventstoredb-node/records/', import.meta.url);
+const RECORDS = new URL('../../support/servers/eventstoredb-node/records/', import.meta.url);
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const TIMEOUT_MS = 180_000;
 /** Long enough for the copies of an append to arrive before it commits, even on a busy machine. */

@@ -4,9 +4,9 @@
  */
 import { expect, test } from '@jest/globals';
 import { rm } from 'node:fs/promises';
-import { startEventStoreDbProcess } from '../../support/eventstoredb/eventStoreDbProcess.ts';
+import { startEventStoreDbProcess } from '../../support/servers/eventstoredb/eventStoreDbProcess.ts';
 import { startTestService } from '../../support/http/service.ts';
-import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 
 test('lists and runs agents from before and after each restart', async () => {
   const folder = await temporaryFolder();

@@ -21,10 +21,10 @@ import {
 import {
   startEventStoreDbNode,
   type EventStoreDbNode,
-} from '../../support/eventstoredb-node/index.ts';
+} from '../../support/servers/eventstoredb-node/index.ts';
 import { eventually } from '../../support/processes/operator.ts';
-import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
-import { CERTIFICATE_FILE } from '../../support/tls/files.ts';
+import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
+import { CERTIFICATE_FILE } from '../../support/servers/tls/files.ts';
 
 const { EventStoreDBClient, jsonEvent } = eventstore;
 

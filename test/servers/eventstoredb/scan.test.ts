@@ -9,8 +9,8 @@ import sharedPb from '@eventstore/db-client/generated/shared_pb.js';
 import streamsGrpc from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
 import { expect, test } from '@jest/globals';
-import { startEventStoreDbNode } from '../../support/eventstoredb-node/index.ts';
-import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+import { startEventStoreDbNode } from '../../support/servers/eventstoredb-node/index.ts';
+import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 
 const FOREIGN_EVENTS = 3000;
 

@@ -15,12 +15,12 @@ import {
   newEvents,
   newStream,
 } from '../../contracts/eventStore/support.ts';
-import { openLog } from '../../support/eventstoredb-node/log.ts';
+import { openLog } from '../../support/servers/eventstoredb-node/log.ts';
 import {
   startEventStoreDbProcess,
   type EventStoreDbProcess,
-} from '../../support/eventstoredb/eventStoreDbProcess.ts';
-import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+} from '../../support/servers/eventstoredb/eventStoreDbProcess.ts';
+import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 import { size } from '../../support/jest/size.ts';
 
 const STREAMS = size({ small: 250, full: 1000 });

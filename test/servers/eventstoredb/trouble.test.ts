@@ -19,13 +19,13 @@ import {
 import {
   startEventStoreDbCluster,
   startEventStoreDbNode,
-} from '../../support/eventstoredb-node/index.ts';
+} from '../../support/servers/eventstoredb-node/index.ts';
 import { eventually } from '../../support/processes/operator.ts';
 import { startServerProcess } from '../../support/processes/serverProcess.ts';
 import { apiClient } from '../../support/http/service.ts';
 import { freePort } from '../../support/processes/freePort.ts';
-import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
-import { CERTIFICATE_FILE, OTHER_CERTIFICATE_FILE } from '../../support/tls/files.ts';
+import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
+import { CERTIFICATE_FILE, OTHER_CERTIFICATE_FILE } from '../../support/servers/tls/files.ts';
 
 const cleanups: Array<() => unknown> = [];
 afterEach(async () => {

@@ -10,13 +10,18 @@ import {
   agentUpdated,
   sessionErased,
   sessionStarted,
-} from '../../support/events/events.ts';
-import { collectFrom, type Received } from '../../support/kafka/kafkaConsumer.ts';
-import { startKafkaServer } from '../../support/kafka/kafkaServer.ts';
-import { administer, untilTopicsExist } from '../../support/kafka/kafkaTopics.ts';
-import { publisherOptions, relayTo, topicsOf, uniquePrefix } from '../../support/kafka/relay.ts';
-import { appendMore, appendTo } from '../../support/projections/projector.ts';
-import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+} from '../../support/builders/events.ts';
+import { collectFrom, type Received } from '../../support/servers/kafka/kafkaConsumer.ts';
+import { startKafkaServer } from '../../support/servers/kafka/kafkaServer.ts';
+import { administer, untilTopicsExist } from '../../support/servers/kafka/kafkaTopics.ts';
+import {
+  publisherOptions,
+  relayTo,
+  topicsOf,
+  uniquePrefix,
+} from '../../support/servers/kafka/relay.ts';
+import { appendMore, appendTo } from '../../support/stores/projections/projector.ts';
+import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 
 jest.setTimeout(120_000);
 

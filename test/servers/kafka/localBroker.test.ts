@@ -3,9 +3,9 @@ import { rm } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
 import { afterAll, expect, test } from '@jest/globals';
 import { createLocalBroker } from '../../../infra/local/kafka/localBroker.ts';
-import { orSkip } from '../../support/kafka/kafkaServer.ts';
-import { administer } from '../../support/kafka/kafkaTopics.ts';
-import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+import { orSkip } from '../../support/servers/kafka/kafkaServer.ts';
+import { administer } from '../../support/servers/kafka/kafkaTopics.ts';
+import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 
 const folder = await temporaryFolder();
 const first = await orSkip(() => createLocalBroker({ folder }));

@@ -1,23 +1,30 @@
 /** The recipes of examples/, as real processes on a real broker, compared with the log. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, describe, expect, jest, test } from '@jest/globals';
-import { startKafkaServer } from '../../support/kafka/kafkaServer.ts';
+import { startKafkaServer } from '../../support/servers/kafka/kafkaServer.ts';
 import { size } from '../../support/jest/size.ts';
-import { startPostgresServer, withoutPostgres } from '../../support/postgres/postgresServer.ts';
-import { jarsOfRecipe, orSkip, pythonOfRecipes } from '../../support/recipes/installed.ts';
+import {
+  startPostgresServer,
+  withoutPostgres,
+} from '../../support/servers/postgres/postgresServer.ts';
+import {
+  jarsOfRecipe,
+  orSkip,
+  pythonOfRecipes,
+} from '../../support/processes/recipes/installed.ts';
 import {
   byKey,
   preparePublishing,
   type RecipeEnvironment,
   type StoredByRecipe,
-} from '../../support/recipes/publishing.ts';
+} from '../../support/processes/recipes/publishing.ts';
 import {
   javaRecipe,
   postgresRecipe,
   pythonRecipe,
   type Recipe,
-} from '../../support/recipes/recipes.ts';
-import type { RecipeProcess } from '../../support/recipes/recipeProcess.ts';
+} from '../../support/processes/recipes/recipes.ts';
+import type { RecipeProcess } from '../../support/processes/recipes/recipeProcess.ts';
 
 jest.setTimeout(120_000);
 

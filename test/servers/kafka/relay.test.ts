@@ -14,10 +14,10 @@ import {
   collectFrom,
   type CollectingConsumer,
   type Received,
-} from '../../support/kafka/kafkaConsumer.ts';
-import { startKafkaServer } from '../../support/kafka/kafkaServer.ts';
-import { administer, untilTopicsExist } from '../../support/kafka/kafkaTopics.ts';
-import { agentId, appendAgents, appendTo } from '../../support/projections/projector.ts';
+} from '../../support/servers/kafka/kafkaConsumer.ts';
+import { startKafkaServer } from '../../support/servers/kafka/kafkaServer.ts';
+import { administer, untilTopicsExist } from '../../support/servers/kafka/kafkaTopics.ts';
+import { agentId, appendAgents, appendTo } from '../../support/stores/projections/projector.ts';
 import {
   accountOpened,
   agentCreated,
@@ -28,16 +28,16 @@ import {
   toolCalled,
   turnCompleted,
   turnStarted,
-} from '../../support/events/events.ts';
-import { reached, recordHistory } from '../../support/events/history.ts';
+} from '../../support/builders/events.ts';
+import { reached, recordHistory } from '../../support/builders/history.ts';
 import {
   publisherOptions,
   relayToKafka,
   topicsOf,
   uniquePrefix,
   type TestRelay,
-} from '../../support/kafka/relay.ts';
-import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+} from '../../support/servers/kafka/relay.ts';
+import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 
 jest.setTimeout(60_000);
 

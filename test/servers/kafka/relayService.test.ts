@@ -5,10 +5,10 @@ import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, describe, expect, test } from '@jest/globals';
-import { collectFrom } from '../../support/kafka/kafkaConsumer.ts';
-import { startKafkaServer } from '../../support/kafka/kafkaServer.ts';
+import { collectFrom } from '../../support/servers/kafka/kafkaConsumer.ts';
+import { startKafkaServer } from '../../support/servers/kafka/kafkaServer.ts';
 import { plainEnvironment } from '../../support/processes/plainEnvironment.ts';
-import { topicsOf, uniquePrefix } from '../../support/kafka/relay.ts';
+import { topicsOf, uniquePrefix } from '../../support/servers/kafka/relay.ts';
 import { startTestService, type TestService } from '../../support/http/service.ts';
 
 const kafka = await startKafkaServer();

@@ -8,18 +8,20 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { toPublicEvents } from '../../../shared/publicEvents/toPublicEvents.ts';
 import type { EventStore } from '../../../shared/ports/eventStore.ts';
-import { changeableLog, KINDS_OF_LOGS } from '../../support/changedLogs/logs.ts';
+import { changeableLog, KINDS_OF_LOGS } from '../../support/stores/changedLogs/logs.ts';
 import { size } from '../../support/jest/size.ts';
-import { collectFrom, type Received } from '../../support/kafka/kafkaConsumer.ts';
-import { startKafkaServer } from '../../support/kafka/kafkaServer.ts';
-import { untilTopicsExist } from '../../support/kafka/kafkaTopics.ts';
-import { topicsOf, uniquePrefix } from '../../support/kafka/relay.ts';
-import { readLog } from '../../support/postgres/postgresFaults.ts';
-import { appendAgents } from '../../support/projections/projector.ts';
-import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
-import { declareRestored } from '../../support/store/declareRestored.ts';
+import { collectFrom, type Received } from '../../support/servers/kafka/kafkaConsumer.ts';
+import { startKafkaServer } from '../../support/servers/kafka/kafkaServer.ts';
+import { untilTopicsExist } from '../../support/servers/kafka/kafkaTopics.ts';
+import { topicsOf, uniquePrefix } from '../../support/servers/kafka/relay.ts';
+import { readLog } from '../../support/servers/postgres/postgresFaults.ts';
+import { appendAgents } from '../../support/stores/projections/projector.ts';
+import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
+import { declareRestored } from '../../support/stores/declareRestored.ts';
 
-const RELAY = fileURLToPath(new URL('../../support/kafka/relayProcess.ts', import.meta.url));
+const RELAY = fileURLToPath(
+  new URL('../../support/servers/kafka/relayProcess.ts', import.meta.url),
+);
 const KILLS = size({ small: 3, full: 12 });
 const AGENTS = 1_500;
 const kafka = await startKafkaServer();

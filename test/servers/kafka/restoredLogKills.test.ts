@@ -7,20 +7,25 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { Kafka, logLevel } from 'kafkajs';
 import { openKafkaPublisher } from '../../../infra/kafka/publisher.ts';
-import { agentCreated, agentUpdated } from '../../support/events/events.ts';
-import { collectFrom, type Received } from '../../support/kafka/kafkaConsumer.ts';
-import { startKafkaServer } from '../../support/kafka/kafkaServer.ts';
-import { administer } from '../../support/kafka/kafkaTopics.ts';
-import { byKey, logByKey } from '../../support/kafka/logByKey.ts';
-import { publisherOptions, relayTo, topicsOf, uniquePrefix } from '../../support/kafka/relay.ts';
-import { idsOf, restorableLog } from '../../support/kafka/restoredLog.ts';
+import { agentCreated, agentUpdated } from '../../support/builders/events.ts';
+import { collectFrom, type Received } from '../../support/servers/kafka/kafkaConsumer.ts';
+import { startKafkaServer } from '../../support/servers/kafka/kafkaServer.ts';
+import { administer } from '../../support/servers/kafka/kafkaTopics.ts';
+import { byKey, logByKey } from '../../support/servers/kafka/logByKey.ts';
+import {
+  publisherOptions,
+  relayTo,
+  topicsOf,
+  uniquePrefix,
+} from '../../support/servers/kafka/relay.ts';
+import { idsOf, restorableLog } from '../../support/servers/kafka/restoredLog.ts';
 import {
   agentId,
   appendAgents,
   appendMore,
   appendTo,
-} from '../../support/projections/projector.ts';
-import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+} from '../../support/stores/projections/projector.ts';
+import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 import { size } from '../../support/jest/size.ts';
 
 const KILLS = size({ small: 3, full: 6 });
@@ -28,7 +33,7 @@ const KILLS = size({ small: 3, full: 6 });
 jest.setTimeout(400_000);
 
 const RELAY_PROCESS = fileURLToPath(
-  new URL('../../support/kafka/relayProcess.ts', import.meta.url),
+  new URL('../../support/servers/kafka/relayProcess.ts', import.meta.url),
 );
 const PARTITIONS = 24;
 const MAX_BYTES = 100_000;

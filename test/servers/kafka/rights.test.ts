@@ -10,19 +10,19 @@ import {
 } from 'kafkajs';
 import { openKafkaPublisher } from '../../../infra/kafka/publisher.ts';
 import { createLocalBroker } from '../../../infra/local/kafka/localBroker.ts';
-import { agentCreated } from '../../support/events/events.ts';
-import { recordHistory } from '../../support/events/history.ts';
-import { orSkip } from '../../support/kafka/kafkaServer.ts';
-import { administer } from '../../support/kafka/kafkaTopics.ts';
+import { agentCreated } from '../../support/builders/events.ts';
+import { recordHistory } from '../../support/builders/history.ts';
+import { orSkip } from '../../support/servers/kafka/kafkaServer.ts';
+import { administer } from '../../support/servers/kafka/kafkaTopics.ts';
 import {
   publisherOptions,
   relayTo,
   uniquePrefix,
   type TestRelay,
-} from '../../support/kafka/relay.ts';
-import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
-import { CERTIFICATE_FILE } from '../../support/tls/files.ts';
-import { fixedLog } from '../../support/store/fixedLog.ts';
+} from '../../support/servers/kafka/relay.ts';
+import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
+import { CERTIFICATE_FILE } from '../../support/servers/tls/files.ts';
+import { fixedLog } from '../../support/fakes/fixedLog.ts';
 
 jest.setTimeout(60_000);
 

@@ -2,15 +2,15 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, jest, test } from '@jest/globals';
 import { createLocalBroker } from '../../../infra/local/kafka/localBroker.ts';
-import { collectFrom } from '../../support/kafka/kafkaConsumer.ts';
-import { orSkip } from '../../support/kafka/kafkaServer.ts';
-import { untilTopicsExist } from '../../support/kafka/kafkaTopics.ts';
+import { collectFrom } from '../../support/servers/kafka/kafkaConsumer.ts';
+import { orSkip } from '../../support/servers/kafka/kafkaServer.ts';
+import { untilTopicsExist } from '../../support/servers/kafka/kafkaTopics.ts';
 import { eventually } from '../../support/processes/operator.ts';
-import { topicsOf, uniquePrefix } from '../../support/kafka/relay.ts';
+import { topicsOf, uniquePrefix } from '../../support/servers/kafka/relay.ts';
 import { startServerProcess, type ServerProcess } from '../../support/processes/serverProcess.ts';
 import { apiClient, TEST_KEY, type Client } from '../../support/http/service.ts';
-import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
-import { CERTIFICATE_FILE, KEY_FILE } from '../../support/tls/files.ts';
+import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
+import { CERTIFICATE_FILE, KEY_FILE } from '../../support/servers/tls/files.ts';
 
 /** Each test starts a process that loads everything and waits for a broker. */
 jest.setTimeout(60_000);

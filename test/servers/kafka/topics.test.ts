@@ -5,24 +5,24 @@ import type { ITopicConfig } from 'kafkajs';
 import { openSqliteEventStore } from '../../../infra/sqlite/eventStore/eventStore.ts';
 import { openKafkaPublisher } from '../../../infra/kafka/publisher.ts';
 import type { EventStore, Position } from '../../../shared/ports/eventStore.ts';
-import { agentCreated, agentUpdated } from '../../support/events/events.ts';
-import { collectFrom, type Received } from '../../support/kafka/kafkaConsumer.ts';
-import { startKafkaServer } from '../../support/kafka/kafkaServer.ts';
-import { administer, untilTopicsExist } from '../../support/kafka/kafkaTopics.ts';
+import { agentCreated, agentUpdated } from '../../support/builders/events.ts';
+import { collectFrom, type Received } from '../../support/servers/kafka/kafkaConsumer.ts';
+import { startKafkaServer } from '../../support/servers/kafka/kafkaServer.ts';
+import { administer, untilTopicsExist } from '../../support/servers/kafka/kafkaTopics.ts';
 import {
   publisherOptions,
   relayTo,
   topicsOf,
   uniquePrefix,
   type TestRelay,
-} from '../../support/kafka/relay.ts';
+} from '../../support/servers/kafka/relay.ts';
 import {
   agentId,
   appendAgents,
   appendMore,
   appendTo,
-} from '../../support/projections/projector.ts';
-import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+} from '../../support/stores/projections/projector.ts';
+import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 
 jest.setTimeout(120_000);
 

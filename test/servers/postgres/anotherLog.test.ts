@@ -7,13 +7,19 @@ import {
 } from '../../../infra/postgres/readModels/readModels.ts';
 import { openSqliteEventStore } from '../../../infra/sqlite/eventStore/eventStore.ts';
 import type { EventStore } from '../../../shared/ports/eventStore.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/postgres/postgresDatabase.ts';
-import { startPostgresProjector } from '../../support/postgres/postgresProjector.ts';
-import { startPostgresServer, withoutPostgres } from '../../support/postgres/postgresServer.ts';
+import {
+  createTestDatabase,
+  type TestDatabase,
+} from '../../support/servers/postgres/postgresDatabase.ts';
+import { startPostgresProjector } from '../../support/servers/postgres/postgresProjector.ts';
+import {
+  startPostgresServer,
+  withoutPostgres,
+} from '../../support/servers/postgres/postgresServer.ts';
 import { eventually } from '../../support/processes/operator.ts';
-import { appendAgents, recordingLogger } from '../../support/projections/projector.ts';
-import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
-import { agentsOf } from '../../support/projections/agentsOf.ts';
+import { appendAgents, recordingLogger } from '../../support/stores/projections/projector.ts';
+import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
+import { agentsOf } from '../../support/stores/projections/agentsOf.ts';
 
 const server = await startPostgresServer();
 const SOON = 20_000;

@@ -1,7 +1,13 @@
 import { afterAll, expect, test } from '@jest/globals';
 import { openPostgresBroadcast } from '../../../infra/postgres/broadcast.ts';
-import { createTestDatabase, cutConnections } from '../../support/postgres/postgresDatabase.ts';
-import { startPostgresServer, withoutPostgres } from '../../support/postgres/postgresServer.ts';
+import {
+  createTestDatabase,
+  cutConnections,
+} from '../../support/servers/postgres/postgresDatabase.ts';
+import {
+  startPostgresServer,
+  withoutPostgres,
+} from '../../support/servers/postgres/postgresServer.ts';
 import { eventually } from '../../support/processes/operator.ts';
 import { broadcastContract } from '../../contracts/broadcast.ts';
 

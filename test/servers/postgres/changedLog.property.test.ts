@@ -11,22 +11,22 @@ import {
   postgresFollower,
   sqliteFollower,
   type Follower,
-} from '../../support/changedLogs/followers.ts';
-import { appendAll, appendOthers } from '../../support/changedLogs/histories.ts';
+} from '../../support/stores/changedLogs/followers.ts';
+import { appendAll, appendOthers } from '../../support/builders/changedHistories.ts';
 import {
   changeableLog,
   KINDS_OF_LOGS,
   type ChangeableLog,
-} from '../../support/changedLogs/logs.ts';
-import { relayFollower } from '../../support/changedLogs/relayFollower.ts';
-import { randomHistory } from '../../support/events/randomHistory.ts';
+} from '../../support/stores/changedLogs/logs.ts';
+import { relayFollower } from '../../support/stores/changedLogs/relayFollower.ts';
+import { randomHistory } from '../../support/builders/randomHistory.ts';
 import { size } from '../../support/jest/size.ts';
-import { createTestDatabase } from '../../support/postgres/postgresDatabase.ts';
-import { readLog } from '../../support/postgres/postgresFaults.ts';
-import { startPostgresServer } from '../../support/postgres/postgresServer.ts';
-import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
-import { declareRestored } from '../../support/store/declareRestored.ts';
-import { fixedLog } from '../../support/store/fixedLog.ts';
+import { createTestDatabase } from '../../support/servers/postgres/postgresDatabase.ts';
+import { readLog } from '../../support/servers/postgres/postgresFaults.ts';
+import { startPostgresServer } from '../../support/servers/postgres/postgresServer.ts';
+import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
+import { declareRestored } from '../../support/stores/declareRestored.ts';
+import { fixedLog } from '../../support/fakes/fixedLog.ts';
 
 const postgres = await startPostgresServer();
 afterAll(async () => postgres?.close());

@@ -19,14 +19,20 @@ import {
   cutConnections,
   execute,
   type TestDatabase,
-} from '../../support/postgres/postgresDatabase.ts';
-import { openActive, startPostgresProjector } from '../../support/postgres/postgresProjector.ts';
-import { startPostgresServer, withoutPostgres } from '../../support/postgres/postgresServer.ts';
-import { appendAgents, recordingLogger } from '../../support/projections/projector.ts';
-import { positionOf, reached } from '../../support/events/history.ts';
-import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
-import { declareRestored } from '../../support/store/declareRestored.ts';
-import { agentsOf } from '../../support/projections/agentsOf.ts';
+} from '../../support/servers/postgres/postgresDatabase.ts';
+import {
+  openActive,
+  startPostgresProjector,
+} from '../../support/servers/postgres/postgresProjector.ts';
+import {
+  startPostgresServer,
+  withoutPostgres,
+} from '../../support/servers/postgres/postgresServer.ts';
+import { appendAgents, recordingLogger } from '../../support/stores/projections/projector.ts';
+import { positionOf, reached } from '../../support/builders/history.ts';
+import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
+import { declareRestored } from '../../support/stores/declareRestored.ts';
+import { agentsOf } from '../../support/stores/projections/agentsOf.ts';
 
 const server = await startPostgresServer();
 const SOON = 20_000;

@@ -2,12 +2,15 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { startEventStoreDbNode } from '../../support/eventstoredb-node/index.ts';
-import { createTestDatabase, execute } from '../../support/postgres/postgresDatabase.ts';
-import { startPostgresServer, withoutPostgres } from '../../support/postgres/postgresServer.ts';
+import { startEventStoreDbNode } from '../../support/servers/eventstoredb-node/index.ts';
+import { createTestDatabase, execute } from '../../support/servers/postgres/postgresDatabase.ts';
+import {
+  startPostgresServer,
+  withoutPostgres,
+} from '../../support/servers/postgres/postgresServer.ts';
 import { startCliWith } from '../../support/processes/cliProcess.ts';
-import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
-import { testMasterKeyFile } from '../../support/keys/masterKeyFile.ts';
+import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
+import { testMasterKeyFile } from '../../support/stores/masterKeyFile.ts';
 
 let folder: string;
 let node: Awaited<ReturnType<typeof startEventStoreDbNode>>;

@@ -7,11 +7,11 @@ import {
   sessionStarted,
   turnCompleted,
   turnStarted,
-} from '../../support/events/events.ts';
-import { reached, recordHistory } from '../../support/events/history.ts';
-import { createTestDatabase, execute } from '../../support/postgres/postgresDatabase.ts';
-import { openActive } from '../../support/postgres/postgresProjector.ts';
-import { startPostgresServer } from '../../support/postgres/postgresServer.ts';
+} from '../../support/builders/events.ts';
+import { reached, recordHistory } from '../../support/builders/history.ts';
+import { createTestDatabase, execute } from '../../support/servers/postgres/postgresDatabase.ts';
+import { openActive } from '../../support/servers/postgres/postgresProjector.ts';
+import { startPostgresServer } from '../../support/servers/postgres/postgresServer.ts';
 import { eventually } from '../../support/processes/operator.ts';
 
 const server = await startPostgresServer();

@@ -1,7 +1,10 @@
 import { afterAll } from '@jest/globals';
 import { openPostgresInstances } from '../../../infra/postgres/leases/instances.ts';
-import { createTestDatabase } from '../../support/postgres/postgresDatabase.ts';
-import { startPostgresServer, withoutPostgres } from '../../support/postgres/postgresServer.ts';
+import { createTestDatabase } from '../../support/servers/postgres/postgresDatabase.ts';
+import {
+  startPostgresServer,
+  withoutPostgres,
+} from '../../support/servers/postgres/postgresServer.ts';
 import { instancesContract } from '../../contracts/instances.ts';
 
 const server = await startPostgresServer();

@@ -1,7 +1,10 @@
 import { afterAll } from '@jest/globals';
 import { openPostgresKeyStore } from '../../../infra/postgres/keyStore.ts';
-import { createTestDatabase } from '../../support/postgres/postgresDatabase.ts';
-import { startPostgresServer, withoutPostgres } from '../../support/postgres/postgresServer.ts';
+import { createTestDatabase } from '../../support/servers/postgres/postgresDatabase.ts';
+import {
+  startPostgresServer,
+  withoutPostgres,
+} from '../../support/servers/postgres/postgresServer.ts';
 import { keyStoreContract } from '../../contracts/keyStore.ts';
 
 const server = await startPostgresServer();

@@ -3,8 +3,11 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { plainEnvironment } from '../../support/processes/plainEnvironment.ts';
-import { createTestDatabase } from '../../support/postgres/postgresDatabase.ts';
-import { startPostgresServer, withoutPostgres } from '../../support/postgres/postgresServer.ts';
+import { createTestDatabase } from '../../support/servers/postgres/postgresDatabase.ts';
+import {
+  startPostgresServer,
+  withoutPostgres,
+} from '../../support/servers/postgres/postgresServer.ts';
 
 const server = await startPostgresServer();
 const root = fileURLToPath(new URL('../../../', import.meta.url));

@@ -8,8 +8,11 @@ import {
   createTestDatabase,
   execute,
   type TestDatabase,
-} from '../../support/postgres/postgresDatabase.ts';
-import { startPostgresServer, withoutPostgres } from '../../support/postgres/postgresServer.ts';
+} from '../../support/servers/postgres/postgresDatabase.ts';
+import {
+  startPostgresServer,
+  withoutPostgres,
+} from '../../support/servers/postgres/postgresServer.ts';
 
 const server = await startPostgresServer();
 const FOLDER = new URL('../../../infra/postgres/migrations/', import.meta.url);

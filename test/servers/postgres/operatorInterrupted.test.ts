@@ -8,15 +8,18 @@ import { afterAll, describe, expect, test } from '@jest/globals';
 import { openOperator } from '../../../services/compose/operator/operator.ts';
 import { parseConfig } from '../../../shared/lib/config/config.ts';
 import { createLogger } from '../../../shared/lib/logger.ts';
-import { startEventStoreDbProcess } from '../../support/eventstoredb/eventStoreDbProcess.ts';
-import { startEventStoreDbServer } from '../../support/eventstoredb/eventStoreDbServer.ts';
-import { createTestDatabase } from '../../support/postgres/postgresDatabase.ts';
-import { openActive } from '../../support/postgres/postgresProjector.ts';
-import { startPostgresServer, withoutPostgres } from '../../support/postgres/postgresServer.ts';
+import { startEventStoreDbProcess } from '../../support/servers/eventstoredb/eventStoreDbProcess.ts';
+import { startEventStoreDbServer } from '../../support/servers/eventstoredb/eventStoreDbServer.ts';
+import { createTestDatabase } from '../../support/servers/postgres/postgresDatabase.ts';
+import { openActive } from '../../support/servers/postgres/postgresProjector.ts';
+import {
+  startPostgresServer,
+  withoutPostgres,
+} from '../../support/servers/postgres/postgresServer.ts';
 import { startCliProcess } from '../../support/processes/cliProcess.ts';
-import { appendAgents } from '../../support/projections/projector.ts';
-import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
-import { testMasterKeyFile } from '../../support/keys/masterKeyFile.ts';
+import { appendAgents } from '../../support/stores/projections/projector.ts';
+import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
+import { testMasterKeyFile } from '../../support/stores/masterKeyFile.ts';
 
 const server = await startPostgresServer();
 

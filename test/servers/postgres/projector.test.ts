@@ -14,15 +14,21 @@ import {
   cutConnections,
   execute,
   type TestDatabase,
-} from '../../support/postgres/postgresDatabase.ts';
-import { silenceableNetwork } from '../../support/postgres/silenceableNetwork.ts';
-import { openActive, startPostgresProjector } from '../../support/postgres/postgresProjector.ts';
-import { startPostgresServer, withoutPostgres } from '../../support/postgres/postgresServer.ts';
-import { appendAgents, recordingLogger } from '../../support/projections/projector.ts';
-import { agentCreated } from '../../support/events/events.ts';
-import { positionOf, recordHistory, reached } from '../../support/events/history.ts';
-import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
-import { agentsOf } from '../../support/projections/agentsOf.ts';
+} from '../../support/servers/postgres/postgresDatabase.ts';
+import { silenceableNetwork } from '../../support/servers/postgres/silenceableNetwork.ts';
+import {
+  openActive,
+  startPostgresProjector,
+} from '../../support/servers/postgres/postgresProjector.ts';
+import {
+  startPostgresServer,
+  withoutPostgres,
+} from '../../support/servers/postgres/postgresServer.ts';
+import { appendAgents, recordingLogger } from '../../support/stores/projections/projector.ts';
+import { agentCreated } from '../../support/builders/events.ts';
+import { positionOf, recordHistory, reached } from '../../support/builders/history.ts';
+import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
+import { agentsOf } from '../../support/stores/projections/agentsOf.ts';
 
 const server = await startPostgresServer();
 const SOON = 20_000;

@@ -8,16 +8,19 @@ import {
   cutConnections,
   execute,
   type TestDatabase,
-} from '../../support/postgres/postgresDatabase.ts';
-import { heldAnswers } from '../../support/postgres/heldAnswers.ts';
+} from '../../support/servers/postgres/postgresDatabase.ts';
+import { heldAnswers } from '../../support/servers/postgres/heldAnswers.ts';
 import { eventually } from '../../support/processes/operator.ts';
-import { silenceableNetwork } from '../../support/postgres/silenceableNetwork.ts';
-import { openActive } from '../../support/postgres/postgresProjector.ts';
-import { startPostgresServer, withoutPostgres } from '../../support/postgres/postgresServer.ts';
+import { silenceableNetwork } from '../../support/servers/postgres/silenceableNetwork.ts';
+import { openActive } from '../../support/servers/postgres/postgresProjector.ts';
+import {
+  startPostgresServer,
+  withoutPostgres,
+} from '../../support/servers/postgres/postgresServer.ts';
 import { VERSION } from '../../../infra/postgres/readModels/schema.ts';
-import { agentCreated, agentErased } from '../../support/events/events.ts';
-import { positionOf, recordHistory, reached } from '../../support/events/history.ts';
-import { agentsOf, ALL } from '../../support/projections/agentsOf.ts';
+import { agentCreated, agentErased } from '../../support/builders/events.ts';
+import { positionOf, recordHistory, reached } from '../../support/builders/history.ts';
+import { agentsOf, ALL } from '../../support/stores/projections/agentsOf.ts';
 
 const server = await startPostgresServer();
 const SOON = 20_000;

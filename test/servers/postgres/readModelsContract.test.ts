@@ -1,6 +1,9 @@
 import { afterAll } from '@jest/globals';
-import { postgresReadModelsFixture } from '../../support/postgres/postgresReadModels.ts';
-import { startPostgresServer, withoutPostgres } from '../../support/postgres/postgresServer.ts';
+import { postgresReadModelsFixture } from '../../support/servers/postgres/postgresReadModels.ts';
+import {
+  startPostgresServer,
+  withoutPostgres,
+} from '../../support/servers/postgres/postgresServer.ts';
 import { readModelsContract } from '../../contracts/readModels.ts';
 
 const server = await startPostgresServer();

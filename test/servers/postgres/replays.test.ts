@@ -3,10 +3,13 @@
  * are sent, whatever the stores are.
  */
 import { afterAll } from '@jest/globals';
-import { startEventStoreDbServer } from '../../support/eventstoredb/eventStoreDbServer.ts';
-import { createTestDatabase } from '../../support/postgres/postgresDatabase.ts';
-import { startPostgresServer, withoutPostgres } from '../../support/postgres/postgresServer.ts';
-import { useEventStoreDb, usePostgres } from '../../support/store/testStore.ts';
+import { startEventStoreDbServer } from '../../support/servers/eventstoredb/eventStoreDbServer.ts';
+import { createTestDatabase } from '../../support/servers/postgres/postgresDatabase.ts';
+import {
+  startPostgresServer,
+  withoutPostgres,
+} from '../../support/servers/postgres/postgresServer.ts';
+import { useEventStoreDb, usePostgres } from '../../support/stores/testStore.ts';
 
 const postgres = await startPostgresServer();
 

@@ -3,17 +3,20 @@ import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/g
 import { requireVersion, checkConnectivity } from '../../../infra/postgres/connectivityCheck.ts';
 import { openPostgresRebuildStore } from '../../../infra/postgres/readModels/rebuildStore.ts';
 import { withoutProgram } from '../../support/processes/debianProgram.ts';
-import { PGBOUNCER, startPgBouncer } from '../../support/postgres/pgBouncer.ts';
+import { PGBOUNCER, startPgBouncer } from '../../support/servers/postgres/pgBouncer.ts';
 import {
   createTestDatabase,
   execute,
   type TestDatabase,
-} from '../../support/postgres/postgresDatabase.ts';
-import { openActive } from '../../support/postgres/postgresProjector.ts';
-import { startPostgresServer, withoutPostgres } from '../../support/postgres/postgresServer.ts';
+} from '../../support/servers/postgres/postgresDatabase.ts';
+import { openActive } from '../../support/servers/postgres/postgresProjector.ts';
+import {
+  startPostgresServer,
+  withoutPostgres,
+} from '../../support/servers/postgres/postgresServer.ts';
 import { startServerProcess } from '../../support/processes/serverProcess.ts';
-import { testSigningKeyFile } from '../../support/tlog/signingKey.ts';
-import { testMasterKeyFile } from '../../support/keys/masterKeyFile.ts';
+import { testSigningKeyFile } from '../../support/builders/signingKey.ts';
+import { testMasterKeyFile } from '../../support/stores/masterKeyFile.ts';
 
 const server = await startPostgresServer();
 const SETTINGS = 'statement_timeout, extra_float_digits';

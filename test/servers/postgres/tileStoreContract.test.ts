@@ -2,8 +2,11 @@ import { afterAll } from '@jest/globals';
 import { openPostgresTileReader } from '../../../infra/postgres/tiles/reader.ts';
 import { acquireProverLease } from '../../../infra/postgres/tiles/trees.ts';
 import type { ActiveTrees } from '../../../shared/transparency/tileStore.ts';
-import { createTestDatabase } from '../../support/postgres/postgresDatabase.ts';
-import { startPostgresServer, withoutPostgres } from '../../support/postgres/postgresServer.ts';
+import { createTestDatabase } from '../../support/servers/postgres/postgresDatabase.ts';
+import {
+  startPostgresServer,
+  withoutPostgres,
+} from '../../support/servers/postgres/postgresServer.ts';
 import { tileStoreContract } from '../../contracts/tileStore.ts';
 
 const server = await startPostgresServer();

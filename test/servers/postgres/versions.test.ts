@@ -16,20 +16,26 @@ import type { EventStore, Position } from '../../../shared/ports/eventStore.ts';
 import type { ReadModels } from '../../../shared/ports/readModels.ts';
 import { TABLES } from '../../../shared/readModels/tables.ts';
 import { PROJECTION_LOGIC, type Version } from '../../../shared/readModels/version.ts';
-import { OLDER_TABLES } from '../../support/projections/olderTables.ts';
+import { OLDER_TABLES } from '../../support/stores/projections/olderTables.ts';
 import { eventually } from '../../support/processes/operator.ts';
 import {
   createTestDatabase,
   execute,
   type TestDatabase,
-} from '../../support/postgres/postgresDatabase.ts';
-import { readLog } from '../../support/postgres/postgresFaults.ts';
-import { openActive, startPostgresProjector } from '../../support/postgres/postgresProjector.ts';
-import { startPostgresServer, withoutPostgres } from '../../support/postgres/postgresServer.ts';
-import { agentId, appendAgents } from '../../support/projections/projector.ts';
-import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
-import { reached } from '../../support/events/history.ts';
-import { agentsOf } from '../../support/projections/agentsOf.ts';
+} from '../../support/servers/postgres/postgresDatabase.ts';
+import { readLog } from '../../support/servers/postgres/postgresFaults.ts';
+import {
+  openActive,
+  startPostgresProjector,
+} from '../../support/servers/postgres/postgresProjector.ts';
+import {
+  startPostgresServer,
+  withoutPostgres,
+} from '../../support/servers/postgres/postgresServer.ts';
+import { agentId, appendAgents } from '../../support/stores/projections/projector.ts';
+import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
+import { reached } from '../../support/builders/history.ts';
+import { agentsOf } from '../../support/stores/projections/agentsOf.ts';
 
 const server = await startPostgresServer();
 const AGENTS = 5;

@@ -4,8 +4,11 @@ import {
   openPostgresWebhookProgress,
 } from '../../../infra/postgres/webhookProgress.ts';
 import type { WebhookProgressStore } from '../../../shared/webhooks/webhookProgress.ts';
-import { createTestDatabase } from '../../support/postgres/postgresDatabase.ts';
-import { startPostgresServer, withoutPostgres } from '../../support/postgres/postgresServer.ts';
+import { createTestDatabase } from '../../support/servers/postgres/postgresDatabase.ts';
+import {
+  startPostgresServer,
+  withoutPostgres,
+} from '../../support/servers/postgres/postgresServer.ts';
 import { webhookProgressContract } from '../../contracts/webhookProgress.ts';
 
 const server = await startPostgresServer();

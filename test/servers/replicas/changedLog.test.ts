@@ -3,16 +3,19 @@ import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { EXIT } from '../../../services/cli/exitCodes.ts';
-import { startNodeOnFile } from '../../support/changedLogs/nodeOnFile.ts';
+import { startNodeOnFile } from '../../support/stores/changedLogs/nodeOnFile.ts';
 import { TEST_KEY, type Client } from '../../support/http/service.ts';
-import { createTestDatabase } from '../../support/postgres/postgresDatabase.ts';
-import { startPostgresServer, withoutPostgres } from '../../support/postgres/postgresServer.ts';
+import { createTestDatabase } from '../../support/servers/postgres/postgresDatabase.ts';
+import {
+  startPostgresServer,
+  withoutPostgres,
+} from '../../support/servers/postgres/postgresServer.ts';
 import { startCliWith } from '../../support/processes/cliProcess.ts';
 import { eventually } from '../../support/processes/operator.ts';
 import { startReplicas } from '../../support/processes/replicas.ts';
-import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
-import { testMasterKeyFile } from '../../support/keys/masterKeyFile.ts';
-import { testSigningKeyFile } from '../../support/tlog/signingKey.ts';
+import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
+import { testMasterKeyFile } from '../../support/stores/masterKeyFile.ts';
+import { testSigningKeyFile } from '../../support/builders/signingKey.ts';
 
 const AGENT = { name: 'Echo', instruction: 'Answer.', model: 'offline-echo' };
 const TIME_LIMIT_MS = 300_000;

@@ -2,7 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { expectFailure } from '../../support/http/failures.ts';
 import type { Client, Reply } from '../../support/http/service.ts';
-import { startPostgresServer, withoutPostgres } from '../../support/postgres/postgresServer.ts';
+import {
+  startPostgresServer,
+  withoutPostgres,
+} from '../../support/servers/postgres/postgresServer.ts';
 import { clientOf, replicaProcesses } from '../../support/processes/replicaProcesses.ts';
 
 const postgres = await startPostgresServer();

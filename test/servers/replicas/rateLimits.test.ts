@@ -6,8 +6,11 @@ import {
   createTestDatabase,
   execute,
   type TestDatabase,
-} from '../../support/postgres/postgresDatabase.ts';
-import { startPostgresServer, withoutPostgres } from '../../support/postgres/postgresServer.ts';
+} from '../../support/servers/postgres/postgresDatabase.ts';
+import {
+  startPostgresServer,
+  withoutPostgres,
+} from '../../support/servers/postgres/postgresServer.ts';
 
 const postgres = await startPostgresServer();
 const REPLICAS = 3;

@@ -18,27 +18,30 @@ import { createLogger } from '../../../shared/lib/logger.ts';
 import {
   startEventStoreDbServer,
   type EventStoreDbServer,
-} from '../../support/eventstoredb/eventStoreDbServer.ts';
-import { newMarker } from '../../support/erasure/holding.ts';
-import { tablesHolding } from '../../support/erasure/tablesHolding.ts';
+} from '../../support/servers/eventstoredb/eventStoreDbServer.ts';
+import { newMarker } from '../../support/stores/erasure/holding.ts';
+import { tablesHolding } from '../../support/stores/erasure/tablesHolding.ts';
 import { expectFailure } from '../../support/http/failures.ts';
-import { sessionStarted, turnStarted } from '../../support/events/events.ts';
+import { sessionStarted, turnStarted } from '../../support/builders/events.ts';
 import { eventually } from '../../support/processes/operator.ts';
 import {
   createTestDatabase,
   execute,
   type TestDatabase,
-} from '../../support/postgres/postgresDatabase.ts';
-import { startPostgresServer, withoutPostgres } from '../../support/postgres/postgresServer.ts';
+} from '../../support/servers/postgres/postgresDatabase.ts';
+import {
+  startPostgresServer,
+  withoutPostgres,
+} from '../../support/servers/postgres/postgresServer.ts';
 import {
   startScriptedModel,
   type Script,
   type ScriptedModel,
-} from '../../support/http/scriptedModel.ts';
+} from '../../support/fakes/scriptedModel.ts';
 import { apiClient, TEST_KEY, writeModelsFile, type Client } from '../../support/http/service.ts';
-import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
-import { testMasterKeyFile } from '../../support/keys/masterKeyFile.ts';
-import { testSigningKeyFile } from '../../support/tlog/signingKey.ts';
+import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
+import { testMasterKeyFile } from '../../support/stores/masterKeyFile.ts';
+import { testSigningKeyFile } from '../../support/builders/signingKey.ts';
 
 const SOON = 20_000;
 /** How long a replica may use a key without asking again. */

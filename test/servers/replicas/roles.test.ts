@@ -9,22 +9,25 @@ import { openOperator } from '../../../services/compose/operator/operator.ts';
 import { startService } from '../../../services/compose/service.ts';
 import { parseConfig } from '../../../shared/lib/config/config.ts';
 import { createLogger } from '../../../shared/lib/logger.ts';
-import { OLDER_TABLES } from '../../support/projections/olderTables.ts';
-import { masterKeysOf, newTextKey } from '../../support/keys/textKeys.ts';
-import { startEventStoreDbServer } from '../../support/eventstoredb/eventStoreDbServer.ts';
-import { startScriptedModel } from '../../support/http/scriptedModel.ts';
+import { OLDER_TABLES } from '../../support/stores/projections/olderTables.ts';
+import { masterKeysOf, newTextKey } from '../../support/stores/textKeys.ts';
+import { startEventStoreDbServer } from '../../support/servers/eventstoredb/eventStoreDbServer.ts';
+import { startScriptedModel } from '../../support/fakes/scriptedModel.ts';
 import { apiClient, TEST_KEY, writeModelsFile } from '../../support/http/service.ts';
 import {
   createTestDatabase,
   execute,
   type TestDatabase,
-} from '../../support/postgres/postgresDatabase.ts';
-import { openActive } from '../../support/postgres/postgresProjector.ts';
-import { startPostgresServer, withoutPostgres } from '../../support/postgres/postgresServer.ts';
+} from '../../support/servers/postgres/postgresDatabase.ts';
+import { openActive } from '../../support/servers/postgres/postgresProjector.ts';
+import {
+  startPostgresServer,
+  withoutPostgres,
+} from '../../support/servers/postgres/postgresServer.ts';
 import { startCliWith } from '../../support/processes/cliProcess.ts';
-import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
-import { testMasterKeyFile } from '../../support/keys/masterKeyFile.ts';
-import { testSigningKeyFile } from '../../support/tlog/signingKey.ts';
+import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
+import { testMasterKeyFile } from '../../support/stores/masterKeyFile.ts';
+import { testSigningKeyFile } from '../../support/builders/signingKey.ts';
 
 const server = await startPostgresServer();
 const NOWHERE = 'esdb://127.0.0.1:1?tls=false';

@@ -5,11 +5,14 @@ import { afterAll, afterEach, beforeEach, expect, test } from '@jest/globals';
 import { openTextKeys, textKeysPart } from '../../../services/compose/textKeys.ts';
 import { newMasterKey } from '../../../shared/eventlog/encryption/masterKeys.ts';
 import { createLogger } from '../../../shared/lib/logger.ts';
-import { newTextKey } from '../../support/keys/textKeys.ts';
-import { createTestDatabase, execute } from '../../support/postgres/postgresDatabase.ts';
-import { startPostgresServer, withoutPostgres } from '../../support/postgres/postgresServer.ts';
+import { newTextKey } from '../../support/stores/textKeys.ts';
+import { createTestDatabase, execute } from '../../support/servers/postgres/postgresDatabase.ts';
+import {
+  startPostgresServer,
+  withoutPostgres,
+} from '../../support/servers/postgres/postgresServer.ts';
 import { eventually } from '../../support/processes/operator.ts';
-import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 
 let folder: string;
 beforeEach(async () => {

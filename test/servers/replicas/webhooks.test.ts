@@ -1,11 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Client } from '../../support/http/service.ts';
-import { startPostgresServer, withoutPostgres } from '../../support/postgres/postgresServer.ts';
+import {
+  startPostgresServer,
+  withoutPostgres,
+} from '../../support/servers/postgres/postgresServer.ts';
 import { eventually } from '../../support/processes/operator.ts';
 import { clientOf, health, replicaProcesses } from '../../support/processes/replicaProcesses.ts';
 import type { ServerProcess } from '../../support/processes/serverProcess.ts';
-import { startReceiver, verified, type Receiver } from '../../support/webhooks/receiver.ts';
+import { startReceiver, verified, type Receiver } from '../../support/servers/webhookReceiver.ts';
 
 const postgres = await startPostgresServer();
 const LONG_MS = 240_000;

@@ -5,10 +5,10 @@ import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { openSqliteEventStore } from '../../../infra/sqlite/eventStore/eventStore.ts';
 import { chainEvents, NO_STREAM } from '../../../shared/eventlog/append.ts';
-import { chainStored } from '../../support/events/chainStored.ts';
+import { chainStored } from '../../support/builders/chainStored.ts';
 import { runCli, startCli, type CliResult } from '../../support/processes/cliProcess.ts';
 import { startTestService, type TestService } from '../../support/http/service.ts';
-import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 
 /** What every verification without heads ends with. */
 const UNSEEN = `A chain does not show that a whole stream was deleted, that the newest events of one were cut off, or that one was rewritten with new hashes.

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { chainEvents, NO_STREAM } from '../../../shared/eventlog/append.ts';
-import { chainStored } from '../../support/events/chainStored.ts';
+import { chainStored } from '../../support/builders/chainStored.ts';
 import { decodeEvent } from '../../../shared/eventlog/codec.ts';
 import { openCheckpoint } from '../../../shared/transparency/proof/openCheckpoint.ts';
 import { leafEntry } from '../../../shared/transparency/tlog/leaf.ts';
@@ -32,8 +32,8 @@ import {
   startCliWith,
   type CliResult,
 } from '../../support/processes/cliProcess.ts';
-import { makeProofLog, type ProofLog } from '../../support/proof/proofLog.ts';
-import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+import { makeProofLog, type ProofLog } from '../../support/builders/proofLog.ts';
+import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 
 const VERIFIER = join(import.meta.dirname, '../../../examples/verify_bundle.py');
 const NO_SESSION = 'session_01kahz1c3sf6w9m3v5q7x9z1a3';

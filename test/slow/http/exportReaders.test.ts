@@ -1,10 +1,10 @@
 /** Exports of a real service, in the hands of the programs that they are made for. */
 import { afterAll, expect, jest, test } from '@jest/globals';
-import { exportReaders, type Understood } from '../../support/exports/readers.ts';
+import { exportReaders, type Understood } from '../../support/processes/exports/readers.ts';
 import { exported } from '../../support/http/exported.ts';
 import { startTestService } from '../../support/http/service.ts';
 import { eventually } from '../../support/processes/operator.ts';
-import { orSkip } from '../../support/recipes/installed.ts';
+import { orSkip } from '../../support/processes/recipes/installed.ts';
 
 jest.setTimeout(300_000);
 

@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { startTestService, type TestService } from '../../support/http/service.ts';
-import type { Script } from '../../support/http/scriptedModel.ts';
+import type { Script } from '../../support/fakes/scriptedModel.ts';
 import {
   besides,
   createPlayer,
   nobodyBesides,
   type Player,
   type UsedCursor,
-} from '../../support/isolation/player.ts';
-import { beginnings, play, running, type Move } from '../../support/isolation/steps.ts';
+} from '../../support/http/isolation/player.ts';
+import { beginnings, play, running, type Move } from '../../support/http/isolation/steps.ts';
 import { size } from '../../support/jest/size.ts';
 import { asOperator, clientWith, issueTo } from '../../support/processes/operator.ts';
 

@@ -5,10 +5,10 @@ import { openSqliteEventStore } from '../../../infra/sqlite/eventStore/eventStor
 import { apiFeatures } from '../../../services/api/features.ts';
 import { verifyChains } from '../../../shared/eventlog/reading/verifyChains.ts';
 import { exchange, rawRequest } from '../../support/http/rawHttp.ts';
-import { startScriptedModel, type ScriptedModel } from '../../support/http/scriptedModel.ts';
+import { startScriptedModel, type ScriptedModel } from '../../support/fakes/scriptedModel.ts';
 import { startServerProcess, type ServerProcess } from '../../support/processes/serverProcess.ts';
 import { apiClient, TEST_KEY, writeModelsFile, type Client } from '../../support/http/service.ts';
-import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 import { size } from '../../support/jest/size.ts';
 
 const REQUESTS = size({ small: 600, full: 2_500 });

@@ -14,7 +14,7 @@ import {
   openGroup,
   serverWith,
   until,
-} from '../../support/mcp/groups.ts';
+} from '../../support/fakes/mcpGroups.ts';
 
 const calling = { account_id: 'a', signal: new AbortController().signal };
 let folder: string;

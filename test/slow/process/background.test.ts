@@ -2,10 +2,10 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { startScriptedModel, type ScriptedModel } from '../../support/http/scriptedModel.ts';
+import { startScriptedModel, type ScriptedModel } from '../../support/fakes/scriptedModel.ts';
 import { startServerProcess, type ServerProcess } from '../../support/processes/serverProcess.ts';
 import { apiClient, TEST_KEY, writeModelsFile, type Client } from '../../support/http/service.ts';
-import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 
 let folder: string;
 let model: ScriptedModel;

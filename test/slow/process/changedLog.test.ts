@@ -2,14 +2,14 @@
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { changeableLog, KINDS_OF_LOGS } from '../../support/changedLogs/logs.ts';
-import { startNodeOnFile } from '../../support/changedLogs/nodeOnFile.ts';
+import { changeableLog, KINDS_OF_LOGS } from '../../support/stores/changedLogs/logs.ts';
+import { startNodeOnFile } from '../../support/stores/changedLogs/nodeOnFile.ts';
 import { apiClient, TEST_KEY, type Client } from '../../support/http/service.ts';
 import { startCliWith } from '../../support/processes/cliProcess.ts';
 import { freePort } from '../../support/processes/freePort.ts';
 import { eventually } from '../../support/processes/operator.ts';
 import { startServerProcess, type ServerProcess } from '../../support/processes/serverProcess.ts';
-import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 
 const AGENT = { name: 'Echo', instruction: 'Answer.', model: 'offline-echo' };
 const TIME_LIMIT_MS = 60_000;

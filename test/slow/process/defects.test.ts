@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { startServerProcess } from '../../support/processes/serverProcess.ts';
 import { apiClient, TEST_KEY } from '../../support/http/service.ts';
-import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 
 const PRELOADED = fileURLToPath(
   new URL('../../support/processes/rejectOnSignal.mjs', import.meta.url),

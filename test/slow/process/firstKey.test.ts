@@ -16,7 +16,7 @@ import { accountStream } from '../../../shared/eventlog/streams.ts';
 import { createLogger } from '../../../shared/lib/logger.ts';
 import { apiClient, TEST_KEY } from '../../support/http/service.ts';
 import { asOperator } from '../../support/processes/operator.ts';
-import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 import { PATIENT } from '../../support/processes/serverProcess.ts';
 
 let folder: string;

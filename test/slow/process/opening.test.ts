@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
 import { openTurnlog, startService } from '../../../services/compose/service.ts';
 import { parseConfig } from '../../../shared/lib/config/config.ts';
 import { createLogger } from '../../../shared/lib/logger.ts';
-import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 
 const SERVICES = ['api', 'projector'] as const;
 const logger = createLogger('silent');

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { eventually } from '../../support/processes/operator.ts';
 import { freePort } from '../../support/processes/freePort.ts';
 import { startServerProcess } from '../../support/processes/serverProcess.ts';
-import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 
 let folder: string;
 beforeAll(async () => {

@@ -8,12 +8,12 @@ import { openSqliteEventStore } from '../../../infra/sqlite/eventStore/eventStor
 import { openAccount } from '../../../shared/accounts/commands.ts';
 import { expectFailure } from '../../support/http/failures.ts';
 import { freePort } from '../../support/processes/freePort.ts';
-import { holdProjection } from '../../support/projections/heldProjection.ts';
+import { holdProjection } from '../../support/stores/projections/heldProjection.ts';
 import { asOperator, eventually } from '../../support/processes/operator.ts';
-import { startScriptedModel, type ScriptedModel } from '../../support/http/scriptedModel.ts';
+import { startScriptedModel, type ScriptedModel } from '../../support/fakes/scriptedModel.ts';
 import { startServerProcess, type ServerProcess } from '../../support/processes/serverProcess.ts';
 import { apiClient, TEST_KEY, writeModelsFile, type Client } from '../../support/http/service.ts';
-import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 
 let folder: string;
 let data: string;

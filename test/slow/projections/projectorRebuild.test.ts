@@ -20,10 +20,10 @@ import {
   appendTo,
   recordingLogger,
   startProjector,
-} from '../../support/projections/projector.ts';
-import { sessionStarted, turnCompleted } from '../../support/events/events.ts';
-import { buildingName, fileName } from '../../support/projections/generationNames.ts';
-import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+} from '../../support/stores/projections/projector.ts';
+import { sessionStarted, turnCompleted } from '../../support/builders/events.ts';
+import { buildingName, fileName } from '../../support/stores/projections/generationNames.ts';
+import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 
 const EVENTS = 6000;
 let folder: string;
@@ -105,7 +105,9 @@ test('a rebuild killed at any moment leaves rows and checkpoint that fit each ot
     const child = spawn(
       process.execPath,
       [
-        fileURLToPath(new URL('../../support/projections/rebuildingProcess.ts', import.meta.url)),
+        fileURLToPath(
+          new URL('../../support/stores/projections/rebuildingProcess.ts', import.meta.url),
+        ),
         folder,
       ],
       { stdio: ['ignore', 'pipe', 'inherit'] },

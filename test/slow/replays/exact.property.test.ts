@@ -9,8 +9,8 @@ import {
   played,
   recordSession,
   startRecorder,
-} from '../../support/replays/recordings.ts';
-import { comparisonsIn, endOf, eventsOf, startReplayOf } from '../../support/replays/replays.ts';
+} from '../../support/builders/recordings.ts';
+import { comparisonsIn, endOf, eventsOf, startReplayOf } from '../../support/builders/replays.ts';
 
 let service: TestService;
 beforeAll(async () => {

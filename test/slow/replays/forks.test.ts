@@ -4,7 +4,7 @@ import { echo, forking, inputsOf } from '../../support/http/forking.ts';
 import { closeRebuilt, rebuiltRequests } from '../../support/http/rebuiltRequests.ts';
 import { startTestService, type TestService } from '../../support/http/service.ts';
 import { eventually } from '../../support/processes/operator.ts';
-import { rebuiltByPython } from '../../support/recipes/rebuildRequests.ts';
+import { rebuiltByPython } from '../../support/processes/recipes/rebuildRequests.ts';
 
 let service: TestService;
 let agent: string;

@@ -9,7 +9,7 @@ import {
   startScriptedModel,
   type ScriptedModel,
   type Script,
-} from '../../support/http/scriptedModel.ts';
+} from '../../support/fakes/scriptedModel.ts';
 import { closeRebuilt } from '../../support/http/rebuiltRequests.ts';
 import { startTestService, type TestService } from '../../support/http/service.ts';
 

@@ -17,7 +17,7 @@ import {
 } from '../../support/http/damagedSession.ts';
 import { expectFailure } from '../../support/http/failures.ts';
 import { asOperator, clientWith, eventually, newKey } from '../../support/processes/operator.ts';
-import { sessionStarted, turnStarted } from '../../support/events/events.ts';
+import { sessionStarted, turnStarted } from '../../support/builders/events.ts';
 import { startTestService, type TestService } from '../../support/http/service.ts';
 
 let service: TestService;

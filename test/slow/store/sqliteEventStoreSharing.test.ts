@@ -16,9 +16,11 @@ import {
   onlyOf,
   readAll,
 } from '../../contracts/eventStore/support.ts';
-import { sqliteEventStoreFixture } from '../../support/sqlite/sqliteEventStore.ts';
+import { sqliteEventStoreFixture } from '../../support/stores/sqlite/sqliteEventStore.ts';
 
-const script = fileURLToPath(new URL('../../support/sqlite/sqliteProcess.ts', import.meta.url));
+const script = fileURLToPath(
+  new URL('../../support/stores/sqlite/sqliteProcess.ts', import.meta.url),
+);
 const run = (...args: string[]) =>
   spawn(process.execPath, [script, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
 
@@ -100,7 +102,7 @@ describe('a data folder that several use', () => {
 
   test('can be followed from another thread, which hears of every append of this one', async () => {
     const thread = new Worker(
-      new URL('../../support/projections/followingThread.ts', import.meta.url),
+      new URL('../../support/stores/projections/followingThread.ts', import.meta.url),
       {
         workerData: { folder: fixture.folder },
       },

@@ -16,15 +16,15 @@ import { openNote, parseNote, signatureLine } from '../../../shared/transparency
 import { COSIGNATURE, noteSigner } from '../../../shared/transparency/tlog/noteKeys.ts';
 import { consistencyProof, inclusionProof } from '../../../shared/transparency/tlog/proofs.ts';
 import { verifyConsistency, verifyInclusion } from '../../../shared/transparency/tlog/verify.ts';
-import { declareRestored } from '../../support/store/declareRestored.ts';
-import { fixedLog } from '../../support/store/fixedLog.ts';
-import { temporaryFolder } from '../../support/sqlite/sqliteEventStore.ts';
+import { declareRestored } from '../../support/stores/declareRestored.ts';
+import { fixedLog } from '../../support/fakes/fixedLog.ts';
+import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 import {
   signingKey,
   someEvents,
   startProver,
   type RunningProver,
-} from '../../support/tlog/prover.ts';
+} from '../../support/builders/prover.ts';
 
 const EVENTS = someEvents(700);
 const LOG_ID = EVENTS[0]!.id;

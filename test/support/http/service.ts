@@ -10,8 +10,8 @@ import { parseConfig, type Config } from '../../../shared/lib/config/config.ts';
 import { SCOPES } from '../../../shared/accounts/events.ts';
 import { createLogger } from '../../../shared/lib/logger.ts';
 import { PATIENT } from '../processes/serverProcess.ts';
-import { startScriptedModel, type Script, type ScriptedModel } from './scriptedModel.ts';
-import { testStoreEnv } from '../store/testStore.ts';
+import { startScriptedModel, type Script, type ScriptedModel } from '../fakes/scriptedModel.ts';
+import { testStoreEnv } from '../stores/testStore.ts';
 
 export interface Reply {
   status: number;

@@ -6,7 +6,7 @@ import { parseConfig } from '../../../shared/lib/config/config.ts';
 import { createLogger } from '../../../shared/lib/logger.ts';
 import type { Position } from '../../../shared/ports/eventStore.ts';
 import { apiClient, type Client } from '../http/service.ts';
-import { testStoreEnv } from '../store/testStore.ts';
+import { testStoreEnv } from '../stores/testStore.ts';
 
 /** Works on the data folder of a running service as an operator command does. */
 export async function asOperator<Result>(

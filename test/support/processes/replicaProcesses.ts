@@ -1,13 +1,13 @@
 import { rm } from 'node:fs/promises';
-import { startEventStoreDbProcess } from '../eventstoredb/eventStoreDbProcess.ts';
-import { startScriptedModel } from '../http/scriptedModel.ts';
+import { startEventStoreDbProcess } from '../servers/eventstoredb/eventStoreDbProcess.ts';
+import { startScriptedModel } from '../fakes/scriptedModel.ts';
 import { apiClient, TEST_KEY, writeModelsFile, type Client } from '../http/service.ts';
-import { createTestDatabase } from '../postgres/postgresDatabase.ts';
-import { temporaryFolder } from '../sqlite/sqliteEventStore.ts';
-import { testMasterKeyFile } from '../keys/masterKeyFile.ts';
+import { createTestDatabase } from '../servers/postgres/postgresDatabase.ts';
+import { temporaryFolder } from '../stores/sqlite/sqliteEventStore.ts';
+import { testMasterKeyFile } from '../stores/masterKeyFile.ts';
 import { eventually } from './operator.ts';
 import { startServerProcess, type ServerProcess } from './serverProcess.ts';
-import { testSigningKeyFile } from '../tlog/signingKey.ts';
+import { testSigningKeyFile } from '../builders/signingKey.ts';
 
 /** What a process answers for itself, where it is ready. */
 export const health = async (client: Client) => (await client.get('/health/ready')).body.data;

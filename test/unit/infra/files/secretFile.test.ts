@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { createMasterKeyFile, readMasterKeys } from '../../../../infra/files/masterKeyFile.ts';
 import { makeSigningKey, readSigningKeys } from '../../../../services/compose/signingKeys.ts';
 import { newMasterKey } from '../../../../shared/eventlog/encryption/masterKeys.ts';
-import { temporaryFolder } from '../../../support/sqlite/sqliteEventStore.ts';
+import { temporaryFolder } from '../../../support/stores/sqlite/sqliteEventStore.ts';
 
 let folder: string;
 let file: string;

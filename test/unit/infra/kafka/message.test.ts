@@ -6,8 +6,8 @@ import { jsonSchemas } from '../../../../services/followers/relay/contract/jsonS
 import { toPublicEvents } from '../../../../shared/publicEvents/toPublicEvents.ts';
 import type { JsonSchema } from '../../../../shared/publicEvents/evolution.ts';
 import { publicEventSchemas } from '../../../../shared/publicEvents/publicEvent.ts';
-import { EVERY_EVENT, sessionStarted } from '../../../support/events/events.ts';
-import { recordHistory } from '../../../support/events/history.ts';
+import { EVERY_EVENT, sessionStarted } from '../../../support/builders/events.ts';
+import { recordHistory } from '../../../support/builders/history.ts';
 
 /** The schema, with nothing allowed anywhere that it does not name. */
 function closed(schema: JsonSchema): JsonSchema {

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { functionName, readToolList } from '../../../../infra/mcp/toolList.ts';
-import { processOf, serverWith } from '../../../support/mcp/groups.ts';
+import { processOf, serverWith } from '../../../support/fakes/mcpGroups.ts';
 
 const server = serverWith(processOf());
 const schema = { type: 'object', properties: { a: { type: 'string' } } };

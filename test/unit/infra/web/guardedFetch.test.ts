@@ -6,7 +6,7 @@ import { createServer as createTcpServer, type AddressInfo, type Socket } from '
 import { deflateSync, gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { createGuardedFetch, type GuardOptions } from '../../../../infra/web/guardedFetch.ts';
-import { CERTIFICATE_FILE, KEY_FILE } from '../../../support/tls/files.ts';
+import { CERTIFICATE_FILE, KEY_FILE } from '../../../support/servers/tls/files.ts';
 
 const { signal } = new AbortController();
 const open: (() => void)[] = [];

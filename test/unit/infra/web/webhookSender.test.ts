@@ -1,6 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { createWebhookSender } from '../../../../infra/web/webhookSender.ts';
-import { startReceiver, verified, type Receiver } from '../../../support/webhooks/receiver.ts';
+import {
+  startReceiver,
+  verified,
+  type Receiver,
+} from '../../../support/servers/webhookReceiver.ts';
 
 const { signal } = new AbortController();
 const secret = `whsec_${Buffer.from('k'.repeat(32)).toString('base64')}`;

@@ -3,7 +3,7 @@ import { account, type AccountCommand } from '../../../../shared/accounts/decide
 import fc from 'fast-check';
 import type { AccountEvent } from '../../../../shared/accounts/events.ts';
 import { isRejection } from '../../../../shared/domain/rejection.ts';
-import { replay, specification } from '../../../support/events/deciderSpecification.ts';
+import { replay, specification } from '../../../support/builders/deciderSpecification.ts';
 import {
   accountErased,
   accountOpened,
@@ -13,7 +13,7 @@ import {
   keyRevoked,
   limitsSet,
   retentionSet,
-} from '../../../support/events/events.ts';
+} from '../../../support/builders/events.ts';
 
 const given = specification(account);
 const key = keyData('key_1');

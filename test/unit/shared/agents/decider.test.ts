@@ -1,13 +1,13 @@
 import { describe, expect, test } from '@jest/globals';
 import { agent, type AgentCommand } from '../../../../shared/agents/decider.ts';
-import { replay, specification } from '../../../support/events/deciderSpecification.ts';
+import { replay, specification } from '../../../support/builders/deciderSpecification.ts';
 import {
   agentCreated,
   agentData,
   agentDeleted,
   agentErased,
   agentUpdated,
-} from '../../../support/events/events.ts';
+} from '../../../support/builders/events.ts';
 
 const given = specification(agent);
 const configuration = agentData({ tool: 'calculator' });

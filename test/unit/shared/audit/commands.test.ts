@@ -7,8 +7,8 @@ import { appendEvents, NO_STREAM } from '../../../../shared/eventlog/append.ts';
 import { createDamagedStreams } from '../../../../shared/eventlog/reading/damagedStreams.ts';
 import { accountStream, auditStream } from '../../../../shared/eventlog/streams.ts';
 import { storeUnavailableError, TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
-import { accountAudited } from '../../../support/events/events.ts';
-import { sqliteEventStoreFixture } from '../../../support/sqlite/sqliteEventStore.ts';
+import { accountAudited } from '../../../support/builders/events.ts';
+import { sqliteEventStoreFixture } from '../../../support/stores/sqlite/sqliteEventStore.ts';
 
 const actor = { account_id: 'acct_1', key_id: 'key_1', request_id: 'request_1' };
 const AUDIT = auditStream(actor.account_id);

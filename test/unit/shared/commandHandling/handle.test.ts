@@ -20,11 +20,11 @@ import {
   turnCompleted,
   turnStartData,
   turnStarted,
-} from '../../../support/events/events.ts';
+} from '../../../support/builders/events.ts';
 import {
   sqliteEventStoreFixture,
   type SqliteEventStoreFixture,
-} from '../../../support/sqlite/sqliteEventStore.ts';
+} from '../../../support/stores/sqlite/sqliteEventStore.ts';
 
 const actor = { account_id: 'acct_1', key_id: 'key_1', request_id: 'request_1' };
 const ACCOUNT = accountStream(actor.account_id);

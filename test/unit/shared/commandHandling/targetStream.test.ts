@@ -12,11 +12,11 @@ import {
   replayStarted,
   replayTurnsCompared,
   turnComparison,
-} from '../../../support/events/events.ts';
+} from '../../../support/builders/events.ts';
 import {
   sqliteEventStoreFixture,
   type SqliteEventStoreFixture,
-} from '../../../support/sqlite/sqliteEventStore.ts';
+} from '../../../support/stores/sqlite/sqliteEventStore.ts';
 
 let fixture: SqliteEventStoreFixture;
 beforeEach(async () => void (fixture = await sqliteEventStoreFixture()));

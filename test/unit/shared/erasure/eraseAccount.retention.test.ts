@@ -11,9 +11,9 @@ import {
   sessionRow,
   sessionStarted,
   turnStarted,
-} from '../../../support/events/events.ts';
-import { appendMore, appendTo } from '../../../support/projections/projector.ts';
-import { sqliteEventStoreFixture } from '../../../support/sqlite/sqliteEventStore.ts';
+} from '../../../support/builders/events.ts';
+import { appendMore, appendTo } from '../../../support/stores/projections/projector.ts';
+import { sqliteEventStoreFixture } from '../../../support/stores/sqlite/sqliteEventStore.ts';
 
 const DAY_MS = 86_400_000;
 /** When appendTo records. */

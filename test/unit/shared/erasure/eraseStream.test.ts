@@ -37,12 +37,12 @@ import {
   toolCalled,
   turnCompleted,
   turnStarted,
-} from '../../../support/events/events.ts';
-import { positionOf } from '../../../support/events/history.ts';
+} from '../../../support/builders/events.ts';
+import { positionOf } from '../../../support/builders/history.ts';
 import {
   sqliteEventStoreFixture,
   type SqliteEventStoreFixture,
-} from '../../../support/sqlite/sqliteEventStore.ts';
+} from '../../../support/stores/sqlite/sqliteEventStore.ts';
 
 const actor = { account_id: 'acct_1', key_id: 'key_1', request_id: 'request_1' };
 const ACCOUNT = 'account-acct_1';

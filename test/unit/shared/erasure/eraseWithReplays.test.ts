@@ -14,11 +14,11 @@ import {
   sessionStarted,
   turnCompleted,
   turnStarted,
-} from '../../../support/events/events.ts';
+} from '../../../support/builders/events.ts';
 import {
   sqliteEventStoreFixture,
   type SqliteEventStoreFixture,
-} from '../../../support/sqlite/sqliteEventStore.ts';
+} from '../../../support/stores/sqlite/sqliteEventStore.ts';
 
 const actor = { account_id: 'acct_1', key_id: 'key_1', request_id: 'request_1' };
 /** By session: those that replays made of it. */

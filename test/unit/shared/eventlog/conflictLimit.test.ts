@@ -3,7 +3,7 @@ import { TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
 import { createConflictLimit } from '../../../../shared/eventlog/conflictLimit.ts';
 import { createDamagedStreams } from '../../../../shared/eventlog/reading/damagedStreams.ts';
 import type { StreamSource } from '../../../../shared/eventlog/reading/reportDamage.ts';
-import { memoryKeys } from '../../../support/store/memoryKeys.ts';
+import { memoryKeys } from '../../../support/fakes/memoryKeys.ts';
 
 const STREAM = 'session-1';
 let source: StreamSource;

@@ -7,8 +7,8 @@ import {
   toolCalled,
   turnCompleted,
   turnStarted,
-} from '../../../support/events/events.ts';
-import { turnsOf, written } from '../../../support/exports/written.ts';
+} from '../../../support/builders/events.ts';
+import { turnsOf, written } from '../../../support/processes/exports/written.ts';
 
 /** The attributes of the spans of a turn's events, by their names. */
 function attributesOf(...events: SessionEvent[]): Record<string, any>[] {

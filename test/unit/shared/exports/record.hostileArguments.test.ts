@@ -8,8 +8,8 @@ import {
   toolCalled,
   turnCompleted,
   turnStarted,
-} from '../../../support/events/events.ts';
-import { turnsOf, written } from '../../../support/exports/written.ts';
+} from '../../../support/builders/events.ts';
+import { turnsOf, written } from '../../../support/processes/exports/written.ts';
 
 const FORMATS = ['openai-chat', 'otel', 'inspect', 'atif'] as const;
 

@@ -14,8 +14,8 @@ import {
   turnFailed,
   turnInterrupted,
   turnStarted,
-} from '../../../support/events/events.ts';
-import { agent, session, turnsOf, written } from '../../../support/exports/written.ts';
+} from '../../../support/builders/events.ts';
+import { agent, session, turnsOf, written } from '../../../support/processes/exports/written.ts';
 
 test('a turn is told only once it has ended', () => {
   expect(turnsOf(sessionStarted(), turnStarted(1), toolCalled(1))).toEqual([]);

@@ -7,8 +7,8 @@ import {
 } from '../../../../shared/eventlog/identity/logIdentity.ts';
 import { logStream } from '../../../../shared/eventlog/streams.ts';
 import type { Position, StoredEvent } from '../../../../shared/ports/eventStore.ts';
-import { accountOpened, agentCreated } from '../../../support/events/events.ts';
-import { positionOf, recordHistory } from '../../../support/events/history.ts';
+import { accountOpened, agentCreated } from '../../../support/builders/events.ts';
+import { positionOf, recordHistory } from '../../../support/builders/history.ts';
 
 /** A log of these events, whose end may be others' events. */
 const logOf = (events: readonly StoredEvent[], end = events.at(-1)?.position): IdentifiableLog => ({

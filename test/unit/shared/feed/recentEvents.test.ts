@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import type { LoggedEvent } from '../../../../shared/feed/loggedEvents.ts';
 import { createRecentEvents } from '../../../../shared/feed/recentEvents.ts';
-import { positionOf } from '../../../support/events/history.ts';
+import { positionOf } from '../../../support/builders/history.ts';
 
 const eventAt = (place: number, bytes = 10): LoggedEvent =>
   ({ stored: { position: positionOf(place) }, bytes }) as LoggedEvent;

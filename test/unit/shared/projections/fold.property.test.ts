@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import type { StoredEvent } from '../../../../shared/ports/eventStore.ts';
 import { fold, rowMaps, type RowMaps } from '../../../../shared/projections/fold.ts';
 import { planBatch } from '../../../../shared/projections/plan.ts';
-import { deliveries, randomHistory } from '../../../support/events/randomHistory.ts';
+import { deliveries, randomHistory } from '../../../support/builders/randomHistory.ts';
 import { size } from '../../../support/jest/size.ts';
 
 function apply(batches: readonly StoredEvent[][]): RowMaps {

@@ -29,8 +29,8 @@ import {
   turnInterrupted,
   turnStarted,
   requestBegun,
-} from '../../../support/events/events.ts';
-import { positionOf, recordHistory } from '../../../support/events/history.ts';
+} from '../../../support/builders/events.ts';
+import { positionOf, recordHistory } from '../../../support/builders/history.ts';
 
 const AGENT = { stream: 'agent-agent_1' };
 const ACCOUNT = { stream: 'account-acct_1' };

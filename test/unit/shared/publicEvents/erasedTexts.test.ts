@@ -11,9 +11,9 @@ import {
   EVERY_EVENT,
   sessionErased,
   turnFailed,
-} from '../../../support/events/events.ts';
-import { recordHistory } from '../../../support/events/history.ts';
-import { memoryKeys } from '../../../support/store/memoryKeys.ts';
+} from '../../../support/builders/events.ts';
+import { recordHistory } from '../../../support/builders/history.ts';
+import { memoryKeys } from '../../../support/fakes/memoryKeys.ts';
 
 const PARAMETERS = {
   temperature: 0.5,

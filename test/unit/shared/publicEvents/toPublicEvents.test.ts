@@ -8,8 +8,8 @@ import {
 import { toPublicEvents } from '../../../../shared/publicEvents/toPublicEvents.ts';
 import type { DomainEvent } from '../../../../shared/eventlog/eventTypes.ts';
 import { eventSchemas } from '../../../../shared/eventlog/eventTypes.ts';
-import { EVERY_EVENT } from '../../../support/events/events.ts';
-import { recordHistory } from '../../../support/events/history.ts';
+import { EVERY_EVENT } from '../../../support/builders/events.ts';
+import { recordHistory } from '../../../support/builders/history.ts';
 
 /** A stream that an event of this type may stand in. */
 const streamOf = (type: string): string => {

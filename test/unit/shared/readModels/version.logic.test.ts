@@ -5,7 +5,7 @@ import {
   currentRecord,
   differences,
   type ProjectionRecord,
-} from '../../../support/projections/projectionRecord.ts';
+} from '../../../support/builders/projectionRecord.ts';
 
 const NOTHING = { raiseProjectionLogicFor: [], runNpmRunProjectionsFor: [] };
 const now = currentRecord();

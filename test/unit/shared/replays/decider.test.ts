@@ -4,7 +4,7 @@ import { replay, type ReplayCommand } from '../../../../shared/replays/decider.t
 import {
   replay as stateAfter,
   specification,
-} from '../../../support/events/deciderSpecification.ts';
+} from '../../../support/builders/deciderSpecification.ts';
 import {
   replayEnded,
   replayErased,
@@ -13,7 +13,7 @@ import {
   replayStarted,
   replayTurnsCompared,
   turnComparison,
-} from '../../../support/events/events.ts';
+} from '../../../support/builders/events.ts';
 
 const given = specification(replay);
 const started = replayStarted();

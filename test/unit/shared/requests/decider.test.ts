@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { request } from '../../../../shared/requests/decider.ts';
-import { replay, specification } from '../../../support/events/deciderSpecification.ts';
-import { requestBegun } from '../../../support/events/events.ts';
+import { replay, specification } from '../../../support/builders/deciderSpecification.ts';
+import { requestBegun } from '../../../support/builders/events.ts';
 
 const given = specification(request);
 const begun = requestBegun({ reserved: { id: 'agent_7' } });

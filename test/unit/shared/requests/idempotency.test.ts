@@ -10,11 +10,11 @@ import { storeUnavailableError, TurnlogError } from '../../../../shared/lib/erro
 import { createDamagedStreams } from '../../../../shared/eventlog/reading/damagedStreams.ts';
 import type { ProtectedStore } from '../../../../shared/eventlog/encryption/protectedStore.ts';
 import { requestStream } from '../../../../shared/eventlog/streams.ts';
-import { lagging } from '../../../support/store/laggingStore.ts';
+import { lagging } from '../../../support/fakes/laggingStore.ts';
 import {
   sqliteEventStoreFixture,
   type SqliteEventStoreFixture,
-} from '../../../support/sqlite/sqliteEventStore.ts';
+} from '../../../support/stores/sqlite/sqliteEventStore.ts';
 
 const actor = { account_id: 'acct_1', key_id: 'key_1', request_id: 'request_1' };
 const request_id = 'ab'.repeat(32);

@@ -20,8 +20,8 @@ import {
   turnInterrupted,
   turnStartData,
   turnStarted,
-} from '../../../support/events/events.ts';
-import { sqliteEventStoreFixture } from '../../../support/sqlite/sqliteEventStore.ts';
+} from '../../../support/builders/events.ts';
+import { sqliteEventStoreFixture } from '../../../support/stores/sqlite/sqliteEventStore.ts';
 
 const SESSION = 'session_1';
 const STREAM = sessionStream(SESSION);

@@ -18,9 +18,9 @@ import {
   sessionStarted,
   turnCompleted,
   turnStarted,
-} from '../../../support/events/events.ts';
-import { lagging } from '../../../support/store/laggingStore.ts';
-import { sqliteEventStoreFixture } from '../../../support/sqlite/sqliteEventStore.ts';
+} from '../../../support/builders/events.ts';
+import { lagging } from '../../../support/fakes/laggingStore.ts';
+import { sqliteEventStoreFixture } from '../../../support/stores/sqlite/sqliteEventStore.ts';
 
 const NOW = Date.UTC(2026, 10, 20, 9);
 const WAIT_MS = 600;

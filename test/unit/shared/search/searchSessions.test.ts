@@ -2,9 +2,9 @@ import { beforeEach, expect, test } from '@jest/globals';
 import type { IndexProgress } from '../../../../shared/search/turnIndex.ts';
 import { findSessions, type SessionSearch } from '../../../../shared/search/searchSessions.ts';
 import { wordsKeyId, createWordTokenizer } from '../../../../shared/search/wordTokens.ts';
-import { sessionRow } from '../../../support/events/events.ts';
-import { positionOf } from '../../../support/events/history.ts';
-import { memoryKeys } from '../../../support/store/memoryKeys.ts';
+import { sessionRow } from '../../../support/builders/events.ts';
+import { positionOf } from '../../../support/builders/history.ts';
+import { memoryKeys } from '../../../support/fakes/memoryKeys.ts';
 
 let progress: IndexProgress;
 let asked: unknown[];

@@ -1,7 +1,7 @@
 import { describe, test } from '@jest/globals';
 import { session } from '../../../../shared/sessions/decider.ts';
 import type { SessionCommand } from '../../../../shared/sessions/commands.ts';
-import { specification } from '../../../support/events/deciderSpecification.ts';
+import { specification } from '../../../support/builders/deciderSpecification.ts';
 import type { SessionCompactedData } from '../../../../shared/sessions/events.ts';
 import {
   AGENT_ID,
@@ -18,7 +18,7 @@ import {
   turnInterrupted,
   turnStartData,
   turnStarted,
-} from '../../../support/events/events.ts';
+} from '../../../support/builders/events.ts';
 
 const given = specification(session);
 const startTurn = (new_session: boolean, agent_id = AGENT_ID): SessionCommand => ({

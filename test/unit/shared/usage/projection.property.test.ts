@@ -4,7 +4,7 @@ import type { ModelCall } from '../../../../shared/sessions/turns/promptParts.ts
 import type { StoredEvent } from '../../../../shared/ports/eventStore.ts';
 import { fold, rowMaps } from '../../../../shared/projections/fold.ts';
 import { planBatch } from '../../../../shared/projections/plan.ts';
-import { deliveries, randomHistory } from '../../../support/events/randomHistory.ts';
+import { deliveries, randomHistory } from '../../../support/builders/randomHistory.ts';
 import { size } from '../../../support/jest/size.ts';
 
 type Sums = Record<string, Record<string, number>>;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { webhook, type WebhookCommand } from '../../../../shared/webhooks/decider.ts';
-import { replay, specification } from '../../../support/events/deciderSpecification.ts';
+import { replay, specification } from '../../../support/builders/deciderSpecification.ts';
 import {
   webhookChanged,
   webhookCreated,
@@ -9,7 +9,7 @@ import {
   webhookEnabled,
   webhookErased,
   webhookSettings,
-} from '../../../support/events/events.ts';
+} from '../../../support/builders/events.ts';
 
 const given = specification(webhook);
 const types = ['turnlog.session.turn_completed.v1'];

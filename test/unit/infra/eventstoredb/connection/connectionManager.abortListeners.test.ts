@@ -18,7 +18,7 @@ import { subscribeToAppends } from '../../../../../infra/sqlite/eventStore/appen
 import { createSessionQueue } from '../../../../../shared/runs/queueing/sessionQueue.ts';
 import { sleepUntilAborted, sleep } from '../../../../../shared/lib/time/sleep.ts';
 import { withDeadline } from '../../../../../shared/lib/time/withDeadline.ts';
-import { temporaryFolder } from '../../../../support/sqlite/sqliteEventStore.ts';
+import { temporaryFolder } from '../../../../support/stores/sqlite/sqliteEventStore.ts';
 
 const CALLS = 50;
 /** Long-lived, like the signals of a process or a connection. */

@@ -4,7 +4,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { eventLogFile, openForWriting } from '../../../../../infra/sqlite/eventStore/database.ts';
 import { createWriter, type Append } from '../../../../../infra/sqlite/eventStore/writer.ts';
 import { newEvent, newStream } from '../../../../contracts/eventStore/support.ts';
-import { temporaryFolder } from '../../../../support/sqlite/sqliteEventStore.ts';
+import { temporaryFolder } from '../../../../support/stores/sqlite/sqliteEventStore.ts';
 
 const append = (chars = 10): Append => ({
   stream: newStream(),

@@ -16,11 +16,11 @@ import {
   sessionStarted,
   turnCompleted,
   turnStarted,
-} from '../../../../support/events/events.ts';
+} from '../../../../support/builders/events.ts';
 import {
   sqliteEventStoreFixture,
   type SqliteEventStoreFixture,
-} from '../../../../support/sqlite/sqliteEventStore.ts';
+} from '../../../../support/stores/sqlite/sqliteEventStore.ts';
 
 let fixture: SqliteEventStoreFixture;
 let damaged: DamagedStreams;

@@ -12,8 +12,8 @@ import { LIMITS } from '../../../../../shared/limits.ts';
 import { createLogger } from '../../../../../shared/lib/logger.ts';
 import { entriesOf } from '../../../../../shared/transparency/tlog/tiles.ts';
 import { eventually } from '../../../../support/processes/operator.ts';
-import { entryOf } from '../../../../support/tlog/memoryTiles.ts';
-import { testLog, type TestLog } from '../../../../support/witness/log.ts';
+import { entryOf } from '../../../../support/fakes/memoryTiles.ts';
+import { testLog, type TestLog } from '../../../../support/servers/witness/log.ts';
 
 const SIZE = 300;
 

@@ -9,7 +9,7 @@ import {
   writeHeadsFile,
 } from '../../../../../services/cli/audit/headsFile.ts';
 import type { SavedHead } from '../../../../../shared/eventlog/reading/compareHeads.ts';
-import { temporaryFolder } from '../../../../support/sqlite/sqliteEventStore.ts';
+import { temporaryFolder } from '../../../../support/stores/sqlite/sqliteEventStore.ts';
 
 const AT = '2026-11-22T10:00:00.000Z';
 const never = new AbortController().signal;

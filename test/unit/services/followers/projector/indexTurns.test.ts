@@ -5,10 +5,10 @@ import {
 } from '../../../../../services/followers/projector/indexTurns.ts';
 import { storeUnavailableError } from '../../../../../shared/lib/errors/turnlogError.ts';
 import type { EndedTurn, Forgotten, TurnWords } from '../../../../../shared/search/turnIndex.ts';
-import { positionOf } from '../../../../support/events/history.ts';
+import { positionOf } from '../../../../support/builders/history.ts';
 import { eventually } from '../../../../support/processes/operator.ts';
-import { recordingLogger } from '../../../../support/projections/projector.ts';
-import { memoryKeys } from '../../../../support/store/memoryKeys.ts';
+import { recordingLogger } from '../../../../support/stores/projections/projector.ts';
+import { memoryKeys } from '../../../../support/fakes/memoryKeys.ts';
 
 let indexer: Indexer;
 afterEach(async () => {

@@ -9,7 +9,7 @@ import {
 } from '../../../../../shared/lib/errors/turnlogError.ts';
 import type { EventBatch, Position } from '../../../../../shared/ports/eventStore.ts';
 import type { ActiveProjectionStore } from '../../../../../shared/ports/readModels.ts';
-import { positionOf, reached } from '../../../../support/events/history.ts';
+import { positionOf, reached } from '../../../../support/builders/history.ts';
 
 /** What the log answers with; a promise that never settles where it hangs. */
 let head: () => Promise<Position | undefined>;

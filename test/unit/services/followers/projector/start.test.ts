@@ -5,8 +5,8 @@ import { storeUnavailableError } from '../../../../../shared/lib/errors/turnlogE
 import type { EventBatch, SubscribeOptions } from '../../../../../shared/ports/eventStore.ts';
 import type { ActiveProjectionStore } from '../../../../../shared/ports/readModels.ts';
 import { eventually } from '../../../../support/processes/operator.ts';
-import { recordingLogger } from '../../../../support/projections/projector.ts';
-import { memoryKeys } from '../../../../support/store/memoryKeys.ts';
+import { recordingLogger } from '../../../../support/stores/projections/projector.ts';
+import { memoryKeys } from '../../../../support/fakes/memoryKeys.ts';
 
 test('the health of a projector says why turns can not be indexed, until they can', async () => {
   let isAway = true;

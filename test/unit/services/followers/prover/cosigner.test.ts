@@ -17,12 +17,12 @@ import {
   parseVkey,
 } from '../../../../../shared/transparency/tlog/noteKeys.ts';
 import { eventually } from '../../../../support/processes/operator.ts';
-import { ORIGIN, testLog, type TestLog } from '../../../../support/witness/log.ts';
+import { ORIGIN, testLog, type TestLog } from '../../../../support/servers/witness/log.ts';
 import {
   startTestWitness,
   type Said,
   type TestWitness,
-} from '../../../../support/witness/witness.ts';
+} from '../../../../support/servers/witness/witness.ts';
 
 const SIZE = 700;
 const NOW = 1_790_000_000;

@@ -7,10 +7,10 @@ import {
 import { logStream } from '../../../../../shared/eventlog/streams.ts';
 import type { Checkpoint, Position } from '../../../../../shared/ports/eventStore.ts';
 import type { PublicEvent } from '../../../../../shared/publicEvents/publicEvent.ts';
-import { agentCreated, restoreAccepted } from '../../../../support/events/events.ts';
-import { recordHistory } from '../../../../support/events/history.ts';
-import { recordingLogger } from '../../../../support/projections/projector.ts';
-import { fixedLog } from '../../../../support/store/fixedLog.ts';
+import { agentCreated, restoreAccepted } from '../../../../support/builders/events.ts';
+import { recordHistory } from '../../../../support/builders/history.ts';
+import { recordingLogger } from '../../../../support/stores/projections/projector.ts';
+import { fixedLog } from '../../../../support/fakes/fixedLog.ts';
 
 const { record } = recordHistory();
 const agents = [0, 1, 2, 3].map((index) =>

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from '@jest/globals';
 import { createCheckpoint } from '../../../../../shared/eventlog/identity/logIdentity.ts';
-import { agentCreated } from '../../../../support/events/events.ts';
-import { reached, recordHistory } from '../../../../support/events/history.ts';
+import { agentCreated } from '../../../../support/builders/events.ts';
+import { reached, recordHistory } from '../../../../support/builders/history.ts';
 import { createMemoryTopics } from '../../../../support/fakes/memoryTopics.ts';
-import { relayTo } from '../../../../support/kafka/relay.ts';
-import { fixedLog, type FixedLog } from '../../../../support/store/fixedLog.ts';
+import { relayTo } from '../../../../support/servers/kafka/relay.ts';
+import { fixedLog, type FixedLog } from '../../../../support/fakes/fixedLog.ts';
 
 const TAKE_OVER_MS = 200;
 

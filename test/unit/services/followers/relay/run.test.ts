@@ -10,11 +10,11 @@ import type {
   StoredEvent,
 } from '../../../../../shared/ports/eventStore.ts';
 import type { Publisher } from '../../../../../shared/publicEvents/publisher.ts';
-import { agentCreated, at, keyIssued } from '../../../../support/events/events.ts';
-import { positionOf, recordHistory } from '../../../../support/events/history.ts';
+import { agentCreated, at, keyIssued } from '../../../../support/builders/events.ts';
+import { positionOf, recordHistory } from '../../../../support/builders/history.ts';
 import { createMemoryTopics, publisherError } from '../../../../support/fakes/memoryTopics.ts';
-import { fixedLog, type FixedLog } from '../../../../support/store/fixedLog.ts';
-import { relayTo } from '../../../../support/kafka/relay.ts';
+import { fixedLog, type FixedLog } from '../../../../support/fakes/fixedLog.ts';
+import { relayTo } from '../../../../support/servers/kafka/relay.ts';
 
 const { record } = recordHistory();
 const agent = (index: number): StoredEvent =>

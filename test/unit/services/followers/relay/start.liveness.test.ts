@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, expect, test } from '@jest/globals';
-import { agentCreated } from '../../../../support/events/events.ts';
-import { positionOf, recordHistory } from '../../../../support/events/history.ts';
+import { agentCreated } from '../../../../support/builders/events.ts';
+import { positionOf, recordHistory } from '../../../../support/builders/history.ts';
 import { createMemoryTopics } from '../../../../support/fakes/memoryTopics.ts';
-import { relayTo, type TestRelay } from '../../../../support/kafka/relay.ts';
-import { fixedLog, type FixedLog } from '../../../../support/store/fixedLog.ts';
+import { relayTo, type TestRelay } from '../../../../support/servers/kafka/relay.ts';
+import { fixedLog, type FixedLog } from '../../../../support/fakes/fixedLog.ts';
 
 const TAKE_OVER_MS = 300;
 

@@ -2,14 +2,14 @@ import { expect, test } from '@jest/globals';
 import { createBudget } from '../../../../../services/followers/replays/budget.ts';
 import { replay } from '../../../../../shared/replays/decider.ts';
 import type { ReplayEvent } from '../../../../../shared/replays/events.ts';
-import { replay as stateAfter } from '../../../../support/events/deciderSpecification.ts';
+import { replay as stateAfter } from '../../../../support/builders/deciderSpecification.ts';
 import {
   replayEnded,
   replaySessionStarted,
   replayStarted,
   replayTurnsCompared,
   turnComparison,
-} from '../../../../support/events/events.ts';
+} from '../../../../support/builders/events.ts';
 
 /** A budget of 30 tokens, of which a compared turn takes 12. */
 function budgetOf30() {

@@ -5,8 +5,8 @@ import { replay, type ReplayCommand } from '../../../../../shared/replays/decide
 import type { ReplayEvent } from '../../../../../shared/replays/events.ts';
 import { storeUnavailableError } from '../../../../../shared/lib/errors/turnlogError.ts';
 import { LIMITS } from '../../../../../shared/limits.ts';
-import { replay as stateAfter } from '../../../../support/events/deciderSpecification.ts';
-import { replayStarted, turnComparison } from '../../../../support/events/events.ts';
+import { replay as stateAfter } from '../../../../support/builders/deciderSpecification.ts';
+import { replayStarted, turnComparison } from '../../../../support/builders/events.ts';
 import { eventually } from '../../../../support/processes/operator.ts';
 
 const { comparedAtOnce, comparedWithinMs } = LIMITS.replays;

@@ -13,11 +13,11 @@ import {
   turnCompleted,
   turnFailed,
   turnStarted,
-} from '../../../../support/events/events.ts';
+} from '../../../../support/builders/events.ts';
 import {
   sqliteEventStoreFixture,
   type SqliteEventStoreFixture,
-} from '../../../../support/sqlite/sqliteEventStore.ts';
+} from '../../../../support/stores/sqlite/sqliteEventStore.ts';
 
 const recordedAt = '2026-11-23T09:00:00.000Z';
 const tokens = (total: number) => ({ tokens: { prompt: total, completion: 0, total } });

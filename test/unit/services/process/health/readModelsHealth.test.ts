@@ -71,7 +71,7 @@ test('a projector that has said nothing for 5 s is told, also between two looks,
       caught_up: false,
       lag_events: null,
       lag_ms: 7_000,
-      reason: 'No projector keeps the read models up to date: none has said so for 7 s.',
+      reason: 'No projector keeps the read models up to date: none has reported for 7 s.',
       parked_streams: [],
     },
   });

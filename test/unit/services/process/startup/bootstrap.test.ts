@@ -7,9 +7,9 @@ import { TurnlogError } from '../../../../../shared/lib/errors/turnlogError.ts';
 import { createDamagedStreams } from '../../../../../shared/eventlog/reading/damagedStreams.ts';
 import { accountStream } from '../../../../../shared/eventlog/streams.ts';
 import type { Position, StoredEvent } from '../../../../../shared/ports/eventStore.ts';
-import { keyData } from '../../../../support/events/events.ts';
-import { positionOf, recordHistory } from '../../../../support/events/history.ts';
-import { memoryKeys } from '../../../../support/store/memoryKeys.ts';
+import { keyData } from '../../../../support/builders/events.ts';
+import { positionOf, recordHistory } from '../../../../support/builders/history.ts';
+import { memoryKeys } from '../../../../support/fakes/memoryKeys.ts';
 
 const END = positionOf(2);
 

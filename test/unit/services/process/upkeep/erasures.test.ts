@@ -11,7 +11,7 @@ test('an erasure that can not be finished is told by health until it is', async 
   };
   const part = unfinishedErasuresPart(context as never, {
     api: undefined,
-    alone: true,
+    ownsLog: true,
     visibilityWaitMs: 0,
   });
   expect(await part.health!()).toEqual({});

@@ -7,7 +7,7 @@ import {
 import { LIMITS } from '../../../../../shared/limits.ts';
 import type { ReadModels } from '../../../../../shared/ports/readModels.ts';
 import type { AccountRow, SessionRow } from '../../../../../shared/readModels/tables.ts';
-import { sessionRow } from '../../../../support/events/events.ts';
+import { sessionRow } from '../../../../support/builders/events.ts';
 
 const DAY_MS = 86_400_000;
 const NOW = Date.UTC(2027, 0, 1);

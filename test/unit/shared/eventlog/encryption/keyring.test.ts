@@ -1,6 +1,6 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { seal } from '../../../../support/keys/textKeys.ts';
+import { seal } from '../../../../support/stores/textKeys.ts';
 import { expect, test } from '@jest/globals';
 import {
   closedText,
@@ -9,7 +9,7 @@ import {
 import { openTexts } from '../../../../../shared/eventlog/encryption/openTexts.ts';
 import { addKeyIds } from '../../../../../shared/eventlog/encryption/protectedJson.ts';
 import type { StoredEvent } from '../../../../../shared/ports/eventStore.ts';
-import { memoryKeys } from '../../../../support/store/memoryKeys.ts';
+import { memoryKeys } from '../../../../support/fakes/memoryKeys.ts';
 
 const TEXT = 'x'.repeat(300_000);
 const TEXTS = 50;

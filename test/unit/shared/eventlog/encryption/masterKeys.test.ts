@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { newMasterKey } from '../../../../../shared/eventlog/encryption/masterKeys.ts';
 import { openText } from '../../../../../shared/eventlog/encryption/protectedText.ts';
-import { masterKeysOf, newTextKey, seal } from '../../../../support/keys/textKeys.ts';
+import { masterKeysOf, newTextKey, seal } from '../../../../support/stores/textKeys.ts';
 
 const idOf = (line: string): string => line.slice(0, 16);
 

@@ -29,9 +29,9 @@ import {
   turnFailed,
   turnInterrupted,
   turnStarted,
-} from '../../../../support/events/events.ts';
-import { positionOf } from '../../../../support/events/history.ts';
-import { memoryKeys } from '../../../../support/store/memoryKeys.ts';
+} from '../../../../support/builders/events.ts';
+import { positionOf } from '../../../../support/builders/history.ts';
+import { memoryKeys } from '../../../../support/fakes/memoryKeys.ts';
 
 const STREAM = 'session-1';
 const authorship = {

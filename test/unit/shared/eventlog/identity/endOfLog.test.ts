@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
 import { createLogEndEstimate } from '../../../../../shared/eventlog/identity/endOfLog.ts';
-import { positionOf } from '../../../../support/events/history.ts';
+import { positionOf } from '../../../../support/builders/history.ts';
 
 test('what the store said last is the answer while it is slow, and it is asked one question at a time', async () => {
   let asked = 0;

@@ -5,8 +5,8 @@ import { createChainChecker } from '../../../../../shared/eventlog/reading/chain
 import { eventHash, GENESIS_HASH } from '../../../../../shared/eventlog/hashChain.ts';
 import type { Position, StoredEvent } from '../../../../../shared/ports/eventStore.ts';
 import { size } from '../../../../support/jest/size.ts';
-import { memoryReads } from '../../../../support/store/memoryReads.ts';
-import { randomHistory } from '../../../../support/events/randomHistory.ts';
+import { memoryReads } from '../../../../support/fakes/memoryReads.ts';
+import { randomHistory } from '../../../../support/builders/randomHistory.ts';
 
 /** The index of the first event that does not fit, and why. */
 async function firstFault(log: readonly StoredEvent[]) {

@@ -7,8 +7,8 @@ import {
   type SavedHead,
 } from '../../../../../shared/eventlog/reading/compareHeads.ts';
 import { TurnlogError } from '../../../../../shared/lib/errors/turnlogError.ts';
-import { randomHistory } from '../../../../support/events/randomHistory.ts';
-import { memoryReads } from '../../../../support/store/memoryReads.ts';
+import { randomHistory } from '../../../../support/builders/randomHistory.ts';
+import { memoryReads } from '../../../../support/fakes/memoryReads.ts';
 
 function headsOf(log: readonly StoredEvent[]): SavedHead[] {
   const heads = new Map<string, SavedHead>();

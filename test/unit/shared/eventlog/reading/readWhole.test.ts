@@ -6,7 +6,7 @@ import {
   reportDamage,
 } from '../../../../../shared/eventlog/reading/reportDamage.ts';
 import { readPage } from '../../../../../shared/eventlog/reading/readWhole.ts';
-import { memoryKeys } from '../../../../support/store/memoryKeys.ts';
+import { memoryKeys } from '../../../../support/fakes/memoryKeys.ts';
 
 const STREAM = 'session-1';
 

@@ -17,8 +17,8 @@ import {
   toolCalled,
   turnCompleted,
   turnStarted,
-} from '../../../../support/events/events.ts';
-import { recordHistory } from '../../../../support/events/history.ts';
+} from '../../../../support/builders/events.ts';
+import { recordHistory } from '../../../../support/builders/history.ts';
 
 const SESSION = { stream: 'session-session_1' };
 

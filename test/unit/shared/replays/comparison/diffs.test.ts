@@ -3,7 +3,7 @@ import { LIMITS } from '../../../../../shared/limits.ts';
 import type { DiffPart, TextPair } from '../../../../../shared/replays/comparison/textDiffer.ts';
 import { withDiffs } from '../../../../../shared/replays/comparison/diffs.ts';
 import type { ReplayTurnRow } from '../../../../../shared/readModels/tables.ts';
-import { memoryKeys } from '../../../../support/store/memoryKeys.ts';
+import { memoryKeys } from '../../../../support/fakes/memoryKeys.ts';
 
 afterEach(() => {
   jest.restoreAllMocks();

@@ -3,7 +3,7 @@ import { fromUUIDBytes } from 'typeid-js';
 import { typeIds } from '../../../../../infra/ids/typeIds.ts';
 import { judgeSessionId } from '../../../../../shared/replays/comparison/judgeSession.ts';
 import { isIdOf } from '../../../../../shared/eventlog/streams.ts';
-import { turnStarted } from '../../../../support/events/events.ts';
+import { turnStarted } from '../../../../support/builders/events.ts';
 
 const { data: started } = turnStarted(3) as Extract<
   ReturnType<typeof turnStarted>,

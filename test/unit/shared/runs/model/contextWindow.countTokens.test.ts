@@ -6,8 +6,8 @@ import {
   createTextCloser,
   commitText,
 } from '../../../../../shared/eventlog/encryption/protectedText.ts';
-import { positionOf } from '../../../../support/events/history.ts';
-import { memoryKeys } from '../../../../support/store/memoryKeys.ts';
+import { positionOf } from '../../../../support/builders/history.ts';
+import { memoryKeys } from '../../../../support/fakes/memoryKeys.ts';
 
 const tokenOf = async (
   keys: ReturnType<typeof memoryKeys>['keys'],

@@ -9,8 +9,8 @@ import { createLogger } from '../../../../../shared/lib/logger.ts';
 import type { ChatAnswer } from '../../../../../shared/ports/chatModel.ts';
 import type { EncodedEvent } from '../../../../../shared/ports/eventStore.ts';
 import type { FunctionCall, ToolResult } from '../../../../../shared/ports/toolbox.ts';
-import { AGENT_ID, turnStartData } from '../../../../support/events/events.ts';
-import { memoryKeys } from '../../../../support/store/memoryKeys.ts';
+import { AGENT_ID, turnStartData } from '../../../../support/builders/events.ts';
+import { memoryKeys } from '../../../../support/fakes/memoryKeys.ts';
 
 const reason = new Error('the time is over');
 

@@ -10,15 +10,15 @@ import { createFairSemaphore } from '../../../../../shared/lib/concurrency/fairS
 import { sessionStream } from '../../../../../shared/eventlog/streams.ts';
 import type { EventStore } from '../../../../../shared/ports/eventStore.ts';
 import { readSessionEvents } from '../../../../../shared/sessions/queries.ts';
-import { lagging } from '../../../../support/store/laggingStore.ts';
+import { lagging } from '../../../../support/fakes/laggingStore.ts';
 import {
   AGENT_ID,
   sessionStarted,
   turnCompleted,
   turnStarted,
-} from '../../../../support/events/events.ts';
-import { sqliteEventStoreFixture } from '../../../../support/sqlite/sqliteEventStore.ts';
-import { ALL } from '../../../../support/projections/agentsOf.ts';
+} from '../../../../support/builders/events.ts';
+import { sqliteEventStoreFixture } from '../../../../support/stores/sqlite/sqliteEventStore.ts';
+import { ALL } from '../../../../support/stores/projections/agentsOf.ts';
 
 const SESSION = 'session_01kahz0b2re5v8k2s4n6t8w0y2';
 const ACCOUNT = 'acct_1';

@@ -26,11 +26,11 @@ import {
   turnFailed,
   turnInterrupted,
   turnStarted,
-} from '../../../../support/events/events.ts';
+} from '../../../../support/builders/events.ts';
 import {
   sqliteEventStoreFixture,
   type SqliteEventStoreFixture,
-} from '../../../../support/sqlite/sqliteEventStore.ts';
+} from '../../../../support/stores/sqlite/sqliteEventStore.ts';
 import { size } from '../../../../support/jest/size.ts';
 
 const SESSION = 'session_1';

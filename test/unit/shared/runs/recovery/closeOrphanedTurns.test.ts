@@ -16,12 +16,12 @@ import { createLogger } from '../../../../../shared/lib/logger.ts';
 import type { ProtectedStore } from '../../../../../shared/eventlog/encryption/protectedStore.ts';
 import type { Instances } from '../../../../../shared/ports/instances.ts';
 import type { OpenTurn } from '../../../../../shared/ports/readModels.ts';
-import { lagging } from '../../../../support/store/laggingStore.ts';
-import { sessionStarted, turnStarted } from '../../../../support/events/events.ts';
+import { lagging } from '../../../../support/fakes/laggingStore.ts';
+import { sessionStarted, turnStarted } from '../../../../support/builders/events.ts';
 import {
   sqliteEventStoreFixture,
   type SqliteEventStoreFixture,
-} from '../../../../support/sqlite/sqliteEventStore.ts';
+} from '../../../../support/stores/sqlite/sqliteEventStore.ts';
 
 const NOW = Date.UTC(2026, 10, 20, 9);
 const LATER = new Date(NOW + 60_000).toISOString();

@@ -29,11 +29,11 @@ import {
   toolCalled,
   turnCompleted,
   turnStarted,
-} from '../../../../support/events/events.ts';
+} from '../../../../support/builders/events.ts';
 import {
   sqliteEventStoreFixture,
   type SqliteEventStoreFixture,
-} from '../../../../support/sqlite/sqliteEventStore.ts';
+} from '../../../../support/stores/sqlite/sqliteEventStore.ts';
 
 let fixture: SqliteEventStoreFixture;
 let now: number;

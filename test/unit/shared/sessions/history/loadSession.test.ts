@@ -8,7 +8,7 @@ import { createDamagedStreams } from '../../../../../shared/eventlog/reading/dam
 import { sessionStream } from '../../../../../shared/eventlog/streams.ts';
 import { LIMITS } from '../../../../../shared/limits.ts';
 import { bytesOf, type ReadOptions } from '../../../../../shared/ports/eventStore.ts';
-import { replay } from '../../../../support/events/deciderSpecification.ts';
+import { replay } from '../../../../support/builders/deciderSpecification.ts';
 import {
   sessionCompacted,
   sessionStarted,
@@ -17,12 +17,12 @@ import {
   turnFailed,
   turnInterrupted,
   turnStarted,
-} from '../../../../support/events/events.ts';
-import { ofNoTurn } from '../../../../support/events/randomHistory.ts';
+} from '../../../../support/builders/events.ts';
+import { ofNoTurn } from '../../../../support/builders/randomHistory.ts';
 import {
   sqliteEventStoreFixture,
   type SqliteEventStoreFixture,
-} from '../../../../support/sqlite/sqliteEventStore.ts';
+} from '../../../../support/stores/sqlite/sqliteEventStore.ts';
 
 let fixture: SqliteEventStoreFixture;
 beforeEach(async () => {

@@ -15,10 +15,10 @@ import {
   turnCompleted,
   turnFailed,
   turnStarted,
-} from '../../../../support/events/events.ts';
-import { recordHistory } from '../../../../support/events/history.ts';
-import { memoryKeys } from '../../../../support/store/memoryKeys.ts';
-import { memoryReads } from '../../../../support/store/memoryReads.ts';
+} from '../../../../support/builders/events.ts';
+import { recordHistory } from '../../../../support/builders/history.ts';
+import { memoryKeys } from '../../../../support/fakes/memoryKeys.ts';
+import { memoryReads } from '../../../../support/fakes/memoryReads.ts';
 
 const STREAM = 'session-session_1';
 const SECRET = 'what only its readers are to know';

@@ -14,7 +14,7 @@ import {
   turnFailed,
   turnInterrupted,
   turnStarted,
-} from '../../../../support/events/events.ts';
+} from '../../../../support/builders/events.ts';
 
 const current = (turn: number): Turn => ({ turn, input: 'now', tool_calls: [], output: undefined });
 

@@ -14,10 +14,10 @@ import {
   sessionStarted,
   turnCompleted,
   turnStarted,
-} from '../../../../support/events/events.ts';
-import { recordHistory } from '../../../../support/events/history.ts';
-import { memoryKeys } from '../../../../support/store/memoryKeys.ts';
-import { memoryReads } from '../../../../support/store/memoryReads.ts';
+} from '../../../../support/builders/events.ts';
+import { recordHistory } from '../../../../support/builders/history.ts';
+import { memoryKeys } from '../../../../support/fakes/memoryKeys.ts';
+import { memoryReads } from '../../../../support/fakes/memoryReads.ts';
 
 type Shape = { type: string; data: any };
 const SETTINGS = { model: 'm' };

@@ -28,9 +28,9 @@ import {
   witness,
   writeTexts,
   type BundleTexts,
-} from '../../../../support/proof/bundles.ts';
-import { orSkip } from '../../../../support/recipes/installed.ts';
-import { temporaryFolder } from '../../../../support/sqlite/sqliteEventStore.ts';
+} from '../../../../support/builders/bundles.ts';
+import { orSkip } from '../../../../support/processes/recipes/installed.ts';
+import { temporaryFolder } from '../../../../support/stores/sqlite/sqliteEventStore.ts';
 
 const run = promisify(execFile);
 const VKEY = formatVkey(signer.key);

@@ -15,8 +15,8 @@ import {
   positionAt,
   streamsWriter,
   treeOfLog,
-} from '../../../../support/proof/memoryLog.ts';
-import { memoryTiles, type MemoryTiles } from '../../../../support/tlog/memoryTiles.ts';
+} from '../../../../support/fakes/memoryLog.ts';
+import { memoryTiles, type MemoryTiles } from '../../../../support/fakes/memoryTiles.ts';
 
 const EVENTS = size({ small: 700, full: 10_000 });
 const RUNS = { numRuns: size({ small: 20, full: 300 }) };

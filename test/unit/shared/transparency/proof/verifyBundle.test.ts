@@ -17,9 +17,9 @@ import { signNote } from '../../../../../shared/transparency/tlog/note.ts';
 import { formatProof } from '../../../../../shared/transparency/tlog/proofFile.ts';
 import { formatVkey } from '../../../../../shared/transparency/tlog/noteKeys.ts';
 import { root } from '../../../../support/docs/projectFiles.ts';
-import { makeBundle, SESSION, signer, writeTexts } from '../../../../support/proof/bundles.ts';
-import { orSkip } from '../../../../support/recipes/installed.ts';
-import { temporaryFolder } from '../../../../support/sqlite/sqliteEventStore.ts';
+import { makeBundle, SESSION, signer, writeTexts } from '../../../../support/builders/bundles.ts';
+import { orSkip } from '../../../../support/processes/recipes/installed.ts';
+import { temporaryFolder } from '../../../../support/stores/sqlite/sqliteEventStore.ts';
 
 const run = promisify(execFile);
 const VKEY = formatVkey(signer.key);

@@ -13,7 +13,7 @@ import {
   parseTilePath,
   TILE_WIDTH,
 } from '../../../../../shared/transparency/tlog/tiles.ts';
-import { memoryTiles } from '../../../../support/tlog/memoryTiles.ts';
+import { memoryTiles } from '../../../../support/fakes/memoryTiles.ts';
 
 const hashOf = (index: number): string => sha256(`event ${index}`);
 /** With gaps, as positions have them. */

@@ -18,7 +18,7 @@ import {
   type TreeHead,
 } from '../../../../../shared/transparency/tlog/verify.ts';
 import { size } from '../../../../support/jest/size.ts';
-import { entryOf, memoryTiles, treeOf } from '../../../../support/tlog/memoryTiles.ts';
+import { entryOf, memoryTiles, treeOf } from '../../../../support/fakes/memoryTiles.ts';
 
 const LEAVES = 70_000;
 const numRuns = size({ small: 40, full: 2_000 });

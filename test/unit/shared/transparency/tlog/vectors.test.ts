@@ -18,13 +18,13 @@ import {
   verifyConsistency,
   verifyInclusion,
 } from '../../../../../shared/transparency/tlog/verify.ts';
-import { entryOf, treeOf } from '../../../../support/tlog/memoryTiles.ts';
+import { entryOf, treeOf } from '../../../../support/fakes/memoryTiles.ts';
 import {
   privateKeyOf,
   vectors,
   vectorsFolder,
   type Vectors,
-} from '../../../../support/tlog/vectors.ts';
+} from '../../../../support/builders/vectors.ts';
 
 const LEAVES = 1300;
 const base64 = (hashes: readonly Uint8Array[]): string[] =>

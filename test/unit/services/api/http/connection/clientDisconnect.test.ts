@@ -11,7 +11,7 @@ import { sendExport } from '../../../../../../services/api/exports/send.ts';
 import { LIMITS } from '../../../../../../shared/limits.ts';
 import type { Logger } from '../../../../../../shared/lib/logger.ts';
 import { createPermitPool } from '../../../../../../shared/lib/concurrency/capacity.ts';
-import { memoryKeys } from '../../../../../support/store/memoryKeys.ts';
+import { memoryKeys } from '../../../../../support/fakes/memoryKeys.ts';
 
 const actor = { account_id: 'acct_1', key_id: 'key_1', request_id: 'request_1' };
 
@@ -48,7 +48,9 @@ test('a search for words ends when its client leaves', async () => {
   const searching = handle(api, asked, ctx);
   await setImmediate();
   leave();
-  await expect(searching).rejects.toMatchObject({ message: expect.stringContaining('disconnected') });
+  await expect(searching).rejects.toMatchObject({
+    message: expect.stringContaining('disconnected'),
+  });
 });
 
 test.each([

@@ -1,0 +1,51 @@
+import { fileURLToPath } from 'node:url';
+import { createMcpGroup, type McpGroup } from '../../../infra/mcp/mcpToolGroup.ts';
+import type { McpServer, McpTransport } from '../../../infra/mcp/server.ts';
+import { createLogger } from '../../../shared/lib/logger.ts';
+
+/** The script of the hostile server. */
+export const HOSTILE = fileURLToPath(new URL('../servers/hostileMcpServer.mjs', import.meta.url));
+
+/** As an operator names a server, with what differs from a plain one. */
+export const serverWith = (transport: McpTransport, more: Partial<McpServer> = {}): McpServer => ({
+  name: 'files',
+  transport,
+  tools: undefined,
+  callMs: 10_000,
+  ...more,
+});
+
+/** A script that is run by this Node.js. */
+export const processOf = (...args: string[]): McpTransport => ({
+  kind: 'process',
+  command: process.execPath,
+  args,
+  env: { PATH: process.env['PATH']! },
+  cwd: undefined,
+});
+
+/** The hostile server in one of its modes. */
+export const hostileServer = (mode: string, file = ''): McpTransport =>
+  processOf(HOSTILE, mode, file);
+
+const open: McpGroup[] = [];
+
+/** A group that `closeGroups` closes. */
+export function openGroup(server: McpServer): McpGroup {
+  const group = createMcpGroup(server, { logger: createLogger('silent'), version: '1' });
+  open.push(group);
+  return group;
+}
+
+export async function closeGroups(): Promise<void> {
+  await Promise.all(open.splice(0).map((group) => group.close()));
+}
+
+/** Waits until it holds, for so long at the most. */
+export async function until(holds: () => boolean, ms = 10_000): Promise<void> {
+  const end = performance.now() + ms;
+  while (!holds()) {
+    if (performance.now() > end) throw new Error('it did not come to be in time');
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}

@@ -1,0 +1,50 @@
+import { expect, test } from '@jest/globals';
+import type { TurnlogError } from '../../../../../../shared/lib/errors/turnlogError.ts';
+import { bodyValidator } from '../../../../../../services/api/http/errors/validation.ts';
+import { StartReplayBody } from '../../../../../../services/api/replays/schemas.ts';
+
+const validate = bodyValidator(StartReplayBody);
+const ALL = ['EqualsCheck', 'ContainsCheck', 'MatchesCheck', 'SchemaCheck', 'JudgeCheck'];
+
+function saidOf(...checks: object[]): Record<string, string> {
+  try {
+    validate({ tools: 'recorded', budget: { tokens: 1 }, checks });
+  } catch (error) {
+    const details = Object.entries((error as TurnlogError).details ?? {});
+    return Object.fromEntries(details.map(([field, { message }]) => [field, message]));
+  }
+  return {};
+}
+
+test.each<[string, object, string, string]>([
+  ['an empty text', { matches: '' }, 'checks/0/matches', 'must not be empty.'],
+  [
+    'a field that is not known',
+    { equals: 'a', session: 'b' },
+    'checks/0/session',
+    'is not a known field; known are turn, session_id, equals.',
+  ],
+  [
+    'a field within a field',
+    { judge: { model: 'a', criteria: 'b', mood: 'c' } },
+    'checks/0/judge/mood',
+    'is not a known field; known are model, criteria.',
+  ],
+])('of a check with %s it is said of that one', (_, check, field, message) => {
+  expect(saidOf(check)).toEqual({ [field]: `"${field}" ${message}` });
+});
+
+test.each<[string, object]>([
+  ['none', {}],
+  ['two', { equals: 'a', contains: 'b' }],
+])('where %s is given it is said which there are', (_, check) => {
+  const message = `"checks/1" must be one of ${ALL.join(', ')}, as the OpenAPI document describes them.`;
+  expect(saidOf({ equals: 'a' }, check)).toEqual({ 'checks/1': message });
+});
+
+test('of each of many checks it is said what is wrong with it', () => {
+  const said = saidOf(...Array.from({ length: 12 }, () => ({ matches: '' })));
+  expect(Object.keys(said)).toEqual(
+    Array.from({ length: 12 }, (_, index) => `checks/${index}/matches`),
+  );
+});
