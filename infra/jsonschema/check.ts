@@ -2,7 +2,7 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { LRUCache } from 'lru-cache';
 import { RUN_LIMITS } from '../../shared/runs/limits.ts';
 
-/** What the thread is asked: whether a schema can be used, or whether a text fits it. */
+/** Asks whether a schema is valid or, with a text, whether the text fits the schema. */
 export interface Question {
   schema: string;
   text?: string;
@@ -15,8 +15,8 @@ const compiled = new LRUCache<string, ValidateFunction>({
 let forSchemas: Ajv2020 | undefined;
 
 /**
- * A compiler for each schema: what it has of one is never found by another. Formats are remarks.
- * References are not written out: few of them would make a program without an end.
+ * Compiles each schema with a new compiler, so that no schema finds the definitions of another.
+ * Formats are not checked. References are not inlined: a few could expand without end.
  */
 function compile(schema: string): ValidateFunction {
   const value = JSON.parse(schema) as Record<string, unknown>;
@@ -40,7 +40,7 @@ function validatorOf(schema: string): ValidateFunction {
   return validate;
 }
 
-/** Why the schema can't be used, or the text does not fit it, as SchemaChecker says it. */
+/** The problem of the schema or of the text, as SchemaChecker reports it. */
 export function check({ schema, text }: Question): string | undefined {
   let validate: ValidateFunction;
   try {

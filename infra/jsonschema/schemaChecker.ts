@@ -7,8 +7,8 @@ import type { Question } from './check.ts';
 const { checkMs, waitMs, heapMb } = LIMITS.responseFormat;
 
 /**
- * Checks with ajv in a thread of its own, which is ended where a schema or a text takes too long:
- * a pattern, or few references to one another, can take for ever.
+ * Checks with ajv in a worker thread, which is terminated after the time limit: a pattern, or a few
+ * mutual references, can take forever.
  */
 export function createSchemaChecker(): SchemaChecker & AsyncDisposable {
   const thread = createWorkerClient<Question, string | undefined>({

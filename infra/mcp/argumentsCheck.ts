@@ -1,10 +1,33 @@
+import { createContext, Script } from 'node:vm';
 import { Ajv, type Options } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { LIMITS } from '../../shared/limits.ts';
 import { problemsOf } from '../../shared/lib/validation/validation.ts';
-import { wasTooLong, withinTime } from './withinTime.ts';
 
-/** What is wrong with arguments, as the rest of a sentence; undefined where they fit. */
+const sandbox: { work: () => unknown } = { work: () => undefined };
+let context: ReturnType<typeof createContext> | undefined;
+const script = new Script('work()');
+
+/**
+ * Runs `work`, whose input is hostile: a pattern may backtrack and a schema may branch without end.
+ * The time limit interrupts loops and regular expressions at any point, so `work` must not leave
+ * shared state half changed. Throws the errors of `work`, and an error after the time limit.
+ */
+function runWithTimeout<Result>(work: () => Result, ms: number): Result {
+  context ??= createContext(sandbox);
+  sandbox.work = work;
+  try {
+    return script.runInContext(context, { timeout: ms }) as Result;
+  } finally {
+    sandbox.work = () => undefined;
+  }
+}
+
+/** Whether the error is the time limit of `runWithTimeout`. */
+const isTimeLimit = (error: unknown): boolean =>
+  (error as NodeJS.ErrnoException | undefined)?.code === 'ERR_SCRIPT_EXECUTION_TIMEOUT';
+
+/** The problem of arguments, as the rest of a sentence; undefined where they are valid. */
 export type CheckArguments = (args: unknown) => string | undefined;
 
 const { checkMs, schemaBytes, schemaDepth, schemaMs } = LIMITS.mcp;
@@ -14,11 +37,11 @@ const OPTIONS: Options = {
   validateFormats: false,
   validateSchema: false,
   logger: false,
-  // What a schema refers to again and again is not written out again and again.
+  // Repeated references are not inlined: a small schema could expand without end.
   inlineRefs: false,
 };
 
-/** What no event holds, as JSON writes it: NUL, and halves of surrogate pairs. */
+/** JSON escapes that no event may hold: NUL and lone surrogates. */
 const UNSTORABLE = /\\u(0000|d[89a-f])/i;
 
 function depthOf(value: unknown, most: number): number {
@@ -29,7 +52,7 @@ function depthOf(value: unknown, most: number): number {
   return deepest + 1;
 }
 
-/** As it is recorded and offered: JSON and nothing else. Errors: an Error that says why not. */
+/** The schema as it is recorded and offered: plain JSON. Throws an Error with the reason. */
 export function plainSchema(schema: object): Record<string, unknown> {
   if (depthOf(schema, schemaDepth) > schemaDepth) throw new Error('its schema is nested too deep');
   const json = JSON.stringify(schema);
@@ -41,23 +64,23 @@ export function plainSchema(schema: object): Record<string, unknown> {
 
 function compile({ $schema, ...schema }: Record<string, unknown>) {
   const dialect = typeof $schema === 'string' && /draft-0[3-7]/.test($schema) ? Ajv : Ajv2020;
-  // One for each schema: what a stranger names by `$id` is known to its own schema only.
+  // A compiler per schema keeps an `$id` of one server unknown to the schemas of others.
   const validate = new dialect(OPTIONS).compile(schema);
   if ('$async' in validate) throw new Error('its schema is asynchronous');
   return validate;
 }
 
 /**
- * A check of arguments by the schema of a stranger: nothing is loaded for it, and neither reading it
- * nor a check takes longer than it may. Errors: an Error that says why the schema is not taken.
+ * Compiles the check of a server's schema, which may be hostile: nothing is loaded for it, and
+ * compiling and checking have time limits. Throws an Error that says why the schema is refused.
  */
 export function checkFor(schema: Record<string, unknown>): CheckArguments {
   let validate: ReturnType<typeof compile>;
   try {
-    validate = withinTime(() => compile(schema), schemaMs);
+    validate = runWithTimeout(() => compile(schema), schemaMs);
   } catch (error) {
     throw new Error(
-      wasTooLong(error) ? 'its schema takes too long to be read' : 'its schema can’t be used',
+      isTimeLimit(error) ? 'its schema takes too long to be read' : 'its schema can’t be used',
       { cause: error },
     );
   }
@@ -65,9 +88,9 @@ export function checkFor(schema: Record<string, unknown>): CheckArguments {
     if (typeof args !== 'object' || args === null || Array.isArray(args))
       return 'they must be a JSON object';
     try {
-      if (withinTime(() => validate(args), checkMs)) return undefined;
+      if (runWithTimeout(() => validate(args), checkMs)) return undefined;
     } catch (error) {
-      return wasTooLong(error) ? 'they take too long to be checked' : 'they can’t be checked';
+      return isTimeLimit(error) ? 'they take too long to be checked' : 'they can’t be checked';
     }
     return problemsOf(validate.errors)
       .map(({ path, message }) => `${path.slice(1) || 'they'} ${message}`)

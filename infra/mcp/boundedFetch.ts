@@ -4,7 +4,7 @@ import { LIMITS } from '../../shared/limits.ts';
 const LINE_FEED = 10;
 const CARRIAGE_RETURN = 13;
 
-/** Counts the bytes of one message: of a stream of events, since the last empty line. */
+/** Counts the bytes of a message. A message of an event stream ends with an empty line. */
 function createCounter(isStream: boolean): (chunk: Uint8Array) => number {
   let bytes = 0;
   let emptyLine = false;
@@ -19,7 +19,7 @@ function createCounter(isStream: boolean): (chunk: Uint8Array) => number {
   };
 }
 
-/** The response, which fails once a message of it is longer than one may be. */
+/** A response that fails once a message exceeds the limit. */
 function bounded(response: Response, onEnd: () => void): Response {
   const { body, status, statusText, headers } = response;
   if (!body) {
@@ -40,9 +40,8 @@ function bounded(response: Response, onEnd: () => void): Response {
 }
 
 /**
- * A `fetch` for servers that may be hostile: no message is longer than it may be, and the answer to
- * a POST has so many milliseconds, also where it is a stream that goes on. The stream that a GET
- * opens stays open.
+ * A `fetch` for servers that may be hostile: messages are limited in length, and the response to a
+ * POST must end within `postMs`, also where it is a stream. The stream of a GET stays open.
  */
 export function createBoundedFetch(postMs: number): FetchLike {
   return async (url, init = {}) => {

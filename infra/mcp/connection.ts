@@ -7,42 +7,41 @@ import {
 import { LIMITS } from '../../shared/limits.ts';
 import { resolvesWithin } from '../../shared/lib/time/resolvesWithin.ts';
 import { createBoundedFetch } from './boundedFetch.ts';
-import { createProcessTransport } from './processTransport.ts';
+import { createStdioTransport } from './stdioTransport.ts';
 import type { McpServer } from './server.ts';
-import type { ToldTool } from './toolList.ts';
+import type { ServerTool } from './toolList.ts';
 
-/** A server that has answered. */
+/** An open connection to a server. */
 export interface Connection {
-  /** Errors: those of the server, and where it takes too long. */
-  listTools(signal: AbortSignal): Promise<readonly ToldTool[]>;
+  listTools(signal: AbortSignal): Promise<readonly ServerTool[]>;
   callTool(
     name: string,
     args: Record<string, unknown>,
     signal: AbortSignal,
   ): Promise<CallToolResult>;
   isClosed(): boolean;
-  /** Calls the one listener when the server is gone, and when it says that its tools have changed. */
+  /** Sets the listener, which is called when the connection closes or the tools have changed. */
   watch(listener: () => void): void;
   close(): Promise<void>;
 }
 
-/** A server that could not be reached, with what it has said of itself, if anything. */
+/** A server that could not be reached, with the end of its standard error. */
 export class Unreachable extends Error {
-  readonly said: string;
-  constructor(cause: unknown, said: string) {
+  readonly stderr: string;
+  constructor(cause: unknown, stderr: string) {
     super('the server can’t be reached', { cause });
-    this.said = said;
+    this.stderr = stderr;
   }
 }
 
-/** Beyond a call's own time: for its answer to come to an end. */
+/** Beyond the time limit of a call, for the end of its answer. */
 const LAST_WORDS_MS = 5_000;
 const PAGES = 8;
-/** A server that says again and again that its tools have changed is looked at once a second. */
+/** Change notices within a second are handled together. */
 const CHANGES_MS = 1_000;
 
 function transportOf({ transport, callMs }: McpServer): Transport & { lastWords?(): string } {
-  if (transport.kind === 'process') return createProcessTransport(transport);
+  if (transport.kind === 'process') return createStdioTransport(transport);
   const { url, headers } = transport;
   const longest = Math.max(callMs, LIMITS.mcp.connectMs) + LAST_WORDS_MS;
   return new StreamableHTTPClientTransport(new URL(url), {
@@ -52,8 +51,8 @@ function transportOf({ transport, callMs }: McpServer): Transport & { lastWords?
 }
 
 /**
- * Starts or calls a server. Results are text for a model here, so what a server claims about their
- * structure is not compared. Errors: Unreachable.
+ * Starts or connects a server. Results become text for a model, so they are not validated against the
+ * output schema of the server. Throws Unreachable.
  */
 export async function connect(
   server: McpServer,
@@ -84,7 +83,7 @@ export async function connect(
       },
     },
   );
-  // The library has no other way to hear of it.
+  // The library offers no other notification.
   Object.assign(client, { onclose: onClosed });
   const close = async (): Promise<void> => {
     const { closeMs } = LIMITS.mcp;

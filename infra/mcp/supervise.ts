@@ -8,26 +8,26 @@ import { connect, Unreachable, type Connection } from './connection.ts';
 import type { McpServer } from './server.ts';
 import { readToolList, type ListedTool } from './toolList.ts';
 
-/** A server that is kept connected. */
+/** A server whose connection is re-established after each loss. */
 interface Supervised {
   tools(): readonly ListedTool[] | undefined;
-  /** Resolves when its tools are known for the first time. */
-  heard: Promise<void>;
+  /** Resolves with the first list of tools. */
+  firstListed: Promise<void>;
   /** Undefined while it is away. */
   connection(): Connection | undefined;
   health(): Pick<GroupHealth, 'state' | 'reason'>;
-  /** Looks now whether it is still there. */
-  look(): void;
+  /** Checks the connection now. */
+  checkNow(): void;
   close(): Promise<void>;
 }
 
 const FIRST_PAUSE_MS = 500;
-/** A server that was there for so long, and is lost, is tried again at once. */
+/** A connection that lasted so long is re-established without backoff. */
 const STEADY_MS = 30_000;
-/** Refused tools that one line of the log names. */
+/** Refused tools that one log line names. */
 const NAMED = 10;
 
-/** For an operator, in our own words: what a server says may hold anything. */
+/** The reason for operators. It quotes nothing from the server, which may be hostile. */
 function reasonOf(error: unknown): string {
   const cause = error instanceof Unreachable ? error.cause : error;
   const code: unknown = (cause as { code?: unknown } | undefined)?.code;
@@ -41,8 +41,8 @@ export const isTimeout = (error: unknown): boolean =>
   error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout;
 
 /**
- * Starts a server or calls it, lists its tools, looks again at times and when it says that they have
- * changed, and begins anew with growing pauses when it is lost.
+ * Starts or connects a server and lists its tools, again at intervals and after change notices. A lost
+ * server is reconnected with backoff.
  */
 export function supervise(
   server: McpServer,
@@ -50,35 +50,35 @@ export function supervise(
 ): Supervised {
   const closing = new AbortController();
   const { signal } = closing;
-  const heard = Promise.withResolvers<void>();
+  const firstListed = Promise.withResolvers<void>();
   let tools: readonly ListedTool[] | undefined;
   let current: Connection | undefined;
   let health: Pick<GroupHealth, 'state' | 'reason'> = { state: 'starting' };
-  let toldOf = '';
-  /** Ends the pause between two looks. */
+  let reportedRefusals = '';
+  /** Ends the pause between two lists. */
   let wake: (() => void) | undefined;
 
   async function list(connection: Connection): Promise<void> {
     const read = await readToolList(server, await connection.listTools(signal), tools ?? []);
     tools = read.tools;
-    heard.resolve();
+    firstListed.resolve();
     const refused = read.refused.slice(0, NAMED).join('; ');
-    if (refused !== toldOf && refused !== '')
+    if (refused !== reportedRefusals && refused !== '')
       logger.warn(
         { server: server.name, count: read.refused.length, refused },
         'an MCP server has tools that are not offered',
       );
-    toldOf = refused;
+    reportedRefusals = refused;
   }
 
-  /** Until the server is lost. */
-  async function keep(connection: Connection): Promise<void> {
+  /** Refreshes the tools until the connection is lost. */
+  async function refreshUntilLost(connection: Connection): Promise<void> {
     while (!connection.isClosed() && !signal.aborted) {
       const news = new AbortController();
       wake = () => news.abort();
       connection.watch(wake);
       await list(connection).catch((error: unknown) => {
-        // A server that does one thing at a time is not lost while it works for somebody.
+        // A server that handles one request at a time may be busy with a call.
         if (current !== connection || !isTimeout(error) || !isBusy()) throw error;
       });
       current = connection;
@@ -92,20 +92,20 @@ export function supervise(
   async function attempt(): Promise<void> {
     let connection: Connection | undefined;
     let reason = 'it has ended';
-    let said = '';
+    let stderr = '';
     try {
       connection = await connect(server, version, signal);
-      await keep(connection);
+      await refreshUntilLost(connection);
     } catch (error) {
       reason = reasonOf(error);
-      if (error instanceof Unreachable) ({ said } = error);
+      if (error instanceof Unreachable) ({ stderr } = error);
     }
     current = undefined;
     await connection?.close();
     if (signal.aborted) return;
     if (health.state !== 'away' || health.reason !== reason)
       logger.warn(
-        { server: server.name, reason, ...(said && { said }) },
+        { server: server.name, reason, ...(stderr && { said: stderr }) },
         'an MCP server is away; it is tried again',
       );
     health = { state: 'away', reason };
@@ -128,10 +128,10 @@ export function supervise(
 
   return {
     tools: () => tools,
-    heard: heard.promise,
+    firstListed: firstListed.promise,
     connection: () => current,
     health: () => health,
-    look: () => wake?.(),
+    checkNow: () => wake?.(),
     async close() {
       closing.abort();
       wake?.();

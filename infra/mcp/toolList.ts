@@ -6,8 +6,8 @@ import type { GroupTool } from '../../shared/ports/toolGroup.ts';
 import { checkFor, plainSchema, type CheckArguments } from './argumentsCheck.ts';
 import type { McpServer } from './server.ts';
 
-/** A tool as its server tells of it. */
-export interface ToldTool {
+/** A tool as its server describes it. */
+export interface ServerTool {
   name: string;
   description?: string | undefined;
   inputSchema: object;
@@ -18,20 +18,20 @@ export interface ListedTool extends GroupTool {
   check: CheckArguments;
 }
 
-/** What is taken of a server's list, and why the rest is not. */
+/** The accepted tools of a server's list, and the reasons for refused ones. */
 export interface ToolList {
   tools: readonly ListedTool[];
   /** A sentence each. */
   refused: readonly string[];
 }
 
-/** What an agent can name: no commas and no blanks. */
+/** Names that an agent can list: no commas and no spaces. */
 const NAME = /^[A-Za-z0-9_.\-/:]{1,128}$/;
 const LONGEST_FUNCTION = 64;
 
 /**
- * The function of a server's tool: `<server>__<tool>`. Where that can't be a function's name, what
- * doesn't fit is left out, and a hash of the tool's name tells it from others.
+ * The function name of a server's tool: `<server>__<tool>`. Where that is no valid function name,
+ * invalid characters are replaced, the name is cut, and a hash of the tool's name makes it unique.
  */
 export function functionName(server: string, tool: string): string {
   const whole = `${server}__${tool}`;
@@ -41,45 +41,42 @@ export function functionName(server: string, tool: string): string {
   return `${plain.slice(0, LONGEST_FUNCTION - hash.length - 1)}_${hash}`;
 }
 
-const descriptionOf = ({ description = '' }: ToldTool): string =>
+const descriptionOf = ({ description = '' }: ServerTool): string =>
   description.slice(0, LIMITS.mcp.descriptionChars).replaceAll('\0', '\uFFFD').toWellFormed();
 
-/** The tool as it was listed before, where nothing of it has changed: its check is made already. */
-function listedTool(server: McpServer, told: ToldTool, before: ListedTool | undefined): ListedTool {
-  if (!NAME.test(told.name)) throw new Error('its name can’t be used');
-  const description = descriptionOf(told);
-  const parameters = plainSchema(told.inputSchema);
+/** Reuses an unchanged tool, whose check is compiled already. */
+function listTool(server: McpServer, tool: ServerTool, before: ListedTool | undefined): ListedTool {
+  if (!NAME.test(tool.name)) throw new Error('its name can’t be used');
+  const description = descriptionOf(tool);
+  const parameters = plainSchema(tool.inputSchema);
   if (before?.description === description && isDeepStrictEqual(before.parameters, parameters))
     return before;
   return {
-    name: told.name,
-    function: functionName(server.name, told.name),
+    name: tool.name,
+    function: functionName(server.name, tool.name),
     description,
     parameters,
     check: checkFor(parameters),
   };
 }
 
-/**
- * What is offered of the tools that a server tells of; it is a stranger. Others have the event loop
- * between two tools.
- */
+/** Selects the tools to offer from the list of a server, and yields to the event loop between two. */
 export async function readToolList(
   server: McpServer,
-  told: readonly ToldTool[],
+  serverTools: readonly ServerTool[],
   before: readonly ListedTool[],
 ): Promise<ToolList> {
   const tools = new Map<string, ListedTool>();
   const refused: string[] = [];
-  const wanted = told.filter(({ name }) => server.tools?.includes(name) ?? true);
+  const wanted = serverTools.filter(({ name }) => server.tools?.includes(name) ?? true);
   let spentMs = 0;
   for (const tool of wanted.slice(0, LIMITS.mcp.tools)) {
     await yieldToOthers();
     const began = performance.now();
-    const known = before.find(({ name }) => name === tool.name);
+    const previous = before.find(({ name }) => name === tool.name);
     try {
       if (spentMs > LIMITS.mcp.schemasMs) throw new Error('reading the tools takes too long');
-      tools.set(tool.name, listedTool(server, tool, known));
+      tools.set(tool.name, listTool(server, tool, previous));
     } catch (error) {
       const name = JSON.stringify(tool.name.slice(0, 128));
       refused.push(`${name} is not offered: ${(error as Error).message}`);
@@ -88,7 +85,8 @@ export async function readToolList(
   }
   const more = wanted.length - LIMITS.mcp.tools;
   if (more > 0) refused.push(`${more} further tools are not offered`);
-  const missing = server.tools?.filter((name) => !told.some((tool) => tool.name === name)) ?? [];
+  const missing =
+    server.tools?.filter((name) => !serverTools.some((tool) => tool.name === name)) ?? [];
   for (const name of missing) refused.push(`${JSON.stringify(name)} is not there`);
   return { tools: [...tools.values()], refused };
 }

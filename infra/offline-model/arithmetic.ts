@@ -78,7 +78,7 @@ export function findExpression(text: string): string | undefined {
   );
   const runs = runsOf(searched).filter((run) => /\d|π|pi/.test(run.text));
   if (runs.some((run) => FRAGMENT.test(run.text))) return undefined;
-  const found = runs.find(({ text: run, start }) => {
+  const expression = runs.find(({ text: run, start }) => {
     const end = start + run.length;
     const before = searched.slice(Math.max(0, start - 20), start);
     return (
@@ -92,5 +92,6 @@ export function findExpression(text: string): string | undefined {
       AFTER.test(searched.slice(end, end + 20))
     );
   });
-  return found && written.slice(found.start, found.start + found.text.length);
+  if (!expression) return undefined;
+  return written.slice(expression.start, expression.start + expression.text.length);
 }

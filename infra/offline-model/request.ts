@@ -43,7 +43,7 @@ export type CompletionRequest = Static<typeof Completion>;
 
 const validator = lazyValidator(Completion);
 
-/** The request in a body. Errors: an Error whose message names what is wrong. */
+/** Parses the body. Throws an Error with the first problem. */
 export function parseRequest(body: string): CompletionRequest {
   const validate = validator();
   const request: unknown = JSON.parse(body);

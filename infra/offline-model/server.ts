@@ -34,8 +34,8 @@ const MODELS = JSON.stringify({
 });
 
 /**
- * The body as text; undefined when it is too long. It is read to its end all the same: a client
- * that still sends sees no answer.
+ * The body as text; undefined where it is too long. It is always read to the end, because a client
+ * reads no response while it sends.
  */
 async function readBody(request: IncomingMessage): Promise<string | undefined> {
   const chunks: Buffer[] = [];
@@ -93,7 +93,7 @@ async function stop(server: Server): Promise<void> {
  */
 export async function startOfflineModel(): Promise<OfflineModel> {
   const server = createServer((request, response) => {
-    // Only a client that went away ends here: there is nobody left to tell.
+    // This is reached only where the client has disconnected.
     handle(request, response).catch(() => response.destroy());
   });
   server.listen(0, '127.0.0.1');

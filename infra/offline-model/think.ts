@@ -1,6 +1,6 @@
 import { LIMITS } from '../../shared/limits.ts';
 import { findExpression } from './arithmetic.ts';
-import { fit } from './fit.ts';
+import { jsonForSchema } from './jsonForSchema.ts';
 import { textOf, type CompletionRequest } from './request.ts';
 
 /** What the offline model says: an answer, or one call of a function. */
@@ -68,9 +68,9 @@ function functionNames({ tools = [] }: CompletionRequest): string[] {
  */
 export function think(request: CompletionRequest): Thought {
   const { messages } = request;
-  const asked = messages.findLastIndex((message) => message.role === 'user');
-  const input = asked < 0 ? '' : textOf(messages[asked]!);
-  const results = messages.slice(asked + 1).filter((message) => message.role === 'tool');
+  const lastInput = messages.findLastIndex((message) => message.role === 'user');
+  const input = lastInput < 0 ? '' : textOf(messages[lastInput]!);
+  const results = messages.slice(lastInput + 1).filter((message) => message.role === 'tool');
   if (results.length === 0) {
     for (const name of functionNames(request)) {
       const args = argumentsFor(name, input);
@@ -78,12 +78,12 @@ export function think(request: CompletionRequest): Thought {
     }
   }
   const turns = messages.filter((message) => message.role === 'user').length;
-  const said = results
+  const toolResults = results
     .map(
       (result) => ` The ${functionCalled(messages, result.tool_call_id)} says ${textOf(result)}.`,
     )
     .join('');
-  const content = `This is the offline model.${said} You said: ${quoted(input)}. I was shown ${turns} ${turns === 1 ? 'turn' : 'turns'} of this conversation.`;
+  const content = `This is the offline model.${toolResults} You said: ${quoted(input)}. I was shown ${turns} ${turns === 1 ? 'turn' : 'turns'} of this conversation.`;
   const { type = 'text', json_schema } = request.response_format ?? {};
-  return { content: type === 'text' ? content : fit(content, json_schema?.schema ?? {}) };
+  return { content: type === 'text' ? content : jsonForSchema(content, json_schema?.schema ?? {}) };
 }

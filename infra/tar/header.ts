@@ -2,19 +2,16 @@
 import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 
 export const BLOCK = 512;
-/** Where size and time stand in a header, in octal digits. */
+/** The offsets of size and time in a header, in octal digits. */
 export const TIMES = { from: 124, to: 148, form: /^[0-7]{11} [0-7]{11} $/ } as const;
 const NIL = '000000 \0';
 
-/** The zeros that a file of so many bytes is filled up with. */
-export const restOfBlock = (bytes: number): number => (BLOCK - (bytes % BLOCK)) % BLOCK;
+/** The number of zero bytes that pad a file to whole blocks. */
+export const paddingOf = (bytes: number): number => (BLOCK - (bytes % BLOCK)) % BLOCK;
 
 const octal = (value: number): string => `${value.toString(8).padStart(11, '0')} `;
 
-/**
- * Size and time as a header has them. Errors: `configuration_invalid` for what is too large to stand
- * in one.
- */
+/** Formats size and time. Throws `configuration_invalid` where the size exceeds 8 GiB. */
 export function timesOf(bytes: number, modified: Date): string {
   const times = octal(bytes) + octal(Math.floor(modified.getTime() / 1_000));
   if (TIMES.form.test(times)) return times;

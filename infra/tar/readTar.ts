@@ -1,20 +1,19 @@
 import { createReadStream } from 'node:fs';
 import { proofInvalidError } from '../../shared/lib/errors/turnlogError.ts';
 import type { BundleFile } from '../../shared/transparency/proof/bundleFormat.ts';
-import { asSentence } from './fileErrors.ts';
-import { BLOCK, headerOf, restOfBlock, TIMES } from './header.ts';
+import { toFileError } from './fileErrors.ts';
+import { BLOCK, headerOf, paddingOf, TIMES } from './header.ts';
 
-/** Errors: `configuration_invalid` where the file can't be read. */
 async function* chunksOf(file: string): AsyncGenerator<Buffer> {
   try {
     yield* createReadStream(file) as AsyncIterable<Buffer>;
   } catch (error) {
-    throw asSentence(file, error) ?? error;
+    throw toFileError(file, error) ?? error;
   }
 }
 
 interface Source {
-  /** So many bytes, as they come. Errors: `proof_invalid` where there are less. */
+  /** Yields the next bytes in chunks. Throws `proof_invalid` where the archive ends too early. */
   take: (bytes: number) => AsyncGenerator<Buffer>;
   isAtEnd: () => Promise<boolean>;
 }
@@ -22,16 +21,16 @@ interface Source {
 function sourceOf(file: string, chunks: AsyncIterator<Buffer>): Source {
   let rest: Buffer = Buffer.alloc(0);
   async function* take(bytes: number): AsyncGenerator<Buffer> {
-    for (let left = bytes; left > 0;) {
+    for (let remaining = bytes; remaining > 0;) {
       if (rest.length === 0) {
         const next = await chunks.next();
         if (next.done)
           throw proofInvalidError(`${file} is no whole tar archive: it ends too early.`);
         rest = next.value;
       }
-      const piece = rest.subarray(0, left);
+      const piece = rest.subarray(0, remaining);
       rest = rest.subarray(piece.length);
-      left -= piece.length;
+      remaining -= piece.length;
       yield piece;
     }
   }
@@ -40,10 +39,9 @@ function sourceOf(file: string, chunks: AsyncIterator<Buffer>): Source {
 }
 
 /**
- * The files of a tar archive, in its order; each must be read before the next one is asked for. No
- * more than a chunk of it is held, and names are never used as paths. What tar readers understand in
- * several ways, or pass over, is refused: docs/proof.md has the form. Errors, those of reading a
- * file's content too: `proof_invalid`, `configuration_invalid` where it can't be read.
+ * Yields the files of a tar archive in order. Read the content of each before the next one. Memory is
+ * bounded by one chunk, and names are never used as paths. Only the canonical form of docs/proof.md
+ * is accepted, because tar readers interpret other forms differently or skip them.
  */
 export async function* readTar(file: string): AsyncGenerator<BundleFile> {
   const chunks = chunksOf(file);
@@ -69,7 +67,7 @@ export async function* readTar(file: string): AsyncGenerator<BundleFile> {
       const isFile = TIMES.form.test(times) && headerOf(name, times).equals(header);
       const bytes = isFile ? Number.parseInt(times, 8) : 0;
       yield { name, isFile, bytes, content: take(bytes) };
-      requireZeros(await whole(restOfBlock(bytes)));
+      requireZeros(await whole(paddingOf(bytes)));
     }
     requireZeros(await whole(BLOCK));
     if (!(await isAtEnd())) throw proofInvalidError(`${file} goes on after its end.`);

@@ -1,23 +1,23 @@
 import { open, rename, rm, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { addAbortSignal, Readable } from 'node:stream';
-import { asSentence } from './fileErrors.ts';
-import { BLOCK, headerOf, restOfBlock, timesOf } from './header.ts';
+import { toFileError } from './fileErrors.ts';
+import { BLOCK, headerOf, paddingOf, timesOf } from './header.ts';
 
-/** What an archive is made of: small files, and a last one that may be of any length. */
+/** The content of an archive: small files, and a last file of any length. */
 export interface TarContent {
   small: ReadonlyMap<string, string>;
   last: { name: string; pieces: AsyncIterable<string> };
-  /** Of all files: the same content makes the same bytes. */
+  /** The time of all files. The same content produces the same bytes. */
   modified: Date;
-  /** Ends the writing; nothing stays then. */
+  /** Cancels the writing and removes the partial file. */
   signal: AbortSignal;
 }
 
 /** Characters that are written together. */
 const CHUNK = 65_536;
 
-/** Resolves with the bytes that it wrote. */
+/** Resolves with the number of bytes written. */
 async function writePieces(
   target: FileHandle,
   pieces: AsyncIterable<string>,
@@ -41,11 +41,11 @@ async function writePieces(
 
 function fileOf(name: string, text: string, modified: Date): Buffer {
   const bytes = Buffer.from(text);
-  const zeros = Buffer.alloc(restOfBlock(bytes.length));
+  const zeros = Buffer.alloc(paddingOf(bytes.length));
   return Buffer.concat([headerOf(name, timesOf(bytes.length, modified)), bytes, zeros]);
 }
 
-/** The header of the last file says how long it is, which only the end of the pieces tells: it comes last. */
+/** Writes the header of the last file at the end, because it holds the file's length. */
 async function writeArchive(
   file: string,
   { small, last, modified, signal }: TarContent,
@@ -54,16 +54,15 @@ async function writeArchive(
   const before = Buffer.concat([...small].map(([name, text]) => fileOf(name, text, modified)));
   await target.writeFile(Buffer.concat([before, Buffer.alloc(BLOCK)]));
   const size = await writePieces(target, last.pieces, signal);
-  await target.writeFile(Buffer.alloc(restOfBlock(size) + 2 * BLOCK));
+  await target.writeFile(Buffer.alloc(paddingOf(size) + 2 * BLOCK));
   const header = headerOf(last.name, timesOf(size, modified));
   await target.write(header, 0, BLOCK, before.length);
   await target.sync();
 }
 
 /**
- * Writes an archive beside its place, and puts it there when it is whole and on the disk: what is
- * there already is replaced. Memory does not grow with it, and nothing half stays. Errors:
- * `configuration_invalid` where it can't be written, those of the pieces, the signal's reason.
+ * Writes an archive to a partial file, syncs it and renames it, which replaces an existing file.
+ * Memory use is independent of the size. A failure removes the partial file.
  */
 export async function writeTar(file: string, content: TarContent): Promise<void> {
   const partial = `${file}.partial`;
@@ -74,7 +73,7 @@ export async function writeTar(file: string, content: TarContent): Promise<void>
     await folder.sync();
   } catch (error) {
     content.signal.throwIfAborted();
-    throw asSentence(file, error) ?? error;
+    throw toFileError(file, error) ?? error;
   } finally {
     await rm(partial, { force: true });
   }

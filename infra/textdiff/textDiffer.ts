@@ -6,8 +6,8 @@ import { createWorkerClient, WorkerTimeout } from '../../shared/lib/concurrency/
 const { diffMs, diffWaitMs, diffHeapMb } = LIMITS.replays;
 
 /**
- * Compares with jsdiff in a thread of its own. The library ends by itself in time, but where it looks
- * for words; then the thread ends it.
+ * Compares with jsdiff in a worker thread. The library has a time limit, except while it splits words;
+ * there the limit of the thread applies.
  */
 export function createTextDiffer(): TextDiffer & AsyncDisposable {
   const thread = createWorkerClient<TextPair, DiffPart[] | undefined>({

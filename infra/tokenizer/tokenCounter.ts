@@ -17,11 +17,11 @@ const TWO = { permits: 2, bytes: Infinity };
 
 /** The few texts that can be counted in this thread without holding it up. */
 function countsAtOnce(): (length: number) => boolean {
-  let left = AT_ONCE;
+  let budget = AT_ONCE;
   return (length) => {
-    if (length > Math.min(left, SHORT)) return false;
-    if (left === AT_ONCE) setImmediate(() => (left = AT_ONCE));
-    left -= length;
+    if (length > Math.min(budget, SHORT)) return false;
+    if (budget === AT_ONCE) setImmediate(() => (budget = AT_ONCE));
+    budget -= length;
     return true;
   };
 }
@@ -34,20 +34,20 @@ function countsAtOnce(): (length: number) => boolean {
  */
 export function createTokenCounter(): TokenCounter & AsyncDisposable {
   const thread = createTokenThread();
-  const line = createFairSemaphore(TWO);
+  const semaphore = createFairSemaphore(TWO);
   const fitsAtOnce = countsAtOnce();
   const closing = new AbortController();
   let loading: Promise<Count> | undefined;
 
   async function countSlice(slice: string, account_id: string, until: number): Promise<number> {
-    const place = await line.acquire(
+    const permit = await semaphore.acquire(
       { account_id, bytes: 0 },
       { waitMs: Math.max(0, until - performance.now()), signal: closing.signal },
     );
     try {
       return await thread.count(slice);
     } finally {
-      place.release();
+      permit.release();
     }
   }
 

@@ -1,15 +1,15 @@
 import { Worker } from 'node:worker_threads';
 
-/** The tables, and what is remembered of words. */
+/** For the tables and the cache of words. */
 const HEAP_MB = 128;
 
-interface Asked {
+interface PendingCount {
   resolve: (tokens: number) => void;
   reject: (error: unknown) => void;
 }
 
 interface TokenThread {
-  /** Tokens of a slice. Errors: what ended the thread; the next call starts another. */
+  /** Counts the tokens of a slice. Rejects where the thread ends; the next call starts another. */
   count(slice: string): Promise<number>;
   close(): Promise<void>;
 }
@@ -20,26 +20,26 @@ function startWorker(onEnd: () => void) {
     resourceLimits: { maxOldGenerationSizeMb: HEAP_MB },
   });
   worker.unref();
-  const asked: Asked[] = [];
+  const pending: PendingCount[] = [];
   let cause: unknown;
-  worker.on('message', (tokens: number) => asked.shift()?.resolve(tokens));
+  worker.on('message', (tokens: number) => pending.shift()?.resolve(tokens));
   worker.on('error', (error: unknown) => (cause = error));
   worker.on('exit', () => {
     onEnd();
-    for (const { reject } of asked)
+    for (const { reject } of pending)
       reject(new Error('The thread that counts tokens has ended.', { cause }));
   });
   return {
     count: (slice: string): Promise<number> =>
       new Promise((resolve, reject) => {
-        asked.push({ resolve, reject });
+        pending.push({ resolve, reject });
         worker.postMessage(slice);
       }),
     terminate: () => worker.terminate(),
   };
 }
 
-/** A thread that counts tokens, started when it is first asked. */
+/** A thread that counts tokens. The first call starts it. */
 export function createTokenThread(): TokenThread {
   let running: ReturnType<typeof startWorker> | undefined;
   return {

@@ -5,7 +5,7 @@ import { createClockTool } from './clock.ts';
 import type { Tool } from './tool.ts';
 import { createWebFetch } from './webFetch.ts';
 
-/** The tools that Turnlog has itself, in the order in which they are listed. */
+/** The built-in tools, in the order in which they are listed. */
 export const createBuiltIns = ({
   clock,
   readPage,

@@ -29,7 +29,7 @@ function localTime(now: number, timeZone: string): string {
   }
 }
 
-/** The time of now, in UTC and in the zone asked for. */
+/** The tool for the current time in UTC, and in a time zone on request. */
 export const createClockTool = (clock: Clock): Tool<typeof Arguments> => ({
   name: 'clock',
   description: 'Tells the current date and time.',

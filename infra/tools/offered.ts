@@ -3,15 +3,14 @@ import type { ToolInfo, ToolResult } from '../../shared/ports/toolbox.ts';
 import { lazyValidator, problemsOf } from '../../shared/lib/validation/validation.ts';
 import { ToolFailure, type Tool } from './tool.ts';
 
-/** A function as a model is offered it. */
-export interface Offered {
+/** A function that is offered to a model. */
+export interface OfferedTool {
   info: ToolInfo;
-  /** Errors: ToolFailure, whatever a tool throws. */
   call(args: unknown, calling: Calling): Promise<ToolResult>;
 }
 
-/** A built-in tool: a function of its own name, whose arguments are checked. */
-export function offeredTool(tool: Tool): Offered {
+/** Offers a built-in tool as a function of the same name, and validates its arguments. */
+export function offerBuiltIn(tool: Tool): OfferedTool {
   const { name, description, parameters } = tool;
   const validator = lazyValidator(parameters);
   return {
@@ -30,8 +29,8 @@ export function offeredTool(tool: Tool): Offered {
   };
 }
 
-/** A tool of a group, which checks its arguments itself. */
-export const offeredOfGroup = (group: ToolGroup, tool: GroupTool): Offered => ({
+/** Offers a tool of a group. The group validates the arguments. */
+export const offerGroupTool = (group: ToolGroup, tool: GroupTool): OfferedTool => ({
   info: { name: tool.function, description: tool.description, parameters: tool.parameters },
   call: (args, calling) => group.call(tool.name, args, calling),
 });

@@ -7,13 +7,13 @@ export interface Tool<Parameters extends TObject = TObject> {
   description: string;
   parameters: Parameters;
   /**
-   * Resolves with text for the model. A ToolFailure is told to the model; any other error is too,
-   * without its words.
+   * Resolves with text for the model. The model gets the message of a ToolFailure, and a generic
+   * message for other errors.
    */
   run(args: Static<Parameters>, calling: Calling): Promise<string>;
 }
 
-/** Why a tool can't do what was asked, as a sentence for the model. */
+/** A failed tool call. The message is a sentence for the model. */
 export class ToolFailure extends Error {
   constructor(message: string) {
     super(message);

@@ -3,8 +3,8 @@ import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import type { GroupTool, ToolGroup } from '../../shared/ports/toolGroup.ts';
 import type { Toolbox, ToolInfo, ToolResult } from '../../shared/ports/toolbox.ts';
-import { createNaming, namesIn, type Named } from './names.ts';
-import { offeredOfGroup, offeredTool, type Offered } from './offered.ts';
+import { createToolFinder, parseToolNames, type NamedTools } from './names.ts';
+import { offerGroupTool, offerBuiltIn, type OfferedTool } from './offered.ts';
 import { ToolFailure, type Tool } from './tool.ts';
 import { truncate } from './truncate.ts';
 
@@ -27,8 +27,8 @@ function parseArguments(args: string, name: string): unknown {
   }
 }
 
-/** What a group's tools are listed as: all of them, and each. */
-function listed(group: ToolGroup): ToolInfo[] {
+/** Lists a group as one entry for all of its tools, and one for each tool. */
+function listGroup(group: ToolGroup): ToolInfo[] {
   const tools = group.tools() ?? [];
   const all = tools.map(({ name }) => name).join(', ') || 'none is known at the moment';
   return [
@@ -41,16 +41,18 @@ function listed(group: ToolGroup): ToolInfo[] {
   ];
 }
 
-/** Those of a group that were asked for. */
-const wantedOf = (tools: readonly GroupTool[], tool: string | undefined): readonly GroupTool[] =>
-  tool === undefined ? tools : tools.filter(({ name }) => name === tool);
+/** The named tool of a group, or all of its tools without a name. */
+const selectTools = (
+  tools: readonly GroupTool[],
+  tool: string | undefined,
+): readonly GroupTool[] => (tool === undefined ? tools : tools.filter(({ name }) => name === tool));
 
-/** Each function once, though several names may lead to it. */
-const distinct = (offered: readonly Offered[]): Offered[] => [
+/** Removes functions that several names denote. */
+const distinct = (offered: readonly OfferedTool[]): OfferedTool[] => [
   ...new Map(offered.map((entry) => [entry.info.name, entry])).values(),
 ];
 
-function requireFew(definitions: readonly ToolDefinition[]): void {
+function requireWithinLimits(definitions: readonly ToolDefinition[]): void {
   if (definitions.length > functions)
     throw unsupported(
       `These tools have ${definitions.length} functions; a model is offered ${functions} at the most. Name fewer, such as mcp:<server>/<tool>.`,
@@ -61,34 +63,34 @@ function requireFew(definitions: readonly ToolDefinition[]): void {
     );
 }
 
-async function offeredBy(named: NonNullable<Named<Offered>>): Promise<Offered[]> {
+async function offeredBy(named: NonNullable<NamedTools<OfferedTool>>): Promise<OfferedTool[]> {
   if ('builtIn' in named) return [named.builtIn];
   const { group, tool } = named;
-  return wantedOf(await group.known(), tool).map((each) => offeredOfGroup(group, each));
+  return selectTools(await group.known(), tool).map((each) => offerGroupTool(group, each));
 }
 
-/** The built-in tools, each one function of its own name, and groups that others serve. */
+/** Combines the built-in tools with groups of tools that servers provide. */
 export function createToolbox(tools: readonly Tool[], groups: readonly ToolGroup[] = []): Toolbox {
-  const builtIns = new Map(tools.map((tool) => [tool.name, offeredTool(tool)]));
-  const find = createNaming(builtIns, groups);
+  const builtIns = new Map(tools.map((tool) => [tool.name, offerBuiltIn(tool)]));
+  const find = createToolFinder(builtIns, groups);
 
-  /** What is known now, without a wait. */
-  function callable(names: string): Offered[] {
-    return namesIn(names).flatMap((name) => {
+  /** The tools that can be called now, without waiting for a server. */
+  function callable(names: string): OfferedTool[] {
+    return parseToolNames(names).flatMap((name) => {
       const named = find(name);
       if (!named) return [];
       if ('builtIn' in named) return [named.builtIn];
       const { group, tool } = named;
-      return wantedOf(group.tools() ?? [], tool).map((each) => offeredOfGroup(group, each));
+      return selectTools(group.tools() ?? [], tool).map((each) => offerGroupTool(group, each));
     });
   }
 
   return {
-    list: () => [...[...builtIns.values()].map(({ info }) => info), ...groups.flatMap(listed)],
-    has: (names) => namesIn(names).every((name) => find(name) !== undefined),
+    list: () => [...[...builtIns.values()].map(({ info }) => info), ...groups.flatMap(listGroup)],
+    has: (names) => parseToolNames(names).every((name) => find(name) !== undefined),
     async definitions(names) {
       const offered = await Promise.all(
-        namesIn(names).map((name) => {
+        parseToolNames(names).map((name) => {
           const named = find(name);
           if (!named) throw unsupported(`The tool ${JSON.stringify(name)} is not configured.`);
           return offeredBy(named);
@@ -98,7 +100,7 @@ export function createToolbox(tools: readonly Tool[], groups: readonly ToolGroup
         type: 'function' as const,
         function: info,
       }));
-      requireFew(definitions);
+      requireWithinLimits(definitions);
       return definitions;
     },
     health: () => groups.map((group) => group.health()),

@@ -8,7 +8,7 @@ export function truncate(text: string, bytes: number): string {
   const encoded = Buffer.from(text.replaceAll('\0', '\uFFFD'));
   if (encoded.length <= bytes) return encoded.toString();
   let end = bytes - Buffer.byteLength(MARK);
-  // Never in the middle of a character: its later bytes begin with 10.
+  // Don't cut within a character: its continuation bytes begin with the bits 10.
   while (end > 0 && ((encoded[end] ?? 0) & 0xc0) === 0x80) end -= 1;
   return encoded.toString('utf8', 0, end) + MARK;
 }

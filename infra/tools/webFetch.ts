@@ -15,8 +15,13 @@ const Arguments = Type.Object(
   { additionalProperties: false },
 );
 
-/** Their sentences are meant for whoever asked. */
-const TOLD: readonly ErrorCode[] = ['web_refused', 'web_failed', 'rate_limited', 'overloaded'];
+/** Errors whose messages are written for callers. */
+const CALLER_ERRORS: readonly ErrorCode[] = [
+  'web_refused',
+  'web_failed',
+  'rate_limited',
+  'overloaded',
+];
 
 /** Reads a page on the web as text. */
 export const createWebFetch = (readPage: ReadPage): Tool<typeof Arguments> => ({
@@ -28,7 +33,8 @@ export const createWebFetch = (readPage: ReadPage): Tool<typeof Arguments> => ({
     try {
       return await readPage(url, calling);
     } catch (error) {
-      if (isTurnlogError(error) && TOLD.includes(error.code)) throw new ToolFailure(error.message);
+      if (isTurnlogError(error) && CALLER_ERRORS.includes(error.code))
+        throw new ToolFailure(error.message);
       throw error;
     }
   },

@@ -1,10 +1,11 @@
+import { Resolver } from 'node:dns/promises';
+import { isIP } from 'node:net';
 import { LIMITS } from '../../shared/limits.ts';
 import { isTurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import { abortable } from '../../shared/lib/concurrency/abortable.ts';
-import { isPublicAddress } from './addressGuard.ts';
-import { exchange, type Answered } from './exchange.ts';
+import { isPublicAddress } from './ssrfGuard.ts';
+import { sendHttpRequest, type HttpResponse } from './httpRequest.ts';
 import { webFailed, webRefused } from './failures.ts';
-import { addressesOf, resolveName, type Resolve } from './resolve.ts';
 
 export interface GuardOptions {
   /** Also addresses that are not public: for an operator who says so, and for tests. */
@@ -29,20 +30,45 @@ export interface GuardedRequest {
 }
 
 /** The answer of the last server; a body that is longer than what is read is `truncated`. */
-export interface GuardedAnswer extends Answered {
+export interface GuardedAnswer extends HttpResponse {
   /** Where it came from, after redirects. */
   url: string;
 }
 
-/** Fetches a URL that somebody else named. */
+/** Fetches a URL from an untrusted source. */
 export type GuardedFetch = (request: GuardedRequest, signal: AbortSignal) => Promise<GuardedAnswer>;
+
+/** Resolves with the addresses of a name, or with none where the name servers know none. */
+type Resolve = (name: string) => Promise<string[]>;
+
+const LOCALHOST = /^(.+\.)?localhost\.?$/;
+
+/**
+ * Queries the system's name servers over sockets: a hostile name server could occupy one of the four
+ * threads of the system's own look-up. Entries of a hosts file are therefore unknown, except
+ * localhost.
+ */
+const resolveName: Resolve = async (name) => {
+  if (LOCALHOST.test(name)) return ['127.0.0.1', '::1'];
+  const resolver = new Resolver({ timeout: LIMITS.web.resolveMs / 5, tries: 2 });
+  const timer = setTimeout(() => resolver.cancel(), LIMITS.web.resolveMs);
+  try {
+    const answers = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
+    return answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
+  } finally {
+    clearTimeout(timer);
+  }
+};
+
+/** The addresses of a URL's host, which may be an address itself. IPv6 has no brackets. */
+async function addressesOf(hostname: string, resolve: Resolve): Promise<string[]> {
+  const bare = hostname.replace(/^\[|\]$/g, '');
+  return isIP(bare) ? [bare] : resolve(hostname);
+}
 
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 
-/**
- * The URL, if it may be asked: http or https, at any port, without credentials.
- * Errors: `web_refused` that says why not.
- */
+/** Parses a URL: http or https, any port, no credentials. Throws `web_refused` with the reason. */
 export function checkUrl(text: string, base?: URL): URL {
   if (text.length > LIMITS.web.urlChars)
     throw webRefused(`is longer than ${LIMITS.web.urlChars} characters`);
@@ -54,12 +80,12 @@ export function checkUrl(text: string, base?: URL): URL {
   return url;
 }
 
-/** Each address that may be connected to is checked: one of them that is not public refuses the host. */
+/** Checks every address of the host. One address that is not public refuses the host. */
 async function checkedAddresses(
   { hostname }: URL,
   { allowPrivate, resolve = resolveName }: GuardOptions,
 ): Promise<string[]> {
-  // A name server may tell of thousands.
+  // A name server may return thousands.
   const addresses = (await addressesOf(hostname, resolve)).slice(0, LIMITS.web.addresses);
   if (addresses.length === 0) throw webFailed('has a name that no name server knows');
   if (!allowPrivate && !addresses.every((address) => isPublicAddress(address)))
@@ -67,7 +93,7 @@ async function checkedAddresses(
   return addresses;
 }
 
-function redirectOf({ status, headers }: Answered, from: URL): URL | undefined {
+function redirectOf({ status, headers }: HttpResponse, from: URL): URL | undefined {
   const { location } = headers;
   return REDIRECTS.has(status) && location !== undefined ? checkUrl(location, from) : undefined;
 }
@@ -85,7 +111,10 @@ async function follow(
   let url = checkUrl(request.url);
   for (let followed = 0; ; followed += 1) {
     const addresses = await checkedAddresses(url, options);
-    const answer = await exchange({ url, addresses, method, headers, body, bytes, ca }, signal);
+    const answer = await sendHttpRequest(
+      { url, addresses, method, headers, body, bytes, ca },
+      signal,
+    );
     const next = redirects > 0 ? redirectOf(answer, url) : undefined;
     if (!next) return { ...answer, url: url.href };
     if (followed === redirects) throw webFailed(`redirects more than ${redirects} times`);
@@ -99,11 +128,10 @@ const codeOf = (error: unknown): string => {
 };
 
 /**
- * Fetches from addresses on the internet and from nowhere else: names are resolved here, every
- * address is checked, the connection goes to a checked one, and all of it again after a redirect.
- * Whatever the server does, it ends within `ms` and holds no more than `bytes`.
- * Errors: `web_refused` where the URL must not be asked, `web_failed` where the server can't be
- * asked or does not answer; the signal's reason. Their sentences hold nothing of the server's.
+ * Fetches from public addresses only: it resolves the name, checks every address and connects to a
+ * checked one, also after each redirect. It ends within `ms` and holds at most `bytes`. Throws
+ * `web_refused` for a URL that is not allowed, and `web_failed` for a server that fails; the messages
+ * contain nothing from the server.
  */
 export function createGuardedFetch(options: GuardOptions): GuardedFetch {
   return async (request, signal) => {

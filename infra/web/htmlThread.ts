@@ -11,9 +11,8 @@ export interface Html {
 const HEAP_MB = 128;
 
 /**
- * The text of a page, made in a thread of its own: a hostile page can't keep the event loop, take
- * the heap or end the process. Errors: `web_failed` for a page that takes too long or too much; the
- * signal's reason.
+ * Converts a page to text in a new worker thread, so that a hostile page can't block the event loop,
+ * exhaust the heap or end the process. Throws `web_failed` where it takes too much time or memory.
  */
 export function textOfHtml(html: Html, signal: AbortSignal): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();

@@ -3,13 +3,13 @@ import { convert } from 'html-to-text';
 import { RUN_LIMITS } from '../../shared/runs/limits.ts';
 import type { Html } from './htmlThread.ts';
 
-/** Elements deeper than this are left out: nobody writes such pages, and each takes stack. */
+/** Deeper elements are left out, because each level takes stack. */
 const DEEPEST = 200;
 const IGNORED = ['img', 'script', 'style', 'noscript', 'svg', 'template'];
 
 const { text, url } = workerData as Html;
 
-/** As a browser follows it. */
+/** Resolves a link as a browser does. */
 const absolute = (href: string): string => URL.parse(href, url)?.href ?? href;
 
 parentPort!.postMessage(

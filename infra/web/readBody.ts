@@ -15,7 +15,7 @@ const DECODERS: Readonly<Record<string, () => Transform>> = {
   deflate: () => createInflate(),
 };
 
-/** The stream as its sender meant it. Only one coding is undone, so that none can hide another. */
+/** Decodes the stream. Only one coding is supported, so that none can hide another. */
 function decoded(stream: Readable, encoding: string): Readable {
   const coding = encoding.trim().toLowerCase();
   if (coding === '' || coding === 'identity') return stream;
@@ -24,21 +24,20 @@ function decoded(stream: Readable, encoding: string): Readable {
     stream.destroy();
     throw webFailed('answers in an encoding that is not known');
   }
-  // The reader of what comes out hears of the error.
+  // The reader of the decoder gets the error.
   return pipeline(stream, decoder, () => {});
 }
 
 /**
- * Reads up to `bytes` of a body, counted as they are unpacked, and lets go of the rest; of
- * 0 bytes it waits for none.
- * Errors: `web_failed` for an unknown encoding; those of the stream.
+ * Reads up to `bytes` of a body after decoding, and discards the rest. It does not wait for a body of
+ * 0 bytes. Throws `web_failed` for an unknown encoding.
  */
 export async function readBody(
   stream: Readable,
   encoding: string,
   bytes: number,
 ): Promise<ReadBody> {
-  // Whoever reads it hears of errors; of one that nobody reads on they are none.
+  // The reader gets errors from the iterator. After the last read they are irrelevant.
   stream.on('error', () => {});
   if (bytes === 0) {
     stream.destroy();

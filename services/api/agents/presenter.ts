@@ -4,8 +4,7 @@ import { configurationColumns } from '../../../shared/agents/projection.ts';
 import { requestFormat } from '../../../shared/sessions/turns/prompt.ts';
 import type { AgentRow } from '../../../shared/readModels/tables.ts';
 import type { RecordedRevision } from '../../../shared/agents/revisions.ts';
-import type { Agent, AgentDetail, AgentRevision } from './schemas.ts';
-import type { Parameters } from './parameterSchemas.ts';
+import type { Agent, AgentDetail, AgentRevision, Parameters } from './schemas.ts';
 
 /** The parameters as the client sent them. */
 const presentParameters = ({

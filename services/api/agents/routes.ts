@@ -2,23 +2,65 @@ import { buildConfiguration, createAgent } from '../../../shared/agents/createAg
 import { LIMITS } from '../../../shared/limits.ts';
 import { agentNotFoundError, findOwnAgent } from '../../../shared/agents/queries.ts';
 import { agentErasedError } from '../../../shared/erasure/errors.ts';
-import { agentEtag } from './agentEtag.ts';
 import { sendAgentList } from './list.ts';
-import { respondNotModified } from '../http/responses/etag.ts';
-import { presentAgentDetail } from './presenter.ts';
+import { respondNotModified, computeEtag } from '../http/responses/etag.ts';
+import { presentAgentDetail, presentRevision } from './presenter.ts';
 import { DEFECT } from '../http/errors/errorPresenter.ts';
 import { defineFeature } from '../http/feature.ts';
 import { defineRoute } from '../http/route.ts';
-import { agentChangeRoutes } from './changeRoutes.ts';
 import {
   AgentDetail,
   AgentList,
   AgentListQuery,
   CreateAgentBody,
   CreatedAgent,
+  AgentRevisions,
+  AgentRevisionsQuery,
+  ChangeAgentBody,
+  DeletedAgent,
 } from './schemas.ts';
 import { AgentId, CommonQuery } from '../openapi/commonSchemas.ts';
+import type { Context } from 'koa';
+import {
+  deleteAgent,
+  patchAgent,
+  replaceAgent,
+  type ChangedAgent,
+} from '../../../shared/agents/changeAgent.ts';
+import { readAgentRevisions, type RecordedRevision } from '../../../shared/agents/revisions.ts';
+import type { AgentRow } from '../../../shared/readModels/tables.ts';
+import {
+  PAGE_BUFFER_BYTES,
+  renderPage,
+  type ListFormat,
+  parsePageQuery,
+} from '../http/responses/listResponse.ts';
+import { STREAM_ERROR_CODES } from '../http/errors/errorResponses.ts';
 
+/** Changes with the schema, so that releases with another presentation have other ETags. */
+const SCHEMA_ETAG = computeEtag(JSON.stringify(AgentDetail));
+
+/**
+ * The ETag of a revision of an agent. It is strong, because `If-Match` compares only strong ones: it
+ * identifies the agent, not the bytes of a response. A hash of the presentation follows the revision.
+ */
+const agentEtag = ({ agent_id, revision, updated_at }: AgentRow): string =>
+  `"${revision}${computeEtag(SCHEMA_ETAG, `${agent_id}.${revision}.${updated_at}`).slice(2).replace('"', '-')}`;
+
+/** A strong ETag of an agent, in a list. */
+const AGENT_ETAG = /(?<!W\/)"(\d{1,10})(?:-[\w-]*)?"/g;
+
+/**
+ * The revisions that `If-Match` names; undefined where any revision matches. Weak, foreign and invalid
+ * ETags name no revision.
+ */
+function parseIfMatch(ctx: Context): number[] | undefined {
+  const value = ctx.get('if-match').trim();
+  if (value === '' || value === '*') return undefined;
+  return [...value.matchAll(AGENT_ETAG)].map(([, revision]) => Number(revision));
+}
+
+const AGENT_PATH = '/v1/agents/{agentId}';
 const AGENT = { parameters: { agentId: '$response.body#/data/agent_id' } };
 
 const createAgentRoute = defineRoute({
@@ -64,7 +106,7 @@ const listAgentsRoute = defineRoute({
 
 const getAgentRoute = defineRoute({
   method: 'get',
-  path: '/v1/agents/{agentId}',
+  path: AGENT_PATH,
   operationId: 'getAgent',
   summary: 'Returns one agent',
   access: 'agents:read',
@@ -80,8 +122,120 @@ const getAgentRoute = defineRoute({
   },
 });
 
+const CHANGE_ERROR_CODES = [
+  'agent_not_found',
+  'agent_erased',
+  'precondition_failed',
+  'stream_damaged',
+  'release_too_old',
+  'key_missing',
+] as const;
+const CONFIGURATION_ERROR_CODES = [
+  'model_not_supported',
+  'tool_not_supported',
+  'component_not_supported',
+] as const;
+
+const requestedChange = (
+  ctx: Context,
+  { agentId }: Readonly<Record<string, string>>,
+): ChangedAgent => ({
+  agent_id: agentId!,
+  expected: parseIfMatch(ctx),
+});
+
+function presentChanged(ctx: Context, row: AgentRow) {
+  ctx.set('etag', agentEtag(row));
+  return { data: presentAgentDetail(row) };
+}
+
+const replaceAgentRoute = defineRoute({
+  method: 'put',
+  path: AGENT_PATH,
+  operationId: 'replaceAgent',
+  summary: 'Replaces the configuration of an agent',
+  description:
+    'Omitted fields are removed, or reset to their defaults. Later runs use the new configuration, in existing sessions too. With `If-Match`, only if the agent is still at that revision.',
+  access: 'agents:write',
+  query: CommonQuery,
+  body: CreateAgentBody,
+  data: AgentDetail,
+  ifMatch: true,
+  returnsEtag: true,
+  errors: [...CHANGE_ERROR_CODES, ...CONFIGURATION_ERROR_CODES],
+  handle: async (api, { actor, params, body }, ctx) =>
+    presentChanged(ctx, await replaceAgent(api, actor, requestedChange(ctx, params), body)),
+});
+
+const changeAgentRoute = defineRoute({
+  method: 'patch',
+  path: AGENT_PATH,
+  operationId: 'changeAgent',
+  summary: 'Changes fields of an agent’s configuration',
+  description:
+    'A JSON merge patch (RFC 7396): omitted fields stay, null removes a field. Only the values that it sets must be available. With `If-Match`, only if the agent is still at that revision.',
+  access: 'agents:write',
+  query: CommonQuery,
+  body: ChangeAgentBody,
+  data: AgentDetail,
+  ifMatch: true,
+  returnsEtag: true,
+  errors: [...CHANGE_ERROR_CODES, ...CONFIGURATION_ERROR_CODES],
+  handle: async (api, { actor, params, body }, ctx) =>
+    presentChanged(ctx, await patchAgent(api, actor, requestedChange(ctx, params), body)),
+});
+
+const deleteAgentRoute = defineRoute({
+  method: 'delete',
+  path: AGENT_PATH,
+  operationId: 'deleteAgent',
+  summary: 'Deletes an agent',
+  description:
+    'The agent is no longer listed and can’t be run; running turns end normally. Its revisions and sessions stay readable. No text is erased.',
+  access: 'agents:write',
+  query: CommonQuery,
+  data: DeletedAgent,
+  ifMatch: true,
+  errors: CHANGE_ERROR_CODES,
+  handle: async (api, { actor, params }, ctx) => ({
+    data: await deleteAgent(api, actor, requestedChange(ctx, params)),
+  }),
+});
+
+const REVISION_LIST: ListFormat<RecordedRevision> = {
+  emptyData: [],
+  present: presentRevision,
+  cursorOf: ({ revision }) => String(revision),
+};
+
+const listRevisionsRoute = defineRoute({
+  method: 'get',
+  path: `${AGENT_PATH}/revisions`,
+  operationId: 'listAgentRevisions',
+  summary: 'Lists the revisions of an agent, newest or oldest first',
+  description: 'Each change as it was recorded, also for a deleted agent.',
+  access: 'agents:read',
+  query: AgentRevisionsQuery,
+  data: AgentRevisions,
+  errors: ['agent_not_found', 'agent_erased', ...STREAM_ERROR_CODES],
+  bufferBytes: PAGE_BUFFER_BYTES,
+  handle: async (api, { actor, params, query }) => {
+    const options = { ...parsePageQuery(query), order: query.order ?? 'newest' };
+    const page = await readAgentRevisions(api, actor.account_id, params['agentId']!, options);
+    return { page: (to) => renderPage(page, REVISION_LIST, to) };
+  },
+});
+
 export const agentsFeature = defineFeature({
-  routes: [createAgentRoute, listAgentsRoute, getAgentRoute, ...agentChangeRoutes],
+  routes: [
+    createAgentRoute,
+    listAgentsRoute,
+    getAgentRoute,
+    replaceAgentRoute,
+    changeAgentRoute,
+    deleteAgentRoute,
+    listRevisionsRoute,
+  ],
   tags: { agents: 'Stored configurations, and their runs' },
   pathParameters: { agentId: AgentId },
   errors: {

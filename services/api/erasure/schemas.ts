@@ -1,8 +1,7 @@
 import { Type } from 'typebox';
 import { Instant } from '../../../shared/domain/schema.ts';
 import { LIMITS } from '../../../shared/limits.ts';
-import { AgentId, CommonQuery, SessionId } from '../openapi/commonSchemas.ts';
-import { textSchema } from '../openapi/textSchemas.ts';
+import { AgentId, CommonQuery, SessionId, textSchema } from '../openapi/commonSchemas.ts';
 
 export const ErasureQuery = Type.Object(
   {

@@ -7,7 +7,7 @@ import type { SessionRow } from '../../../shared/readModels/tables.ts';
 import type { RouteContext } from '../context.ts';
 import { setNextLink } from '../http/responses/envelope.ts';
 import { serializeSession, serializeSessions } from './serialize.ts';
-import { SHARED_SESSION_ERROR_CODES, STREAM_ERROR_CODES } from '../http/errors/streamErrorCodes.ts';
+import { SHARED_SESSION_ERROR_CODES, STREAM_ERROR_CODES } from '../http/errors/errorResponses.ts';
 import { defineFeature } from '../http/feature.ts';
 import { defineRoute } from '../http/route.ts';
 import { ExportQuery, ExportText, SessionExportQuery } from './schemas.ts';

@@ -7,7 +7,7 @@ import { setNextLink } from '../http/responses/envelope.ts';
 import { sendEventStream } from '../http/responses/sse.ts';
 import { pollEvents } from './pollEvents.ts';
 import { streamEvents } from './streamEvents.ts';
-import { STREAM_ERROR_CODES } from '../http/errors/streamErrorCodes.ts';
+import { STREAM_ERROR_CODES } from '../http/errors/errorResponses.ts';
 import { defineFeature } from '../http/feature.ts';
 import { defineRoute } from '../http/route.ts';
 import { EventsQuery, FeedText, LastEventId } from './schemas.ts';

@@ -4,7 +4,7 @@ import { sessionStream } from '../../../shared/eventlog/streams.ts';
 import { proveSession, type HeadProof } from '../../../shared/transparency/proof/sessionProof.ts';
 import type { Static } from 'typebox';
 import { PAGE_BUFFER_BYTES, renderPage, parsePageQuery } from '../http/responses/listResponse.ts';
-import { STREAM_ERROR_CODES } from '../http/errors/streamErrorCodes.ts';
+import { STREAM_ERROR_CODES } from '../http/errors/errorResponses.ts';
 import { defineRoute } from '../http/route.ts';
 import { defineFeature } from '../http/feature.ts';
 import { SessionProof, SessionProofQuery } from './schemas.ts';

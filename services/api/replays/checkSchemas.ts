@@ -1,7 +1,6 @@
 import { Type, type TProperties } from 'typebox';
 import { LIMITS } from '../../../shared/limits.ts';
-import { sessionIdFilter } from '../openapi/commonSchemas.ts';
-import { textSchema } from '../openapi/textSchemas.ts';
+import { sessionIdFilter, textSchema } from '../openapi/commonSchemas.ts';
 
 const { replays: OF } = LIMITS;
 const strict = { additionalProperties: false };

@@ -5,7 +5,7 @@ import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { findSessionsToReplay } from '../../../shared/replays/turns/sessionsToReplay.ts';
 import type { RouteContext } from '../context.ts';
-import type { StartReplayBody } from './startSchemas.ts';
+import type { StartReplayBody } from './schemas.ts';
 import { parseSessionFilter } from '../sessions/parseSessionFilter.ts';
 
 type Body = Static<typeof StartReplayBody>;

@@ -2,9 +2,7 @@ import type { Static } from 'typebox';
 import type { ReplaySettings as Settings } from '../../../shared/replays/events.ts';
 import type { ReplayRow, ReplaySessionRow } from '../../../shared/readModels/tables.ts';
 import type { ComparedOutputs } from '../../../shared/replays/comparison/diffs.ts';
-import type { Replay } from './schemas.ts';
-import type { ReplaySettings } from './startSchemas.ts';
-import type { ReplaySession, ReplayTurn } from './turnSchemas.ts';
+import type { Replay, ReplaySettings, ReplaySession, ReplayTurn } from './schemas.ts';
 
 /** A replay in the list. */
 export const presentReplay = ({

@@ -2,8 +2,7 @@ import { Type } from 'typebox';
 import { Tokens } from '../../../shared/domain/schema.ts';
 import { TurnContext } from '../../../shared/sessions/turns/promptParts.ts';
 import { LIMITS } from '../../../shared/limits.ts';
-import { FinishReason, SessionId } from '../openapi/commonSchemas.ts';
-import { textSchema } from '../openapi/textSchemas.ts';
+import { FinishReason, SessionId, textSchema } from '../openapi/commonSchemas.ts';
 
 export const RunBody = Type.Object(
   {

@@ -7,8 +7,8 @@ import {
   listOrderQuery,
   replayIdFilter,
   sessionPageQuery,
+  textSchema,
 } from '../openapi/commonSchemas.ts';
-import { textSchema } from '../openapi/textSchemas.ts';
 
 const { description: OF } = LIMITS;
 

@@ -22,10 +22,7 @@ import {
   presentTranscript,
   presentTurn,
 } from './presenter.ts';
-import {
-  SESSION_ERROR_CODES,
-  SHARED_SESSION_ERROR_CODES,
-} from '../http/errors/streamErrorCodes.ts';
+import { SESSION_ERROR_CODES, SHARED_SESSION_ERROR_CODES } from '../http/errors/errorResponses.ts';
 import { defineRoute } from '../http/route.ts';
 import { parseSessionFilter } from './parseSessionFilter.ts';
 import { SessionEvents } from './eventSchemas.ts';
@@ -38,9 +35,9 @@ import {
   Transcript,
   TranscriptQuery,
   ForkBody,
+  TurnNumber,
 } from './schemas.ts';
 import { prepareFork, forkSession } from '../../../shared/sessions/forkSession.ts';
-import { TurnNumber } from './turnSchemas.ts';
 import { turnRoutes } from './turnRoutes.ts';
 import { DEFECT } from '../http/errors/errorPresenter.ts';
 import { defineFeature } from '../http/feature.ts';

@@ -16,11 +16,17 @@ import {
 } from '../http/responses/listResponse.ts';
 import { readPreferences, setPreferenceApplied } from '../http/preferHeader.ts';
 import { presentRequest, presentTurn } from './presenter.ts';
-import { SHARED_SESSION_ERROR_CODES } from '../http/errors/streamErrorCodes.ts';
+import { SHARED_SESSION_ERROR_CODES } from '../http/errors/errorResponses.ts';
 import { defineRoute } from '../http/route.ts';
 import { CommonQuery } from '../openapi/commonSchemas.ts';
-import { Turn, TurnRequests, TurnRequestsQuery } from './schemas.ts';
-import { CancelBody, CancelledTurn, TURN_NUMBER } from './turnSchemas.ts';
+import {
+  Turn,
+  TurnRequests,
+  TurnRequestsQuery,
+  CancelBody,
+  CancelledTurn,
+  TURN_NUMBER,
+} from './schemas.ts';
 import { Type } from 'typebox';
 import {
   START_OF_OUTPUT,

@@ -1,11 +1,60 @@
-import { readUsage, type UsageEntry } from '../../../shared/usage/queries.ts';
+import { readUsage, type UsageEntry, type UsageQuestion } from '../../../shared/usage/queries.ts';
 import { responseClosedSignal } from '../http/connection/clientDisconnect.ts';
 import { PAGE_BUFFER_BYTES, renderPage } from '../http/responses/listResponse.ts';
 import { presentUsage } from './presenter.ts';
 import { defineFeature } from '../http/feature.ts';
 import { defineRoute } from '../http/route.ts';
-import { Usage, UsageQuery } from './schemas.ts';
-import { usageCursor, parseUsageQuery } from './parseUsageQuery.ts';
+import { Usage, UsageQuery, DIMENSIONS } from './schemas.ts';
+import type { Static } from 'typebox';
+import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
+import { USAGE_COLUMNS, type UsageColumn } from '../../../shared/usage/tables.ts';
+
+const DEFAULT_LIMIT = 100;
+
+function parseColumns(by: string | undefined): UsageColumn[] {
+  const names = by?.split(',') ?? [];
+  return USAGE_COLUMNS.filter((_column, index) => names.includes(DIMENSIONS[index]!));
+}
+
+/** The cursor of the page after an entry. */
+const usageCursor = ({ values }: { values: readonly string[] }): string =>
+  Buffer.from(JSON.stringify(values)).toString('base64url');
+
+/** Throws `position_unknown` for an invalid cursor, or one of a list with other columns. */
+function parseCursor(after: string, entries: number): string[] {
+  try {
+    const values: unknown = JSON.parse(Buffer.from(after, 'base64url').toString());
+    if (
+      Array.isArray(values) &&
+      values.length === entries &&
+      values.every((value) => typeof value === 'string')
+    )
+      return values;
+  } catch {
+    // Not JSON: rejected below.
+  }
+  const message = '"after" must be that of the `Link` header of the page before.';
+  throw new TurnlogError('position_unknown', `There is no such page: ${message}`, {
+    details: { after: { message, path: 'query/after' } },
+  });
+}
+
+function parseUsageQuery({
+  from,
+  to,
+  by,
+  limit = DEFAULT_LIMIT,
+  after,
+}: Static<typeof UsageQuery>): UsageQuestion {
+  const columns = parseColumns(by);
+  return {
+    from,
+    to,
+    by: columns,
+    limit,
+    ...(after === undefined ? {} : { after: parseCursor(after, columns.length) }),
+  };
+}
 
 const listUsageRoute = defineRoute({
   method: 'get',

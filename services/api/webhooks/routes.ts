@@ -2,7 +2,7 @@ import { changeWebhook, deleteWebhook } from '../../../shared/webhooks/changeWeb
 import { createWebhook, requireCreatable } from '../../../shared/webhooks/createWebhook.ts';
 import { listOwnWebhooks, readWebhook, webhookNotFound } from '../../../shared/webhooks/queries.ts';
 import { presentWebhook } from './presenter.ts';
-import { STREAM_ERROR_CODES } from '../http/errors/streamErrorCodes.ts';
+import { STREAM_ERROR_CODES } from '../http/errors/errorResponses.ts';
 import { DEFECT } from '../http/errors/errorPresenter.ts';
 import { defineFeature } from '../http/feature.ts';
 import { defineRoute } from '../http/route.ts';

@@ -3,8 +3,7 @@ import { DISABLED_REASONS } from '../../../shared/webhooks/events.ts';
 import { Instant } from '../../../shared/domain/schema.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { publicEventSchemas } from '../../../shared/publicEvents/publicEvent.ts';
-import { WebhookId } from '../openapi/commonSchemas.ts';
-import { textSchema } from '../openapi/textSchemas.ts';
+import { WebhookId, textSchema } from '../openapi/commonSchemas.ts';
 
 const TYPES = publicEventSchemas.map(({ type }) => type);
 

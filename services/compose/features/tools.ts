@@ -1,4 +1,4 @@
-import type { McpGroup } from '../../../infra/mcp/group.ts';
+import type { McpGroup } from '../../../infra/mcp/mcpToolGroup.ts';
 import type { McpServer } from '../../../infra/mcp/server.ts';
 import { createBuiltIns } from '../../../infra/tools/builtIns.ts';
 import { createToolbox } from '../../../infra/tools/toolbox.ts';
@@ -56,7 +56,7 @@ async function openMcpGroups(
 ): Promise<McpGroup[]> {
   const named = Object.entries(servers);
   if (named.length === 0) return [];
-  const { createMcpGroup } = await import('../../../infra/mcp/group.ts');
+  const { createMcpGroup } = await import('../../../infra/mcp/mcpToolGroup.ts');
   const { env } = process;
   return named.map(([name, settings]) =>
     opened.adopt(

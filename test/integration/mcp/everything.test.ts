@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { McpGroup } from '../../../infra/mcp/group.ts';
+import type { McpGroup } from '../../../infra/mcp/mcpToolGroup.ts';
 import type { McpTransport } from '../../../infra/mcp/server.ts';
 import { createToolbox } from '../../../infra/tools/toolbox.ts';
 import { closeGroups, openGroup, processOf, serverWith } from '../../support/fakes/mcpGroups.ts';

@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { createMcpGroup, type McpGroup } from '../../../infra/mcp/group.ts';
+import { createMcpGroup, type McpGroup } from '../../../infra/mcp/mcpToolGroup.ts';
 import type { McpServer, McpTransport } from '../../../infra/mcp/server.ts';
 import { createLogger } from '../../../shared/lib/logger.ts';
 

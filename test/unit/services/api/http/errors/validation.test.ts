@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { Type } from 'typebox';
-import { textSchema } from '../../../../../../services/api/openapi/textSchemas.ts';
+import { textSchema } from '../../../../../../services/api/openapi/commonSchemas.ts';
 import {
   bodyValidator,
   queryValidator,

@@ -3,28 +3,28 @@ import { Client, type Dispatcher } from 'undici';
 import { LIMITS } from '../../shared/limits.ts';
 import { readBody, type ReadBody } from './readBody.ts';
 
-/** What is asked of one server. */
-export interface Exchange {
+/** A request to one server. */
+export interface HttpRequest {
   url: URL;
-  /** Where the connection goes, and nowhere else: they have been checked. */
+  /** The checked addresses. The connection goes to no other address. */
   addresses: readonly string[];
   method: 'GET' | 'POST';
   headers: Readonly<Record<string, string>>;
   body: string | undefined;
-  /** Of the body of an answer with this status that are read. */
+  /** How many bytes of the body are read, by the status. */
   bytes(this: void, status: number): number;
   /** Authorities that are trusted instead of the system's, as PEM. */
   ca: string | undefined;
 }
 
-/** What one server answered. */
-export interface Answered extends ReadBody {
+/** The response of one server. */
+export interface HttpResponse extends ReadBody {
   status: number;
   /** The first of each name, in small letters. */
   headers: Readonly<Record<string, string>>;
 }
 
-/** Answers a connection's own look-up with addresses that were checked before. */
+/** Resolves every name to the checked addresses. */
 const pinnedTo =
   (addresses: readonly string[]): LookupFunction =>
   (_name, { all }, callback) => {
@@ -42,12 +42,15 @@ const firstOf = (headers: Dispatcher.ResponseData['headers']): Record<string, st
   );
 
 /**
- * One request over a connection of its own, which is closed in any case. The name in the URL is
- * what TLS asks the server to prove. Rejects with what went wrong, or the signal's reason.
+ * Sends one request over a new connection, which is always closed. TLS verifies the name in the URL.
+ * Rejects with the error of the connection, or with the abort reason.
  */
-export async function exchange(wanted: Exchange, signal: AbortSignal): Promise<Answered> {
-  const { url, addresses, method, headers, body, bytes, ca } = wanted;
-  // The client knows of no socket that is not connected yet: one that never is would stay for ever.
+export async function sendHttpRequest(
+  request: HttpRequest,
+  signal: AbortSignal,
+): Promise<HttpResponse> {
+  const { url, addresses, method, headers, body, bytes, ca } = request;
+  // The client can't close a socket that is still connecting, so it would stay open.
   const over = new AbortController();
   const lookup = pinnedTo(addresses);
   const client = new Client(url.origin, {
@@ -58,7 +61,7 @@ export async function exchange(wanted: Exchange, signal: AbortSignal): Promise<A
     connectTimeout: 0,
     connect: { lookup, signal: over.signal, ...(ca === undefined ? {} : { ca }) },
   });
-  // What is asked of the socket after it was destroyed is nobody's concern.
+  // Errors of the destroyed socket are irrelevant.
   const stop = (): void => {
     void client.destroy(signal.reason as Error).catch(() => {});
     over.abort();
@@ -66,16 +69,20 @@ export async function exchange(wanted: Exchange, signal: AbortSignal): Promise<A
   signal.addEventListener('abort', stop, { once: true });
   try {
     signal.throwIfAborted();
-    const answer = await client.request({
+    const response = await client.request({
       path: url.pathname + url.search,
       method,
       headers: { 'accept-encoding': 'identity', ...headers },
       body: body ?? null,
     });
-    const status = answer.statusCode;
-    const said = firstOf(answer.headers);
-    const read = await readBody(answer.body, said['content-encoding'] ?? '', bytes(status));
-    return { status, headers: said, ...read };
+    const status = response.statusCode;
+    const responseHeaders = firstOf(response.headers);
+    const read = await readBody(
+      response.body,
+      responseHeaders['content-encoding'] ?? '',
+      bytes(status),
+    );
+    return { status, headers: responseHeaders, ...read };
   } finally {
     signal.removeEventListener('abort', stop);
     void client.destroy().catch(() => {});

@@ -1,11 +1,11 @@
-/** Of a schema that refers to itself no more is made than this. */
+/** Limits the values of a schema that refers to itself. */
 const MOST_VALUES = 100;
 
 interface Making {
   root: object;
-  /** What a text of the answer says. */
+  /** The value of each text. */
   text: string;
-  left: number;
+  remainingValues: number;
 }
 
 type Schema = Readonly<Record<string, unknown>>;
@@ -16,7 +16,7 @@ const isObject = (value: unknown): value is Schema =>
 const numberOr = (value: unknown, otherwise: number): number =>
   typeof value === 'number' ? value : otherwise;
 
-/** What `#/a/b` refers to. */
+/** Resolves a reference such as `#/a/b`. */
 const referred = (root: object, reference: string): unknown =>
   reference
     .split('/')
@@ -44,8 +44,8 @@ function typeOf({ type, properties, items }: Schema): unknown {
 }
 
 function valueOf(schema: unknown, making: Making): unknown {
-  making.left -= 1;
-  if (!isObject(schema) || making.left < 0) return making.text;
+  making.remainingValues -= 1;
+  if (!isObject(schema) || making.remainingValues < 0) return making.text;
   if ('const' in schema) return schema['const'];
   for (const keyword of ['enum', 'anyOf', 'oneOf', 'allOf']) {
     const [first] = Array.isArray(schema[keyword]) ? (schema[keyword] as unknown[]) : [];
@@ -57,7 +57,7 @@ function valueOf(schema: unknown, making: Making): unknown {
     case 'object':
       return objectOf(schema, making);
     case 'array': {
-      const length = Math.min(numberOr(minItems, 0), Math.max(making.left, 0));
+      const length = Math.min(numberOr(minItems, 0), Math.max(making.remainingValues, 0));
       return Array.from({ length }, () => valueOf(schema['items'], making));
     }
     case 'number':
@@ -72,12 +72,9 @@ function valueOf(schema: unknown, making: Making): unknown {
   }
 }
 
-/**
- * What the offline model says, as JSON that fits a schema, as far as that is plain: an object, whose
- * texts are what it says.
- */
-export function fit(text: string, schema: object): string {
-  const making: Making = { root: schema, text, left: MOST_VALUES };
+/** Wraps a text in JSON that is valid for a schema, as far as its keywords are supported. */
+export function jsonForSchema(text: string, schema: object): string {
+  const making: Making = { root: schema, text, remainingValues: MOST_VALUES };
   const plain = ['type', 'properties', '$ref', 'enum', 'const', 'anyOf', 'oneOf', 'allOf'];
   const isPlain = plain.some((keyword) => keyword in schema);
   return JSON.stringify(isPlain ? valueOf(schema, making) : objectOf(schema as Schema, making));

@@ -13,14 +13,14 @@ import type { McpTransport } from './server.ts';
 type ProcessOptions = Extract<McpTransport, { kind: 'process' }>;
 
 /** A transport that can quote what its server said before anything was asked of it. */
-export interface ProcessTransport extends Transport {
+export interface StdioTransport extends Transport {
   /** The end of what the process has written to its standard error. */
   lastWords(): string;
 }
 
 const LAST_WORDS_MS = 200;
 
-/** Ends a process with all that it has started; nobody is left there to be told. */
+/** Signals a process and all processes that it has started. */
 function killGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
   if (pid === undefined) return;
   try {
@@ -49,7 +49,7 @@ function forget(child: ChildProcess): void {
  * transport leaves behind what its process has started; this one has a process group of its own,
  * which is ended as a whole: when it is closed, when the server dies, and when this process exits.
  */
-export function createProcessTransport(options: ProcessOptions): ProcessTransport {
+export function createStdioTransport(options: ProcessOptions): StdioTransport {
   const buffer = new ReadBuffer({ maxBufferSize: LIMITS.mcp.messageBytes });
   let child: ChildProcess | undefined;
   let ended: Promise<void> = Promise.resolve();
@@ -69,7 +69,7 @@ export function createProcessTransport(options: ProcessOptions): ProcessTranspor
         if (message === null) return;
         transport.onmessage?.(message);
       } catch (error) {
-        // A line that is no message; the next one may be.
+        // The line is no message. Continue with the next one.
         transport.onerror?.(error as Error);
       }
     }
@@ -91,12 +91,12 @@ export function createProcessTransport(options: ProcessOptions): ProcessTranspor
     started.once('exit', () => {
       killGroup(started, 'SIGKILL');
       forget(started);
-      // What it wrote last is still on its way; who has left its group may keep the pipes open.
+      // Wait for its last output. A process that has left the group may keep the pipes open.
       void resolvesWithin(once(started, 'close'), LAST_WORDS_MS).then(finish, finish);
     });
   }
 
-  const transport: ProcessTransport = {
+  const transport: StdioTransport = {
     lastWords: () => words,
     start: () =>
       new Promise((resolve, reject) => {

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import type { TurnlogError } from '../../../../../../shared/lib/errors/turnlogError.ts';
 import { bodyValidator } from '../../../../../../services/api/http/errors/validation.ts';
-import { StartReplayBody } from '../../../../../../services/api/replays/startSchemas.ts';
+import { StartReplayBody } from '../../../../../../services/api/replays/schemas.ts';
 
 const validate = bodyValidator(StartReplayBody);
 const ALL = ['EqualsCheck', 'ContainsCheck', 'MatchesCheck', 'SchemaCheck', 'JudgeCheck'];

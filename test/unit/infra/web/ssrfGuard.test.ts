@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { isPublicAddress } from '../../../../infra/web/addressGuard.ts';
+import { isPublicAddress } from '../../../../infra/web/ssrfGuard.ts';
 
 test.each([
   '93.184.216.34',
