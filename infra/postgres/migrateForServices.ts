@@ -3,7 +3,7 @@ import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import { connect, transaction } from './connection.ts';
 import { withDatabaseErrors, sqlState } from './failures.ts';
 import { migrate } from './migrate.ts';
-import { noteVersion } from './readModels/generations.ts';
+import { recordVersion } from './readModels/generations.ts';
 import { VERSION } from './readModels/schema.ts';
 
 const STATEMENT_MS = 600_000;
@@ -44,7 +44,7 @@ export function migrateForServices(databaseUrl: string, roles: readonly string[]
     const services = [...new Set([...(await grantedBefore(client)), ...roles])].toSorted();
     try {
       await transaction(client, async () => {
-        await noteVersion(client, VERSION);
+        await recordVersion(client, VERSION);
         for (const role of services) await client.query(grants(escapeIdentifier(role)));
         await client.query(GENERATIONS);
       });

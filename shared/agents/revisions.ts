@@ -100,8 +100,8 @@ export async function readConfigurationAt(
 ): Promise<AgentConfiguration> {
   const stream = agentStream(agentId);
   const [last] = await readUntilComplete(source, stream, {
-    look: () => readPage(source, stream, { direction: 'backwards', limit: 1 }),
-    missing: ([newest]) =>
+    read: () => readPage(source, stream, { direction: 'backwards', limit: 1 }),
+    findFlaw: ([newest]) =>
       newest && newest.recorded.revision >= revision
         ? undefined
         : { reason: `revision ${revision} is missing`, revision },

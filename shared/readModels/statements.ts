@@ -5,9 +5,9 @@ import { PARKED_STREAMS } from './tables.ts';
 /** What the databases write differently. */
 export interface Dialect {
   types: Readonly<Record<Kind, string>>;
-  /** What follows the columns in CREATE TABLE. */
+  /** Options after the columns in CREATE TABLE. */
   options: (table: Table) => string;
-  /** What makes the words of `turn_words` be found. */
+  /** SQL that creates the index of the words in `turn_words`. */
   wordIndex: string;
 }
 
@@ -27,7 +27,7 @@ function createTable(name: string, table: Table, { types, options }: Dialect): s
   ].join('\n');
 }
 
-/** The statements that make all tables and their indexes, unless they are there. */
+/** SQL that creates all tables and their indexes, unless they exist. */
 export const createTables = (tables: Tables, dialect: Dialect): string =>
   Object.entries({ parked_streams: PARKED_STREAMS, indexed: INDEXED, ...tables })
     .map(([name, table]) => createTable(name, table, dialect))
@@ -35,14 +35,14 @@ export const createTables = (tables: Tables, dialect: Dialect): string =>
     .join('\n');
 
 /**
- * The statement that saves rows, whether they are there or not, or adds them to those that are. `rows` is the VALUES or SELECT that
- * gives them, in the order of the columns.
+ * The statement that inserts or replaces rows, or adds them to existing ones if the table is summed.
+ * `rows` is a VALUES or SELECT clause in the order of the columns.
  */
 export function upsert(target: string, table: Table, rows: string): string {
   const names = columnNames(table);
-  const own = target.slice(target.lastIndexOf('.') + 1);
+  const unqualified = target.slice(target.lastIndexOf('.') + 1);
   const updates = names
     .filter((name) => !table.key.includes(name))
-    .map((name) => `${name} = ${table.summed ? `${own}.${name} + ` : ''}excluded.${name}`);
+    .map((name) => `${name} = ${table.summed ? `${unqualified}.${name} + ` : ''}excluded.${name}`);
   return `INSERT INTO ${target} (${names.join(', ')}) ${rows} ON CONFLICT (${table.key.join(', ')}) DO UPDATE SET ${updates.join(', ')}`;
 }

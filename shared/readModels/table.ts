@@ -1,18 +1,18 @@
 /**
- * How a column's values are kept. Text compares byte by byte, and JSON comes back as it was given.
+ * How a column's values are stored. Text compares byte by byte, and JSON is returned as it was stored.
  */
 export type Kind = 'text' | 'integer' | 'boolean' | 'json';
 
 interface Column<Value = unknown> {
   kind: Kind;
   nullable: boolean;
-  /** Never set: it tells the compiler what a row holds here. */
+  /** Never set. Carries the type of the column's values. */
   value?: Value;
 }
 
 export interface Index {
   on: readonly string[];
-  /** SQL that both databases understand. */
+  /** SQL for both databases. */
   where?: string;
 }
 
@@ -21,17 +21,17 @@ export interface Table {
   /** The columns of the primary key, in the order of `RowKey`. */
   key: readonly string[];
   indexes: readonly Index[];
-  /** True when rows hold texts of any length. */
+  /** True if rows contain texts of unlimited length. */
   longRows: boolean;
-  /** True when every row is written more than once. */
+  /** True if every row is updated after its insertion. */
   rewritten: boolean;
-  /** True when what is saved is added to the row that is there: to its columns beside the key. */
+  /** True if saved values are added to those of an existing row, except in the key. */
   summed: boolean;
 }
 
 export type Tables = Readonly<Record<string, Table>>;
 
-/** A row of the table, as queries answer it. */
+/** A row of the table, as queries return it. */
 export type RowOf<Described extends Table> = {
   -readonly [Name in keyof Described['columns']]: Described['columns'][Name] extends Column<
     infer Value
@@ -49,13 +49,13 @@ export const text: Column<string> = { kind: 'text', nullable: false };
 export const integer: Column<number> = { kind: 'integer', nullable: false };
 export const boolean: Column<boolean> = { kind: 'boolean', nullable: false };
 
-/** Text that is one of a few words. */
+/** Text with a fixed set of values. */
 export const word = <Word extends string>(): Column<Word> => ({ kind: 'text', nullable: false });
 
-/** Any value that JSON can hold. */
+/** Any JSON value. */
 export const json = <Value>(): Column<Value> => ({ kind: 'json', nullable: false });
 
-/** The same column, which may also hold null. */
+/** The same column, nullable. */
 export const orNull = <Value>(column: Column<Value>): Column<Value | null> => ({
   ...column,
   nullable: true,
@@ -72,7 +72,7 @@ interface Description<Columns> {
   summed?: boolean;
 }
 
-/** Completes a table's description, whose key and indexes can name its columns only. */
+/** Describes a table. Its key and indexes can name only its own columns. */
 export const table = <Columns extends Readonly<Record<string, Column>>>({
   columns,
   key,

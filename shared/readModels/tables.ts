@@ -1,15 +1,14 @@
 /**
- * The tables of the read models, each described once, in its feature's folder. The rows' types, both
- * adapters' statements and the version under which the tables are kept follow from them. Every row
- * carries the revision of the last event of its stream that was applied, and skips earlier ones;
- * rows of `usage` are sums instead.
+ * The tables of the read models, each described once, in its feature's folder. The types of rows, the
+ * statements of both adapters and the version number are derived from them. Every row has the revision
+ * of the last event applied from its stream, and skips earlier events. Rows of `usage` are sums instead.
  */
 import { FEATURE_OWNERS, FEATURE_TABLES } from '../features.ts';
 import { integer, table, text, type RowsOf } from './table.ts';
 
 export const TABLES = FEATURE_TABLES;
 
-/** Streams that can't be followed: kept beside the rows, and changed with them. */
+/** Streams with an event that can't be applied. Changed in the same transactions as the rows. */
 export const PARKED_STREAMS = table({
   columns: { stream: text, revision: integer, event_type: text, error: text },
   key: ['stream'],
@@ -31,9 +30,9 @@ export type WebhookRow = Rows['webhooks'];
 export type ErasureRow = Rows['erasures'];
 export type UsageRow = Rows['usage'];
 
-/** Tables whose rows follow a stream, each by its revision. */
+/** Tables whose rows have the revision of a stream. */
 export type FollowedTable = Exclude<TableName, 'usage'>;
 
-/** Tables whose rows are removed with their owner, and the column that names it. */
+/** Tables whose rows are removed with their owner, and the column with its id. */
 export const OWNERS = FEATURE_OWNERS satisfies Partial<Record<TableName, string>>;
 export type OwnedTable = keyof typeof OWNERS;

@@ -70,11 +70,11 @@ async function recordCancellation(
     };
   }
   const result = await readUntilComplete(context, sessionStream(session_id), {
-    look: () =>
+    read: () =>
       handleLoaded(context, sessionTarget(session_id), interruptCommand, {
         limitError: sessionBusy,
       }),
-    missing: ({ loaded }) => findMissingEvents(loaded),
+    findFlaw: ({ loaded }) => findMissingEvents(loaded),
   });
   return { ...result, turn: target! };
 }
@@ -92,8 +92,8 @@ export async function reserveCancellation(
   if (turn !== undefined) return { turn };
   // Without this wait, a lagging node would let a later attempt choose the turn.
   const { state } = await readUntilComplete(context, sessionStream(session_id), {
-    look: () => sessionTarget(session_id).load(context),
-    missing: findMissingEvents,
+    read: () => sessionTarget(session_id).load(context),
+    findFlaw: findMissingEvents,
   });
   return 'turn' in state ? { turn: state.turn } : {};
 }

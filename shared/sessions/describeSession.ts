@@ -120,14 +120,14 @@ function describe(
     context,
     target.stream,
     {
-      look: () =>
+      read: () =>
         handleLoaded(
           context,
           { stream: target.stream, decider: target.decider, load },
           (session) => describeCommandFor(request, session),
           limit,
         ),
-      missing: ({ loaded }) => findMissingEvents(loaded),
+      findFlaw: ({ loaded }) => findMissingEvents(loaded),
     },
     bounds,
   );

@@ -130,7 +130,10 @@ async function readEvents(
       : { reason: `revision ${due} is missing`, revision: due };
   }
 
-  const { page: found } = await readUntilComplete(source, stream, { look, missing });
+  const { page: found } = await readUntilComplete(source, stream, {
+    read: look,
+    findFlaw: missing,
+  });
   source.damaged.clear(stream, { from, to: lastOf(found) });
   return found;
 }

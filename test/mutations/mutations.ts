@@ -166,8 +166,8 @@ export const mutations: readonly Mutation[] = [
   {
     name: 'a relay that takes over in vain does so again and again',
     file: 'services/followers/relay/retries.ts',
-    from: 'const isBack = tookOver && !gotOn && !isQuick(failure);',
-    to: 'const isBack = tookOver && gotOn && !isQuick(failure);',
+    from: 'const isSteppingBack = tookOver && !madeProgress && !isRetriedAtOnce(failure);',
+    to: 'const isSteppingBack = tookOver && madeProgress && !isRetriedAtOnce(failure);',
     likely: [
       'test/unit/services/followers/relay/run.takeOvers.test.ts',
       'test/faults/relayFaults.test.ts',

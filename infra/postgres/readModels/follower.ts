@@ -7,33 +7,30 @@ import { createPositionWaiters } from '../../../shared/projections/positionWaite
 import { connect } from '../connection.ts';
 import { isMissing } from '../failures.ts';
 import { readersLock } from '../leases/locks.ts';
-import { keyOf, ROW } from './generations.ts';
+import { slotKey, ROW } from './generations.ts';
 import { createOtherVersions } from './otherVersions.ts';
 import { channelOf, VERSION, VERSIONS_CHANNEL } from './schema.ts';
 
 const CHANNEL = channelOf(VERSION);
 
 const STATEMENT_MS = 2000;
-/**
- * How often the connection is tried: one that has died without a word would never tell anything
- * again.
- */
+/** The interval of the queries that detect a dead connection, which would deliver no more notifications. */
 const HEARTBEAT_MS = 2000;
-const PAUSES = { firstMs: 50, longestMs: 2000, spread: [0.5, 1] } as const;
+const RETRY = { firstMs: 50, longestMs: 2000, spread: [0.5, 1] } as const;
 
-interface Told {
-  /** What the live generation shows everything up to; undefined before there is one. */
+interface LiveRow {
+  /** The live generation shows everything up to here; undefined before there is one. */
   position: Position | undefined;
-  /** Why the log is not followed. */
+  /** Why the projector does not follow the log. */
   logChanged: string | undefined;
 }
 
-/** What is told in the row of the live generation. Errors: what pg throws. */
-async function readRow(client: Client): Promise<Told> {
+/** Reads the row of the live generation. Throws pg's errors. */
+async function readLiveRow(client: Client): Promise<LiveRow> {
   try {
     const { rows } = await client.query<{ position: Position | null; log_changed: string | null }>(
       `SELECT position, log_changed FROM ${ROW}`,
-      keyOf({ version: VERSION, stage: 'live' }),
+      slotKey({ version: VERSION, stage: 'live' }),
     );
     return {
       position: rows[0]?.position ?? undefined,
@@ -46,65 +43,65 @@ async function readRow(client: Client): Promise<Told> {
 }
 
 /**
- * Follows the checkpoint of the live generation on one connection of its own: told by the server
- * with each commit, and read once after every (re)connection, because what was told meanwhile is
- * lost. While it is not connected, waits run into their limit.
+ * Follows the checkpoint of the live generation on a dedicated connection. The server notifies it of
+ * each commit. The checkpoint is read after every (re)connection, because notifications sent in between
+ * are lost. While disconnected, waits end with their timeout.
  */
 export function createFollower(databaseUrl: string) {
   const closing = new AbortController();
   const waiters = createPositionWaiters();
   let logChanged: string | undefined;
   const others = createOtherVersions();
-  /** How many positions the server has told. */
-  let told = 0;
+  /** The number of positions received. */
+  let notifications = 0;
   let last: Promise<unknown> = Promise.resolve();
 
-  /** A connection is asked one thing after the other, also while it tells much. */
-  function inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
+  /** Runs queries serially on the connection, also while many notifications arrive. */
+  function serially<Result>(work: () => Promise<Result>): Promise<Result> {
     const done = last.then(work);
     last = done.catch(() => undefined);
     return done;
   }
 
-  const look = (client: Client): Promise<void> => inTurn(() => lookAt(client));
-  const refresh = (client: Client): Promise<void> => inTurn(() => others.refresh(client));
+  const updateRow = (client: Client): Promise<void> => serially(() => readAndShow(client));
+  const refresh = (client: Client): Promise<void> => serially(() => others.refresh(client));
 
-  function hear(channel: string, payload: string, client: Client): void {
+  function receive(channel: string, payload: string, client: Client): void {
     if (channel === VERSIONS_CHANNEL) return void refresh(client).catch(() => undefined);
-    if (channel !== CHANNEL) return others.hear(channel, payload);
-    if (!isPositionFormat(payload)) return void look(client).catch(() => undefined);
-    told += 1;
+    if (channel !== CHANNEL) return others.receive(channel, payload);
+    if (!isPositionFormat(payload)) return void updateRow(client).catch(() => undefined);
+    notifications += 1;
     waiters.show(payload as Position);
   }
 
-  async function lookAt(client: Client): Promise<void> {
-    const toldBefore = told;
-    const { position, logChanged: reason } = await readRow(client);
+  async function readAndShow(client: Client): Promise<void> {
+    const notificationsBefore = notifications;
+    const { position, logChanged: reason } = await readLiveRow(client);
     logChanged = reason;
-    // A position that arrives with the answer is heard before the answer is: it is the newer one.
-    if (told !== toldBefore) return;
+    // A notification received during the query has the newer position.
+    if (notifications !== notificationsBefore) return;
     if (position === undefined) waiters.reset();
     else waiters.show(position);
   }
 
-  /** One connection, until it breaks or the follower is closed. Errors: what pg throws. */
+  /** Follows on one connection until it breaks or the follower is closed. Throws pg's errors. */
   async function follow(onConnected: () => void): Promise<void> {
     const { client, ended, close } = await connect(databaseUrl, {
       name: 'turnlog listener',
       statementMs: STATEMENT_MS,
     });
     try {
-      client.on('notification', ({ channel, payload = '' }) => hear(channel, payload, client));
+      client.on('notification', ({ channel, payload = '' }) => receive(channel, payload, client));
       await client.query(`SELECT pg_advisory_lock_shared(${readersLock(VERSION.number)})`);
       await client.query(`LISTEN ${CHANNEL}; LISTEN ${VERSIONS_CHANNEL}`);
-      await look(client);
-      // Those of other releases are to know of this reader before it answers anybody.
-      await inTurn(() => client.query(`NOTIFY ${VERSIONS_CHANNEL}`));
+      await updateRow(client);
+      // Processes of other releases must know this reader before it answers queries.
+      await serially(() => client.query(`NOTIFY ${VERSIONS_CHANNEL}`));
       onConnected();
-      const over = AbortSignal.any([ended, closing.signal]);
-      while (!over.aborted) {
-        await sleepUntilAborted(HEARTBEAT_MS, { signal: over, ref: false });
-        if (!over.aborted) await refresh(client);
+      const stopped = AbortSignal.any([ended, closing.signal]);
+      while (!stopped.aborted) {
+        await sleepUntilAborted(HEARTBEAT_MS, { signal: stopped, ref: false });
+        if (!stopped.aborted) await refresh(client);
       }
     } finally {
       others.forget();
@@ -112,23 +109,23 @@ export function createFollower(databaseUrl: string) {
     }
   }
 
-  async function followForEver(): Promise<void> {
+  async function followUntilClosed(): Promise<void> {
     const { signal } = closing;
-    const pauses = createBackoff(PAUSES);
+    const backoff = createBackoff(RETRY);
     while (!signal.aborted) {
-      await follow(pauses.reset).catch(() => undefined);
+      await follow(backoff.reset).catch(() => undefined);
       if (signal.aborted) return;
-      await sleepUntilAborted(pauses.next(), { signal, ref: false });
+      await sleepUntilAborted(backoff.next(), { signal, ref: false });
     }
   }
 
-  const following = followForEver();
+  const following = followUntilClosed();
 
   return {
     logChanged: (): string | undefined => logChanged,
     /**
-     * Whether the version of this release shows the position; what other releases answer from is
-     * waited for as well, where it is followed.
+     * Resolves true once the version of this release shows the position. Also waits for the versions
+     * that other releases answer from.
      */
     async untilShown(position: Position, timeoutMs: number): Promise<boolean> {
       if (closing.signal.aborted) return false;

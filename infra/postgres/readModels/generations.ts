@@ -1,8 +1,7 @@
 /**
- * The generations of the read models, each in a schema of its own (version.ts names them). Every
- * query names the live one, so that whichever replica asks, it is answered from the generation that
- * is live when its statement begins, and refused where none is. Errors: all functions here throw
- * what pg throws.
+ * The generations of the read models, each in its own schema (schema.ts names them). Queries name the
+ * live schema. On every replica a statement therefore reads the generation that is live when it begins,
+ * and fails if there is none. All functions throw pg's errors.
  */
 import type { Client } from 'pg';
 import type { Position } from '../../../shared/ports/eventStore.ts';
@@ -12,32 +11,32 @@ import { readersLock, SCHEMA_LOCK, writerLock, type Stage } from '../leases/lock
 import { channelOf, schemaOf, VERSIONS_CHANNEL, type Role } from './schema.ts';
 
 /**
- * Which generation of a version is meant: the projector's, whether it is complete or not, or a
- * rebuild's.
+ * Selects a generation of a version: the one of the projector, complete or not, or the one of a
+ * rebuild.
  */
-export interface Place {
+export interface GenerationSlot {
   version: Version;
   stage: Stage;
 }
 
-function writtenRole({ stage }: Place, complete: boolean): Role {
+function writtenRole({ stage }: GenerationSlot, complete: boolean): Role {
   if (stage === 'building') return 'building';
   return complete ? 'live' : 'first';
 }
 
 /**
- * The schema that is written. `complete` is of the place's row: only the projector's first
- * generation is not live.
+ * The schema to write. `complete` is a column of the slot's row: only the first generation of the
+ * projector is not live.
  */
-export const writtenSchema = (place: Place, complete: boolean): string =>
-  schemaOf(place.version, writtenRole(place, complete));
+export const writtenSchema = (slot: GenerationSlot, complete: boolean): string =>
+  schemaOf(slot.version, writtenRole(slot, complete));
 
 type Numbered = Pick<Version, 'number'>;
 
-// Schemas are made, renamed and dropped by functions of the migrations, which do so as the owner:
-// the role that asks need not have the right.
+// Functions of the migrations create, rename and drop schemas. They run as the owner, so that the
+// calling role needs no right to do so.
 
-/** Drops one generation of a version, if it is there. */
+/** Drops one generation of a version, if it exists. */
 export const dropGeneration = (client: Client, { number }: Numbered, role: Role) =>
   client.query('SELECT turnlog.drop_generation($1, $2)', [number, role]);
 
@@ -45,58 +44,60 @@ const moveGeneration = (client: Client, { number }: Numbered, [from, to]: [Role,
   client.query('SELECT turnlog.move_generation($1, $2, $3)', [number, from, to]);
 
 /**
- * Notes how the tables of a version are made, which only the owner may; nothing where that is known
- * already.
+ * Records the DDL of a version, unless it is recorded. Only the owner may write it.
  */
-export async function noteVersion(client: Client, { number, ddl }: Version): Promise<void> {
-  const known = await client.query('SELECT FROM turnlog.versions WHERE version = $1', [number]);
-  if (known.rowCount === 0)
+export async function recordVersion(client: Client, { number, ddl }: Version): Promise<void> {
+  const recorded = await client.query('SELECT FROM turnlog.versions WHERE version = $1', [number]);
+  if (recorded.rowCount === 0)
     await client.query('INSERT INTO turnlog.versions (version, ddl) VALUES ($1, $2)', [
       number,
       ddl,
     ]);
 }
 
-/** The row of a place; to be given `keyOf(place)`. */
+/** The row of a slot. Its parameters are `slotKey(slot)`. */
 export const ROW = 'turnlog.projections WHERE version = $1 AND slot = $2';
-/** Reads the checkpoint of a place, where it has one; to be given `keyOf(place)`. */
+/** Reads the checkpoint of a slot, if it has one. Its parameters are `slotKey(slot)`. */
 export const CHECKPOINT = `SELECT log_id, event_position AS position, event_id, event_hash FROM ${ROW} AND event_position IS NOT NULL`;
-export const keyOf = ({ version, stage }: Place): [number, Stage] => [version.number, stage];
+export const slotKey = ({ version, stage }: GenerationSlot): [number, Stage] => [
+  version.number,
+  stage,
+];
 
-/** The positions of two generations can't be compared, so whoever waits is to look anew. */
-export const tellReplaced = (client: Client, version: Version) =>
+/** Makes followers read the position again: positions of two generations can't be compared. */
+export const notifyReplaced = (client: Client, version: Version) =>
   client.query(`SELECT pg_notify('${channelOf(version)}', '')`);
 
-async function isThere(client: Client, place: Place): Promise<boolean> {
+async function generationExists(client: Client, slot: GenerationSlot): Promise<boolean> {
   const { rows } = await client.query<{ complete: boolean }>(
     `SELECT complete FROM ${ROW}`,
-    keyOf(place),
+    slotKey(slot),
   );
   if (!rows[0]) return false;
-  const found = await client.query<{ there: boolean }>(
-    'SELECT to_regnamespace($1) IS NOT NULL AS there',
-    [writtenSchema(place, rows[0].complete)],
+  const schema = await client.query<{ exists: boolean }>(
+    'SELECT to_regnamespace($1) IS NOT NULL AS exists',
+    [writtenSchema(slot, rows[0].complete)],
   );
-  return found.rows[0]?.there === true;
+  return schema.rows[0]?.exists === true;
 }
 
-/** Makes an empty generation in place of any there is; inside a transaction. */
-async function make(client: Client, place: Place): Promise<void> {
-  const { version } = place;
-  await noteVersion(client, version);
-  const role = writtenRole(place, false);
+/** Creates an empty generation and replaces an existing one. Runs inside a transaction. */
+async function createGeneration(client: Client, slot: GenerationSlot): Promise<void> {
+  const { version } = slot;
+  await recordVersion(client, version);
+  const role = writtenRole(slot, false);
   await client.query('SELECT turnlog.make_generation($1, $2)', [version.number, role]);
   await client.query(
     `INSERT INTO turnlog.projections (version, slot, generation) VALUES ($1, $2, 1)
      ON CONFLICT (version, slot) DO UPDATE SET
        generation = projections.generation + 1, position = NULL, complete = false, refused = NULL,
        log_id = NULL, event_position = NULL, event_id = NULL, event_hash = NULL, log_changed = NULL`,
-    keyOf(place),
+    slotKey(slot),
   );
-  await tellReplaced(client, version);
+  await notifyReplaced(client, version);
 }
 
-async function underLock(client: Client, work: () => Promise<void>): Promise<void> {
+async function withSchemaLock(client: Client, work: () => Promise<void>): Promise<void> {
   await transaction(client, async () => {
     await client.query(`SELECT pg_advisory_xact_lock(${SCHEMA_LOCK})`);
     await work();
@@ -104,28 +105,27 @@ async function underLock(client: Client, work: () => Promise<void>): Promise<voi
 }
 
 /**
- * Makes the place's generation, empty, unless it is there: nobody has yet, or it was deleted by
- * hand.
+ * Creates the slot's generation, empty, if it does not exist yet or was deleted by hand.
  */
-export async function ensureGeneration(client: Client, place: Place): Promise<void> {
-  if (await isThere(client, place)) return;
-  await underLock(client, async () => {
-    if (!(await isThere(client, place))) await make(client, place);
+export async function ensureGeneration(client: Client, slot: GenerationSlot): Promise<void> {
+  if (await generationExists(client, slot)) return;
+  await withSchemaLock(client, async () => {
+    if (!(await generationExists(client, slot))) await createGeneration(client, slot);
   });
 }
 
-/** Empties the generation that a rebuild fills. */
+/** Empties the generation of a rebuild. */
 export const emptyBuilding = (client: Client, version: Version): Promise<void> =>
-  underLock(client, () => make(client, { version, stage: 'building' }));
+  withSchemaLock(client, () => createGeneration(client, { version, stage: 'building' }));
 
-/** The checkpoint of the live generation that was given up; undefined where it can be trusted. */
+/** The refused checkpoint of the live generation; undefined while it can be trusted. */
 export async function refusedCheckpoint(
   client: Client,
   version: Version,
 ): Promise<Position | undefined> {
   const { rows } = await client.query<{ refused: Position | null }>(
     `SELECT refused FROM ${ROW}`,
-    keyOf({ version, stage: 'live' }),
+    slotKey({ version, stage: 'live' }),
   );
   return rows[0]?.refused ?? undefined;
 }
@@ -135,24 +135,24 @@ export async function completeFirst(client: Client, version: Version): Promise<v
   await transaction(client, async () => {
     const { rowCount } = await client.query(
       `UPDATE turnlog.projections SET complete = true WHERE version = $1 AND slot = $2 AND NOT complete`,
-      keyOf({ version, stage: 'live' }),
+      slotKey({ version, stage: 'live' }),
     );
     if (rowCount === 0) return;
     await moveGeneration(client, version, ['first', 'live']);
-    await tellReplaced(client, version);
+    await notifyReplaced(client, version);
     await client.query(`NOTIFY ${VERSIONS_CHANNEL}`);
   });
 }
 
 /**
- * Makes the generation that was built the live one; inside a transaction that holds the lock on the
- * row of the live one.
+ * Makes the rebuilt generation the live one. Runs inside a transaction that holds the lock on the row of
+ * the live generation.
  */
 export async function switchGenerations(client: Client, version: Version): Promise<void> {
   for (const role of ['retired', 'first'] as const) await dropGeneration(client, version, role);
   const { rows } = await client.query<{ complete: boolean }>(
     `SELECT complete FROM ${ROW}`,
-    keyOf({ version, stage: 'live' }),
+    slotKey({ version, stage: 'live' }),
   );
   if (rows[0]?.complete) await moveGeneration(client, version, ['live', 'retired']);
   await moveGeneration(client, version, ['building', 'live']);
@@ -162,12 +162,12 @@ export async function switchGenerations(client: Client, version: Version): Promi
      SET generation = generation + 1, position = built.position, log_id = built.log_id,
        event_position = built.event_position, event_id = built.event_id, event_hash = built.event_hash,
        complete = true, refused = NULL, log_changed = NULL FROM built WHERE version = $1 AND slot = 'live'`,
-    keyOf({ version, stage: 'building' }),
+    slotKey({ version, stage: 'building' }),
   );
-  await tellReplaced(client, version);
+  await notifyReplaced(client, version);
 }
 
-/** Drops what the live generation has replaced. */
+/** Drops the generation that the live one has replaced. */
 export async function dropRetired(client: Client, version: Version): Promise<void> {
   await dropGeneration(client, version, 'retired');
 }

@@ -5,11 +5,11 @@ import { createPositionWaiters } from '../../../shared/projections/positionWaite
 import { lockIsHeldBy } from '../leases/locks.ts';
 import { channelOf, VERSION } from './schema.ts';
 
-/** The complete versions that other releases answer from, and where their live generations are. */
-const ANSWERED_FROM = `SELECT version, position FROM turnlog.projections JOIN ${lockIsHeldBy('readers')} USING (version)
+/** The complete versions that other releases answer from, with the positions of their live generations. */
+const READ_VERSIONS = `SELECT version, position FROM turnlog.projections JOIN ${lockIsHeldBy('readers')} USING (version)
   WHERE slot = 'live' AND complete AND version <> $1`;
 
-interface Answered {
+interface LiveVersion {
   version: number;
   position: Position | null;
 }
@@ -17,13 +17,13 @@ interface Answered {
 type Waiters = ReturnType<typeof createPositionWaiters>;
 
 /**
- * The versions of the read models that processes of other releases answer from, on the connection
- * of a follower: while a release is rolled out, a write is to be seen by every later read, whichever
- * replica answers it.
+ * Follows the versions of the read models that processes of other releases answer from, on the
+ * connection of a follower. During a rollout every later read must see a write, whichever replica
+ * answers it.
  */
 export function createOtherVersions() {
   const waiters = new Map<string, Waiters>();
-  /** What a version did not show in time: until it does, no other write waits for it. */
+  /** Positions that a version did not show in time. Until it does, no other write waits for it. */
   const missed = new WeakMap<Waiters, Position>();
 
   function drop(channel: string): void {
@@ -36,35 +36,35 @@ export function createOtherVersions() {
     else waiters.get(channel)?.reset();
   }
 
-  async function look(client: Client): Promise<boolean> {
-    const { rows } = await client.query<Answered>(ANSWERED_FROM, [VERSION.number]);
-    const found = new Map(
+  async function readVersions(client: Client): Promise<boolean> {
+    const { rows } = await client.query<LiveVersion>(READ_VERSIONS, [VERSION.number]);
+    const positions = new Map(
       rows.map(({ version, position }) => [channelOf({ number: version }), position ?? '']),
     );
-    for (const channel of waiters.keys()) if (!found.has(channel)) drop(channel);
-    const fresh = [...found.keys()].filter((channel) => !waiters.has(channel));
-    for (const channel of fresh) {
+    for (const channel of waiters.keys()) if (!positions.has(channel)) drop(channel);
+    const added = [...positions.keys()].filter((channel) => !waiters.has(channel));
+    for (const channel of added) {
       await client.query(`LISTEN ${channel}`);
       waiters.set(channel, createPositionWaiters());
     }
-    // What was told meanwhile is newer than the answer.
-    for (const [channel, position] of found)
+    // Notifications received during the query have newer positions.
+    for (const [channel, position] of positions)
       if (position > (waiters.get(channel)?.shown() ?? '')) show(channel, position);
-    return fresh.length > 0;
+    return added.length > 0;
   }
 
   return {
-    /** Looks which versions there are; one look at a time. Errors: what pg throws. */
+    /** Updates the list of versions. Calls must not overlap. Throws pg's errors. */
     async refresh(client: Client): Promise<void> {
-      // What was told between the look and LISTEN is found by a second look.
-      if (await look(client)) await look(client);
+      // A second query finds the positions that were notified between the first one and LISTEN.
+      if (await readVersions(client)) await readVersions(client);
     },
-    /** What the server has told on the channel of a version. */
-    hear: show,
+    /** Handles a notification on the channel of a version. */
+    receive: show,
     /**
-     * Resolves once all of them show the position, or when that takes longer. One that is late is
-     * waited for again when it shows what it was late with: a stopped process slows no more than
-     * the writes at hand.
+     * Resolves once all of them show the position, or after the timeout. A version that timed out is
+     * skipped until it shows the position that it missed, so a stopped process delays only the writes
+     * in progress.
      */
     async untilShown(position: Position, timeoutMs: number): Promise<void> {
       await Promise.all(
@@ -74,7 +74,7 @@ export function createOtherVersions() {
         }),
       );
     },
-    /** Nothing is known any more: nobody waits for what can't be heard. */
+    /** Drops all versions: without a connection their positions are unknown. */
     forget(): void {
       for (const channel of waiters.keys()) drop(channel);
     },

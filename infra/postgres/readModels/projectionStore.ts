@@ -18,12 +18,12 @@ import { VERSION } from './schema.ts';
 
 interface Options {
   databaseUrl: string;
-  /** Ends the wait to become active. */
+  /** Ends the wait for the lease. */
   signal: AbortSignal;
-  /** Called with what kept it from becoming active; it goes on trying. */
+  /** Called with each error while it waits for the lease. It keeps trying. */
   onFailure?: (error: unknown, retryInMs: number) => void;
   version?: Version;
-  /** How long after an erasure dead rows are cleared, in milliseconds. */
+  /** The delay of the vacuum after an erasure, in milliseconds. */
   clearAfterMs?: number;
 }
 
@@ -41,9 +41,9 @@ async function recordBeat(
 }
 
 /**
- * Waits until this process is the active projector of the live read models, prepares the database
- * and opens them for writing. Resolves undefined when the signal aborted first.
- * Errors: `store_unavailable` when the server went away just then.
+ * Waits until this process is the active projector, creates the live generation if needed and opens it
+ * for writing. Resolves undefined if the signal aborts first. Throws `store_unavailable` if the
+ * connection is lost meanwhile.
  */
 export async function openPostgresProjectionStore({
   databaseUrl,
@@ -61,9 +61,9 @@ export async function openPostgresProjectionStore({
   });
   if (!session) return undefined;
   try {
-    const place = { version, stage: 'live' } as const;
-    await withDatabaseErrors(() => session.run((client) => ensureGeneration(client, place)));
-    const writer = await withDatabaseErrors(() => openGenerationWriter(session, place));
+    const slot = { version, stage: 'live' } as const;
+    await withDatabaseErrors(() => session.run((client) => ensureGeneration(client, slot)));
+    const writer = await withDatabaseErrors(() => openGenerationWriter(session, slot));
     const vacuum = createErasedVacuum({ databaseUrl, version, afterMs: clearAfterMs });
     return {
       ...writer,

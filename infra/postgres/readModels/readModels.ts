@@ -15,7 +15,7 @@ import { connectionOptions } from '../connection.ts';
 import { withDatabaseErrors, isMissing } from '../failures.ts';
 import { lockIsHeldBy } from '../leases/locks.ts';
 import { createFollower } from './follower.ts';
-import { CHECKPOINT, keyOf, ROW } from './generations.ts';
+import { CHECKPOINT, slotKey, ROW } from './generations.ts';
 import { VERSION } from './schema.ts';
 import {
   columnsOf,
@@ -31,7 +31,7 @@ import { createSessionSearch } from './wordIndex.ts';
 const STATEMENT_MS = 5000;
 const IDLE_MS = 30_000;
 
-const ROW_KEY = keyOf({ version: VERSION, stage: 'live' });
+const ROW_KEY = slotKey({ version: VERSION, stage: 'live' });
 
 function createPool(databaseUrl: string, poolSize: number): { rows: ReadRows; pool: Pool } {
   const pool = new Pool({

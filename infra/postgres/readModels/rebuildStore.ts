@@ -11,39 +11,36 @@ import {
   dropRetired,
   emptyBuilding,
   ensureGeneration,
-  keyOf,
-  type Place,
+  slotKey,
+  type GenerationSlot,
   ROW,
   switchGenerations,
 } from './generations.ts';
 import { openGenerationWriter } from './generationWriter.ts';
 import { VERSION } from './schema.ts';
 
-const LIVE: Place = { version: VERSION, stage: 'live' };
-const BUILDING: Place = { version: VERSION, stage: 'building' };
+const LIVE: GenerationSlot = { version: VERSION, stage: 'live' };
+const BUILDING: GenerationSlot = { version: VERSION, stage: 'building' };
 
-/**
- * How long the switch may hold up the projector while the new generation applies the last events.
- */
+/** The longest time that a switch may block the projector while the new generation applies the last events. */
 const SWITCH_LIMIT_MS = 15_000;
 
 /**
- * Locks the live generation's row, so that it stands still, and returns where; undefined where it
- * is nowhere that can be reached.
+ * Locks the row of the live generation, which stops its writer, and resolves with its checkpoint;
+ * undefined if it has none.
  */
-async function holdLive(client: Client): Promise<Position | undefined> {
+async function lockLive(client: Client): Promise<Position | undefined> {
   await client.query(`SET LOCAL idle_in_transaction_session_timeout = ${SWITCH_LIMIT_MS}`);
   const { rows } = await client.query<{ position: Position | null }>(
     `SELECT event_position AS position FROM ${ROW} FOR UPDATE`,
-    keyOf(LIVE),
+    slotKey(LIVE),
   );
   return rows[0]?.position ?? undefined;
 }
 
 /**
- * Opens the generation of the read models that a rebuild fills: a new one, or the one that an
- * interrupted rebuild left.
- * Errors: `rebuild_running` when another rebuild is at work, `store_unavailable`.
+ * Opens the generation for a rebuild: a new one, or the one of an interrupted rebuild. Throws
+ * `rebuild_running` while another rebuild runs, and `store_unavailable`.
  */
 export async function openPostgresRebuildStore({
   databaseUrl,
@@ -61,8 +58,8 @@ export async function openPostgresRebuildStore({
       'Another rebuild of the read models in this database is running.',
     );
   try {
-    // Nobody reads the generation before the switch, whose commit flushes all that was written
-    // before: these commits need not.
+    // The generation is not read before the switch, whose commit flushes all earlier writes. Earlier
+    // commits need no flush.
     await withDatabaseErrors(() =>
       session.run(async (client) => void (await client.query('SET synchronous_commit = off'))),
     );
@@ -83,9 +80,9 @@ export async function openPostgresRebuildStore({
             await commitDurably(client);
             await ensureGeneration(client, LIVE);
             await transaction(client, async () => {
-              const held = await holdLive(client);
+              const held = await lockLive(client);
               const built = (await writer.checkpoint())?.position;
-              // Whoever has seen an event in the live generation must find it in the next.
+              // An event that was visible in the live generation must be visible in the next.
               if (held !== undefined && (built === undefined || built < held)) await reach(held);
               await switchGenerations(client, VERSION);
             });

@@ -11,10 +11,10 @@ import {
 } from '../../../shared/readModels/tables.ts';
 import { rowStatements } from './statements.ts';
 
-/** UTF-16 units of JSON in one statement: the server holds each parameter whole. */
+/** UTF-16 units of JSON in one statement: the server keeps each parameter in memory. */
 const STATEMENT_LENGTH = 16 * 1024 * 1024;
 
-/** JSON arrays of the rows, none much longer than STATEMENT_LENGTH. */
+/** Splits rows into JSON arrays of about STATEMENT_LENGTH at most. */
 function* jsonArrays(rows: Iterable<object>): Generator<string> {
   let part: string[] = [];
   let length = 0;
@@ -34,8 +34,7 @@ function* jsonArrays(rows: Iterable<object>): Generator<string> {
 type FoundRow = Rows[TableName] & Record<string, unknown>;
 
 /**
- * The rows of one generation: a statement to load and one to save for each table, whatever the
- * number of rows.
+ * The rows of one generation. For each table one statement loads and one saves any number of rows.
  */
 export function createRowAccess(client: Client, schema: string, tables: Tables): RowAccess {
   const names = Object.keys(tables) as TableName[];

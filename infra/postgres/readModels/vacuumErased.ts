@@ -1,34 +1,37 @@
 /**
- * Sees to it that no dead row holds what was erased: those of the read models are cleared, once for
- * all erasures that came together. The server's own vacuum comes only when a fifth of a table has
- * changed.
+ * Removes dead rows with erased data from the read models by a VACUUM, one for all erasures within half
+ * a minute. Autovacuum would run only after a fifth of a table has changed.
  */
 import { INDEXED_TEXTS } from '../../../shared/features.ts';
 import type { Version } from '../../../shared/readModels/version.ts';
 import { connect } from '../connection.ts';
 import { liveSchema } from './schema.ts';
 
-/** From the first erasure on; a transaction that is older than it keeps its dead rows. */
+/** The delay after the first erasure. Transactions older than an erasure keep its dead rows. */
 const AFTER_MS = 30_000;
-/** What is done by then stays done; a generation that is dropped waits no longer. */
+/** A VACUUM that times out keeps what it has done. Dropping a generation waits at most this long. */
 const PURPOSE = { name: 'turnlog vacuum', statementMs: 20_000 } as const;
 
-interface Clearing {
-  /** To be called when an erasure was committed. Never throws. */
+interface ErasedVacuum {
+  /** Call it after an erasure was committed. Never throws. */
   erased(): void;
-  /** Cuts off what is at work. */
+  /** Cancels a running VACUUM. */
   close(): Promise<void>;
 }
 
-interface Place {
+interface VacuumOptions {
   databaseUrl: string;
   version: Version;
-  /** How long others are waited for, in milliseconds. */
+  /** How long to wait for further erasures, in milliseconds. */
   afterMs?: number | undefined;
 }
 
-/** Begins with what a process that ended in between may have left. What fails is tried again. */
-export function createErasedVacuum({ databaseUrl, version, afterMs = AFTER_MS }: Place): Clearing {
+/** Starts with a VACUUM for erasures of a previous process. Failures are retried. */
+export function createErasedVacuum({
+  databaseUrl,
+  version,
+  afterMs = AFTER_MS,
+}: VacuumOptions): ErasedVacuum {
   const namesOf = (tables: readonly string[]): string =>
     tables.map((table) => `${liveSchema(version)}.${table}`).join(', ');
   const others = namesOf(
@@ -36,37 +39,37 @@ export function createErasedVacuum({ databaseUrl, version, afterMs = AFTER_MS }:
   );
   const closing = new AbortController();
   let timer: NodeJS.Timeout | undefined;
-  let clearing: Promise<void> | undefined;
+  let vacuuming: Promise<void> | undefined;
   let again = false;
 
-  /** Who does not own a table is warned by the server, and it is passed over. */
-  async function clear(): Promise<void> {
+  /** The server skips tables that the role does not own, with a warning. */
+  async function vacuum(): Promise<void> {
     const { client, close } = await connect(databaseUrl, PURPOSE);
-    const cutOff = (): void => void close();
-    closing.signal.addEventListener('abort', cutOff);
+    const cancel = (): void => void close();
+    closing.signal.addEventListener('abort', cancel);
     try {
       if (!closing.signal.aborted)
         await client.query(`VACUUM (SKIP_LOCKED, INDEX_CLEANUP OFF) ${others}`);
       if (!closing.signal.aborted)
         await client.query(`VACUUM (SKIP_LOCKED, INDEX_CLEANUP ON) ${namesOf(INDEXED_TEXTS)}`);
     } finally {
-      closing.signal.removeEventListener('abort', cutOff);
+      closing.signal.removeEventListener('abort', cancel);
       await close();
     }
   }
 
-  async function clearAll(): Promise<void> {
+  async function vacuumAll(): Promise<void> {
     timer = undefined;
     again = false;
-    await clear().catch(() => void (again = true));
-    clearing = undefined;
+    await vacuum().catch(() => void (again = true));
+    vacuuming = undefined;
     if (again) erased();
   }
 
   function erased(): void {
-    if (clearing) again = true;
+    if (vacuuming) again = true;
     else if (!closing.signal.aborted)
-      timer ??= setTimeout(() => void (clearing = clearAll()), afterMs).unref();
+      timer ??= setTimeout(() => void (vacuuming = vacuumAll()), afterMs).unref();
   }
 
   erased();
@@ -75,7 +78,7 @@ export function createErasedVacuum({ databaseUrl, version, afterMs = AFTER_MS }:
     async close() {
       closing.abort();
       clearTimeout(timer);
-      await clearing;
+      await vacuuming;
     },
   };
 }

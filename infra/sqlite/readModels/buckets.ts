@@ -1,36 +1,36 @@
 /**
- * Where the turns of a session stand in the index of words. A rowid is a bucket and a place in it, and
- * buckets have the order of the sessions' ids, so that a search goes through the index in the order of
- * the list, and stops where a page is full. A bucket is the millisecond in which an id was made.
+ * The rowids of the word index. A rowid consists of a bucket and a slot in it. A bucket is the
+ * millisecond in which a session id was made. Buckets have the order of the sessions' ids, so a search
+ * reads the index in the order of the list and stops when the page is full.
  */
 
-/** Of the place: two million turns a bucket. Those beyond are not found. */
-const PLACE_BITS = 21;
+/** Two million turns per bucket. Further turns are not indexed. */
+const SLOT_BITS = 21;
 
-/** SQL that gives the first rowid of a bucket. JavaScript's numbers do not hold it. */
-export const firstPlace = (bucket: string): string => `(${bucket} << ${PLACE_BITS})`;
+/** SQL for the first rowid of a bucket, which may exceed the integers of JavaScript. */
+export const firstRowid = (bucket: string): string => `(${bucket} << ${SLOT_BITS})`;
 
-/** SQL that gives the last one. */
-export const lastPlace = (bucket: string): string =>
-  `(${bucket} << ${PLACE_BITS} | ${2 ** PLACE_BITS - 1})`;
+/** SQL for the last rowid of a bucket. */
+export const lastRowid = (bucket: string): string =>
+  `(${bucket} << ${SLOT_BITS} | ${2 ** SLOT_BITS - 1})`;
 
-/** SQL that gives the bucket of a rowid. */
-export const bucketAt = (rowid: string): string => `(${rowid} >> ${PLACE_BITS})`;
+/** SQL for the bucket of a rowid. */
+export const bucketAt = (rowid: string): string => `(${rowid} >> ${SLOT_BITS})`;
 
-/** As many milliseconds since 1970 as are left of 63 bits: until the year 2109. */
+/** Milliseconds since 1970 in the remaining 42 of 63 bits: until the year 2109. */
 const LAST_BUCKET = 2 ** 42 - 1;
 
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
-/** Of the 48 bits of a UUIDv7's milliseconds, in base 32 after two zero bits. */
+/** The 48 bits of a UUIDv7's milliseconds, after two zero bits, in base 32. */
 const CHARACTERS = 10;
 
-/** How many letters of the alphabet come before the character. */
+/** The number of letters of the alphabet before the character. */
 const digitOf = (character: string): number =>
   Array.from(ALPHABET).filter((letter) => letter < character).length;
 
 const DIGITS = Array.from({ length: 128 }, (_, code) => digitOf(String.fromCharCode(code)));
 
-/** The bucket of a session: of two ids the greater one never has the lower bucket. */
+/** The bucket of a session. A greater id never has a lower bucket. */
 export function bucketOf(sessionId: string): number {
   const from = sessionId.indexOf('_') + 1;
   let bucket = 0;
@@ -39,23 +39,23 @@ export function bucketOf(sessionId: string): number {
   return Math.min(bucket, LAST_BUCKET);
 }
 
-/** The sizes of blocks: of 2 ** bits buckets each, from a second to 35 years. */
+/** The sizes of blocks: 2 ** bits buckets each, from one second to 35 years. */
 const BLOCK_BITS = Array.from({ length: 16 }, (_, nth) => 10 + 2 * nth);
-/** A search names no more of them: each has to be looked up. */
+/** The most blocks that a search names, because each is looked up. */
 const BLOCKS = 4;
 
-/** A digit keeps it from being the token of a word. */
+/** The digit distinguishes it from the token of a word. */
 const blockName = (bits: number): string => `b${bits}x`;
 
-/** SQL that gives the blocks in which a rowid is, as words of the index. */
+/** SQL for the blocks that contain a rowid, as words of the index. */
 export const blocksAt = (rowid: string): string =>
-  BLOCK_BITS.map((bits) => `'${blockName(bits)}' || (${rowid} >> ${PLACE_BITS + bits})`).join(
+  BLOCK_BITS.map((bits) => `'${blockName(bits)}' || (${rowid} >> ${SLOT_BITS + bits})`).join(
     " || ' ' || ",
   );
 
 const blockAt = (bucket: number, bits: number): number => Math.floor(bucket / 2 ** bits);
 
-/** What is in at least one of the smallest blocks that are few and hold all of these buckets. */
+/** An FTS5 expression for the smallest blocks, at most BLOCKS, that contain all of these buckets. */
 export function inBlocks(first: number, last: number): string {
   const bits = BLOCK_BITS.find((some) => blockAt(last, some) - blockAt(first, some) < BLOCKS)!;
   const from = blockAt(first, bits);

@@ -5,7 +5,7 @@ import {
 } from '../../../shared/lib/errors/turnlogError.ts';
 import { sqliteCode } from '../eventStore/errors.ts';
 
-/** SQLite's primary result codes (sqlite.org/rescode.html) of a row that can't be stored. */
+/** SQLite's primary result codes (sqlite.org/rescode.html) for a row that can't be stored. */
 const ROW_CODES = new Set([
   18 /* TOOBIG */, 19 /* CONSTRAINT */, 20 /* MISMATCH */, 25 /* RANGE */,
 ]);
@@ -16,19 +16,21 @@ const BINDING_ERRORS = new Set([
 ]);
 const DAMAGED_CODES = new Set([11 /* CORRUPT */, 26 /* NOTADB */]);
 
-/** True when the row is to blame and not the database. */
+/** True when the row caused the error, not the database. */
 export const isRowFailure = (error: unknown): boolean =>
   ROW_CODES.has(sqliteCode(error) ?? 0) ||
   BINDING_ERRORS.has((error as NodeJS.ErrnoException).code ?? '');
 
-/** True when the file is not, or no longer, a database. */
+/** True when the file is damaged or not a database. */
 export const isDamaged = (error: unknown): boolean => DAMAGED_CODES.has(sqliteCode(error) ?? 0);
 
 export const readModelsUnavailable = (cause: unknown): TurnlogError =>
   storeUnavailableError("The read models can't be reached.", cause);
 
-/** Errors: `store_unavailable`, whatever SQLite threw; TurnlogErrors as they are. */
-export async function guarded<Result>(work: () => Result | Promise<Result>): Promise<Result> {
+/** Converts SQLite's errors to `store_unavailable`; TurnlogErrors pass unchanged. */
+export async function withReadModelErrors<Result>(
+  work: () => Result | Promise<Result>,
+): Promise<Result> {
   try {
     return await work();
   } catch (error) {

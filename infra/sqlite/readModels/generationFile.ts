@@ -7,28 +7,27 @@ import { readModelsFolder, removeDatabase } from './generations.ts';
 export interface GenerationFile {
   folder: string;
   file: string;
-  /** True for one that keeps its lock until it is closed. */
+  /** True to hold the lock until the file is closed. */
   exclusive: boolean;
   version: Version;
 }
 
 /**
- * A file that may be lost needs no fsync per commit: synchronous=NORMAL keeps a WAL database
- * consistent through a crash of process or machine, and the checkpoint, which is in the same
- * transaction as the rows, says what is to be applied again. What is deleted is overwritten, for
- * erased texts.
+ * The file can be refilled from the log, so commits need no fsync: with synchronous=NORMAL a WAL
+ * database stays consistent after a crash of the process or the machine, and the checkpoint, which is
+ * in the same transaction as the rows, tells which events to apply again. secure_delete overwrites
+ * deleted rows, because erased texts must not remain.
  */
 const PRAGMAS =
   'PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 8000; PRAGMA cache_size = -8000; PRAGMA temp_store = MEMORY; PRAGMA secure_delete = ON;';
 
-/** How long a batch waits for another projector's, in milliseconds, before a pause. */
+/** How long a batch waits for the batch of another projector, in milliseconds, before it is retried. */
 const BUSY_TIMEOUT_MS = 1000;
 
 function prepare({ file, exclusive, version }: GenerationFile): DatabaseSync {
   const database = new DatabaseSync(file, { timeout: exclusive ? 0 : BUSY_TIMEOUT_MS });
   try {
-    // Set before the first access, so that the lock is held from the beginning to the end and dies
-    // with the process.
+    // Set before the first access: the lock is then held until the file is closed or the process ends.
     if (exclusive) database.exec('PRAGMA locking_mode = EXCLUSIVE');
     database.exec(PRAGMAS);
     database.exec(`BEGIN IMMEDIATE; ${version.ddl} COMMIT`);
@@ -40,9 +39,8 @@ function prepare({ file, exclusive, version }: GenerationFile): DatabaseSync {
 }
 
 /**
- * Opens or creates one file for writing, with its tables. A damaged one is deleted: the log has
- * everything that was in it.
- * Errors: what the file system or SQLite throws.
+ * Opens or creates one file for writing, with its tables. A damaged file is replaced, because the log
+ * has all of its content. Throws the errors of the file system and SQLite.
  */
 export function openGenerationFile(options: GenerationFile): DatabaseSync {
   const { folder, file } = options;

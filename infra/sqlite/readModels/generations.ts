@@ -1,7 +1,7 @@
 /**
  * The files of the read models: `<folder>/read-models/v<version>.<generation>.db`, and
- * `….building.db` for one that a rebuild has not finished. The highest finished generation of a
- * version is its current one.
+ * `….building.db` until a rebuild has finished it. The highest finished generation of a version is its
+ * current one.
  */
 import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ type Numbered = Pick<Version, 'number'>;
 const NAME = /^v(\d+)\.(\d+)(\.building)?\.db$/;
 export const readModelsFolder = (folder: string): string => join(folder, 'read-models');
 
-function list(folder: string): Generation[] {
+function listGenerations(folder: string): Generation[] {
   let names: string[];
   try {
     names = readdirSync(readModelsFolder(folder));
@@ -46,8 +46,12 @@ function list(folder: string): Generation[] {
   });
 }
 
-const highest = (folder: string, building: boolean, { number }: Numbered): number | undefined =>
-  list(folder)
+const highestGeneration = (
+  folder: string,
+  building: boolean,
+  { number }: Numbered,
+): number | undefined =>
+  listGenerations(folder)
     .filter((entry) => entry.version === number && entry.building === building)
     .map((entry) => entry.generation)
     .toSorted((a, b) => b - a)[0];
@@ -56,34 +60,34 @@ const highest = (folder: string, building: boolean, { number }: Numbered): numbe
 export const currentGeneration = (
   folder: string,
   version: Numbered = VERSION,
-): number | undefined => highest(folder, false, version);
+): number | undefined => highestGeneration(folder, false, version);
 
 /**
- * The generation that a rebuild is to build: the one that a rebuild at work or an interrupted one
- * began, else the next.
+ * The generation for a rebuild to fill: the one that a running or interrupted rebuild has begun, else
+ * the next.
  */
 export const buildingGeneration = (folder: string, version: Numbered = VERSION): number =>
-  highest(folder, true, version) ?? (currentGeneration(folder, version) ?? 0) + 1;
+  highestGeneration(folder, true, version) ?? (currentGeneration(folder, version) ?? 0) + 1;
 
-const nameOf = (generation: number, { number }: Numbered): string => `v${number}.${generation}`;
+const fileNameOf = (generation: number, { number }: Numbered): string => `v${number}.${generation}`;
 
 export const generationFile = (
   folder: string,
   generation: number,
   version: Numbered = VERSION,
-): string => join(readModelsFolder(folder), `${nameOf(generation, version)}.db`);
+): string => join(readModelsFolder(folder), `${fileNameOf(generation, version)}.db`);
 
 export const buildingFile = (
   folder: string,
   generation: number,
   version: Numbered = VERSION,
-): string => join(readModelsFolder(folder), `${nameOf(generation, version)}.building.db`);
+): string => join(readModelsFolder(folder), `${fileNameOf(generation, version)}.building.db`);
 
 export function removeDatabase(file: string): void {
   for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix, { force: true });
 }
 
-/** True while a rebuild is at work on the file: it holds the lock from the beginning to the end. */
+/** True while a rebuild fills the file: it holds the lock until it has finished. */
 function isBeingBuilt(file: string): boolean {
   const database = new DatabaseSync(file, { timeout: 0 });
   try {
@@ -98,9 +102,9 @@ function isBeingBuilt(file: string): boolean {
 
 /**
  * Deletes what `generation` replaces: its predecessors, abandoned rebuilds, and the files of other
- * versions, whether they came before this one or after it. One server works in a folder, so no one
- * answers from those any more; a release that comes back fills its own again. A rebuild that is at
- * work keeps its file and publishes the generation after the current one.
+ * versions, older or newer. Only one server runs in a folder, so no process reads them any more; after
+ * a rollback the other release fills its files again. A running rebuild keeps its file and publishes
+ * the generation after the current one.
  */
 export function retireGenerationsBefore(
   folder: string,
@@ -111,18 +115,18 @@ export function retireGenerationsBefore(
     entry.version !== number ||
     entry.generation < generation ||
     (entry.building && entry.generation === generation);
-  for (const entry of list(folder).filter(isOld)) {
+  for (const entry of listGenerations(folder).filter(isOld)) {
     const file = join(readModelsFolder(folder), entry.name);
     if (!entry.building || !isBeingBuilt(file)) removeDatabase(file);
   }
 }
 
-/** The position that a file nobody writes has come to; undefined where it has none to tell. */
-function positionOf(file: string): Position | undefined {
+/** The checkpoint of a file that no process writes; undefined if it has none or can't be read. */
+function readPosition(file: string): Position | undefined {
   const database = new DatabaseSync(file, { timeout: 0 });
   try {
-    const found = database.prepare('SELECT event_position AS position FROM checkpoint').get();
-    return (found?.['position'] as Position | null | undefined) ?? undefined;
+    const row = database.prepare('SELECT event_position AS position FROM checkpoint').get();
+    return (row?.['position'] as Position | null | undefined) ?? undefined;
   } catch {
     return undefined;
   } finally {
@@ -131,13 +135,17 @@ function positionOf(file: string): Position | undefined {
 }
 
 /**
- * Deletes what interrupted rebuilds left that had not come as far as an erasure: it holds what was
- * erased. One that is at work will come to it. Never throws.
+ * Deletes the files of interrupted rebuilds that end before an erasure and so may contain erased data.
+ * A running rebuild will apply the erasure itself. Never throws.
  */
-export function dropLeftovers(folder: string, erasedAt: Position, { number }: Numbered): void {
-  for (const { name, version, building } of list(folder)) {
+export function deleteUnerasedLeftovers(
+  folder: string,
+  erasedAt: Position,
+  { number }: Numbered,
+): void {
+  for (const { name, version, building } of listGenerations(folder)) {
     const file = join(readModelsFolder(folder), name);
     if (!building || version !== number || isBeingBuilt(file)) continue;
-    if ((positionOf(file) ?? '') < erasedAt) removeDatabase(file);
+    if ((readPosition(file) ?? '') < erasedAt) removeDatabase(file);
   }
 }

@@ -2,8 +2,8 @@ import type { Checkpoint } from '../../../shared/ports/eventStore.ts';
 import type { ProjectionStore, Reached, RebuildStore } from '../../../shared/ports/readModels.ts';
 import { applyBatch, type RowAccess } from '../../../shared/projections/applyBatch.ts';
 import type { Version } from '../../../shared/readModels/version.ts';
-import { guarded, isRowFailure } from './failures.ts';
-import { createForgetting } from './forgetting.ts';
+import { withReadModelErrors, isRowFailure } from './failures.ts';
+import { createWalCleanup } from './secureDelete.ts';
 import { openGenerationFile, type GenerationFile } from './generationFile.ts';
 import { currentGeneration, generationFile } from './generations.ts';
 import { createRowAccess } from './rowAccess.ts';
@@ -11,14 +11,14 @@ import { VERSION } from './schema.ts';
 import { createWordIndex } from './wordIndex.ts';
 
 /**
- * The store over one open file. `close` leaves no -wal behind when nobody else has the file open.
+ * The store over one open file. `close` leaves no -wal behind unless another connection is open.
  */
 export function projectionStoreAt(
   options: GenerationFile,
 ): ProjectionStore & Pick<RebuildStore, 'startOver'> {
   const database = openGenerationFile(options);
   const { tables } = options.version;
-  const forgetting = options.exclusive ? undefined : createForgetting({ database, ...options });
+  const walCleanup = options.exclusive ? undefined : createWalCleanup({ database, ...options });
   const words = createWordIndex(database);
   let erases = false;
   let erasesWords = false;
@@ -59,27 +59,21 @@ export function projectionStoreAt(
 
   let last: Promise<unknown> = Promise.resolve();
 
-  /**
-   * Piece after piece: the file has one connection here, and the steps of two transactions would
-   * mix on it.
-   */
-  function inTurn<Result>(work: () => Result | Promise<Result>): Promise<Result> {
-    const done = last.then(() => guarded(work));
+  /** Runs work serially: on one connection, the steps of two transactions would mix. */
+  function serially<Result>(work: () => Result | Promise<Result>): Promise<Result> {
+    const done = last.then(() => withReadModelErrors(work));
     last = done.catch(() => undefined);
     return done;
   }
 
-  /**
-   * Waits for nothing but the work's own steps, which never leave the thread to anybody else's
-   * timers or I/O.
-   */
+  /** Awaits only the steps of the work itself, which never yield the thread to timers or I/O. */
   async function transaction<Result>(work: (rows: RowAccess) => Promise<Result>): Promise<Result> {
     erases = false;
     database.exec('BEGIN IMMEDIATE');
     try {
       const result = await work(rows);
       database.exec('COMMIT');
-      if (erases) forgetting?.erased();
+      if (erases) walCleanup?.erased();
       return result;
     } catch (error) {
       if (database.isTransaction) database.exec('ROLLBACK');
@@ -91,21 +85,21 @@ export function projectionStoreAt(
   }
 
   return {
-    checkpoint: () => inTurn(() => selectCheckpoint.get() as Checkpoint | undefined),
+    checkpoint: () => serially(() => selectCheckpoint.get() as Checkpoint | undefined),
     apply: (events, reached) =>
-      inTurn(() => applyBatch(events, reached, { transaction, moveCheckpoint, isRowFailure })),
-    unindexed: () => inTurn(words.unindexed),
-    index: (turns) => inTurn(() => transaction(async () => words.index(turns))),
+      serially(() => applyBatch(events, reached, { transaction, moveCheckpoint, isRowFailure })),
+    unindexed: () => serially(words.unindexed),
+    index: (turns) => serially(() => transaction(async () => words.index(turns))),
     forget: (begin) =>
-      inTurn(async () => {
+      serially(async () => {
         const forgotten = await transaction(async () => words.forget(begin));
-        if (forgotten === 'all') forgetting?.erased();
+        if (forgotten === 'all') walCleanup?.erased();
         return forgotten;
       }),
-    startOver: () => inTurn(() => transaction(async () => database.exec(empty))),
+    startOver: () => serially(() => transaction(async () => database.exec(empty))),
     async close() {
       await last;
-      forgetting?.close();
+      walCleanup?.close();
       if (database.isOpen) database.close();
     },
   };
@@ -117,15 +111,14 @@ interface GenerationStore extends ProjectionStore {
 
 interface Options {
   folder: string;
-  /** The lowest generation that will do. */
+  /** The lowest acceptable generation. */
   atLeast?: number;
   version?: Version;
 }
 
 /**
- * Opens the current generation of the read models for writing; creates one, numbered `atLeast` or
- * higher, when there is none that high. Errors: what the file system or SQLite throws when the file
- * can't be opened.
+ * Opens the current generation of the read models for writing, or creates generation `atLeast` if there
+ * is none that high. Throws the errors of the file system and SQLite.
  */
 export async function openSqliteProjectionStore({
   folder,
@@ -133,7 +126,7 @@ export async function openSqliteProjectionStore({
   version = VERSION,
 }: Options): Promise<GenerationStore> {
   const generation = Math.max(currentGeneration(folder, version) ?? 0, atLeast);
-  const { startOver: _ofRebuilds, ...store } = projectionStoreAt({
+  const { startOver: _rebuildsOnly, ...store } = projectionStoreAt({
     folder,
     file: generationFile(folder, generation, version),
     exclusive: false,

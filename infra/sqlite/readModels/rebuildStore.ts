@@ -11,7 +11,7 @@ import {
 import { projectionStoreAt } from './projectionStore.ts';
 import { VERSION } from './schema.ts';
 
-/** Errors: `store_unavailable` when somebody has deleted the file in the meantime. */
+/** Throws `store_unavailable` if the file was deleted in the meantime. */
 function publishFile(folder: string, file: string): void {
   try {
     renameSync(file, generationFile(folder, (currentGeneration(folder) ?? 0) + 1));
@@ -25,9 +25,8 @@ function publishFile(folder: string, file: string): void {
 }
 
 /**
- * Opens the next generation of the read models for a rebuild: a new one, or the one that an
- * interrupted rebuild left.
- * Errors: `rebuild_running` when another rebuild is at work.
+ * Opens the next generation of the read models for a rebuild: a new one, or the one of an interrupted
+ * rebuild. Throws `rebuild_running` while another rebuild runs.
  */
 export async function openSqliteRebuildStore({
   folder,
@@ -40,8 +39,7 @@ export async function openSqliteRebuildStore({
     return {
       ...store,
       async publish() {
-        // The last connection's close writes the -wal into the file, so the file alone is all there
-        // is to rename.
+        // Closing the last connection writes the -wal into the file, so only that file is renamed.
         await store.close();
         publishFile(folder, file);
       },

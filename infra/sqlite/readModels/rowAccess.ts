@@ -21,7 +21,7 @@ function prepareTable(database: DatabaseSync, name: string, table: Table) {
 }
 
 /**
- * The rows of one file, whose statements are prepared once. Its methods throw what SQLite throws.
+ * The rows of one file, with statements that are prepared once. Its methods throw SQLite's errors.
  */
 export function createRowAccess(database: DatabaseSync, tables: Tables): RowAccess {
   const names = Object.keys(tables) as TableName[];
@@ -33,12 +33,12 @@ export function createRowAccess(database: DatabaseSync, tables: Tables): RowAcce
   const selectParked = database.prepare('SELECT stream FROM parked_streams');
   return {
     parkedAmong: () => new Set(selectParked.all().map(({ stream }) => stream as string)),
-    load(places) {
+    load(keys) {
       const rows = rowMaps();
-      for (const { table, key, id } of places) {
+      for (const { table, key, id } of keys) {
         const { select, decode } = prepared[table];
-        const found = select.get(...key);
-        if (found) put(rows, { table, id, row: decode(found) as Rows[TableName] });
+        const row = select.get(...key);
+        if (row) put(rows, { table, id, row: decode(row) as Rows[TableName] });
       }
       return rows;
     },

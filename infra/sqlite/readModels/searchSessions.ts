@@ -7,7 +7,7 @@ import type { SqlDatabase } from '../../../shared/readModels/sqlDatabase.ts';
 import { TABLES, type SessionRow } from '../../../shared/readModels/tables.ts';
 import type { ListedSession, WordSearch } from '../../../shared/search/turnIndex.ts';
 import { sessionConditions, sessionListing } from '../../../shared/sessions/sqlQueries.ts';
-import { bucketAt, bucketOf, firstPlace, inBlocks, lastPlace } from './buckets.ts';
+import { bucketAt, bucketOf, firstRowid, inBlocks, lastRowid } from './buckets.ts';
 import { isDamaged } from './failures.ts';
 import type { GenerationReader } from './generationReader.ts';
 import { bytesOfRow, rowDecoder, selectListing, sqliteSql, type SqliteRow } from './statements.ts';
@@ -92,7 +92,7 @@ async function* scanSessions(
 /** The sessions that have a turn with all of the words in a range of buckets, with those turns. */
 const FOUND = `(SELECT session_id, group_concat(turn) AS matches
   FROM word_index CROSS JOIN turn_words ON turn_words.rowid = word_index.rowid
-  WHERE word_index MATCH ? AND word_index.rowid BETWEEN ${firstPlace('?')} AND ${lastPlace('?')}
+  WHERE word_index MATCH ? AND word_index.rowid BETWEEN ${firstRowid('?')} AND ${lastRowid('?')}
   GROUP BY session_id) AS found`;
 
 /**

@@ -85,7 +85,7 @@ export function createApiClient(env: Environment, signal: AbortSignal): ApiClien
           throw requestError(`The answer of the service at ${base} broke off.`, true, error);
         }
       };
-      return retry(send, { pauses: PAUSES, again: shouldRetry, signal });
+      return retry(send, { pauses: PAUSES, shouldRetry, signal });
     },
     openStream: (path, lastEventId) =>
       call(path, {

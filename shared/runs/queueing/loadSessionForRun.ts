@@ -105,7 +105,7 @@ export async function loadSessionForRun(
     loaded = await readUntilComplete(
       context,
       sessionStream(session_id),
-      { look: load, missing: findMissingEvents },
+      { read: load, findFlaw: findMissingEvents },
       bounds,
     );
   }

@@ -85,8 +85,8 @@ const interruptVisible = (
     context,
     sessionStream(session_id),
     {
-      look: () => interruptIfOrphaned(context, { session_id }, { signal }),
-      missing: ({ loaded }) => findMissingEvents(loaded),
+      read: () => interruptIfOrphaned(context, { session_id }, { signal }),
+      findFlaw: ({ loaded }) => findMissingEvents(loaded),
     },
     { signal },
   );

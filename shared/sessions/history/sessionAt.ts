@@ -24,8 +24,8 @@ export async function findTurnEndRevision(
   if (session.status === 'erased') throw sessionErasedError();
   const stream = sessionStream(session_id);
   const [last] = await readUntilComplete(source, stream, {
-    look: () => readPage(source, stream, { direction: 'backwards', limit: 1 }),
-    missing: ([newest]) => {
+    read: () => readPage(source, stream, { direction: 'backwards', limit: 1 }),
+    findFlaw: ([newest]) => {
       const due = (newest?.recorded.revision ?? -1) + 1;
       if (due > session.revision) return undefined;
       return { reason: `revision ${due} is missing`, revision: due };
@@ -58,8 +58,8 @@ export async function readTurnEnd(
   if (status === 'running') throw turnNotFound('The turn has not ended yet.');
   const stream = sessionStream(session_id);
   const [end] = await readUntilComplete<DecodedEvent[]>(source, stream, {
-    look: () => readPage(source, stream, { direction: 'forwards', from: revision, limit: 1 }),
-    missing: ([event]) =>
+    read: () => readPage(source, stream, { direction: 'forwards', from: revision, limit: 1 }),
+    findFlaw: ([event]) =>
       event ? undefined : { reason: `revision ${revision} is missing`, revision },
   });
   const { hash, recorded_at } = end!.recorded.metadata;
