@@ -1,20 +1,20 @@
 import { Partitioners, type Message } from 'kafkajs';
 
-/** Below the 1 MiB that a broker takes in one batch by default. */
+/** Below the 1 MiB that a broker accepts in one batch by default. */
 const MAX_SEND_BYTES = 768 * 1024;
-/** Of a batch, beside its records. */
+/** The overhead of a batch, without its records. */
 const BATCH_BYTES = 61;
-/** What the place in a batch adds to a record at most. */
-const PLACE_BYTES = 8;
+/** The most that a record's position in its batch adds to its size. */
+const RECORD_POSITION_BYTES = 8;
 
-/** A message of ours: all of it is text. One without a value is a tombstone. */
+/** A message of Turnlog, with text only. A message without a value is a tombstone. */
 export type TextMessage = Message & {
   key: string;
   value: string | null;
   headers?: Record<string, string>;
 };
 
-/** Messages of one partition, in order; one batch, which a broker takes or refuses as a whole. */
+/** Messages of one partition, in order: one batch, which a broker accepts or rejects as a whole. */
 export interface TopicSend {
   topic: string;
   messages: TextMessage[];
@@ -22,7 +22,7 @@ export interface TopicSend {
   description: string;
 }
 
-/** Bytes of a number as the records have it. */
+/** The encoded size of a number in a record, in bytes. */
 const varint = (value: number): number => {
   let bytes = 1;
   // The sign takes one bit more.
@@ -34,7 +34,7 @@ const varint = (value: number): number => {
     bytes += 1;
   return bytes;
 };
-const text = (value: string | null): number => {
+const fieldBytes = (value: string | null): number => {
   if (value === null) return varint(-1);
   const bytes = Buffer.byteLength(value);
   return varint(bytes) + bytes;
@@ -43,19 +43,19 @@ const text = (value: string | null): number => {
 function recordBytes({ key, value, headers = {} }: TextMessage): number {
   const entries = Object.entries(headers);
   const body =
-    // Attributes, and its place in the batch, which is the first.
+    // Attributes, and the first position in the batch.
     3 +
-    text(key) +
-    text(value) +
+    fieldBytes(key) +
+    fieldBytes(value) +
     varint(entries.length) +
-    entries.reduce((sum, [name, content]) => sum + text(name) + text(content), 0);
+    entries.reduce((sum, [name, content]) => sum + fieldBytes(name) + fieldBytes(content), 0);
   return varint(body) + body;
 }
 
-/** The size of a message that is sent alone, in bytes; what `max.message.bytes` limits. */
+/** The size of a message sent alone, in bytes, which `max.message.bytes` limits. */
 export const messageBytes = (message: TextMessage): number => BATCH_BYTES + recordBytes(message);
 
-/** Where keys go in a topic with so many partitions: as the Java client does it. */
+/** Chooses the partition of a key, as the Java client does. */
 export function createPartitioner(partitions: number): (key: string) => number {
   const choose = Partitioners.DefaultPartitioner();
   const partitionMetadata = Array.from({ length: partitions }, (_, partitionId) => ({
@@ -72,8 +72,8 @@ const describeEvent = ({ key, value, headers }: TextMessage): string =>
   value === null ? `the tombstone of ${key}` : `event ${headers?.['ce_id']}`;
 
 /**
- * Cuts the messages of a topic, each with its partition, into sends that a broker takes; each
- * partition's are in order.
+ * Groups the messages of a topic, each with its partition, into sends that a broker accepts, in order
+ * within each partition.
  */
 export function groupIntoSends(
   topic: string,
@@ -84,7 +84,7 @@ export function groupIntoSends(
   const sends: TopicSend[] = [];
   const open = new Map<number | undefined, { send: TopicSend; bytes: number }>();
   for (const message of messages) {
-    const bytes = recordBytes(message) + PLACE_BYTES;
+    const bytes = recordBytes(message) + RECORD_POSITION_BYTES;
     const last = open.get(message.partition);
     if (last && last.bytes + bytes <= limit) {
       last.send.messages.push(message);

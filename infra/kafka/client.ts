@@ -1,18 +1,42 @@
 import { Kafka, logLevel, type Admin, type SASLOptions } from 'kafkajs';
-import { patchIdleTimers } from './kafkajsPatch.ts';
 import { retryRequest } from './retryRequest.ts';
+import { createRequire } from 'node:module';
+
+/** The members of the library's request queue that the patch uses. */
+interface RequestQueue {
+  pending: readonly unknown[];
+  /** The end of the broker's throttling, as of `Date.now()`; -1 if it never throttled. */
+  throttledUntil: number;
+  scheduleCheckPendingRequests(): void;
+}
+
+const { prototype } = createRequire(import.meta.url)('kafkajs/src/network/requestQueue') as {
+  prototype: RequestQueue;
+};
+
+/**
+ * kafkajs 2.2.4 sets a timer after every response, even without a pending request: then with a negative
+ * time, for which Node.js prints a warning. Without a pending request there is nothing to check later,
+ * because the next request checks by itself. Patches the whole process.
+ */
+function patchIdleTimers(): void {
+  const schedule = prototype.scheduleCheckPendingRequests;
+  prototype.scheduleCheckPendingRequests = function scheduleWherePending(this: RequestQueue) {
+    if (this.pending.length > 0) schedule.call(this);
+  };
+}
 
 patchIdleTimers();
 
 /**
- * `debug`: what the Kafka client says of its own doings; only for somebody who looks for a fault.
- * `warn`: what an operator may want to change.
+ * `debug`: log lines of the Kafka client, for troubleshooting. `warn`: what an operator may want to
+ * change.
  */
 export type KafkaLogger = Record<'debug' | 'warn', (fields: object, message: string) => void>;
 
 /**
- * How the brokers are spoken to: over TLS, which trusts what Node.js trusts, and as whom (SASL). In
- * the clear and as nobody by default.
+ * TLS, with the certificate authorities of Node.js, and SASL credentials for the brokers. Neither is
+ * used by default.
  */
 export interface KafkaSecurity {
   tls: boolean;
@@ -31,8 +55,8 @@ interface KafkaClientOptions {
 }
 
 /**
- * Longer than a broker's restart is not worth waiting inside the library: whoever calls has a
- * back-off of its own and begins with a clean state, which the library can't.
+ * The library retries no longer than a broker's restart takes: callers have their own backoff and
+ * start with a clean state, which the library can't.
  */
 export const RETRY = { initialRetryTime: 50, maxRetryTime: 500, retries: 5 };
 const REQUEST_TIMEOUT_MS = 15_000;
@@ -49,15 +73,15 @@ export const createKafka = ({ brokers, security, clientId, logger }: KafkaClient
     retry: RETRY,
     requestTimeout: REQUEST_TIMEOUT_MS,
     logLevel: logLevel.WARN,
-    // At `error` the library reports what its callers handle, such as a transaction that has to
-    // wait a few milliseconds.
+    // The library logs as `error` what its callers handle, such as a transaction that has to wait a
+    // few milliseconds.
     logCreator:
       () =>
       ({ namespace, log }) =>
         logger.debug({ kafka: log }, `${namespace}: ${log.message}`),
   });
 
-/** Runs one piece of administration on a connection of its own. */
+/** Runs an administrative request on a separate connection. */
 export async function withAdmin<Result>(
   kafka: Kafka,
   work: (admin: Admin) => Promise<Result>,

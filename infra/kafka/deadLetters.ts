@@ -6,25 +6,25 @@ import type { CheckpointRecords } from './checkpoints/recordReader.ts';
 import { readParkedKeyRecord } from './checkpoints/recordValues.ts';
 import { messageBytes, type TextMessage } from './batching.ts';
 
-/** All of them are read at a take-over and kept in memory. */
+/** Parked keys are read at a take-over and kept in memory. */
 const MAX_PARKED = 1_000;
 const SHOWN = 5;
 
-/** A message of ours and where it is to go. */
+/** An event with its message and topic. */
 export interface AddressedEvent {
   event: PublicEvent;
   topic: string;
   message: TextMessage;
 }
 
-/** What becomes of the messages of a publication. */
-interface Sorted {
+/** The messages of a publication by their destination. */
+interface SortedMessages {
   sendable: AddressedEvent[];
-  /** To the dead-letter topic. */
+  /** For the dead-letter topic. */
   dead: TextMessage[];
-  /** Notes of the keys that are parked from here on. */
+  /** Checkpoint records of the newly parked keys. */
   notes: TextMessage[];
-  /** Remembers those keys, once the publication is committed. */
+  /** To be called once the publication is committed. */
   committed: () => void;
 }
 
@@ -37,7 +37,7 @@ function deadLetter({ event, topic }: AddressedEvent, size: number, reason: stri
   return { key, value: JSON.stringify(value) };
 }
 
-/** The id of the event that a dead letter names; undefined for somebody else's. */
+/** The id of the event that a dead letter names; undefined for foreign messages. */
 export function deadLetterEventId(value: Buffer | null): string | undefined {
   try {
     const { event_id } = JSON.parse(value?.toString() ?? '{}') as { event_id?: unknown };
@@ -47,34 +47,41 @@ export function deadLetterEventId(value: Buffer | null): string | undefined {
   }
 }
 
-/** Without a dead-letter topic nothing can be parked. Errors: `configuration_invalid`. */
-function requireParking(parks: boolean, count: number, { topic, event_id, size }: ParkedKey): void {
-  const what = `The message of the event ${event_id} has ${size} bytes, more than max.message.bytes of the topic ${topic} lets it take`;
-  if (!parks) throw new TurnlogError('configuration_invalid', `${what}. Raise it and go on.`);
+/** Throws `configuration_invalid` without a dead-letter topic, or when too many keys are parked. */
+function requireParkable(
+  parks: boolean,
+  count: number,
+  { topic, event_id, size }: ParkedKey,
+): void {
+  const problem = `The message of the event ${event_id} has ${size} bytes, more than max.message.bytes of the topic ${topic} allows`;
+  if (!parks) throw new TurnlogError('configuration_invalid', `${problem}. Raise it and go on.`);
   if (count >= MAX_PARKED)
     throw new TurnlogError(
       'configuration_invalid',
-      `${what}, and ${MAX_PARKED} keys are parked already. Raise max.message.bytes and restart the relay.`,
+      `${problem}, and ${MAX_PARKED} keys are parked already. Raise max.message.bytes and restart the relay.`,
     );
 }
 
 /**
- * The keys of which nothing is published any more, because one of their events is larger than its
- * topic takes: without it, the later ones would be a history with a gap.
+ * Parks keys with an event larger than its topic allows. None of their later events is published,
+ * because consumers would see a history with a gap.
  */
 export function createDeadLetterQueue(notes: CheckpointRecords, prefix: string, parks: boolean) {
   const parked = new Map<string, ParkedKey>();
   for (const key of notes.keys()) {
-    const known = key.startsWith(prefix) ? readParkedKeyRecord(notes, key) : undefined;
-    if (known) parked.set(key.slice(prefix.length), known);
+    const parkedKey = key.startsWith(prefix) ? readParkedKeyRecord(notes, key) : undefined;
+    if (parkedKey) parked.set(key.slice(prefix.length), parkedKey);
   }
 
   return {
     /**
-     * Sorts messages by whether their topics take them. Errors: `configuration_invalid` when too
-     * many keys are parked, or none may be.
+     * Separates messages that their topics accept from dead letters. Throws `configuration_invalid` when
+     * no further key can be parked.
      */
-    sort(messages: readonly AddressedEvent[], maxBytesOf: (topic: string) => number): Sorted {
+    sort(
+      messages: readonly AddressedEvent[],
+      maxBytesOf: (topic: string) => number,
+    ): SortedMessages {
       const added = new Map<string, ParkedKey>();
       const sendable: AddressedEvent[] = [];
       const dead: TextMessage[] = [];
@@ -84,13 +91,13 @@ export function createDeadLetterQueue(notes: CheckpointRecords, prefix: string, 
         const name = nameOf(key);
         const size = messageBytes(message);
         const first = parked.get(name) ?? added.get(name);
-        // That all of the key is erased leaves no gap, and what was published before has to go.
+        // An erasure leaves no gap, and consumers must delete what was published before.
         if (first && !tellsErasure(event)) {
           dead.push(
             deadLetter(addressed, size, `the event ${first.event_id} of its key is parked`),
           );
         } else if (size > maxBytesOf(topic)) {
-          requireParking(parks, parked.size + added.size, { ...key, size });
+          requireParkable(parks, parked.size + added.size, { ...key, size });
           added.set(name, { ...key, size });
           dead.push(deadLetter(addressed, size, 'larger than its topic takes'));
         } else {

@@ -1,12 +1,12 @@
 import { isTurnlogError, TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 
 /**
- * Protocol errors that say: a newer producer has this transactional id. Newer brokers send the
- * second, which kafkajs 2.2 knows by number only.
+ * Protocol errors for a transactional id that a newer producer uses. Newer brokers send the second,
+ * which kafkajs 2.2 knows by number only.
  */
 const FENCED = /^INVALID_PRODUCER_EPOCH$|^Unknown error code 90$/;
 
-/** What a call worked on, as far as the caller knows; Kafka's own errors name nothing. */
+/** The subject of a call, if the caller knows it; Kafka's own errors don't name it. */
 export interface CallSubject {
   topic?: string;
   transactionalId?: string;
@@ -20,7 +20,7 @@ function causesOf(error: unknown): Cause[] {
   const causes: Cause[] = [];
   for (let cause = error; cause instanceof Error && !causes.includes(cause); cause = cause.cause)
     causes.push(cause);
-  // Of several topics that could not be created.
+  // A request to create several topics fails with several errors.
   return causes.flatMap((cause) => [cause, ...(cause.errors ?? [])]);
 }
 
@@ -37,14 +37,14 @@ const LOST_CONNECTION = new Set([
 ]);
 
 /**
- * True when the same request may succeed a moment later: a connection was lost, or the broker says
- * so. A request that was never answered is not among them; its connection may be dead.
+ * Returns true when the same request may succeed a moment later: the connection was lost, or the broker
+ * says so. A request without a response is not transient; its connection may be dead.
  */
 export const isTransient = (error: unknown): boolean =>
   causesOf(error).some(
     ({ name, type, retriable, message }) =>
       LOST_CONNECTION.has(name) ||
-      // What kafkajs makes of metadata that no broker has answered.
+      // kafkajs fails like this when no broker has returned metadata.
       (name === 'TypeError' && message.includes("'topicMetadata'")) ||
       (type !== undefined && retriable === true),
   );
@@ -52,7 +52,7 @@ export const isTransient = (error: unknown): boolean =>
 const topicOf = ({ topic }: CallSubject): string =>
   topic === undefined ? 'one of the topics' : `the topic ${topic}`;
 
-/** What an operator has to change, by the error of the protocol. */
+/** Advice for operators, by protocol error. */
 const OPERATOR_ADVICE: Readonly<Record<string, (subject: CallSubject) => string>> = {
   TOPIC_AUTHORIZATION_FAILED: (subject) =>
     `The relay has no right to use ${topicOf(subject)}: grant it Describe, DescribeConfigs and Write, Read on the checkpoint topic and after a log was restored on all, and Create where it is to make it.`,
@@ -68,7 +68,7 @@ const OPERATOR_ADVICE: Readonly<Record<string, (subject: CallSubject) => string>
     `The cluster's policy does not let ${topicOf(subject)} be created as the relay would: make it yourself.`,
 };
 
-/** What may pass, or is mended in the cluster while the relay tries; also by kafkajs' own names. */
+/** Reasons that are transient or fixed in the cluster while the relay retries, by protocol error or kafkajs name. */
 const TRANSIENT_REASONS: Readonly<Record<string, (subject: CallSubject) => string>> = {
   UNKNOWN_TOPIC_OR_PARTITION: (subject) =>
     `Kafka does not know ${topicOf(subject)} (or the relay may not see it).`,
@@ -76,7 +76,7 @@ const TRANSIENT_REASONS: Readonly<Record<string, (subject: CallSubject) => strin
     `Fewer replicas of ${topicOf(subject)} are in sync than its min.insync.replicas wants.`,
   GROUP_COORDINATOR_NOT_AVAILABLE: () =>
     'The cluster has no coordinator yet. Where it never gets one, it has fewer brokers than transaction.state.log.replication.factor or offsets.topic.replication.factor.',
-  // kafkajs keeps to itself what the brokers have said.
+  // kafkajs does not pass on the brokers' responses.
   KafkaJSGroupCoordinatorNotFound: ({ transactionalId }) =>
     `No broker names a coordinator: the cluster has none yet, or the relay has no right to see it: grant it Describe on the transactional id ${transactionalId} and on the groups whose names begin with ${transactionalId}.reader.`,
   MESSAGE_TOO_LARGE: (subject) =>
@@ -109,7 +109,7 @@ export function toPublisherError(error: unknown, subject: CallSubject = {}): Tur
   return new TurnlogError('publisher_unavailable', sentence, { retriable: true, cause: error });
 }
 
-/** Runs a call to Kafka. Errors: as asPublisherError has them. */
+/** Runs a call to Kafka, with errors as `toPublisherError` maps them. */
 export async function kafkaCall<Result>(
   call: () => Promise<Result>,
   subject: CallSubject = {},

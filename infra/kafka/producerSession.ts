@@ -4,10 +4,8 @@ import type { Publication } from '../../shared/publicEvents/publisher.ts';
 import { tellsErasure } from '../../shared/publicEvents/erasedTexts.ts';
 import type { PublicEvent } from '../../shared/publicEvents/publicEvent.ts';
 import { kafkaCall } from './errors.ts';
-import { toMessage, toTombstone } from './message.ts';
-import { checkpointRecordKeys } from './checkpoints/recordKeys.ts';
 import type { CheckpointRecords, CheckpointRecordReader } from './checkpoints/recordReader.ts';
-import { readCheckpointRecord } from './checkpoints/recordValues.ts';
+import { readCheckpointRecord, checkpointRecordKeys } from './checkpoints/recordValues.ts';
 import { createDeadLetterQueue, deadLetterEventId } from './deadLetters.ts';
 import type { KafkaPublisherOptions } from './options.ts';
 import { createPartitioner, groupIntoSends, type TopicSend, type TextMessage } from './batching.ts';
@@ -15,6 +13,39 @@ import { isCompacted, type Topic } from './topics.ts';
 import type { TransactionalProducer } from './transactions.ts';
 import { scanTopics } from './scanTopics.ts';
 import { createWrittenOffsets } from './checkpoints/writtenOffsets.ts';
+import { CloudEvent, Kafka as CloudEventsKafka } from 'cloudevents';
+import { attributesOf } from '../../shared/publicEvents/cloudEvent.ts';
+
+/**
+ * The binding also writes what an event does not have, and the content type a second time under a
+ * name that the specification has not.
+ */
+const toHeaders = (headers: Record<string, unknown>): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(headers as Record<string, string | number | undefined>).flatMap(
+      ([name, value]) =>
+        value === undefined || name === 'ce_datacontenttype' ? [] : [[name, String(value)]],
+    ),
+  );
+
+/**
+ * What follows the last event of a key that was erased, in a compacted topic: the brokers let go of
+ * all that they had of the key, and in time of the tombstone.
+ */
+const toTombstone = ({ key }: PublicEvent): TextMessage => ({ key, value: null });
+
+/**
+ * The Kafka message of a public event: a CloudEvent in binary mode. shared/publicEvents/headers.ts
+ * describes the headers.
+ */
+export function toMessage(event: PublicEvent, source: string): TextMessage & { value: string } {
+  const cloudEvent = new CloudEvent({
+    ...attributesOf(event, source),
+    data: JSON.stringify(event.data),
+  });
+  const { headers, value } = CloudEventsKafka.binary(cloudEvent);
+  return { key: event.key, value: value as string, headers: toHeaders(headers) };
+}
 
 interface Prepared {
   kafka: Kafka;

@@ -1,9 +1,8 @@
 import type { Publisher } from '../../shared/publicEvents/publisher.ts';
 import { createKafka, withAdmin } from './client.ts';
 import { kafkaCall } from './errors.ts';
-import { checkpointRecordKeys } from './checkpoints/recordKeys.ts';
 import { createCheckpointRecordReader } from './checkpoints/recordReader.ts';
-import { readCheckpointRecord } from './checkpoints/recordValues.ts';
+import { readCheckpointRecord, checkpointRecordKeys } from './checkpoints/recordValues.ts';
 import type { KafkaPublisherOptions } from './options.ts';
 import { createOwnTopics } from './ownTopics.ts';
 import { startProducerSession } from './producerSession.ts';

@@ -2,17 +2,16 @@ import { randomUUID } from 'node:crypto';
 import type { Consumer, Kafka } from 'kafkajs';
 import { RETRY, withAdmin } from './client.ts';
 
-/** A consumer that reads for itself, and commits nothing. */
+/** A consumer that never commits offsets. */
 export interface ConsumerReader {
   consumer: Consumer;
-  /** Leaves nothing behind. Never rejects. */
+  /** Disconnects, and deletes the group. Never rejects. */
   end(): Promise<void>;
 }
 
 /**
- * A consumer in a group of its own: kafkajs can read only as a member of one, so it is made and
- * deleted, `<prefix>.reader.<random>`. A failure ends it. `fetchWaitMs`: how long a broker may wait
- * for something to come.
+ * Creates a consumer in a temporary group, `<prefix>.reader.<random>`, because kafkajs can read only as
+ * a member of a group. A failure ends it. `fetchWaitMs`: how long a broker may wait for new messages.
  */
 export function createConsumerReader(
   kafka: Kafka,

@@ -6,19 +6,19 @@ import { createConsumerReader } from './reader.ts';
 
 const FETCH_WAIT_MS = 200;
 const POLL_MS = 50;
-/** Topics that have more and give nothing for so long can't be read. */
+/** A topic that has more messages and returns none for this long can't be read. */
 const SILENCE_LIMIT_MS = 30_000;
 
 interface Partition {
-  /** Where what is committed or aborted ended when the reading began. */
+  /** The end of committed and aborted messages when the scan began. */
   end: bigint;
   /** The offset after the last one that was read. */
   next: bigint;
 }
 
-const placeOf = (topic: string, partition: number): string => `${topic}/${partition}`;
+const partitionKey = (topic: string, partition: number): string => `${topic}/${partition}`;
 
-/** The partitions that hold anything. */
+/** The partitions that hold messages. */
 function partitionsOf(kafka: Kafka, topics: readonly string[]): Promise<Map<string, Partition>> {
   return withAdmin(kafka, async (admin) => {
     const partitions = new Map<string, Partition>();
@@ -26,16 +26,16 @@ function partitionsOf(kafka: Kafka, topics: readonly string[]): Promise<Map<stri
       const offsets = await retryRequest(() => admin.fetchTopicOffsets(topic));
       for (const { partition, high, low } of offsets)
         if (BigInt(high) > BigInt(low))
-          partitions.set(placeOf(topic, partition), { end: BigInt(high), next: BigInt(low) });
+          partitions.set(partitionKey(topic, partition), { end: BigInt(high), next: BigInt(low) });
     }
     return partitions;
   });
 }
 
 /**
- * What lies at the end may be markers and aborted messages, of which kafkajs tells as well. That a
- * broker answers without anything says nothing: it does so too when it holds back a client with a
- * quota, and of partitions that did not fit into the answer.
+ * The end may consist of markers and aborted messages, which kafkajs reports as well. An empty response
+ * does not mean that the end is reached: brokers also send one to throttled clients, and for partitions
+ * that did not fit into the response.
  */
 const isRead = ({ next, end }: Partition): boolean => next >= end;
 
@@ -53,15 +53,15 @@ async function readThrough(
   { topics, visit, signal }: Reading,
 ): Promise<void> {
   let crashed: Error | undefined;
-  let gotOn = performance.now();
+  let progressAt = performance.now();
   consumer.on(consumer.events.CRASH, ({ payload }) => void (crashed = payload.error));
   consumer.on(consumer.events.END_BATCH_PROCESS, ({ payload }) => {
-    const partition = partitions.get(placeOf(payload.topic, payload.partition));
+    const partition = partitions.get(partitionKey(payload.topic, payload.partition));
     const next = BigInt(payload.lastOffset) + 1n;
-    // A consumer that loses its place begins anew.
+    // A consumer that loses its offset starts over.
     if (!partition || next <= partition.next) return;
     partition.next = next;
-    gotOn = performance.now();
+    progressAt = performance.now();
   });
   const eachBatch = async ({ batch }: EachBatchPayload): Promise<void> =>
     batch.messages.forEach(visit);
@@ -71,17 +71,17 @@ async function readThrough(
   while (![...partitions.values()].every(isRead)) {
     signal.throwIfAborted();
     if (crashed) throw crashed;
-    if (performance.now() - gotOn > SILENCE_LIMIT_MS) {
-      const [place, { next }] = [...partitions].find(([, partition]) => !isRead(partition))!;
-      throw new Error(`${place} (topic/partition) can't be read from the offset ${next} on`);
+    if (performance.now() - progressAt > SILENCE_LIMIT_MS) {
+      const [name, { next }] = [...partitions].find(([, partition]) => !isRead(partition))!;
+      throw new Error(`${name} (topic/partition) can't be read from the offset ${next} on`);
     }
     await sleep(POLL_MS, signal);
   }
 }
 
 /**
- * Visits every message that was committed in these topics, some of them perhaps several times.
- * Nobody else may publish meanwhile. Errors: those of kafkajs, the signal's reason.
+ * Visits every committed message of these topics, some perhaps several times. No other producer may
+ * publish meanwhile.
  */
 export async function scanTopics(kafka: Kafka, reading: Reading): Promise<void> {
   const partitions = await partitionsOf(kafka, reading.topics);

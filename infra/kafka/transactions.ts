@@ -5,8 +5,8 @@ import { isTransactionPending, retryRequest } from './retryRequest.ts';
 import type { TopicSend } from './batching.ts';
 
 /**
- * After this time without a sign of life the broker aborts a transaction, which until then holds up
- * readers of committed messages.
+ * After this time without activity the broker aborts a transaction, which until then blocks readers of
+ * committed messages.
  */
 const TRANSACTION_TIMEOUT_MS = 30_000;
 const BUSY_LIMIT_MS = 20_000;
@@ -41,7 +41,7 @@ async function sendFirst(transaction: Transaction, first: TopicSend): Promise<vo
   const deadline = performance.now() + BUSY_LIMIT_MS;
   await retry(() => send(transaction, first), {
     pauses: BUSY_PAUSES,
-    again: (error) => isTransactionPending(error) && performance.now() <= deadline,
+    shouldRetry: (error) => isTransactionPending(error) && performance.now() <= deadline,
   });
 }
 

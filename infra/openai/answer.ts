@@ -11,7 +11,7 @@ const optional = <Schema extends Parameters<typeof Type.Union>[0][number]>(schem
 
 const { functionNameChars, callIdChars, argumentsChars, labelChars } = LIMITS.model;
 
-/** What is read of a chat completion; some servers leave parts out or send null. */
+/** The parts of a chat completion that are read; some servers omit them or send null. */
 const Completion = Type.Object({
   id: optional(Type.String()),
   model: optional(Type.String()),
@@ -51,14 +51,14 @@ const Usage = Type.Object({
 const isCompletion = lazyValidator(Completion);
 const reportsUsage = lazyValidator(Usage);
 
-/** Text that can be stored and answered: NUL and halves of surrogate pairs become U+FFFD. */
+/** Replaces NUL and lone surrogates, which can't be stored, with U+FFFD. */
 export const toStorableText = (text: string): string =>
   text.toWellFormed().replaceAll('\0', '\uFFFD');
 
-/** What is recorded for ever and only names something. */
+/** A short name that is recorded permanently. */
 const label = (text: string): string => toStorableText(text.slice(0, labelChars));
 
-/** A tool call is answered by its id; where the server sent none it gets one. */
+/** The requested tool calls. A result refers to a call's id, so a call without one gets an id here. */
 const toolCalls = (message: Message): ToolCallRequest[] =>
   (message.tool_calls ?? []).map((call, index) => ({
     id: toStorableText(call.id || `call_${index + 1}`),
@@ -75,18 +75,18 @@ function tokens(body: unknown): Tokens | undefined {
   return { prompt, completion, total: total ?? prompt + completion };
 }
 
-/** Why there is no text, where the provider says so. */
-const EMPTY: ReadonlyMap<unknown, string> = new Map([
+/** Why an answer has no text, by finish reason. */
+const EMPTY_ANSWER_REASONS: ReadonlyMap<unknown, string> = new Map([
   ['length', ': the model reached its limit of tokens before it said anything'],
   ['content_filter', ': its content filter stopped the model'],
 ]);
 
 /**
- * The answer in a chat completion's body. A refusal is an answer: its text is the content. `model`
- * is the one asked for when the provider does not say which answered. Errors: `model_error` when it
- * is not a chat completion, holds a tool call over its limits, or its first choice is empty.
+ * The answer in a chat completion's body. A refusal is an answer: its text is the content. `model` is
+ * the requested one when the provider does not name another. Throws `model_error` when the body is not a
+ * chat completion, holds a tool call over its limits, or has an empty first choice.
  */
-export function parseAnswer(body: unknown, modelAsked: string): ChatAnswer {
+export function parseAnswer(body: unknown, requestedModel: string): ChatAnswer {
   if (!isCompletion()(body))
     throw new TurnlogError(
       'model_error',
@@ -98,11 +98,11 @@ export function parseAnswer(body: unknown, modelAsked: string): ChatAnswer {
   if (!choice || (text === null && calls.length === 0))
     throw new TurnlogError(
       'model_error',
-      `The model provider sent an empty answer${EMPTY.get(choice?.finish_reason) ?? ''}.`,
+      `The model provider sent an empty answer${EMPTY_ANSWER_REASONS.get(choice?.finish_reason) ?? ''}.`,
     );
   return {
     response_id: label(body.id ?? ''),
-    model: label(body.model || modelAsked),
+    model: label(body.model || requestedModel),
     content: text === null ? null : toStorableText(text),
     tool_calls: calls,
     finish_reason: label(choice.finish_reason ?? ''),

@@ -1,50 +1,50 @@
 import { heapFor } from '../../shared/lib/heapBudget.ts';
 import { LIMITS } from '../../shared/limits.ts';
 
-/** Bytes of all answers that are being read; shared by all providers of a process. */
+/** The bytes of all answers in progress, shared by all providers of a process. */
 export interface ResponseMemory {
   bytes: number;
 }
 
-/** A body as it comes in. */
+/** Collects a body as it arrives. */
 export interface BoundedBuffer {
-  /** False when the chunk would take it beyond its limit; of a chunk as much is kept as fits. */
+  /** Keeps as much of the chunk as fits. Returns false when the chunk exceeds the limit. */
   add(chunk: Buffer): boolean;
   isFull(): boolean;
   text(): string;
-  /** Gives back its share of the answers in progress. */
+  /** Releases its share of the response memory. */
   release(): void;
 }
 
 const FIRST_CAPACITY = 4_096;
-/** Of all answers. */
+/** The limit for all answers together. */
 const MAX_BYTES = Math.min(LIMITS.model.answersBytes, heapFor('modelAnswers'));
 
 /**
- * One buffer that grows, and no list of chunks: a provider that sends a byte at a time would make
- * an object of each. Each smaller one, and the last, are freed at once: left to the collector, which
- * sees their objects and not their bytes, those of many answers are a hundred megabytes.
+ * One growing buffer instead of a list of chunks, because a provider may send one byte at a time. Each
+ * outgrown buffer, and the last one, is freed at once: the garbage collector counts the objects but not
+ * their bytes, which for many answers are a hundred megabytes.
  */
 export function createBoundedBuffer(maxBytes: number, inProgress: ResponseMemory): BoundedBuffer {
   let memory = new ArrayBuffer(0);
   let size = 0;
 
-  function makeRoom(needed: number): void {
-    const before = memory.byteLength;
-    if (needed <= before) return;
-    const capacity = Math.min(maxBytes, Math.max(needed, 2 * before, FIRST_CAPACITY));
+  function ensureCapacity(needed: number): void {
+    const previous = memory.byteLength;
+    if (needed <= previous) return;
+    const capacity = Math.min(maxBytes, Math.max(needed, 2 * previous, FIRST_CAPACITY));
     memory = memory.transfer(capacity);
-    inProgress.bytes += capacity - before;
+    inProgress.bytes += capacity - previous;
   }
 
   return {
     add(chunk) {
-      const taken = Math.min(chunk.length, maxBytes - size);
-      if (inProgress.bytes + taken > MAX_BYTES) return false;
-      makeRoom(size + taken);
-      chunk.copy(Buffer.from(memory), size, 0, taken);
-      size += taken;
-      return taken === chunk.length;
+      const accepted = Math.min(chunk.length, maxBytes - size);
+      if (inProgress.bytes + accepted > MAX_BYTES) return false;
+      ensureCapacity(size + accepted);
+      chunk.copy(Buffer.from(memory), size, 0, accepted);
+      size += accepted;
+      return accepted === chunk.length;
     },
     isFull: () => size === maxBytes,
     text: () => Buffer.from(memory, 0, size).toString('utf8'),

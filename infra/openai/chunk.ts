@@ -20,7 +20,7 @@ const Delta = Type.Object({
   ),
 });
 
-/** What is read of a chunk of a streamed answer; some servers leave parts out or send null. */
+/** The parts of a streamed chunk that are read; some servers omit them or send null. */
 const Chunk = Type.Object({
   id: orNull(Type.String()),
   model: orNull(Type.String()),
@@ -41,7 +41,7 @@ export type Delta = Static<typeof Delta>;
 
 const validator = lazyValidator(Chunk);
 
-/** A chunk in an event's data; undefined where it is none. */
+/** Parses a chunk in an event's data; undefined for anything else. */
 export function parseChunk(data: string): Chunk | undefined {
   try {
     const value: unknown = JSON.parse(data);

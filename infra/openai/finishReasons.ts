@@ -1,4 +1,4 @@
-/** What a provider's own code means, in our words. Its sentences are for the log alone. */
+/** Explanations of providers' codes. Provider messages themselves appear only in the log. */
 export const FINISH_REASONS: ReadonlyMap<unknown, string> = new Map([
   ['context_length_exceeded', 'the prompt is longer than the model takes'],
   ['content_filter', 'its content filter stopped it'],

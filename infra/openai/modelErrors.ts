@@ -6,7 +6,7 @@ import { retryAfterMs } from './pooledFetch.ts';
 const DEFAULT_RETRY_AFTER_S = 1;
 const MAX_RETRY_AFTER_S = 86_400;
 
-/** Our words for an answer with an error status: what happened, the status, and why where known. */
+/** Describes an error response: what happened, the status, and the reason if known. */
 function describeFailure(what: string, { status, code }: OpenAi.APIError): string {
   const why = FINISH_REASONS.get(code);
   return `The model provider ${what} (${status})${why === undefined ? '' : `: ${why}`}.`;
@@ -50,9 +50,9 @@ function networkCode(error: unknown): string | undefined {
 }
 
 /**
- * What a failed call of the `openai` package means, as `model_error`, `model_overloaded` or
- * `model_timeout`, in our own words. The library's error holds the provider's whole answer: none of
- * it goes on but the cause's message, which `redact` makes a short quotation for the log.
+ * Maps a failed call of the `openai` package to `model_error`, `model_overloaded` or `model_timeout`.
+ * The library's error holds the provider's whole response; only the cause's message is kept, which
+ * `redact` shortens to a quotation for the log.
  */
 export function toModelError(
   error: unknown,

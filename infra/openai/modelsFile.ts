@@ -3,7 +3,11 @@ import { Type, type Static } from 'typebox';
 import type { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import { badFile, unreadable, type Problems } from '../../shared/lib/config/configFileErrors.ts';
-import { lazyValidator, problemsOf, type Words } from '../../shared/lib/validation/validation.ts';
+import {
+  lazyValidator,
+  problemsOf,
+  type ProblemMessages,
+} from '../../shared/lib/validation/validation.ts';
 
 const strict = { additionalProperties: false };
 const Id = Type.String({ minLength: 1, maxLength: 256 });
@@ -63,7 +67,7 @@ export type ModelsFile = Static<typeof ModelsFile>;
 
 const validator = lazyValidator(ModelsFile);
 
-const WORDS: Words = {
+const WORDS: ProblemMessages = {
   additionalProperties: () => 'is not a known field',
   pattern: () => 'must be an http or https URL without credentials',
 };

@@ -13,21 +13,21 @@ import {
 } from './responseReaders.ts';
 import { createStreamedAnswerReader } from './streamedAnswer.ts';
 
-/** A `retry-after` above this is not slept through: the answer goes to the caller at once. */
+/** Above this, a `retry-after` is passed to the caller at once instead of waiting. */
 const MAX_SLEEP_MS = 20_000;
 
-/** A server that has said its last word of a stream, and does not end it, is cut after so long. */
+/** A server that does not end its stream after the last event is disconnected after this time. */
 const CONNECTION_CLOSE_GRACE_MS = 1_000;
 
-/** What a call asks of its fetch, beside what the library does. */
+/** Options of a call, in addition to those of the library. */
 export interface CallOptions {
-  /** Told of the text of an answer that comes as a stream, as it comes. */
+  /** Called with the text of a streamed answer as it arrives. */
   onText?: (text: string) => void;
 }
 
 type Fetch = (input: string | URL | Request, init?: RequestInit & CallOptions) => Promise<Response>;
 
-/** The part of a Response that the `openai` package reads of an answer which is not a stream. */
+/** The members of a Response that the `openai` package reads for an answer that is not streamed. */
 type BufferedResponse = Pick<Response, 'ok' | 'status' | 'url' | 'headers' | 'body' | 'text'>;
 
 interface Reply {
@@ -93,7 +93,7 @@ function createReaderFor(
     .toLowerCase()
     .startsWith('text/event-stream');
   if (!onText || !isSuccess(status) || !isStream) return createWholeBodyReader(status, inProgress);
-  // The library is given the whole, as if it had come at once.
+  // The library gets the whole answer, as if it had arrived at once.
   headers.set('content-type', 'application/json');
   return createStreamedAnswerReader(onText, inProgress);
 }
@@ -117,8 +117,8 @@ export function pooledFetch(agent: Agent, inProgress: ResponseMemory): Fetch {
       let status = 200;
       let headers: Headers | undefined;
       let controller: Dispatcher.DispatchController | undefined;
-      let cut: NodeJS.Timeout | undefined;
-      const reply = (said: ReadResult): void => {
+      let closeTimer: NodeJS.Timeout | undefined;
+      const reply = (result: ReadResult): void => {
         limit?.[Symbol.dispose]();
         reader?.release();
         reader = undefined;
@@ -127,13 +127,13 @@ export function pooledFetch(agent: Agent, inProgress: ResponseMemory): Fetch {
             url: url.href,
             status,
             headers: headers ?? new Headers(),
-            body: said,
+            body: result,
           }),
         );
       };
       const abort = (): void => controller?.abort(new Error('no more is read'));
-      const stop = (said: ReadResult): void => {
-        reply(said);
+      const stop = (result: ReadResult): void => {
+        reply(result);
         abort();
       };
       const requestHeaders = new Headers(init.headers);
@@ -158,12 +158,11 @@ export function pooledFetch(agent: Agent, inProgress: ResponseMemory): Fetch {
             if (signal?.aborted) started.abort(new Error('aborted before it was sent'));
           },
           onResponseStart(_controller, statusCode, rawHeaders) {
-            // What comes before the answer, such as early hints.
+            // An informational response, such as early hints.
             if (statusCode < 200) return;
             status = statusCode;
             headers = readHeaders(rawHeaders);
-            // The library sleeps through any retry-after up to a minute, and takes a longer one for
-            // none at all.
+            // The library waits for any retry-after up to a minute, and ignores longer ones.
             if ((retryAfterMs(headers, Date.now()) ?? 0) > MAX_SLEEP_MS)
               headers.set('x-should-retry', 'false');
             reader = createReaderFor({ status, headers }, init, inProgress);
@@ -174,19 +173,19 @@ export function pooledFetch(agent: Agent, inProgress: ResponseMemory): Fetch {
               stop(answerTooLongError());
           },
           onResponseData(_controller, chunk) {
-            const said = reader?.add(chunk);
-            if (said === undefined) return;
-            if (said instanceof Error || !isSuccess(status)) return stop(said);
+            const result = reader?.add(chunk);
+            if (result === undefined) return;
+            if (result instanceof Error || !isSuccess(status)) return stop(result);
             // A server that ends its stream now keeps its connection for the next call.
-            reply(said);
-            cut = setTimeout(abort, CONNECTION_CLOSE_GRACE_MS).unref();
+            reply(result);
+            closeTimer = setTimeout(abort, CONNECTION_CLOSE_GRACE_MS).unref();
           },
           onResponseEnd() {
-            clearTimeout(cut);
+            clearTimeout(closeTimer);
             if (reader) reply(reader.end());
           },
           onResponseError(_controller, error) {
-            clearTimeout(cut);
+            clearTimeout(closeTimer);
             if (headers) return reply(truncatedAnswerError());
             limit?.[Symbol.dispose]();
             reject(error);

@@ -1,6 +1,6 @@
 import { LIMITS } from '../../shared/limits.ts';
 
-/** Of a provider's text; what is shown of it is a part of this. */
+/** The scanned part of a provider's text; quotations are a part of it. */
 const SCAN_CHARS = 5 * LIMITS.model.quotedChars;
 
 /**
@@ -15,15 +15,15 @@ const SECRETS = [
   /(?=[\w*+/=]*\d)(?=[\w*+/=]*[a-z])[\w*+/=]{20,}/gi,
 ];
 
-/** The beginning of a text, without the word that the cut went through: it could be half a key. */
+/** The beginning of a text, without a word cut in half, which could be part of a key. */
 const beginningOf = (text: string): string =>
   text.length <= SCAN_CHARS ? text : text.slice(0, SCAN_CHARS).replace(/[\w*+/=.-]{1,256}$/, '');
 
-/** So many letters and digits of a key in a row give it away. */
+/** This many consecutive letters and digits of a key count as a disclosure. */
 const MIN_SECRET_CHARS = 8;
 const ESCAPED_CHARACTER = /(?:%|\\x|\\u00|&#x)([\da-f]{2});?|\\[a-z]/gi;
 
-/** A text's letters and digits alone, however they are parted, escaped or written. */
+/** The letters and digits of a text, regardless of separators, escapes and case. */
 const unescaped = (text: string): string =>
   text
     .replace(ESCAPED_CHARACTER, (_, code?: string) =>
@@ -37,7 +37,7 @@ const partsOf = (text: string): string[] =>
     text.slice(at, at + MIN_SECRET_CHARS),
   );
 
-/** A key as it may stand in a text: in base64 it looks different behind 1 or 2 other bytes. */
+/** The forms of a key in a text. Base64 differs after 1 or 2 preceding bytes. */
 const formsOf = (key: string): string[] => [
   key,
   Buffer.from(key).toString('hex'),
@@ -50,12 +50,12 @@ const formsOf = (key: string): string[] => [
 ];
 
 /**
- * Makes the function that says what others said as the log may quote it: on one line, at most 200
- * characters, without `keys` and without whatever else looks like one. Of a text that shows a part
- * of a key in another spelling nothing is quoted.
+ * Creates the function that prepares texts of others for quotation in the log: on one line, at most 200
+ * characters, without `keys` and anything that looks like a key. A text that shows part of a key in
+ * another encoding is not quoted at all.
  */
 export function createRedactor(keys: readonly string[]): (text: string) => string {
-  const telling = new Set(keys.flatMap(formsOf).flatMap((form) => partsOf(unescaped(form))));
+  const secretParts = new Set(keys.flatMap(formsOf).flatMap((form) => partsOf(unescaped(form))));
   return (text) => {
     const withoutKeys = keys.reduce((rest, key) => rest.replaceAll(key, '[redacted]'), text);
     const clean = SECRETS.reduce(
@@ -65,7 +65,7 @@ export function createRedactor(keys: readonly string[]): (text: string) => strin
         .replace(/[\s\p{C}]+/gu, ' ')
         .trim(),
     );
-    if (partsOf(unescaped(clean)).some((part) => telling.has(part)))
+    if (partsOf(unescaped(clean)).some((part) => secretParts.has(part)))
       return '[redacted: shows a key]';
     const longest = LIMITS.model.quotedChars;
     return clean.length > longest ? `${clean.slice(0, longest - 1).toWellFormed()}…` : clean;

@@ -4,18 +4,18 @@ import { LIMITS } from '../../shared/limits.ts';
 import { NoRoomForAnswer } from '../../shared/ports/chatModel.ts';
 import { createBoundedBuffer, type ResponseMemory } from './boundedBuffer.ts';
 
-/** What the caller is given of an answer: JSON text, or why there is none. */
+/** The result for the caller: JSON text, or the error. */
 export type ReadResult = string | Error;
 
-/** Reads the body of an answer as it comes in. */
+/** Reads the body of an answer as it arrives. */
 export interface ResponseReader {
-  /** Of an answer that says that it is longer, nothing is read. */
+  /** An answer whose declared length exceeds this is not read. */
   mostBytes: number;
-  /** Takes a part; gives what the caller is told where no more of it is needed. */
+  /** Adds a part of the body; returns the result as soon as no more is needed. */
   add(chunk: Buffer): ReadResult | undefined;
-  /** What the caller is told at the end of the body. */
+  /** Returns the result at the end of the body. */
   end(): ReadResult;
-  /** Gives back its share of the answers in progress. */
+  /** Releases its share of the response memory. */
   release(): void;
 }
 
@@ -36,7 +36,7 @@ export const truncatedAnswerError = (): TurnlogError =>
 
 export const tooManyPartsError = (): TurnlogError => unusableAnswerError('has too many parts');
 
-/** Reads an answer that comes as one JSON text; of an error no more than is looked at. */
+/** Reads an answer that is one JSON text; of an error only the quoted beginning. */
 export function createWholeBodyReader(status: number, inProgress: ResponseMemory): ResponseReader {
   const { answerBytes, errorBytes } = LIMITS.model;
   const body = createBoundedBuffer(isSuccess(status) ? answerBytes : errorBytes, inProgress);

@@ -50,7 +50,7 @@ export async function migrate(client: Client): Promise<void> {
   try {
     await retry(() => migrateAsOwner(client), {
       pauses: PAUSES,
-      again: (error, failures) => isLockedByOthers(error) && failures < MAX_ATTEMPTS,
+      shouldRetry: (error, failures) => isLockedByOthers(error) && failures < MAX_ATTEMPTS,
     });
   } catch (error) {
     if (isLockedByOthers(error))

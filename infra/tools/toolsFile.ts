@@ -2,7 +2,11 @@ import { readFile } from 'node:fs/promises';
 import { Type, type Static } from 'typebox';
 import { LIMITS } from '../../shared/limits.ts';
 import { badFile, unreadable, type Problems } from '../../shared/lib/config/configFileErrors.ts';
-import { lazyValidator, problemsOf, type Words } from '../../shared/lib/validation/validation.ts';
+import {
+  lazyValidator,
+  problemsOf,
+  type ProblemMessages,
+} from '../../shared/lib/validation/validation.ts';
 
 const strict = { additionalProperties: false };
 const Texts = Type.Record(Type.String(), Type.String());
@@ -61,7 +65,7 @@ const httpServer = lazyValidator(HttpServer);
 
 const SERVER_NAME = /^[a-z0-9][a-z0-9-]{0,31}$/;
 
-const WORDS: Words = {
+const WORDS: ProblemMessages = {
   additionalProperties: () => 'is not a known field',
   pattern: () => 'must be an http or https URL without credentials',
   enum: ({ allowedValues }) => `must be a built-in tool: ${(allowedValues as string[]).join(', ')}`,

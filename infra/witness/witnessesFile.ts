@@ -4,7 +4,11 @@ import type { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import { badFile, unreadable, type Problems } from '../../shared/lib/config/configFileErrors.ts';
 import { COSIGNATURE, parseVkey } from '../../shared/transparency/tlog/noteKeys.ts';
-import { lazyValidator, problemsOf, type Words } from '../../shared/lib/validation/validation.ts';
+import {
+  lazyValidator,
+  problemsOf,
+  type ProblemMessages,
+} from '../../shared/lib/validation/validation.ts';
 
 const strict = { additionalProperties: false };
 
@@ -29,7 +33,7 @@ export type WitnessesFile = Static<typeof WitnessesFile>;
 
 const validator = lazyValidator(WitnessesFile);
 
-const WORDS: Words = {
+const WORDS: ProblemMessages = {
   additionalProperties: () => 'is not a known field',
   pattern: () => 'must be an http or https URL without credentials, query or fragment',
 };

@@ -18,32 +18,32 @@ export interface TerminalContext {
   env: Environment;
   /** The result, on standard output. */
   output: Output;
-  /** What has to be known before the result is there, on standard error. */
+  /** A notice before the result, on standard error. */
   notice: Output['show'];
-  /** Progress for people, on standard error; none with `--json`. */
+  /** Progress for people, on standard error; nothing with `--json`. */
   progress: { update: (text: () => string) => void; end: (text: string) => void };
-  /** Aborts at Ctrl-C: the command stops at a point from which it can continue later. */
+  /** Aborts at Ctrl-C: the command stops where it can continue later. */
   signal: AbortSignal;
   logger: (level: string) => Logger;
   exitWith: (code: (typeof EXIT)[keyof typeof EXIT]) => void;
 }
 
-/** What every operator command is given. */
+/** The context of every operator command. */
 export interface CliContext extends TerminalContext {
   operator: Operator;
 }
 
 /**
- * On what a command works: a log that is there (`existing`), one that may be empty (`empty_too`), or
- * one that it makes where there is none (`new_too`).
+ * The log that a command needs: a non-empty one (`existing`), one that may be empty (`may_be_empty`),
+ * or one that is created if missing (`may_be_new`).
  */
-export type LogRequirement = 'existing' | 'empty_too' | 'new_too';
+export type LogRequirement = 'existing' | 'may_be_empty' | 'may_be_new';
 
 /** Runs one command over the configured stores. */
 export type WithOperator = (
   command: (context: CliContext) => Promise<void>,
-  needed?: LogRequirement,
+  requirement?: LogRequirement,
 ) => Promise<void>;
 
-/** Runs one command that opens what it works on itself. */
+/** Runs one command that opens its stores itself. */
 export type WithTerminal = (command: (context: TerminalContext) => Promise<void>) => Promise<void>;

@@ -30,7 +30,7 @@ function requireConfirmed(id: string, { confirm, note = '' }: Options): void {
     throw usageError(`A note has at most ${LIMITS.text.noteCharacters} characters.`);
 }
 
-/** No server need be running: this process takes what was erased out of the read models itself. */
+/** Removes erased texts from the read models in this process, so that no server need be running. */
 async function updateReadModels(operator: Operator): Promise<void> {
   await (await operator.openReadModels()).close();
   await operator.purgeErasedWords();
@@ -74,7 +74,7 @@ async function eraseOne(
   );
 }
 
-/** The read models don't show an account whose first event they can't read. */
+/** Checks the log first: the read models don't show an account whose first event is unreadable. */
 async function requireExistingAccount({ operator }: CliContext, account_id: string): Promise<void> {
   const stream = accountStream(account_id);
   const isThere = await operator.store
@@ -86,7 +86,7 @@ async function requireExistingAccount({ operator }: CliContext, account_id: stri
   if (!isThere) await requireAccount(await operator.readModels(), account_id);
 }
 
-/** What the log of an account that was erased can't say. */
+/** The streams of an erased account that could not be recorded as erased. */
 const describeRemains = ({ unrecorded, unowned }: ErasedAccount): string[] => [
   ...unrecorded.map(
     (stream) =>
@@ -124,19 +124,19 @@ async function eraseAll(context: CliContext, account_id: string, options: Option
   );
 }
 
-const NOTE = ['--note <text>', 'why; it is never erased, so no text of a person'] as const;
+const NOTE = ['--note <text>', 'why; never erased, so no personal data'] as const;
 
-/** `accounts erase`, beside the other commands of `accounts`; `sessions erase`, `agents erase` */
+/** `accounts erase`, `sessions erase` and `agents erase` */
 export function addEraseCommands(program: Command, accounts: Command, run: WithOperator): void {
   accounts
     .command('erase')
     .description(
-      'close an account for good, and erase the texts of all its sessions and agents; the same command goes on where it was interrupted',
+      'close an account for good, and erase the texts of all its sessions and agents; after an interruption, the same command continues',
     )
     .argument('<account_id>')
-    .requiredOption('--confirm <account_id>', 'the same id once more')
+    .requiredOption('--confirm <account_id>', 'the same id again')
     .option(...NOTE)
-    .option('--damaged', 'also where its own stream is damaged, and may have said that it is held')
+    .option('--damaged', 'also if its own stream is damaged, and may have recorded a legal hold')
     .action((id: string, options: Options) => run((context) => eraseAll(context, id, options)));
   for (const kind of ['session', 'agent'] as const)
     program
@@ -145,7 +145,7 @@ export function addEraseCommands(program: Command, accounts: Command, run: WithO
       .command('erase')
       .description(`erase the texts of ${kind === 'agent' ? 'an agent' : 'a session'} for good`)
       .argument(`<${kind}_id>`)
-      .requiredOption(`--confirm <${kind}_id>`, 'the same id once more')
+      .requiredOption(`--confirm <${kind}_id>`, 'the same id again')
       .option(...NOTE)
       .action((id: string, options: Options) =>
         run((context) => eraseOne(context, kind, id, options)),

@@ -1,7 +1,7 @@
-/** How a command ends. docs/operate.md lists them. */
+/** The exit codes of commands, which docs/operate.md lists. */
 export const EXIT = { done: 0, failed: 1, usage: 2, undecided: 3, interrupted: 130 } as const;
 
-/** What every `--help` says of them. */
+/** The exit codes in every `--help`. */
 export const EXIT_CODES_HELP = `
 Exit codes:
   0    the command is done

@@ -6,19 +6,19 @@ import type { CommandProcess } from './context.ts';
 import { EXIT } from './exitCodes.ts';
 import { escapeControls, jsonLine } from './output.ts';
 
-/** What is wrong with the command line, beyond what its grammar knows. */
+/** An error in the command line that its grammar does not detect. */
 export const usageError = (message: string): CommanderError =>
   new CommanderError(EXIT.usage, 'usage', message);
 
-/** A command that a signal ended before it had a result. */
+/** A signal stopped the command before it had a result. */
 export const interruptedError = (): CommanderError =>
   new CommanderError(EXIT.interrupted, 'interrupted', 'Interrupted.');
 
-/** A result that standard output did not take: what the command did is done all the same. */
+/** The result could not be written to standard output; the command may have done its work. */
 export const resultLostError = ({ message }: Error): TurnlogError =>
   new TurnlogError(
     'configuration_invalid',
-    `The result could not be written to standard output: ${message}. What the command had to do may be done: look before you repeat it.`,
+    `The result could not be written to standard output: ${message}. The command may have done its work: check before you repeat it.`,
   );
 
 /** A text without the user and password of any URL in it. */
@@ -37,7 +37,7 @@ function exitCodeOf(error: unknown): number {
   return isTurnlogError(error, 'position_invalid') ? EXIT.usage : EXIT.failed;
 }
 
-/** The grammar's own words, without the `error: ` that it begins them with. */
+/** The message of the grammar, without its `error: ` prefix. */
 function messageOf(error: unknown): string {
   if (!(error instanceof CommanderError)) return failureText(error);
   if (error.code === 'commander.help') return 'Name a command: --help lists them.';

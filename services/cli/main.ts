@@ -2,17 +2,17 @@ import { interruptedError, reportCliFailure, resultLostError } from './failure.t
 import { EXIT } from './exitCodes.ts';
 import { isJson, runProgram } from './program.ts';
 
-/** The time that an interrupted command has to close its stores: one that hangs would keep it. */
+/** The time limit for closing the stores of an interrupted command, in case one hangs. */
 const CLOSE_LIMIT_MS = 3_000;
 
 const args = process.argv.slice(2);
 
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  // A closed pipe (`events tail | head`) means that its reader has all it wants.
+  // A closed pipe (`events tail | head`) is not an error.
   if (error.code !== 'EPIPE') reportCliFailure(resultLostError(error), isJson(args), process);
   process.exit();
 });
-// A command does its work and keeps its exit code where its progress can't be written.
+// Failing to write progress affects neither the work of a command nor its exit code.
 process.stderr.on('error', () => undefined);
 
 const stop = new AbortController();

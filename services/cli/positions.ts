@@ -1,12 +1,9 @@
 import type { EventLog, Position } from '../../shared/ports/eventStore.ts';
 
-/** A position is taken as it stands: the adapter of the log knows which it has. */
+/** Any text: only the adapter of the log can validate a position. */
 export const parsePositionOption = (text: string): Position => text as Position;
 
-/**
- * Asks the log whether it can be begun after a position that an operator named, before anything is
- * done. Errors: `position_invalid`, `store_unavailable`.
- */
+/** Rejects with `position_invalid` unless the log can be read after that position. */
 export async function requirePosition(
   log: Pick<EventLog, 'subscribe'>,
   after: Position | undefined,

@@ -20,7 +20,7 @@ import { createRunners } from './run.ts';
 import { addTextKeyCommands } from './textKeys.ts';
 import { jsonLine } from './output.ts';
 
-/** The version of this release, and of the read models that it keeps. */
+/** The versions of this release, its read models and Node.js. */
 function versions(): { turnlog: string; read_models: number; node: string } {
   const file = new URL('../../package.json', import.meta.url);
   const { version } = JSON.parse(readFileSync(file, 'utf8')) as { version: string };
@@ -34,7 +34,7 @@ const versionText = (json: boolean): string => {
     : `turnlog ${all.turnlog}, read models ${all.read_models}, Node.js ${all.node}`;
 };
 
-/** The grammar of all commands. With `json`, nothing but JSON is written. */
+/** The grammar of all commands. With `json`, only JSON is written. */
 function createProgram(json: boolean, target: CommandProcess, signal: AbortSignal): Command {
   const program = new Command('npm run cli --')
     .description(
@@ -43,7 +43,7 @@ function createProgram(json: boolean, target: CommandProcess, signal: AbortSigna
     .option('--json', 'answer with one JSON document, or JSON lines; errors are JSON too')
     .version(versionText(json), '--version', 'print the versions')
     .configureHelp({ showGlobalOptions: true })
-    // A failure is told in one place, as JSON where that is asked for.
+    // runProgram reports every failure, as text or as JSON.
     .configureOutput({
       writeOut: (text) => void target.stdout.write(text),
       writeErr: (text) => void (json || target.stderr.write(text)),
@@ -68,12 +68,12 @@ function createProgram(json: boolean, target: CommandProcess, signal: AbortSigna
   return program;
 }
 
-/** True where `--json` stands among the arguments, even if the rest of them can't be parsed. */
+/** True if `--json` is among the arguments, even if the others can't be parsed. */
 export const isJson = (args: readonly string[]): boolean => args.includes('--json');
 
 /**
- * Runs one command to its end and sets the exit code of its process. The signal interrupts it. Never
- * rejects: a failure is reported on standard error.
+ * Runs one command and sets the exit code of its process. The signal interrupts it. Never rejects:
+ * failures are reported on standard error.
  */
 export async function runProgram(
   args: readonly string[],

@@ -1,12 +1,12 @@
 const INTERVAL_MS = 500;
 
-/** How many a second, since a time of `performance.now()`: `1200/s`. */
+/** The rate since a time of `performance.now()`, such as `1200/s`. */
 export const formatRate = (count: number, began: number): string =>
   `${Math.round((1_000 * count) / (performance.now() - began))}/s`;
 
 /**
- * Writes lines of progress to standard error, the first at once and then at most two a second; on a
- * terminal each one replaces the last.
+ * Writes progress to standard error, the first line at once and then at most two per second; on a
+ * terminal each line replaces the last one.
  */
 export function createProgressLine(
   write: (text: string) => void,

@@ -11,7 +11,7 @@ export function addProjectionCommands(program: Command, run: WithOperator): void
     .description('work on the read models')
     .command('rebuild')
     .description(
-      'build the read models anew from the log, beside a running server or without one; interrupted, it goes on next time',
+      'rebuild the read models from the log, with or without a running server; an interrupted rebuild continues next time',
     )
     .action(() =>
       run(async ({ operator, output, progress, signal, exitWith }) => {
@@ -44,11 +44,11 @@ export function addDatabaseCommands(program: Command, run: WithTerminal): void {
     .description('work on the PostgreSQL database of the read models')
     .command('migrate')
     .description(
-      'bring the database up to date, with the role that owns it; services then need no right to create anything',
+      'migrate the database with the role that owns it; services then need no rights to create objects',
     )
     .option(
       '--grant <role...>',
-      'let services work in it as this role; those that were named before go on',
+      'grant services access as this role; roles granted earlier keep theirs',
     )
     .action(({ grant = [] }: { grant?: string[] }) =>
       run(async ({ env, output }) => {

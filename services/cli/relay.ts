@@ -27,7 +27,7 @@ export function addRelayCommands(program: Command, run: WithOperator): void {
     .description('work on the feed in Kafka (KAFKA_BROKERS)')
     .command('replay')
     .description(
-      'publish the events of the log once more, into a topic of its own, beside a running relay; interrupted, it goes on next time',
+      'publish the events of the log again, to a separate topic, also beside a running relay; an interrupted replay continues next time',
     )
     .requiredOption('--topic <topic>', 'the topic; created when it does not exist', parseTopic)
     .option(
@@ -36,7 +36,7 @@ export function addRelayCommands(program: Command, run: WithOperator): void {
       parsePositionOption,
     )
     .addOption(
-      new Option('--only <channel>', 'leave out the others').choices(['agents', 'sessions']),
+      new Option('--only <channel>', 'publish only this channel').choices(['agents', 'sessions']),
     )
     .action(({ topic, from, only }: Options) =>
       run(async ({ operator, output, progress, signal, exitWith }) => {

@@ -29,13 +29,14 @@ function openTerminal(json: boolean, target: CommandProcess, signal: AbortSignal
   };
 }
 
-const LOOK =
+const FIND_FOLDER =
   'Set DATA_DIR to the data folder of the service, or start the service once to make it.';
-const LOOK_THERE =
+const FIND_CLUSTER =
   'Set EVENTSTOREDB_URL to the store of the service, or start the service once to begin its log.';
 
-function requireFolder({ DATA_DIR, EVENTSTOREDB_URL }: Config, needed: LogRequirement): void {
-  if (EVENTSTOREDB_URL === undefined && needed !== 'new_too') requireLogFolder(DATA_DIR, LOOK);
+function requireFolder({ DATA_DIR, EVENTSTOREDB_URL }: Config, requirement: LogRequirement): void {
+  if (EVENTSTOREDB_URL === undefined && requirement !== 'may_be_new')
+    requireLogFolder(DATA_DIR, FIND_FOLDER);
 }
 
 const untilAborted = (signal: AbortSignal): Promise<void> =>
@@ -43,33 +44,33 @@ const untilAborted = (signal: AbortSignal): Promise<void> =>
     signal.addEventListener('abort', () => resolve(), { once: true });
   });
 
-/** A store that is away is left to the command, which waits for it or says so. */
+/** Ignores an unavailable store: the command waits for it, or reports it. */
 async function requireEventsIn(cluster: string, { store }: Operator): Promise<void> {
   try {
-    await requireNonEmptyLog(store, cluster, LOOK_THERE);
+    await requireNonEmptyLog(store, cluster, FIND_CLUSTER);
   } catch (error) {
     if (!isLogUnavailable(error)) throw error;
   }
 }
 
-/** How commands are run: one each, with its results as JSON or for people. */
+/** Creates the functions that run a command, with its results as JSON or as text. */
 export function createRunners(
   json: boolean,
   target: CommandProcess,
   signal: AbortSignal,
 ): { withTerminal: WithTerminal; withOperator: WithOperator } {
   const withTerminal: WithTerminal = (command) => command(openTerminal(json, target, signal));
-  const withOperator: WithOperator = (command, needed = 'existing') =>
+  const withOperator: WithOperator = (command, requirement = 'existing') =>
     withTerminal(async (terminal) => {
       const config = parseConfig(target.env);
-      requireFolder(config, needed);
+      requireFolder(config, requirement);
       await using opened = new AsyncDisposableStack();
       const logger = terminal.logger(config.LOG_LEVEL);
       const operator = opened.adopt(await openOperator(config, logger, signal), ({ close }) =>
         close(),
       );
       const { EVENTSTOREDB_URL: cluster } = config;
-      if (cluster !== undefined && needed === 'existing')
+      if (cluster !== undefined && requirement === 'existing')
         await Promise.race([requireEventsIn(cluster, operator), untilAborted(signal)]);
       signal.throwIfAborted();
       await command({ operator, ...terminal });

@@ -17,7 +17,7 @@ import { EXIT } from './exitCodes.ts';
 import { requirePosition, parsePositionOption } from './positions.ts';
 import { formatRate } from './progressLine.ts';
 
-/** Where the service keeps its keys. Errors: `configuration_invalid`, `store_unavailable`. */
+/** The location of the service's keys. */
 async function locateKeys({ env }: TerminalContext): Promise<StorageLocation> {
   const place = locateStorage(parseConfig(env));
   if (place.kind === 'replica') await requireDatabaseTables(place.databaseUrl);
@@ -42,7 +42,7 @@ async function status(context: CliContext): Promise<void> {
   );
 }
 
-/** What is to be said of each master key of the file once a rotation went through. */
+/** What a complete rotation means for each master key of the file. */
 function describeUnusedKeys(
   unused: readonly string[],
   { missing, reason }: RotationProgress,
@@ -57,35 +57,35 @@ function describeUnusedKeys(
 const RUN_AGAIN =
   'New keys came in under another master key: restart every process with this master key file, and rotate again.';
 
-/** The exit code is 1 where a key could not be wrapped anew, 130 when it was interrupted. */
+/** The exit code is 1 if a key could not be rewrapped, 130 if it is interrupted. */
 async function rotate(context: CliContext): Promise<void> {
   const { output, progress, signal, exitWith } = context;
   await using opened = new AsyncDisposableStack();
   const { store, masterKeys } = await openTextKeys(await locateKeys(context));
   adopt(opened, store);
   const began = performance.now();
-  const told = ({ looked_at, wrapped_anew }: RotationProgress): string =>
+  const describe = ({ looked_at, wrapped_anew }: RotationProgress): string =>
     `${looked_at} keys looked at, ${wrapped_anew} wrapped anew, ${formatRate(looked_at, began)}`;
-  const onProgress = (state: RotationProgress): void => progress.update(() => told(state));
+  const onProgress = (state: RotationProgress): void => progress.update(() => describe(state));
   const done = await rotateKeys({ store, masterKeys, signal, onProgress });
-  progress.end(told(done));
+  progress.end(describe(done));
   const [current, ...others] = masterKeys.ids;
   const used = await store.count();
   const unused = others.filter((id) => !used.has(id));
-  const left = [...used.keys()].some((id) => id !== current && id !== 'destroyed');
+  const isIncomplete = [...used.keys()].some((id) => id !== current && id !== 'destroyed');
   const { reason: _reason, ...counts } = done;
   output.show(
-    { complete: !left, ...counts, master_key_id: current, unused_master_keys: unused },
+    { complete: !isIncomplete, ...counts, master_key_id: current, unused_master_keys: unused },
     ...(signal.aborted
       ? ['Interrupted; the next rotation goes on from here.']
       : describeUnusedKeys(unused, done)),
-    ...(left && !signal.aborted && done.missing === 0 ? [RUN_AGAIN] : []),
+    ...(isIncomplete && !signal.aborted && done.missing === 0 ? [RUN_AGAIN] : []),
   );
   if (signal.aborted) exitWith(EXIT.interrupted);
-  else if (left) exitWith(EXIT.failed);
+  else if (isIncomplete) exitWith(EXIT.failed);
 }
 
-/** The exit code is 130 when it was interrupted. */
+/** The exit code is 130 if it is interrupted. */
 async function reconcile(context: CliContext, after: Position | undefined): Promise<void> {
   const { operator, output, progress, signal, exitWith } = context;
   await requirePosition(operator.store, after, signal);
@@ -98,7 +98,7 @@ async function reconcile(context: CliContext, after: Position | undefined): Prom
     destroyed_again: 0,
     position: after,
   };
-  const told = (): string =>
+  const describe = (): string =>
     `${done.events} events read, ${done.erasures} erasures, ${formatRate(done.events, began)}`;
   const complete = await reconcileErasures({
     log: operator.store,
@@ -107,10 +107,10 @@ async function reconcile(context: CliContext, after: Position | undefined): Prom
     signal,
     onProgress(state) {
       done = state;
-      progress.update(told);
+      progress.update(describe);
     },
   });
-  progress.end(told());
+  progress.end(describe());
   output.show(
     { complete, ...done, position: done.position ?? null },
     complete
@@ -127,7 +127,7 @@ interface Runners {
   withTerminal: WithTerminal;
 }
 
-/** `text-keys status`, `rotate`, `reconcile`, `new-master` and `begin-anew`; `keys rotate` is the same rotation. */
+/** `text-keys status`, `rotate`, `reconcile`, `new-master` and `begin-anew`; `keys rotate` is an alias. */
 export function addTextKeyCommands(
   program: Command,
   apiKeys: Command,
@@ -136,11 +136,13 @@ export function addTextKeyCommands(
   const keys = program.command('text-keys').description('work on the keys that protect texts');
   keys
     .command('status')
-    .description('count the keys, and name the erasures that are not at their end')
+    .description('count the keys, and list the unfinished erasures')
     .action(() => withOperator(status));
   keys
     .command('rotate')
-    .description(`${ROTATE}, beside a running server; interrupted, it goes on next time`)
+    .description(
+      `${ROTATE}, also beside a running server; an interrupted rotation continues next time`,
+    )
     .action(() => withOperator(rotate));
   apiKeys
     .command('rotate', { hidden: true })
@@ -149,7 +151,7 @@ export function addTextKeyCommands(
   keys
     .command('reconcile')
     .description(
-      'after the keys were restored from a backup: destroy those again that the log says are erased',
+      'after restoring the keys from a backup: destroy again those that the log records as erased',
     )
     .option('--after <position>', 'begin after this position', parsePositionOption)
     .action(({ after }: { after?: Position }) =>
@@ -157,7 +159,7 @@ export function addTextKeyCommands(
     );
   keys
     .command('new-master')
-    .description('print a new master key, as a line of MASTER_KEY_FILE; nothing keeps it')
+    .description('print a new master key, as a line for MASTER_KEY_FILE; it is not stored')
     .action(() =>
       withTerminal(async ({ output }) => {
         const line = newMasterKey();
@@ -166,7 +168,9 @@ export function addTextKeyCommands(
     );
   keys
     .command('begin-anew')
-    .description('make a key store where it is lost for good, and with it every text of the log')
+    .description(
+      'create a new key store after the old one is lost for good, and with it every text of the log',
+    )
     .action(() =>
       withTerminal(async ({ env, output }) => {
         const key_store = await recreateKeyStore(locateStorage(parseConfig(env)));

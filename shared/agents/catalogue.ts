@@ -3,7 +3,7 @@ import type { ChatModels } from '../ports/chatModel.ts';
 import type { SchemaChecker } from '../ports/schemaChecker.ts';
 import type { Toolbox } from '../ports/toolbox.ts';
 
-/** What agents may name. */
+/** The models, tools and components that agents may use. */
 export interface AgentCatalogue {
   models: ChatModels;
   toolbox: Toolbox;
@@ -24,7 +24,7 @@ const unsupported = (
   });
 };
 
-/** What is undefined is not asked about. */
+/** Checks the model and the tool, unless undefined. */
 export function requireSupported(
   { models, toolbox }: AgentCatalogue,
   model: string | undefined,
@@ -36,7 +36,7 @@ export function requireSupported(
   if (tool !== undefined && !toolbox.has(tool)) throw unsupported('tool', tool, toolNames());
 }
 
-/** The component, or the default one. */
+/** Returns the component, or the default one. */
 export function requireSupportedComponent(
   { components }: AgentCatalogue,
   component = components[0],

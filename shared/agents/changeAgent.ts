@@ -9,32 +9,32 @@ import type { AgentRow } from '../readModels/tables.ts';
 import { requireSupported, requireSupportedComponent, type AgentCatalogue } from './catalogue.ts';
 import { waitUntilVisible, type Actor, type CommandContext } from '../commandHandling/context.ts';
 import { toRecordedParameters, requireOutputTokens } from './validateParameters.ts';
-import { answerable, buildConfiguration, type AgentInput } from './createAgent.ts';
+import { toClientAgentError, buildConfiguration, type AgentInput } from './createAgent.ts';
 import { authorOf } from '../commandHandling/prepareEvents.ts';
 import { handleLoaded, type HandleResult } from '../commandHandling/handle.ts';
 import { wholeStreamTarget, type LoadedStream } from '../commandHandling/targetStream.ts';
 
-/** An agent that is to be changed. */
+/** The agent to change. */
 export interface ChangedAgent {
   agent_id: string;
-  /** The revisions that the client knows; any will do when absent. */
+  /** The revisions that the client accepts (If-Match); any if absent. */
   expected?: readonly number[] | undefined;
 }
 
-/** Fields that are to change; null takes one away, or back to its default. */
+/** Fields to change; null removes one, or resets it to its default. */
 export type AgentPatch = {
   [Name in keyof AgentInput]?: AgentInput[Name] | null;
 };
 
-/** What a change makes of a configuration. */
-type Change = (before: AgentConfiguration | undefined) => AgentCommand;
+/** The command that changes a configuration. */
+type ConfigurationChange = (before: AgentConfiguration | undefined) => AgentCommand;
 
-type Found = LoadedStream<AgentState>;
+type LoadedAgent = LoadedStream<AgentState>;
 
-const configurationIn = ({ state }: Found): AgentConfiguration | undefined =>
+const configurationIn = ({ state }: LoadedAgent): AgentConfiguration | undefined =>
   'configuration' in state ? state.configuration : undefined;
 
-function requireExpected({ expected }: ChangedAgent, { head }: Found): void {
+function requireExpected({ expected }: ChangedAgent, { head }: LoadedAgent): void {
   if (!expected || expected.includes(head.revision)) return;
   throw new TurnlogError(
     'precondition_failed',
@@ -42,44 +42,44 @@ function requireExpected({ expected }: ChangedAgent, { head }: Found): void {
   );
 }
 
-interface Done {
+interface AppliedChange {
   row: AgentRow;
-  handled: HandleResult<Found>;
+  handled: HandleResult<LoadedAgent>;
 }
 
-/** Decides on the newest revision, whatever the read models show; resolves once they show it, too. */
-async function changed(
+/** Decides on the newest revision in the log, and resolves when the read models show the change. */
+async function applyChange(
   context: CommandContext,
   actor: Actor,
-  asked: ChangedAgent,
-  change: Change,
-): Promise<Done> {
-  const { agent_id } = asked;
+  target: ChangedAgent,
+  change: ConfigurationChange,
+): Promise<AppliedChange> {
+  const { agent_id } = target;
   const row = await findOwnAgent(context.readModels, actor.account_id, agent_id);
-  const target = wholeStreamTarget<AgentCommand, AgentState, AgentEvent>(
+  const stream = wholeStreamTarget<AgentCommand, AgentState, AgentEvent>(
     agentStream(agent_id),
     agent,
   );
   try {
-    const handled = await handleLoaded(context, target, (found) => {
-      requireExpected(asked, found);
-      return { author: authorOf(actor), command: change(configurationIn(found)) };
+    const handled = await handleLoaded(context, stream, (loaded) => {
+      requireExpected(target, loaded);
+      return { author: authorOf(actor), command: change(configurationIn(loaded)) };
     });
     if (handled.appended) await waitUntilVisible(context, handled.appended.position);
     return { row, handled };
   } catch (error) {
-    throw answerable(error);
+    throw toClientAgentError(error);
   }
 }
 
-async function configured(
+async function updateConfiguration(
   context: CommandContext,
   actor: Actor,
-  asked: ChangedAgent,
+  target: ChangedAgent,
   configure: (before: AgentConfiguration | undefined) => AgentConfiguration,
 ): Promise<AgentRow> {
   let configuration: AgentConfiguration | undefined;
-  const { row, handled } = await changed(context, actor, asked, (before) => {
+  const { row, handled } = await applyChange(context, actor, target, (before) => {
     configuration = configure(before);
     return { type: 'update_agent', configuration };
   });
@@ -95,19 +95,19 @@ async function configured(
 type ChangeContext = CommandContext & { catalogue: AgentCatalogue };
 
 /**
- * Gives an agent of the actor's account another configuration, whole; durable and shown when it
- * resolves. One that it has already records nothing.
- * Errors: `agent_not_found`, `agent_erased`, `precondition_failed`, `model_not_supported`,
- * `tool_not_supported`, `component_not_supported`, `payload_too_large`, and those of handle.
+ * Replaces the configuration of an agent of the actor's account; durable and visible when it
+ * resolves. An equal configuration records nothing. Errors: `agent_not_found`, `agent_erased`,
+ * `precondition_failed`, `model_not_supported`, `tool_not_supported`, `component_not_supported`,
+ * `payload_too_large`, and those of handle.
  */
 export async function replaceAgent(
   context: ChangeContext,
   actor: Actor,
-  asked: ChangedAgent,
+  target: ChangedAgent,
   input: AgentInput,
 ): Promise<AgentRow> {
   const configuration = await buildConfiguration(context, actor, input);
-  return configured(context, actor, asked, () => configuration);
+  return updateConfiguration(context, actor, target, () => configuration);
 }
 
 const nullsOf = (fields: object): object =>
@@ -120,55 +120,61 @@ const withoutNulls = <Fields extends object>(fields: Fields) =>
   };
 
 /**
- * Changes some of an agent's configuration (RFC 7396). Only what is named has to be on offer: what
- * the service does not have any more keeps nobody from changing the rest. Another model has to have
- * the tokens that the agent asks for.
- * Errors: those of replaceAgent.
+ * Patches the configuration of an agent (RFC 7396). Only the fields of the patch must be supported:
+ * a removed model or tool does not prevent other changes. A new model must support the agent's
+ * output tokens. Errors: those of replaceAgent.
  */
 export async function patchAgent(
   context: ChangeContext,
   actor: Actor,
-  asked: ChangedAgent,
+  target: ChangedAgent,
   patch: AgentPatch,
 ): Promise<AgentRow> {
   const { catalogue } = context;
   requireSupported(catalogue, patch.model ?? undefined, patch.tool ?? undefined);
   const { temperature, max_output_tokens, response_format, compaction, ...others } = patch;
-  const taken = { temperature, max_output_tokens, response_format };
-  const asks = await toRecordedParameters(catalogue, withoutNulls(taken), actor.account_id);
-  const named = {
+  const parameterChanges = { temperature, max_output_tokens, response_format };
+  const newParameters = await toRecordedParameters(
+    catalogue,
+    withoutNulls(parameterChanges),
+    actor.account_id,
+  );
+  const fieldChanges = {
     ...others,
-    // None and false are the same: it is recorded where it is wanted.
+    // Only `true` is recorded: no compaction and false are the same.
     ...(compaction !== undefined && { compaction: compaction || null }),
     ...(patch.component !== undefined && {
       component: requireSupportedComponent(catalogue, patch.component ?? undefined),
     }),
   };
-  const merged = (before: AgentConfiguration | undefined): AgentConfiguration => {
-    const { parameters: known, ...fields } = before ?? {};
-    const parameters: AgentParameters = withoutNulls({ ...known, ...nullsOf(taken), ...asks });
+  const mergePatch = (before: AgentConfiguration | undefined): AgentConfiguration => {
+    const { parameters: current, ...fields } = before ?? {};
+    const parameters: AgentParameters = withoutNulls({
+      ...current,
+      ...nullsOf(parameterChanges),
+      ...newParameters,
+    });
     const after = {
-      ...withoutNulls({ ...fields, ...named }),
+      ...withoutNulls({ ...fields, ...fieldChanges }),
       ...(Object.keys(parameters).length > 0 && { parameters }),
     } as AgentConfiguration;
     if (patch.model !== undefined || typeof max_output_tokens === 'number')
       requireOutputTokens(catalogue, after.model, parameters.max_output_tokens);
     return after;
   };
-  return configured(context, actor, asked, merged);
+  return updateConfiguration(context, actor, target, mergePatch);
 }
 
 /**
- * Deletes an agent: it is in no list and can't be run any more. Its events stay, and so do its
- * sessions.
- * Errors: `agent_not_found`, `agent_erased`, `precondition_failed`, and those of handle.
+ * Deletes an agent: it is no longer listed and can't be run. Its events and sessions stay. Errors:
+ * `agent_not_found`, `agent_erased`, `precondition_failed`, and those of handle.
  */
 export async function deleteAgent(
   context: CommandContext,
   actor: Actor,
-  asked: ChangedAgent,
+  target: ChangedAgent,
 ): Promise<{ agent_id: string; revision: number; deleted_at: string }> {
-  const { handled } = await changed(context, actor, asked, () => ({ type: 'delete_agent' }));
+  const { handled } = await applyChange(context, actor, target, () => ({ type: 'delete_agent' }));
   const { head, recorded_at } = handled.appended!;
-  return { agent_id: asked.agent_id, revision: head.revision, deleted_at: recorded_at };
+  return { agent_id: target.agent_id, revision: head.revision, deleted_at: recorded_at };
 }

@@ -10,7 +10,7 @@ import { handle } from '../commandHandling/handle.ts';
 import { type Claim, createOnce } from '../requests/idempotency.ts';
 import { newStreamTarget } from '../commandHandling/targetStream.ts';
 
-/** What a client says of an agent. */
+/** The configuration of an agent as a client sends it. */
 export interface AgentInput extends ParametersInput {
   name: string;
   instruction: string;
@@ -27,8 +27,8 @@ interface CreatedAgent {
 
 type CreateContext = CommandContext & { catalogue: AgentCatalogue };
 
-/** The error that a client is told where an agent can't be recorded. */
-export function answerable(error: unknown): unknown {
+/** The error of the API for an agent that does not fit an event. */
+export function toClientAgentError(error: unknown): unknown {
   return isTurnlogError(error, 'event_invalid')
     ? new TurnlogError('payload_too_large', 'The agent is too large to be recorded.', {
         cause: error,
@@ -36,7 +36,7 @@ export function answerable(error: unknown): unknown {
     : error;
 }
 
-/** The configuration that an agent is created with. */
+/** Validates the input, and builds the configuration to record. */
 export async function buildConfiguration(
   { catalogue }: Pick<CreateContext, 'catalogue'>,
   { account_id }: Pick<Actor, 'account_id'>,
@@ -93,6 +93,6 @@ export async function createAgent(
       return { agent_id, created_at: recorded_at };
     },
   }).catch((error: unknown) => {
-    throw answerable(error);
+    throw toClientAgentError(error);
   });
 }

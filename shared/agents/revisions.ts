@@ -21,12 +21,12 @@ export interface RecordedRevision {
 
 type RevisionsPage = Bounds & { order: 'newest' | 'oldest'; after?: number };
 
-/** Events that are read at a time: an instruction may have a quarter of a megabyte. */
+/** Events read at a time: an instruction may have a quarter of a megabyte. */
 const GROUP = 8;
 
 function revisionOf(agent_id: string, { recorded, event }: DecodedEvent): RecordedRevision {
   const { type, data } = event as AgentEvent;
-  // What follows an erasure was asked about before the page was read.
+  // Callers reject an erased agent before they read a page.
   if (type === 'agent.erased.v1') throw agentErasedError();
   const change = type.split('.')[1] as RecordedRevision['change'];
   const { recorded_at } = recorded.metadata;
@@ -62,10 +62,10 @@ async function* eventsOf(
 }
 
 /**
- * A page of what an agent was, from its stream, with its texts; after a revision, in the order that
- * is asked for. Of a deleted agent, too.
- * Errors: `agent_not_found`, the same for an unknown id and for another account's agent;
- * `agent_erased`, `stream_damaged` (noted), `release_too_old`, `key_missing`, `store_unavailable`.
+ * A page of an agent's revisions from its stream, with their texts, after a revision in the given
+ * order; of a deleted agent, too. Errors: `agent_not_found` (the same for an unknown id and for
+ * another account's agent), `agent_erased`, `stream_damaged`, `release_too_old`, `key_missing`,
+ * `store_unavailable`.
  */
 export async function readAgentRevisions(
   source: StreamSource & {
@@ -83,16 +83,16 @@ export async function readAgentRevisions(
   if (last.event.type === 'agent.erased.v1') throw agentErasedError();
   const rows: RecordedRevision[] = [];
   let bytes = 0;
-  for await (const known of eventsOf(source, stream, last.recorded.revision, page)) {
-    bytes += known.stored.data.length;
+  for await (const event of eventsOf(source, stream, last.recorded.revision, page)) {
+    bytes += event.stored.data.length;
     if (rows.length === page.limit || (rows.length > 0 && bytes > page.bytes))
       return { rows, more: true };
-    rows.push(revisionOf(agentId, known));
+    rows.push(revisionOf(agentId, event));
   }
   return { rows, more: false };
 }
 
-/** What an agent was at a revision of its stream, with its texts. */
+/** The configuration of an agent at a revision, with its texts. */
 export async function readConfigurationAt(
   source: StreamSource,
   agentId: string,
@@ -100,17 +100,17 @@ export async function readConfigurationAt(
 ): Promise<AgentConfiguration> {
   const stream = agentStream(agentId);
   const [last] = await readUntilComplete(source, stream, {
-    look: () => readPage(source, stream, { direction: 'backwards', limit: 1 }),
-    missing: ([newest]) =>
+    read: () => readPage(source, stream, { direction: 'backwards', limit: 1 }),
+    findFlaw: ([newest]) =>
       newest && newest.recorded.revision >= revision
         ? undefined
         : { reason: `revision ${revision} is missing`, revision },
   });
   if (last?.event.type === 'agent.erased.v1') throw agentErasedError();
-  const [known] = await readPage(source, stream, {
+  const [event] = await readPage(source, stream, {
     direction: 'forwards',
     from: revision,
     limit: 1,
   });
-  return revisionOf(agentId, known!).configuration;
+  return revisionOf(agentId, event!).configuration;
 }

@@ -6,19 +6,18 @@ import type { SchemaChecker } from '../ports/schemaChecker.ts';
 import type { AgentCatalogue } from './catalogue.ts';
 import { LIMITS } from '../limits.ts';
 
-/** A reference from one place of a schema to another one. */
+/** Whether a reference stays within its schema. */
 const isOwn = (reference: unknown): boolean =>
   typeof reference !== 'string' || reference.startsWith('#');
 
 /**
- * Why a JSON Schema of a client is not taken, as the rest of a sentence, before it is compiled:
- * it is too large or too deep, refers to what is elsewhere, asks for more than a check, or has a text
- * that no canonical JSON holds.
+ * Why a client's JSON Schema is rejected before it is compiled, as the rest of a sentence: too
+ * large or too deep, external references, `$async`, or text that canonical JSON can't hold.
  */
 export function refusedSchema(schema: object): string | undefined {
   const { schemaBytes, schemaDepth } = LIMITS.responseFormat;
-  const waiting: { value: object; depth: number }[] = [{ value: schema, depth: 1 }];
-  for (let next = waiting.pop(); next; next = waiting.pop()) {
+  const pending: { value: object; depth: number }[] = [{ value: schema, depth: 1 }];
+  for (let next = pending.pop(); next; next = pending.pop()) {
     const { value, depth } = next;
     if (depth > schemaDepth) return `must not be nested more than ${schemaDepth} times`;
     const { $ref, $dynamicRef, $async } = value as Record<string, unknown>;
@@ -28,7 +27,7 @@ export function refusedSchema(schema: object): string | undefined {
       if (!name.isWellFormed() || (typeof member === 'string' && !member.isWellFormed()))
         return 'must not have half of a character';
       if (typeof member === 'object' && member !== null)
-        waiting.push({ value: member, depth: depth + 1 });
+        pending.push({ value: member, depth: depth + 1 });
     }
   }
   return Buffer.byteLength(JSON.stringify(schema)) > schemaBytes
@@ -36,14 +35,14 @@ export function refusedSchema(schema: object): string | undefined {
     : undefined;
 }
 
-/** How a client says that a model is to be asked. */
+/** Model parameters as a client sends them. */
 export interface ParametersInput {
   temperature?: number;
   max_output_tokens?: number;
   response_format?: ChatResponseFormat;
 }
 
-/** The most tokens that an answer of the model can have. */
+/** The largest answer of the model, in tokens. */
 export const maxOutputTokens = ({ max_output_tokens, context_window }: ModelInfo): number =>
   max_output_tokens ?? context_window - 1;
 
@@ -54,7 +53,7 @@ function invalid(path: string, problem: string): TurnlogError {
   });
 }
 
-/** As events hold it. */
+/** The format as events hold it. */
 function recorded(format: ChatResponseFormat): RecordedResponseFormat {
   if (format.type !== 'json_schema') return format;
   const { schema, ...others } = format.json_schema;
@@ -75,19 +74,19 @@ async function recordedFormat(
   return result;
 }
 
-/** One that is not known answers any. */
+/** Checks the output limit; an unknown model accepts any. */
 export function requireOutputTokens(
   { models }: Pick<AgentCatalogue, 'models'>,
   model: string,
   tokens: number | undefined,
 ): void {
-  const known = models.find(model);
-  const most = known ? maxOutputTokens(known) : Infinity;
-  if (tokens !== undefined && tokens > most)
-    throw invalid('/max_output_tokens', `must not be more than ${most}, which ${model} has`);
+  const info = models.find(model);
+  const limit = info ? maxOutputTokens(info) : Infinity;
+  if (tokens !== undefined && tokens > limit)
+    throw invalid('/max_output_tokens', `must not be more than ${limit}, which ${model} has`);
 }
 
-/** An agent's parameters as they are recorded; undefined where none is set. */
+/** An agent's parameters as recorded; undefined if none is set. */
 export async function toRecordedParameters(
   { schemas }: Pick<AgentCatalogue, 'schemas'>,
   { temperature, max_output_tokens, response_format }: ParametersInput,
@@ -102,7 +101,7 @@ export async function toRecordedParameters(
   return Object.keys(parameters).length === 0 ? undefined : parameters;
 }
 
-/** The same, of an agent with this model. */
+/** The same, checked against the agent's model. */
 export async function requireSupportedParameters(
   catalogue: Pick<AgentCatalogue, 'models' | 'schemas'>,
   input: ParametersInput & { model: string },

@@ -8,27 +8,24 @@ import { appendEvents, type AppendedBatch } from '../eventlog/append.ts';
 
 export type HandleContext = Pick<CommandContext, 'store' | 'damaged' | 'clock' | 'ids'>;
 
-/** A command, and who sends it. */
+/** A command and its author. */
 export interface AuthoredCommand<Command> {
   author: Author;
   command: Command;
 }
 
-/**
- * What a stream was when it was last read, and what was appended to it, if anything was decided.
- */
+/** The stream as last read, and the events appended to it, if any were decided. */
 export interface HandleResult<Found> {
   loaded: Found;
   appended: AppendedBatch | undefined;
 }
 
 /**
- * Load → decide → append at the revision read; where another writer came in between, once more from
- * the beginning. What is ordered may depend on what was found; undefined orders nothing. Whatever
- * takes long, a model call above all, has no place in here.
- * Errors: Rejection, `stream_damaged` (noted), what `limit` ends with where others write without a
- * pause (by default `store_unavailable`), the reason of its signal, and those of EventStore.append
- * except for `stream_conflict`.
+ * Load → decide → append at the revision read; on a conflict, again from the start. The command may
+ * depend on the loaded state; undefined decides nothing. Nothing slow belongs in this loop, above
+ * all no model call. Errors: Rejection, `stream_damaged`, the error of `limit` under constant
+ * conflicts (by default `store_unavailable`), the abort reason, and those of EventStore.append
+ * except `stream_conflict`.
  */
 export async function handleLoaded<
   Command,
@@ -38,30 +35,30 @@ export async function handleLoaded<
 >(
   context: HandleContext,
   { stream, decider, load, preloaded }: TargetStream<Command, State, Event, Found>,
-  orderFor: (found: Found) => AuthoredCommand<Command> | undefined,
+  commandFor: (loaded: Found) => AuthoredCommand<Command> | undefined,
   limit: ConflictLimitOptions = {},
 ): Promise<HandleResult<Found>> {
   const conflicts = createConflictLimit(context, stream, limit);
-  for (let found = preloaded ?? (await load(context)); ; found = await load(context)) {
+  for (let loaded = preloaded ?? (await load(context)); ; loaded = await load(context)) {
     limit.signal?.throwIfAborted();
-    const order = orderFor(found);
-    const events = order ? decider.decide(order.command, found.state) : [];
-    if (!order || events.length === 0) return { loaded: found, appended: undefined };
+    const authored = commandFor(loaded);
+    const events = authored ? decider.decide(authored.command, loaded.state) : [];
+    if (!authored || events.length === 0) return { loaded, appended: undefined };
     try {
-      const facts = await prepareEvents(context, order.author, found.head, events);
-      const end = { stream, head: found.head };
-      return { loaded: found, appended: await appendEvents(context.store, end, facts) };
+      const prepared = await prepareEvents(context, authored.author, loaded.head, events);
+      const target = { stream, head: loaded.head };
+      return { loaded, appended: await appendEvents(context.store, target, prepared) };
     } catch (error) {
       if (!isTurnlogError(error, 'stream_conflict')) throw error;
-      await conflicts.recordConflict(found.head.revision);
+      await conflicts.recordConflict(loaded.head.revision);
     }
   }
 }
 
 /**
  * Handles one command that is not a run's. (The shape is Emmett's
- * `commandHandling/handleCommand.ts`.) Undefined when there was nothing to write. Errors: those of
- * handleFound.
+ * `commandHandling/handleCommand.ts`.) Undefined if no event was decided. Errors: those of
+ * handleLoaded.
  */
 export async function handle<Command, State, Event extends DomainEvent>(
   context: HandleContext,
@@ -69,6 +66,6 @@ export async function handle<Command, State, Event extends DomainEvent>(
   target: TargetStream<Command, State, Event>,
   command: Command,
 ): Promise<AppendedBatch | undefined> {
-  const order = { author: authorOf(actor), command };
-  return (await handleLoaded(context, target, () => order)).appended;
+  const authored = { author: authorOf(actor), command };
+  return (await handleLoaded(context, target, () => authored)).appended;
 }

@@ -6,23 +6,20 @@ import { yieldForText } from '../lib/concurrency/yieldToEventLoop.ts';
 import { isoTime } from '../ports/clock.ts';
 import type { Actor, CommandContext } from './context.ts';
 
-/** Who acts, and the event or the request that led to it. */
+/** An actor, and the event or request that caused its events. */
 export interface Author extends Actor {
   causation_id: string;
 }
 
-/** The author of what a request leads to at first. */
+/** The author of the first events of a request. */
 export const authorOf = (actor: Actor): Author => ({ ...actor, causation_id: actor.request_id });
 
-/**
- * What was decided, with ids and time, its texts committed to: however often it is appended, its
- * hashes are the same.
- */
+/** Decided events with ids, time and sealed texts. Their hashes are the same at each append. */
 export interface PreparedEvents extends SealedEvents {
   authorship: Authorship;
 }
 
-/** Characters of the event's own texts; what lies deeper is short. */
+/** Characters of the top-level texts of an event; nested texts are short. */
 const charsOf = ({ data }: DomainEvent): number =>
   Object.values(data).reduce<number>(
     (sum, value: unknown) => sum + (typeof value === 'string' ? value.length : 0),
@@ -30,8 +27,8 @@ const charsOf = ({ data }: DomainEvent): number =>
   );
 
 /**
- * Gives decided events their ids, their time and their author, and seals their texts, with the key
- * of their stream where that is known. Errors: `event_invalid`, `store_unavailable`.
+ * Adds ids, time and author to decided events, and seals their texts with the key of their stream,
+ * if it is known.
  */
 export async function prepareEvents(
   { ids, clock, store }: Pick<CommandContext, 'ids' | 'clock' | 'store'>,

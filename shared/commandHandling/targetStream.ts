@@ -6,13 +6,13 @@ import { readPage } from '../eventlog/reading/readWhole.ts';
 import { isFull } from '../eventlog/reading/wholeStream.ts';
 import { LIMITS } from '../limits.ts';
 
-/** A stream as it was read: what it comes to, and what the next event follows. */
+/** The state of a stream as read, and the head that the next event follows. */
 export interface LoadedStream<State> {
   state: State;
   head: StreamHead;
 }
 
-/** A stream that commands are sent to: how it is read, and what decides. */
+/** A stream that commands are sent to: its decider, and how it is loaded. */
 export interface TargetStream<
   Command,
   State,
@@ -21,9 +21,8 @@ export interface TargetStream<
 > {
   stream: string;
   decider: Decider<Command, State, Event>;
-  /** Errors: `stream_damaged` (noted), `store_unavailable`. */
   load: (source: StreamSource) => Promise<Found>;
-  /** What is known already: the first try begins with it. */
+  /** A state read before, for the first attempt. */
   preloaded?: Found | undefined;
 }
 
@@ -44,7 +43,7 @@ async function loadAll<State, Event extends DomainEvent>(
       state = evolve(state, event as Event);
       head = headOf(recorded, head);
     }
-    const stored = page.map((known) => known.stored);
+    const stored = page.map((event) => event.stored);
     if (isFull({ events: stored, ...bounds })) continue;
     source.damaged.clear(stream, { from: 0, to: head.revision });
     return { state, head };
@@ -52,8 +51,8 @@ async function loadAll<State, Event extends DomainEvent>(
 }
 
 /**
- * A stream that may have any length and whose events don't depend on each other: only the last one
- * is read, so that the next one follows it.
+ * A stream of any length whose events do not depend on each other: only the last one is read, for
+ * the head.
  */
 export const lastEventTarget = <Command, Event extends DomainEvent>(
   stream: string,
@@ -67,7 +66,7 @@ export const lastEventTarget = <Command, Event extends DomainEvent>(
   },
 });
 
-/** A stream that is short enough to be read from its beginning. */
+/** A short stream, read from its beginning. */
 export const wholeStreamTarget = <Command, State, Event extends DomainEvent>(
   stream: string,
   decider: Decider<Command, State, Event>,
@@ -77,7 +76,7 @@ export const wholeStreamTarget = <Command, State, Event extends DomainEvent>(
   load: (source) => loadAll(source, stream, decider),
 });
 
-/** The same, where its id was just made: there is nothing to read yet. */
+/** A stream with a new id: there is nothing to read. */
 export const newStreamTarget = <Command, State, Event extends DomainEvent>(
   stream: string,
   decider: Decider<Command, State, Event>,

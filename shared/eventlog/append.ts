@@ -10,13 +10,13 @@ export interface StreamHead {
   /** -1 for a stream that does not exist. */
   revision: number;
   hash: string;
-  /** The key of the stream's texts, as far as that is known. */
+  /** The key of the stream's texts, when it is known. */
   key?: TextKey | undefined;
 }
 
 export const NO_STREAM: StreamHead = { revision: -1, hash: GENESIS_HASH };
 
-/** The head that an event makes of its stream; `before` where more is known of that. */
+/** The head of a stream after `event`; `before` supplies the key when the event has none. */
 export const headOf = (
   event: RecordedEvent & { key?: TextKey | undefined },
   before?: StreamHead,

@@ -3,13 +3,12 @@ import { ciphertextsLength } from './encryption/ciphertexts.ts';
 import { MAX_APPEND_BYTES, type EncodedEvent } from '../ports/eventStore.ts';
 
 /**
- * What every adapter checks before it writes. Returns the size of the append: UTF-8 bytes of its
- * data, with its boxes, and metadata.
- * Errors: `event_invalid` (nothing to append, or over MAX_APPEND_BYTES), `event_id_reused` (one id
- * twice in the append).
+ * The check that every adapter makes before it writes. Returns the size of the append in bytes:
+ * data including ciphertexts, and metadata. Throws `event_invalid` for an empty append or one over
+ * MAX_APPEND_BYTES, `event_id_reused` for an id that occurs twice.
  */
 export function requireAppendable(events: readonly EncodedEvent[]): number {
-  if (events.length === 0) throw new TurnlogError('event_invalid', 'There is no event to append.');
+  if (events.length === 0) throw new TurnlogError('event_invalid', 'The append has no events.');
   if (new Set(events.map((event) => event.id)).size < events.length)
     throw new TurnlogError('event_id_reused', 'Two events of the append have the same id.');
   const bytes = events.reduce(

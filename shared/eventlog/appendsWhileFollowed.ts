@@ -2,9 +2,9 @@ import { logChangedError } from '../lib/errors/turnlogError.ts';
 import type { ProtectedStore } from './encryption/protectedStore.ts';
 
 /**
- * The store, as long as its log is the one that is followed: what is appended to another one would
- * never be shown. `logChanged` says why it isn't, in one sentence.
- * Errors of append, beside the store's: `log_changed`.
+ * Guards a store against appends while its log is not the one that this service follows: read
+ * models would never show them. `logChanged` returns the reason, as one sentence. Appends then fail
+ * with `log_changed`.
  */
 export const guardAppends = (
   store: ProtectedStore,

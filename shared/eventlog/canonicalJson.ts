@@ -1,31 +1,34 @@
 import canonicalize from 'canonicalize';
 
-/** Deeper values are for the library, which needs no stack for them. */
+/** Deeper values go to the library, which uses no call stack for them. */
 const MAX_DEPTH = 64;
 
-/** True for what JSON.stringify writes in canonical form: members in order, and nothing left out. */
+/**
+ * True when JSON.stringify writes the value in canonical form: members are in order, and it drops
+ * none.
+ */
 function isInOrder(value: unknown, depth = 0): boolean {
   if (typeof value === 'string') return value.isWellFormed();
   if (typeof value !== 'object') return typeof value === 'boolean' || Number.isFinite(value);
   if (value === null) return true;
   if (depth > MAX_DEPTH) return false;
   if (Array.isArray(value)) return value.every((item) => isInOrder(item, depth + 1));
-  let before: string | undefined;
+  let previousName: string | undefined;
   for (const [name, member] of Object.entries(value)) {
-    // By UTF-16 code units, as RFC 8785 §3.2.3 has it.
-    if (before !== undefined && name < before) return false;
+    // Ordered by UTF-16 code units (RFC 8785 §3.2.3).
+    if (previousName !== undefined && name < previousName) return false;
     if (!name.isWellFormed() || !isInOrder(member, depth + 1)) return false;
-    before = name;
+    previousName = name;
   }
   return !('toJSON' in value);
 }
 
 /**
- * JSON text of a value in the canonical form of RFC 8785 (JCS). Throws on what JSON can't carry,
- * lone surrogates included.
+ * Serializes a value as canonical JSON (RFC 8785, JCS). Throws for values that JSON can't
+ * represent, including lone surrogates.
  */
 export function canonicalJson(value: unknown): string {
-  // What most calls are for, at a part of the cost.
+  // Most values are in order already, which makes this path much cheaper.
   if (isInOrder(value)) return JSON.stringify(value);
   const text = canonicalize(value);
   if (text === undefined) throw new TypeError('the value has no JSON form');

@@ -1,10 +1,7 @@
 import type { EncodedEvent, StoredEvent } from '../ports/eventStore.ts';
 import type { EventMetadata, NewEvent, RecordedEvent } from './event.ts';
 
-/**
- * Where events become bytes and bytes events: every event passes here exactly once on its way into
- * and out of a store. Data is kept in canonical form because the hash chain needs that text anyway.
- */
+/** Encodes an event for a store. Data is canonical JSON, which the hash chain needs anyway. */
 export const encodeEvent = (
   event: NewEvent,
   canonicalData: string,
@@ -17,7 +14,7 @@ export const encodeEvent = (
   ...(event.toClose && { toClose: event.toClose }),
 });
 
-/** Errors: SyntaxError when the stored text is not JSON. */
+/** Decodes an event that a store returned. Throws SyntaxError when the stored text is not JSON. */
 export const decodeEvent = (stored: StoredEvent): RecordedEvent => ({
   id: stored.id,
   stream: stored.stream,

@@ -3,12 +3,12 @@ import { createChainChecker } from './reading/chainChecker.ts';
 import type { EventLog, EventStore, Position, StoredEvent } from '../ports/eventStore.ts';
 
 const BATCH_SIZE = 500;
-/** An append is at most 1 MiB; runs of a stream's events are cut well below it. */
+/** An append is at most 1 MiB; runs of one stream's events stay well below it. */
 const MAX_RUN_BYTES = 512 * 1_024;
 
 interface CopyProgress {
   events: number;
-  /** Of the source; a later copy goes on after it. */
+  /** In the source; a later copy can resume after it. */
   position: Position | undefined;
 }
 
@@ -20,8 +20,8 @@ interface Copy {
   onProgress: (progress: CopyProgress) => void;
 }
 
-/** The events in their order, in runs of one stream that are small enough for one append. */
-function runsOf(events: readonly StoredEvent[]): StoredEvent[][] {
+/** Splits events, in order, into runs of one stream that fit into one append. */
+function splitIntoRuns(events: readonly StoredEvent[]): StoredEvent[][] {
   const runs: StoredEvent[][] = [];
   let bytes = 0;
   for (const event of events) {
@@ -38,10 +38,10 @@ function runsOf(events: readonly StoredEvent[]): StoredEvent[][] {
   return runs;
 }
 
-const otherHistory = (stream: string, cause: TurnlogError): TurnlogError =>
+const historyDiffersError = (stream: string, cause: TurnlogError): TurnlogError =>
   new TurnlogError(
     'stream_conflict',
-    `The target can't go on with the stream ${stream}: it has another history, or lacks what comes before. Copy from the beginning into a store that has nothing else. (${cause.message})`,
+    `The target can't continue the stream ${stream}: its history differs, or earlier events are missing. Copy from the beginning into an empty store. (${cause.message})`,
     { cause },
   );
 
@@ -54,31 +54,30 @@ async function appendRun(to: Copy['to'], run: readonly StoredEvent[]): Promise<v
       run.map(({ id, type, data, metadata }) => ({ id, type, data, metadata })),
     );
   } catch (error) {
-    throw isTurnlogError(error, 'stream_conflict') ? otherHistory(stream, error) : error;
+    throw isTurnlogError(error, 'stream_conflict') ? historyDiffersError(stream, error) : error;
   }
 }
 
 /**
- * Copies a log into another store, with the same ids and in the same order, and verifies the hash chains on the way. What
- * is there already is not written again, so a copy may be repeated. Resolves true at the end of the
- * source, false when the signal aborted first.
- * Errors: `event_invalid` that names the first event which does not fit its chain,
- * `stream_conflict` where the target has another history, `store_unavailable`.
+ * Copies a log into another store with the same ids and order, and verifies its hash chains. Events
+ * that the target already has are not written again, so a copy can be repeated. Resolves true at
+ * the end of the source, false when the signal aborted first. Throws `event_invalid` for the first
+ * event that breaks its chain, and `stream_conflict` when the target has a different history.
  */
 export async function copyEvents({ from, to, after, signal, onProgress }: Copy): Promise<boolean> {
-  const faultOf = createChainChecker(from);
+  const checkChain = createChainChecker(from);
   let events = 0;
   for await (const batch of from.subscribe({ after, batchSize: BATCH_SIZE, signal })) {
     for (const stored of batch.events) {
-      const fault = await faultOf(stored);
+      const fault = await checkChain(stored);
       if (fault !== undefined)
         throw new TurnlogError(
           'event_invalid',
-          `The event ${stored.id} (${stored.stream} revision ${stored.revision}) does not fit: ${fault}. Nothing from there on was copied.`,
+          `The event ${stored.id} (${stored.stream} revision ${stored.revision}) is invalid: ${fault}. It and later events were not copied.`,
         );
     }
-    // One after the other: in another order they would have another transparency log.
-    for (const run of runsOf(batch.events)) await appendRun(to, run);
+    // Sequential: another order would produce another transparency log.
+    for (const run of splitIntoRuns(batch.events)) await appendRun(to, run);
     events += batch.events.length;
     onProgress({ events, position: batch.position ?? after });
     if (batch.caughtUp) return true;

@@ -10,12 +10,12 @@ interface Shape {
 }
 
 /**
- * Turns a stored shape that is no longer written into the one that followed it. Keyed by the older
- * type name.
+ * Converts a stored shape that is no longer written into its successor. Keyed by the older type
+ * name.
  */
 type Upcasters = Readonly<Record<string, (data: unknown) => Shape>>;
 
-/** No type has a second version yet. docs/extend.md, "An event type", says when one is due. */
+/** No type has a second version yet; docs/extend.md ("An event type") explains when to add one. */
 const UPCASTERS: Upcasters = {};
 
 const validators = new Map(
@@ -24,12 +24,12 @@ const validators = new Map(
 
 const metadataValidator = lazyValidator(EventMetadata);
 
-/** True for metadata that every event has, as its schema describes it. */
+/** True for metadata that matches the schema. */
 export const isValidMetadata = (metadata: unknown): metadata is EventMetadata =>
   metadataValidator()(metadata);
 
-/** What is wrong with an event's data, by its schema, if anything; nothing for an unknown type. */
-function problemOf(shape: Shape): string | undefined {
+/** The first schema violation of an event; undefined for a valid event or an unknown type. */
+function findSchemaViolation(shape: Shape): string | undefined {
   const validate = validators.get(shape.type)?.();
   if (!validate || validate(shape)) return undefined;
   const [problem] = problemsOf(validate.errors);
@@ -37,18 +37,17 @@ function problemOf(shape: Shape): string | undefined {
 }
 
 /**
- * To be asked before an event is written: one that does not fit its schema can never be read again,
- * and takes its whole stream with it. Errors: `event_invalid`.
+ * Call before an event is written: an event that violates its schema could never be read again, and
+ * would make its whole stream unreadable. Throws `event_invalid`.
  */
 export function requireValidEvent(event: DomainEvent): void {
-  const problem = problemOf(event);
+  const problem = findSchemaViolation(event);
   if (problem !== undefined) throw new TurnlogError('event_invalid', problem);
 }
 
 /**
- * The domain's view of a recorded event: upcast to the current version and checked against its
- * schema. Undefined for a type that this version does not know. Errors: a plain Error when the data
- * does not fit the schema.
+ * Upcasts a recorded event to the current version and checks it against its schema. Undefined for
+ * an unknown type. Throws a plain Error when the data violates the schema.
  */
 export function toDomainEvent(
   recorded: RecordedEvent,
@@ -58,7 +57,7 @@ export function toDomainEvent(
   for (let upcast = upcasters[shape.type]; upcast; upcast = upcasters[shape.type])
     shape = upcast(shape.data);
   if (!validators.has(shape.type)) return undefined;
-  const problem = problemOf(shape);
+  const problem = findSchemaViolation(shape);
   if (problem !== undefined) throw new Error(problem);
   return shape as DomainEvent;
 }

@@ -28,16 +28,16 @@ export const EventMetadata = Type.Object(
 );
 export type EventMetadata = Static<typeof EventMetadata>;
 
-/** An event before it has a place: what a decider decided, with its id. */
+/** An event that a decider decided, with its id, before it is appended. */
 export interface NewEvent {
   id: string;
   type: string;
   data: object;
-  /** Texts that its data only commits to. */
+  /** Texts that the data replaces by commitments. */
   toClose?: TextsToClose;
 }
 
-/** An event as it stands in the log, decoded. */
+/** A decoded event of the log. */
 export interface RecordedEvent {
   id: string;
   stream: string;

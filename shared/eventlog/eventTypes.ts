@@ -22,7 +22,7 @@ export const isErasure = (type: string): boolean => ERASED.has(type);
 export type StreamKind = FeatureStream['kind'];
 export const STREAM_KINDS: readonly StreamKind[] = FEATURE_STREAMS.map(({ kind }) => kind);
 
-/** What the names of our streams begin with, in a log that other programs may write to as well. */
+/** Prefixes of our streams' names: other programs may write to the same log. */
 export const STREAM_PREFIXES: readonly string[] = STREAM_KINDS.map((kind) => `${kind}-`);
 
 const OPENINGS: ReadonlyMap<string, string> = new Map(
@@ -31,15 +31,15 @@ const OPENINGS: ReadonlyMap<string, string> = new Map(
   ),
 );
 
-/** The type of a stream's first event, which no later event has; undefined when any type may be first. */
+/** The type that only a stream's first event has; undefined when any type may be first. */
 export const openingOf = (stream: string): string | undefined => OPENINGS.get(streamKind(stream));
 
-/** By kind, what the types of its streams' events begin with; the longest of them applies. */
+/** The prefix of event types by stream kind; the longest matching prefix applies. */
 const TYPE_PREFIXES = FEATURE_STREAMS.map((stream) => ({
   kind: stream.kind,
   prefix: 'typePrefix' in stream ? stream.typePrefix : `${stream.kind}.`,
 })).toSorted((a, b) => b.prefix.length - a.prefix.length);
 
-/** True when a stream of that name may hold an event of that type, a newer release's included. */
+/** True when the stream may hold events of the type, including types of newer releases. */
 export const belongsIn = (stream: string, type: string): boolean =>
   TYPE_PREFIXES.find(({ prefix }) => type.startsWith(prefix))?.kind === streamKind(stream);

@@ -11,7 +11,7 @@ export const GENESIS_HASH = '0'.repeat(64);
 
 export const sha256 = (text: string): string => digest('sha256', text, 'hex');
 
-/** An event of which data and metadata, without prev_hash and hash, are canonical JSON text. */
+/** An event whose data and metadata (without prev_hash and hash) are canonical JSON text. */
 interface Canonical {
   id: string;
   stream: string;
@@ -22,23 +22,22 @@ interface Canonical {
 }
 
 /**
- * What the hash of an event covers, besides the hash before it; nothing else says so. It is the
- * event as every reader of it has it, in canonical form: its members stand in the order of RFC 8785
- * §3.2.3, so that data is not written a second time. Of a protected text it covers the commitment,
- * `{"sha256": …}`, and not the box. `position` is not among them: it is the store's, and another one
- * in another store.
+ * The text that an event's hash covers besides the previous hash, with members in the order of RFC
+ * 8785 §3.2.3 so that data need not be serialized again. For a protected text it covers the
+ * commitment, `{"sha256": …}`, not the ciphertext. It does not cover `position`, which differs
+ * between stores.
  */
 const coveredText = ({ id, stream, revision, type, data, metadata }: Canonical): string =>
   `{"data":${data},"id":${canonicalJson(id)},"metadata":${metadata},"revision":${revision},"stream":${canonicalJson(stream)},"type":${canonicalJson(type)}}`;
 
 /**
- * sha256(prev_hash ‖ JCS(event without prev_hash and hash)), in hex, over UTF-8. What stands in the
- * data is covered: a store's boxes are to be left out before.
+ * sha256(prev_hash ‖ JCS(event without prev_hash and hash)), in hex, over UTF-8. `data` must have
+ * its ciphertexts removed.
  */
 export const eventHash = (prevHash: string, event: Canonical): string =>
   sha256(prevHash + coveredText(event));
 
-/** The last event of a stream, for the one that follows it. */
+/** The revision and hash that the next event of a stream continues. */
 export interface Link {
   revision: number;
   hash: string;
@@ -51,12 +50,12 @@ const HEX = '"([0-9a-f]{64})"';
 const WRITTEN = new RegExp(
   `^\\{"account_id":${PLAIN},"key_id":${PLAIN},"request_id":${PLAIN},"causation_id":${PLAIN},"recorded_at":${PLAIN},"prev_hash":${HEX},"hash":${HEX}\\}$`,
 );
-/** What is left of a text that is no box: readers may take it for another commitment. */
+/** The remains of a malformed protected text, which readers might take for another commitment. */
 const BESIDE_COMMITMENT = /(?<!\{)"sha256":|"sha256":(?!"[0-9a-f]{64}"\})/;
 
 /**
- * The hash of an event that stands in the store as it was written and continues its chain after
- * `previous`, without decoding it; undefined for any other, which may fit as well.
+ * The hash of an event that is stored exactly as it was written and continues its chain after
+ * `previous`, without decoding it. Undefined for any other event, which may still be valid.
  */
 export function writtenHash(
   { id, stream, revision, type, data, metadata }: StoredEvent,
@@ -72,7 +71,7 @@ export function writtenHash(
   return eventHash(prevHash, event) === hash ? hash : undefined;
 }
 
-/** The canonical form of metadata: strings, unless others wrote it. */
+/** The canonical form of metadata. Values are strings unless another program wrote them. */
 function canonicalStrings(metadata: Readonly<Record<string, unknown>>): string {
   const members = Object.keys(metadata)
     .toSorted()
@@ -81,18 +80,17 @@ function canonicalStrings(metadata: Readonly<Record<string, unknown>>): string {
 }
 
 /**
- * Why `event` does not continue its stream's chain after `previous` (undefined at the stream's
- * beginning); undefined when it does, however its store writes its JSON. Its protected texts stand
- * there as they are stored, as commitments alone, or disclosed; then they are checked as well.
- * Errors: those of canonicalJson.
+ * Why `event` does not continue its stream's chain after `previous` (undefined at the beginning);
+ * undefined when it does. The store may format its JSON differently. Protected texts may be stored,
+ * committed to or disclosed; disclosed texts are checked too.
  */
 export function chainFault(event: RecordedEvent, previous: Link | undefined): string | undefined {
   const revision = (previous?.revision ?? -1) + 1;
   if (event.revision !== revision)
     return previous
-      ? `its revision is ${event.revision} where ${revision} is due`
+      ? `its revision is ${event.revision} instead of ${revision}`
       : 'the event before it is missing';
-  // Whatever else stands in the metadata is covered, also what this version does not know.
+  // The hash covers all other metadata, including fields that this version does not know.
   const { prev_hash, hash, ...covered } = event.metadata;
   if (prev_hash !== (previous?.hash ?? GENESIS_HASH))
     return 'its prev_hash is not the hash of the event before it';

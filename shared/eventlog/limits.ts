@@ -1,36 +1,36 @@
 import { MIB } from '../lib/units.ts';
 
-/** The fixed bounds of stores and what works on them: a part of LIMITS. */
+/** Fixed limits of stores and their clients: a part of LIMITS. */
 export const STORE_LIMITS = {
-  /** Of what is read of the log, and waits for its disk. */
+  /** Events being read from the log or waiting for its disk. */
   store: {
-    /** Of the events that are handed to a follower at a time. */
+    /** Events delivered to a follower at a time. */
     batchBytes: 2 * MIB,
-    /** Of the events of a session that are read at a time. */
+    /** Events of a session read at a time. */
     pageBytes: 2 * MIB,
-    /** Of the events that wait for the disk. */
+    /** Events waiting for the disk. */
     pendingBytes: 64 * MIB,
-    /** Of those, what is with the thread that writes: it has them a second and a third time. */
+    /** Of those, the bytes in the writer thread, which holds them two more times. */
     writingBytes: 2 * MIB,
   },
-  /** Of what is kept in memory to answer faster. */
+  /** Caches. */
   cache: {
     agentListBytes: 8 * MIB,
-    /** Characters of sessions that went on lately. */
+    /** Characters of recently active sessions. */
     sessionChars: 8 * MIB,
-    /** Sessions whose older turns could not be summed up. */
+    /** Sessions whose compaction failed. */
     failedCompactions: 10_000,
-    /** Turns whose tokens are known: some megabytes. */
+    /** Turns with a known token count: some megabytes. */
     turnTokens: 20_000,
-    /** Accounts whose limits are known. */
+    /** Accounts with loaded limits. */
     accounts: 10_000,
-    /** Keys whose requests are counted together with other processes. */
+    /** API keys whose requests are counted across processes. */
     keys: 10_000,
-    /** Keys of texts: some megabytes. */
+    /** Text keys: some megabytes. */
     textKeys: 20_000,
-    /** Characters of agents, or of keys, that are remembered; runs go on with them without a database. */
+    /** Characters of agents, or of keys. Runs use them while the database is unavailable. */
     rowChars: 8 * MIB,
-    /** A longer list is read anew each time. */
+    /** Longer lists are not cached. */
     agentListEntryBytes: 2 * MIB,
   },
 } as const;

@@ -1,30 +1,30 @@
 /**
- * Canonical JSON (RFC 8785) told from any other text without being decoded. What is stored is
- * canonical as a rule, and its strings need no escapes, because boxes hold the texts.
+ * Recognizes canonical JSON (RFC 8785) without decoding it. Stored data is normally canonical, and
+ * its strings contain no escapes because long texts are encrypted.
  */
 
-/** In a text without these each quote begins or ends a string, and each string is as it has to be. */
+/** Without these characters every quote starts or ends a string, and every string is canonical. */
 const ESCAPED = /[\\\p{Cc}]/u;
 const NUMBER = /-?[\d][\d.e+-]*/y;
 const WORD = /true|false|null/y;
-const NOT = -1;
+const NONE = -1;
 
 const [QUOTE, COMMA, COLON] = [0x22, 0x2c, 0x3a];
 const [ARRAY, ARRAY_END, OBJECT, OBJECT_END] = [0x5b, 0x5d, 0x7b, 0x7d];
-/** The objects and arrays within one another that are looked into. */
+/** Nesting levels that are inspected. */
 const DEEPEST = 100;
 
-/** What a regular expression finds at a place. */
-function found(text: string, at: number, what: RegExp): string | undefined {
+/** The text that a sticky regular expression matches at an offset. */
+function matchAt(text: string, at: number, what: RegExp): string | undefined {
   what.lastIndex = at;
   return what.exec(text)?.[0];
 }
 
 function scalarEnd(text: string, at: number): number {
-  const word = found(text, at, WORD);
+  const word = matchAt(text, at, WORD);
   if (word !== undefined) return at + word.length;
-  const number = found(text, at, NUMBER);
-  return number !== undefined && String(Number(number)) === number ? at + number.length : NOT;
+  const number = matchAt(text, at, NUMBER);
+  return number !== undefined && String(Number(number)) === number ? at + number.length : NONE;
 }
 
 function arrayEnd(text: string, from: number, depth: number): number {
@@ -32,9 +32,9 @@ function arrayEnd(text: string, from: number, depth: number): number {
   let at = from;
   do {
     at = valueEnd(text, at + 1, depth);
-    if (at === NOT) return NOT;
+    if (at === NONE) return NONE;
   } while (text.charCodeAt(at) === COMMA);
-  return text.charCodeAt(at) === ARRAY_END ? at + 1 : NOT;
+  return text.charCodeAt(at) === ARRAY_END ? at + 1 : NONE;
 }
 
 function objectEnd(text: string, from: number, depth: number): number {
@@ -42,28 +42,31 @@ function objectEnd(text: string, from: number, depth: number): number {
   let at = from;
   let last: string | undefined;
   do {
-    if (text.charCodeAt(at + 1) !== QUOTE) return NOT;
+    if (text.charCodeAt(at + 1) !== QUOTE) return NONE;
     const end = text.indexOf('"', at + 2);
     const name = text.slice(at + 2, end);
-    // In the order of UTF-16, which is that of RFC 8785; a name that stands twice is out of it.
+    // In UTF-16 order, as RFC 8785 requires; a duplicate name is out of order.
     if (end < 0 || text.charCodeAt(end + 1) !== COLON || (last !== undefined && name <= last))
-      return NOT;
+      return NONE;
     last = name;
     at = valueEnd(text, end + 2, depth);
-    if (at === NOT) return NOT;
+    if (at === NONE) return NONE;
   } while (text.charCodeAt(at) === COMMA);
-  return text.charCodeAt(at) === OBJECT_END ? at + 1 : NOT;
+  return text.charCodeAt(at) === OBJECT_END ? at + 1 : NONE;
 }
 
-/** The place behind the value at a place; NOT where that is none, or can't be told. */
+/** The offset after the value at `at`; NONE for an invalid or unrecognized value. */
 function valueEnd(text: string, at: number, depth: number): number {
   const first = text.charCodeAt(at);
-  if (first === QUOTE) return text.indexOf('"', at + 1) + 1 || NOT;
+  if (first === QUOTE) return text.indexOf('"', at + 1) + 1 || NONE;
   if (first !== OBJECT && first !== ARRAY) return scalarEnd(text, at);
-  if (depth === DEEPEST) return NOT;
+  if (depth === DEEPEST) return NONE;
   return first === OBJECT ? objectEnd(text, at, depth + 1) : arrayEnd(text, at, depth + 1);
 }
 
-/** True for a text that is certainly canonical; of one that has escapes, or is deep, it is not told. */
+/**
+ * True for text that is certainly canonical. False for text with escapes or deep nesting, which may
+ * be canonical too.
+ */
 export const isPlainCanonical = (text: string): boolean =>
   !ESCAPED.test(text) && text.isWellFormed() && valueEnd(text, 0, 0) === text.length;

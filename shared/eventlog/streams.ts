@@ -6,11 +6,11 @@ const streamOf =
 
 export const accountStream = streamOf('account');
 export const agentStream = streamOf('agent');
-/** What was done with an account's events. A stream apart, because every read of them adds to it. */
+/** Operator access to an account's events. A separate stream, because every read appends to it. */
 export const auditStream = streamOf('audit');
 export const logStream = streamOf('log');
 export const replayStream = streamOf('replay');
-/** A request that its client may retry; shared/requests/idempotency.ts makes its id. */
+/** An idempotent request; shared/requests/idempotency.ts derives its id. */
 export const requestStream = streamOf('request');
 export const sessionStream = streamOf('session');
 export const webhookStream = streamOf('webhook');
@@ -18,11 +18,11 @@ export const webhookStream = streamOf('webhook');
 /** A UUIDv7 in 26 characters of Crockford's base 32 (TypeID). */
 const ID = /^[0-7][0-9a-hjkmnp-tv-z]{25}$/;
 
-/** True for a well-formed id of that kind; no other id names a stream. */
+/** True for a well-formed id of the kind; other text can't name a stream. */
 export const isIdOf = (kind: 'agent' | 'replay' | 'session' | 'webhook', id: string): boolean =>
   id.startsWith(`${kind}_`) && ID.test(id.slice(kind.length + 1));
 
-/** The id that a stream's name carries: everything after the first dash. */
+/** The id in a stream's name: everything after the first dash. */
 export const streamId = (stream: string): string => stream.slice(stream.indexOf('-') + 1);
 
 /** The kind of a stream: everything before the first dash. */

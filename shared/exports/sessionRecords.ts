@@ -50,14 +50,14 @@ async function* eventsOf(
   for (let from = 0; from <= last;) {
     const first = from;
     const page = await readUntilComplete<DecodedEvent[]>(source, stream, {
-      look: () =>
+      read: () =>
         readPage(source, stream, {
           direction: 'forwards',
           from: first,
           limit: Math.min(GROUP, last + 1 - first),
           maxBytes: LIMITS.store.pageBytes,
         }),
-      missing: ({ length }) =>
+      findFlaw: ({ length }) =>
         length > 0 ? undefined : { reason: `revision ${first} is missing`, revision: first },
     });
     if (page.some(({ recorded }) => recorded.erased))

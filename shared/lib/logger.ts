@@ -5,8 +5,9 @@ export type { Logger };
 const SECRETS = ['api_key', 'apiKey', 'authorization', 'secret', 'password', '["x-api-key"]'];
 
 /**
- * A logger of JSON lines, by default on standard error: standard output is for people. Lines are
- * written synchronously, because the last one before a crash matters most.
+ * Creates a logger of JSON lines, by default on standard error, since standard output is for
+ * command results. Lines are written synchronously, because the last one before a crash matters
+ * most.
  */
 export const createLogger = (
   level: string,

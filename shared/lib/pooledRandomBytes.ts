@@ -1,16 +1,16 @@
 import { randomFillSync } from 'node:crypto';
 
-/** Drawn at once: a call for few bytes costs as much as what they are for. */
+/** Drawn at once: a system call per id would cost as much as creating the id. */
 const POOL_BYTES = 28 * 256;
 const pool = Buffer.alloc(POOL_BYTES);
-let drawn = POOL_BYTES;
+let consumed = POOL_BYTES;
 
-/** Random bytes, for ids, salts and IVs; valid until the next call only. */
+/** Returns random bytes for ids, salts and IVs, valid until the next call only. */
 export function pooledRandomBytes(bytes: number): Buffer {
-  if (drawn + bytes > POOL_BYTES) {
+  if (consumed + bytes > POOL_BYTES) {
     randomFillSync(pool);
-    drawn = 0;
+    consumed = 0;
   }
-  drawn += bytes;
-  return pool.subarray(drawn - bytes, drawn);
+  consumed += bytes;
+  return pool.subarray(consumed - bytes, consumed);
 }

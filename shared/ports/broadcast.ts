@@ -1,32 +1,33 @@
 /**
- * The broadcast port: short messages between the processes that share their stores, for what is worth
- * nothing a moment later. A message may get lost, and whoever needs what it said looks elsewhere.
- * Every adapter passes test/contracts/broadcast.ts.
+ * The broadcast port: short, ephemeral messages between processes that share their stores. Messages
+ * may be lost; receivers must have another source. Every adapter passes
+ * test/contracts/broadcast.ts.
  */
 
-/** A name that a member may have. */
+/** The format of member names. */
 export const MEMBER = /^[0-9a-z-]{1,40}$/;
 
-/** Everybody, the sender among them. */
+/** Addresses all members, including the sender. */
 export const ALL = 'all';
 
-/** Of one message: UTF-8 bytes. */
+/** The most UTF-8 bytes of one message. */
 export const MESSAGE_BYTES = 7_900;
 
 export interface Broadcast {
-  /** The name under which this process is sent messages. */
+  /** The name under which this process receives messages. */
   readonly name: string;
   /**
-   * Sends to a member, or to all; at once, or never. What is too long is an error of the caller; what
-   * comes while too many wait, or without a connection, is left out: false then.
+   * Sends to a member or to all, immediately or never. Returns false for messages dropped because
+   * too many are queued or there is no connection. A message that is too long is the caller's
+   * error.
    */
   send(to: string, message: string): boolean;
   /**
-   * Hears what is sent to this process; returns what ends that. `missed` is called each time that the
-   * connection is there: what was sent up to then may have been lost.
+   * Receives messages; returns a function that stops. `missed` is called whenever the connection is
+   * established: earlier messages may have been lost.
    */
   listen(hear: (message: string) => void, missed?: () => void): () => void;
-  /** Whether messages come through now, as far as is known. */
+  /** Whether messages get through at present, as far as is known. */
   connected(): boolean;
   close(): Promise<void>;
 }

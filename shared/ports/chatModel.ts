@@ -20,15 +20,15 @@ export interface ModelInfo {
   id: string;
   provider: string;
   upstream_model: string;
-  /** Tokens that the prompt and the answer share. */
+  /** Tokens shared by prompt and completion. */
   context_window: number;
   max_output_tokens?: number;
-  /** Ids of the models to ask, in this order, where this one is in trouble. */
+  /** Ids of the models to try, in this order, when this one fails. */
   fallbacks?: string[];
   price?: Price;
 }
 
-/** This process has no room for an answer: its provider has done nothing wrong. */
+/** This process has no memory for another answer; the provider did not fail. */
 export class NoRoomForAnswer extends TurnlogError {
   constructor() {
     super('model_overloaded', 'Too many long answers of models are being read.', {
@@ -39,8 +39,8 @@ export class NoRoomForAnswer extends TurnlogError {
 }
 
 /**
- * True where a model, or the way to it, is in trouble: it gave no answer, took too long, or has too
- * much to do, and nothing is wrong with the request.
+ * True when a model or the connection to it fails: no answer, a timeout or overload, with nothing
+ * wrong in the request.
  */
 export const isModelTrouble = (error: unknown): error is TurnlogError =>
   isTurnlogError(error) &&
@@ -53,14 +53,13 @@ export interface ChatModels {
   /** The configured models, in the order of the configuration. */
   list(): readonly ModelInfo[];
   find(id: string): ModelInfo | undefined;
-  /** Providers that nothing is sent to now, where they are looked after. */
+  /** Providers with an open circuit breaker, where there are breakers. */
   openCircuits?(): readonly string[];
   /**
-   * One call, with the provider's retries inside and a time limit per attempt. With `onDelta` the
-   * provider is asked for a stream, and `onDelta` told of the answer's text as it comes: together its
-   * pieces are `content`, and none parts a character. Nothing is repeated once it was called.
-   * Errors: `model_error`, `model_overloaded` (retriable, with `retryAfterSeconds`),
-   * `model_timeout`; when `signal` aborts, its reason is thrown.
+   * Makes one call, with the provider's retries and a time limit per attempt. With `onDelta` the
+   * answer is streamed and its text is passed on in pieces that never split a character; together
+   * they are `content`. After the first piece nothing is retried. Errors: `model_error`,
+   * `model_overloaded` (retriable, with `retryAfterSeconds`), `model_timeout`, the abort reason.
    */
   complete(
     modelId: string,

@@ -1,24 +1,24 @@
-/** Time and identifiers, passed in wherever the result must not depend on the machine's own. */
+/** The time, passed in wherever results must not depend on the machine's clock. */
 export interface Clock {
   /** Milliseconds since the epoch. */
   now(): number;
 }
 
 export interface Ids {
-  /** A TypeID: `prefix_` and a UUIDv7 in base 32, a new one by default; sorts by time of creation. */
+  /** A TypeID: `prefix_` and a UUIDv7 in base 32, by default a new one; sorts by creation time. */
   typeId(
     prefix: 'acct' | 'agent' | 'session' | 'replay' | 'webhook' | 'key',
     uuid?: string,
   ): string;
-  /** A UUIDv7 in its usual form. */
+  /** A UUIDv7 in standard form. */
   uuid(): string;
 }
 
 let last = { milliseconds: NaN, text: '' };
 
-/** An instant as the service writes it everywhere: UTC, milliseconds, ISO 8601. */
+/** The format of all instants: ISO 8601 in UTC with milliseconds. */
 export function isoTime(milliseconds: number): string {
-  // Many events are recorded in one millisecond.
+  // Often called several times for the same millisecond.
   if (milliseconds !== last.milliseconds)
     last = { milliseconds, text: new Date(milliseconds).toISOString() };
   return last.text;

@@ -1,12 +1,11 @@
 /**
  * The event store port: streams of immutable events with optimistic concurrency. Every adapter
- * passes test/contracts/eventStore.ts. Events cross this port encoded; shared/eventlog/codec.ts is
- * what encodes and decodes them.
+ * passes test/contracts/eventStore.ts. Events cross this port encoded (shared/eventlog/codec.ts).
  */
 import type { TextsToClose } from '../eventlog/encryption/protectedText.ts';
 
 /**
- * An event's place in the whole log. Opaque, but positions of one store compare as text: `a < b`
+ * An event's position in the whole log. Opaque, but positions of one store compare as text: `a < b`
  * means that a was written before b.
  */
 export type Position = string & { readonly __position: unique symbol };
@@ -18,20 +17,20 @@ export type Position = string & { readonly __position: unique symbol };
 export type ExpectedRevision = number | 'no_stream';
 
 export interface EncodedEvent {
-  /** A UUID. Appending the same ids again at the same place succeeds without writing. */
+  /** A UUID. Appending the same ids again at the same revision succeeds without writing. */
   id: string;
   type: string;
   /** JSON text. */
   data: string;
   /** JSON text. */
   metadata: string;
-  /** Texts whose boxes are to be put into the data before it is stored (`withBoxes`). */
+  /** Texts to encrypt into the data before it is stored (`withCiphertexts`). */
   toClose?: TextsToClose;
 }
 
 export interface StoredEvent extends Omit<EncodedEvent, 'toClose'> {
   stream: string;
-  /** 0-based place in the stream. */
+  /** 0-based index in the stream. */
   revision: number;
   position: Position;
 }
@@ -44,8 +43,8 @@ export interface AppendResult {
 }
 
 /**
- * The most that one append may carry: UTF-8 bytes of its events' data and metadata. EventStoreDB
- * takes 1 MiB by default, in which it counts the events' types as well.
+ * The size limit of one append: UTF-8 bytes of its events' data and metadata. EventStoreDB accepts
+ * 1 MiB by default, including event types.
  */
 export const MAX_APPEND_BYTES = 1024 * 1024 - 16 * 1024;
 
@@ -55,39 +54,39 @@ export interface ReadOptions {
   from?: number;
   /** The most events to return, ≥ 1. */
   limit: number;
-  /** The page ends early, with the event that makes it as large as this (`bytesOf`). */
+  /** Ends the page with the event that reaches this size (`bytesOf`). */
   maxBytes?: number;
 }
 
-/** What an event counts as where events are bounded by size: UTF-8 bytes of data and metadata. */
+/** The size of an event under size limits: UTF-8 bytes of data and metadata. */
 export const bytesOf = ({ data, metadata }: Pick<StoredEvent, 'data' | 'metadata'>): number =>
   Buffer.byteLength(data) + Buffer.byteLength(metadata);
 
 /**
- * How far a follower of the log has come: the last event that it has dealt with, and so which log
- * it follows. A log that does not hold that event there is another one.
+ * A follower's progress: the last event that it has processed, which also identifies the log. A log
+ * without that event at that position is a different one.
  */
 export interface Checkpoint {
-  /** Of the log as it was then; shared/eventlog/identity/logIdentity.ts says what it is. */
+  /** The log's id at that position (shared/eventlog/identity/logIdentity.ts). */
   log_id: string;
   position: Position;
   event_id: string;
-  /** As its metadata has it; empty for one that has none. */
+  /** From its metadata; empty if it has none. */
   event_hash: string;
 }
 
 /**
- * Consecutive events of the log, in order. An empty batch reports progress only: that the
- * subscription has caught up, or a position passed.
+ * Consecutive events of the log, in order. An empty batch only reports progress: that the
+ * subscription has caught up, or a new position.
  */
 export interface EventBatch {
   events: StoredEvent[];
   /**
-   * Everything up to here has been considered, which may lie beyond the last event where others
-   * write to the log too; undefined while an empty log has shown nothing.
+   * The position up to which the log was read. It may be beyond the last event when other programs
+   * write to the log; undefined while the log is empty.
    */
   position: Position | undefined;
-  /** Where to resume after this batch; undefined while no event has come. */
+  /** Where to resume after this batch; undefined before the first event. */
   checkpoint: Checkpoint | undefined;
   /** True when, at the moment of reading, no later event existed. */
   caughtUp: boolean;
@@ -95,9 +94,8 @@ export interface EventBatch {
 
 export interface SubscribeOptions {
   /**
-   * Exclusive start; the first event when absent. A checkpoint is compared with the log, now and
-   * whenever the subscription resumes; of a position that somebody names no more can be said than
-   * that it is one.
+   * Exclusive start; the first event when undefined. A checkpoint is verified against the log
+   * whenever the subscription begins or resumes; a bare position can only be checked for existence.
    */
   after?: Checkpoint | Position | undefined;
   /** The most events in a batch. */
@@ -108,12 +106,11 @@ export interface SubscribeOptions {
 
 export interface EventStore {
   /**
-   * Writes the events to the end of the stream, all or none, durable when it resolves. Sending the
-   * same ids again at the same place resolves with the first outcome.
-   * Errors: `stream_conflict` (the stream is at another revision), `event_id_reused` (an id exists
-   * elsewhere; a server that keeps no index of ids has its adapter notice it among the events of
-   * late and near the place), `event_invalid` (an empty append, or an event or append over the
-   * store's size limit), `store_unavailable` (retriable with the same ids).
+   * Appends all events or none; durable when it resolves. Repeating the same ids at the same
+   * revision resolves with the first result. Errors: `stream_conflict` (the stream is at another
+   * revision), `event_id_reused` (an id exists elsewhere; an adapter whose server has no index of
+   * ids checks recent and nearby events), `event_invalid` (an empty append, or an event or append
+   * over the size limit), `store_unavailable` (retriable with the same ids).
    */
   append(
     stream: string,
@@ -122,28 +119,25 @@ export interface EventStore {
   ): Promise<AppendResult>;
 
   /**
-   * Events of one stream in the asked direction; empty when there is none in that range.
-   * Errors: `stream_damaged` when the store can tell that events of the stream were deleted or are
-   * hidden, `store_unavailable`.
+   * Reads events of one stream; empty when there are none in the range. Errors: `stream_damaged`
+   * when the store detects deleted or hidden events, `store_unavailable`.
    */
   readStream(stream: string, options: ReadOptions): Promise<StoredEvent[]>;
 
   /**
-   * All events of all streams after a position: first what is there, then live, for ever. The next
-   * batch is read only when the consumer asks for it. Yields an empty batch when it has nothing
-   * (more) to deliver and has just caught up.
-   * Errors: `log_changed` when the log does not hold the event of a checkpoint, `log_restored` when
-   * that was declared (shared/eventlog/identity/logIdentity.ts), `position_invalid` when `after` is a
-   * position that this log does not have; `store_unavailable` (the caller resumes from its last
-   * checkpoint).
+   * All events of all streams after a position: the existing ones, then live ones, indefinitely.
+   * Reads the next batch on demand. Yields an empty batch when it has caught up with nothing (more)
+   * to deliver. Errors: `log_changed` when the log does not hold a checkpoint's event,
+   * `log_restored` when that was declared (shared/eventlog/identity/logIdentity.ts),
+   * `position_invalid` when `after` is not a position of this log, `store_unavailable` (the caller
+   * resumes from its last checkpoint).
    */
   subscribe(options: SubscribeOptions): AsyncIterable<EventBatch>;
 
   /**
-   * The end of the log: no event lies beyond it; undefined in an empty log. Where others write to
-   * the log too it may be the position of an event of theirs, which a subscription that has caught
-   * up reaches within about a second all the same.
-   * Errors: `store_unavailable`.
+   * The end of the log; undefined while it is empty. When other programs write to the log it may be
+   * the position of one of their events, which a caught-up subscription still reaches within about
+   * a second. Errors: `store_unavailable`.
    */
   head(): Promise<Position | undefined>;
 
@@ -151,20 +145,18 @@ export interface EventStore {
   firstEvent(): Promise<StoredEvent | undefined>;
 
   /**
-   * The event at exactly this position; undefined where none begins there.
-   * Errors: `store_unavailable`.
+   * The event at exactly this position; undefined when there is none. Errors: `store_unavailable`.
    */
   eventAt(position: Position): Promise<StoredEvent | undefined>;
 
   /**
-   * One sentence on why the store can't be used now, with the cause; undefined while it can. Known
-   * at once, without a call.
+   * Why the store can't be used at present, as one sentence; undefined while it can. Synchronous.
    */
   trouble(): string | undefined;
 
-  /** Finishes the appends that were accepted, then lets go of every resource. */
+  /** Completes accepted appends, then releases all resources. */
   close(): Promise<void>;
 }
 
-/** What only reads the log. */
+/** The reading part of an event store. */
 export type EventLog = Omit<EventStore, 'append'>;

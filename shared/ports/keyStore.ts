@@ -3,9 +3,9 @@
  * log. Every adapter passes test/contracts/keyStore.ts.
  */
 
-/** A key as it is kept. */
+/** A key as it is stored. */
 export interface WrappedKey {
-  /** Names the key in the boxes that it closed: 16 characters of base64url. */
+  /** Identifies the key in its ciphertexts: 16 characters of base64url. */
   key_id: string;
   /** The master key that wraps it: 16 characters of base64url. */
   master_key_id: string;
@@ -13,42 +13,42 @@ export interface WrappedKey {
   wrapped: Uint8Array;
 }
 
-/** A key that was destroyed stays known as such: it is not a key that was lost. */
+/** Destroyed keys stay on record, to tell them from lost ones. */
 export type FoundKey = WrappedKey | 'destroyed';
 
-/** An erasure of which `endErasure` was not reached. */
+/** An erasure that has begun and not ended. */
 export interface OpenErasure {
   stream: string;
-  /** What whoever began it said of it, as it was said. */
+  /** The reason passed to `beginErasure`. */
   why: string;
 }
 
-/** All methods reject with `store_unavailable` (retriable) where the keys can't be reached. */
+/** All methods reject with `store_unavailable` (retriable) when the keys can't be reached. */
 export interface KeyStore {
   /**
-   * Keeps new keys, all or none; durable when it resolves. Rejects with `store_unavailable` where an
-   * id is taken, be it by a key that was destroyed.
+   * Stores new keys, all or none; durable when it resolves. Rejects with `store_unavailable` when
+   * an id exists, even of a destroyed key.
    */
   insert(keys: readonly WrappedKey[]): Promise<void>;
-  /** By id; a key that was never kept here is absent. */
+  /** Finds keys by id; the result lacks keys that were never stored here. */
   find(ids: readonly string[]): Promise<ReadonlyMap<string, FoundKey>>;
-  /** In the order of their ids, after one, destroyed ones left out; for rotation. */
+  /** Lists keys in order of their ids, without destroyed ones; for rotation. */
   list(page: { after?: string; limit: number }): Promise<WrappedKey[]>;
-  /** How many keys each master key wraps; under `destroyed`, how many were destroyed. */
+  /** The number of keys per master key, and of destroyed ones under `destroyed`. */
   count(): Promise<ReadonlyMap<string, number>>;
-  /** Replaces how keys are wrapped; one that was destroyed meanwhile stays so. */
+  /** Replaces wrapped keys; keys destroyed meanwhile stay destroyed. */
   rewrap(keys: readonly WrappedKey[]): Promise<void>;
   /**
-   * Notes that the texts of a stream are about to be erased, before its log says so: whatever
-   * happens, somebody goes on with it, who is told why. Durable when it resolves; noting it again
-   * changes nothing.
+   * Records, before the log does, that the texts of a stream are being erased, so that an
+   * interrupted erasure is completed with its reason. Durable when it resolves; idempotent.
    */
   beginErasure(stream: string, why: string): Promise<void>;
-  /** At most so many, the oldest first. */
+  /** Lists open erasures, oldest first. */
   listErasures(limit: number): Promise<OpenErasure[]>;
   /**
-   * Destroys keys for good, known here or not, and with them the note: no file or page of the store
-   * holds them when it resolves. Without keys it only takes the note away.
+   * Destroys keys permanently, whether stored here or not, and removes the record of the erasure:
+   * no file or page of the store holds them when it resolves. Without keys it only removes the
+   * record.
    */
   endErasure(stream: string, keyIds: readonly string[]): Promise<void>;
   close(): Promise<void>;

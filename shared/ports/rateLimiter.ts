@@ -1,15 +1,15 @@
-/** Counts the requests of API keys, second by second. */
-interface Taken {
-  /** False where the key has had all its requests of this second. */
+/** The result of counting one request of an API key. */
+interface RateLimitState {
+  /** False when the key has used up its requests of this second. */
   allowed: boolean;
-  /** Requests that are left in this second. */
+  /** Remaining requests in this second. */
   remaining: number;
   /** When the next second begins, in milliseconds from now. */
   resetMs: number;
 }
 
-/** A rate limiter never rejects: where it can't ask others, it limits by what it knows itself. */
+/** Never rejects: while other processes are unreachable, it limits by its own count. */
 export interface RateLimiter {
-  /** Takes one of the `perSecond` requests of the key. */
-  take(keyId: string, perSecond: number): Promise<Taken>;
+  /** Counts a request of the key against its limit per second. */
+  take(keyId: string, perSecond: number): Promise<RateLimitState>;
 }

@@ -24,7 +24,10 @@ export interface ParkedStreams {
   streams: ParkedStream[];
 }
 
-/** All queries reject with `store_unavailable` when the read models can't be reached or have never caught up. */
+/**
+ * All queries reject with `store_unavailable` while the read models can't be reached or have never
+ * caught up.
+ */
 export interface ReadModelQueries
   extends
     AccountQueries,
@@ -40,99 +43,100 @@ export interface ReadModelQueries
 }
 
 export interface ReadModels extends ReadModelQueries {
-  /** Resolves true once everything up to the position is shown, false after `timeoutMs`. */
+  /** Resolves true once everything up to the position is visible, false after `timeoutMs`. */
   untilShown(position: Position, timeoutMs: number): Promise<boolean>;
   /**
-   * Makes queries of sessions wait for the position, so that its writer need not; false where waiting
-   * would be pointless. Absent where other processes answer queries.
+   * Makes later session queries wait for the position, so that its writer need not; false when
+   * waiting is pointless. Absent when other processes answer queries.
    */
   showLater?(position: Position): boolean;
   close(): Promise<void>;
 }
 
-/** Where a batch leaves a projection: a batch itself is one, once it has a position. */
+/** The progress of a projection after a batch; a batch with a position has this shape. */
 export interface Reached {
-  /** Everything up to here is shown. */
+  /** Everything up to here is visible. */
   position: Position;
-  /** Where to resume; undefined while no event was applied. */
+  /** Where to resume; undefined before the first event. */
   checkpoint: Checkpoint | undefined;
 }
 
-/** The projector's half. */
+/** The projector's part of the port. */
 export interface ProjectionStore extends TurnIndex {
-  /** Where to resume; undefined from the beginning. */
+  /** Where to resume; undefined for the beginning. */
   checkpoint(): Promise<Checkpoint | undefined>;
   /**
-   * Applies the events, whose texts stand open, and moves the checkpoint in one transaction, one batch at a time. Events
-   * that were applied before change nothing; a stream with an event that can't be applied is
-   * parked, which never keeps the others back. Resolves with the streams that this batch parked.
-   * Errors: `store_unavailable` (nothing was changed; the same batch may be applied again),
-   * `position_invalid` when what was reached can be no position of any log (nothing was changed).
+   * Applies events with decrypted texts and moves the checkpoint in one transaction, one batch at a
+   * time. Events that were applied before change nothing; a stream with an event that can't be
+   * applied is parked without affecting others. Resolves with the streams parked by this batch.
+   * Errors: `store_unavailable` (nothing changed; the batch may be retried), `position_invalid`
+   * when `reached` is not a valid position (nothing changed).
    */
   apply(events: readonly ReadableEvent[], reached: Reached): Promise<ParkedStream[]>;
   close(): Promise<void>;
 }
 
-/** How far the active projector is behind the log, as it tells the other processes. */
+/** How far the active projector is behind the log, as other processes see it. */
 export interface ProjectorLag {
-  /** The events still to apply; null where some of them are not read yet. */
+  /** The events still to apply; null when some are not read yet. */
   events: number | null;
-  /** The age of the oldest of them, in milliseconds; 0 where there is none. */
+  /** The age of the oldest of them, in milliseconds; 0 when there is none. */
   ms: number;
 }
 
-/** What the active projector has told last. */
+/** The last report of the active projector. */
 export interface ProjectorBeat {
   lag: ProjectorLag;
-  /** How long ago, in milliseconds, by the clock of the read models' server. */
+  /** Milliseconds since the report, by the clock of the read models' server. */
   silent_ms: number;
 }
 
-/** The projector's half where several processes may project and one of them is active at a time. */
+/** The projector's part when several processes compete and one is active at a time. */
 export interface ActiveProjectionStore extends ProjectionStore {
   /**
-   * Tells whoever answers queries that this projector is at work, and how far it is. Waits for the
-   * batch at work. Errors: `store_unavailable`.
+   * Reports to query processes that this projector is active, and its lag. Waits for the current
+   * batch. Errors: `store_unavailable`.
    */
   beat(lag: ProjectorLag): Promise<void>;
-  /** Aborted once this process is not the active projector any more: `apply` changes nothing then. */
+  /** Aborts when this process is no longer the active projector: `apply` then changes nothing. */
   lost: AbortSignal;
   /**
-   * Says that the read models have caught up, and lets go of what they replaced. May be said again.
+   * Marks the read models as caught up and drops the generation that they replaced; idempotent.
    * Errors: `store_unavailable`.
    */
   complete(): Promise<void>;
   /**
-   * The position of the checkpoint that was given up; undefined where the read models can be
-   * trusted. Errors: `store_unavailable`.
+   * The position of the abandoned checkpoint; undefined while the read models are valid. Errors:
+   * `store_unavailable`.
    */
   refused(): Promise<Position | undefined>;
   /**
-   * Gives the checkpoint up, because the log was restored, and notes so for whoever projects next:
-   * the read models answer on, and are to be rebuilt before anything is applied again.
-   * Errors: `store_unavailable`.
+   * Abandons the checkpoint because the log was restored, and records that for the next projector:
+   * the read models still answer queries, but must be rebuilt before anything is applied. Errors:
+   * `store_unavailable`.
    */
   giveUp(checkpoint: Checkpoint): Promise<void>;
   /**
-   * Notes for the other processes why the log is not followed; undefined once it is again.
-   * Errors: `store_unavailable`.
+   * Publishes to other processes why the log is not followed; undefined once it is again. Errors:
+   * `store_unavailable`.
    */
   noteLogChanged(reason: string | undefined): Promise<void>;
 }
 
-/** A generation of the read models that is built beside the one that answers queries. */
+/** A generation of the read models that is built while another one answers queries. */
 export interface RebuildStore extends ProjectionStore {
-  /** Empties the generation, whose checkpoint the log does not know. Errors: `store_unavailable`. */
+  /**
+   * Empties a generation whose checkpoint the log does not contain. Errors: `store_unavailable`.
+   */
   startOver(): Promise<void>;
   /**
-   * Aborted when this process can no longer write the generation; the next rebuild goes on. Absent
-   * where that can't happen.
+   * Aborts when this process can no longer write the generation; the next rebuild resumes it.
+   * Absent where that can't happen.
    */
   lost?: AbortSignal;
   /**
-   * Makes the generation the one that answers queries, and closes it. Where the other one has
-   * meanwhile come further it is held there, and `reach` is called with its position: it applies
-   * the events up to there, as far as the log has them.
+   * Makes the generation answer queries, and closes it. If the active generation is further ahead,
+   * it is stopped there, and `reach` is called with its position to apply the remaining events.
    */
   publish(reach: (position: Position) => Promise<void>): Promise<void>;
 }

@@ -1,13 +1,10 @@
-/**
- * Counts the tokens of texts as the model's tokenizer does, or close to it for a model whose
- * tokenizer is not published.
- */
+/** Counts tokens like the model's tokenizer, or approximately when that is not published. */
 export interface TokenCounter {
-  /** The most bytes of UTF-8 that one token stands for. */
+  /** The most UTF-8 bytes of one token. */
   longestToken: number;
   /**
-   * Tokens of the texts together; of no more texts than come to over `atMost`. Accounts take turns
-   * where that is much to do. Errors: `overloaded`, `rate_limited` where it takes too long.
+   * The tokens of all texts; counting stops once the sum exceeds `atMost`. Accounts take turns on
+   * large inputs. Errors: `overloaded`, `rate_limited` when it takes too long.
    */
   count(texts: readonly string[], accountId: string, atMost?: number): Promise<number>;
 }

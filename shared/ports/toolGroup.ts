@@ -1,29 +1,26 @@
 import type { GroupHealth, ToolInfo, ToolResult } from './toolbox.ts';
 
-/** A tool of a group: its own name there, and what a model is offered. */
+/** A tool of a group: its name there, and its definition for models. */
 export interface GroupTool extends ToolInfo {
-  /** The function's name, as a model calls it: letters, digits, `_` and `-`, 64 at the most. */
+  /** The function name that a model calls: letters, digits, `_` and `-`, at most 64 characters. */
   function: string;
 }
 
-/** Whom a tool works for, and what ends that. */
+/** The account that a tool call is for, and its abort signal. */
 export interface Calling {
   account_id: string;
   signal: AbortSignal;
 }
 
-/** Tools that somebody else serves, such as an MCP server, under one name. */
+/** External tools under one name, such as those of an MCP server. */
 export interface ToolGroup {
-  /** As an agent names all of them; one of them is `<name>/<tool>`. */
+  /** The name of all tools together; one tool is `<name>/<tool>`. */
   name: string;
-  /** Those that were heard of last; undefined before the first time. */
+  /** The tools of the last listing; undefined before the first. */
   tools(): readonly GroupTool[] | undefined;
-  /**
-   * The same, after a wait for the first time. Errors: `tool_error`, retriable, where nothing is
-   * heard in time.
-   */
+  /** Waits for the first listing. Errors: `tool_error`, retriable, when there is none in time. */
   known(): Promise<readonly GroupTool[]>;
-  /** Calls a tool by its own name. Every failure is a result; rejects with the signal's reason. */
+  /** Calls a tool by its name. Failures are results; rejects only with the abort reason. */
   call(tool: string, args: unknown, calling: Calling): Promise<ToolResult>;
   health(): GroupHealth;
 }

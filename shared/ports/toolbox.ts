@@ -3,7 +3,7 @@ import type { ToolDefinition } from '../sessions/turns/chat.ts';
 export interface ToolInfo {
   name: string;
   description: string;
-  /** JSON Schema of the arguments; empty for a name that stands for several tools. */
+  /** JSON Schema of the arguments; empty for a name of several tools. */
   parameters: Record<string, unknown>;
 }
 
@@ -13,22 +13,22 @@ export interface ToolResult {
   is_error: boolean;
 }
 
-/** What a model asks for, and for whom. */
+/** A function call by a model, and its account. */
 export interface FunctionCall {
   name: string;
-  /** The model's own JSON text. */
+  /** JSON text from the model. */
   arguments: string;
   account_id: string;
 }
 
-/** How a group is, for an operator. */
+/** The state of a group, for operators. */
 export interface GroupHealth {
   name: string;
-  /** `starting` until it was tried once; `away`: its calls fail. */
+  /** `starting` until the first attempt; `away` while its calls fail. */
   state: 'starting' | 'up' | 'away';
-  /** Tools that are offered of it. */
+  /** The number of tools offered. */
   tools: number;
-  /** Why it is away, in our own words. */
+  /** Why it is away; never the server's own text. */
   reason?: string;
 }
 
@@ -37,19 +37,19 @@ export interface GroupHealth {
  * group (`mcp:files/read`), or several, separated by commas.
  */
 export interface Toolbox {
-  /** Every name that an agent may use, as far as it is known now. */
+  /** All names that agents may use, as far as known. */
   list(): readonly ToolInfo[];
   has(names: string): boolean;
   /**
-   * What a model is offered for an agent's tools. Errors: `tool_not_supported`; `tool_error`, which
-   * is retriable, where nothing was heard yet of a group's tools.
+   * The function definitions of an agent's tools. Errors: `tool_not_supported`; `tool_error`,
+   * retriable, when a group's tools are not known yet.
    */
   definitions(names: string): Promise<ToolDefinition[]>;
   /**
-   * Calls a function of the agent's tools. A failing tool, bad arguments and an unknown function are
-   * results with `is_error`; it rejects only with the signal's reason when that aborts.
+   * Calls a function of the agent's tools. Failures, bad arguments and unknown functions are
+   * results with `is_error`; rejects only with the abort reason.
    */
   call(names: string, wanted: FunctionCall, signal: AbortSignal): Promise<ToolResult>;
-  /** How the groups are. */
+  /** The state of all groups. */
   health(): readonly GroupHealth[];
 }

@@ -15,7 +15,7 @@ export type PublicContent = {
   };
 }[Schemas['type']];
 
-/** An event as downstream consumers see it; infra/kafka/message.ts writes it as a CloudEvent. */
+/** An event as downstream consumers see it; infra/kafka/producerSession.ts writes it as a CloudEvent. */
 export interface PublicEvent {
   /** The id of the recorded event. */
   id: string;

@@ -30,19 +30,22 @@ const refused = (field: string, message: string): TurnlogError =>
   });
 
 function requireBounds({ sessions, concurrency, from_turn, up_to_turn }: ReplayInput): void {
-  const most = LIMITS.replays;
+  const limits = LIMITS.replays;
   if (sessions.length === 0) throw refused('sessions', 'must name a session');
-  if (sessions.length > most.sessions)
-    throw refused('sessions', `must not be more than ${most.sessions}`);
+  if (sessions.length > limits.sessions)
+    throw refused('sessions', `must not be more than ${limits.sessions}`);
   if (new Set(sessions.map(({ session_id }) => session_id)).size < sessions.length)
     throw refused('sessions', 'must not name a session twice');
-  if (concurrency < 1 || concurrency > most.concurrency)
-    throw refused('concurrency', `must be 1 to ${most.concurrency}`);
+  if (concurrency < 1 || concurrency > limits.concurrency)
+    throw refused('concurrency', `must be 1 to ${limits.concurrency}`);
   if (up_to_turn !== undefined && up_to_turn < (from_turn ?? 1))
     throw refused('up_to_turn', 'must not come before the first turn');
 }
 
-async function requireRoom({ readModels }: ReplayContext, accountId: string): Promise<void> {
+async function requireReplayCapacity(
+  { readModels }: ReplayContext,
+  accountId: string,
+): Promise<void> {
   const { running: limit, runningOfAll } = LIMITS.replays;
   if ((await readModels.listRunningReplays(limit, accountId)).length >= limit)
     throw new TurnlogError(
@@ -64,7 +67,7 @@ export async function requireStartable(
   input: ReplayInput,
 ): Promise<ReplayInput> {
   requireBounds(input);
-  await requireRoom(context, account_id);
+  await requireReplayCapacity(context, account_id);
   const { agent_id, agent_revision, model, tools } = input;
   requireSupported(context.catalogue, model, undefined);
   if (agent_id === undefined) return input;
@@ -93,10 +96,10 @@ async function startedBefore(
 }
 
 /**
- * Starts a replay of the actor's sessions, in the background; shown when it resolves. Of an agent
- * without a revision the newest one is meant, as it is now. `findInput` is asked unless an earlier try
- * of the request has started it.
- * Errors: those of findInput, requireStartable and handle, `payload_too_large`.
+ * Starts a replay of the actor's sessions in the background; visible when it resolves. An agent
+ * without a revision runs at its newest one. `findInput` is only called if no earlier attempt of
+ * the request has started the replay. Errors: those of findInput, requireStartable and handle,
+ * `payload_too_large`.
  */
 export function startReplay(
   context: ReplayContext,
@@ -105,7 +108,7 @@ export function startReplay(
   claim?: Claim,
 ): Promise<StartedReplay> {
   const replay_id = claim?.reserved.id ?? context.ids.typeId('replay');
-  // One after the other, so that each sees the one before in the read models.
+  // Sequential per account, so that each start sees earlier ones in the read models.
   const create = (): Promise<StartedReplay> =>
     runExclusive(context.readModels, `replays/${actor.account_id}`, async () => {
       const command = {
@@ -122,8 +125,8 @@ export function startReplay(
 }
 
 /**
- * Ends the account's replay: nothing more is begun, and turns that run are interrupted. One that has
- * ended stays as it is. Errors: `replay_not_found`, those of handle.
+ * Cancels the account's replay: no further turn starts, and running turns are interrupted. An ended
+ * replay stays as it is. Errors: `replay_not_found`, those of handle.
  */
 export async function cancelReplay(
   context: CommandContext,

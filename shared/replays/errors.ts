@@ -4,7 +4,7 @@ import { TurnlogError } from '../lib/errors/turnlogError.ts';
 export const replayNotFoundError = (): TurnlogError =>
   new TurnlogError('replay_not_found', 'There is no such replay.');
 
-/** For a run, by anybody but its replay, of a session that a replay made. */
+/** A session made by a replay only accepts runs of that replay. */
 export const sessionOfReplayError = (): TurnlogError =>
   new TurnlogError(
     'session_of_replay',

@@ -10,7 +10,7 @@ import { findOwnReplay } from './queries.ts';
 
 type Source = StreamSource & { readModels: Pick<ReadModels, 'findReplay'> };
 
-/** What is told of a replay; each by the revision up to which all before it was told. */
+/** What is sent of a replay; each by the revision up to which all before it was sent. */
 export type ReplayUpdate =
   | { type: 'session_ended'; revision: number; end: SessionEnd }
   /** The last one, where the replay has ended. */
@@ -30,27 +30,27 @@ export async function* followReplay(
   const { followMs, followedEvents: limit } = LIMITS.replays;
   const { pageBytes: maxBytes } = LIMITS.store;
   const stream = replayStream(replay_id);
-  for (let told = after; ;) {
+  for (let sent = after; ;) {
     const row = await findOwnReplay(source, account_id, replay_id);
-    const isNew = row.revision > told;
-    while (told < row.revision) {
-      const page = { direction: 'forwards', from: told + 1, limit, maxBytes } as const;
-      const known = await readPage(source, stream, page);
-      for (const { recorded, event } of known) {
+    const isNew = row.revision > sent;
+    while (sent < row.revision) {
+      const page = { direction: 'forwards', from: sent + 1, limit, maxBytes } as const;
+      const events = await readPage(source, stream, page);
+      for (const { recorded, event } of events) {
         if (recorded.revision > row.revision) break;
-        told = recorded.revision;
+        sent = recorded.revision;
         const { type, data } = event as ReplayEvent;
         if (type !== 'replay.session_ended.v1') continue;
-        yield { type: 'session_ended', revision: told, end: data };
+        yield { type: 'session_ended', revision: sent, end: data };
       }
-      // A node that only follows may not have it yet: it is told the next time.
-      if (known.length === 0) break;
+      // A node that only follows may not have it yet: it is sent the next time.
+      if (events.length === 0) break;
     }
-    if (row.status !== 'running' && told >= row.revision) {
+    if (row.status !== 'running' && sent >= row.revision) {
       yield { type: 'ended', revision: row.revision, row };
       return;
     }
-    if (isNew) yield { type: 'progress', revision: told, row };
+    if (isNew) yield { type: 'progress', revision: sent, row };
     await sleep(followMs, signal);
   }
 }

@@ -6,9 +6,9 @@ import { sumCosts, type Cost } from '../usage/cost.ts';
 export interface TurnTotals {
   tokens: Tokens;
   duration_ms: number;
-  /** Of the turns whose cost is known; null of none. */
+  /** Cost of the turns with a known cost; null if there are none. */
   cost: Cost | null;
-  /** Turns whose cost nobody knows. */
+  /** Turns without a known cost. */
   unpriced: number;
 }
 

@@ -39,47 +39,49 @@ type CancelContext = HandleContext &
 /** What is to be cancelled: the turn of that number, or the open one. */
 export type Cancellation = Pick<TurnRef, 'session_id'> & Partial<Pick<TurnRef, 'turn'>>;
 
-/** How the turn has ended, whoever ended it. */
+/** How the turn ended, by this cancellation or before it. */
 export interface CancelledTurn extends TurnRef {
   status: Exclude<TurnRow['status'], 'running'>;
-  /** True where it was cancelled, now or before. */
+  /** Whether it was cancelled, now or before. */
   cancelled: boolean;
 }
 
-/** The end of the turn is in the log, whoever appended it. */
+/** The turn whose end is in the log. */
 type EndedTurn = HandleResult<LoadedSession> & { turn: number };
 
 /**
- * Appends the end of the turn that is meant, if it is open. The first look decides which one that
- * is: one that begins later is never hit.
+ * Appends the end of the turn, if it is open. The first read decides which turn that is, so a later
+ * turn is never cancelled.
  */
 async function recordCancellation(
   context: HandleContext,
   actor: Actor,
   { session_id, turn }: Cancellation,
 ): Promise<EndedTurn> {
-  let meant = turn;
-  function order({ state }: LoadedSession): AuthoredCommand<SessionCommand> | undefined {
+  let target = turn;
+  function interruptCommand({ state }: LoadedSession): AuthoredCommand<SessionCommand> | undefined {
     if (state.status === 'erased') throw sessionErasedError();
     if (state.status === 'none') return undefined;
-    meant ??= state.turn;
-    if (state.status !== 'running' || state.turn !== meant) return undefined;
+    target ??= state.turn;
+    if (state.status !== 'running' || state.turn !== target) return undefined;
     return {
       author: authorOf(actor),
-      command: { type: 'interrupt_turn', turn: meant, reason: 'cancelled' },
+      command: { type: 'interrupt_turn', turn: target, reason: 'cancelled' },
     };
   }
-  const handled = await readUntilComplete(context, sessionStream(session_id), {
-    look: () =>
-      handleLoaded(context, sessionTarget(session_id), order, { limitError: sessionBusy }),
-    missing: ({ loaded }) => findMissingEvents(loaded),
+  const result = await readUntilComplete(context, sessionStream(session_id), {
+    read: () =>
+      handleLoaded(context, sessionTarget(session_id), interruptCommand, {
+        limitError: sessionBusy,
+      }),
+    findFlaw: ({ loaded }) => findMissingEvents(loaded),
   });
-  return { ...handled, turn: meant! };
+  return { ...result, turn: target! };
 }
 
 /**
- * What the first try of a cancellation fixes: the turn that it is about, so that a later try can hit
- * no later one. Errors: `session_not_found`, and those of reading the session.
+ * The turn that the first attempt of a cancellation reserves, so that a later attempt can't cancel
+ * a later turn. Errors: `session_not_found`, and those of reading the session.
  */
 export async function reserveCancellation(
   context: HandleContext & OwnerSource,
@@ -88,44 +90,50 @@ export async function reserveCancellation(
 ): Promise<Reserved> {
   await requireSessionOwner(context, actor.account_id, session_id);
   if (turn !== undefined) return { turn };
-  // A node that shows nothing yet must not leave the turn open to be chosen by a later try.
+  // Without this wait, a lagging node would let a later attempt choose the turn.
   const { state } = await readUntilComplete(context, sessionStream(session_id), {
-    look: () => sessionTarget(session_id).load(context),
-    missing: findMissingEvents,
+    read: () => sessionTarget(session_id).load(context),
+    findFlaw: findMissingEvents,
   });
   return 'turn' in state ? { turn: state.turn } : {};
 }
 
 /**
- * Cancels the open turn of a session, whichever process runs it: its end is recorded at once, and
- * the run, which nothing that it says later can follow, is told to stop. Where the turn has ended
- * already nothing changes, and its end is told.
- * Errors: `session_not_found`, `turn_not_found`, `session_erased`, `origin_erased` of a turn that a fork
- * shares, `session_busy` where others write to the session without a pause, `stream_damaged` (noted), `release_too_old`, `key_missing`,
- * `store_unavailable`.
+ * Cancels the open turn of a session, in any process. Its end is recorded at once, so that its run
+ * can record nothing after it, and the run is interrupted. A turn that has ended stays as it is,
+ * and its end is returned. Errors: `session_not_found`, `turn_not_found`, `session_erased`,
+ * `origin_erased` for a turn shared by a fork, `session_busy` under constant writes to the session,
+ * `stream_damaged`, `release_too_old`, `key_missing`, `store_unavailable`.
  */
 export async function cancelTurn(
   context: CancelContext,
   actor: Actor,
-  { session_id, claim, turn: asked = claim?.reserved.turn }: Cancellation & { claim?: Claim },
+  {
+    session_id,
+    claim,
+    turn: requestedTurn = claim?.reserved.turn,
+  }: Cancellation & { claim?: Claim },
 ): Promise<CancelledTurn> {
   await requireSessionOwner(context, actor.account_id, session_id);
-  const meant = { session_id, ...(asked !== undefined && { turn: asked }) };
-  const { turn, appended } = await recordCancellation(context, actor, meant);
-  const name = { session_id, turn };
+  const target = {
+    session_id,
+    ...(requestedTurn !== undefined && { turn: requestedTurn }),
+  };
+  const { turn, appended } = await recordCancellation(context, actor, target);
+  const ref = { session_id, turn };
   if (!appended) {
     if (claim?.isFirstAttempt === false) context.onIdempotentReplay?.();
-    const { status, error } = await readTurn(context, { account_id: actor.account_id, ...name });
+    const { status, error } = await readTurn(context, { account_id: actor.account_id, ...ref });
     if (status === 'running')
-      throw new TurnlogError('session_busy', 'The turn has begun only now. Try again.', {
+      throw new TurnlogError('session_busy', 'The turn has only just started. Try again.', {
         retriable: true,
         retryAfterSeconds: 1,
       });
-    return { ...name, status, cancelled: status === 'interrupted' && error?.code === 'cancelled' };
+    return { ...ref, status, cancelled: status === 'interrupted' && error?.code === 'cancelled' };
   }
   const { turnWatch } = context.runState;
-  turnWatch.notifyEnded(name, 'cancelled');
+  turnWatch.notifyEnded(ref, 'cancelled');
   turnWatch.notifyOthers(session_id);
   await waitUntilTurnVisible(context, appended.position);
-  return { ...name, status: 'interrupted', cancelled: true };
+  return { ...ref, status: 'interrupted', cancelled: true };
 }

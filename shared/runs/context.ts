@@ -25,18 +25,18 @@ import type { SessionQueue } from './queueing/sessionQueue.ts';
 import type { TurnWatch } from './queueing/turnWatch.ts';
 
 interface RunLimits {
-  /** Of a whole run: model calls, retries and tools. */
+  /** Limit of a whole run: model calls, retries and tools. */
   timeoutMs: number;
-  /** How long a run waits for another one of its session, and for a place. */
+  /** How long a run waits for other runs of its session, and for capacity. */
   waitMs: number;
   /** Of each API key, on all processes together. */
   requestsPerSecond: number;
 }
 
-/** What this process knows of the sessions that it runs. */
+/** The state of this process's runs. */
 export interface RunState {
   admission: AdmissionControl;
-  /** The line of those who read a session. */
+  /** Limits concurrent reads of sessions. */
   sessionReads: FairSemaphore;
   sessionQueue: SessionQueue;
   runsInFlight: RunsInFlight;
@@ -44,30 +44,28 @@ export interface RunState {
   /** Turns that other processes run. */
   mirroredTurns: MirroredTurns;
   turnWatch: TurnWatch;
-  /** Of requests that wait for the end of a turn. */
+  /** Permits of requests that wait for the end of a turn. */
   turnWaits: PermitPool;
   sessionCache: SessionCache;
-  /** Sessions whose older turns could not be summed up, and at which turn that was. */
+  /** Sessions whose compaction failed, and the number of their last turn then. */
   failedCompactions: LRUCache<string, number>;
   /**
-   * Those whose turn may be open though nobody runs it: the store was away when it began or ended.
+   * Sessions with a turn that may be open without a run: the store was unavailable when it started
+   * or ended.
    */
   openTurnQueue: OpenTurnQueue;
-  /** By claimed request: the try that is about to begin its turn; settles then. */
+  /** By claimed request: the attempt that is starting its turn; settles when it has started. */
   startingTurns: Map<string, Promise<void>>;
-  /** By turn: the look for its end, which all tries share that found it open. */
+  /** By turn: the wait for its end that all attempts of its request share. */
   turnEndLookups: Map<string, Promise<RecordedResult>>;
 }
 
 /** This process as the owner of turns. */
 export interface Instance {
   id: string;
-  /** True for an owner whose turns nobody runs unless this process does: itself, and the dead. */
+  /** True for an owner that runs no turn outside this process: this process itself, or a dead one. */
   isGone: (owner: string) => boolean;
-  /**
-   * True for a turn of an owner that is not known to be gone, which is so late that nobody can be
-   * running it.
-   */
+  /** True for a turn so long past its deadline that no process can be running it. */
   isOverdue: (turn: { owner: string; deadline: string }) => boolean;
 }
 
@@ -78,20 +76,17 @@ export interface TokenBudget {
 }
 
 export interface RunContext extends CommandContext {
-  /**
-   * What a run reads before it begins: where the read models are elsewhere, it outlasts their being
-   * away.
-   */
+  /** The rows that a run reads before it starts; they outlast an outage of remote read models. */
   cachedRows: KnownRows;
-  /** What was set for an account, as it was half a second ago at the earliest. */
+  /** The limits of an account, at most half a second old. */
   accountLimits: (accountId: string) => Promise<AccountLimits>;
   rateLimiter: RateLimiter;
   catalogue: AgentCatalogue;
   runState: RunState;
   budget: TokenBudget;
   limits: RunLimits;
-  /** Calls back when the client leaves before it is answered; returns what ends that. */
-  onClientDisconnect?: (giveUp: (reason: Error) => void) => () => void;
+  /** Calls back when the client disconnects before its answer. Returns a function that unsubscribes. */
+  onClientDisconnect?: (onDisconnect: (reason: Error) => void) => () => void;
   instance: Instance;
 }
 
@@ -110,30 +105,30 @@ export type SessionReadContext = RunSlice<
   'sessionCache' | 'sessionReads'
 >;
 
-/** A turn that has begun: what the rest of the run works on. */
+/** A turn that has started, as its run sees it. */
 export interface OpenRun {
   request: RunRequest;
   /** The session as the run sees it, until the turn ends. */
   state: RunningSession;
   settings: ChatSettings;
-  /** The turns to show the model before this one. */
+  /** The earlier turns that the prompt shows. */
   history: Turn[];
-  /** What is shown for older ones. */
+  /** The summary that stands for older turns. */
   summary: Summary | undefined;
-  /** How much of the session that is. */
+  /** How much of the session the prompt shows. */
   context: TurnContext;
-  /** This one, as far as it has come. */
+  /** This turn so far. */
   turn: Turn;
-  /** Id of the turn_started event: the cause of all that follows. */
+  /** Id of the turn_started event, which causes all later events of the turn. */
   causation_id: string;
-  /** Where that event stands in the log. */
+  /** Position of that event in the log. */
   position: Position;
-  /** Takes room for so many bytes beside its prompt; false where there is none. */
+  /** Reserves bytes beside the prompt; false if they are not available. */
   reserveBytes: (bytes: number) => boolean;
-  /** Told of what the turn puts out, as it comes. */
+  /** Receives the output of the turn as it comes. */
   publisher: TurnPublisher;
-  /** Moves with every append of the run. */
+  /** The last event of the session's stream; advances with each append of the run. */
   head: StreamHead;
-  /** When it began, in milliseconds of `performance.now()`. */
+  /** When the turn started, in milliseconds of `performance.now()`. */
   startedAt: number;
 }

@@ -83,8 +83,8 @@ async function recordFailure(
 }
 
 /**
- * Lets the model answer, and records the end of the turn. Stops when the turn is ended from outside.
- * Errors: those of runAgent from `model_error` on.
+ * Lets the model answer, and records the end of the turn. Stops when the turn is ended from
+ * outside.
  */
 export async function finishTurn(
   context: FinishTurnContext,

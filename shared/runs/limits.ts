@@ -1,102 +1,102 @@
 import { KIB, MIB } from '../lib/units.ts';
 
-/** The fixed bounds of runs, models and tools: a part of LIMITS. */
+/** The fixed limits of runs, models and tools: a part of LIMITS. */
 export const RUN_LIMITS = {
   /** Of a run. */
   run: {
     /** Model calls that end in tool calls. */
     rounds: 8,
-    /** Tool calls of a turn: each is an event for ever. */
+    /** Tool calls of a turn: each is a permanent event. */
     toolCalls: 128,
-    /** Of one answer that are made at a time. */
+    /** Concurrent tool calls of one answer. */
     parallelToolCalls: 8,
-    /** Of all that a turn's tool calls record; the last result may go beyond it. */
+    /** Recorded bytes of a turn's tool calls; the last result may exceed it. */
     toolCallBytes: 2 * MIB,
-    /** So much of it needs no room beside the prompt's (MAX_PROMPT_BYTES). */
+    /** The part of it that needs no reservation beside the prompt (MAX_PROMPT_BYTES). */
     toolCallBytesUnheld: 64 * KIB,
-    /** Runs that have no place yet, of all accounts; half of them of one. */
+    /** Waiting runs of all accounts; half of them of one. */
     waiting: 4_000,
-    /** Runs that wait for another one of their session. */
+    /** Runs that wait for another run of their session. */
     waitingOfSession: 100,
-    /** Sessions that are read at a time, half of them of one account. */
+    /** Concurrent session reads, half of them of one account. */
     sessionReads: 8,
-    /** Of a summary of older turns; what is longer is none. */
+    /** Of a summary of older turns; a longer one is rejected. */
     summaryTokens: 1_024,
     summaryChars: 16_384,
-    /** Turns of a session until it is tried again to sum its older turns up. */
+    /** Turns of a session between a failed compaction and the next attempt. */
     compactionPause: 16,
-    /** How long the tokens of one text may take to be counted, the wait for others included. */
+    /** Time limit of counting the tokens of one text, including the wait for other counts. */
     countMs: 15_000,
   },
-  /** Of turns that clients follow as they happen. */
+  /** Of turns that clients follow live. */
   stream: {
-    /** Streams that are open, half of them of one account. */
+    /** Open streams, half of them of one account. */
     open: 4_000,
-    /** Characters of texts that are kept for those who follow: more than that is left to the record. */
+    /** Buffered characters for followers; beyond it, they read the record. */
     liveChars: 8 * MIB,
-    /** How long the text of a turn that has ended is kept for those who are behind. */
+    /** How long the text of an ended turn stays buffered for followers that are behind. */
     lingerMs: 1_000,
-    /** Of a text that goes to another process in one message: below 8 kB in base64, at four bytes each. */
+    /** Characters of one message to another process: below 8 kB in base64, at four bytes each. */
     messageChars: 1_350,
-    /** Between two batches that a turn sends to a process, and messages of one. */
+    /** Interval between batches that a turn sends to a process, and messages of a batch. */
     batchMs: 50,
     batchMessages: 8,
-    /** Messages to other processes that wait for the database. */
+    /** Messages to other processes waiting for the database. */
     messages: 2_000,
     /** Turns that are sent to processes. */
     senders: 1_000,
-    /** For how long a process is sent a turn that it has asked for. */
+    /** How long a process receives a turn after it announced its interest. */
     interestMs: 30_000,
-    /** When nothing is heard of a turn for so long, the record is looked at. */
+    /** After this silence of a turn, the record is read. */
     silentMs: 5_000,
-    /** How often the record is looked at for a turn that another process runs. */
+    /** Poll interval of the record for a turn of another process. */
     lookMs: 1_000,
-    /** How long beyond its deadline a turn is followed whose end nobody has recorded. */
+    /** How long a turn without a recorded end is followed beyond its deadline. */
     overdueMs: 60_000,
   },
-  /** Of what a model provider answers. */
+  /** Of responses of model providers. */
   model: {
     /** Status line and headers. */
     headerBytes: 16 * KIB,
-    /** An event holds 1 MiB: what is longer could not be recorded. */
+    /** An event holds 1 MiB: a longer answer could not be recorded. */
     answerBytes: 2 * MIB,
-    /** Answers that are being read at one time, in one process. */
+    /** Answers read concurrently in one process. */
     answersBytes: 64 * MIB,
-    /** Of an answer that comes as a stream, with what stands around each piece of its text. */
+    /** Of a streamed answer, including the overhead around each piece of text. */
     streamBytes: 32 * MIB,
     /** JSON values in an answer: millions of tiny ones take a hundred times their bytes in memory. */
     answerValues: 20_000,
-    /** What is read of an error; the rest is left. */
+    /** Bytes of an error that are read. */
     errorBytes: 64 * KIB,
-    /** What the log quotes of an error. */
+    /** Characters of an error that are logged. */
     quotedChars: 200,
-    /** An answer's id, model and finish reason; what is longer is cut. */
+    /** Of an answer's id, model and finish reason; longer ones are truncated. */
     labelChars: 256,
     /** Of a tool call. */
     functionNameChars: 256,
     callIdChars: 1_024,
     argumentsChars: 256 * KIB,
-    /** That a model of the models file names. */
+    /** Fallbacks of a model in the models file. */
     fallbacks: 8,
-    /** That a call can take, by the provider's count. */
+    /** Of one call, by the provider's count. */
     tokens: 1_000_000_000,
   },
-  /** Of an agent's JSON Schema for its answers, which a client wrote. */
+  /** Of an agent's JSON Schema for its answers, which a client sends. */
   responseFormat: {
-    /** As JSON; each turn's beginning holds it. */
+    /** As JSON; each turn_started event holds it. */
     schemaBytes: 32 * KIB,
-    /** Objects and lists within each other. */
+    /** Nested objects and arrays. */
     schemaDepth: 32,
-    /** To compile it, or to check an answer; a pattern could take for ever. */
+    /** To compile it, or to check an answer: a pattern may never end. */
     checkMs: 1_000,
-    /** For the checks of others that come first. */
+    /** The longest wait for earlier checks. */
     waitMs: 15_000,
     /** Of the thread that checks. */
     heapMb: 64,
-    /** Schemas that are kept compiled, by their length. */
+    /** Cached compiled schemas, by their length. */
     cacheChars: MIB,
   },
-  /** Of one arithmetic expression that a model asks for. */
+  /** Of one arithmetic expression of a model. */
   arithmetic: {
     expressionChars: 1_000,
     /** Parentheses, signs and powers within each other. */
@@ -113,75 +113,75 @@ export const RUN_LIMITS = {
   /** Of the model inside the process that needs no provider. */
   offlineModel: {
     bodyBytes: 32 * MIB,
-    /** Of an input: where a wish for a function is looked for. */
+    /** Characters of an input that are searched for a function request. */
     searchedChars: 2_000,
-    /** Of an input that is quoted in the answer. */
+    /** Characters of an input that the answer quotes. */
     quotedChars: 4_000,
   },
-  /** Of a request to an address that somebody else names. */
+  /** Of a request to an address from a client or a model. */
   web: {
     urlChars: 8_192,
     /** Status line and headers. */
     headerBytes: 16 * KIB,
-    /** Of a name; the others are not tried. */
+    /** Addresses tried per host name. */
     addresses: 16,
-    /** Until a name server has answered. */
+    /** Time limit of a name lookup. */
     resolveMs: 5_000,
-    /** Of a page that a model reads, as unpacked. */
+    /** Of a page that a model reads, uncompressed. */
     pageBytes: MIB,
-    /** From the first look-up to the last byte. */
+    /** From the first lookup to the last byte. */
     pageMs: 20_000,
     redirects: 5,
-    /** Pages that are read at a time, in one process and of one account. */
+    /** Pages read concurrently, in one process and of one account. */
     pages: 16,
     pagesOfAccount: 8,
-    /** How long a page waits for its turn. */
+    /** The longest wait of a page for a permit. */
     pageWaitMs: 10_000,
-    /** Pages that are made text at a time, each in a thread of its own. */
+    /** Pages converted to text concurrently, each in its own thread. */
     conversions: 2,
     htmlMs: 5_000,
   },
-  /** Of what agents may call. */
+  /** Of the tools of agents. */
   tool: {
     /** Of a result, in UTF-8. */
     resultBytes: 64 * KIB,
-    /** That a model is offered. */
+    /** Functions that a model is offered. */
     functions: 128,
-    /** Of all that a model is offered: it is recorded with each turn. */
+    /** Of all offered functions: they are recorded with each turn. */
     definitionBytes: 256 * KIB,
   },
   /** Of MCP servers. */
   mcp: {
     servers: 32,
-    /** Of one server; the others are not offered. */
+    /** Tools of one server; further ones are not offered. */
     tools: 128,
-    /** Of a tool's schema as JSON, and how deep it may nest. */
+    /** Of a tool's schema as JSON, and its depth. */
     schemaBytes: 32 * KIB,
     schemaDepth: 32,
     descriptionChars: 4_096,
     /** Of one message of a server. */
     messageBytes: 4 * MIB,
-    /** Until a server that was started, or called, has answered. */
+    /** Until a started or called server has answered. */
     connectMs: 30_000,
     listMs: 10_000,
-    /** How long a run waits for a server whose tools nobody knows yet. */
+    /** How long a run waits for a server whose tools are not listed yet. */
     firstListMs: 5_000,
-    /** Between two looks at a server's tools, which also show that it is there. */
+    /** Interval between listings of a server's tools, which also check its health. */
     refreshMs: 60_000,
-    /** The longest pause before a server that was lost is tried again. */
+    /** The longest delay before a lost server is tried again. */
     retryMs: 60_000,
-    /** How long arguments may take to be compared with a schema. */
+    /** Time limit of validating arguments against a schema. */
     checkMs: 250,
-    /** How long a schema may take to be read, and those of a list all together. */
+    /** Time limits of reading one schema, and all schemas of a list. */
     schemaMs: 1_000,
     schemasMs: 5_000,
-    /** Of one server, and of one account with it. */
+    /** Concurrent calls of one server, and of one account to it. */
     calls: 16,
     callsOfAccount: 8,
     callWaitMs: 10_000,
-    /** For how long a server that is told to end may go on. */
+    /** How long a server may take to stop. */
     closeMs: 2_000,
-    /** Of what a server that could not be started wrote last, in the log. */
+    /** Characters of the last output of a server that did not start, in the log. */
     quotedChars: 500,
   },
 } as const;

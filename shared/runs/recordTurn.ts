@@ -20,29 +20,28 @@ import { sessionEvents } from '../sessions/history/loadSession.ts';
 import { turnEndedError, turnEndSignal } from './queueing/turnWatch.ts';
 
 /**
- * Right after a run's head stands what it appended itself, or the end of its turn that somebody
- * else appended; what others did after that does not matter. Events may be large.
+ * After a run's head comes what the run appended itself, or the end of its turn that another writer
+ * appended; later events do not matter. Events may be large.
  */
 const NEWS_PAGE = 8;
 
-/** The first event after which the run's turn is not the open one any more. */
+/** The first event after which the run's turn is no longer open. */
 function findEventEndingTurn(
   { state: { turn }, state }: OpenRun,
-  news: DecodedEvent[],
+  events: DecodedEvent[],
 ): DecodedEvent | undefined {
-  let now: SessionState = state;
-  return news.find((known) => {
-    now = sessionEvents([known]).reduce(session.evolve, now);
-    return now.status !== 'running' || now.turn !== turn;
+  let current: SessionState = state;
+  return events.find((event) => {
+    current = sessionEvents([event]).reduce(session.evolve, current);
+    return current.status !== 'running' || current.turn !== turn;
   });
 }
 
 /**
- * Looks at what stands where an append of the run met a conflict, and moves the run's head there,
- * but never into a later turn. Resolves with the position of the facts where an append that seemed
- * to fail had written them; undefined where the turn is still open without them.
- * Errors: `turn_interrupted` when somebody else has ended the turn, after the facts or without
- * them, `session_erased`, `stream_damaged`, `store_unavailable`.
+ * Reads the events at which an append of the run conflicted, and moves the run's head behind them,
+ * but never into a later turn. Returns the position of the run's events if a seemingly failed
+ * append had written them; undefined while the turn is open without them. Throws `turn_interrupted`
+ * or `session_erased` if the turn was ended from outside.
  */
 async function resolveAppendConflict(
   source: StreamSource,
@@ -70,38 +69,36 @@ async function resolveAppendConflict(
 }
 
 const PAUSES = { firstMs: 50, longestMs: 500 };
-/** A client waits for what this records; longer than this it would rather know. */
-const LIMIT_MS = 10_000;
+/** Limit of the retries: a client waits for the answer. */
+const RETRY_LIMIT_MS = 10_000;
 
 export type RecordTurnContext = HandleContext & Pick<RunContext, 'logger'>;
 
-/** Undefined after a conflict that leaves the turn open without the facts. */
+/** Undefined after a conflict that leaves the turn open without the events. */
 async function appendOnce(
   context: HandleContext,
   run: OpenRun,
-  facts: PreparedEvents,
+  events: PreparedEvents,
   conflicts: ConflictLimit,
 ): Promise<Position | undefined> {
   const { revision } = run.head;
   const target = { stream: sessionStream(run.request.session_id), head: run.head };
   try {
-    const { head, position } = await appendEvents(context.store, target, facts);
+    const { head, position } = await appendEvents(context.store, target, events);
     run.head = head;
     return position;
   } catch (error) {
     if (!isTurnlogError(error, 'stream_conflict')) throw error;
-    const found = await resolveAppendConflict(context, run, facts, error);
-    if (found === undefined) await conflicts.recordConflict(revision);
-    return found;
+    const position = await resolveAppendConflict(context, run, events, error);
+    if (position === undefined) await conflicts.recordConflict(revision);
+    return position;
   }
 }
 
 /**
- * Records a fact of a run, once, and moves the run's head. While the store is away it tries again
- * for `patienceMs`; an append whose outcome stayed unknown may have been written, which the next
- * try finds. Where others write to the session it tries for some seconds in any case.
- * Errors: `turn_interrupted`, `session_erased`, `stream_damaged`, and those of EventStore.append except for
- * `stream_conflict`.
+ * Records an event of a run exactly once, and advances the run's head. While the store is
+ * unavailable, retries for `patienceMs`; an append of unknown outcome may have been written, which
+ * the next attempt detects. Conflicts with other writers are retried for some seconds in any case.
  */
 export async function recordTurnEvent(
   context: RecordTurnContext,
@@ -112,22 +109,22 @@ export async function recordTurnEvent(
   const { actor, session_id } = run.request;
   const author = { ...actor, causation_id: run.causation_id };
   const events = session.decide(command, run.state);
-  const facts = await prepareEvents(context, author, run.head, events);
-  const began = performance.now();
+  const prepared = await prepareEvents(context, author, run.head, events);
+  const startedAt = performance.now();
   const conflicts = createConflictLimit(context, sessionStream(session_id), {
-    until: began + LIMIT_MS,
+    until: startedAt + RETRY_LIMIT_MS,
   });
   const pauses = createBackoff(PAUSES);
-  let said = false;
+  let warned = false;
   for (;;) {
     const pauseMs = pauses.next();
     try {
-      const position = await appendOnce(context, run, facts, conflicts);
+      const position = await appendOnce(context, run, prepared, conflicts);
       if (position !== undefined) return position;
     } catch (error) {
-      const tooLate = performance.now() + pauseMs > began + patienceMs;
+      const tooLate = performance.now() + pauseMs > startedAt + patienceMs;
       if (!isTurnlogError(error, 'store_unavailable') || tooLate) throw error;
-      if (!said)
+      if (!warned)
         context.logger.warn(
           {
             request_id: actor.request_id,
@@ -135,18 +132,17 @@ export async function recordTurnEvent(
             turn: run.state.turn,
             ...errorSummary(error),
           },
-          'a fact of a turn could not be recorded yet',
+          'an event of a turn could not be recorded yet',
         );
-      said = true;
+      warned = true;
       await sleep(pauseMs);
     }
   }
 }
 
 /**
- * Records how a turn ended; the answer is worth waiting for some seconds. A turn that may stay open
- * is noted in `openTurnQueue`, to be closed as soon as the store is back.
- * Errors: those of recordInRun.
+ * Records the end of a turn, with some seconds of retries. A turn that may stay open is added to
+ * `openTurnQueue`, to be closed as soon as the store is available.
  */
 export async function recordTurnEnd(
   context: RecordTurnContext & { runState: Pick<RunState, 'openTurnQueue'> },
@@ -155,7 +151,7 @@ export async function recordTurnEnd(
 ): Promise<Position> {
   const { session_id } = run.request;
   try {
-    return await recordTurnEvent(context, run, command, LIMIT_MS);
+    return await recordTurnEvent(context, run, command, RETRY_LIMIT_MS);
   } catch (error) {
     if (isTurnlogError(error, 'stream_damaged'))
       throw await toDamageError(context, sessionStream(session_id), error, '/session_id');

@@ -25,30 +25,30 @@ export interface RunInput {
   deltas?: boolean;
   /** Of a request with an idempotency key. */
   claim?: Claim<PreparedRun> | undefined;
-  /** Of a recorded turn that is run again. */
+  /** The recorded turn that a replay runs again. */
   replay?: ReplayedTurn;
 }
 
-/** What a recorded turn that is run again takes from the record. */
+/** A recorded turn that a replay runs again. */
 export interface ReplayedTurn {
   replay_id: string;
   /** The recorded turn. */
   turn: number;
   /** The last turn of the replay's session: this one is the next. */
   after_turn: number;
-  /** As it was then, with what the replay has put in its place. */
+  /** The agent as it was then, with the changes of the replay. */
   agent: AgentRow;
-  /** As they are recorded; where they are absent, as the agent is asked now. */
+  /** The recorded settings; the agent's current settings if absent. */
   settings?: ChatSettings;
-  /** The fallback that the recorded turn was answered by. */
+  /** The fallback model that answered the recorded turn. */
   fallback?: FallbackModel | undefined;
-  /** What its prompt shows; where it is absent, as a run chooses that. */
+  /** The turns that its prompt shows; chosen as for any run if absent. */
   promptTurns?: PromptTurns;
-  /** Summaries that were made before it, and are to be made anew; oldest first. */
+  /** Compactions before the turn that the replay repeats; oldest first. */
   compactions: readonly ReplayedCompaction[];
-  /** Answers a tool call in place of the tool; undefined: the tool is called. */
+  /** Answers a tool call from the record; undefined to call the tool. */
   recordedResult: (call: Pick<FunctionCall, 'name' | 'arguments'>) => ReplayedResult | undefined;
-  /** The turn fails at a call that nothing answers. */
+  /** Whether the turn fails at a call without a recorded result. */
   failsOnMissingCall: boolean;
 }
 
@@ -59,7 +59,7 @@ export interface PromptTurns {
   summary: boolean;
 }
 
-/** Turns of the replay's session that are to be summed up. */
+/** Turns of the replay's session to summarize. */
 export interface ReplayedCompaction extends PromptTurns {
   up_to_turn: number;
   settings: ChatSettings;

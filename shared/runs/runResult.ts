@@ -15,13 +15,13 @@ export interface RunResult {
   };
 }
 
-/** How a turn ended: what it is answered with, and where that stands. */
+/** The answer to an ended turn, and the position of its end. */
 export interface RecordedResult {
   answer: RunResult | Error;
   position: Position;
 }
 
-/** What a turn was answered with, as it was recorded. */
+/** A completed turn as recorded. */
 interface Completed {
   output: string;
   model: string;
@@ -31,8 +31,8 @@ interface Completed {
 }
 
 /**
- * The answer of a run, the same from its run and from its record: its members stand in the same
- * order either way.
+ * The answer to a run, the same from the run and from the record, including the order of its
+ * members.
  */
 export const runResultOf = (
   session_id: string,

@@ -24,17 +24,17 @@ type JoinContext = RecoveryContext &
 
 const PAGE = 32;
 const PAUSES = { firstMs: 10, longestMs: 250 };
-/** How often it is asked whether anybody still runs the turn. */
-const ORPHAN_EVERY_MS = 2_000;
+/** How often the owner of the turn is checked. */
+const ORPHAN_CHECK_INTERVAL_MS = 2_000;
 
-/** Failures that are answered with how long to wait. */
+/** Failures that are answered with a time to wait. */
 const TRANSIENT_ERRORS: ReadonlySet<string> = new Set<ErrorCode>([
   'model_overloaded',
   'overloaded',
   'store_unavailable',
 ]);
 
-/** What a turn that ended so is answered with, now as the first time. */
+/** The answer to a turn with this end, the same for each attempt. */
 function recordedAnswer(
   { session_id, context }: RequestTurn,
   { event, recorded }: DecodedEvent,
@@ -44,8 +44,8 @@ function recordedAnswer(
     return runResultOf(session_id, event.data, context);
   if (event.type === 'session.turn_failed.v1') {
     const { code, message } = event.data;
-    const wait = TRANSIENT_ERRORS.has(code) ? { retriable: true, retryAfterSeconds: 1 } : {};
-    return new TurnlogError(code as ErrorCode, message, wait);
+    const retry = TRANSIENT_ERRORS.has(code) ? { retriable: true, retryAfterSeconds: 1 } : {};
+    return new TurnlogError(code as ErrorCode, message, retry);
   }
   const cancelled =
     event.type === 'session.turn_interrupted.v1' && event.data.reason === 'cancelled';
@@ -59,7 +59,7 @@ const TURN_END_TYPES: ReadonlySet<string> = new Set([
   'session.erased.v1',
 ]);
 
-/** Reads on from where a turn began until it has ended; each time only what is new. */
+/** Each call reads the events since the last one, up to the end of the turn. */
 function createEndReader(context: StreamSource, { session_id, revision }: RequestTurn) {
   let from = revision;
   return async (): Promise<DecodedEvent | undefined> => {
@@ -78,27 +78,25 @@ function createEndReader(context: StreamSource, { session_id, revision }: Reques
 }
 
 /**
- * How a turn ended that another try began, once it has; one that nobody runs any more is closed.
- * Errors: `idempotency_in_progress` where it goes on for longer than `until` (of
- * `performance.now()`), `stream_damaged` (noted), `key_missing`, `release_too_old`,
- * `store_unavailable`.
+ * Waits for the end of a turn that another attempt started, and closes a turn without a run. Throws
+ * `idempotency_in_progress` at `until`, in milliseconds of `performance.now()`.
  */
 async function waitForRecordedResult(
   context: RecoveryContext & Pick<RunContext, 'instance'>,
-  found: RequestTurn,
+  turn: RequestTurn,
   until: number,
 ): Promise<RecordedResult> {
-  const { session_id, owner } = found;
-  const readEnd = createEndReader(context, found);
+  const { session_id, owner } = turn;
+  const readEnd = createEndReader(context, turn);
   const pauses = createBackoff(PAUSES);
-  let askedAt = -Infinity;
+  let checkedAt = -Infinity;
   for (;;) {
     const end = await readEnd();
-    if (end) return { answer: recordedAnswer(found, end), position: end.recorded.position };
+    if (end) return { answer: recordedAnswer(turn, end), position: end.recorded.position };
     const now = performance.now();
-    // What this process runs itself it also closes.
-    if (owner !== context.instance.id && now - askedAt > ORPHAN_EVERY_MS) {
-      askedAt = now;
+    // This process closes its own turns.
+    if (owner !== context.instance.id && now - checkedAt > ORPHAN_CHECK_INTERVAL_MS) {
+      checkedAt = now;
       await interruptIfOrphaned(context, { session_id }, { until });
     }
     const pauseMs = pauses.next();
@@ -107,45 +105,44 @@ async function waitForRecordedResult(
   }
 }
 
-/** A run whose turn has begun. It goes on and is recorded, whoever waits for its end. */
+/** A run whose turn has started. It continues and is recorded without a client that waits. */
 export interface StartedRun {
   session_id: string;
   turn: number;
-  /** Where its beginning stands in the log. */
+  /** Position of its turn_started event. */
   position: Position;
-  /** Errors: those of runAgent. */
   readonly result: Promise<RunResult>;
   /**
-   * Where another try of the request began the turn: the same, for who waits so many milliseconds
-   * for the end. Errors: `idempotency_in_progress`, those of `ended`.
+   * Present if another attempt of the request started the turn: the same, with a limit to the wait.
+   * Throws `idempotency_in_progress` after it.
    */
   resultWithin?: (waitMs: number) => Promise<RunResult>;
 }
 
-/** The longest that an answer waits for a turn of another try beyond the time that a run may take. */
-const AFTERWARDS_MS = 30_000;
+/** How long an attempt waits for the turn of another one, beyond the time limit of a run. */
+const EXTRA_WAIT_MS = 30_000;
 
-/** However many tries wait for a turn, one looks for its end. */
-function findSharedEnd(context: JoinContext, found: RequestTurn): Promise<RecordedResult> {
+/** All attempts that wait for a turn share one wait for its end. */
+function findSharedEnd(context: JoinContext, turn: RequestTurn): Promise<RecordedResult> {
   const { turnEndLookups } = context.runState;
-  const name = `${found.session_id} ${found.turn}`;
-  const known = turnEndLookups.get(name);
-  if (known) return known;
-  const until = performance.now() + context.limits.timeoutMs + AFTERWARDS_MS;
-  const looking = waitForRecordedResult(context, found, until).finally(() =>
-    turnEndLookups.delete(name),
+  const key = `${turn.session_id} ${turn.turn}`;
+  const current = turnEndLookups.get(key);
+  if (current) return current;
+  const until = performance.now() + context.limits.timeoutMs + EXTRA_WAIT_MS;
+  const lookup = waitForRecordedResult(context, turn, until).finally(() =>
+    turnEndLookups.delete(key),
   );
-  turnEndLookups.set(name, looking);
-  return looking;
+  turnEndLookups.set(key, lookup);
+  return lookup;
 }
 
-/** What the turn is answered with, once reads show it. */
+/** The answer to the turn, when reads show its end. */
 async function waitForResult(
   context: JoinContext,
-  found: RequestTurn,
+  turn: RequestTurn,
   waitMs = Infinity,
 ): Promise<RunResult> {
-  const end = findSharedEnd(context, found);
+  const end = findSharedEnd(context, turn);
   if (waitMs < Infinity && !(await resolvesWithin(end, waitMs))) throw idempotencyInProgress();
   const { answer, position } = await end;
   context.onIdempotentReplay?.();
@@ -154,47 +151,44 @@ async function waitForResult(
   return answer;
 }
 
-/** Takes one of the places of those who wait for turns. Errors: `rate_limited`, `overloaded`, those of the wait. */
+/** Waits with a permit of `turnWaits`. */
 async function withWaitPermit<Result>(
   { runState }: RunSlice<never, 'turnWaits'>,
   account_id: string,
   wait: () => Promise<Result>,
 ): Promise<Result> {
-  const place = runState.turnWaits.acquire({ account_id, bytes: 0 });
+  const permit = runState.turnWaits.acquire({ account_id, bytes: 0 });
   try {
     return await wait();
   } finally {
-    place.release();
+    permit.release();
   }
 }
 
-function joinTurn(context: JoinContext, account_id: string, found: RequestTurn): StartedRun {
-  const { session_id, turn, position } = found;
-  let ended: Promise<RunResult> | undefined;
+function joinTurn(context: JoinContext, account_id: string, started: RequestTurn): StartedRun {
+  const { session_id, turn, position } = started;
+  let result: Promise<RunResult> | undefined;
   return {
     session_id,
     turn,
     position,
     resultWithin: (waitMs) =>
-      withWaitPermit(context, account_id, () => waitForResult(context, found, waitMs)),
+      withWaitPermit(context, account_id, () => waitForResult(context, started, waitMs)),
     get result() {
       context.onIdempotentReplay?.();
-      return (ended ??= waitForResult(context, found));
+      return (result ??= waitForResult(context, started));
     },
   };
 }
 
 /**
- * Begins the turn of a request, unless a try of it has: then gives that one. Of tries in this
- * process one is at it, and the others wait until that has begun, or has given up; of tries
- * elsewhere the session's stream takes one.
- * Errors: `idempotency_in_progress`, `rate_limited` and `overloaded` where too many wait, those of
- * `begin`.
+ * Starts the turn of a request, or joins the turn that another attempt started. In this process one
+ * attempt at a time starts a turn; between processes the session's stream accepts one.
  */
 export async function startOnce(
   context: JoinContext & RunSlice<'store', 'startingTurns'>,
   { account_id, session_id, claim }: { account_id: string; session_id: string; claim: Claim },
-  begin: () => Promise<StartedRun>,
+  start: () => Promise<StartedRun>,
 ): Promise<StartedRun> {
   const { startingTurns } = context.runState;
   const until = performance.now() + context.limits.waitMs;
@@ -205,19 +199,19 @@ export async function startOnce(
       if (!(await withWaitPermit(context, account_id, wait))) throw idempotencyInProgress();
       continue;
     }
-    const found = isFirstAttempt
+    const earlier = isFirstAttempt
       ? undefined
       : await createTurnSearch(context.store, session_id, claim).find();
-    if (found) return joinTurn(context, account_id, found);
+    if (earlier) return joinTurn(context, account_id, earlier);
     if (startingTurns.has(claim.request_id)) continue;
-    const begun = begin();
-    const settled = begun.then(
+    const starting = start();
+    const settled = starting.then(
       () => undefined,
       () => undefined,
     );
     startingTurns.set(claim.request_id, settled);
     try {
-      return await begun;
+      return await starting;
     } catch (error) {
       if (!(error instanceof TurnAlreadyStarted)) throw error;
       return joinTurn(context, account_id, error.turn);

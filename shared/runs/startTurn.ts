@@ -32,8 +32,8 @@ type StartTurnContext = CompactionContext &
   RecoveryContext &
   RunSlice<'instance', 'liveTurns' | 'openTurnQueue'>;
 
-/** What a run knows when it starts its turn. */
-interface Start {
+/** The settings and the session that a turn starts with. */
+interface TurnStart {
   settings: ChatSettings;
   loaded: SessionForRun;
 }
@@ -41,7 +41,7 @@ interface Start {
 function startTurnCommand(
   { instance, limits, clock }: Pick<RunContext, 'instance' | 'limits' | 'clock'>,
   { agent, session_id, new_session, input, claim, replay }: RunRequest,
-  { settings, loaded }: Start,
+  { settings, loaded }: TurnStart,
 ): SessionCommand {
   const { state, history, summary } = loaded;
   return {
@@ -65,15 +65,11 @@ function startTurnCommand(
   };
 }
 
-/**
- * Decides `turn_started`, and appends it to the session as it was loaded.
- * Errors: Rejection, `stream_conflict`, `payload_too_large`, `store_unavailable`: it may have been
- * written all the same, or be written yet, which is noted in `openTurnQueue`.
- */
+/** Decides and appends `turn_started`. An append of unknown outcome is noted in `openTurnQueue`. */
 async function appendTurnStarted(
   context: StartTurnContext,
   request: RunRequest,
-  start: Start,
+  start: TurnStart,
 ): Promise<Omit<OpenRun, 'reserveBytes' | 'publisher'>> {
   const { settings, loaded } = start;
   const { session_id, actor } = request;
@@ -81,8 +77,8 @@ async function appendTurnStarted(
   const events = session.decide(startTurnCommand(context, request, start), loaded.state);
   const target = { stream: sessionStream(session_id), head: loaded.head };
   try {
-    const facts = await prepareEvents(context, authorOf(actor), loaded.head, events);
-    const { head, position, lastEventId } = await appendEvents(context.store, target, facts);
+    const prepared = await prepareEvents(context, authorOf(actor), loaded.head, events);
+    const { head, position, lastEventId } = await appendEvents(context.store, target, prepared);
     return {
       request,
       state: events.reduce(session.evolve, loaded.state) as RunningSession,
@@ -110,11 +106,8 @@ async function appendTurnStarted(
 const PAUSES = { firstMs: 5, longestMs: 250 };
 
 /**
- * Begins a turn of the session. While another run holds it, waits and tries again until the wait
- * limit; a turn that nobody runs any more is closed first.
- * Errors: Rejection (no such session of the agent), `session_not_found`, `session_busy`,
- * TurnBegunBefore, `stream_damaged`, `invalid_request` (too long for the model), `payload_too_large`,
- * `overloaded`, `rate_limited`, `store_unavailable`, the signal's reason.
+ * Starts a turn of the session. While another run holds the session, retries until the wait limit;
+ * a turn without a run is closed first.
  */
 export async function startTurn(
   context: StartTurnContext,
@@ -133,24 +126,24 @@ export async function startTurn(
     limitError: sessionBusy,
   });
 
-  let compacted = false;
+  let compactionTried = false;
   const search = claim && createTurnSearch(context.store, session_id, claim);
 
-  /** `held` while the session is another run's, `moved` when it has to be loaded again. */
-  async function attempt(): Promise<OpenRun | 'held' | 'moved'> {
+  /** `turn_open` while another run holds the session; `reload` when the session must be loaded again. */
+  async function attempt(): Promise<OpenRun | 'turn_open' | 'reload'> {
     const loaded = await loadSessionForRun(context, request, historyTokens, bounds);
     if (search) await search.requireNone(loaded.head.revision, bounds);
     const bytes = promptBytes(request, loaded.history);
     if (!permit.resize(bytes)) {
-      // Without its place and what was loaded, it holds nothing that others wait for.
+      // While it waits, the run holds neither capacity nor the loaded session.
       await permit.acquire(bytes, Math.max(0, bounds.until - performance.now()), signal);
-      return 'moved';
+      return 'reload';
     }
-    // A turn that is begun after one try has the summary, or does without.
-    if (!compacted) {
-      compacted = true;
+    // Compaction is tried once; without a summary the turn starts with fewer older turns.
+    if (!compactionTried) {
+      compactionTried = true;
       const before = { settings, loaded, tokens: historyTokens, signal };
-      if (await compactBeforeTurn(context, request, before, bounds)) return 'moved';
+      if (await compactBeforeTurn(context, request, before, bounds)) return 'reload';
     }
     try {
       const run = await appendTurnStarted(context, request, { settings, loaded });
@@ -160,16 +153,14 @@ export async function startTurn(
       return { ...run, publisher: live, reserveBytes: (more) => permit.resize(bytes + more) };
     } catch (error) {
       if (isRejection(error, 'turn_open')) {
-        // This run holds the session's place in the queue, so nothing in this process runs that
-        // turn.
-        const known = { session_id, loaded };
-        const { appended } = await interruptIfOrphaned(context, known, bounds);
-        return appended ? 'moved' : 'held';
+        // This run holds the session queue, so no run of this process has that turn.
+        const { appended } = await interruptIfOrphaned(context, { session_id, loaded }, bounds);
+        return appended ? 'reload' : 'turn_open';
       }
       if (!isTurnlogError(error, 'stream_conflict')) throw error;
       await conflicts.recordConflict(loaded.head.revision);
       if (search && request.new_session) await search.requireNone(0, bounds);
-      return 'moved';
+      return 'reload';
     }
   }
 
@@ -179,8 +170,8 @@ export async function startTurn(
     const run = await attempt().catch(async (error: unknown) => {
       throw await toClientSessionError(context, request, error);
     });
-    if (run === 'moved') continue;
-    if (run !== 'held') return run;
+    if (run === 'reload') continue;
+    if (run !== 'turn_open') return run;
     if (performance.now() + pauseMs > bounds.until) throw sessionBusy();
     await sleep(pauseMs, signal);
   }

@@ -1,4 +1,3 @@
-/** Finding the turn of a request that came before: it stands in its session's stream. */
 import type { TurnStartedData } from '../sessions/events.ts';
 import type { TurnContext } from '../sessions/turns/promptParts.ts';
 import { decodeEvent } from '../eventlog/codec.ts';
@@ -9,34 +8,34 @@ import { sleep, type WaitLimits } from '../lib/time/sleep.ts';
 import type { EventStore, Position, StoredEvent } from '../ports/eventStore.ts';
 import type { Claim } from '../requests/idempotency.ts';
 
-/** A turn that began for a request, and the revision at which it did. */
+/** A turn that an earlier attempt of a request started, and the revision of its start. */
 export interface RequestTurn {
   session_id: string;
   turn: number;
   owner: string;
   revision: number;
   position: Position;
-  /** As it was recorded; undefined for turns of releases that did not. */
+  /** As recorded; undefined for turns of releases that did not record it. */
   context: TurnContext | undefined;
 }
 
-/** Ends a try whose turn another try has begun; that one's end is the answer. */
+/** Another attempt of the request has started its turn; the end of that turn is the answer. */
 export class TurnAlreadyStarted extends Error {
   readonly turn: RequestTurn;
 
-  constructor(found: RequestTurn) {
-    super(`The request began turn ${found.turn} of ${found.session_id} before.`);
+  constructor(turn: RequestTurn) {
+    super(`The request has started turn ${turn.turn} of ${turn.session_id} before.`);
     this.name = 'TurnBegunBefore';
-    this.turn = found;
+    this.turn = turn;
   }
 }
 
 const PAGE = 64;
-/** A node of a cluster that only follows shows an event some time after others have seen it. */
-const LOOK_AGAIN_MS = 50;
+/** Followers of a cluster show events with a delay. */
+const POLL_MS = 50;
 
-/** The turn that an event began for the request; undefined for any other event. */
-function startedFor(
+/** The turn that an event started for the request; undefined for any other event. */
+function turnStartedFor(
   claim: Claim,
   stored: StoredEvent,
 ): Omit<RequestTurn, 'session_id'> | undefined {
@@ -47,19 +46,19 @@ function startedFor(
     : undefined;
 }
 
-/** Looks for the turn of a request, each time in what it has not seen yet. */
+/** Searches the session's stream for the turn of a request; each call continues where the last one ended. */
 export interface TurnSearch {
-  /** Looks as far as the stream goes. Errors: `store_unavailable`. */
+  /** Searches to the end of the stream. */
   find(): Promise<RequestTurn | undefined>;
   /**
-   * Returns once everything up to this revision was looked at, and so a turn that is appended right
-   * after it is the request's only one.
-   * Errors: TurnBegunBefore, `store_unavailable` also where the bounds end first, the signal's reason.
+   * Resolves after a search up to this revision, so that a turn appended right after it is the
+   * request's only one. Throws TurnAlreadyStarted, `store_unavailable` (also at the time limit) or
+   * the abort reason.
    */
   requireNone(upTo: number, bounds: WaitLimits): Promise<void>;
 }
 
-/** Begins where the first try found its session, page after page; texts stay closed. */
+/** Searches from the revision that the first attempt reserved. Decrypts no texts. */
 export function createTurnSearch(
   store: Pick<EventStore, 'readStream'>,
   session_id: string,
@@ -76,8 +75,8 @@ export function createTurnSearch(
         maxBytes: LIMITS.store.pageBytes,
       });
       for (const stored of page) {
-        const begun = startedFor(claim, stored);
-        if (begun) return { session_id, ...begun };
+        const turn = turnStartedFor(claim, stored);
+        if (turn) return { session_id, ...turn };
         seen = stored.revision;
       }
       if (page.length === 0) return undefined;
@@ -88,12 +87,12 @@ export function createTurnSearch(
     find,
     async requireNone(upTo, { until = Infinity, signal }) {
       while (seen < upTo) {
-        const found = await find();
-        if (found) throw new TurnAlreadyStarted(found);
+        const turn = await find();
+        if (turn) throw new TurnAlreadyStarted(turn);
         if (seen >= upTo) return;
-        if (performance.now() + LOOK_AGAIN_MS > until)
+        if (performance.now() + POLL_MS > until)
           throw storeUnavailableError('The store does not show all of the session yet.');
-        await sleep(LOOK_AGAIN_MS, signal);
+        await sleep(POLL_MS, signal);
       }
     },
   };

@@ -17,7 +17,7 @@ export interface OwnedTurn {
   owner: string;
 }
 
-/** What a fork begins with. */
+/** The data that a fork starts with. */
 export interface ForkStart extends Pick<SessionStartedData, 'agent_id' | 'instruction'> {
   forked_from: ForkPoint;
 }

@@ -11,7 +11,7 @@ import type {
 import type { SessionEvent } from './events.ts';
 import type { Erasure } from '../domain/schema.ts';
 
-/** What erases a session, once; an open turn ends with it. */
+/** The events that erase a session, once; an open turn ends with it. */
 function eraseSessionEvents(
   data: Erasure,
   state: { status: string; turn?: number },
@@ -27,19 +27,19 @@ function requireNotErased({ status }: SessionState): void {
   if (status === 'erased') throw new Rejection('session_erased', 'The session was erased.');
 }
 
-/** For what begins a session. */
+/** For commands that start a session. */
 function requireNew({ status }: SessionState): void {
   if (status !== 'none') throw new Rejection('session_exists', 'There is such a session already.');
 }
 
-/** For what may wait until the turn has ended. */
+/** For commands that wait until no turn is open. */
 function requireBetweenTurns(state: SessionState): void {
   requireNotErased(state);
   if (state.status === 'running')
     throw new Rejection('turn_open', `Turn ${state.turn} of the session is running.`);
 }
 
-/** For what ends a turn from outside: whether anybody still runs it is for the sender to know. */
+/** For commands that end a turn from outside. The sender checks whether a run still has it. */
 function requireOpenTurn(
   state: SessionState,
   { turn }: { turn: number },
@@ -49,18 +49,18 @@ function requireOpenTurn(
     throw new Rejection('turn_not_open', `Turn ${turn} of the session is not running.`);
 }
 
-/** For what ends the session, whatever it is at: an open turn ends with it. */
+/** For commands that end the session, and an open turn with it. */
 function requireExisting({ status }: SessionState): void {
   if (status === 'none') throw new Rejection('session_missing', 'There is no such session.');
 }
 
-/** For what may wait, and begins no session. */
+/** For commands that wait until no turn is open, and start no session. */
 function requireExistingBetweenTurns(state: SessionState): void {
   requireExisting(state);
   requireBetweenTurns(state);
 }
 
-/** For what belongs to a turn. */
+/** For commands of a turn's own run. */
 function requireOwnRun(state: SessionState, { run }: { run: OwnedTurn }): void {
   requireOpenTurn(state, run);
   if (state.owner !== run.owner)
@@ -68,10 +68,10 @@ function requireOwnRun(state: SessionState, { run }: { run: OwnedTurn }): void {
 }
 
 /**
- * Who may append while a turn is open. A run is the only writer of its session then: nothing may
- * come between it and the place of the answer that it has paid for. Only an interruption, or the
- * session's erasure, may end the turn from outside; to an erased session nothing is added. Every type of
- * command says here when it may happen; one without a line does not compile.
+ * When each command is allowed. While a turn is open, its run is the only writer of the session, so
+ * that nothing precedes the answer. Only an interruption or the session's erasure ends the turn
+ * from outside; an erased session accepts no events. A command type without an entry does not
+ * compile.
  */
 const PRECONDITIONS: {
   [Type in SessionCommand['type']]: (state: SessionState, command: CommandOf<Type>) => void;
@@ -88,7 +88,6 @@ const PRECONDITIONS: {
   erase_session: requireExisting,
 };
 
-/** Errors: Rejection where the command may not happen now. */
 function requireAllowed(state: SessionState, command: SessionCommand): void {
   const requirement = PRECONDITIONS[command.type] as (
     state: SessionState,
@@ -97,7 +96,7 @@ function requireAllowed(state: SessionState, command: SessionCommand): void {
   requirement(state, command);
 }
 
-/** Comes first: whoever asks with another agent is not told whether the session is busy. */
+/** Checked first, so that a request with another agent does not learn whether the session is busy. */
 function requireSessionOf(command: CommandOf<'start_turn'>, state: SessionState): void {
   if (state.status === 'none') {
     if (!command.new_session) throw new Rejection('session_missing', 'There is no such session.');
@@ -106,7 +105,7 @@ function requireSessionOf(command: CommandOf<'start_turn'>, state: SessionState)
   else requireReplayOf(command, state);
 }
 
-/** Only its replay runs turns of a session that a replay made, and none of them twice. */
+/** A session made by a replay only accepts turns of that replay, each once. */
 function requireReplayOf(
   { replay }: CommandOf<'start_turn'>,
   state: Exclude<SessionState, { status: 'none' }>,
@@ -213,8 +212,8 @@ function evolve(state: SessionState, event: SessionEvent): SessionState {
 }
 
 /**
- * A session: turns that happen one after the other, each ended once. Its state needs only
- * `session.started` and the last turn's events. Erasing it again decides nothing.
+ * A session: consecutive turns, each ended once. Its state needs only `session.started` and the
+ * last turn's events. A second erasure decides no events.
  */
 export const session: Decider<SessionCommand, SessionState, SessionEvent> = {
   initialState: { status: 'none' },

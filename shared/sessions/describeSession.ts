@@ -115,19 +115,19 @@ function describe(
     );
     return { ...loaded, row, described: await descriptionAt(context, row, loaded.head.revision) };
   };
-  const limit = { ...bounds, tooMany: sessionBusy };
+  const limit = { ...bounds, limitError: sessionBusy };
   return readUntilComplete(
     context,
     target.stream,
     {
-      look: () =>
+      read: () =>
         handleLoaded(
           context,
           { stream: target.stream, decider: target.decider, load },
           (session) => describeCommandFor(request, session),
           limit,
         ),
-      missing: ({ loaded }) => findMissingEvents(loaded),
+      findFlaw: ({ loaded }) => findMissingEvents(loaded),
     },
     bounds,
   );

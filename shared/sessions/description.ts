@@ -1,14 +1,14 @@
 import type { EventOf } from '../domain/schema.ts';
 import type { SessionDescribed, SessionEvent } from './events.ts';
 
-/** What persons call a session. */
+/** The title and labels of a session. */
 export type Description = {
   title: string | null;
   /** By their names. */
   labels: Record<string, string>;
 };
 
-/** What is to change of it; null takes a title or a label away. */
+/** A change of a description; null removes a title or a label. */
 export interface DescriptionChange {
   title?: string | null;
   labels?: Record<string, string | null>;
@@ -16,7 +16,7 @@ export interface DescriptionChange {
 
 type Data = EventOf<typeof SessionDescribed>['data'];
 
-/** A session that nobody has described. */
+/** The description of a session without one. */
 export const NO_DESCRIPTION: Description = { title: null, labels: {} };
 
 /** The labels in the order of their names. */
@@ -25,7 +25,7 @@ const sorted = (labels: Readonly<Record<string, string | null>>): [string, strin
     .filter((label): label is [string, string] => label[1] !== null)
     .toSorted(([a], [b]) => (a < b ? -1 : 1));
 
-/** What a change leaves (RFC 7396). */
+/** Applies a change (RFC 7396). */
 export const applyDescriptionChange = (
   before: Description,
   { title = before.title, labels = {} }: DescriptionChange,
@@ -34,7 +34,7 @@ export const applyDescriptionChange = (
   labels: Object.fromEntries(sorted({ ...before.labels, ...labels })),
 });
 
-/** What an event says that a session is called. Texts that were erased say nothing. */
+/** The description in an event, without erased texts. */
 export const descriptionFromEvent = ({ title, labels }: Data): Description => ({
   title: title ?? null,
   labels: Object.fromEntries(labels.map(({ name, value }) => [name, value])),
@@ -45,7 +45,7 @@ const dataOf = ({ title, labels }: Description): Data => ({
   labels: sorted(labels).map(([name, value]) => ({ name, value })),
 });
 
-/** What says that a session is called otherwise than before; nothing where it is not. */
+/** The event of a changed description; none if it is unchanged. */
 export function descriptionEvents(before: Description, after: Description): SessionEvent[] {
   const data = dataOf(after);
   return JSON.stringify(dataOf(before)) === JSON.stringify(data)

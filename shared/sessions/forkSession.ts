@@ -16,7 +16,7 @@ import { type Claim, createOnce } from '../requests/idempotency.ts';
 import { readOrigins, requireMatchingForkPoint } from './history/origins.ts';
 import { newStreamTarget } from '../commandHandling/targetStream.ts';
 
-/** A session, and the turn after which a fork of it goes on. */
+/** A session, and the turn after which it is forked. */
 export interface ForkInput {
   session_id: string;
   at_turn: number;
@@ -29,9 +29,8 @@ function atTurnError(message: string): TurnlogError {
 }
 
 /**
- * Where a session is forked: after the end of a turn, in the session that recorded it. So a fork of
- * a turn that is shared already is one of the session that has it.
- * Errors: those of forkSession.
+ * The fork point: the end of a turn, in the session that recorded it. A fork at a shared turn is a
+ * fork of the session that recorded that turn.
  */
 async function readForkPoint(
   context: CommandContext,
@@ -47,21 +46,19 @@ async function readForkPoint(
   if (row.status === 'running')
     throw atTurnError(`"at_turn" is ${at_turn}, a turn that has not ended yet.`);
   const stream = sessionStream(row.session_id);
-  const place = { direction: 'forwards', from: row.revision, limit: 1 } as const;
-  const [found] = await readPage(context, stream, place);
+  const range = { direction: 'forwards', from: row.revision, limit: 1 } as const;
+  const [event] = await readPage(context, stream, range);
   const point = {
     session_id: row.session_id,
     turn: at_turn,
     revision: row.revision,
-    hash: found?.recorded.metadata.hash ?? '',
+    hash: event?.recorded.metadata.hash ?? '',
   };
-  await requireMatchingForkPoint(context, stream, point, found);
+  await requireMatchingForkPoint(context, stream, point, event);
   return point;
 }
 
-/**
- * What the fork of a session begins with, from the log. Errors: those of forkSession.
- */
+/** The data that a fork starts with, from the log. Errors: those of forkSession. */
 export async function prepareFork(
   context: CommandContext,
   actor: Actor,
@@ -80,7 +77,7 @@ export async function prepareFork(
   return { agent_id, forked_from, ...(instruction !== undefined && { instruction }) };
 }
 
-/** A fork as reads show it when it was just recorded. */
+/** The row of a new fork. */
 const newForkRow = (
   session_id: string,
   account_id: string,
@@ -93,7 +90,7 @@ const newForkRow = (
   status: 'idle',
   turns: turn,
   ...NO_DESCRIPTION,
-  // In the same order each time that it is answered.
+  // Members in a fixed order, so that each answer has the same bytes.
   forked_from: { session_id: origin, turn, revision, hash },
   replay_id: null,
   replay_of: null,
@@ -102,7 +99,7 @@ const newForkRow = (
   revision: 0,
 });
 
-/** The fork that an earlier try made; undefined where none did. Errors: `session_erased`, those of readPage. */
+/** The fork that an earlier attempt of the request created. */
 async function findFork(
   context: CommandContext,
   session_id: string,
@@ -131,12 +128,12 @@ async function createFork(
 }
 
 /**
- * Begins a session of the actor's account that goes on after a turn of another one. The turns up to
- * it are shared, and stay where they are. Durable and shown when it resolves; of the tries of one
- * claimed request one makes it, and each is answered the same.
- * Errors: `session_not_found`, `session_erased`, `origin_erased`, `invalid_request` for a turn that
- * is not there, has not ended, or is in a fork of too many, `stream_damaged` (noted),
- * `release_too_old`, `key_missing`, and those of handle.
+ * Creates a session of the actor's account that continues another one after a turn. The turns up to
+ * it are shared, and stay in their session. Durable and visible when it resolves; all attempts of
+ * one claimed request create one fork and get the same answer. Errors: `session_not_found`,
+ * `session_erased`, `origin_erased`, `invalid_request` for a turn that does not exist, is open, or
+ * is in a fork of too many, `stream_damaged`, `release_too_old`, `key_missing`, and those of
+ * handle.
  */
 export async function forkSession(
   context: CommandContext,

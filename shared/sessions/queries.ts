@@ -40,14 +40,14 @@ async function readInGroups(
   const rows: RecordedEvent[] = [];
   let used = 0;
   for (;;) {
-    const wanted = Math.min(GROUP, limit + 1 - rows.length);
-    const group = await read(from + rows.length, wanted);
+    const groupSize = Math.min(GROUP, limit + 1 - rows.length);
+    const group = await read(from + rows.length, groupSize);
     for (const event of group) {
       used += JSON.stringify(event).length;
       if (rows.length === limit || (rows.length > 0 && used > bytes)) return { rows, more: true };
       rows.push(event);
     }
-    if (group.length < wanted) return { rows, more: false };
+    if (group.length < groupSize) return { rows, more: false };
   }
 }
 
@@ -130,7 +130,10 @@ async function readEvents(
       : { reason: `revision ${due} is missing`, revision: due };
   }
 
-  const { page: found } = await readUntilComplete(source, stream, { look, missing });
+  const { page: found } = await readUntilComplete(source, stream, {
+    read: look,
+    findFlaw: missing,
+  });
   source.damaged.clear(stream, { from, to: lastOf(found) });
   return found;
 }

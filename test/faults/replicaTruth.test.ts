@@ -17,7 +17,7 @@ import { withClockAhead, type ServerProcess } from '../support/processes/serverP
 const SOON_MS = size({ small: 60_000, full: 25_000 });
 /** For as many answers as are asked for at once: each alone may wait longer for a database. */
 const AT_ONCE_MS = size({ small: 10_000, full: 2_000 });
-const GIVES_UP = 'gives up its place';
+const GIVES_UP = 'gives up leadership';
 const HOUR_MS = 3_600_000;
 const postgres = await startPostgresServer();
 

@@ -121,8 +121,8 @@ export const mutations: readonly Mutation[] = [
   {
     name: 'a session that has lost only its first event passes as whole',
     file: 'shared/eventlog/reading/wholeStream.ts',
-    from: 'due >= 0 && !isFull(page)',
-    to: 'due > 0 && !isFull(page)',
+    from: 'expected >= 0 && !isFull(page)',
+    to: 'expected > 0 && !isFull(page)',
     likely: [
       'test/unit/shared/eventlog/reading/wholeStream.test.ts',
       'test/slow/store/damagedStreams.test.ts',
@@ -166,8 +166,8 @@ export const mutations: readonly Mutation[] = [
   {
     name: 'a relay that takes over in vain does so again and again',
     file: 'services/followers/relay/retries.ts',
-    from: 'const isBack = tookOver && !gotOn && !isQuick(failure);',
-    to: 'const isBack = tookOver && gotOn && !isQuick(failure);',
+    from: 'const isSteppingBack = tookOver && !madeProgress && !isRetriedAtOnce(failure);',
+    to: 'const isSteppingBack = tookOver && madeProgress && !isRetriedAtOnce(failure);',
     likely: [
       'test/unit/services/followers/relay/run.takeOvers.test.ts',
       'test/faults/relayFaults.test.ts',

@@ -78,6 +78,6 @@ export async function kafkaJars(version = KAFKA_VERSION): Promise<string> {
     // Another process may have fetched them meanwhile.
     if (!existsSync(folder)) await fetchJars(version, folder);
   };
-  await retry(fetchOnce, { pauses: PAUSES, again: (_error, failures) => failures < FETCHES });
+  await retry(fetchOnce, { pauses: PAUSES, shouldRetry: (_error, failures) => failures < FETCHES });
   return folder;
 }

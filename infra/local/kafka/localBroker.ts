@@ -109,7 +109,7 @@ export async function createLocalBroker({
     const deadline = performance.now() + START_LIMIT_MS;
     await retry(() => withAdmin(kafka, (admin) => admin.describeCluster()), {
       pauses: LOOKS,
-      again: () => starting.exitCode === null && performance.now() <= deadline,
+      shouldRetry: () => starting.exitCode === null && performance.now() <= deadline,
     }).catch((cause: unknown) => {
       const message = `The broker does not start; ${folder}/broker.log says why.`;
       throw new TurnlogError('local_server_failed', message, { cause });

@@ -48,10 +48,12 @@ function describe(error: unknown): string {
 function retryWhileBusy<Result>(work: () => Result): Promise<Result> {
   const deadline = performance.now() + BUSY_MS;
   const again = (error: unknown): boolean => isSqliteBusy(error) && performance.now() < deadline;
-  return retry(async () => work(), { pauses: PAUSES, again }).catch((error: unknown) => {
-    if (isTurnlogError(error)) throw error;
-    throw storeUnavailableError(`The key store is not available: ${describe(error)}.`, error);
-  });
+  return retry(async () => work(), { pauses: PAUSES, shouldRetry: again }).catch(
+    (error: unknown) => {
+      if (isTurnlogError(error)) throw error;
+      throw storeUnavailableError(`The key store is not available: ${describe(error)}.`, error);
+    },
+  );
 }
 
 function inTransaction(database: DatabaseSync, work: () => void): void {
@@ -83,7 +85,7 @@ async function truncateWal(database: DatabaseSync): Promise<void> {
     if (!(await retryWhileBusy(() => tryTruncateWal(database))))
       throw storeUnavailableError(READERS_REMAIN_MESSAGE);
   };
-  await retry(empty, { pauses: PAUSES, again });
+  await retry(empty, { pauses: PAUSES, shouldRetry: again });
 }
 
 /**

@@ -9,25 +9,22 @@ import {
 } from './retention.ts';
 import type { WithOperator } from '../context.ts';
 
-/**
- * `accounts open`, `accounts list`, `accounts limits`, `accounts retention`, `accounts hold`; returns
- * `accounts` for further ones.
- */
+/** `accounts open`, `list`, `limits`, `retention` and `hold`; returns `accounts` for further commands. */
 export function addAccountCommands(program: Command, run: WithOperator): Command {
   const accounts = program
     .command('accounts')
-    .description('open and list accounts, limit them, say how long they are kept');
+    .description('open and list accounts, and set their limits and retention');
 
   accounts
     .command('open')
-    .description('open an account and print its id; begins a log where there is none yet')
+    .description('open an account and print its id; creates the log if there is none')
     .argument('<name>', 'for people')
     .action((name: string) =>
       run(async ({ operator, output }) => {
         const account_id = operator.ids.typeId('acct');
         await openAccount(operator, { account_id, key_id: 'operator', request_id: 'cli' }, name);
         output.show({ account_id, name }, account_id);
-      }, 'new_too'),
+      }, 'may_be_new'),
     );
 
   accounts
@@ -36,8 +33,8 @@ export function addAccountCommands(program: Command, run: WithOperator): Command
     .action(() =>
       run(async ({ operator, output }) => {
         const rows = await (await operator.readModels()).listAccounts();
-        const listed = rows.map(({ revision: _revision, ...shown }) => shown);
-        output.table(listed, {
+        const accountRows = rows.map(({ revision: _revision, ...account }) => account);
+        output.table(accountRows, {
           ACCOUNT: ({ account_id }) => account_id,
           OPENED: ({ opened_at }) => opened_at,
           LIMITS: ({ limits }) => describeLimits(limits),

@@ -18,20 +18,20 @@ function parseScopes(text: string): Scope[] {
 
 /** Milliseconds of `30d`, `12h` or `15m`. */
 function parseDuration(text: string): number {
-  const found = /^([1-9]\d{0,5})([mhd])$/.exec(text);
-  if (!found)
+  const match = /^([1-9]\d{0,5})([mhd])$/.exec(text);
+  if (!match)
     throw new InvalidArgumentError(
       'A duration is a number of minutes, hours or days: 15m, 12h, 30d.',
     );
-  return Number(found[1]) * UNIT_MS[found[2] as keyof typeof UNIT_MS];
+  return Number(match[1]) * UNIT_MS[match[2] as keyof typeof UNIT_MS];
 }
 
-/**
- * The account that a command means: the one named, else the only one there is. Errors:
- * `configuration_invalid`.
- */
-async function resolveAccount(readModels: ReadModels, named: string | undefined): Promise<string> {
-  if (named !== undefined) return (await requireAccount(readModels, named)).account_id;
+/** The named account, or else the only one. */
+async function resolveAccount(
+  readModels: ReadModels,
+  accountId: string | undefined,
+): Promise<string> {
+  if (accountId !== undefined) return (await requireAccount(readModels, accountId)).account_id;
   const accounts = await readModels.listAccounts();
   if (accounts.length === 1) return accounts[0]!.account_id;
   throw new TurnlogError(
@@ -42,23 +42,20 @@ async function resolveAccount(readModels: ReadModels, named: string | undefined)
   );
 }
 
-/** What is shown of a key: not its hash. */
+/** A key without its hash. */
 const presentKey = ({ hash: _hash, revision: _revision, ...shown }: ApiKeyRow) => shown;
 
 const describeState = ({ revoked_at, expires_at }: Pick<ApiKeyRow, 'revoked_at' | 'expires_at'>) =>
   revoked_at ? `revoked ${revoked_at}` : expires_at ? `expires ${expires_at}` : 'valid';
 
-/** `keys issue`, `keys list`, `keys revoke`. Returns `keys`, for more commands. */
+/** `keys issue`, `list` and `revoke`; returns `keys` for further commands. */
 export function addKeyCommands(program: Command, run: WithOperator): Command {
   const keys = program.command('keys').description('issue, list and revoke API keys');
-  const account = [
-    '--account <account_id>',
-    'the account; needed where there are several',
-  ] as const;
+  const account = ['--account <account_id>', 'the account; required if there are several'] as const;
 
   keys
     .command('issue')
-    .description('issue an API key and print it, this once')
+    .description('issue an API key and print it; it is not shown again')
     .option(...account)
     .option('--name <name>', 'for people', 'unnamed')
     .option('--scopes <scopes>', `comma-separated: ${SCOPES.join(', ')}`, parseScopes, [...SCOPES])
@@ -97,7 +94,7 @@ export function addKeyCommands(program: Command, run: WithOperator): Command {
 
   keys
     .command('revoke')
-    .description('revoke a key; a running server obeys within a second')
+    .description('revoke a key; a running server rejects it within a second')
     .argument('<key_id>')
     .action((keyId: string) =>
       run(async ({ operator, output }) => {

@@ -15,34 +15,34 @@ interface Options {
 
 function parseCount(text: string): number {
   if (!/^[1-9]\d{0,14}$/.test(text))
-    throw new InvalidArgumentError('A limit is a whole number from 1 on.');
+    throw new InvalidArgumentError('A limit is a positive integer.');
   return Number(text);
 }
 
 const NO_LIMITS = { runs: null, prompt_bytes: null, requests_per_second: null };
 
-/** What is to be changed; undefined where nothing is. */
+/** The changes that the options name; undefined if they name none. */
 function parseChanges({ runs, promptBytes, requestsPerSecond, clear }: Options) {
-  const given = {
+  const changes = {
     ...(runs !== undefined && { runs }),
     ...(promptBytes !== undefined && { prompt_bytes: promptBytes }),
     ...(requestsPerSecond !== undefined && { requests_per_second: requestsPerSecond }),
   };
-  if (clear) return { ...NO_LIMITS, ...given };
-  return Object.keys(given).length > 0 ? given : undefined;
+  if (clear) return { ...NO_LIMITS, ...changes };
+  return Object.keys(changes).length > 0 ? changes : undefined;
 }
 
-/** An account that an operator names. Errors: `configuration_invalid` where there is none. */
+/** Finds an account; rejects with `configuration_invalid` if there is none. */
 export async function requireAccount(
   readModels: ReadModels,
   account_id: string,
 ): Promise<AccountRow> {
-  const found = await readModels.findAccount(account_id);
-  if (found) return found;
+  const account = await readModels.findAccount(account_id);
+  if (account) return account;
   throw new TurnlogError('configuration_invalid', `There is no account ${account_id}.`);
 }
 
-/** The limits that an account has of its own; a dash where it has none. */
+/** The limits that are set for an account, or a dash. */
 export const describeLimits = (limits: AccountLimits): string =>
   Object.entries(limits)
     .map(([name, value]) => `${name}=${value}`)
@@ -52,12 +52,14 @@ export const describeLimits = (limits: AccountLimits): string =>
 export function addLimitsCommand(accounts: Command, run: WithOperator): void {
   accounts
     .command('limits')
-    .description('show or set what an account may take up; a running server obeys within a second')
+    .description(
+      'show or set the limits of an account; a running server applies them within a second',
+    )
     .argument('<account_id>')
     .option('--runs <n>', 'runs in flight, on each process', parseCount)
-    .option('--prompt-bytes <n>', 'bytes of their prompts, on each process', parseCount)
+    .option('--prompt-bytes <n>', 'bytes of the prompts of those runs, on each process', parseCount)
     .option('--requests-per-second <n>', 'of each API key of the account', parseCount)
-    .option('--clear', 'take its limits away, but for those that are given')
+    .option('--clear', 'remove its limits, except those given')
     .action((account_id: string, options: Options) =>
       run(async ({ operator, output }) => {
         const changes = parseChanges(options);

@@ -23,7 +23,7 @@ function parseReason(text: string): string {
   return text;
 }
 
-/** How long an account's sessions are kept; a dash where nothing is set. */
+/** How long an account's sessions are kept, or a dash. */
 export function describeRetention({ minimum_days, maximum_days }: AccountRetention): string {
   const bounds = [
     ...(minimum_days === undefined ? [] : [`at least ${minimum_days} days`]),
@@ -32,7 +32,7 @@ export function describeRetention({ minimum_days, maximum_days }: AccountRetenti
   return bounds.join(', ') || '-';
 }
 
-/** Whether the account is held, and why. */
+/** Whether the account is on legal hold, and why. */
 export const describeHold = ({ held, reason }: AccountHold): string =>
   held ? `held${reason === undefined ? '' : `: ${reason}`}` : '-';
 
@@ -42,8 +42,12 @@ export function addRetentionCommand(accounts: Command, run: WithOperator): void 
     .command('retention')
     .description('show or set how many days sessions are kept after their last event')
     .argument('<account_id>')
-    .option('--minimum-days <n>', 'nobody erases them earlier; none: no minimum', parseDays)
-    .option('--maximum-days <n>', 'then the service erases them; none: kept for ever', parseDays)
+    .option('--minimum-days <n>', 'sessions can not be erased earlier; none: no minimum', parseDays)
+    .option(
+      '--maximum-days <n>',
+      'the service erases sessions after this; none: no maximum',
+      parseDays,
+    )
     .action(
       (account_id: string, options: { minimumDays?: number | null; maximumDays?: number | null }) =>
         run(async ({ operator, output }) => {
@@ -64,14 +68,18 @@ export function addRetentionCommand(accounts: Command, run: WithOperator): void 
 export function addHoldCommand(accounts: Command, run: WithOperator): void {
   accounts
     .command('hold')
-    .description('begin or end a legal hold: while it lasts nothing of the account is erased')
+    .description('begin or end a legal hold, which prevents all erasures in the account')
     .argument('<account_id>')
     .addArgument(new Argument('<state>').choices(['on', 'off']))
-    .option('--reason <text>', 'why; it stays in the log: no personal text', parseReason)
+    .option(
+      '--reason <text>',
+      'why; recorded in the log for good, so no personal data',
+      parseReason,
+    )
     .action((account_id: string, state: string, options: { reason?: string }) =>
       run(async ({ operator, output }) => {
         const held = state === 'on';
-        if (held && !options.reason) throw usageError('A hold needs its reason: --reason <text>.');
+        if (held && !options.reason) throw usageError('A hold needs a reason: --reason <text>.');
         const actor = { account_id, key_id: 'operator', request_id: 'cli' };
         await setHold(operator, actor, { held, ...options });
         const { hold } = await requireAccount(await operator.readModels(), account_id);

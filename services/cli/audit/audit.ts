@@ -9,7 +9,7 @@ import { parsePositionOption } from '../positions.ts';
 import { formatRate } from '../progressLine.ts';
 import { readVkeys } from './checkpoints.ts';
 
-/** Writes the heads of all streams. Errors: the signal's reason. */
+/** Writes the heads of all streams. */
 async function writeHeads(
   { operator, output, progress, signal }: CliContext,
   file: string,
@@ -34,32 +34,32 @@ async function writeHeads(
   );
 }
 
-/** Prints what verifies the checkpoints of the log's transparency log. */
+/** Prints the keys that verify the checkpoints of the transparency log. */
 async function showVkeys({ operator, output }: CliContext): Promise<void> {
   const { origin, vkeys } = await readVkeys(operator);
   output.show({ origin, vkeys }, ...vkeys);
 }
 
-/** `audit verify`, `audit heads`, `audit vkey`, `audit export`, `audit verify-bundle` */
+/** `audit verify`, `heads`, `vkey`, `export` and `verify-bundle` */
 export function addAuditCommands(program: Command, run: WithOperator, alone: WithTerminal): void {
   const audit = program.command('audit').description('check the log');
   audit
     .command('verify')
     .description(
-      'recompute every hash chain and the transparency log, and name the first thing that does not fit',
+      'recompute every hash chain and the transparency log, and report the first mismatch',
     )
     .option('--after <position>', 'begin after this position', parsePositionOption)
-    .option('--heads <file>', 'look for the heads that `audit heads` wrote as well')
+    .option('--heads <file>', 'also compare with the heads that `audit heads` wrote')
     .option('--checkpoint <file>', 'compare with a checkpoint that was kept elsewhere, of any age')
     .option('--vkey <vkey>', 'the key that signed it; default: the one that signs here')
-    .option('--texts', 'open every text as well, which needs the keys')
+    .option('--texts', 'also decrypt and check every text, which needs the keys')
     .action((options: VerifyOptions) => run((context) => verifyLog(context, options)));
   audit
     .command('heads')
-    .description('write the last hash of every stream to a file, to be kept outside')
+    .description('write the last hash of every stream to a file, to be kept elsewhere')
     .requiredOption(
       '--out <file>',
-      'where to; what is there is replaced once the new file is whole',
+      'the file; an existing one is replaced once the new one is complete',
     )
     .action(({ out }: { out: string }) => run((context) => writeHeads(context, out)));
   audit

@@ -65,7 +65,7 @@ async function exportBundle(context: CliContext, options: ExportOptions): Promis
     shown: readDisclosed(operator.store, stream, head.revision, signal),
     redaction: createRedaction(redact),
   });
-  async function* told(): AsyncGenerator<string> {
+  async function* withProgress(): AsyncGenerator<string> {
     for await (const piece of last.pieces) {
       progress.update(() => `${seen.events} events exported, ${formatRate(seen.events, began)}`);
       yield piece;
@@ -74,7 +74,12 @@ async function exportBundle(context: CliContext, options: ExportOptions): Promis
     await recordAudit(operator, actor, { action: 'export', subject: stream });
   }
   const modified = new Date(metadata.recorded_at);
-  await writeBundleFile(out, { small, last: { ...last, pieces: told() }, modified, signal });
+  await writeBundleFile(out, {
+    small,
+    last: { ...last, pieces: withProgress() },
+    modified,
+    signal,
+  });
   progress.end(`${seen.events} events exported`);
   const { disclosed, redacted, erased } = seen;
   output.show(
@@ -87,9 +92,9 @@ async function exportBundle(context: CliContext, options: ExportOptions): Promis
 const OWN_KEY =
   'The key is the bundle’s own, which proves nothing by itself: compare it with the one that the log’s operator publishes, or give that with --vkey.';
 
-/** What a bundle that fits shows, for people. */
-function verdictLines(found: VerifiedBundle, isKeyGiven: boolean): string[] {
-  const { session_id, seen, checkpoint, index, vkey, cosigned } = found;
+/** The verdict on a valid bundle, as text. */
+function verdictLines(bundle: VerifiedBundle, isKeyGiven: boolean): string[] {
+  const { session_id, seen, checkpoint, index, vkey, cosigned } = bundle;
   const hidden = seen.hidden.map(
     ({ revision, field, why }) => `  revision ${revision}: ${field} is ${why}`,
   );
@@ -106,29 +111,29 @@ function verdictLines(found: VerifiedBundle, isKeyGiven: boolean): string[] {
   ];
 }
 
-/** Exit code 1 for what does not fit. Errors: `configuration_invalid` (a file). */
+/** The exit code is 1 for an invalid bundle. */
 async function verifyBundleFile(
   { output, progress, signal, exitWith }: TerminalContext,
   file: string,
   { vkey, checkpoint, witness: witnesses }: VerifyOptions,
 ): Promise<void> {
-  const given = await readTextFile(checkpoint);
+  const checkpointText = await readTextFile(checkpoint);
   const began = performance.now();
   const onProgress = (events: number): void => {
     signal.throwIfAborted();
     progress.update(() => `${events} events verified, ${formatRate(events, began)}`);
   };
   try {
-    const known = { vkey, checkpoint: given, witnesses };
-    const found = await verifyBundle(readBundleFile(file), known, onProgress);
-    const { seen, session_id, index, cosigned } = found;
-    const { origin, size, root } = found.checkpoint;
+    const trusted = { vkey, checkpoint: checkpointText, witnesses };
+    const bundle = await verifyBundle(readBundleFile(file), trusted, onProgress);
+    const { seen, session_id, index, cosigned } = bundle;
+    const { origin, size, root } = bundle.checkpoint;
     progress.end(`${seen.events} events verified`);
     const signed = { origin, size, root: root.toString('base64') };
-    const data = { session_id, ...seen, index, checkpoint: signed, cosigned, vkey: found.vkey };
+    const data = { session_id, ...seen, index, checkpoint: signed, cosigned, vkey: bundle.vkey };
     output.show(
       { fits: true, vkey_given: vkey !== undefined, ...data },
-      ...verdictLines(found, vkey !== undefined),
+      ...verdictLines(bundle, vkey !== undefined),
     );
   } catch (error) {
     if (!isTurnlogError(error, 'proof_invalid')) throw error;
@@ -139,23 +144,23 @@ async function verifyBundleFile(
 
 const collect = (value: string, before: string[]): string[] => [...before, value];
 
-/** `audit export`, `audit verify-bundle` */
+/** `audit export` and `verify-bundle` */
 export function addBundleCommands(audit: Command, run: WithOperator, alone: WithTerminal): void {
   audit
     .command('export')
-    .description('write a session, with the proof that it is in the log, to a file for others')
+    .description('write a session, with the proof that it is in the log, to a bundle file')
     .requiredOption('--session <session_id>', 'the session')
     .requiredOption(
       '--out <file>',
-      'where to; what is there is replaced once the new file is whole',
+      'the file; an existing one is replaced once the new one is complete',
     )
     .option('--redact <what>', `comma-separated: ${SELECTORS_HELP}`, parseRedaction)
-    .option('--checkpoint <file>', 'prove it under this checkpoint instead of the newest one')
+    .option('--checkpoint <file>', 'prove it under this checkpoint instead of the newest')
     .option('--vkey <vkey>', 'the key that signed that; default: the one that signs here')
     .action((options: ExportOptions) => run((context) => exportBundle(context, options)));
   audit
     .command('verify-bundle')
-    .description('verify such a file; no service, store or configuration is needed')
+    .description('verify a bundle file; needs no service, store or configuration')
     .argument('<file>')
     .option('--vkey <vkey>', 'the log’s key, as its operator publishes it')
     .option('--checkpoint <file>', 'a checkpoint of the log that must be the bundle’s')

@@ -9,10 +9,7 @@ import {
 } from '../../../shared/transparency/tlog/noteKeys.ts';
 import type { Operator } from '../../compose/operator/operator.ts';
 
-/**
- * The origin of the log's transparency log, and the keys that sign its checkpoints, the first one
- * first. Errors: `configuration_invalid`, `store_unavailable`.
- */
+/** The origin of the transparency log, and the keys that sign its checkpoints, the main one first. */
 export async function readVkeys({
   signing,
   store,
@@ -25,7 +22,7 @@ export async function readVkeys({
   return { origin, vkeys: keys.map((key) => formatVkey(noteSigner(origin, key).key)) };
 }
 
-/** The text of a file that an operator named. Errors: `configuration_invalid`. */
+/** Reads a text file that an operator named; undefined if none was named. */
 export async function readTextFile(file: string | undefined): Promise<string | undefined> {
   if (file === undefined) return undefined;
   return readFile(file, 'utf8').catch((error: unknown) => {
@@ -33,7 +30,7 @@ export async function readTextFile(file: string | undefined): Promise<string | u
   });
 }
 
-/** The checkpoint of a file. Errors: `configuration_invalid` for what is none of this log. */
+/** Opens the checkpoint of a file; throws `configuration_invalid` if it is not one of this log. */
 export function openCheckpointFile(
   text: string,
   file: string,

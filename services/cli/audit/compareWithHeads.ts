@@ -23,20 +23,17 @@ async function compareFirstEvent({ operator }: CliContext, log_id: string): Prom
   ];
 }
 
-/** What a comparison came to: as data, and as lines for people. */
+/** The result of a comparison, as data and as text. */
 interface Compared {
   data: HeadComparison & { at: string; complete: boolean; of_another_log: boolean };
   lines: string[];
 }
 
-/**
- * Looks for every head of a file in the log. `interrupted` says how to go on. Errors:
- * `store_unavailable`.
- */
+/** Looks for every head of a file in the log. `continueHint` says how to continue after an interruption. */
 export async function compareWithHeads(
   context: CliContext,
   { origin, heads }: HeadsFile,
-  interrupted: string,
+  continueHint: string,
 ): Promise<Compared> {
   const { operator, progress, signal } = context;
   const { at } = origin;
@@ -50,7 +47,9 @@ export async function compareWithHeads(
   const { compared, lost, first } = found;
   const complete = !signal.aborted;
   progress.end(
-    complete ? `${compared} heads compared` : `Interrupted after ${compared} heads. ${interrupted}`,
+    complete
+      ? `${compared} heads compared`
+      : `Interrupted after ${compared} heads. ${continueHint}`,
   );
   const data = { ...found, at, complete, of_another_log: other.length > 0 };
   if (first) {

@@ -19,7 +19,7 @@ interface Proven {
   vkey: string;
 }
 
-/** Errors: `configuration_invalid` where the checkpoint is none of this log that covers the event. */
+/** Rejects with `configuration_invalid` unless the checkpoint is one of this log that covers the event. */
 async function proveUnderCheckpoint(
   { operator }: CliContext,
   head: StoredEvent,
@@ -37,10 +37,7 @@ async function proveUnderCheckpoint(
   return { proof, vkey: formatVkey(note.by[0]!) };
 }
 
-/**
- * The proof that an export has, under the newest checkpoint or the one of a file. Errors:
- * `configuration_invalid`, `proof_pending`, `proof_invalid`.
- */
+/** The proof of an export, under the newest checkpoint or the one of a file. */
 export async function proveForExport(
   context: CliContext,
   head: StoredEvent,

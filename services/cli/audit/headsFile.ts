@@ -1,7 +1,7 @@
 /**
- * The text in which the heads of a log's streams are kept outside of it: JSON lines. The first one
- * names the log. The last one is the sha256 of all lines before it: it tells a whole text from a
- * half one, and is short enough to be kept on paper.
+ * Files with the heads of a log's streams, to be kept outside the log: JSON lines. The first line
+ * identifies the log. The last line is the sha256 of all lines before it, which reveals an incomplete
+ * file and is short enough to be kept on paper.
  */
 import { constants, createReadStream } from 'node:fs';
 import { access, open, rename, rm, stat } from 'node:fs/promises';
@@ -31,12 +31,12 @@ const isOrigin = lazyValidator(Origin);
 const isHead = lazyValidator(lineSchema({ stream: Type.String(), revision: Count, hash: Sha256 }));
 const isSeal = lazyValidator(Seal);
 
-/** Where heads are from, and the sha256 of their lines. */
+/** The origin of heads, and the sha256 of their lines. */
 export type HeadsOrigin = Static<typeof Origin> & Static<typeof Seal>;
 
 const LINES_AT_ONCE = 1_000;
 
-/** The text of heads in parts, streams in the order of their names; returns its sha256. */
+/** The text of heads in parts, ordered by stream; returns its sha256. */
 export function* formatHeads(
   { log_id, heads }: StreamHeads,
   at: string,
@@ -71,9 +71,8 @@ const invalidHeadsError = (why: string): TurnlogError =>
   new TurnlogError('configuration_invalid', `These are no heads to compare with: ${why}.`);
 
 /**
- * The heads in lines of such a text; returns where they are from, and only then are they all there
- * and as they were written.
- * Errors: `configuration_invalid` in a sentence that says what is wrong with the text.
+ * The heads in the lines of such a text. Only when it returns their origin are the heads complete and
+ * unchanged; otherwise it throws `configuration_invalid`.
  */
 export async function* parseHeads(
   lines: AsyncIterable<string>,
@@ -103,10 +102,10 @@ export async function* parseHeads(
   return { ...origin, sha256: seal };
 }
 
-/** No line of ours comes near it. */
+/** Far longer than any valid line. */
 const MAX_LINE_CHARS = 64 * 1_024;
 
-/** What the operating system says is a sentence: an operator mends it. */
+/** Reports an error of the operating system as a sentence, for the operator to resolve. */
 const fileError = (file: string, error: unknown): TurnlogError =>
   new TurnlogError(
     'configuration_invalid',
@@ -114,23 +113,20 @@ const fileError = (file: string, error: unknown): TurnlogError =>
     { cause: error },
   );
 
-/**
- * Refuses a file that can't be written, before a long reading of the log.
- * Errors: `configuration_invalid`.
- */
+/** Rejects a file that can't be written, before the log is read. */
 export async function requireWritable(file: string): Promise<void> {
   try {
     await access(dirname(file), constants.W_OK);
   } catch (error) {
     throw fileError(file, error);
   }
-  const there = await stat(file).catch(() => undefined);
-  if (there && !there.isFile()) throw fileError(file, 'it is there and no file');
+  const existing = await stat(file).catch(() => undefined);
+  if (existing && !existing.isFile()) throw fileError(file, 'it is there and no file');
 }
 
 /**
- * Writes a file of heads beside its place, and puts it there when it is whole and on the disk: what
- * is there already is replaced. Errors: `configuration_invalid`, the signal's reason.
+ * Writes a file of heads under a temporary name, and renames it once it is complete and synced to
+ * disk. An existing file is replaced.
  */
 export async function writeHeadsFile(
   file: string,
@@ -177,16 +173,13 @@ async function* readHeads(file: string): AsyncGenerator<SavedHead, HeadsOrigin> 
   }
 }
 
-/** A file of heads that was read to its end once. */
+/** A file of heads that was verified to be complete. */
 export interface HeadsFile {
   origin: HeadsOrigin;
   heads: () => AsyncIterable<SavedHead>;
 }
 
-/**
- * Reads a file of heads to its end, to be sure that it is whole. Memory does not grow with it.
- * Errors: `configuration_invalid` in a sentence that says what is wrong with it.
- */
+/** Reads a file of heads to its end to verify that it is complete, in constant memory. */
 export async function openHeadsFile(file: string): Promise<HeadsFile> {
   const reading = readHeads(file);
   for (;;) {

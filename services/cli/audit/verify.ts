@@ -23,14 +23,14 @@ export interface VerifyOptions extends TreeOptions {
   texts?: true;
 }
 
-/** How far a verification came, and the first event that does not fit. */
+/** The extent of a verification, and the first mismatch. */
 interface Verified {
   events: number;
   position: Position | undefined;
   complete: boolean;
   misfit: ChainMismatch | undefined;
   fault: LocatedFault | undefined;
-  /** True where the texts were opened as well. */
+  /** True if the texts were checked as well. */
   texts: boolean;
 }
 
@@ -41,7 +41,7 @@ const continueCommand = (options: VerifyOptions): string =>
     return value === true ? `${command} --${name}` : `${command} --${name} ${value}`;
   }, 'Go on with: audit verify');
 
-/** Verifies every hash chain, and the tree over all, as far as the signal lets it. */
+/** Verifies every hash chain and the transparency log until the signal aborts. */
 async function verifyAll(
   context: CliContext,
   options: VerifyOptions,
@@ -50,7 +50,7 @@ async function verifyAll(
   const { operator, progress, signal } = context;
   const { after } = options;
   const began = performance.now();
-  let done = { events: 0, position: after };
+  let verified = { events: 0, position: after };
   const finding = await verifyChains({
     store: operator.store,
     after,
@@ -58,23 +58,23 @@ async function verifyAll(
     textFault: options.texts && createTextChecker(operator.store),
     signal,
     onProgress: (state) => {
-      done = state;
+      verified = state;
       progress.update(() => `${state.events} events verified, ${formatRate(state.events, began)}`);
     },
   });
   const complete = finding !== undefined || !signal.aborted;
-  const { position } = done;
+  const { position } = verified;
   progress.end(
     complete
-      ? `${done.events} events verified`
-      : `Interrupted after ${done.events} events. ${continueCommand({ ...options, ...(position !== undefined && { after: position }) })}`,
+      ? `${verified.events} events verified`
+      : `Interrupted after ${verified.events} events. ${continueCommand({ ...options, ...(position !== undefined && { after: position }) })}`,
   );
   const { fault = tree?.fault, found, misfit } = finding ?? {};
   const named = tree && fault && (await locateFault(context, tree, fault, found));
-  return { ...done, complete, misfit, fault: named, texts: options.texts === true };
+  return { ...verified, complete, misfit, fault: named, texts: options.texts === true };
 }
 
-/** What is wrong with log or tree; the index is the place of an event among all of the log. */
+/** Describes a fault of the log or of the tree; the index counts all events of the log. */
 function faultSentence({ event, reason, index, kind }: LocatedFault): string {
   if (event)
     return `The event ${event.id} (${event.stream} revision ${event.revision}, position ${event.position}, index ${index}) does not fit: ${reason}.`;
@@ -97,7 +97,7 @@ function verdictLines({ events, position, complete, misfit, fault, texts }: Veri
   ];
 }
 
-/** What the comparison with the tree came to, and what it can't show. */
+/** The result of the comparison with the tree, and its limits. */
 function treeLines(
   tree: ComparedTree | undefined,
   { misfit, fault, complete }: Verified,
@@ -109,7 +109,7 @@ function treeLines(
     `The transparency log fits, of ${size} leaves${beyond === 0 ? '' : `; ${beyond} events came later`}.`,
     given
       ? `So does the checkpoint of ${given.size} leaves: up to there nothing was changed, dropped or added since it was signed.`
-      : 'That log and transparency log were rewritten together is shown by a checkpoint that was kept elsewhere: `audit verify --checkpoint <file>`.',
+      : 'Only a checkpoint kept elsewhere reveals that both logs were rewritten: `audit verify --checkpoint <file>`.',
   ];
 }
 
@@ -122,9 +122,8 @@ const limitsOfHeads = (at: string): string =>
   `Of what was written after ${at}, and of streams that began since, a deletion, a cut or a rewriting is not seen. Write new heads: \`audit heads --out <file>\`.`;
 
 /**
- * Verifies every hash chain, and looks for the heads of a file. The exit code is 1 when an event or
- * a head does not fit, 130 when it was interrupted. Errors: those of `openHeadsFile`,
- * `position_invalid`, `configuration_invalid` where texts are to be opened and there are no keys.
+ * Verifies every hash chain, and compares with the heads of a file. The exit code is 1 if an event or
+ * a head does not fit, 130 if it is interrupted.
  */
 export async function verifyLog(context: CliContext, options: VerifyOptions): Promise<void> {
   const { env, operator, output, signal, exitWith } = context;

@@ -21,16 +21,16 @@ export interface TreeOptions {
 /** The transparency log as a verification compares it. */
 export interface ComparedTree {
   reader: TileReader;
-  /** Leaves, when the verification began. */
+  /** The number of leaves at the start of the verification. */
   size: number;
   checker: TreeChecker;
-  /** The checkpoint that was given. */
+  /** The checkpoint that the operator named. */
   given: TreeHead | undefined;
-  /** What is wrong with the newest checkpoint. */
+  /** The fault of the newest checkpoint. */
   fault: TreeFault | undefined;
 }
 
-/** The newest checkpoint of the log's own, or why it is none. */
+/** The tree head of the log's newest checkpoint, or the reason why it is invalid. */
 function newestHead(text: string, keys: readonly NoteKey[]): TreeHead | string {
   try {
     return openCheckpoint(text, keys).checkpoint;
@@ -40,7 +40,7 @@ function newestHead(text: string, keys: readonly NoteKey[]): TreeHead | string {
   }
 }
 
-/** The leaf that follows the event at a position; undefined where the tree does not have that. */
+/** The leaf after the event at a position; undefined if the event has no leaf. */
 async function leafAfter(
   { operator }: CliContext,
   reader: TileReader,
@@ -55,16 +55,15 @@ async function leafAfter(
 }
 
 /**
- * The transparency log, ready to be compared; undefined where there is none and no checkpoint is
- * given, and where a verification goes on from an event that has no leaf. Errors:
- * `configuration_invalid` (the checkpoint, the keys), `proof_invalid`, `store_unavailable`.
+ * Opens the transparency log for a comparison; undefined if there is neither one nor a checkpoint, or
+ * if the verification continues from an event without a leaf.
  */
 export async function openComparedTree(
   context: CliContext,
   { after, checkpoint: file, vkey }: TreeOptions,
 ): Promise<ComparedTree | undefined> {
   const reader = await context.operator.tiles();
-  // In this order: a server that runs beside may sign a larger tree meanwhile.
+  // In this order: a running server may sign a larger tree meanwhile.
   const newest = await reader.readCheckpoint();
   const { size, checkpoint: last } = await reader.state();
   const text = await readTextFile(file);
@@ -97,7 +96,7 @@ export interface LocatedFault {
   reason: string;
 }
 
-/** Names what was changed. Errors: `store_unavailable`. */
+/** Identifies the event that a fault concerns. */
 export async function locateFault(
   { operator, signal }: CliContext,
   { reader, size }: ComparedTree,

@@ -12,14 +12,13 @@ import { parsePositionOption, requirePosition } from '../positions.ts';
 import { formatRate } from '../progressLine.ts';
 
 const VARIABLE = /^env:(.*)$/;
-/** No data folder is named so, but a store that is not spoken with is: kurrentdb://… */
+/** A URL of an unsupported store, such as kurrentdb://…, is not the name of a data folder. */
 const SCHEME = /^[a-z][\w+.-]*:\/\//i;
 
 /**
- * The store that an argument names: a data folder, a connection string, or one in a variable of the
- * environment (`env:NAME`). A connection string with a password is taken from there alone, because
- * everybody on the machine can read the arguments of a process.
- * Errors: a usage error, without the password.
+ * The store that an argument names: a data folder, a connection string, or the environment variable
+ * that holds one (`env:NAME`). A connection string with a password is only accepted from a variable,
+ * because all users of the machine can read the arguments of a process.
  */
 export function resolveStoreName(text: string, option: 'from' | 'to', env: Environment): string {
   const [, variable] = VARIABLE.exec(text) ?? [];
@@ -44,35 +43,35 @@ interface CopyOptions {
 
 const NOTHING = 'Nothing was copied: name the store to copy from with --from.';
 
-/** Copies what comes after a position; exit code 130 when it was interrupted. */
+/** Copies the events after a position; the exit code is 130 if it is interrupted. */
 async function copyAll(
   { output, progress, signal, exitWith }: TerminalContext,
   { from, to }: { from: EventStore; to: EventStore },
   after: Position | undefined,
 ): Promise<void> {
   const began = performance.now();
-  let done = { events: 0, position: after };
+  let copied = { events: 0, position: after };
   const complete = await copyEvents({
     from,
     to,
     after,
     signal,
     onProgress: (state) => {
-      done = state;
+      copied = state;
       progress.update(() => `${state.events} events copied, ${formatRate(state.events, began)}`);
     },
   });
-  progress.end(`${done.events} events copied`);
+  progress.end(`${copied.events} events copied`);
   output.show(
-    { complete, events: done.events, position: done.position ?? null },
+    { complete, events: copied.events, position: copied.position ?? null },
     complete
       ? 'The copy is complete; every event fits its hash chain.'
-      : `Interrupted. Go on with the same command${done.position === undefined ? '' : ` and --after ${done.position}`}.`,
+      : `Interrupted. Go on with the same command${copied.position === undefined ? '' : ` and --after ${copied.position}`}.`,
   );
   if (!complete) exitWith(EXIT.interrupted);
 }
 
-/** The target is opened, and made, once there is something to copy. */
+/** The target is opened, and created, only once there is something to copy. */
 async function copy(terminal: TerminalContext, options: CopyOptions): Promise<void> {
   const [source, target] = [
     resolveStoreName(options.from, 'from', terminal.env),
@@ -92,18 +91,18 @@ async function copy(terminal: TerminalContext, options: CopyOptions): Promise<vo
   await copyAll(terminal, { from, to: await open(target) }, options.after);
 }
 
-/** `events copy`, beside the other commands of `events` */
+/** `events copy` */
 export function addCopyCommand(events: Command, run: WithTerminal): void {
   events
     .command('copy')
     .description(
-      'copy a log into another store, verifying its hash chains; what is there already is not written again',
+      'copy a log into another store, verifying its hash chains; events already there are skipped',
     )
     .requiredOption(
       '--from <store>',
-      'a data folder, a connection string esdb://…, or env:NAME for the variable that holds one (needed where it has a password)',
+      'a data folder, a connection string esdb://…, or env:NAME for the variable that holds one (required if it has a password)',
     )
-    .requiredOption('--to <store>', 'the same; a folder is made where it is not there')
+    .requiredOption('--to <store>', 'the same; a missing folder is created')
     .option('--after <position>', 'begin after this position of the source', parsePositionOption)
     .action((options: CopyOptions) => run((terminal) => copy(terminal, options)));
 }

@@ -7,14 +7,14 @@ import { parsePositionOption } from '../positions.ts';
 
 const BATCH_SIZE = 500;
 
-/** An event with its texts; one whose texts were erased, or can't be had, says so. */
+/** An event with its texts, marked if they are erased or can't be decrypted. */
 const formatEvent = (event: ReadableEvent): object => ({
   ...decodeEvent(event),
   ...(event.erased && { erased: true }),
   ...(event.unreadable && { unreadable: event.unreadable.message }),
 });
 
-/** Prints the events after a position, a JSON line each, and then whatever comes. */
+/** Prints the events after a position as JSON lines, and then new events as they arrive. */
 async function tail(
   { operator, output, signal }: CliContext,
   { after, follow }: { after?: Position; follow: boolean },
@@ -27,14 +27,14 @@ async function tail(
   }
 }
 
-/** `events tail`. Returns `events`, for more commands. */
+/** `events tail`; returns `events` for further commands. */
 export function addEventCommands(program: Command, run: WithOperator): Command {
-  const events = program.command('events').description('look at the log, and copy it');
+  const events = program.command('events').description('read and copy the log');
   events
     .command('tail')
     .description('print events as JSON lines, and follow the log until Ctrl-C')
     .option('--after <position>', 'begin after this position', parsePositionOption)
-    .option('--no-follow', 'end when the end of the log is reached')
+    .option('--no-follow', 'stop at the end of the log')
     .action((options: { after?: Position; follow: boolean }) =>
       run((context) => tail(context, options)),
     );

@@ -50,25 +50,25 @@ async function showLog({ operator, output }: CliContext): Promise<void> {
   );
 }
 
-/** `log show`, `log accept-restored` */
+/** `log show` and `accept-restored` */
 export function addLogCommands(program: Command, run: WithOperator): void {
-  const log = program.command('log').description('which log it is');
+  const log = program.command('log').description('identify the log');
   log
     .command('show')
-    .description('print the id of the log, and what was declared of it')
+    .description('print the id of the log and its declarations')
     .action(() => run(showLog));
   log
     .command('accept-restored')
     .description(
-      'declare that this log, which its followers refuse, is the one to follow: it was restored on purpose; recorded in the log',
+      'declare that this log, which its followers refuse, was restored on purpose and is the one to follow; recorded in the log',
     )
     .requiredOption('--reason <text>', 'why, for people', parseReason)
     .option(
       '--replaces <log...>',
-      'ids of more logs that this one stands for, as followers name them',
+      'ids of further logs that this one replaces, as followers report them',
       [] as string[],
     )
     .action((options: Options) =>
-      run((context) => acceptRestoredLog(context, options), 'empty_too'),
+      run((context) => acceptRestoredLog(context, options), 'may_be_empty'),
     );
 }

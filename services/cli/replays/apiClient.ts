@@ -7,13 +7,10 @@ import { usageError } from '../failure.ts';
 
 /** The HTTP API of a running service, for commands that are its clients. */
 export interface ApiClient {
-  /**
-   * The `data` of an answer. What is lost on its way is sent again, and done once all the same. Errors: `configuration_invalid`, with
-   * what the service said.
-   */
-  ask<Data>(method: 'GET' | 'POST', path: string, body?: object): Promise<Data>;
-  /** An answer that is a stream of events. Errors: the same. */
-  open(path: string, lastEventId: string | undefined): Promise<Response>;
+  /** Sends a request and resolves with the `data` of its response. Retries are idempotent. */
+  request<Data>(method: 'GET' | 'POST', path: string, body?: object): Promise<Data>;
+  /** Opens a stream of events. */
+  openStream(path: string, lastEventId: string | undefined): Promise<Response>;
 }
 
 interface Failure {
@@ -24,14 +21,14 @@ interface Failure {
 const requestError = (message: string, retriable: boolean, cause?: unknown): TurnlogError =>
   new TurnlogError('configuration_invalid', message, { retriable, cause });
 
-/** Of a request whose answer is lost, or to whom the service says to come again. */
-const [SENDINGS, PAUSES] = [5, { firstMs: 200, longestMs: 2_000 }];
-const shouldRetry = (error: unknown, sendings: number): boolean =>
-  isTurnlogError(error) && error.retriable && sendings < SENDINGS;
-/** How long an answer may take to begin. */
-const ANSWER_MS = LIMITS.http.requestMs;
+/** For requests whose response is lost, or that the service asks to retry. */
+const [MAX_ATTEMPTS, PAUSES] = [5, { firstMs: 200, longestMs: 2_000 }];
+const shouldRetry = (error: unknown, attempts: number): boolean =>
+  isTurnlogError(error) && error.retriable && attempts < MAX_ATTEMPTS;
+/** How long a response may take to begin. */
+const RESPONSE_MS = LIMITS.http.requestMs;
 
-/** Reads where the service is. Errors: a usage error that names every problem. */
+/** Reads the client's options; throws a usage error that names every problem. */
 function clientConfig(env: Environment) {
   try {
     return parseClientConfig(env);
@@ -40,7 +37,7 @@ function clientConfig(env: Environment) {
   }
 }
 
-/** The service that `TURNLOG_URL` names, with the key of `TURNLOG_API_KEY`. Errors: a usage error. */
+/** Creates a client of the service at `TURNLOG_URL`, with the key `TURNLOG_API_KEY`. */
 export function createApiClient(env: Environment, signal: AbortSignal): ApiClient {
   const { TURNLOG_URL: url, TURNLOG_API_KEY: key } = clientConfig(env);
   const base = url.replace(/\/+$/, '');
@@ -50,19 +47,19 @@ export function createApiClient(env: Environment, signal: AbortSignal): ApiClien
     init: Omit<RequestInit, 'headers'> & { headers?: Record<string, string> },
   ): Promise<Response> {
     const late = new AbortController();
-    const timer = setTimeout(() => late.abort(new Error('It took too long.')), ANSWER_MS);
+    const timer = setTimeout(() => late.abort(new Error('It took too long.')), RESPONSE_MS);
     try {
       const headers = { 'x-api-key': key, ...init.headers };
       const ends = AbortSignal.any([signal, late.signal]);
-      // Followed, a redirect would have the key at an address that nobody named.
+      // Following a redirect would send the key to another address.
       const redirect = 'manual';
       const response = await fetch(base + path, { ...init, headers, redirect, signal: ends });
       if (response.ok) return response;
-      const said = (await response.json().catch(() => ({}))) as Failure;
-      const { error = `It answered ${response.status}.`, code = String(response.status) } = said;
+      const failure = (await response.json().catch(() => ({}))) as Failure;
+      const { error = `It answered ${response.status}.`, code = String(response.status) } = failure;
       const { status } = response;
-      const comesAgain = status === 429 || status >= 500 || code === 'idempotency_in_progress';
-      throw requestError(`${error} (${code})`, comesAgain);
+      const isRetriable = status === 429 || status >= 500 || code === 'idempotency_in_progress';
+      throw requestError(`${error} (${code})`, isRetriable);
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof TurnlogError) throw error;
@@ -73,7 +70,7 @@ export function createApiClient(env: Environment, signal: AbortSignal): ApiClien
   }
 
   return {
-    async ask<Data>(method: string, path: string, body?: object) {
+    async request<Data>(method: string, path: string, body?: object) {
       const headers = {
         'content-type': 'application/json',
         'idempotency-key': `"${randomUUID()}"`,
@@ -88,9 +85,9 @@ export function createApiClient(env: Environment, signal: AbortSignal): ApiClien
           throw requestError(`The answer of the service at ${base} broke off.`, true, error);
         }
       };
-      return retry(send, { pauses: PAUSES, again: shouldRetry, signal });
+      return retry(send, { pauses: PAUSES, shouldRetry, signal });
     },
-    open: (path, lastEventId) =>
+    openStream: (path, lastEventId) =>
       call(path, {
         headers: {
           accept: 'text/event-stream',

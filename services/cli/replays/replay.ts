@@ -32,7 +32,7 @@ function integer(name: string, text: string): number {
   return Number(text);
 }
 
-/** Given by a script whose variable is not set, and taken for none, it would replay something else. */
+/** Rejects empty values, such as an unset variable of a script: ignored, they would widen the selection. */
 function requireNonEmptyOptions(options: object): void {
   for (const [name, value] of Object.entries(options)) {
     const option = name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
@@ -57,13 +57,13 @@ async function readChecks(file: string): Promise<unknown> {
   }
 }
 
-/** The body of the request; what is wrong with its values the service says. */
+/** Builds the body of the request; the service validates its values. */
 async function buildRequest(options: StartOptions): Promise<object> {
   requireNonEmptyOptions(options);
   const { session, label, agent, all, from, upTo, concurrency, agentRevision } = options;
-  // What was forgotten would cost as much as all that there is.
+  // A forgotten selection must not replay everything.
   if (!session && !label && !agent && !all)
-    throw usageError('--session, --label or --agent says what is replayed, or --all.');
+    throw usageError('Select what to replay with --session, --label, --agent or --all.');
   const filter = { ...(label && { label }), ...(agent && { agent_id: agent }) };
   return {
     ...(session && { sessions: session }),
@@ -89,9 +89,9 @@ async function buildRequest(options: StartOptions): Promise<object> {
 type ReplayWithTurns = ReplaySummary & { settings: { checks?: unknown[] }; turns: object[] };
 
 /**
- * Whether a replay is worse than what was recorded: what failed, or was not run; and checks that did
- * not pass, or, where there are none, answers that are other ones. Null where that can't be said: it
- * runs, no turn was compared, or none of its checks was of a turn.
+ * Whether a replay is worse than the recording: turns failed or were not run, checks failed, or,
+ * without checks, outputs changed. Null if that is undecided: the replay is running, no turn was
+ * compared, or no check applied.
  */
 function isRegressed({ status, sums, settings }: ReplayWithTurns): boolean | null {
   const { turns, sessions, checks } = sums;
@@ -105,7 +105,7 @@ function isRegressed({ status, sums, settings }: ReplayWithTurns): boolean | nul
 const describeReplay = ({ status, sums: { turns, checks } }: ReplaySummary): string =>
   `${status}: ${turns.same} same, ${turns.changed} changed, ${turns.failed} failed, ${turns.skipped} skipped of ${turns.total} turns; ${checks.failed} of ${checks.passed + checks.failed} checks failed`;
 
-/** Shows a replay, and lets the exit code say whether it is worse. */
+/** Shows a replay; the exit code says whether it is worse than the recording. */
 async function show(
   { output, exitWith }: TerminalContext,
   client: ApiClient,
@@ -114,7 +114,7 @@ async function show(
 ): Promise<void> {
   const query = only === undefined ? '' : `?only=${encodeURIComponent(only)}`;
   const path = `/v1/replays/${encodeURIComponent(id)}`;
-  const replay = await client.ask<ReplayWithTurns>('GET', path + query);
+  const replay = await client.request<ReplayWithTurns>('GET', path + query);
   const regressed = isRegressed(replay);
   output.show({ ...replay, regressed }, `${id} ${describeReplay(replay)}`);
   if (regressed !== false) exitWith(regressed ? EXIT.failed : EXIT.undecided);
@@ -135,8 +135,8 @@ async function watch(terminal: TerminalContext, client: ApiClient, id: string): 
 async function start(terminal: TerminalContext, options: StartOptions): Promise<void> {
   const client = openClient(terminal);
   const body = await buildRequest(options);
-  const { replay_id } = await client.ask<{ replay_id: string }>('POST', '/v1/replays', body);
-  // Whoever interrupts the watch needs it to watch again, or to cancel.
+  const { replay_id } = await client.request<{ replay_id: string }>('POST', '/v1/replays', body);
+  // Shown first: needed to watch again, or to cancel, after an interruption.
   if (options.watch) terminal.notice({ replay_id }, replay_id);
   if (options.watch) await watch(terminal, client, replay_id);
   else terminal.output.show({ replay_id }, replay_id);

@@ -3,7 +3,7 @@ import { isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import { sleep } from '../../../shared/lib/time/sleep.ts';
 import type { ApiClient } from './apiClient.ts';
 
-/** A replay, as far as a command looks at it. */
+/** The fields of a replay that commands use. */
 export interface ReplaySummary {
   replay_id: string;
   status: string;
@@ -22,10 +22,10 @@ interface ServerSentEvent {
 }
 
 const PAUSES = { firstMs: 200, longestMs: 10_000 };
-/** Times that a stream is lost, one after the other, until the service is given up. */
-const TRIES = 20;
-/** Of one event: the service sends none that is longer. */
-const EVENT_CHARS = 1_000_000;
+/** Failed attempts in a row before watching gives up. */
+const MAX_ATTEMPTS = 20;
+/** The service sends no longer events. */
+const MAX_EVENT_CHARS = 1_000_000;
 
 function parseEvent(block: string): ServerSentEvent {
   const fields = Object.fromEntries(
@@ -44,37 +44,34 @@ async function* readEvents(response: Response): AsyncGenerator<ServerSentEvent> 
     text += decoder.decode(chunk as Uint8Array, { stream: true });
     const blocks = text.split('\n\n');
     text = blocks.pop()!;
-    if (text.length > EVENT_CHARS) throw new Error('An event is too long.');
+    if (text.length > MAX_EVENT_CHARS) throw new Error('An event is too long.');
     yield* blocks.map(parseEvent);
   }
 }
 
-/**
- * Follows a replay to its end, from where it was left when the connection is lost. Errors: those of
- * the client, once the service is away for long; the signal's reason.
- */
+/** Follows a replay to its end; resumes from the last event after a lost connection. */
 export async function watchReplay(
   client: ApiClient,
   replayId: string,
-  told: (replay: ReplaySummary) => void,
+  onChange: (replay: ReplaySummary) => void,
   signal: AbortSignal,
 ): Promise<void> {
   const pauses = createBackoff(PAUSES);
   let last: string | undefined;
-  for (let tries = 1; ; tries += 1) {
+  for (let attempts = 1; ; attempts += 1) {
     try {
-      const response = await client.open(`/v1/replays/${replayId}/stream`, last);
+      const response = await client.openStream(`/v1/replays/${replayId}/stream`, last);
       if (response.status === 204) return;
       for await (const { id, event, data } of readEvents(response)) {
         last = id ?? last;
-        if (event.startsWith('replay.')) told(JSON.parse(data) as ReplaySummary);
+        if (event.startsWith('replay.')) onChange(JSON.parse(data) as ReplaySummary);
         if (event === 'replay.ended') return;
-        tries = 0;
+        attempts = 0;
         pauses.reset();
       }
     } catch (error) {
       signal.throwIfAborted();
-      if ((isTurnlogError(error) && !error.retriable) || tries >= TRIES) throw error;
+      if ((isTurnlogError(error) && !error.retriable) || attempts >= MAX_ATTEMPTS) throw error;
     }
     await sleep(pauses.next(), signal);
   }

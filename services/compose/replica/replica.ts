@@ -12,7 +12,7 @@ import type { Registration } from '../../../shared/ports/instances.ts';
 import { rememberedRows } from '../../../shared/projections/cachedRows.ts';
 import { distrustReason } from '../../followers/projector/status.ts';
 import { healingReason } from '../../followers/projector/heal.ts';
-import { startStandInProjector } from '../../followers/projector/standInProjector.ts';
+import { startRolloutProjector } from '../../followers/projector/rolloutProjector.ts';
 import { startProjector } from '../../followers/projector/start.ts';
 import { retryUntilStoreAvailable } from '../../process/startup/retryUntilStoreAvailable.ts';
 import { damagedStreamsPart, createDamageReporter } from '../../process/health/reportDamage.ts';
@@ -100,7 +100,9 @@ function openProjector(
   const start = () => startProjector({ ...options, ...projectorStores(databaseUrl, logger) });
   if (!opening.services.includes('projector')) {
     const needed = readModels.otherVersionWritten;
-    opening.opened.adopt(startStandInProjector({ needed, start, logger }), ({ close }) => close());
+    opening.opened.adopt(startRolloutProjector({ isNeeded: needed, start, logger }), ({ close }) =>
+      close(),
+    );
     return [];
   }
   const projector = opening.opened.adopt(start(), ({ close }) => close());

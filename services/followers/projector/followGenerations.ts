@@ -11,15 +11,15 @@ import { runProjection } from './run.ts';
  */
 const POLL_MS = 500;
 
-/** The generations of the read models that exist, numbered upwards. */
+/** The existing generations of the read models, in ascending order. */
 export interface Generations {
   /**
-   * Opens the current one; creates one, numbered `atLeast` or higher, when there is none that high.
+   * Opens the current generation, or creates one when none is numbered `atLeast` or higher.
    */
   open(atLeast: number): Promise<ProjectionStore & { generation: number }>;
-  /** The highest finished one. */
+  /** The highest completed generation. */
   current(): number | undefined;
-  /** Deletes the ones before. */
+  /** Deletes all earlier generations. */
   retireBefore(generation: number): void;
 }
 
@@ -29,63 +29,65 @@ export interface GenerationBatch extends AppliedBatch, ProjectionProgress {}
 interface GenerationsOptions extends Pick<Projection, 'log' | 'signal' | 'gatherMs' | 'logger'> {
   generations: Generations;
   onProgress: (batch: GenerationBatch) => void;
-  /** A generation that is rebuilt is healed once it has caught up. */
+  /** A rebuilt generation counts as healed once it has caught up. */
   report: (report: ProjectorReport) => void;
-  /** Opens what is indexed; without it nothing is. */
+  /** Decrypts the texts to index; without it no turn is indexed. */
   keys?: Parameters<typeof startIndexer>[0]['keys'];
 }
 
 /** The next generation to follow. */
-interface Course {
+interface GenerationTarget {
   atLeast: number;
   /** Why it replaces the generation before. */
   heals: RestoredLog | undefined;
 }
 
-/** Completes the generation when it has caught up for the first time. */
+/** Returns a function that completes the generation when it has caught up for the first time. */
 function completion(
   { generations, logger }: GenerationsOptions,
-  { heals }: Course,
+  { heals }: GenerationTarget,
   generation: number,
 ): () => void {
   let complete = false;
   return () => {
     if (complete) return;
-    // Only now: until this generation is complete, the one before it is what queries are answered
-    // from.
+    // Until this generation is complete, queries are answered from the previous one.
     complete = true;
     generations.retireBefore(generation);
     if (heals)
       logger.info(
         { generation, refused: heals.checkpoint.position },
-        'The read models are healed: they were built anew from the log',
+        'The read models were rebuilt from the log and can be trusted again',
       );
   };
 }
 
 /**
- * Runs the projection on one generation until the signal aborts, or it is replaced or not to be
- * trusted.
+ * Runs the projection on one generation until the signal aborts, the generation is replaced, or it
+ * can no longer be trusted. Returns the generation to follow next.
  */
-async function followOne(options: GenerationsOptions, course: Course): Promise<Course> {
+async function followOne(
+  options: GenerationsOptions,
+  target: GenerationTarget,
+): Promise<GenerationTarget> {
   const { generations, onProgress, report, keys, logger, log, signal, gatherMs } = options;
-  await using opened = new AsyncDisposableStack();
-  const store = opened.adopt(await generations.open(course.atLeast), (live) => live.close());
+  await using resources = new AsyncDisposableStack();
+  const store = resources.adopt(await generations.open(target.atLeast), (live) => live.close());
   const { generation } = store;
   const replaced = new AbortController();
   const poll = setInterval(() => {
     if (generations.current() === generation) return;
     logger.info(
       { generation },
-      'The read models were replaced; the projector goes over to their new copy',
+      'The read models were replaced; the projector switches to the new generation',
     );
     replaced.abort();
   }, POLL_MS);
-  opened.defer(() => clearInterval(poll));
+  resources.defer(() => clearInterval(poll));
   const onTrouble = (reason: string | undefined): void => report({ type: 'index_trouble', reason });
-  const indexer = keys && opened.use(startIndexer({ store, keys, logger, onTrouble }));
-  const complete = completion(options, course, generation);
-  const heals = course.heals !== undefined;
+  const indexer = keys && resources.use(startIndexer({ store, keys, logger, onTrouble }));
+  const complete = completion(options, target, generation);
+  const heals = target.heals !== undefined;
   const restored = await runProjection({
     log,
     store,
@@ -105,22 +107,21 @@ async function followOne(options: GenerationsOptions, course: Course): Promise<C
 }
 
 /**
- * Runs the projection on the current generation of the read models, and goes over to the next one
- * when a rebuild publishes it, and begins a new one when the files were deleted or the log was
- * restored. The next one is there from then on, so that a process that dies meanwhile
- * leaves nothing that trusts the old one. Ends when the signal aborts.
- * Errors: those of `generations.open`.
+ * Runs the projection on the current generation of the read models until the signal aborts. Switches
+ * to the next generation when a rebuild publishes it, and begins a new one when the files were deleted
+ * or the log was restored. The new generation exists from then on, so a process that dies in between
+ * leaves nothing behind that trusts the old one.
  */
 export async function followGenerations(options: GenerationsOptions): Promise<void> {
   const { logger, report, signal } = options;
-  let course: Course = { atLeast: 1, heals: undefined };
+  let target: GenerationTarget = { atLeast: 1, heals: undefined };
   while (!signal.aborted) {
-    course = await followOne(options, course);
-    if (!course.heals) continue;
-    const { checkpoint, reason } = course.heals;
+    target = await followOne(options, target);
+    if (!target.heals) continue;
+    const { checkpoint, reason } = target.heals;
     logger.warn(
-      { checkpoint: checkpoint.position, generation: course.atLeast },
-      `The read models are built anew from the log. ${reason}`,
+      { checkpoint: checkpoint.position, generation: target.atLeast },
+      `The read models are being rebuilt from the log. ${reason}`,
     );
     report({ type: 'healing', reason });
   }

@@ -7,10 +7,10 @@ import type { ProjectorLogger } from './projection.ts';
 
 const PAUSES = { firstMs: 500, longestMs: 10_000 };
 
-export interface Healing {
+export interface HealingOptions {
   log: Pick<EventLog, 'subscribe' | 'head'>;
   /**
-   * Opens the generation that is to replace the live one. Errors: `rebuild_running`,
+   * Opens the generation that will replace the live one. Throws `rebuild_running` or
    * `store_unavailable`.
    */
   openRebuild: () => Promise<RebuildStore>;
@@ -19,18 +19,19 @@ export interface Healing {
   signal: AbortSignal;
 }
 
-/** Why read models are rebuilt whose checkpoint at this position was given up. */
+/** One sentence on why read models are rebuilt after their checkpoint at this position was abandoned. */
 export const healingReason = (refused: Position | undefined): string | undefined =>
-  refused && `The log was restored, and no longer holds the event at ${refused} that they showed.`;
+  refused &&
+  `The log was restored, and no longer holds the event at ${refused}, which they had applied.`;
 
 /**
- * Rebuilds the read models whose checkpoint was given up, until they can be trusted, by this
- * rebuild or by an operator's, or the signal aborts. An interrupted one goes on where it was. What
- * keeps it from going on is logged once, and tried again.
+ * Rebuilds read models whose checkpoint was abandoned, until this rebuild or an operator's has made
+ * them trustworthy, or the signal aborts. An interrupted rebuild resumes where it stopped. Repeated
+ * failures are logged once and retried.
  */
 export async function healReadModels(
   store: ActiveProjectionStore,
-  { openRebuild, ...parts }: Healing,
+  { openRebuild, ...parts }: HealingOptions,
 ): Promise<void> {
   const { signal, logger } = parts;
   let logged: string | undefined;
@@ -43,7 +44,10 @@ export async function healReadModels(
       const onLogChanged = store.noteLogChanged;
       if (!(await rebuildReadModels({ ...parts, store: built, onLogChanged })))
         return pauses.next();
-      logger.info({ refused }, 'The read models are healed: they were built anew from the log');
+      logger.info(
+        { refused },
+        'The read models were rebuilt from the log and can be trusted again',
+      );
       return 'stop';
     },
     onFailure(error) {

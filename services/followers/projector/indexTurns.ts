@@ -9,24 +9,24 @@ import type { ProjectorLogger } from './projection.ts';
 import { troubleReason } from './reports.ts';
 
 const PAUSES = { firstMs: 100, longestMs: 5_000 };
-/** What comes in so long is indexed together. */
+/** Turns that arrive within this time are indexed together. */
 const GATHER_MS = 25;
-/** For so long after an event was applied there may be more to do than to index. */
+/** For this long after an event was applied, indexing leaves time for other work. */
 const BUSY_MS = 1_000;
-/** Of the time, as a multiple of what was worked, that is left to others then. */
-const LEFT_TO_OTHERS = 3;
-/** The same at other times while words of erased turns are taken out: nobody waits for that. */
-const LEFT_WHILE_FORGETTING = 1;
-/** Others have the thread after so much work. */
-const PIECE_MS = 4;
+/** The pause after a step while busy, as a multiple of the step's duration. */
+const BUSY_PAUSE_FACTOR = 3;
+/** The same while idle and removing the words of erased turns, which is not urgent. */
+const FORGETTING_PAUSE_FACTOR = 1;
+/** Yields to the event loop after this much work. */
+const YIELD_AFTER_MS = 4;
 
 interface Indexing {
   store: TurnIndex;
   keys: Pick<Keyring, 'find' | 'ensureKey'>;
   logger: ProjectorLogger;
-  /** Told half a sentence on why turns can't be indexed; undefined once they can. */
+  /** Called with half a sentence on why turns can't be indexed; undefined once they can. */
   onTrouble?: (reason: string | undefined) => void;
-  /** How often words of erased turns are taken out at the most, in milliseconds. */
+  /** The shortest time between two removals of erased words, in milliseconds. */
   forgetEveryMs?: number;
 }
 
@@ -35,62 +35,62 @@ export interface Indexer extends AsyncDisposable {
   onCaughtUp(): void;
 }
 
-/** Indexes some of the turns that have ended; false where there were none. */
-async function indexSome({ store, keys }: Indexing, onUnread: () => void): Promise<boolean> {
+/** Indexes some of the turns that have ended. Returns false when there were none. */
+async function indexSome({ store, keys }: Indexing, onUnreadable: () => void): Promise<boolean> {
   const turns = await store.unindexed();
   if (turns.length === 0) return false;
   const tokensOf = createTurnTokenizer(keys);
-  const found = [];
-  let since = performance.now();
+  const indexed = [];
+  let yieldedAt = performance.now();
   for (const turn of turns) {
     const tokens = await tokensOf(turn);
-    if (!tokens) onUnread();
-    found.push({ ...turn, tokens: tokens ?? [] });
-    if (performance.now() - since < PIECE_MS) continue;
+    if (!tokens) onUnreadable();
+    indexed.push({ ...turn, tokens: tokens ?? [] });
+    if (performance.now() - yieldedAt < YIELD_AFTER_MS) continue;
     await setImmediate();
-    since = performance.now();
+    yieldedAt = performance.now();
   }
-  await store.index(found);
+  await store.index(indexed);
   return true;
 }
 
 /**
- * Keeps the index of words up to date, behind the projection: what is shown first is indexed when
- * there is time, and what was erased, which nobody finds any more, leaves it a piece at a time. It needs
- * nobody's care: failures are logged and tried again until it is closed.
+ * Keeps the index of words up to date, behind the projection: turns are indexed when
+ * there is time, and erased turns, which searches no longer return, are removed a few at a time.
+ * Failures are logged and retried until it is closed.
  */
 export function startIndexer(indexing: Indexing): Indexer {
   const { store, logger, onTrouble, forgetEveryMs = LIMITS.search.forgetEveryMs } = indexing;
   const closing = new AbortController();
   const { signal } = closing;
   const pauses = createBackoff(PAUSES);
-  let newsAt = 0;
-  let asked = Promise.withResolvers<void>();
-  let saidUnread = false;
+  let caughtUpAt = 0;
+  let workRequested = Promise.withResolvers<void>();
+  let unreadableLogged = false;
   let failed = false;
-  let mayForget = true;
-  let waking: NodeJS.Timeout | undefined;
+  let canForget = true;
+  let forgetTimer: NodeJS.Timeout | undefined;
 
-  function onUnread(): void {
-    if (!saidUnread)
+  function onUnreadable(): void {
+    if (!unreadableLogged)
       logger.warn(
         {},
-        'There are turns whose texts can not be read: they will not be found by words',
+        'The texts of some turns cannot be read: searches by word will not find these turns',
       );
-    saidUnread = true;
+    unreadableLogged = true;
   }
 
-  /** Takes out some of what was erased; false where there is nothing to do now. */
+  /** Removes some of the erased words. Returns false when there is nothing to do now. */
   async function forgetSome(): Promise<boolean> {
-    const forgotten = await store.forget?.(mayForget);
-    if (forgotten === 'begun') {
-      mayForget = false;
-      waking = setTimeout(() => {
-        mayForget = true;
-        asked.resolve();
+    const forgetResult = await store.forget?.(canForget);
+    if (forgetResult === 'begun') {
+      canForget = false;
+      forgetTimer = setTimeout(() => {
+        canForget = true;
+        workRequested.resolve();
       }, forgetEveryMs).unref();
     }
-    return forgotten === 'begun' || forgotten === 'some';
+    return forgetResult === 'begun' || forgetResult === 'some';
   }
 
   function endTrouble(): void {
@@ -98,31 +98,31 @@ export function startIndexer(indexing: Indexing): Indexer {
     failed = false;
   }
 
-  async function goOn(): Promise<void> {
-    const begun = performance.now();
-    const indexes = await indexSome(indexing, onUnread);
+  async function runStep(): Promise<void> {
+    const startedAt = performance.now();
+    const indexes = await indexSome(indexing, onUnreadable);
     const forgets = await forgetSome();
     if (failed) logger.info({}, 'Turns are indexed again');
     endTrouble();
     pauses.reset();
     const now = performance.now();
-    const more = indexes || forgets;
-    if (!more) await asked.promise;
-    const idle = forgets ? LEFT_WHILE_FORGETTING : 0;
-    const left = now - newsAt < BUSY_MS ? LEFT_TO_OTHERS : idle;
-    asked = Promise.withResolvers<void>();
-    await sleepUntilAborted(more ? (now - begun) * left : GATHER_MS, { signal });
+    const hasMore = indexes || forgets;
+    if (!hasMore) await workRequested.promise;
+    const idle = forgets ? FORGETTING_PAUSE_FACTOR : 0;
+    const left = now - caughtUpAt < BUSY_MS ? BUSY_PAUSE_FACTOR : idle;
+    workRequested = Promise.withResolvers<void>();
+    await sleepUntilAborted(hasMore ? (now - startedAt) * left : GATHER_MS, { signal });
   }
 
   async function run(): Promise<void> {
-    await asked.promise;
+    await workRequested.promise;
     while (!signal.aborted) {
       try {
-        await goOn();
+        await runStep();
       } catch (error) {
         if (signal.aborted) return;
         const reason = troubleReason(error);
-        if (!failed) logger.warn({ err: error }, `Turns can not be indexed and wait: ${reason}`);
+        if (!failed) logger.warn({ err: error }, `Turns cannot be indexed; retrying: ${reason}`);
         failed = true;
         onTrouble?.(reason);
         await sleepUntilAborted(pauses.next(), { signal });
@@ -133,15 +133,15 @@ export function startIndexer(indexing: Indexing): Indexer {
   const running = run();
   return {
     onCaughtUp() {
-      newsAt = performance.now();
-      asked.resolve();
+      caughtUpAt = performance.now();
+      workRequested.resolve();
     },
     async [Symbol.asyncDispose]() {
       closing.abort();
-      clearTimeout(waking);
-      asked.resolve();
+      clearTimeout(forgetTimer);
+      workRequested.resolve();
       await running;
-      // Another one goes on, with another index.
+      // The next indexer works on another index.
       endTrouble();
     },
   };

@@ -3,22 +3,22 @@ import type { Checkpoint } from '../../../shared/ports/eventStore.ts';
 import type { Projection } from './projection.ts';
 
 /**
- * A node that has fallen behind knows less of the log for a moment: only what is found twice in a
- * row is believed.
+ * A node that lags behind may lack part of the log for a moment: only a finding made twice in a row
+ * counts.
  */
-const LOOKS = 2;
-const LOOK_MS = 500;
-/** How often a log that is not followed is looked at: the right one may have been put back. */
-const LOOK_AGAIN_MS = 2_000;
+const REQUIRED_CHECKS = 2;
+const CHECK_MS = 500;
+/** How often a log that is not followed is checked: the right one may have been put back. */
+const RECHECK_MS = 2_000;
 
-/** The checkpoint of read models whose log was restored, on purpose: they are to be built anew. */
+/** The checkpoint of read models whose log was declared restored: they have to be rebuilt. */
 export interface RestoredLog {
   checkpoint: Checkpoint;
-  /** One sentence on what was declared. */
+  /** One sentence on the declaration. */
   reason: string;
 }
 
-/** What a subscription that began after a checkpoint failed with, if the log was restored. */
+/** The restored log, when that is why a subscription from this checkpoint failed. */
 export const restoredLog = (
   error: unknown,
   checkpoint: Checkpoint | undefined,
@@ -27,39 +27,39 @@ export const restoredLog = (
     ? { checkpoint, reason: error.message }
     : undefined;
 
-/** Deals with a log that does not hold the checkpoint of a projection. */
+/** Reports a log that does not hold the checkpoint of a projection. */
 export function createLogChanges({
   onLogChanged,
-  reportedReason: saidOfLog,
+  reportedReason,
   logger,
 }: Pick<Projection, 'onLogChanged' | 'reportedReason' | 'logger'>) {
-  /** In a row: without one that fits between them. */
-  let looks = 0;
-  /** What was told last; nothing yet, where a projector before may have told something. */
-  let told: { reason: string | undefined } | undefined;
+  /** Consecutive checks that failed. */
+  let mismatches = 0;
+  /** The last report of this projection; undefined before the first, when `reportedReason` counts. */
+  let reported: { reason: string | undefined } | undefined;
 
-  async function tell(reason: string | undefined): Promise<void> {
-    if (told && told.reason === reason) return;
-    const said = told ? told.reason : saidOfLog;
-    if (reason !== undefined && reason !== said)
+  async function report(reason: string | undefined): Promise<void> {
+    if (reported && reported.reason === reason) return;
+    const previous = reported ? reported.reason : reportedReason;
+    if (reason !== undefined && reason !== previous)
       logger.error({}, `The read models do not follow the log. ${reason}`);
-    if (reason === undefined && said !== undefined)
+    if (reason === undefined && previous !== undefined)
       logger.info({}, 'The log is again the one that the read models were built from');
     await onLogChanged?.(reason);
-    told = { reason };
+    reported = { reason };
   }
 
   return {
     /** The log holds the checkpoint. */
-    async fits(): Promise<void> {
-      looks = 0;
-      await tell(undefined);
+    async onAccepted(): Promise<void> {
+      mismatches = 0;
+      await report(undefined);
     },
-    /** Reports the change once it is certain. Resolves with the pause before the next check. */
-    async refused(error: TurnlogError): Promise<number> {
-      looks += 1;
-      if (looks >= LOOKS) await tell(error.message);
-      return looks < LOOKS ? LOOK_MS : LOOK_AGAIN_MS;
+    /** Reports the change once it is certain. Resolves with the pause before the next check, in ms. */
+    async onRefused(error: TurnlogError): Promise<number> {
+      mismatches += 1;
+      if (mismatches >= REQUIRED_CHECKS) await report(error.message);
+      return mismatches < REQUIRED_CHECKS ? CHECK_MS : RECHECK_MS;
     },
   };
 }

@@ -5,36 +5,36 @@ import type { EventLog } from '../../../shared/ports/eventStore.ts';
 import { serveAsActive, type ActiveProjector } from './serveAsActive.ts';
 
 const PAUSE_MS = 500;
-/** How long the log may take for an answer. */
+/** How long the log may take to respond. */
 const ANSWER_LIMIT_MS = 2_000;
 /**
- * How long a projector that was stuck leaves leadership to others, which ask for it four times a
- * second: longer each time, until it makes progress again.
+ * How long a projector that was stuck leaves leadership to others, which try to acquire it four times
+ * a second. The pause grows until the projector makes progress again.
  */
 const RESTS = { firstMs: 2_000, longestMs: 10_000 };
 
 /**
- * Resolves once the log answers, or the signal aborts: a projector that can't read the log must not
- * keep another one from becoming the active one.
+ * Resolves once the log responds, or the signal aborts: a projector that can't read the log must not
+ * keep another projector from becoming active.
  */
-async function untilLogAnswers(log: Pick<EventLog, 'head'>, signal: AbortSignal): Promise<void> {
-  const answers = (): Promise<boolean> =>
+async function untilLogResponds(log: Pick<EventLog, 'head'>, signal: AbortSignal): Promise<void> {
+  const responds = (): Promise<boolean> =>
     log.head().then(
       () => true,
       () => false,
     );
   while (!signal.aborted) {
-    const tooLate = sleepUntilAborted(ANSWER_LIMIT_MS, { signal }).then(() => false);
-    if (await Promise.race([answers(), tooLate])) return;
+    const timedOut = sleepUntilAborted(ANSWER_LIMIT_MS, { signal }).then(() => false);
+    if (await Promise.race([responds(), timedOut])) return;
     await sleepUntilAborted(PAUSE_MS, { signal });
   }
 }
 
 /**
  * Projects while this process is the active projector, and stands by otherwise, until the signal
- * aborts. A projector that loses leadership stands by again. One that is stuck, or whose log is not
- * the one of the read models, gives leadership up, and logs that once until it makes progress again:
- * another projector may read the right log.
+ * aborts. A projector that loses leadership stands by again. A projector that is stuck, or whose log
+ * is not the log of the read models, gives up leadership, because another projector may read the right
+ * log. This is logged once until it makes progress again.
  */
 export async function projectWhenActive(projector: ActiveProjector): Promise<void> {
   const { acquireLeadership, onState, signal, logger, log } = projector;
@@ -44,7 +44,7 @@ export async function projectWhenActive(projector: ActiveProjector): Promise<voi
   const onLogChanged: ActiveProjector['onLogChanged'] = async (reason) => {
     await projector.onLogChanged?.(reason);
     reportedReason = reason;
-    // The right log may be put back: it is checked as often as by an active projector.
+    // The right log may be put back, so it is checked as often as by an active projector.
     rests.reset();
   };
   const onProgress: ActiveProjector['onProgress'] = (batch) => {
@@ -55,23 +55,23 @@ export async function projectWhenActive(projector: ActiveProjector): Promise<voi
   await leadUntilAborted({
     async acquireLeadership() {
       onState('standing_by');
-      await untilLogAnswers(log, signal);
+      await untilLogResponds(log, signal);
       return acquireLeadership(signal);
     },
     async lead(store) {
       onState('active');
       if (!wasStuck) logger.info({}, 'This projector is the active one');
-      const why = await serveAsActive(store, {
+      const yieldReason = await serveAsActive(store, {
         ...projector,
         reportedReason,
         onLogChanged,
         onProgress,
       });
-      if (why === undefined) {
-        if (!signal.aborted) logger.warn({}, 'This projector has lost its place and stands by');
+      if (yieldReason === undefined) {
+        if (!signal.aborted) logger.warn({}, 'This projector has lost leadership and stands by');
         return 0;
       }
-      if (!wasStuck) logger.warn({}, `This projector gives up its place: ${why}`);
+      if (!wasStuck) logger.warn({}, `This projector gives up leadership: ${yieldReason}`);
       wasStuck = true;
       onState('standing_by');
       return rests.next();

@@ -3,17 +3,17 @@ import type { EventLog } from '../../../shared/ports/eventStore.ts';
 import type { ParkedStream, ProjectionStore } from '../../../shared/ports/readModels.ts';
 import type { Progress } from '../../../shared/projections/progress.ts';
 
-/** What the projector needs of a logger; pino's fits. */
+/** The part of pino's logger that the projector uses. */
 export type ProjectorLogger = Record<
   'info' | 'warn' | 'error',
   (fields: object, message: string) => void
 >;
 
-/** What was just applied, and where that leaves the projection. */
+/** A batch that was applied, and the progress of the projection after it. */
 export interface AppliedBatch extends Progress {
   /** Events applied since the projection started. */
   events: number;
-  /** The streams that this batch parked. */
+  /** The streams parked by this batch. */
   parked: ParkedStream[];
 }
 
@@ -24,16 +24,16 @@ export interface Projection {
   onProgress: (batch: AppliedBatch) => void;
   /** Measures how far the projection is behind. */
   lag?: Pick<LagTracker, 'startBatch' | 'finishBatch'>;
-  /** The pause after what came of sessions alone, so that more comes together; none by default. */
+  /** The pause after a batch with session events only, to gather larger batches; none by default. */
   gatherMs?: number;
   /**
-   * Told one sentence on why the log is not followed; undefined once it is. What it rejects with is a
-   * failure of the projection.
+   * Called with one sentence on why the log is not followed, and with undefined once it is. A rejection
+   * is a failure of the projection.
    */
   onLogChanged?: ((reason: string | undefined) => void | Promise<void>) | undefined;
-  /** What was said of that before this projection began, and is not said again. */
+  /** The reason reported before this projection began; it is not logged again. */
   reportedReason?: string | undefined;
-  /** Told why the projection failed, each time; progress ends that. */
+  /** Called with the reason of each failure; the next progress ends the trouble. */
   onTrouble?: (reason: string) => void;
   logger: ProjectorLogger;
 }

@@ -6,16 +6,16 @@ import type { AppliedBatch, Projection, ProjectorLogger } from './projection.ts'
 import { runProjection } from './run.ts';
 
 /**
- * The position of the log's last event, ours or not, is reached within about a second of having
- * caught up.
+ * Once caught up, the projection reaches the position of the log's last event, of Turnlog or not,
+ * within about a second.
  */
 const REACHED_WITHIN_MS = 3_000;
 
 export interface RebuildProgress {
-  /** Applied by this call; what an interrupted rebuild had done before is not counted. */
+  /** Applied by this call, without those of an earlier, interrupted rebuild. */
   events: number;
   events_per_second: number;
-  /** Of the whole log, an estimate. */
+  /** Estimated share of the whole log. */
   percent: number;
   /** Streams parked so far. */
   parked: number;
@@ -23,23 +23,23 @@ export interface RebuildProgress {
 
 interface Rebuild {
   log: Pick<EventLog, 'subscribe' | 'head'>;
-  /** Where the next generation is built. */
+  /** The generation being built. */
   store: RebuildStore;
   signal: AbortSignal;
   onProgress: (progress: RebuildProgress) => void;
   /**
-   * Told why the log is not the one of the rebuild that was interrupted, which waits for it then.
-   * Without it the rebuild begins anew: whoever asks for one wants the log as it is.
+   * Called with the reason when the log is not the log of the interrupted rebuild, which then waits for
+   * it. Without this callback the rebuild starts over, because an operator wants the current log.
    */
   onLogChanged?: Projection['onLogChanged'];
   logger: ProjectorLogger;
 }
 
 /**
- * Runs the projection until told of the last batch that is wanted, any number of times. Resolves
- * false when it was stopped before.
+ * Returns a function that runs the projection until `watch` calls `end`; it can be called repeatedly.
+ * Resolves with false when the rebuild was stopped first.
  */
-function stepwise({
+function createStepRunner({
   log,
   store,
   signal,
@@ -48,49 +48,51 @@ function stepwise({
   logger,
 }: Rebuild): (watch: (batch: AppliedBatch, end: () => void) => void) => Promise<boolean> {
   const stopped = AbortSignal.any(store.lost ? [signal, store.lost] : [signal]);
-  const begun = performance.now();
+  const startedAt = performance.now();
   let parked = 0;
-  let before = 0;
+  let appliedBefore = 0;
   return async (watch) => {
-    const ended = new AbortController();
-    while (!stopped.aborted && !ended.signal.aborted) {
+    const stepEnded = new AbortController();
+    while (!stopped.aborted && !stepEnded.signal.aborted) {
       let applied = 0;
       const changed = new AbortController();
       const restored = await runProjection({
         log,
         store,
         logger,
-        signal: AbortSignal.any([stopped, ended.signal, changed.signal]),
+        signal: AbortSignal.any([stopped, stepEnded.signal, changed.signal]),
         onLogChanged:
           onLogChanged ?? ((reason) => void (reason !== undefined && changed.abort(reason))),
         onProgress(batch) {
           parked += batch.parked.length;
           applied = batch.events;
-          const events = before + applied;
+          const events = appliedBefore + applied;
           onProgress({
             events,
             percent: batch.percent,
             parked,
-            events_per_second: Math.round((1000 * events) / Math.max(1, performance.now() - begun)),
+            events_per_second: Math.round(
+              (1000 * events) / Math.max(1, performance.now() - startedAt),
+            ),
           });
-          watch(batch, () => ended.abort());
+          watch(batch, () => stepEnded.abort());
         },
       });
-      before += applied;
+      appliedBefore += applied;
       if (!restored && !changed.signal.aborted) continue;
       const reason = restored?.reason ?? String(changed.signal.reason);
-      logger.warn({}, `The interrupted rebuild of the read models begins anew. ${reason}`);
+      logger.warn({}, `The interrupted rebuild of the read models starts over. ${reason}`);
       await store.startOver();
     }
-    return ended.signal.aborted;
+    return stepEnded.signal.aborted;
   };
 }
 
 /**
- * Ends at the goal, which is the checkpoint of another generation and may be one that the log does
- * not know: then the end of the log, looked at for long enough, has to do.
+ * Ends at the goal, the checkpoint of another generation. The log may lack that position; then the
+ * step ends after the projection has been at the end of the log for long enough.
  */
-function reaching(
+function endAtGoal(
   goal: Position,
   signal: AbortSignal,
 ): (batch: AppliedBatch, end: () => void) => void {
@@ -105,21 +107,20 @@ function reaching(
 }
 
 /**
- * Rebuilds the read models from the log, beside a server or without one, and publishes them when
- * they have caught up. Resolves true then, false when it was interrupted: the next rebuild goes on
- * where this one was.
- * Errors: `store_unavailable` when the generation could not be published.
+ * Rebuilds the read models from the log, with or without a running server, and publishes them when
+ * they have caught up. Resolves with true then, and with false when it was interrupted: the next
+ * rebuild resumes there. Throws `store_unavailable` when the generation could not be published.
  */
 export async function rebuildReadModels(rebuild: Rebuild): Promise<boolean> {
   const { store, signal } = rebuild;
-  const runUntil = stepwise(rebuild);
+  const runUntil = createStepRunner(rebuild);
   if (!(await runUntil(({ caughtUp }, end) => caughtUp && end()))) {
     await store.close();
     return false;
   }
   try {
     await store.publish(async (goal) => {
-      if (!(await runUntil(reaching(goal, signal))))
+      if (!(await runUntil(endAtGoal(goal, signal))))
         throw storeUnavailableError('The rebuild was interrupted.');
     });
   } catch (error) {

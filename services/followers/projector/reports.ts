@@ -3,15 +3,15 @@ import type { ProjectionProgress } from '../../../shared/projections/progress.ts
 import type { ProjectorLogger } from './projection.ts';
 
 const PROGRESS_LINE_MS = 1000;
-/** Read models that were complete once are behind for a moment after every burst of writes. */
+/** Read models that were complete fall behind briefly after every burst of writes. */
 const LATE_MS = 10_000;
 
 export type LoggedProgress = Pick<ProjectionProgress, 'caughtUp' | 'percent'> &
   Partial<Pick<ProjectionProgress, 'generation'>>;
 
 /**
- * Logs progress while read models catch up, at most a line each second, and when they have. A
- * generation that was complete once is logged only when it stays behind for 10 s.
+ * Logs progress while read models catch up, at most once a second, and once when they are up to date.
+ * A generation that was complete before is logged only after it has been behind for 10 s.
  */
 export function progressLogger(logger: ProjectorLogger): (progress: LoggedProgress) => void {
   let lastLine = performance.now();
@@ -45,7 +45,7 @@ export function logParked(logger: ProjectorLogger, streams: readonly ParkedStrea
     );
 }
 
-/** Half a sentence on why a projection failed: the cause says more than the error. */
+/** Half a sentence on why a projection failed. The cause is more specific than the error. */
 export function troubleReason(error: unknown): string {
   const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
   return cause instanceof Error ? cause.message : String(cause);

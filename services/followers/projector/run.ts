@@ -12,16 +12,16 @@ import type { AppliedBatch, Projection } from './projection.ts';
 import { troubleReason } from './reports.ts';
 
 /**
- * Large, because a batch costs one statement for each row that it changes and one commit: catching
- * up is bound by that.
+ * Large, because each batch costs one commit and one statement per changed row, which bounds how fast
+ * the projection catches up.
  */
 const BATCH_SIZE = 1000;
 const PAUSES = { firstMs: 100, longestMs: 5000 };
 
-interface Course {
+interface SubscriptionState {
   /** Events applied since the projection started. */
   events: number;
-  /** Where the latest subscription was, for what it fails with. */
+  /** The checkpoint of the latest subscription, for its failure. */
   checkpoint: Checkpoint | undefined;
   /** Called when the log has accepted the checkpoint. */
   onAccepted: () => Promise<void>;
@@ -30,16 +30,16 @@ interface Course {
 const isOfSession = ({ stream }: StoredEvent): boolean => streamKind(stream) === 'session';
 
 /** One subscription, from the checkpoint on, until it fails or the signal aborts. */
-async function follow(projection: Projection, course: Course): Promise<void> {
+async function follow(projection: Projection, state: SubscriptionState): Promise<void> {
   const { log, store, signal, onProgress, lag, gatherMs } = projection;
-  course.checkpoint = await store.checkpoint();
-  const after = course.checkpoint;
-  // The first batch is always applied: events of others, up to which everything was shown, may be
-  // missing from a log that was restored.
+  state.checkpoint = await store.checkpoint();
+  const after = state.checkpoint;
+  // The first batch is always applied: a restored log may lack the foreign events up to which the read
+  // models were current.
   let position: Position | undefined;
   const endOfLog = createLogEndEstimate(log);
-  let end: Position | undefined;
-  // What was applied before a thread died may not have been reported.
+  let endPosition: Position | undefined;
+  // A thread that died may have applied events without reporting them.
   let isFirst = true;
   let progress: AppliedBatch;
 
@@ -49,20 +49,24 @@ async function follow(projection: Projection, course: Course): Promise<void> {
     batchSize: BATCH_SIZE,
     signal,
     ...(lag && { lag }),
-    onAccepted: course.onAccepted,
+    onAccepted: state.onAccepted,
     async handleBatch({ events, position: reached, checkpoint, caughtUp }) {
       const moved = reached !== undefined && reached !== position;
       const parked = moved ? await store.apply(events, { position: reached, checkpoint }) : [];
       position = reached ?? position ?? after?.position;
-      course.checkpoint = checkpoint;
-      course.events += events.length;
-      if (!caughtUp && (end === undefined || (position ?? '') >= end))
-        end = await endOfLog.latest();
-      // While the store has not said where its log ends, the rest is unknown.
-      const percent = caughtUp ? 100 : end === undefined ? 0 : percentOf(position, end);
+      state.checkpoint = checkpoint;
+      state.events += events.length;
+      if (!caughtUp && (endPosition === undefined || (position ?? '') >= endPosition))
+        endPosition = await endOfLog.latest();
+      // Progress is unknown until the store has reported the end of its log.
+      const percent = caughtUp
+        ? 100
+        : endPosition === undefined
+          ? 0
+          : percentOf(position, endPosition);
       const onlySessions = !isFirst && events.every(isOfSession);
       isFirst = false;
-      progress = { position, caughtUp, percent, onlySessions, events: course.events, parked };
+      progress = { position, caughtUp, percent, onlySessions, events: state.events, parked };
     },
     async onHandled() {
       onProgress(progress);
@@ -73,31 +77,35 @@ async function follow(projection: Projection, course: Course): Promise<void> {
 }
 
 /**
- * Applies every event of the log to the store, first what is there, then live, until the signal
- * aborts. A failure is logged; after a pause, from 0.1 s doubling to 5 s, the projection resumes from
- * its checkpoint. While the log does not hold the checkpoint, nothing is applied, and the log is
- * checked again and again. The projection ends by itself only where the log was declared to be
- * restored, and resolves with that.
+ * Applies every event of the log to the store, first the existing ones, then new ones, until the
+ * signal aborts. A failure is logged; after a pause, from 0.1 s doubling to 5 s, the projection
+ * resumes from its checkpoint. While the log does not hold the checkpoint, nothing is applied and the
+ * log is checked repeatedly. The projection ends early only when the log was declared restored, and
+ * resolves with that.
  */
 export async function runProjection(projection: Projection): Promise<RestoredLog | undefined> {
   const { signal, logger } = projection;
   const changes = createLogChanges(projection);
-  const course: Course = { events: 0, checkpoint: undefined, onAccepted: changes.fits };
+  const state: SubscriptionState = {
+    events: 0,
+    checkpoint: undefined,
+    onAccepted: changes.onAccepted,
+  };
   const pauses = createBackoff(PAUSES);
   let restored: RestoredLog | undefined;
-  let before = 0;
+  let eventsBefore = 0;
   await repeatUntilAborted({
     async run() {
-      before = course.events;
-      await follow(projection, course);
+      eventsBefore = state.events;
+      await follow(projection, state);
       return 0;
     },
     async onFailure(error) {
       if (signal.aborted) return 'stop';
-      restored = restoredLog(error, course.checkpoint);
+      restored = restoredLog(error, state.checkpoint);
       if (restored) return 'stop';
-      if (isTurnlogError(error, 'log_changed')) return changes.refused(error);
-      if (course.events > before) pauses.reset();
+      if (isTurnlogError(error, 'log_changed')) return changes.onRefused(error);
+      if (state.events > eventsBefore) pauses.reset();
       const retry_in_ms = pauses.next();
       projection.onTrouble?.(troubleReason(error));
       logger.warn(

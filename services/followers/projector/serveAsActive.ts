@@ -1,6 +1,6 @@
 import type { Position } from '../../../shared/ports/eventStore.ts';
 import type { ActiveProjectionStore, ProjectorLag } from '../../../shared/ports/readModels.ts';
-import { healingReason, healReadModels, type Healing } from './heal.ts';
+import { healingReason, healReadModels, type HealingOptions } from './heal.ts';
 import { startIndexer } from './indexTurns.ts';
 import type { AppliedBatch, Projection } from './projection.ts';
 import { runProjection } from './run.ts';
@@ -10,13 +10,14 @@ import type { ProjectorReport } from './status.ts';
 export type ProjectorState = 'standing_by' | 'active';
 
 /** A projector that may become the active one of several. */
-export interface ActiveProjector extends Omit<Projection, 'store'>, Pick<Healing, 'openRebuild'> {
+export interface ActiveProjector
+  extends Omit<Projection, 'store'>, Pick<HealingOptions, 'openRebuild'> {
   /** Waits until this process projects; resolves with undefined when the signal aborted first. */
   acquireLeadership: (signal: AbortSignal) => Promise<ActiveProjectionStore | undefined>;
   onState: (state: ProjectorState) => void;
   report: (report: ProjectorReport) => void;
-  onHealingProgress: Healing['onProgress'];
-  /** Called each second with the end of the log, as far as it is known. */
+  onHealingProgress: HealingOptions['onProgress'];
+  /** Called each second with the end of the log, if known. */
   onEnd: (end: Position | undefined) => void;
   /** How far the projector is behind the log; undefined while it is unknown. */
   currentLag: () => ProjectorLag | undefined;
@@ -25,8 +26,8 @@ export interface ActiveProjector extends Omit<Projection, 'store'>, Pick<Healing
 }
 
 /**
- * Returns a function that writes, for the other processes, how far this projector is: unless that is
- * unknown, or the write before is still under way.
+ * Returns a function that stores the lag of this projector for other processes. It does nothing while
+ * the lag is unknown or the previous write is in flight.
  */
 function createHeartbeat(
   store: Pick<ActiveProjectionStore, 'beat'>,
@@ -36,7 +37,7 @@ function createHeartbeat(
   return () => {
     const current = lag();
     if (current === undefined) return;
-    // The next heartbeat follows a failed one; a lost session aborts `lost`.
+    // A failed write is superseded by the next heartbeat; a lost session aborts `lost`.
     writing ??= store
       .beat(current)
       .catch(() => undefined)
@@ -46,7 +47,7 @@ function createHeartbeat(
   };
 }
 
-/** Completes the read models once, when they have caught up; after a failure, with the next batch. */
+/** Marks the read models as complete when they have caught up; after a failure, with the next batch. */
 function completeWhenCaughtUp(
   store: ActiveProjectionStore,
   logger: Projection['logger'],
@@ -57,12 +58,12 @@ function completeWhenCaughtUp(
     isComplete = true;
     store.complete().catch((error: unknown) => {
       isComplete = false;
-      logger.warn({ err: error }, 'That the read models are complete could not be recorded');
+      logger.warn({ err: error }, 'The completion of the read models could not be recorded');
     });
   };
 }
 
-/** Rebuilds the read models if this projector, or one before, has given their checkpoint up. */
+/** Rebuilds the read models if this projector or an earlier one has abandoned their checkpoint. */
 async function healIfNeeded(
   store: ActiveProjectionStore,
   { log, logger, openRebuild, report, onHealingProgress }: ActiveProjector,
@@ -75,7 +76,7 @@ async function healIfNeeded(
   if (!signal.aborted) report({ type: 'healing', reason: undefined });
 }
 
-/** Projects until the signal aborts, or the log was restored: then it gives the checkpoint up. */
+/** Projects until the signal aborts or the log was restored, and then abandons the checkpoint. */
 async function projectUntilRestored(
   { store, onApplied }: StallWatch,
   { onProgress, lag, onLogChanged, reportedReason, logger, log }: ActiveProjector,
@@ -102,42 +103,42 @@ async function projectUntilRestored(
   if (!restored) return;
   logger.warn(
     restored.checkpoint,
-    `The read models are built anew from the log. ${restored.reason}`,
+    `The read models are being rebuilt from the log. ${restored.reason}`,
   );
   await store.giveUp(restored.checkpoint);
 }
 
 /**
- * Works as the active projector. Resolves with half a sentence on why it gives leadership up;
- * with undefined when it has lost leadership, or the signal aborted.
+ * Works as the active projector. Resolves with half a sentence on why it gives up leadership, or with
+ * undefined when it has lost leadership or the signal aborted.
  */
 export async function serveAsActive(
   store: ActiveProjectionStore,
   projector: ActiveProjector,
 ): Promise<string | undefined> {
-  await using opened = new AsyncDisposableStack();
+  await using resources = new AsyncDisposableStack();
   const stopped = new AbortController();
-  let why: string | undefined;
-  const beat = createHeartbeat(store, projector.currentLag);
-  const watch = opened.use(
+  let yieldReason: string | undefined;
+  const writeHeartbeat = createHeartbeat(store, projector.currentLag);
+  const watch = resources.use(
     watchForStalls({
       log: projector.log,
       store,
       onPoll(end) {
         projector.onEnd(end);
-        beat();
+        writeHeartbeat();
       },
       onStall(reason) {
-        why = reason;
+        yieldReason = reason;
         stopped.abort();
-        // At once, whatever the work in hand still waits for.
+        // Without waiting for the batch in progress.
         void store.close();
       },
     }),
   );
   const { keys, logger, report } = projector;
   const onTrouble = (reason: string | undefined): void => report({ type: 'index_trouble', reason });
-  const indexer = keys && opened.use(startIndexer({ store, keys, logger, onTrouble }));
+  const indexer = keys && resources.use(startIndexer({ store, keys, logger, onTrouble }));
   const watched: ActiveProjector = {
     ...projector,
     log: watch.log,
@@ -148,7 +149,7 @@ export async function serveAsActive(
     async onLogChanged(reason) {
       await projector.onLogChanged?.(reason);
       if (reason === undefined) return;
-      why = 'this log is not the one that the read models were built from';
+      yieldReason = 'this log is not the one that the read models were built from';
       stopped.abort();
     },
   };
@@ -159,5 +160,5 @@ export async function serveAsActive(
     watch.expect('batches');
     await projectUntilRestored(watch, watched, signal);
   }
-  return projector.signal.aborted ? undefined : why;
+  return projector.signal.aborted ? undefined : yieldReason;
 }

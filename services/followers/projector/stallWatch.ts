@@ -3,95 +3,100 @@ import type { EventLog, Position } from '../../../shared/ports/eventStore.ts';
 import type { ActiveProjectionStore } from '../../../shared/ports/readModels.ts';
 
 /**
- * How long an active projector may do without: neither a batch applied, nor the word of the log
- * that there is none to apply.
+ * How long an active projector may go without applying a batch or learning from the log that there is
+ * none to apply.
  */
 export const STALL_MS = 5_000;
-/** How long one batch may be at work: a rebuild's switch alone may hold it up for 15 s. */
+/** How long one batch may take: publishing a rebuild alone may block it for 15 s. */
 const BATCH_LIMIT_MS = 20_000;
 const POLL_MS = 1_000;
-/** After a longer pause between two looks this process itself was held up. */
-const HELD_UP_MS = 3_000;
+/** A longer pause between two polls means that this process itself was blocked. */
+const PROCESS_BLOCKED_MS = 3_000;
 
-interface Watched {
+interface WatchedProjector {
   log: Pick<EventLog, 'subscribe' | 'head'>;
   store: ActiveProjectionStore;
-  /** Called with each look, with the end of the log as far as it is known. */
-  onPoll: (end: Position | undefined) => void;
-  /** Called once, with half a sentence. */
-  onStall: (why: string) => void;
+  /** Called with each poll, with the end of the log if it is known. */
+  onPoll: (endPosition: Position | undefined) => void;
+  /** Called once, with half a sentence on the reason. */
+  onStall: (reason: string) => void;
 }
 
 export interface StallWatch extends Disposable {
-  /** What the projector is to work with, so that the watch sees what it does. */
+  /** The log and store that the projector must use, so that its work is observed. */
   log: Pick<EventLog, 'subscribe' | 'head'>;
   store: ActiveProjectionStore;
-  /** Everything up to here is applied. */
+  /** Records that everything up to this position is applied. */
   onApplied(position: Position | undefined): void;
-  /** Whether batches are expected now, or only that the log answers: while it is rebuilt from. */
+  /** Sets whether batches are expected, or only responses of the log, as during a rebuild. */
   expect(what: 'batches' | 'answers'): void;
 }
 
 /**
- * Watches whether an active projector gets on. A subscription that hangs without an error, a log
- * that can't be asked for its end, and batches that can't be applied all count as standing still; a
- * log that has nothing new, or that refuses the checkpoint, does not.
+ * Detects an active projector that makes no progress. A subscription that hangs without an error, a
+ * log whose end can't be read, and batches that can't be applied all count as stalls; a log without
+ * new events, or one that refuses the checkpoint, does not.
  */
-export function watchForStalls({ log, store, onPoll, onStall }: Watched): StallWatch {
+export function watchForStalls({ log, store, onPoll, onStall }: WatchedProjector): StallWatch {
   let expected: 'batches' | 'answers' = 'batches';
-  let reached: Position | undefined;
-  let end: Position | undefined;
-  let asking: Promise<void> | undefined;
+  let appliedPosition: Position | undefined;
+  let endPosition: Position | undefined;
+  let pendingQuery: Promise<void> | undefined;
   let applyingSince: number | undefined;
-  let lookedAt = performance.now();
-  let gotOnAt = lookedAt;
-  let answeredAt = lookedAt;
+  let polledAt = performance.now();
+  let progressAt = polledAt;
+  let respondedAt = polledAt;
 
-  const getsOn = (): void => void (gotOnAt = performance.now());
+  const recordProgress = (): void => void (progressAt = performance.now());
 
-  async function ask(): Promise<void> {
+  async function queryEnd(): Promise<void> {
     try {
-      end = await log.head();
-      answeredAt = performance.now();
-      if (expected === 'answers' || end === undefined || end <= (reached ?? '')) getsOn();
+      endPosition = await log.head();
+      respondedAt = performance.now();
+      if (
+        expected === 'answers' ||
+        endPosition === undefined ||
+        endPosition <= (appliedPosition ?? '')
+      )
+        recordProgress();
     } catch {
-      // Whoever reads the log is told why it can't be read.
+      // The subscription reports why the log can't be read.
     } finally {
-      asking = undefined;
+      pendingQuery = undefined;
     }
   }
 
-  /** Half a sentence; undefined while it gets on. */
-  function stall(now: number): string | undefined {
+  /** Half a sentence; undefined while the projector makes progress. */
+  function stallReason(now: number): string | undefined {
     if (applyingSince !== undefined)
       return now - applyingSince > BATCH_LIMIT_MS
         ? `a batch could not be applied for ${BATCH_LIMIT_MS / 1000} s`
         : undefined;
-    if (now - gotOnAt <= STALL_MS) return undefined;
-    const silent = now - answeredAt > STALL_MS;
-    return silent
+    if (now - progressAt <= STALL_MS) return undefined;
+    const logUnreadable = now - respondedAt > STALL_MS;
+    return logUnreadable
       ? `the log could not be read for ${STALL_MS / 1000} s`
-      : `nothing was applied for ${STALL_MS / 1000} s, though the log goes on`;
+      : `nothing was applied for ${STALL_MS / 1000} s, although the log has new events`;
   }
 
-  function judge(): void {
-    const why = stall(performance.now());
-    if (why === undefined) return;
-    clearInterval(looking);
-    onStall(why);
+  function checkForStall(): void {
+    const reason = stallReason(performance.now());
+    if (reason === undefined) return;
+    clearInterval(pollTimer);
+    onStall(reason);
   }
 
-  function look(): void {
+  function poll(): void {
     const now = performance.now();
-    if (now - lookedAt > HELD_UP_MS) getsOn();
-    lookedAt = now;
-    asking ??= ask();
-    onPoll(end);
-    // What came while this process was busy is read before the time counts as over.
-    setImmediate(judge);
+    if (now - polledAt > PROCESS_BLOCKED_MS) recordProgress();
+    polledAt = now;
+    pendingQuery ??= queryEnd();
+    onPoll(endPosition);
+    // Responses that arrived while this process was busy are handled before the check.
+    setImmediate(checkForStall);
   }
-  const looking = setInterval(look, POLL_MS).unref();
-  look();
+  const pollTimer = setInterval(poll, POLL_MS).unref();
+  poll();
 
   return {
     log: {
@@ -103,10 +108,10 @@ export function watchForStalls({ log, store, onPoll, onStall }: Watched): StallW
             yield batch;
           }
         } catch (error) {
-          // Its refusal is an answer; what follows from it is for others to find out.
+          // A refusal is a response of the log; the projection handles it.
           if (isTurnlogError(error) && !isTurnlogError(error, 'store_unavailable')) {
             expected = 'answers';
-            getsOn();
+            recordProgress();
           }
           throw error;
         }
@@ -124,13 +129,13 @@ export function watchForStalls({ log, store, onPoll, onStall }: Watched): StallW
       },
     },
     onApplied(position) {
-      reached = position ?? reached;
-      getsOn();
+      appliedPosition = position ?? appliedPosition;
+      recordProgress();
     },
     expect(what) {
       expected = what;
-      getsOn();
+      recordProgress();
     },
-    [Symbol.dispose]: () => clearInterval(looking),
+    [Symbol.dispose]: () => clearInterval(pollTimer),
   };
 }

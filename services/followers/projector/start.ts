@@ -4,7 +4,7 @@ import type { ActiveProjectionStore, ProjectorLag } from '../../../shared/ports/
 import type { ProjectorHealth } from '../../../shared/health/health.ts';
 import type { Keyring } from '../../../shared/eventlog/encryption/keyring.ts';
 import { createLagTracker, type LagTracker } from '../../../shared/eventlog/identity/lag.ts';
-import type { Healing } from './heal.ts';
+import type { HealingOptions } from './heal.ts';
 import { projectWhenActive } from './projectWhenActive.ts';
 import type { ProjectorState } from './serveAsActive.ts';
 import { createProjectorStatus, searchReason } from './status.ts';
@@ -12,13 +12,13 @@ import type { ProjectorLogger } from './projection.ts';
 
 interface RunningProjector {
   health(): ProjectorHealth;
-  /** One sentence on why it rebuilds the read models; undefined while it doesn't. */
+  /** One sentence on why the read models are being rebuilt; undefined while they aren't. */
   healing(): string | undefined;
-  /** Lets the batch at work finish, and lets another projector take over at once. */
+  /** Finishes the current batch, and lets another projector take over at once. */
   close(): Promise<void>;
 }
 
-interface ProjectorOptions extends Pick<Healing, 'openRebuild'> {
+interface ProjectorOptions extends Pick<HealingOptions, 'openRebuild'> {
   log: Pick<EventLog, 'head' | 'subscribe'>;
   acquireLeadership: (signal: AbortSignal) => Promise<ActiveProjectionStore | undefined>;
   clock: Clock;
@@ -27,7 +27,7 @@ interface ProjectorOptions extends Pick<Healing, 'openRebuild'> {
   keys?: Keyring;
 }
 
-/** Starts projecting, or standing by, in the background. Failures are logged and retried indefinitely. */
+/** Starts a projector in the background, active or standing by. Failures are logged and retried. */
 export function startProjector({
   log,
   acquireLeadership,

@@ -13,15 +13,14 @@ const PAUSES = { firstMs: 100, longestMs: 5000 };
 const CLOSE_LIMIT_MS = 5000;
 
 /**
- * For the worker's `resourceLimits`. V8 collects garbage earlier under smaller limits: after catching
- * up with a long log the thread holds half of the memory that it would otherwise. A batch of the
- * largest events fits.
+ * For the worker's `resourceLimits`. Smaller limits make V8 collect garbage earlier, which halves the
+ * thread's memory after catching up with a long log. A batch of the largest events still fits.
  */
 export const THREAD_LIMITS = { maxYoungGenerationSizeMb: 8, maxOldGenerationSizeMb: 256 };
 
-/** What the projector's thread tells the thread that started it. */
+/** A message of the projector's thread to the thread that started it. */
 export type ThreadMessage =
-  /** The read models are open; the event store may still be away. */
+  /** The read models are open; the event store may still be unavailable. */
   | { type: 'opened' }
   | { type: 'progress'; batch: GenerationBatch }
   | ProjectorReport
@@ -33,7 +32,7 @@ const CLOSE = 'close';
 export interface ProjectorThread extends ProjectorStatus {
   /** For the read models of this thread. */
   progress: ProgressSource;
-  /** Lets the batch at work finish, then ends the thread. */
+  /** Finishes the current batch, then ends the thread. */
   close(): Promise<void>;
 }
 
@@ -43,7 +42,7 @@ interface ThreadOptions {
   logger: ProjectorLogger;
 }
 
-/** The end of a worker, with its error if it had one. */
+/** Resolves when a worker has ended, with the reason. */
 const endOf = (worker: Worker): Promise<Error> =>
   new Promise((resolve) => {
     let failure: Error | undefined;
@@ -57,8 +56,8 @@ const endOf = (worker: Worker): Promise<Error> =>
 
 /**
  * Runs the projector in a worker thread, so that applying events never delays requests, and restarts
- * it when it dies. Resolves with the first message of the thread. Rejects when the thread dies before:
- * then the data folder has a fault that a restart does not cure.
+ * the thread when it dies. Resolves with the thread's first message. Rejects when the thread dies before
+ * that: then the data folder has a fault that a restart does not repair.
  */
 export async function startProjectorThread({
   spawn,

@@ -1,22 +1,22 @@
 import type { AppliedBatch, ProjectorLogger } from './projection.ts';
 import { logParked, progressLogger, type LoggedProgress } from './reports.ts';
 
-/** A change of a projector's state, as plain data: the thread that started it gets it as a message. */
+/** A change of a projector's state, as plain data that threads can exchange. */
 export type ProjectorReport =
   /** Why the read models, which can't be trusted, are rebuilt; undefined once they are. */
   | { type: 'healing'; reason: string | undefined }
-  /** Why the log is not followed; undefined once it is again. */
+  /** Why the log is not followed; undefined once it is. */
   | { type: 'log_changed'; reason: string | undefined }
-  /** Why nothing can be applied; the next progress ends that. */
+  /** Why nothing can be applied; the next progress ends the trouble. */
   | { type: 'trouble'; reason: string }
   /** Half a sentence on why turns can't be indexed; undefined once they can. */
   | { type: 'index_trouble'; reason: string | undefined };
 
-/** What a projector has reported last. */
+/** The latest reports of a projector. */
 export interface ProjectorStatus {
-  /** True while it can apply events, and has applied all that it has seen in the log. */
+  /** Returns true while it can apply events and has applied everything that it read. */
   caughtUp(): boolean;
-  /** Since when, in milliseconds, and why (half a sentence) nothing could be applied; undefined while it can. */
+  /** For how long and why (half a sentence) nothing could be applied; undefined while it can. */
   trouble(): { sinceMs: number; reason: string } | undefined;
   /** Why the read models are being rebuilt; undefined while they aren't. */
   healing(): string | undefined;
@@ -29,11 +29,11 @@ export interface ProjectorStatus {
 interface StatusKeeper extends ProjectorStatus {
   record(report: ProjectorReport): void;
   onProgress(batch: Pick<AppliedBatch, 'parked'> & LoggedProgress): void;
-  /** Logs how far a rebuild is. */
+  /** Logs the progress of a rebuild. */
   onHealingProgress(progress: { percent: number }): void;
 }
 
-/** Keeps what a projector of this thread, or of another one, reports, and logs its progress. */
+/** Keeps the reports of a projector, of this thread or another one, and logs its progress. */
 export function createProjectorStatus(logger: ProjectorLogger): StatusKeeper {
   const logProgress = progressLogger(logger);
   const reasons: Partial<Record<'healing' | 'log_changed' | 'index_trouble', string | undefined>> =

@@ -17,7 +17,7 @@ import { openTree, type OpenTree } from './openTree.ts';
 import type { Prover } from './prover.ts';
 
 const BATCH_SIZE = 1_000;
-/** Leaves after which a checkpoint is due, while the log brings more. */
+/** Leaves after which a checkpoint is due while more events arrive. */
 const EVENTS = 10_000;
 /**
  * The longest time for which a leaf waits for others. An event that comes while a checkpoint is made
@@ -138,7 +138,7 @@ export async function growTree(prover: Prover, trees: TileTrees): Promise<void> 
   const tree = await openTree(prover, trees, identity);
   await repairBundleIndex(prover, tree, identity);
   if (tree.storedSize() === 0)
-    logger.info({ origin: tree.origin }, 'The transparency log of this log is begun');
+    logger.info({ origin: tree.origin }, 'A transparency log was started for this event log');
   const cosigner = startCosigner({
     ...prover.witnesses,
     tiles: tree.store,

@@ -39,18 +39,18 @@ export function createProverHealth(log: Pick<EventLog, 'head'>, clock: Clock): P
       if (trouble !== undefined) void endOfLog.latest().then(lag.measure);
     },
     async health() {
-      const known = {
+      const health = {
         state,
         size,
         signed_at: signedAt === undefined ? null : isoTime(signedAt),
         ...(trouble !== undefined && { trouble }),
       };
-      if (state === 'standing_by') return { ...known, lag_ms: null };
-      const asked = witnesses.health();
+      if (state === 'standing_by') return { ...health, lag_ms: null };
+      const witnessesHealth = witnesses.health();
       return {
-        ...known,
+        ...health,
         lag_ms: lag.measure(await endOfLog.latest()).ms,
-        ...(asked && { witnesses: asked }),
+        ...(witnessesHealth && { witnesses: witnessesHealth }),
       };
     },
   };

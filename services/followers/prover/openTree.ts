@@ -41,7 +41,7 @@ export interface OpenTree {
 export const treeRefusal = (origin: string, sentence: string): TurnlogError =>
   new TurnlogError(
     'configuration_invalid',
-    `The transparency log ${origin} is not carried on: ${sentence}`,
+    `The transparency log ${origin} can't be continued: ${sentence}`,
   );
 
 /**
@@ -61,21 +61,21 @@ async function readSignedSize(
   } catch (error) {
     throw treeRefusal(
       origin,
-      `its newest checkpoint was not signed by a key of the signing key file (${keys.map(({ id }) => id).join(', ')}). ${(error as Error).message} Put the key back that signed, or the checkpoint from a backup where that was damaged. To change keys, add the new one to the file, and take the old one out once both have signed. Without the old key, set LOG_ORIGIN to another name: the tree is begun anew under it.`,
+      `its newest checkpoint was not signed by a key of the signing key file (${keys.map(({ id }) => id).join(', ')}). ${(error as Error).message} Put the key back that signed, or the checkpoint from a backup where that was damaged. To change keys, add the new one to the file, and take the old one out once both have signed. Without the old key, set LOG_ORIGIN to another name, under which a new tree is started.`,
     );
   }
   const head = parseCheckpoint(text);
   if (head.origin !== origin)
-    throw treeRefusal(origin, `its newest checkpoint is of another one, ${head.origin}.`);
+    throw treeRefusal(origin, `its newest checkpoint belongs to another log, ${head.origin}.`);
   if (head.size > size)
     throw treeRefusal(
       origin,
-      `${head.size} leaves were signed, and only ${size} are kept. Put its files back from a newer backup.`,
+      `${head.size} leaves were signed, but only ${size} are stored. Restore its files from a newer backup.`,
     );
   if (Buffer.compare(await rootAt(store, head.size), head.root) !== 0)
     throw treeRefusal(
       origin,
-      `its tiles don't have the root that was signed for ${head.size} leaves. Put its files back from a backup.`,
+      `its tiles don't have the root that was signed for ${head.size} leaves. Restore its files from a backup.`,
     );
   return head.size;
 }
@@ -95,11 +95,11 @@ async function requireLastLeaf(
   if (Buffer.compare(entries.at(-1)!, leafEntry(checkpoint.event_hash, last)) !== 0)
     throw treeRefusal(
       origin,
-      `its last leaf is not that of the event ${checkpoint.event_id}, at which its state says that it is. Put its files back from a backup.`,
+      `its last leaf does not belong to the event ${checkpoint.event_id}, which its state names. Restore its files from a backup.`,
     );
 }
 
-/** Opens the tree of a log where it was left. Throws where the tree does not fit what was signed. */
+/** Opens the tree of a log at its stored state. Throws where the tree does not match the signed checkpoint. */
 export async function openTree(
   { origin: name, signingKeys }: Pick<Prover, 'origin' | 'signingKeys'>,
   trees: TileTrees,

@@ -25,7 +25,7 @@ async function requireLeaf(
   if (Buffer.compare(entry, leafEntry(event_hash, last)) === 0) return;
   throw treeRefusal(
     origin,
-    `leaf ${last} is not that of the event ${event_id}, which has its place.`,
+    `leaf ${last} does not belong to the event ${event_id}, which is at its position in the log.`,
   );
 }
 
@@ -45,7 +45,7 @@ export async function repairBundleIndex(
   if (first === undefined) return;
   logger.warn(
     { origin, bundle: first, bundles },
-    'The transparency log has lost where its entry bundles begin: reading it again from the log',
+    'The transparency log has lost its index of entry bundles: rebuilding it from the event log',
   );
   const after = await store.beforeBundle(first - 1);
   let leaves = (first - 1) * TILE_WIDTH;

@@ -60,12 +60,12 @@ export async function requestCosignature(
   let from = Math.min(oldSize, size);
   for (let tries = 2; tries > 0; tries -= 1) {
     const proof = await consistencyProof(tiles, from, size).catch(() => undefined);
-    if (!proof) return { trouble: 'could not be asked: the tiles for its proof can’t be read' };
+    if (!proof) return { trouble: 'got no request: the tiles for its proof can’t be read' };
     const answer = await witness.addCheckpoint({ oldSize: from, proof, checkpoint: note }, signal);
     if ('trouble' in answer) return answer;
     if ('lines' in answer) return verified(witness, text, answer.lines);
     if (answer.size > size) return { trouble: witnessAhead(answer.size, size) };
     from = answer.size;
   }
-  return { trouble: 'says again and again that it cosigned a checkpoint of another size last' };
+  return { trouble: 'repeatedly reports a different size of its latest cosigned checkpoint' };
 }

@@ -23,7 +23,7 @@ function createFailureReporter({ onReport, logger }: Pick<Prover, 'onReport' | '
   let checks = 0;
   return {
     onRecovery(): void {
-      if (logged !== undefined) logger.info({}, 'The transparency log is carried on');
+      if (logged !== undefined) logger.info({}, 'The transparency log continues');
       logged = undefined;
       checks = 0;
     },
@@ -33,7 +33,7 @@ function createFailureReporter({ onReport, logger }: Pick<Prover, 'onReport' | '
       const trouble = publicReason(error);
       onReport({ state: 'active', trouble });
       if (trouble !== logged)
-        logger.warn({ err: error }, `The transparency log is not carried on. ${trouble}`);
+        logger.warn({ err: error }, `The transparency log can't be continued. ${trouble}`);
       logged = trouble;
     },
   };
@@ -41,24 +41,24 @@ function createFailureReporter({ onReport, logger }: Pick<Prover, 'onReport' | '
 
 /** Acquires leadership, and reports `standing_by` while that takes long. */
 async function acquireAndReport({
-  acquireLeadership: becomeActive,
+  acquireLeadership: acquire,
   onReport,
   signal,
 }: Prover): Promise<ActiveTrees | undefined> {
-  const acquiring = becomeActive(signal);
+  const acquiring = acquire(signal);
   if (await resolvesWithin(acquiring, STAND_BY_MS)) return acquiring;
   onReport({ state: 'standing_by' });
   const trees = await acquiring;
-  // It may have much to catch up with before it signs.
+  // It may have to catch up for long before it signs.
   if (trees) onReport({ state: 'active' });
   return trees;
 }
 
 /**
- * Adds a leaf for every event of the log, in order, first for what is there, then live, and signs
- * checkpoints, until the signal aborts. A failure is reported; after a pause, from 0.1 s doubling to
- * 5 s, in which another process may take over, the prover resumes from what is stored. It leaves no
- * event out, and signs only what continues the last checkpoint.
+ * Adds a leaf for every event of the log, in order, first for the existing ones, then for new ones, and
+ * signs checkpoints, until the signal aborts. A failure is reported; after a pause, from 0.1 s doubling
+ * to 5 s, in which another process may take over, the prover resumes from the stored tree. It skips no
+ * event, and signs only trees that extend the last checkpoint.
  */
 export async function runProver(prover: Prover): Promise<void> {
   const { signal, onReport } = prover;

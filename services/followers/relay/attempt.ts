@@ -1,24 +1,24 @@
 import type { Publication } from '../../../shared/publicEvents/publisher.ts';
 import type { Relay } from './relay.ts';
 
-/** What became of one attempt to publish. */
+/** The outcome of one attempt to publish. */
 export interface Attempt {
-  /** It tried to take over, and so may have fenced another relay. */
+  /** The attempt tried to take over, and so may have fenced another relay. */
   tookOver: boolean;
-  /** It published, or was alive with nothing to publish. */
+  /** The attempt published, or sent a heartbeat with nothing to publish. */
   madeProgress: boolean;
 }
 
 /**
- * The relay for one attempt, which tells what becomes of it, and is not shown as `relaying` after
- * `failed` before it has dealt with something: in between attempts nothing is well.
+ * Wraps the relay for one attempt, to record its outcome. After a failed attempt the state `relaying`
+ * is held back until this one has made progress.
  */
 export function watchAttempt(relay: Relay, failed: boolean): { attempt: Attempt; watched: Relay } {
   const attempt: Attempt = { tookOver: false, madeProgress: false };
-  let hold = failed;
-  const wasDone = (): void => {
-    if (!hold) return;
-    hold = false;
+  let isStateHeld = failed;
+  const releaseState = (): void => {
+    if (!isStateHeld) return;
+    isStateHeld = false;
     relay.onState('relaying');
   };
 
@@ -34,7 +34,7 @@ export function watchAttempt(relay: Relay, failed: boolean): { attempt: Attempt;
       async beat() {
         await publication.beat();
         attempt.madeProgress = true;
-        wasDone();
+        releaseState();
       },
     };
   }
@@ -52,11 +52,11 @@ export function watchAttempt(relay: Relay, failed: boolean): { attempt: Attempt;
       ...relay.lag,
       finishBatch() {
         relay.lag.finishBatch();
-        wasDone();
+        releaseState();
       },
     },
     onState(state, reason) {
-      if (!hold || state !== 'relaying') relay.onState(state, reason);
+      if (!isStateHeld || state !== 'relaying') relay.onState(state, reason);
     },
   };
   return { attempt, watched };

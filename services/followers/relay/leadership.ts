@@ -3,14 +3,14 @@ import { sleep } from '../../../shared/lib/time/sleep.ts';
 import { wasRestored } from './logErrors.ts';
 import type { Relay } from './relay.ts';
 
-/** Polls of the active relay in the time that it may be silent. */
+/** Polls of the active relay during the take-over time. */
 const POLLS = 10;
-/** Relays that stand by wait for different times, by up to this part. */
+/** Standby relays wait for different times, by up to this fraction. */
 const SPREAD = 0.2;
 
 /**
  * Resolves when the active relay has made no progress for the take-over time: it neither published
- * nor sent a heartbeat. Taking over is no progress.
+ * nor sent a heartbeat. Taking over does not count as progress.
  */
 export async function standBy({
   publisher,
@@ -28,8 +28,8 @@ export async function standBy({
 }
 
 /**
- * Checks what can be checked without fencing another relay: one that could not publish leaves the
- * active relay alone. Throws `configuration_invalid` where published messages are gone, and
+ * Checks what can be checked without fencing the active relay, so that a relay that could not publish
+ * does not disturb it. Throws `configuration_invalid` where published messages are gone, and
  * `log_changed` where the log does not hold the checkpoint.
  */
 export async function requireSafeTakeOver({
@@ -39,14 +39,14 @@ export async function requireSafeTakeOver({
   startIsStated,
 }: Pick<Relay, 'log' | 'publisher' | 'startAfter' | 'startIsStated'>): Promise<void> {
   const checkpoint = await publisher.checkpoint();
-  const loss = await publisher.lost();
-  const isKnown = startIsStated && (!checkpoint || checkpoint.position === startAfter);
-  if (loss !== undefined && !isKnown)
+  const lossReason = await publisher.lost();
+  const isLossAccepted = startIsStated && (!checkpoint || checkpoint.position === startAfter);
+  if (lossReason !== undefined && !isLossAccepted)
     throw new TurnlogError(
       'configuration_invalid',
       checkpoint
-        ? `${loss} Nothing is published until you choose: give the relay new names (topics, checkpoint topic, transactional id), and it publishes everything there; or publish what is missing into a topic of its own with \`relay replay\`, set KAFKA_START_AFTER=${checkpoint.position} and restart the relay, which then goes on without it.`
-        : `${loss} Nothing is published until you say where to begin, or consumers would see everything again: set KAFKA_START_AFTER to the position after the last event that was published (\`ce_position\`), or to \`beginning\`, or give the relay new names (topics, checkpoint topic, transactional id); then restart it.`,
+        ? `${lossReason} Nothing is published until you choose: give the relay new names (topics, checkpoint topic, transactional id), and it publishes everything there; or publish the missing messages into a separate topic with \`relay replay\`, set KAFKA_START_AFTER=${checkpoint.position} and restart the relay, which then continues without them.`
+        : `${lossReason} Nothing is published until you state where to begin, because consumers would otherwise receive everything again: set KAFKA_START_AFTER to the position after the last event that was published (\`ce_position\`), or to \`beginning\`, or give the relay new names (topics, checkpoint topic, transactional id); then restart it.`,
     );
   await wasRestored(log, checkpoint);
 }

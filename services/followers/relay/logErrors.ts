@@ -6,16 +6,16 @@ import {
 import type { Checkpoint, EventLog } from '../../../shared/ports/eventStore.ts';
 
 const OTHER_NAMES =
-  'A log of its own needs new names: KAFKA_TRANSACTIONAL_ID, KAFKA_CHECKPOINT_TOPIC and the topics.';
+  'A different log needs new names: KAFKA_TRANSACTIONAL_ID, KAFKA_CHECKPOINT_TOPIC and the topics.';
 
-/** Adds to an error about the start position or the checkpoint which option of the relay it concerns. */
+/** Names the relay's option in an error about the start position or the checkpoint. */
 function explainLogError(error: unknown): unknown {
   if (isTurnlogError(error, 'log_changed'))
     return new TurnlogError(error.code, `${error.message} ${OTHER_NAMES}`, { cause: error });
   if (!isTurnlogError(error, 'position_invalid')) return error;
   return new TurnlogError(
     error.code,
-    `The position to begin after (KAFKA_START_AFTER, --from) can't be begun after. ${error.message}`,
+    `The start position (KAFKA_START_AFTER, --from) can't be used. ${error.message}`,
     { cause: error },
   );
 }
@@ -35,7 +35,7 @@ export async function wasRestored(
   }
 }
 
-/** The log, whose subscriptions fail in words that name the options of the relay. */
+/** The log, with errors of its subscriptions that name the options of the relay. */
 export const withRelayErrors = (log: Pick<EventLog, 'subscribe'>): Pick<EventLog, 'subscribe'> => ({
   async *subscribe(options) {
     try {

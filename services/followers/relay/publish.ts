@@ -8,11 +8,11 @@ import { wasRestored, withRelayErrors } from './logErrors.ts';
 import { publishMissing } from './publishMissing.ts';
 import type { Relay } from './relay.ts';
 
-/** Large, because a transaction costs some ten milliseconds whatever is in it. */
+/** Large, because a transaction costs some ten milliseconds regardless of its size. */
 const BATCH_SIZE = 1000;
 const LAG_LINE_MS = 10_000;
 
-/** Logs how far the relay is behind, at most every ten seconds, and when it has caught up. */
+/** Logs the lag of the relay, at most every ten seconds, and once when it has caught up. */
 function lagLogger({
   lag,
   endOfLog,
@@ -46,7 +46,7 @@ async function follow(
   let published = typeof after === 'object' ? after.position : after;
   let beatAt = performance.now();
 
-  /** Only while the log answers: a relay whose log has fallen silent leaves the work to another. */
+  /** Called only while the log responds: a relay whose log is silent leaves the work to another relay. */
   async function beat(): Promise<void> {
     await publication.beat();
     beatAt = performance.now();
@@ -68,7 +68,7 @@ async function follow(
         published = checkpoint.position;
         beatAt = performance.now();
       } else if (performance.now() - beatAt >= beatMs) {
-        // Events that are not Turnlog's may keep the subscription busy without an end.
+        // Events that are not Turnlog's may keep the subscription busy indefinitely.
         await beat();
       }
     },

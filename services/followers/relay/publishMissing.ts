@@ -13,18 +13,18 @@ import { toPublicEvents } from '../../../shared/publicEvents/toPublicEvents.ts';
 
 const BATCH_SIZE = 1000;
 /**
- * Events whose ids are compared with all that was published, in one go: some ten megabytes. A longer
- * log takes several.
+ * Events whose ids are compared with the published messages in one scan: some ten megabytes. A longer
+ * log takes several scans.
  */
 const PART_SIZE = 200_000;
 
-type Mending = Pick<Relay, 'log' | 'signal' | 'startAfter' | 'takeOverMs' | 'logger'>;
-type Start = Checkpoint | Position | undefined;
+type MissingEventsOptions = Pick<Relay, 'log' | 'signal' | 'startAfter' | 'takeOverMs' | 'logger'>;
+type StartPosition = Checkpoint | Position | undefined;
 
-/** Handles the batches up to the end of the log; fails when the log falls silent before. */
+/** Handles the batches up to the end of the log; fails when the log stalls before. */
 async function followToEnd(
-  { log, signal, takeOverMs }: Mending,
-  after: Start,
+  { log, signal, takeOverMs }: MissingEventsOptions,
+  after: StartPosition,
   handleBatch: (batch: EventBatch) => Promise<void>,
 ): Promise<void> {
   let isAtEnd = false;
@@ -48,86 +48,85 @@ async function followToEnd(
   if (!isAtEnd) signal.throwIfAborted();
 }
 
-/** Shows others, while something else is done, that this relay is alive: as long as it gets on. */
-async function beating<Result>(
+/** Sends heartbeats while the work makes progress, so that no other relay takes over. */
+async function withHeartbeats<Result>(
   publication: Publication,
   everyMs: number,
-  work: (getsOn: () => void) => Promise<Result>,
+  work: (onProgress: () => void) => Promise<Result>,
 ): Promise<Result> {
   let beat: Promise<void> = Promise.resolve();
   let failure: { error: unknown } | undefined;
-  let gotOn = true;
+  let hasProgress = true;
   const timer = setInterval(() => {
-    if (!gotOn) return;
-    gotOn = false;
+    if (!hasProgress) return;
+    hasProgress = false;
     beat = beat.then(publication.beat).catch((error: unknown) => void (failure ??= { error }));
   }, everyMs);
-  const result = await work(() => void (gotOn = true)).finally(() => clearInterval(timer));
+  const result = await work(() => void (hasProgress = true)).finally(() => clearInterval(timer));
   await beat;
   if (failure) throw failure.error;
   return result;
 }
 
-/** The last event of the log that was ever published; a log is published in its order. */
+/** The position of the last event of the log that was ever published; a log is published in order. */
 async function lastPublished(
-  mending: Mending,
+  options: MissingEventsOptions,
   publication: Publication,
-  getsOn: () => void,
+  onProgress: () => void,
 ): Promise<Position | undefined> {
   const ids = new Map<string, Position>();
-  let last: Position | undefined;
+  let lastPosition: Position | undefined;
 
   async function compare(): Promise<void> {
     await publication.visitPublished((id) => {
-      getsOn();
+      onProgress();
       const position = ids.get(id);
-      if (position !== undefined && position > (last ?? '')) last = position;
-    }, mending.signal);
+      if (position !== undefined && position > (lastPosition ?? '')) lastPosition = position;
+    }, options.signal);
     ids.clear();
   }
 
-  await followToEnd(mending, undefined, async ({ events }) => {
-    getsOn();
+  await followToEnd(options, undefined, async ({ events }) => {
+    onProgress();
     for (const { id, position } of toPublicEvents(events)) ids.set(id, position);
     if (ids.size >= PART_SIZE) await compare();
   });
   await compare();
-  return last;
+  return lastPosition;
 }
 
 /**
- * Publishes, after the log was restored, those of its events that were never published, in order and
- * marked: all that come after the last one that was. What was published and is in the log no more
- * stays where it is, and what a topic no longer keeps is not published again. The checkpoint moves
- * with the end only: what is interrupted begins anew, and finds what it has published. Resolves with
- * the checkpoint from which to go on.
- * Errors: those of the log and the publication, the signal's reason.
+ * Publishes, after the log was restored, the events that were never published, in order and marked:
+ * all events after the last published one. Published events that the log no longer holds stay in their
+ * topics, and events that a topic no longer keeps are not published again. The checkpoint moves only at
+ * the end: an interrupted call starts over, and finds what it has published. Resolves with the
+ * checkpoint from which to continue.
  */
 export async function publishMissing(
-  mending: Mending,
+  options: MissingEventsOptions,
   publication: Publication,
-  old: Checkpoint,
+  oldCheckpoint: Checkpoint,
 ): Promise<Checkpoint | undefined> {
-  const { log, takeOverMs, logger, startAfter } = mending;
-  const last = await beating(publication, takeOverMs / 3, (getsOn) =>
-    lastPublished(mending, publication, getsOn),
+  const { log, takeOverMs, logger, startAfter } = options;
+  const lastPosition = await withHeartbeats(publication, takeOverMs / 3, (onProgress) =>
+    lastPublished(options, publication, onProgress),
   );
   const identity = await readLogIdentity(log);
   const restored = identity && logIdAt(identity);
-  const found = last === undefined ? undefined : await log.eventAt(last);
-  let reached = identity && found && createCheckpoint(identity, found);
+  const lastEvent = lastPosition === undefined ? undefined : await log.eventAt(lastPosition);
+  let reached = identity && lastEvent && createCheckpoint(identity, lastEvent);
   let published = 0;
-  await followToEnd(mending, reached ?? startAfter, async ({ events, checkpoint }) => {
+  await followToEnd(options, reached ?? startAfter, async ({ events, checkpoint }) => {
     const missing = toPublicEvents(events);
     const marked = missing.map((event) => ({ ...event, ...(restored && { restored }) }));
-    if (marked.length > 0) await publication.publish(marked, old);
+    if (marked.length > 0) await publication.publish(marked, oldCheckpoint);
     published += marked.length;
     reached = checkpoint ?? reached;
   });
   if (reached) await publication.publish([], reached);
   logger.info(
-    { published, after: last, log_id: restored, position: reached?.position },
-    'The log was restored: what was missing in Kafka is published',
+    { published, after: lastPosition, log_id: restored, position: reached?.position },
+    'The log was restored: the events that Kafka lacked are published',
   );
   return reached;
 }

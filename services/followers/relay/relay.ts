@@ -5,24 +5,24 @@ import type { EventLog, Position } from '../../../shared/ports/eventStore.ts';
 import type { ParkedKeys, Publisher } from '../../../shared/publicEvents/publisher.ts';
 import type { RelayHealth } from '../../../shared/health/health.ts';
 
-/** What the relay needs of a logger; pino's fits. */
+/** The part of pino's logger that the relay uses. */
 type RelayLogger = Record<'info' | 'warn', (fields: object, message: string) => void>;
 
 export interface Relay {
   log: IdentifiableLog & Pick<EventLog, 'subscribe'>;
   publisher: Publisher;
-  /** Where to begin when there is no checkpoint: after this position, else at the first event. */
+  /** Without a checkpoint the relay begins after this position, or at the first event. */
   startAfter: Position | undefined;
-  /** An operator has said where to begin, so what is missing before it is known. */
+  /** True when an operator has stated where to begin, and so accepts that earlier messages are missing. */
   startIsStated: boolean;
-  /** How long another relay must not have got on before this one takes over from it. */
+  /** How long the active relay must have made no progress before this one takes over. */
   takeOverMs: number;
   lag: LagTracker;
   endOfLog: LogEndEstimate;
   signal: AbortSignal;
-  /** With the reason of `retrying`. */
+  /** `reason` belongs to `retrying`. */
   onState: (state: RelayHealth['state'], reason?: string) => void;
-  /** What is parked, whenever that may have changed. */
+  /** Called with the parked keys whenever they may have changed. */
   onParked: (parked: ParkedKeys) => void;
   logger: RelayLogger;
 }

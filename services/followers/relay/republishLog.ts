@@ -10,7 +10,7 @@ import { wasRestored, withRelayErrors } from './logErrors.ts';
 import { toPublicEvents } from '../../../shared/publicEvents/toPublicEvents.ts';
 
 const BATCH_SIZE = 1000;
-/** In a row, without a batch published between them. */
+/** Consecutive failures, without a batch published between them. */
 const MAX_FAILURES = 5;
 const PAUSE_MS = 500;
 
@@ -27,8 +27,7 @@ export interface RepublishOptions {
   /** Publishes to topics that nothing else publishes to. */
   publisher: Publisher;
   /**
-   * Begins after this position, else at the first event; a replay that was interrupted goes on
-   * where it was.
+   * Begins after this position, or at the first event; an interrupted replay resumes where it stopped.
    */
   after: Position | undefined;
   /** Both when absent. */
@@ -38,24 +37,24 @@ export interface RepublishOptions {
   onProgress: (progress: RepublishProgress) => void;
 }
 
-interface Course {
-  /** The topic held nothing when the replay began. */
-  fresh: boolean;
+interface RepublishState {
+  /** The topic was empty when the replay began. */
+  wasEmpty: boolean;
   published: number;
   failures: number;
 }
 
-/** One publication, until the end, the signal, or a failure. Resolves true at the end. */
-async function publishOn(
+/** Runs one publication until the end of the log, the signal, or a failure. Resolves with true at the end. */
+async function publishUntilEnd(
   { log, publisher, after, only, signal, onProgress }: RepublishOptions,
-  course: Course,
+  state: RepublishState,
 ): Promise<boolean> {
-  await using opened = new AsyncDisposableStack();
-  const publication = opened.adopt(await publisher.takeOver(), (open) => open.close());
-  if (!course.fresh && !publication.checkpoint)
+  await using resources = new AsyncDisposableStack();
+  const publication = resources.adopt(await publisher.takeOver(), (open) => open.close());
+  if (!state.wasEmpty && !publication.checkpoint)
     throw new TurnlogError(
       'configuration_invalid',
-      'The topic holds messages already; name one that does not exist.',
+      'The topic already holds messages; name one that does not exist.',
     );
   const start = publication.checkpoint;
   if (await wasRestored(log, start))
@@ -78,9 +77,9 @@ async function publishOn(
         );
         await publication.publish(events, checkpoint);
         position = checkpoint.position;
-        course.published += events.length;
-        course.failures = 0;
-        onProgress({ published: course.published, position, percent: percentOf(position, end) });
+        state.published += events.length;
+        state.failures = 0;
+        onProgress({ published: state.published, position, percent: percentOf(position, end) });
       }
       isComplete = batch.caughtUp || (end !== undefined && (batch.position ?? '') >= end);
       return isComplete ? 'stop' : undefined;
@@ -90,28 +89,30 @@ async function publishOn(
 }
 
 /**
- * Publishes the log as it is now again, exactly once as the relay does. Resolves true when it has
- * come to the end, false when the signal aborted first; the next call with the same publisher goes
- * on from there. What can pass is tried again a few times.
- * Errors: `configuration_invalid` (the topic holds something else already), `position_invalid`
- * (where it would begin), `publisher_fenced` (another replay does the same),
- * `publisher_unavailable`, `store_unavailable`.
+ * Publishes the current log again, exactly once, as the relay does. Resolves with true at the end of
+ * the log, and with false when the signal aborted first; the next call with the same publisher resumes
+ * there. Transient failures are retried a few times. Throws `configuration_invalid` when the topic
+ * holds other messages, and `publisher_fenced` when another replay uses the same topic.
  */
-export async function republishLog(parts: RepublishOptions): Promise<boolean> {
-  const course: Course = { fresh: await parts.publisher.isEmpty(), published: 0, failures: 0 };
+export async function republishLog(options: RepublishOptions): Promise<boolean> {
+  const state: RepublishState = {
+    wasEmpty: await options.publisher.isEmpty(),
+    published: 0,
+    failures: 0,
+  };
   for (;;) {
     try {
-      return await publishOn(parts, course);
+      return await publishUntilEnd(options, state);
     } catch (error) {
-      course.failures += 1;
+      state.failures += 1;
       if (
         !isTurnlogError(error) ||
         !error.retriable ||
-        course.failures > MAX_FAILURES ||
-        parts.signal.aborted
+        state.failures > MAX_FAILURES ||
+        options.signal.aborted
       )
         throw error;
-      await sleepUntilAborted(PAUSE_MS * course.failures, { signal: parts.signal });
+      await sleepUntilAborted(PAUSE_MS * state.failures, { signal: options.signal });
     }
   }
 }

@@ -7,50 +7,50 @@ import { resolvesWithin } from '../../../shared/lib/time/resolvesWithin.ts';
 import type { Relay } from './relay.ts';
 import { runRelay } from './run.ts';
 
-/** How long a transaction at work may take to finish at the end. */
+/** How long an open transaction may take to finish on close. */
 const CLOSE_LIMIT_MS = 3_000;
 
 export interface RunningRelay {
-  /** Answers within 100 ms from what is known, whatever the store does. */
+  /** Resolves within 100 ms, even while the store does not respond. */
   health(): Promise<RelayHealth>;
-  /** Lets the transaction at work finish, within limits, and lets go of the publisher. */
+  /** Lets the open transaction finish, within limits, and closes the publisher. */
   close(): Promise<void>;
 }
 
 /**
- * Starts relaying in the background. It needs nobody's care: failures are logged, shown by
- * `health`, and tried again for ever.
+ * Starts the relay in the background. Failures are logged, shown by `health`, and retried
+ * indefinitely.
  */
 export function startRelay({
   clock,
-  ...parts
+  ...options
 }: Omit<Relay, 'lag' | 'endOfLog' | 'signal' | 'onState' | 'onParked'> & {
   clock: Clock;
 }): RunningRelay {
   const closing = new AbortController();
   const lag = createLagTracker(clock);
-  const endOfLog = createLogEndEstimate(parts.log);
+  const endOfLog = createLogEndEstimate(options.log);
   let state: Pick<RelayHealth, 'state' | 'reason'> = { state: 'starting' };
   const onState: Relay['onState'] = (next, reason) =>
     void (state = { state: next, ...(reason !== undefined && { reason }) });
   let parked: ParkedKeys = { count: 0, keys: [] };
   const onParked: Relay['onParked'] = (now) => void (parked = now);
-  const run = runRelay({ ...parts, lag, endOfLog, signal: closing.signal, onState, onParked });
+  const run = runRelay({ ...options, lag, endOfLog, signal: closing.signal, onState, onParked });
   return {
     async health() {
-      const known = {
+      const current = {
         ...state,
         position: lag.position(),
         ...(parked.count > 0 && { parked }),
       };
-      if (state.state === 'standing_by') return { ...known, lag_ms: null };
-      return { ...known, lag_ms: lag.measure(await endOfLog.latest()).ms };
+      if (state.state === 'standing_by') return { ...current, lag_ms: null };
+      return { ...current, lag_ms: lag.measure(await endOfLog.latest()).ms };
     },
     async close() {
       closing.abort();
       await resolvesWithin(run, CLOSE_LIMIT_MS);
-      // Cuts the connection of a transaction that has not ended; the broker aborts it.
-      await parts.publisher.close();
+      // Closes the connection of a transaction that has not ended; the broker aborts it.
+      await options.publisher.close();
       await resolvesWithin(run, CLOSE_LIMIT_MS);
     },
   };

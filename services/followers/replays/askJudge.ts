@@ -15,9 +15,11 @@ import { isTransientFailure } from './transientFailures.ts';
 import type { ReplayRunContext } from './replayContext.ts';
 import { replayTurnUntilEnded } from './replayTurn.ts';
 
-/** Nobody has made it: it is as much of an agent as a run needs to ask a model. */
-const judgeOf = (own: Pick<AgentRow, 'agent_id' | 'account_id' | 'instruction' | 'model'>) => ({
-  ...own,
+/** An agent that is not stored, with just what a run needs to ask a model. */
+const judgeAgent = (
+  agent: Pick<AgentRow, 'agent_id' | 'account_id' | 'instruction' | 'model'>,
+) => ({
+  ...agent,
   name: '',
   tool: null,
   component: '',
@@ -30,16 +32,16 @@ const judgeOf = (own: Pick<AgentRow, 'agent_id' | 'account_id' | 'instruction' |
   position: '',
 });
 
-/** Of a judge that was not asked, since the tokens were used before. */
-const UNASKED = { code: 'budget_exhausted' } as const;
+/** The result of a judge that was not asked, because the budget was exhausted. */
+const BUDGET_EXHAUSTED = { code: 'budget_exhausted' } as const;
 
-/** What a judge has answered, or why it did not. */
-function saidBy({ end }: WholeTurn): Pick<Judged, 'output' | 'code'> {
+/** The answer of a judge, or the code of its failure. */
+function judgeResult({ end }: WholeTurn): Pick<Judged, 'output' | 'code'> {
   if (end?.type === 'session.turn_completed.v1') return { output: end.data.output };
   return { code: codeOf(end) ?? 'turn_interrupted' };
 }
 
-/** Asks models that judge replayed turns, each in a session of its own that says what it is. */
+/** Asks models to judge replayed turns, each in a separate session marked as a judge's. */
 export const createAskJudge =
   (replaying: Omit<ReplayRunContext, 'compareTurn'>): AskJudge =>
   async ({ pair, check, model, instruction, input }, { budget, signal }) => {
@@ -54,37 +56,38 @@ export const createAskJudge =
       sessionId,
       onTry: (_, of, tokens) => budget.took({ session_id, turn: of, in: sessionId, tokens }),
     });
-    const judged = (said: Pick<Judged, 'output' | 'code'>): Judged => ({
+    const judged = (result: Pick<Judged, 'output' | 'code'>): Judged => ({
       session_id: sessionId,
-      ...said,
+      ...result,
       ...(turns.tokens().total > 0 && { tokens: turns.tokens() }),
     });
-    const unable = (error: unknown): Judged => {
+    const failed = (error: unknown): Judged => {
       signal.throwIfAborted();
-      if (error instanceof BudgetSpent) return judged(UNASKED);
+      if (error instanceof BudgetSpent) return judged(BUDGET_EXHAUSTED);
       if (isTransientFailure(error) || !isTurnlogError(error)) throw error;
       return judged({ code: error.code });
     };
 
-    let made: WholeTurn | undefined;
+    let earlierTry: WholeTurn | undefined;
     try {
-      made = await turns.lastTry(turn);
+      earlierTry = await turns.lastTry(turn);
     } catch (error) {
-      return unable(error);
+      return failed(error);
     }
-    // Whoever ran the replay before may have asked it.
-    if (made?.end?.type === 'session.turn_completed.v1') return judged(saidBy(made));
-    if (budget.isSpent()) return made ? judged(UNASKED) : UNASKED;
+    // An earlier process that ran the replay may have asked the judge.
+    if (earlierTry?.end?.type === 'session.turn_completed.v1')
+      return judged(judgeResult(earlierTry));
+    if (budget.isSpent()) return earlierTry ? judged(BUDGET_EXHAUSTED) : BUDGET_EXHAUSTED;
     const { agent_id } = await readSessionStart(context, account_id, session_id);
-    const begun = {
+    const judgeSession = {
       agent_id,
       replay: { replay_id, session_id: replayed.session_id, role: 'judge' },
       instruction,
     } as const;
-    await beginReplaySession(context, actor, sessionId, begun);
-    const agent = { ...judgeOf({ agent_id, account_id, instruction, model }), revision };
+    await beginReplaySession(context, actor, sessionId, judgeSession);
+    const agent = { ...judgeAgent({ agent_id, account_id, instruction, model }), revision };
     const next = async () => {
-      const asked: ReplayedTurn = {
+      const judgeTurn: ReplayedTurn = {
         replay_id,
         turn,
         after_turn: turns.lastTurn(),
@@ -93,12 +96,12 @@ export const createAskJudge =
         recordedResult: () => undefined,
         failsOnMissingCall: false,
       };
-      return { agent_id, input, session_id: sessionId, replay: asked };
+      return { agent_id, input, session_id: sessionId, replay: judgeTurn };
     };
-    const toRun = { actor, turns, recorded: turn, made, budget };
+    const toRun = { actor, turns, recorded: turn, earlierTry, budget };
     try {
-      return judged(saidBy(await replayTurnUntilEnded(replaying, toRun, next, signal)));
+      return judged(judgeResult(await replayTurnUntilEnded(replaying, toRun, next, signal)));
     } catch (error) {
-      return unable(error);
+      return failed(error);
     }
   };

@@ -22,7 +22,7 @@ import { retryTransient } from './transientFailures.ts';
 import type { ReplayStream } from './replayStream.ts';
 import type { ReplayRunContext } from './replayContext.ts';
 
-/** A session that is to be replayed, and what with. */
+/** A session to replay, and the resources of its replay. */
 export interface SessionRun {
   replay: RunningReplay;
   log: ReplayStream;
@@ -31,49 +31,49 @@ export interface SessionRun {
   signal: AbortSignal;
 }
 
-/** What stands while the turns of one session are replayed. */
+/** The state of one session's replay. */
 export interface SessionReplay extends SessionPair {
   turns: ReplayedTurns;
   comparisons: ComparisonBuffer;
-  /** Summaries that were made since the last turn that was replayed. */
+  /** Summaries made since the last replayed turn. */
   compactions: WholeTurn['compactions'];
 }
 
-/** The turn behind which the replayed ones begin; undefined where they are all. */
-const pointOf = (session_id: string, { started, revision, hash }: WholeTurn): ForkedFrom => ({
+/** The turn after which the replayed turns begin. */
+const forkPointOf = (session_id: string, { started, revision, hash }: WholeTurn): ForkedFrom => ({
   session_id,
   turn: started.turn,
   revision,
   hash,
 });
 
-/** The id of the replay's session, which is recorded before the session begins. */
-async function reservedId(
+/** Returns the id of the replay's session, and records it before the session begins. */
+async function reserveSessionId(
   { context }: ReplayRunContext,
   { log, session: { session_id, replay_session_id } }: SessionRun,
 ): Promise<string> {
   if (replay_session_id !== undefined) return replay_session_id;
   const id = context.ids.typeId('session');
   await log.record({ type: 'start_session', session_id, replay_session_id: id });
-  // Whoever came first has named it.
-  const known = log.state();
-  return ('sessions' in known && known.sessions.get(session_id)?.replay_session_id) || id;
+  // Another process may have recorded its id first.
+  const state = log.state();
+  return ('sessions' in state && state.sessions.get(session_id)?.replay_session_id) || id;
 }
 
-/** Errors: `invalid_request` where the session shares turns of so many that it can't be shared itself. */
+/** Throws `invalid_request` when the session has too many fork ancestors to be forked again. */
 async function requireForkable({ context }: ReplayRunContext, sessionId: string): Promise<void> {
   const origins = await readOrigins(
     context,
     await readFirstEvent(context, sessionStream(sessionId)),
   );
   if (origins.length < LIMITS.turn.origins) return;
-  const message = `The session is a fork of ${origins.length} forks: it can only be replayed from its own first turn on.`;
+  const message = `The session is a fork of ${origins.length} forks: it can only be replayed from its own first turn.`;
   throw new TurnlogError('invalid_request', message);
 }
 
 /**
- * Begins the session in which one is replayed, unless it was before; `before` is the last turn that
- * both share. Errors: those of the commands that do so, the signal's reason.
+ * Begins the session in which another one is replayed, unless it exists; `before` is the last turn that
+ * both share.
  */
 export async function beginSessionReplay(
   replaying: ReplayRunContext,
@@ -84,21 +84,24 @@ export async function beginSessionReplay(
   const { context } = replaying;
   const { replay, log, session, budget, signal } = run;
   const { session_id } = session;
-  const forked_from = before ? pointOf(session_id, before) : recorded.forked_from;
+  const forked_from = before ? forkPointOf(session_id, before) : recorded.forked_from;
   const shared = forked_from?.turn ?? 0;
-  const patience = { signal, logger: context.logger };
-  if (before) await retryTransient(() => requireForkable(replaying, session_id), patience);
-  const replay_session_id = await retryTransient(() => reservedId(replaying, run), patience);
+  const retryOptions = { signal, logger: context.logger };
+  if (before) await retryTransient(() => requireForkable(replaying, session_id), retryOptions);
+  const replay_session_id = await retryTransient(
+    () => reserveSessionId(replaying, run),
+    retryOptions,
+  );
   const instruction = chooseInstruction(replay.settings, recorded);
-  const begun = {
+  const sessionStart = {
     agent_id: replay.settings.agent_id ?? recorded.agent_id,
     replay: { replay_id: replay.replay_id, session_id, role: 'replay' },
     ...(forked_from && { forked_from }),
     ...(instruction !== undefined && { instruction }),
   } as const;
   await retryTransient(
-    () => beginReplaySession(context, log.actor, replay_session_id, begun),
-    patience,
+    () => beginReplaySession(context, log.actor, replay_session_id, sessionStart),
+    retryOptions,
   );
   return {
     replay,
@@ -110,7 +113,7 @@ export async function beginSessionReplay(
       shared,
       onTry: (_, turn, tokens) => budget.took({ session_id, turn, in: replay_session_id, tokens }),
     }),
-    comparisons: createComparisonBuffer(log, { session_id, ...patience }),
+    comparisons: createComparisonBuffer(log, { session_id, ...retryOptions }),
     compactions: [],
   };
 }

@@ -4,24 +4,23 @@ import type { Logger } from '../../../shared/lib/logger.ts';
 import { retryTransient } from './transientFailures.ts';
 import type { ReplayStream } from './replayStream.ts';
 
-/** What was compared of a session, and is recorded some turns at a time. */
+/** Buffers the comparisons of a session, and records several turns at a time. */
 export interface ComparisonBuffer {
-  /** What is added is recorded in a while, also where nothing follows it. */
+  /** Adds a comparison, which is recorded after a while even if nothing follows. */
   add(comparison: TurnComparison): void;
-  /** Whether so much was added that it is to be recorded now. */
+  /** Returns true when the buffer should be recorded now. */
   isFull(): boolean;
   /**
-   * Records what was added, and how the replay of the session has ended, if it has; what may have
-   * been recorded is not recorded twice. It waits until passing trouble has passed. Errors: those of
-   * ReplayLog.tell, the signal's reason.
+   * Records the buffer, and how the replay of the session has ended, if it has. Nothing is recorded
+   * twice. Transient failures are retried.
    */
   flush(end?: Omit<SessionEnd, 'session_id'>): Promise<void>;
-  /** Nothing more is recorded, once it resolves, unless somebody flushes. */
+  /** Once it resolves, nothing more is recorded without another flush. */
   close(): Promise<void>;
 }
 
-/** The session that is replayed, and what its recording waits with. */
-interface Recording {
+/** The replayed session, and the options of retries. */
+interface ComparisonBufferOptions {
   session_id: string;
   signal: AbortSignal;
   logger: Pick<Logger, 'warn'>;
@@ -29,12 +28,12 @@ interface Recording {
 
 export function createComparisonBuffer(
   log: Pick<ReplayStream, 'record'>,
-  { session_id, ...patience }: Recording,
+  { session_id, ...retryOptions }: ComparisonBufferOptions,
 ): ComparisonBuffer {
   const { comparedAtOnce, comparedWithinMs } = LIMITS.replays;
   let turns: TurnComparison[] = [];
   let timer: NodeJS.Timeout | undefined;
-  let timed = Promise.resolve();
+  let timedFlush = Promise.resolve();
 
   function stop(): void {
     clearTimeout(timer);
@@ -42,33 +41,38 @@ export function createComparisonBuffer(
   }
 
   async function record(end: Omit<SessionEnd, 'session_id'> | undefined): Promise<void> {
-    const told = [...turns];
-    if (told.length === 0 && !end) return;
-    await log.record({ type: 'record_comparison', session_id, turns: told, ...(end && { end }) });
-    // Others may have been added meanwhile, and told by another flush.
-    turns = turns.filter((turn) => !told.includes(turn));
+    const recorded = [...turns];
+    if (recorded.length === 0 && !end) return;
+    await log.record({
+      type: 'record_comparison',
+      session_id,
+      turns: recorded,
+      ...(end && { end }),
+    });
+    // Comparisons may have been added meanwhile, and recorded by another flush.
+    turns = turns.filter((turn) => !recorded.includes(turn));
   }
 
   async function flush(end?: Omit<SessionEnd, 'session_id'>): Promise<void> {
     stop();
-    await retryTransient(() => record(end), patience);
+    await retryTransient(() => record(end), retryOptions);
   }
 
-  /** What keeps it from being recorded is told to whoever flushes next. */
-  function flushUntold(): void {
-    timed = flush().catch(() => undefined);
+  /** The next explicit flush reports a failure. */
+  function flushInBackground(): void {
+    timedFlush = flush().catch(() => undefined);
   }
 
   return {
     add(comparison) {
       turns.push(comparison);
-      timer ??= setTimeout(flushUntold, comparedWithinMs);
+      timer ??= setTimeout(flushInBackground, comparedWithinMs);
     },
     isFull: () => turns.length >= comparedAtOnce,
     flush,
     close() {
       stop();
-      return timed;
+      return timedFlush;
     },
   };
 }

@@ -3,16 +3,16 @@ import type { RunContext } from '../../../shared/runs/context.ts';
 import type { FairSemaphore } from '../../../shared/lib/concurrency/fairSemaphore.ts';
 import type { ReplayThrottle } from './throttle.ts';
 
-/** What all replays of a process are run with. */
+/** The context of all replays of a process. */
 export interface ReplayRunContext {
   context: RunContext;
   compareTurn: CompareTurn;
-  /** Turns that are replayed at a time; the accounts take turns. */
+  /** Bounds the turns replayed concurrently, fairly among accounts. */
   semaphore: FairSemaphore;
   throttle: ReplayThrottle;
 }
 
-/** The account's client has cancelled the replay, or it was erased. */
+/** The replay was cancelled or erased. */
 export class ReplayCancelled extends Error {}
-/** The process stops, or another one goes on. */
+/** The process stops, or another process continues the replay. */
 export class ReplayHandedOver extends Error {}

@@ -16,8 +16,8 @@ type End = Omit<SessionEnd, 'session_id'>;
 
 const hasAnswer = ({ end }: WholeTurn): boolean => end?.type === 'session.turn_completed.v1';
 
-/** The turns of a recorded session, which passing trouble does not end. Errors: those of wholeTurns. */
-async function* turnsUpTo(
+/** Reads the turns of a recorded session; transient failures are retried. */
+async function* readTurnsUpTo(
   { context }: ReplayRunContext,
   sessionId: string,
   upTo: number,
@@ -41,22 +41,26 @@ async function* turnsUpTo(
 const ownTokens = ({ end }: WholeTurn): number =>
   (end && 'tokens' in end.data && end.data.tokens?.total) || 0;
 
-/** Codes of what keeps one turn from beginning, and need not keep others: its model, its length. */
-const REFUSALS: readonly string[] = ['model_not_supported', 'invalid_request', 'payload_too_large'];
+/** Codes that keep one turn from beginning, such as its model or length, but not others. */
+const TURN_REFUSALS: readonly string[] = [
+  'model_not_supported',
+  'invalid_request',
+  'payload_too_large',
+];
 
-/** Errors: those of runTurn that keep the whole session from being replayed. */
-async function unlessRefused(
+/** Returns the code of a failure that concerns this turn only, and throws all other failures. */
+async function catchRefusal(
   run: () => Promise<WholeTurn>,
 ): Promise<WholeTurn | { refused: string }> {
   try {
     return await run();
   } catch (error) {
-    if (isTurnlogError(error) && REFUSALS.includes(error.code)) return { refused: error.code };
+    if (isTurnlogError(error) && TURN_REFUSALS.includes(error.code)) return { refused: error.code };
     throw error;
   }
 }
 
-/** Replays a turn, unless it was before, and compares it. True where nothing follows it. */
+/** Replays and compares a turn, unless that was done before. Returns true when no turn can follow. */
 async function replayTurn(
   replaying: ReplayRunContext,
   { log, session, budget, signal }: SessionRun,
@@ -66,7 +70,7 @@ async function replayTurn(
   const { context, compareTurn } = replaying;
   const { replay, turns, numbers, comparisons, replay_session_id } = progress;
   const number = turn.started.turn;
-  const patience = { signal, logger: context.logger };
+  const retryOptions = { signal, logger: context.logger };
   progress.compactions.push(...turn.compactions);
   const isCompared = number <= session.compared;
   let replayed: WholeTurn | undefined;
@@ -77,19 +81,23 @@ async function replayTurn(
       const again = { turn, compactions, after_turn: turns.lastTurn() };
       return buildReplayedRun(context, progress, again);
     };
-    const made = await retryTransient(() => turns.lastTry(number), patience);
-    // Whoever ran the replay before was done with a turn that later ones stand behind.
+    const earlierTry = await retryTransient(() => turns.lastTry(number), retryOptions);
+    // An earlier process had finished any turn that later turns follow.
     const isDone =
-      isCompared || turns.isPassed(number) || (made && (hasAnswer(made) || isStop(made)));
-    const toRun = { actor: log.actor, turns, recorded: number, made, budget };
-    replayed = made;
+      isCompared ||
+      turns.isPassed(number) ||
+      (earlierTry && (hasAnswer(earlierTry) || isStop(earlierTry)));
+    const turnToRun = { actor: log.actor, turns, recorded: number, earlierTry, budget };
+    replayed = earlierTry;
     if (!isDone) {
-      const ran = await unlessRefused(() => replayTurnUntilEnded(replaying, toRun, next, signal));
-      if ('refused' in ran) refused = ran.refused;
-      else replayed = ran;
+      const outcome = await catchRefusal(() =>
+        replayTurnUntilEnded(replaying, turnToRun, next, signal),
+      );
+      if ('refused' in outcome) refused = outcome.refused;
+      else replayed = outcome;
     }
     if (replayed && hasAnswer(replayed)) numbers.add(number, replayed.started.turn);
-    // Those before a turn that did not begin are made before the next one.
+    // The summaries before a turn that did not begin are made before the next turn.
     if (replayed) progress.compactions = [];
   }
   if (!isCompared) {
@@ -104,9 +112,12 @@ async function replayTurn(
       },
       refused,
     };
-    const comparison = await retryTransient(() => compareTurn(pair, { budget, signal }), patience);
+    const comparison = await retryTransient(
+      () => compareTurn(pair, { budget, signal }),
+      retryOptions,
+    );
     comparisons.add(comparison);
-    // Of a turn that has failed only this says that nobody is to run it again.
+    // For a failed turn, only the recorded comparison keeps it from being run again.
     const hasFailed = comparison.outcome === 'failed';
     if (hasFailed || comparisons.isFull()) await comparisons.flush();
   }
@@ -117,10 +128,8 @@ const isStop = ({ end }: WholeTurn): boolean =>
   end?.type === 'session.turn_failed.v1' && end.data.code === 'tool_not_recorded';
 
 /**
- * Replays the turns of a session one after the other, from where its replay is. Undefined where the
- * tokens were used before its end; else it is recorded how it ended.
- * Errors: what keeps the session from being replayed, Rejection of the replay's stream, the signal's
- * reason.
+ * Replays the turns of a session in order, from where its replay stopped, and records how it ended.
+ * Returns undefined when the budget was exhausted before the end.
  */
 export async function replaySession(
   replaying: ReplayRunContext,
@@ -130,16 +139,16 @@ export async function replaySession(
   const { replay, session, signal } = run;
   const { session_id, revision: upTo } = session;
   const { from_turn = 1, up_to_turn = Infinity } = replay.settings;
-  const patience = { signal, logger: context.logger };
+  const retryOptions = { signal, logger: context.logger };
   const recorded = await retryTransient(
     () => readSessionStart(context, replay.account_id, session_id),
-    patience,
+    retryOptions,
   );
   let progress: SessionReplay | undefined;
   let before: WholeTurn | undefined;
   let end: End = { status: 'completed' };
   try {
-    for await (const turn of turnsUpTo(replaying, session_id, upTo, signal)) {
+    for await (const turn of readTurnsUpTo(replaying, session_id, upTo, signal)) {
       if (turn.started.turn > up_to_turn) break;
       if (turn.started.turn < from_turn) {
         before = turn;
@@ -151,7 +160,7 @@ export async function replaySession(
       break;
     }
   } catch (error) {
-    // What was compared before stays, whatever keeps the next turn from being replayed.
+    // Earlier comparisons are kept, whatever prevents the next turn from being replayed.
     if (!signal.aborted) await progress?.comparisons.flush();
     if (error instanceof BudgetSpent) return undefined;
     throw error;
@@ -159,7 +168,7 @@ export async function replaySession(
     await progress?.comparisons.close();
   }
   const comparisons =
-    progress?.comparisons ?? createComparisonBuffer(run.log, { session_id, ...patience });
+    progress?.comparisons ?? createComparisonBuffer(run.log, { session_id, ...retryOptions });
   await comparisons.flush(end);
   return end;
 }

@@ -9,19 +9,19 @@ import type { Actor } from '../../../shared/commandHandling/context.ts';
 import { readFirstEvent } from '../../../shared/eventlog/reading/readWhole.ts';
 import { replayStream } from '../../../shared/eventlog/streams.ts';
 
-/** The stream of a replay, as its runner knows and writes it. */
+/** The stream of a replay, as its runner reads and writes it. */
 export interface ReplayStream {
   state(): ReplayState;
-  /** Who started the replay; what its runner does is done for them. */
+  /** The actor that started the replay; its runner acts on their behalf. */
   actor: Actor;
   /**
-   * Records what a command decides, one command after the other. Errors: Rejection (`replay_ended`,
-   * `replay_missing`: it was cancelled or erased meanwhile), those of handleFound.
+   * Appends the events of a command; commands are handled one at a time. Throws Rejection
+   * (`replay_ended`, `replay_missing`) when the replay was cancelled or erased meanwhile.
    */
   record(command: ReplayCommand): Promise<void>;
 }
 
-/** Errors: `stream_damaged` (noted), `release_too_old`, `key_missing`, `store_unavailable`. */
+/** Loads the stream of a replay. */
 export async function openReplayStream(
   context: HandleContext,
   replayId: string,
@@ -30,31 +30,31 @@ export async function openReplayStream(
   const { recorded } = await readFirstEvent(context, target.stream);
   const { account_id, key_id } = recorded.metadata;
   const actor = { account_id, key_id, request_id: replayId };
-  let known: LoadedStream<ReplayState> = await target.load(context);
-  let last: Promise<unknown> = Promise.resolve();
+  let current: LoadedStream<ReplayState> = await target.load(context);
+  let lastRecord: Promise<unknown> = Promise.resolve();
 
   async function record(command: ReplayCommand): Promise<void> {
     const order = { author: authorOf(actor), command };
     const { loaded, appended } = await handleLoaded(
       context,
-      { ...target, preloaded: known },
+      { ...target, preloaded: current },
       () => order,
     );
-    // What was decided is what is decided again.
+    // The decider is pure: deciding again yields the events that were appended.
     const events = replay.decide(command, loaded.state);
-    known = {
+    current = {
       state: events.reduce(replay.evolve, loaded.state),
       head: appended?.head ?? loaded.head,
     };
   }
 
   return {
-    state: () => known.state,
+    state: () => current.state,
     actor,
     record(command) {
-      const told = last.then(() => record(command));
-      last = told.catch(() => undefined);
-      return told;
+      const recording = lastRecord.then(() => record(command));
+      lastRecord = recording.catch(() => undefined);
+      return recording;
     },
   };
 }

@@ -15,10 +15,10 @@ import { BudgetSpent } from './budget.ts';
 import { createReplayBackoff, isTransientFailure } from './transientFailures.ts';
 import { ReplayCancelled, type ReplayRunContext } from './replayContext.ts';
 
-/** However long the line is, whoever waits in it is let in or stopped. */
+/** Waiting for the semaphore ends with a permit or the signal; it has no other limit. */
 const WAIT_MS = 2 ** 31 - 1;
 
-/** Ends the turn that runs: a replay that was cancelled says so; else somebody begins it again. */
+/** Ends the running turn. For a cancelled replay it is cancelled; otherwise a process begins it again. */
 async function endTurn(
   { context }: Pick<ReplayRunContext, 'context'>,
   actor: Actor,
@@ -29,7 +29,7 @@ async function endTurn(
     await cancelTurn(context, actor, { session_id }).catch((error: unknown) =>
       context.logger.debug(
         errorSummary(error),
-        'a turn of a cancelled replay was not there to cancel',
+        'a turn of a cancelled replay could not be cancelled',
       ),
     );
   context.runState.runsInFlight.interruptMatching(
@@ -38,40 +38,40 @@ async function endTurn(
   );
 }
 
-/** A turn that is to be run again. */
+/** A turn to replay. */
 interface TurnToRun {
   actor: Actor;
   turns: ReplayedTurns;
   /** The recorded turn. */
   recorded: number;
-  /** Its last try that was made before. */
-  made?: WholeTurn | undefined;
+  /** Its latest try so far. */
+  earlierTry?: WholeTurn | undefined;
   budget: Pick<Budget, 'isSpent'>;
 }
 
-/** The run of a turn; the signal ends it, and its turn. Errors: those of runAgent, BudgetSpent. */
+/** Runs a turn once; an abort of the signal ends the turn. Throws BudgetSpent. */
 async function runOnce(
   replaying: Omit<ReplayRunContext, 'compareTurn'>,
   { actor, budget }: Pick<TurnToRun, 'actor' | 'budget'>,
   input: RunInput,
   signal: AbortSignal,
 ): Promise<void> {
-  const { context, semaphore: line, throttle: pace } = replaying;
+  const { context, semaphore, throttle } = replaying;
   const { account_id } = actor;
   const session_id = input.session_id!;
-  const place = await line.acquire({ account_id, bytes: 0 }, { waitMs: WAIT_MS, signal });
+  const permit = await semaphore.acquire({ account_id, bytes: 0 }, { waitMs: WAIT_MS, signal });
   try {
-    const ended = await pace.begin(signal);
+    const onEnded = await throttle.begin(signal);
     if (budget.isSpent()) {
-      ended();
+      onEnded();
       throw new BudgetSpent();
     }
-    const whenLeft = (giveUp: (reason: Error) => void): (() => void) => {
+    const onAbort = (giveUp: (reason: Error) => void): (() => void) => {
       const listening = addAbortListener(signal, () => giveUp(signal.reason as Error));
       return () => listening[Symbol.dispose]();
     };
-    const running = runAgent({ ...context, onClientDisconnect: whenLeft }, actor, input).finally(
-      ended,
+    const running = runAgent({ ...context, onClientDisconnect: onAbort }, actor, input).finally(
+      onEnded,
     );
     using _ = addAbortListener(
       signal,
@@ -79,31 +79,31 @@ async function runOnce(
     );
     await running;
   } finally {
-    place.release();
+    permit.release();
   }
 }
 
 /**
- * Runs a recorded turn again until it has ended for a reason of its own, and resolves with the turn.
- * `next` makes the run, which goes on where the session is by then.
- * Errors: those for which no turn could begin and that no waiting mends, BudgetSpent where the tokens
- * were used before any try, the signal's reason.
+ * Runs a recorded turn again until it has ended for a reason that a retry does not change, and resolves
+ * with the turn. `next` builds the run from the current state of the session. Throws the failure when no
+ * turn could begin and waiting does not help, and BudgetSpent when the budget was exhausted before any
+ * try.
  */
 export async function replayTurnUntilEnded(
   replaying: Omit<ReplayRunContext, 'compareTurn'>,
-  toRun: TurnToRun,
+  turnToRun: TurnToRun,
   next: () => Promise<RunInput>,
   signal: AbortSignal,
 ): Promise<WholeTurn> {
   const { logger } = replaying.context;
-  const { turns, recorded } = toRun;
+  const { turns, recorded } = turnToRun;
   const pauses = createReplayBackoff();
-  let seen = toRun.made;
+  let latest = turnToRun.earlierTry;
   for (let tries = 1; ;) {
     signal.throwIfAborted();
     let failed: unknown;
     try {
-      await runOnce(replaying, toRun, await next(), signal);
+      await runOnce(replaying, turnToRun, await next(), signal);
     } catch (error) {
       failed = error;
     }
@@ -112,22 +112,22 @@ export async function replayTurnUntilEnded(
       failed ??= error;
       return undefined;
     });
-    seen = last ?? seen;
-    if (seen?.end?.type === 'session.turn_completed.v1') return seen;
+    latest = last ?? latest;
+    if (latest?.end?.type === 'session.turn_completed.v1') return latest;
     signal.throwIfAborted();
-    if (failed instanceof BudgetSpent && seen) return seen;
-    // A node that follows the others may not have it yet.
-    failed ??= storeUnavailableError('The turn that was replayed can not be read yet.');
+    if (failed instanceof BudgetSpent && latest) return latest;
+    // A follower node may not have the turn yet.
+    failed ??= storeUnavailableError('The replayed turn cannot be read yet.');
     if (!isTransientFailure(failed)) {
-      const isOurs = isRejection(failed, 'session_moved');
-      const again = isOurs || (isTurnlogError(failed) && failed.retriable);
-      if (!again || tries >= LIMITS.replays.tries) {
+      const wasMoved = isRejection(failed, 'session_moved');
+      const isRetried = wasMoved || (isTurnlogError(failed) && failed.retriable);
+      if (!isRetried || tries >= LIMITS.replays.tries) {
         if (last) return last;
         throw failed;
       }
       tries += 1;
     }
-    logger.debug(errorSummary(failed), 'a turn is replayed once more');
+    logger.debug(errorSummary(failed), 'retrying the replay of a turn');
     await sleep(pauses.next(), signal);
   }
 }

@@ -6,25 +6,24 @@ import { errorSummary } from '../../../shared/lib/errors/errorSummary.ts';
 import { retryTransient } from './transientFailures.ts';
 import { openReplayStream, type ReplayStream } from './replayStream.ts';
 import type { ReplayRunContext } from './replayContext.ts';
-import { createBudget } from './budget.ts';
-import { countUncompared } from './countUncompared.ts';
+import { createBudget, countUncompared } from './budget.ts';
 import { replaySession } from './replaySession.ts';
 
-/** True where the replay was cancelled, or erased, and so nothing of it is to be recorded. */
-const isOver = (error: unknown): boolean =>
+/** Returns true when the replay was cancelled or erased, so that nothing more is recorded. */
+const isReplayEnded = (error: unknown): boolean =>
   isRejection(error, 'replay_ended') || isRejection(error, 'replay_missing');
 
-interface Work {
+interface ReplayWork {
   replay: RunningReplay;
   log: ReplayStream;
   budget: Budget;
   signal: AbortSignal;
 }
 
-/** Replays one session; what keeps it from being replayed keeps back no other. */
-async function oneSession(
+/** Replays one session; its failure does not affect other sessions. */
+async function runSession(
   replaying: ReplayRunContext,
-  work: Work,
+  work: ReplayWork,
   session: ReplayedSession,
 ): Promise<void> {
   const { log, budget, signal } = work;
@@ -33,7 +32,7 @@ async function oneSession(
     await replaySession(replaying, { ...work, session });
   } catch (error) {
     signal.throwIfAborted();
-    if (isOver(error)) throw error;
+    if (isReplayEnded(error)) throw error;
     const { session_id } = session;
     const code =
       isTurnlogError(error) || error instanceof Rejection ? error.code : 'internal_error';
@@ -41,14 +40,13 @@ async function oneSession(
     logger.warn(failure, 'a session could not be replayed');
     const other_tokens = budget.uncompared(session_id);
     const end = { status: 'failed', code, ...(other_tokens > 0 && { other_tokens }) } as const;
-    const told = { type: 'record_comparison', session_id, end } as const;
-    await retryTransient(() => log.record({ ...told, turns: [] }), { signal, logger });
+    const command = { type: 'record_comparison', session_id, end } as const;
+    await retryTransient(() => log.record({ ...command, turns: [] }), { signal, logger });
   }
 }
 
 /**
- * Runs a replay from where it is to its end, so many sessions at a time. Errors: the signal's
- * reason, those of reading its stream.
+ * Runs a replay from its current state to its end, several sessions at a time.
  */
 export async function runReplay(
   replaying: ReplayRunContext,
@@ -56,8 +54,8 @@ export async function runReplay(
   signal: AbortSignal,
 ): Promise<void> {
   const { context } = replaying;
-  const patience = { signal, logger: context.logger };
-  const log = await retryTransient(() => openReplayStream(context, replayId), patience);
+  const retryOptions = { signal, logger: context.logger };
+  const log = await retryTransient(() => openReplayStream(context, replayId), retryOptions);
   const state = log.state();
   if (state.status !== 'running') return;
   const { settings, sessions } = state;
@@ -66,25 +64,26 @@ export async function runReplay(
   const work = { replay: { replay_id: replayId, account_id, settings }, log, budget, signal };
   const unended = sessions.all().filter(({ ended }) => !ended);
   for (const session of unended)
-    await retryTransient(() => countUncompared(context, work, session), patience);
-  const left = unended.values();
-  const lane = async (): Promise<void> => {
-    for (const session of left) {
-      // Of one that has begun, turns may be done that are not compared.
+    await retryTransient(() => countUncompared(context, work, session), retryOptions);
+  const remaining = unended.values();
+  const replayRemaining = async (): Promise<void> => {
+    for (const session of remaining) {
+      // A session that has begun may have replayed turns that are not compared.
       if (session.replay_session_id === undefined && budget.isSpent()) continue;
-      await oneSession(replaying, work, session);
+      await runSession(replaying, work, session);
     }
   };
-  const lanes = Array.from({ length: settings.concurrency }, lane);
-  const ended = await Promise.allSettled(lanes);
+  const lanes = Array.from({ length: settings.concurrency }, replayRemaining);
+  const results = await Promise.allSettled(lanes);
   signal.throwIfAborted();
-  const failed = ended.find((one) => one.status === 'rejected');
+  const failed = results.find((one) => one.status === 'rejected');
   if (failed) {
-    if (isOver(failed.reason)) return;
+    if (isReplayEnded(failed.reason)) return;
     throw failed.reason;
   }
-  const now = log.state();
-  const all = 'sessions' in now && now.sessions.all().every(({ ended: done }) => done);
-  const status = all ? 'completed' : 'budget_exhausted';
-  await retryTransient(() => log.record({ type: 'end_replay', status }), patience);
+  const finalState = log.state();
+  const allEnded =
+    'sessions' in finalState && finalState.sessions.all().every(({ ended }) => ended);
+  const status = allEnded ? 'completed' : 'budget_exhausted';
+  await retryTransient(() => log.record({ type: 'end_replay', status }), retryOptions);
 }

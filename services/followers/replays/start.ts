@@ -7,12 +7,12 @@ import { createReplayBackoff } from './transientFailures.ts';
 import { ReplayCancelled, ReplayHandedOver, type ReplayRunContext } from './replayContext.ts';
 import { runReplay } from './runReplay.ts';
 
-interface Replays {
+interface ReplaysOptions {
   replaying: ReplayRunContext;
-  /** Why the read models can't be trusted now: while they are made anew, a replay that has ended may be there. */
+  /** Why the read models can't be trusted now: during a rebuild they may show an ended replay as running. */
   pausedReason: () => string | undefined;
   /**
-   * Waits until no other process replays; undefined when the signal aborted first. Errors:
+   * Waits until no other process replays; resolves with undefined when the signal aborted first. Throws
    * `store_unavailable`.
    */
   acquireLeadership: (signal: AbortSignal) => Promise<Leadership | undefined>;
@@ -20,40 +20,43 @@ interface Replays {
 
 interface RunningReplays {
   health(): ReplaysHealth;
-  /** Interrupts the turns that are replayed: whoever goes on begins them again. */
+  /** Interrupts the replayed turns; the process that continues begins them again. */
   close(): Promise<void>;
 }
 
-interface Lane {
+interface RunningReplayTask {
   stop: AbortController;
   ended: Promise<void>;
-  /** Why its last try failed, until the next one. */
+  /** Why its latest attempt failed; undefined during the next one. */
   trouble: string | undefined;
 }
 
-/** Runs the replays of all accounts, in this process or after another one. It needs nobody's care. */
+/** Runs the replays of all accounts, in this process or after another one. Failures are retried. */
 export function startReplays({
   replaying,
   pausedReason,
   acquireLeadership,
-}: Replays): RunningReplays {
+}: ReplaysOptions): RunningReplays {
   const { readModels, logger } = replaying.context;
   const { lookMs, runningOfAll } = LIMITS.replays;
-  const lanes = new Map<string, Lane>();
+  const tasks = new Map<string, RunningReplayTask>();
 
-  async function runToItsEnd(replay_id: string, lane: Omit<Lane, 'ended'>): Promise<void> {
-    const { signal } = lane.stop;
+  async function runToEnd(
+    replay_id: string,
+    task: Omit<RunningReplayTask, 'ended'>,
+  ): Promise<void> {
+    const { signal } = task.stop;
     const pauses = createReplayBackoff();
     await repeatUntilAborted({
       async run() {
-        lane.trouble = undefined;
+        task.trouble = undefined;
         await runReplay(replaying, replay_id, signal);
         return 'stop';
       },
       onFailure(error) {
         if (signal.aborted) return 'stop';
-        lane.trouble = publicReason(error);
-        logger.error({ err: error, replay_id }, 'a replay could not be run');
+        task.trouble = publicReason(error);
+        logger.error({ err: error, replay_id }, 'a replay failed; retrying');
         return pauses.next();
       },
       signal,
@@ -61,25 +64,25 @@ export function startReplays({
   }
 
   function start(replay_id: string): void {
-    const lane = { stop: new AbortController(), trouble: undefined };
-    const ended = runToItsEnd(replay_id, lane).finally(() => lanes.delete(replay_id));
-    lanes.set(replay_id, Object.assign(lane, { ended }));
+    const task = { stop: new AbortController(), trouble: undefined };
+    const ended = runToEnd(replay_id, task).finally(() => tasks.delete(replay_id));
+    tasks.set(replay_id, Object.assign(task, { ended }));
   }
 
   const begin = async () => ({
     async poll() {
       const running = new Set(await readModels.listRunningReplays(runningOfAll));
-      for (const [id, { stop }] of lanes) if (!running.has(id)) stop.abort(new ReplayCancelled());
-      for (const id of running) if (!lanes.has(id)) start(id);
+      for (const [id, { stop }] of tasks) if (!running.has(id)) stop.abort(new ReplayCancelled());
+      for (const id of running) if (!tasks.has(id)) start(id);
     },
     async stop() {
-      const left = [...lanes.values()];
-      for (const { stop } of left) stop.abort(new ReplayHandedOver());
-      await Promise.all(left.map(({ ended }) => ended));
+      const stopped = [...tasks.values()];
+      for (const { stop } of stopped) stop.abort(new ReplayHandedOver());
+      await Promise.all(stopped.map(({ ended }) => ended));
     },
   });
 
-  const work = startLeaderTask({
+  const leader = startLeaderTask({
     name: 'running replays',
     acquireLeadership,
     begin,
@@ -89,10 +92,10 @@ export function startReplays({
   });
   return {
     health: () => ({
-      state: work.isActive() ? 'active' : 'standing_by',
-      running: work.isActive() ? lanes.size : null,
-      reason: work.reason() ?? [...lanes.values()].find(({ trouble }) => trouble)?.trouble,
+      state: leader.isActive() ? 'active' : 'standing_by',
+      running: leader.isActive() ? tasks.size : null,
+      reason: leader.reason() ?? [...tasks.values()].find(({ trouble }) => trouble)?.trouble,
     }),
-    close: work.close,
+    close: leader.close,
   };
 }

@@ -5,12 +5,17 @@ import { LIMITS } from '../../../shared/limits.ts';
 import type { Logger } from '../../../shared/lib/logger.ts';
 import { sleep } from '../../../shared/lib/time/sleep.ts';
 
-/** What says that somebody has too much to do, or is away: however often, it is nobody's failure. */
-const BUSY: readonly string[] = ['model_overloaded', 'overloaded', 'rate_limited', 'session_busy'];
+/** Codes of overload, which never count as a failure of the replay, however often they occur. */
+const BUSY_CODES: readonly string[] = [
+  'model_overloaded',
+  'overloaded',
+  'rate_limited',
+  'session_busy',
+];
 
-/** True for what waiting mends, however long it takes. */
+/** Returns true for failures that end by waiting, however long it takes. */
 export const isTransientFailure = (error: unknown): boolean =>
-  isLogUnavailable(error) || (isTurnlogError(error) && BUSY.includes(error.code));
+  isLogUnavailable(error) || (isTurnlogError(error) && BUSY_CODES.includes(error.code));
 
 /** The pauses between attempts of a replay. */
 export function createReplayBackoff() {
@@ -19,8 +24,8 @@ export function createReplayBackoff() {
 }
 
 /**
- * Does the work until it succeeds, while only passing trouble keeps it back. Errors: the work's
- * others, the signal's reason.
+ * Retries the work after transient failures until it succeeds; throws all other failures, and the abort
+ * reason of the signal.
  */
 export async function retryTransient<Result>(
   work: () => Promise<Result>,
@@ -33,7 +38,8 @@ export async function retryTransient<Result>(
       return await work();
     } catch (error) {
       if (!isTransientFailure(error)) throw error;
-      if (first) logger.warn(errorSummary(error), 'a replay waits until a trouble has passed');
+      if (first)
+        logger.warn(errorSummary(error), 'a replay waits until a transient failure has passed');
     }
     await sleep(pauses.next(), signal);
   }

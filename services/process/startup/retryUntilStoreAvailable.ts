@@ -25,5 +25,5 @@ export function retryUntilStoreAvailable<Result>(
     loggedReason = reason;
     return true;
   }
-  return retry(work, { pauses: PAUSES, again: shouldRetry, signal });
+  return retry(work, { pauses: PAUSES, shouldRetry, signal });
 }

@@ -1,19 +1,21 @@
 /**
- * The boxes of events on their way into a store. No hash covers them, so that they are made last: by
- * the adapter, on a thread that nobody waits for where it has one, many at a time.
+ * Encrypts the texts of events just before they are stored. No hash covers ciphertexts, so the
+ * adapter encrypts last, in batches, on a separate thread if it has one.
  */
 import { TurnlogError } from '../../lib/errors/turnlogError.ts';
 import type { EncodedEvent } from '../../ports/eventStore.ts';
 import { ciphertextLength, createTextCloser } from './protectedText.ts';
 
-/** What a box adds to a commitment. */
-const BESIDE_BOX = '"box":"",'.length;
+const BOX_MEMBER_CHARS = '"box":"",'.length;
 
-/** Bytes that the boxes add to the data. */
+/** The bytes that ciphertexts add to the data. */
 export const ciphertextsLength = ({ toClose }: Pick<EncodedEvent, 'toClose'>): number =>
-  toClose?.texts.reduce((sum, { text }) => sum + BESIDE_BOX + ciphertextLength(text), 0) ?? 0;
+  toClose?.texts.reduce((sum, { text }) => sum + BOX_MEMBER_CHARS + ciphertextLength(text), 0) ?? 0;
 
-/** The event as a stream stores it. Errors: `event_invalid` where a commitment does not stand in the data. */
+/**
+ * The event as it is stored, with ciphertexts. Throws `event_invalid` when the data lacks a
+ * commitment.
+ */
 export function withCiphertexts({ toClose, ...event }: EncodedEvent, stream: string): EncodedEvent {
   if (!toClose) return event;
   const { texts, key } = toClose;

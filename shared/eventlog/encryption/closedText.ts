@@ -1,54 +1,54 @@
 /**
- * Texts that read models keep closed, as the log does: whoever reads a row opens them. So an erasure
- * reaches them with the key, and what fills the read models needs no keys of sessions.
+ * Encrypted texts in read models: the reader of a row decrypts them. Destroying the key therefore
+ * erases them too, and the projector needs no session keys.
  */
 import type { Keyring } from './keyring.ts';
 import { InvalidCiphertext, keyIdOf, openText } from './protectedText.ts';
 
-/** The key of a closed text was destroyed: an erasure takes it, and no row has said so yet. */
+/** The key of an encrypted text was destroyed, but its row records no erasure yet. */
 export class TextErased extends InvalidCiphertext {}
 
-/** The beginning of a box, and a commitment behind it: what is between them may have a megabyte. */
+/** The start of a ciphertext and the commitment at the end: a megabyte may be between them. */
 const [BOX, COMMITMENT] = [/^[\w-]{16}\.[\w-]/, /^~[0-9a-f]{64}$/];
 const COMMITMENT_CHARS = 65;
-/** The marks of an open text that looks closed without them. */
+/** Escape marks of a plain text that would look encrypted without them. */
 const MARKS = /^~+/;
-/** In JSON, where such a text begins; by the names that open texts of sessions ever had. */
+/** Where such a text begins in JSON, in any member that ever held session texts in plain. */
 const TO_MARK =
   /(?<="(?:input|output|content|arguments|result|message)":\s*)"(?=~*[\w-]{16}\.[\w-](?:[^"\\]|\\.)*~[0-9a-f]{64}")/g;
 
-/** A text in one string: its box and its commitment. */
+/** An encrypted text as one string: ciphertext and commitment. */
 export const closedText = (box: string, sha256: string): string => `${box}~${sha256}`;
 
-/** The JSON of an event's data, with a mark on each open text that would be taken for a closed one. */
+/** Marks plain texts in an event's data that would be taken for encrypted ones. */
 export const markOpenTexts = (data: string): string =>
   data.includes('~') ? data.replace(TO_MARK, '"~') : data;
 
 const isClosed = (text: string): boolean =>
   BOX.test(text) && COMMITMENT.test(text.slice(-COMMITMENT_CHARS));
 
-/** The text without its mark, as it was written. */
+/** The text as it was written, without its mark. */
 function unmarked(text: string): string {
   const [marks] = MARKS.exec(text) ?? [];
   return marks !== undefined && isClosed(text.slice(marks.length)) ? text.slice(1) : text;
 }
 
 /**
- * What opens closed texts of a stream, once it has the keys of these. A text of before, which stands
- * open, passes as it was written.
- * Errors: `key_missing`, `store_unavailable`. Those of the opening: BoxBroken, as TextErased where the key
- * was destroyed.
+ * Loads the keys of a stream's encrypted texts, and returns a function that decrypts them. Plain
+ * texts of earlier releases pass unchanged. Throws `key_missing`, `store_unavailable`; the function
+ * throws InvalidCiphertext, or TextErased when the key was destroyed.
  */
 export async function createTextOpener(
   keys: Pick<Keyring, 'find'>,
   stream: string,
   texts: readonly string[],
 ): Promise<(text: string) => string> {
-  const found = await keys.find(new Set(texts.filter(isClosed).map(keyIdOf)));
+  const keysById = await keys.find(new Set(texts.filter(isClosed).map(keyIdOf)));
   return (text) => {
     if (!isClosed(text)) return unmarked(text);
-    const key = found.get(keyIdOf(text));
-    if (!key) throw new TextErased('the key of a text is destroyed, and no erasure says so');
+    const key = keysById.get(keyIdOf(text));
+    if (!key)
+      throw new TextErased('the key of a text is destroyed, but the stream records no erasure');
     const box = text.slice(0, -COMMITMENT_CHARS);
     return openText({ box, sha256: text.slice(1 - COMMITMENT_CHARS) }, key, stream).text;
   };

@@ -3,22 +3,22 @@ import type { KeyStore } from '../../ports/keyStore.ts';
 import type { MasterKeys } from './masterKeys.ts';
 import type { TextKey } from './protectedText.ts';
 
-/** Keys that are made durable together: few in a process that has not used any yet. */
+/** Keys that are stored together: few in a process that has used none yet. */
 const FIRST_BATCH = 16;
 const LARGEST_BATCH = 512;
-/** After a failure keys are used up before it is tried again, but for one try in so long. */
+/** After a failure the pool is used up first; a refill is tried at most this often. */
 const TRY_AGAIN_AFTER_MS = 1_000;
 
 const KEY_BYTES = 32;
 const ID_BYTES = 12;
 
-/** A new key of this id, which nobody keeps yet. */
+/** A new key with this id, not stored yet. */
 export const createKey = (id: string): TextKey => ({
   id,
   secret: randomBytes(KEY_BYTES).toString('base64url'),
 });
 
-function makeKeys(count: number): TextKey[] {
+function createKeys(count: number): TextKey[] {
   const bytes = randomFillSync(Buffer.alloc(count * (KEY_BYTES + ID_BYTES)));
   const keys = Array.from({ length: count }, (_, index) => {
     const at = index * (KEY_BYTES + ID_BYTES);
@@ -32,8 +32,8 @@ function makeKeys(count: number): TextKey[] {
 }
 
 /**
- * New keys, kept durably before they are handed out: in batches, the next one while half of the last
- * is left, so that nobody waits for the disk. A process leaves behind those that it did not use.
+ * Hands out new keys, stored before use. They are created in batches, the next one ahead of need,
+ * so that callers rarely wait for the disk. Unused keys remain in the store when the process ends.
  */
 export function createKeyPool(
   store: Pick<KeyStore, 'insert'>,
@@ -45,7 +45,7 @@ export function createKeyPool(
   let failedAt = -Infinity;
 
   async function fill(): Promise<void> {
-    const keys = makeKeys(batch);
+    const keys = createKeys(batch);
     await store.insert(keys.map(masterKeys.wrap));
     pool.push(...keys);
     batch = Math.min(batch * 2, LARGEST_BATCH);
@@ -72,9 +72,10 @@ export function createKeyPool(
   return () => {
     const key = pool.pop();
     if (!key) return next();
-    const isDue = pool.length < batch / 4 && performance.now() - failedAt > TRY_AGAIN_AFTER_MS;
-    // Whoever finds none is told of what it fails with.
-    if (isDue && !filling) refill().catch(() => undefined);
+    const needsRefill =
+      pool.length < batch / 4 && performance.now() - failedAt > TRY_AGAIN_AFTER_MS;
+    // A caller that finds the pool empty gets the error.
+    if (needsRefill && !filling) refill().catch(() => undefined);
     return key;
   };
 }

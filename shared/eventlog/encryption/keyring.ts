@@ -6,30 +6,27 @@ import { createKeyPool, createKey } from './keyPool.ts';
 import type { MasterKeys } from './masterKeys.ts';
 import type { TextKey } from './protectedText.ts';
 
-/** Keys by id; a key that was destroyed has the value undefined. */
+/** Keys by id; undefined for a destroyed key. */
 export type KeysById = ReadonlyMap<string, TextKey | undefined>;
 
-/** What of a key store serves erasures; the keys that it destroys are forgotten as well. */
+/** The part of a key store that erasures use; destroyed keys are evicted from memory too. */
 type Erasures = Pick<KeyStore, 'beginErasure' | 'listErasures' | 'endErasure'>;
 
-/** The keys of texts, unwrapped, as far as this process has them in memory. */
+/** The unwrapped keys of texts, with a cache in memory. */
 export interface Keyring extends Erasures {
-  /**
-   * A key that nobody has used, kept durably before: none is waited for as a rule.
-   * Errors: `store_unavailable`.
-   */
+  /** A new key, already stored; usually without waiting. Throws `store_unavailable`. */
   issueKey(): TextKey | Promise<TextKey>;
   /**
-   * The keys of these ids, at once where all are in memory.
-   * Errors: `store_unavailable`, `key_missing` for one that was lost or whose master key is not here.
+   * The keys with these ids, synchronously when all are in memory. Throws `store_unavailable`, or
+   * `key_missing` for a lost key or an unavailable master key.
    */
   find(ids: ReadonlySet<string>): KeysById | Promise<KeysById>;
   /**
-   * The key of an id that whoever needs it knows, kept durably where there was none; undefined for one
-   * that was destroyed. Errors: `store_unavailable`, `key_missing` where its master key is not here.
+   * The key with an id that the caller chose, created if it does not exist; undefined for a
+   * destroyed key. Throws `store_unavailable`, or `key_missing` for an unavailable master key.
    */
   ensureKey(id: string): Promise<TextKey | undefined>;
-  /** Lets go of keys that were destroyed: no memory of this process holds them any more. */
+  /** Evicts destroyed keys from memory. */
   evict(ids: readonly string[]): void;
 }
 
@@ -41,87 +38,85 @@ interface Parts {
 const keyMissingError = (id: string): TurnlogError =>
   new TurnlogError(
     'key_missing',
-    `The key ${id} of texts in the log is not in the key store, and was not destroyed: it was lost. Restore the key store from its backup.`,
+    `The key ${id} of texts in the log is neither in the key store nor destroyed: it was lost. Restore the key store from its backup.`,
     { retriable: true, retryAfterSeconds: 10 },
   );
 
-/** The keys of a key store, as this process uses them. */
 export function createKeyring({ store, masterKeys }: Parts): Keyring {
-  const known = new LRUCache<string, TextKey | 'destroyed'>({ max: LIMITS.cache.textKeys });
-  const fromPool = createKeyPool(store, masterKeys);
+  const cache = new LRUCache<string, TextKey | 'destroyed'>({ max: LIMITS.cache.textKeys });
+  const nextKey = createKeyPool(store, masterKeys);
 
-  /** An id that was read out of a box is a part of it: remembered itself, it would keep the whole text. */
+  /** The id is copied: a substring of a ciphertext would keep the whole text in memory. */
   const remember = (id: string, key: TextKey | 'destroyed'): void =>
-    void known.set(Buffer.from(id).toString(), key);
+    void cache.set(Buffer.from(id).toString(), key);
 
-  const taken = (key: TextKey): TextKey => {
+  const rememberKey = (key: TextKey): TextKey => {
     remember(key.id, key);
     return key;
   };
 
-  /** Those of these ids that are in memory. */
   function inMemory(ids: ReadonlySet<string>): Map<string, TextKey | undefined> {
-    const found = new Map<string, TextKey | undefined>();
+    const keysById = new Map<string, TextKey | undefined>();
     for (const id of ids) {
-      const key = known.get(id);
-      if (key !== undefined) found.set(id, key === 'destroyed' ? undefined : key);
+      const key = cache.get(id);
+      if (key !== undefined) keysById.set(id, key === 'destroyed' ? undefined : key);
     }
-    return found;
+    return keysById;
   }
 
-  async function findKept(
-    found: Map<string, TextKey | undefined>,
-    missing: readonly string[],
+  async function findStoredKeys(
+    keysById: Map<string, TextKey | undefined>,
+    missingIds: readonly string[],
   ): Promise<KeysById> {
-    const kept = await store.find(missing);
-    for (const id of missing) {
-      const wrapped = kept.get(id);
+    const storedKeys = await store.find(missingIds);
+    for (const id of missingIds) {
+      const wrapped = storedKeys.get(id);
       if (wrapped === undefined) throw keyMissingError(id);
-      // It may have been forgotten while it was looked for.
-      const destroyed = wrapped === 'destroyed' || known.get(id) === 'destroyed';
+      // It may have been evicted during the lookup.
+      const destroyed = wrapped === 'destroyed' || cache.get(id) === 'destroyed';
       const key = destroyed ? 'destroyed' : masterKeys.unwrap(wrapped);
       remember(id, key);
-      found.set(id, key === 'destroyed' ? undefined : key);
+      keysById.set(id, key === 'destroyed' ? undefined : key);
     }
-    return found;
+    return keysById;
   }
 
-  async function named(id: string): Promise<TextKey | undefined> {
+  async function ensureStoredKey(id: string): Promise<TextKey | undefined> {
     if (!(await store.find([id])).has(id))
       try {
         await store.insert([masterKeys.wrap(createKey(id))]);
       } catch (error) {
-        // Another process was faster, if there is one now.
+        // Another process may have created it concurrently.
         if (!(await store.find([id])).has(id)) throw error;
       }
-    return (await findKept(new Map(), [id])).get(id);
+    return (await findStoredKeys(new Map(), [id])).get(id);
   }
 
-  const forget = (ids: readonly string[]): void => ids.forEach((id) => remember(id, 'destroyed'));
+  const evict = (ids: readonly string[]): void => ids.forEach((id) => remember(id, 'destroyed'));
 
   return {
     issueKey() {
-      const key = fromPool();
-      return 'then' in key ? key.then(taken) : taken(key);
+      const key = nextKey();
+      return 'then' in key ? key.then(rememberKey) : rememberKey(key);
     },
     find(ids) {
-      const found = inMemory(ids);
-      if (found.size === ids.size) return found;
-      return findKept(
-        found,
-        [...ids].filter((id) => !found.has(id)),
+      const keysById = inMemory(ids);
+      if (keysById.size === ids.size) return keysById;
+      return findStoredKeys(
+        keysById,
+        [...ids].filter((id) => !keysById.has(id)),
       );
     },
     async ensureKey(id) {
-      const found = inMemory(new Set([id]));
-      return found.has(id) ? found.get(id) : named(id);
+      const keysById = inMemory(new Set([id]));
+      return keysById.has(id) ? keysById.get(id) : ensureStoredKey(id);
     },
-    evict: forget,
+    evict: evict,
     beginErasure: store.beginErasure,
     listErasures: store.listErasures,
     async endErasure(stream, ids) {
       await store.endErasure(stream, ids);
-      forget(ids);
+      evict(ids);
     },
   };
 }

@@ -1,7 +1,7 @@
 /**
- * Master keys wrap the keys of texts: AES-256-GCM with the key's id as additional data, so that
- * what is kept for one key never opens as another. A master key's id is derived from it: no other
- * key stands under its name, and a line of the file that was mistyped is found.
+ * Master keys wrap text keys: AES-256-GCM with the text key's id as additional data, so that a
+ * wrapped key can't be unwrapped under another id. A master key's id is derived from the key, which
+ * detects mistyped lines of the file.
  */
 import { createHmac, createSecretKey, randomBytes, type KeyObject } from 'node:crypto';
 import { TurnlogError } from '../../lib/errors/turnlogError.ts';
@@ -13,14 +13,14 @@ const KEY_BYTES = 32;
 const WRAPPED_BYTES = KEY_BYTES + ADDED_BYTES;
 
 export interface MasterKeys {
-  /** The first one's key wraps new keys. */
+  /** The first master key wraps new keys. */
   ids: readonly [string, ...string[]];
   wrap(key: TextKey): WrappedKey;
-  /** Errors: `key_missing` where its master key is not here, or it does not open with it. */
+  /** Throws `key_missing` when the master key is unavailable or does not unwrap the key. */
   unwrap(key: WrappedKey): TextKey;
 }
 
-/** 16 characters of base64url that tell nothing of the key. */
+/** 16 characters of base64url that reveal nothing about the key. */
 const idOf = (secret: KeyObject): string =>
   createHmac('sha256', secret).update('turnlog master key').digest('base64url').slice(0, 16);
 
@@ -34,32 +34,32 @@ function keyOf(line: string): [id: string, secret: KeyObject] | string {
   const [id = '', text = '', ...rest] = line.split('.');
   const bytes = Buffer.from(text, 'base64url');
   if (rest.length > 0 || !/^[\w-]+$/.test(text) || id.length !== 16)
-    return 'is no master key (<id>.<key>)';
+    return 'is not a master key (<id>.<key>)';
   if (bytes.length !== KEY_BYTES)
-    return `has a key of ${bytes.length} bytes where ${KEY_BYTES} are wanted`;
+    return `has a key of ${bytes.length} bytes instead of ${KEY_BYTES}`;
   const secret = createSecretKey(bytes);
-  return idOf(secret) === id ? [id, secret] : 'was changed: its key is not the one of its id';
+  return idOf(secret) === id ? [id, secret] : 'was changed: its key does not match its id';
 }
 
 /**
- * The master keys of a file: one a line, the one that wraps new keys first; empty lines and lines
- * that begin with `#` are passed over. Errors: `configuration_invalid`, which says of which line
- * and never what stands in it.
+ * Parses a master key file: one key per line, first the key that wraps new keys; empty lines and
+ * lines that begin with `#` are ignored. Throws `configuration_invalid` with the line number, never
+ * its content.
  */
 export function parseMasterKeys(text: string, file: string): MasterKeys {
-  const invalid = (what: string): TurnlogError =>
-    new TurnlogError('configuration_invalid', `The master key file ${file} can't be used: ${what}`);
+  const invalid = (problem: string): TurnlogError =>
+    new TurnlogError('configuration_invalid', `The master key file ${file} is invalid: ${problem}`);
   const keys = new Map<string, KeyObject>();
   for (const [at, raw] of text.split('\n').entries()) {
     const line = raw.trim();
     if (line === '' || line.startsWith('#')) continue;
-    const found = keyOf(line);
-    if (typeof found === 'string') throw invalid(`line ${at + 1} ${found}.`);
-    if (keys.has(found[0])) throw invalid(`line ${at + 1} has the key ${found[0]} again.`);
-    keys.set(...found);
+    const entry = keyOf(line);
+    if (typeof entry === 'string') throw invalid(`line ${at + 1} ${entry}.`);
+    if (keys.has(entry[0])) throw invalid(`line ${at + 1} repeats the key ${entry[0]}.`);
+    keys.set(...entry);
   }
   const [current, ...others] = keys;
-  if (!current) throw invalid('it has no key. Make one: npm run cli -- text-keys new-master');
+  if (!current) throw invalid('it has no key. Create one: npm run cli -- text-keys new-master');
   return createMasterKeys(current, others);
 }
 
@@ -80,14 +80,14 @@ function createMasterKeys(current: Entry, others: readonly Entry[]): MasterKeys 
       const master = secrets.get(master_key_id);
       if (!master) throw masterKeyMissing(id, master_key_id);
       try {
-        if (wrapped.length !== WRAPPED_BYTES) throw new RangeError('its length is another');
+        if (wrapped.length !== WRAPPED_BYTES) throw new RangeError('unexpected length');
         const bytes = decrypt(wrapped, master, id);
         const secret = bytes.toString('base64url');
         bytes.fill(0);
         return { id, secret };
       } catch (error) {
         throw keyMissing(
-          `The key ${id} does not open with its master key ${master_key_id}: the key store was changed. Restore it from its backup.`,
+          `The key ${id} can't be unwrapped with its master key ${master_key_id}: the key store was changed. Restore it from its backup.`,
           error,
         );
       }
@@ -95,7 +95,7 @@ function createMasterKeys(current: Entry, others: readonly Entry[]): MasterKeys 
   };
 }
 
-/** A key is not to be had, and nobody has destroyed it: an operator has to look. */
+/** A key is unavailable although it was not destroyed: an operator has to act. */
 const keyMissing = (message: string, cause?: unknown): TurnlogError =>
   new TurnlogError('key_missing', message, { retriable: true, retryAfterSeconds: 10, cause });
 

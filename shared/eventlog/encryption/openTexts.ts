@@ -1,6 +1,6 @@
 /**
- * Where the protected texts of stored events are opened. What reads the log for its content reads it
- * through here; what verifies, copies or compares events has them as they are stored.
+ * Decrypts the protected texts of stored events for readers of their content. Code that verifies,
+ * copies or compares events uses them as stored.
  */
 import { isTurnlogError, TurnlogError } from '../../lib/errors/turnlogError.ts';
 import type { StoredEvent } from '../../ports/eventStore.ts';
@@ -20,50 +20,49 @@ import {
 
 type Keys = Pick<Keyring, 'find'>;
 
-/** A stored event in whose data the texts stand as strings; one without texts is as it was. */
+/** A stored event whose data holds the texts as strings; an event without texts is unchanged. */
 export interface ReadableEvent extends StoredEvent {
-  /** As it is stored, where that is something else: its hash covers that. */
+  /** The event as stored, when it differs: its hash covers that form. */
   stored?: StoredEvent;
-  /** The key of its texts, where it has not been destroyed. */
+  /** The key of its texts, unless destroyed. */
   key?: TextKey;
-  /** True where a key was destroyed: the texts are empty. */
+  /** True when a key was destroyed: the texts are empty. */
   erased?: boolean;
-  /** True where a key was destroyed, and the stream says nothing of an erasure. */
+  /** True when a key was destroyed but the stream records no erasure. */
   unsaid?: true;
   /**
-   * Why its texts can't be had: `key_missing`, or `event_invalid` for a box that is not what was
-   * closed. Its data is as it is stored.
+   * Why its texts can't be read: `key_missing`, or `event_invalid` for an invalid ciphertext. The
+   * data is then as stored.
    */
   unreadable?: TurnlogError;
 }
 
-/** An event with its texts. */
+/** An event with its texts decrypted. */
 export interface OpenedEvent extends RecordedEvent {
-  /** True where texts are empty because their key was destroyed. */
+  /** True when texts are empty because their key was destroyed. */
   erased: boolean;
-  /** The key of its texts, where it has any and they were not erased. */
+  /** The key of its texts; undefined for an event without texts and for erased texts. */
   key?: TextKey | undefined;
 }
 
-/** By the id of a key: undefined for one that was destroyed, an error for one that is not here. */
+/** By key id: undefined for a destroyed key, an error for an unavailable one. */
 type Lookup = ReadonlyMap<string, TextKey | undefined | TurnlogError>;
 
-/** One at a time, so that a key that was lost keeps nothing else back. */
-async function oneByOne(keys: Keys, ids: ReadonlySet<string>): Promise<Lookup> {
-  const found = new Map<string, TextKey | undefined | TurnlogError>();
+/** Looks keys up one at a time, so that one lost key does not make the others unavailable. */
+async function findOneByOne(keys: Keys, ids: ReadonlySet<string>): Promise<Lookup> {
+  const keysById = new Map<string, TextKey | undefined | TurnlogError>();
   for (const id of ids) {
     try {
-      found.set(id, (await keys.find(new Set([id]))).get(id));
+      keysById.set(id, (await keys.find(new Set([id]))).get(id));
     } catch (error) {
       if (!isTurnlogError(error, 'key_missing')) throw error;
-      found.set(id, error);
+      keysById.set(id, error);
     }
   }
-  return found;
+  return keysById;
 }
 
-/** Errors: `store_unavailable`. */
-async function keysOf(keys: Keys, events: readonly StoredEvent[]): Promise<Lookup> {
+async function findKeys(keys: Keys, events: readonly StoredEvent[]): Promise<Lookup> {
   const ids = new Set<string>();
   for (const { data } of events) addKeyIds(data, ids);
   if (ids.size === 0) return new Map();
@@ -71,11 +70,11 @@ async function keysOf(keys: Keys, events: readonly StoredEvent[]): Promise<Looku
     return await keys.find(ids);
   } catch (error) {
     if (!isTurnlogError(error, 'key_missing')) throw error;
-    return oneByOne(keys, ids);
+    return findOneByOne(keys, ids);
   }
 }
 
-const unreadable = ({ id, stream, revision }: StoredEvent, error: unknown): TurnlogError =>
+const unreadableError = ({ id, stream, revision }: StoredEvent, error: unknown): TurnlogError =>
   isTurnlogError(error)
     ? error
     : new TurnlogError(
@@ -84,40 +83,43 @@ const unreadable = ({ id, stream, revision }: StoredEvent, error: unknown): Turn
         { cause: error },
       );
 
-type Shown = (text: DisclosedText | ErasedText) => unknown;
+type ShowText = (text: DisclosedText | ErasedText) => unknown;
 
-/** The event with every box replaced by what is shown of it. */
-function replaced(event: StoredEvent, lookup: Lookup, shown: Shown): ReadableEvent {
-  let last: TextKey | undefined;
+/** The event with every ciphertext replaced by what `show` returns. */
+function replaceTexts(event: StoredEvent, lookup: Lookup, show: ShowText): ReadableEvent {
+  let lastKey: TextKey | undefined;
   let erased = false;
   try {
     const data = replaceBoxes(event.data, (box, sha256) => {
       const key = lookup.get(keyIdOf(box));
       if (isTurnlogError(key)) throw key;
-      last = key ?? last;
+      lastKey = key ?? lastKey;
       erased ||= key === undefined;
       return JSON.stringify(
-        shown(key ? openText({ box, sha256 }, key, event.stream) : { sha256, erased: true }),
+        show(key ? openText({ box, sha256 }, key, event.stream) : { sha256, erased: true }),
       );
     });
     if (data === event.data) return event;
-    return { ...event, data, stored: event, erased, ...(last && { key: last }) };
+    return { ...event, data, stored: event, erased, ...(lastKey && { key: lastKey }) };
   } catch (error) {
     if (!(error instanceof InvalidCiphertext) && !isTurnlogError(error)) throw error;
-    return { ...event, unreadable: unreadable(event, error) };
+    return { ...event, unreadable: unreadableError(event, error) };
   }
 }
 
-/** A text without its box, as in a copy that leaves them out, can't be read. */
-const unlessBoxless = (event: StoredEvent, readable: ReadableEvent): ReadableEvent =>
+/** A text without its ciphertext, as in a copy that omits them, can't be read. */
+const requireCiphertexts = (event: StoredEvent, readable: ReadableEvent): ReadableEvent =>
   readable.unreadable || !lacksBox(readable.data)
     ? readable
-    : { ...event, unreadable: unreadable(event, new InvalidCiphertext('its box is missing')) };
+    : {
+        ...event,
+        unreadable: unreadableError(event, new InvalidCiphertext('its ciphertext is missing')),
+      };
 
-const opened = (event: StoredEvent, lookup: Lookup): ReadableEvent =>
-  unlessBoxless(
+const openEventTexts = (event: StoredEvent, lookup: Lookup): ReadableEvent =>
+  requireCiphertexts(
     event,
-    replaced(event, lookup, (text) => ('text' in text ? text.text : '')),
+    replaceTexts(event, lookup, (text) => ('text' in text ? text.text : '')),
   );
 
 function withClosedTexts(event: StoredEvent): ReadableEvent {
@@ -128,32 +130,34 @@ function withClosedTexts(event: StoredEvent): ReadableEvent {
 }
 
 /**
- * Opens the texts of stored events, but for those that stay closed: in their data stand closed texts
- * (closedText.ts). Errors: `store_unavailable` where the keys can't be reached.
+ * Decrypts the texts of stored events. Events that `staysClosed` selects keep encrypted texts
+ * (closedText.ts). Throws `store_unavailable` when the keys can't be reached.
  */
 export async function openTexts(
   keys: Keys,
   events: readonly StoredEvent[],
   staysClosed: (event: StoredEvent) => boolean = () => false,
 ): Promise<ReadableEvent[]> {
-  const lookup = await keysOf(
+  const lookup = await findKeys(
     keys,
     events.filter((event) => !staysClosed(event)),
   );
   return events.map((event) =>
-    staysClosed(event) ? unlessBoxless(event, withClosedTexts(event)) : opened(event, lookup),
+    staysClosed(event)
+      ? requireCiphertexts(event, withClosedTexts(event))
+      : openEventTexts(event, lookup),
   );
 }
 
-/** The event of readable texts, decoded. Errors: why they can't be had; SyntaxError. */
+/** Decodes an event with decrypted texts. Throws its `unreadable` error, or SyntaxError. */
 export function openedEvent(event: ReadableEvent): OpenedEvent {
   if (event.unreadable) throw event.unreadable;
   return { ...decodeEvent(event), erased: event.erased === true, key: event.key };
 }
 
 /**
- * Stored events with their texts. Errors: `key_missing`, `event_invalid` for a box that is not what
- * was closed, `store_unavailable`, SyntaxError.
+ * Decodes stored events with their texts. Throws `key_missing`, `event_invalid` for an invalid
+ * ciphertext, `store_unavailable`, SyntaxError.
  */
 export const openEvents = async (
   keys: Keys,
@@ -161,17 +165,16 @@ export const openEvents = async (
 ): Promise<OpenedEvent[]> => (await openTexts(keys, events)).map(openedEvent);
 
 /**
- * Stored events in which each text stands with its salt and its commitment: who has them can
- * compute the hash again, and check the texts. Those that were erased say so.
- * Errors: those of openEvents.
+ * Decodes stored events with the salt and the commitment of each text, from which the hash can be
+ * recomputed; erased texts are marked. Throws as openEvents.
  */
 export async function discloseEvents(
   keys: Keys,
   events: readonly StoredEvent[],
 ): Promise<RecordedEvent[]> {
-  const lookup = await keysOf(keys, events);
+  const lookup = await findKeys(keys, events);
   return events.map((event) => {
-    const disclosed = replaced(event, lookup, (text) => text);
+    const disclosed = replaceTexts(event, lookup, (text) => text);
     if (disclosed.unreadable) throw disclosed.unreadable;
     return decodeEvent(disclosed);
   });

@@ -1,6 +1,6 @@
 /**
- * Protected texts in the canonical JSON text of an event's data. No string of a JSON text can look
- * like one, because the quotes within it are escaped; so they are found without being decoded.
+ * Finds protected texts in the canonical JSON of an event's data without decoding it. No JSON
+ * string can look like one, because its quotes are escaped.
  */
 import { canonicalJson } from '../canonicalJson.ts';
 import { keyIdOf } from './protectedText.ts';
@@ -9,15 +9,15 @@ const CLOSED = /\{"box":"([\w-]{16}\.[\w-]+)","sha256":"([0-9a-f]{64})"\}/g;
 const COVERED = /\{"box":"[\w-]{16}\.[\w-]+",("sha256":"[0-9a-f]{64}"\})/g;
 const COMMITMENT = /\{"sha256":"[0-9a-f]{64}"\}/;
 
-/** What the hash of an event covers of its data: the commitments, without the boxes. */
+/** The part of the data that the event's hash covers: the commitments without the ciphertexts. */
 export const withoutBoxes = (data: string): string => data.replace(COVERED, '{$1');
 
-/** A member of that name, outside of all strings. */
+/** True for a member named `box`: inside a string its quotes would be escaped. */
 const hasBoxes = (data: string): boolean => data.includes('"box"');
 
 /**
- * The data with every box replaced by JSON text; as it is where there is none. A store that wrote
- * the JSON anew, in another order or with blanks, is read all the same.
+ * Replaces every ciphertext in the data by JSON text. Also handles stores that reformat or reorder
+ * the JSON.
  */
 export function replaceBoxes(
   data: string,
@@ -28,13 +28,16 @@ export function replaceBoxes(
     replacement(box, sha256),
   );
   if (!hasBoxes(replaced)) return replaced;
-  return writtenAnew(replaced).replace(CLOSED, (_text, box: string, sha256: string) =>
+  return toCanonical(replaced).replace(CLOSED, (_text, box: string, sha256: string) =>
     replacement(box, sha256),
   );
 }
 
-/** In canonical form. What others wrote may not be JSON: the decoder will see that, of this event alone. */
-function writtenAnew(data: string): string {
+/**
+ * Rewrites data in canonical form. Data of other programs may not be JSON; decoding that event
+ * reports it.
+ */
+function toCanonical(data: string): string {
   try {
     return canonicalJson(JSON.parse(data));
   } catch {
@@ -42,7 +45,7 @@ function writtenAnew(data: string): string {
   }
 }
 
-/** Adds the ids of the keys that closed the boxes in the data. */
+/** Adds the key ids of all ciphertexts in the data. */
 export function addKeyIds(data: string, ids: Set<string>): void {
   if (!hasBoxes(data)) return;
   replaceBoxes(data, (box) => {
@@ -51,5 +54,5 @@ export function addKeyIds(data: string, ids: Set<string>): void {
   });
 }
 
-/** True where a commitment stands without its box. */
+/** True when a commitment lacks its ciphertext. */
 export const lacksBox = (data: string): boolean => COMMITMENT.test(data);

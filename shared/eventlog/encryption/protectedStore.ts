@@ -5,10 +5,10 @@ import { openTexts, type ReadableEvent } from './openTexts.ts';
 import { createErasureLookup } from '../reading/erasureLookup.ts';
 import { streamKind } from '../streams.ts';
 
-/** An event store, with the keys of the texts in it. Events pass it as they are stored. */
+/** An event store and the keys of its texts. Its events are as stored. */
 export type ProtectedStore = EventStore & { keys: Keyring };
 
-/** The keys that an event says are destroyed; none where it can't be understood. */
+/** The keys that an erasure lists as destroyed; none when it can't be decoded. */
 function keysErasedBy({ type, data }: StoredEvent): string[] {
   if (!isErasure(type)) return [];
   try {
@@ -23,18 +23,18 @@ type Followed = Pick<EventLog, 'subscribe' | 'readStream'>;
 type KeysToOpen = Pick<Keyring, 'find' | 'evict'>;
 
 /**
- * A log as its followers read it: texts stand open in the data of the events (ReadableEvent).
- * Errors of its subscriptions, beside the log's: `store_unavailable` where keys can't be reached.
+ * A log whose subscriptions deliver decrypted texts (ReadableEvent). They also fail with
+ * `store_unavailable` when the keys can't be reached.
  */
 export const withOpenTexts = <Log extends Followed>(log: Log, keys: KeysToOpen): Log =>
   withTexts(log, keys);
 
-/** Of these the rows hold texts as the log does. */
+/** The stream kinds whose rows hold encrypted texts, like the log. */
 const CLOSED_IN_ROWS = ['replay', 'session', 'webhook'];
 
 /**
- * The same as read models are filled with it: the texts of sessions and webhooks stay closed
- * (closedText.ts), but for titles and labels of sessions, which lists show and find.
+ * The log as the projector reads it: the texts of sessions and webhooks stay encrypted
+ * (closedText.ts), except titles and labels of sessions, which lists show and search.
  */
 export const withTextsForRows = <Log extends Followed>(log: Log, keys: KeysToOpen): Log =>
   withTexts(
@@ -49,12 +49,12 @@ function withTexts<Log extends Followed>(
   keys: KeysToOpen,
   staysClosed?: (event: StoredEvent) => boolean,
 ): Log {
-  const saysErased = createErasureLookup(log);
+  const isErased = createErasureLookup(log);
 
-  async function opened(stored: readonly StoredEvent[]): Promise<ReadableEvent[]> {
+  async function openBatch(stored: readonly StoredEvent[]): Promise<ReadableEvent[]> {
     const events = await openTexts(keys, stored, staysClosed);
     for (const event of events)
-      if (event.erased && !(await saysErased(event.stream))) event.unsaid = true;
+      if (event.erased && !(await isErased(event.stream))) event.unsaid = true;
     return events;
   }
 
@@ -62,7 +62,7 @@ function withTexts<Log extends Followed>(
     ...log,
     async *subscribe(options: Parameters<EventLog['subscribe']>[0]) {
       for await (const batch of log.subscribe(options)) {
-        yield { ...batch, events: await opened(batch.events) };
+        yield { ...batch, events: await openBatch(batch.events) };
         for (const event of batch.events) keys.evict(keysErasedBy(event));
       }
     },

@@ -1,14 +1,15 @@
 /**
- * Protected text: what persons write and models answer stands in the log as a salted commitment and
- * a box. The commitment is sha256(salt ‖ UTF-8 text), and the hash of the event covers it; the box
- * holds salt and text under AES-256-GCM, and no hash covers it. Who is given text and salt can check
- * them; who is not learns nothing; without the key the text is gone and every chain still holds.
+ * Protected text: the log stores user and model text as a salted commitment and a ciphertext. The
+ * commitment is sha256(salt ‖ UTF-8 text), and the event's hash covers it; the ciphertext holds
+ * salt and text under AES-256-GCM, and no hash covers it. With text and salt the commitment can be
+ * checked; without them it reveals nothing. Without the key the text is gone, and every chain
+ * remains valid.
  */
 import { createSecretKey, hash as digest, type KeyObject } from 'node:crypto';
 import { pooledRandomBytes } from '../../lib/pooledRandomBytes.ts';
 import { ADDED_BYTES, decrypt, encrypt } from './aesGcm.ts';
 
-/** A text as it is stored. A copy of the log may leave the box out. */
+/** A text as stored. A copy of the log may omit the ciphertext. */
 export interface ProtectedText {
   /** The commitment, in hex. */
   sha256: string;
@@ -16,7 +17,7 @@ export interface ProtectedText {
   box?: string;
 }
 
-/** A text with what it takes to check its commitment; the salt in base64url. */
+/** A text with the salt (base64url) that its commitment needs. */
 export interface DisclosedText {
   sha256: string;
   salt: string;
@@ -33,11 +34,13 @@ export interface ErasedText {
 export interface TextKey {
   /** 16 characters of base64url. */
   id: string;
-  /** 32 bytes in base64url: a string is handed to another thread at a tenth of a KeyObject's cost. */
+  /**
+   * 32 bytes in base64url: passing a string to another thread costs a tenth of passing a KeyObject.
+   */
   secret: string;
 }
 
-/** The texts of an event whose data holds only what commits to them. Threads can hand it on. */
+/** The texts that an event's data only commits to. Can be sent to another thread. */
 export interface TextsToClose {
   texts: readonly DisclosedText[];
   key: TextKey;
@@ -46,43 +49,43 @@ export interface TextsToClose {
 const SALT_BYTES = 16;
 
 const SALT = /^[\w-]{22}$/;
-const SHAPE = /^[0-9a-f]{64}$/;
+const SHA256_HEX = /^[0-9a-f]{64}$/;
 const BOX = /^([\w-]{16})\.[\w-]+$/;
 
-/** True for what stands in a stored event in place of a text, and for nothing else. */
+/** True for exactly the objects that replace texts in stored events. */
 export function isProtectedText(value: unknown): value is ProtectedText {
   if (typeof value !== 'object' || value === null) return false;
   const { sha256, box, ...rest } = value as Partial<Record<string, unknown>>;
   return (
     typeof sha256 === 'string' &&
-    SHAPE.test(sha256) &&
+    SHA256_HEX.test(sha256) &&
     (box === undefined || (typeof box === 'string' && BOX.test(box))) &&
     Object.keys(rest).length === 0
   );
 }
 
-/** What stands of a text beside its commitment, as it is stored or shown. */
-const BESIDE = new Set(['sha256', 'box', 'salt', 'text', 'erased']);
+/** All members of a protected text, as stored or shown. */
+const MEMBERS_OF_TEXTS = new Set(['sha256', 'box', 'salt', 'text', 'erased']);
 
 /**
- * True for whatever a reader may take for a protected text, stored or shown; data that is none must
- * not look so.
+ * True for anything that a reader may take for a protected text, stored or shown. Other data must
+ * not look like that.
  */
 export const looksProtected = (value: object): boolean =>
   'sha256' in value &&
   typeof value.sha256 === 'string' &&
-  SHAPE.test(value.sha256) &&
-  Object.keys(value).every((name) => BESIDE.has(name));
+  SHA256_HEX.test(value.sha256) &&
+  Object.keys(value).every((name) => MEMBERS_OF_TEXTS.has(name));
 
-/** The id of the key that closed a box. */
+/** The id of the key that encrypted a text. */
 export const keyIdOf = (box: string): string => box.slice(0, 16);
 
 const commitmentOf = (salted: Uint8Array): string => digest('sha256', salted, 'hex');
 
-/** With raw bytes a cipher takes five times as long to make. */
+/** Creating a cipher from raw bytes takes five times as long. */
 const keyOf = (secret: string): KeyObject => createSecretKey(secret, 'base64url');
 
-/** Commits to a text, with a salt of its own. */
+/** Commits to a text with a random salt. */
 export function commitText(text: string): DisclosedText {
   const salted = Buffer.allocUnsafe(SALT_BYTES + Buffer.byteLength(text));
   pooledRandomBytes(SALT_BYTES).copy(salted);
@@ -92,8 +95,8 @@ export function commitText(text: string): DisclosedText {
 }
 
 /**
- * What closes texts with their salts in boxes, each with an IV of its own, for one stream: in another
- * one they do not open, whoever puts them there.
+ * Returns a function that encrypts texts and salts with a random IV for one stream; the ciphertext
+ * can't be decrypted in another stream.
  */
 export function createTextCloser(
   { id, secret }: TextKey,
@@ -108,30 +111,32 @@ export function createTextCloser(
   };
 }
 
-/** Characters of the box that a text is closed in. */
+/** The characters of a text's ciphertext. */
 export const ciphertextLength = (text: string): number =>
   17 + Math.ceil(((ADDED_BYTES + SALT_BYTES + Buffer.byteLength(text)) * 4) / 3);
 
-/** Thrown where a box does not open with its key, or holds another text than was committed to. */
+/** Thrown when a ciphertext can't be decrypted, or its text does not match the commitment. */
 export class InvalidCiphertext extends Error {}
 
-/** Opens a box that stands in a stream, and checks the commitment. Errors: BoxBroken. */
+/** Decrypts a text of a stream and checks its commitment. Throws InvalidCiphertext. */
 export function openText(
   { box, sha256 }: Required<ProtectedText>,
   { secret }: TextKey,
   stream: string,
 ): DisclosedText {
   const bytes = Buffer.from(box.slice(17), 'base64url');
-  if (bytes.length < ADDED_BYTES + SALT_BYTES) throw new InvalidCiphertext('a box is too short');
+  if (bytes.length < ADDED_BYTES + SALT_BYTES)
+    throw new InvalidCiphertext('a ciphertext is too short');
   let salted: Buffer;
   try {
     salted = decrypt(bytes, keyOf(secret), stream);
   } catch (error) {
-    throw new InvalidCiphertext('a box does not open with its key in this stream', {
+    throw new InvalidCiphertext("a ciphertext can't be decrypted with its key in this stream", {
       cause: error,
     });
   }
-  if (commitmentOf(salted) !== sha256) throw new InvalidCiphertext('a box holds another text');
+  if (commitmentOf(salted) !== sha256)
+    throw new InvalidCiphertext('a ciphertext holds another text');
   return {
     sha256,
     salt: salted.toString('base64url', 0, SALT_BYTES),
@@ -139,11 +144,13 @@ export function openText(
   };
 }
 
-/** True for a text that was committed to as its hash says; anything that does not disclose one fits. */
+/**
+ * True for a disclosed text that matches its commitment, and for anything that discloses no text.
+ */
 export function matchesCommitment({ sha256, salt, text }: Partial<DisclosedText>): boolean {
   if (salt === undefined && text === undefined) return true;
   if (typeof salt !== 'string' || typeof text !== 'string') return false;
-  // With salts of other lengths one commitment would fit several texts.
+  // With salts of other lengths several texts would match one commitment.
   if (!SALT.test(salt)) return false;
   return (
     commitmentOf(Buffer.concat([Buffer.from(salt, 'base64url'), Buffer.from(text)])) === sha256
@@ -151,8 +158,9 @@ export function matchesCommitment({ sha256, salt, text }: Partial<DisclosedText>
 }
 
 /**
- * A value in which each protected text, stored or shown, is its commitment alone: what the hash of
- * an event covers. A disclosed text that is not what was committed to stays, and fits no hash.
+ * Replaces each protected text, stored or shown, by its commitment: the form that the event's hash
+ * covers. A disclosed text that does not match its commitment stays, so that the hash does not
+ * match.
  */
 export function toCommitments(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;

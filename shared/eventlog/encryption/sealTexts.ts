@@ -5,87 +5,87 @@ import type { NewEvent } from '../event.ts';
 import type { Keyring } from './keyring.ts';
 import { commitText, looksProtected, type DisclosedText, type TextKey } from './protectedText.ts';
 
-/** Where the protected texts of a value are: it is one, or they are in its items or members. */
-type Texts = 'text' | { items: Texts } | { members: ReadonlyMap<string, Texts> };
+/** Where a value holds protected texts: it is one, or its items or members hold them. */
+type TextLocations =
+  'text' | { items: TextLocations } | { members: ReadonlyMap<string, TextLocations> };
 
-/** What of a JSON Schema tells where texts are. */
+/** The part of a JSON Schema that determines where texts are. */
 interface Schema {
   items?: Schema;
   properties?: Readonly<Record<string, Schema>>;
 }
 
-function textsIn(schema: Schema): Texts | undefined {
+function locateTexts(schema: Schema): TextLocations | undefined {
   if (isProtectedTextSchema(schema)) return 'text';
-  const items = schema.items && textsIn(schema.items);
+  const items = schema.items && locateTexts(schema.items);
   if (items) return { items };
   const members = Object.entries(schema.properties ?? {}).flatMap(([name, member]) => {
-    const texts = textsIn(member);
+    const texts = locateTexts(member);
     return texts ? [[name, texts] as const] : [];
   });
   return members.length > 0 ? { members: new Map(members) } : undefined;
 }
 
-/** By type: where its data has protected texts. */
+/** By event type: where its data holds protected texts. */
 const TEXTS = new Map(
   eventSchemas.map(({ properties: { type, data } }) => [
     type.const as string,
-    textsIn(data as Schema),
+    locateTexts(data as Schema),
   ]),
 );
 
 type Commit = (text: string) => unknown;
 
-/** Errors: `event_invalid` for what readers would take for a protected text. */
-function committed(value: unknown, texts: Texts | undefined, commitTo: Commit): unknown {
+/** Throws `event_invalid` for data that readers would take for a protected text. */
+function commitTexts(value: unknown, texts: TextLocations | undefined, commitTo: Commit): unknown {
   if (typeof value === 'string') return texts === 'text' ? commitTo(value) : value;
   if (typeof value !== 'object' || value === null) return value;
   if (looksProtected(value))
     throw new TurnlogError(
       'event_invalid',
-      'The data has an object that looks like a protected text: {"sha256": …}.',
+      'The data contains an object that looks like a protected text: {"sha256": …}.',
     );
   if (Array.isArray(value)) {
     const items = typeof texts === 'object' && 'items' in texts ? texts.items : undefined;
-    return value.map((item) => committed(item, items, commitTo));
+    return value.map((item) => commitTexts(item, items, commitTo));
   }
   const members = typeof texts === 'object' && 'members' in texts ? texts.members : undefined;
   const copy: Record<string, unknown> = {};
-  // In canonical order, in which it is written at the least cost.
+  // In canonical order, which is the cheapest to serialize.
   for (const name of Object.keys(value).toSorted())
-    copy[name] = committed((value as typeof copy)[name], members?.get(name), commitTo);
+    copy[name] = commitTexts((value as typeof copy)[name], members?.get(name), commitTo);
   return copy;
 }
 
-/** Events that only commit to their texts, and the key that these are to be closed with. */
+/** Events that only commit to their texts, and the key to encrypt those with. */
 export interface SealedEvents {
   events: NewEvent[];
-  /** Undefined where the events have no texts and none was given. */
+  /** Undefined when the events have no texts and no key was given. */
   key: TextKey | undefined;
 }
 
 /**
- * Commits to the texts of events, which are to be closed with the key of their stream or, where it has
- * none yet, with one of its own. Each time is another salt: what is appended again must have been sealed
- * once.
- * Errors: `event_invalid` for data that holds what looks like a protected text, `store_unavailable`
- * where a new key is needed.
+ * Commits to the texts of events, which are later encrypted with the stream's key or, if it has
+ * none yet, with a new one. Every call uses new salts: seal events once before retrying their
+ * append. Throws `event_invalid` for data that looks like a protected text, `store_unavailable`
+ * when a new key can't be created.
  */
 export async function sealEvents(
   keys: Pick<Keyring, 'issueKey'>,
-  known: TextKey | undefined,
+  streamKey: TextKey | undefined,
   events: readonly NewEvent[],
 ): Promise<SealedEvents> {
   const hasTexts = events.some(({ type }) => TEXTS.get(type) !== undefined);
-  const key = known ?? (hasTexts ? await keys.issueKey() : undefined);
-  const sealed = (event: NewEvent): NewEvent => {
+  const key = streamKey ?? (hasTexts ? await keys.issueKey() : undefined);
+  const sealEvent = (event: NewEvent): NewEvent => {
     const texts: DisclosedText[] = [];
-    const data = committed(event.data, TEXTS.get(event.type), (text) => {
-      if (!text.isWellFormed()) throw new TypeError('a text has half of a character');
+    const data = commitTexts(event.data, TEXTS.get(event.type), (text) => {
+      if (!text.isWellFormed()) throw new TypeError('a text contains a lone surrogate');
       const disclosed = commitText(text);
       texts.push(disclosed);
       return { sha256: disclosed.sha256 };
     }) as object;
     return { ...event, data, ...(key && texts.length > 0 && { toClose: { texts, key } }) };
   };
-  return { events: events.map(sealed), key };
+  return { events: events.map(sealEvent), key };
 }

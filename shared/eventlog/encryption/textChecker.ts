@@ -4,8 +4,9 @@ import type { ProtectedStore } from './protectedStore.ts';
 import type { StoredEvent } from '../../ports/eventStore.ts';
 
 /**
- * Opens the texts of events, which no hash covers but by their commitments: tells why one can't be
- * had, undefined where all can, or are erased and their stream says so. Errors: `store_unavailable`.
+ * Creates a check of events' texts, which hashes cover only through their commitments: it returns
+ * why a text can't be read; undefined when all can, or are erased and their stream records the
+ * erasure. Throws `store_unavailable`.
  */
 export function createTextChecker({
   keys,
@@ -13,15 +14,15 @@ export function createTextChecker({
 }: Pick<ProtectedStore, 'keys' | 'readStream'>): (
   stored: StoredEvent,
 ) => Promise<string | undefined> {
-  const saysErased = createErasureLookup({ readStream });
+  const isErased = createErasureLookup({ readStream });
 
   return async (stored) => {
     const [readable] = await openTexts(keys, [stored]);
-    const { unreadable, erased: emptied } = readable!;
+    const { unreadable, erased: hasErasedText } = readable!;
     if (unreadable?.code === 'key_missing') return unreadable.message.replace(/\.$/, '');
     if (unreadable) return (unreadable.cause as Error).message;
-    return emptied && !(await saysErased(stored.stream))
-      ? 'the key of a text is destroyed, and no erasure of its stream says so'
+    return hasErasedText && !(await isErased(stored.stream))
+      ? 'the key of a text is destroyed, but its stream records no erasure'
       : undefined;
   };
 }

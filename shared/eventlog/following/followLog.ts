@@ -9,30 +9,30 @@ type Next = void | 'stop';
 export interface Following {
   log: Pick<EventLog, 'subscribe'>;
   /**
-   * Where to resume: a checkpoint, which the log is checked to hold, or a position that an operator
-   * names. The first event without either.
+   * Where to resume: a checkpoint, which the log must contain, or a position given by an operator.
+   * From the first event when undefined.
    */
   after: Checkpoint | Position | undefined;
   batchSize: number;
   signal: AbortSignal;
-  /** Called once, when the log has accepted the checkpoint. */
+  /** Called once the log has accepted the checkpoint. */
   onAccepted?: () => void | Promise<void>;
   /** Handles a batch, and commits its checkpoint together with the effects. */
   handleBatch: (batch: EventBatch) => Next | Promise<Next>;
-  /** Called whenever the subscription has brought nothing for so long. */
+  /** Called when the subscription has delivered nothing for `afterMs`. */
   idle?: {
     afterMs: number;
     onIdle: (reached: Position | undefined) => Promise<void>;
   };
-  /** Measures how far the follower is behind. */
+  /** Tracks how far the follower is behind. */
   lag?: Pick<LagTracker, 'startBatch' | 'finishBatch'>;
-  /** Called after each batch, when the lag is up to date. */
+  /** Called after each batch, once the lag is updated. */
   onHandled?: (batch: EventBatch) => void | Promise<void>;
 }
 
 /**
- * Follows the log, first what is there, then live, until the signal aborts, a handler stops it, or a
- * failure.
+ * Follows the log, first the existing events, then live, until the signal aborts, a handler stops
+ * it or it fails.
  */
 export async function followLog({
   log,
@@ -45,11 +45,11 @@ export async function followLog({
   lag,
   onHandled,
 }: Following): Promise<void> {
-  const ended = new AbortController();
+  const endSubscription = new AbortController();
   const batches = log.subscribe({
     after,
     batchSize,
-    signal: AbortSignal.any([signal, ended.signal]),
+    signal: AbortSignal.any([signal, endSubscription.signal]),
   });
   let reached = typeof after === 'object' ? after.position : after;
   let isAccepted = false;
@@ -70,7 +70,7 @@ export async function followLog({
       if (next === 'stop' || signal.aborted) return;
     }
   } finally {
-    ended.abort();
+    endSubscription.abort();
   }
   if (!signal.aborted) throw new Error('the subscription ended');
 }

@@ -1,40 +1,40 @@
 import type { EventLog, Position } from '../../ports/eventStore.ts';
 import { resolvesWithin } from '../../lib/time/resolvesWithin.ts';
 
-/** What an estimate or a health check may cost. */
+/** The time budget for an estimate or a health check. */
 const LIMIT_MS = 100;
 
-/** The end of the log for estimates: what a slow store said last is good enough. */
+/** An estimate of the end of the log: a slow store's last answer is good enough. */
 export interface LogEndEstimate {
   /**
-   * Asks, for 100 ms at the most unless told otherwise; undefined while the log is empty, and until
-   * the store has answered once.
+   * Asks the log, for at most 100 ms by default. Undefined while the log is empty and until the
+   * store has answered once.
    */
   latest(): Promise<Position | undefined>;
 }
 
-/** At most one question is on its way at a time, however often it is asked for. */
+/** Concurrent callers share one pending request. */
 export function createLogEndEstimate(
   log: Pick<EventLog, 'head'>,
   limitMs = LIMIT_MS,
 ): LogEndEstimate {
-  let known: Position | undefined;
-  let asking: Promise<void> | undefined;
+  let latestEnd: Position | undefined;
+  let pendingRequest: Promise<void> | undefined;
 
-  async function ask(): Promise<void> {
+  async function requestEnd(): Promise<void> {
     try {
-      known = await log.head();
+      latestEnd = await log.head();
     } catch {
-      // Whoever reads the log is told why it can't be read.
+      // Readers of the log report why it can't be read.
     } finally {
-      asking = undefined;
+      pendingRequest = undefined;
     }
   }
 
   return {
     async latest() {
-      await resolvesWithin((asking ??= ask()), limitMs);
-      return known;
+      await resolvesWithin((pendingRequest ??= requestEnd()), limitMs);
+      return latestEnd;
     },
   };
 }

@@ -4,32 +4,31 @@ import type { EventBatch, Position, StoredEvent } from '../../ports/eventStore.t
 import type { ProjectorLag } from '../../ports/readModels.ts';
 
 /**
- * An end of the log that is an event of others, or has just been written, is reached within about a
- * second.
+ * The end of the log is normally reached within about a second, even if it is an event of another
+ * program or has just been written.
  */
 const REACHED_WITHIN_MS = 2_000;
 
-/** How far a follower of the log is behind it, by what it knows itself. */
+/** Measures how far a follower is behind the log. */
 export interface LagTracker {
-  /** Events that were read and are not dealt with yet. */
+  /** Starts a batch: its events are read but not processed yet. */
   startBatch(batch: EventBatch): void;
-  /** The batch read last is dealt with now. */
+  /** Marks the current batch as processed. */
   finishBatch(): void;
-  /** Everything up to here is dealt with. */
+  /** The position up to which everything is processed. */
   position(): Position | undefined;
   resumeAt(position: Position | undefined): void;
   /**
-   * `ms`: the age of the oldest event that is not dealt with, 0 where there is none. It is the age
-   * by the clock of whoever wrote the event, and never less than the time for which the event has
-   * been known here: where that clock is ahead of this one, the true age is more. Where the event
-   * has not been read, the time for which this end of the log, or an earlier one, has been out of
-   * reach. `events`: how many are read and not dealt with; null where there are some that
-   * were not read.
+   * `ms`: the age of the oldest unprocessed event, 0 when there is none. The age is measured
+   * against the writer's clock, but is at least the time since the event was read here; if the
+   * writer's clock is ahead, the true age is higher. For an event that was not read yet: how long
+   * this or an earlier end of the log has been out of reach. `events`: the number of events read
+   * and not processed; null when there are also unread events.
    */
   measure(end: Position | undefined): ProjectorLag;
 }
 
-/** Undefined for an event that can't be understood. */
+/** Undefined for an event that can't be decoded. */
 function recordedAt(event: StoredEvent): number | undefined {
   try {
     return Date.parse(decodeEvent(event).metadata.recorded_at);
@@ -38,22 +37,22 @@ function recordedAt(event: StoredEvent): number | undefined {
   }
 }
 
-/** `elapsed` is a monotonic time in milliseconds: a wall clock may be set. */
+/** `elapsed` is a monotonic clock in milliseconds: the system clock may be adjusted. */
 export function createLagTracker(
   clock: Clock,
   elapsed = (): number => Math.round(performance.now()),
 ): LagTracker {
   let position: Position | undefined;
   let batch: EventBatch | undefined;
-  /** At least as old as the oldest event that is not dealt with. */
+  /** At least as old as the oldest unprocessed event. */
   let oldest: StoredEvent | undefined;
   let oldestSince = 0;
-  let everUpToDate = false;
-  /** An end that was not reached, and since when that is known. */
-  let missing: { end: Position; since: number } | undefined;
-  const begun = elapsed();
+  let hasBeenUpToDate = false;
+  /** An end of the log that is not reached yet, and since when. */
+  let unreachedEnd: { end: Position; since: number } | undefined;
+  const createdAt = elapsed();
 
-  function hold(event: StoredEvent | undefined): void {
+  function setOldest(event: StoredEvent | undefined): void {
     if (event !== oldest) oldestSince = elapsed();
     oldest = event;
   }
@@ -61,28 +60,29 @@ export function createLagTracker(
   const isReached = (end: Position | undefined): boolean =>
     end === undefined || (position !== undefined && position >= end);
 
-  /** How long an end of the log has been out of reach, though nothing that was read is left. */
-  function outOfReach(end: Position | undefined): number {
+  /** How long an end of the log has been out of reach although all events read are processed. */
+  function unreachedMs(end: Position | undefined): number {
     if (end === undefined || isReached(end)) {
-      everUpToDate = true;
-      missing = undefined;
+      hasBeenUpToDate = true;
+      unreachedEnd = undefined;
       return 0;
     }
-    if (!everUpToDate) return elapsed() - begun;
-    if (missing === undefined || isReached(missing.end)) missing = { end, since: elapsed() };
-    const ms = elapsed() - missing.since;
+    if (!hasBeenUpToDate) return elapsed() - createdAt;
+    if (unreachedEnd === undefined || isReached(unreachedEnd.end))
+      unreachedEnd = { end, since: elapsed() };
+    const ms = elapsed() - unreachedEnd.since;
     return ms >= REACHED_WITHIN_MS ? ms : 0;
   }
 
   return {
     startBatch(next) {
       batch = next;
-      hold(oldest ?? next.events[0]);
+      setOldest(oldest ?? next.events[0]);
     },
     finishBatch() {
       position = batch?.position ?? position;
-      hold(batch?.caughtUp ? undefined : (batch?.events.at(-1) ?? oldest));
-      everUpToDate ||= batch?.caughtUp === true;
+      setOldest(batch?.caughtUp ? undefined : (batch?.events.at(-1) ?? oldest));
+      hasBeenUpToDate ||= batch?.caughtUp === true;
       batch = undefined;
     },
     position: () => position,
@@ -91,13 +91,13 @@ export function createLagTracker(
     },
     measure(end) {
       if (!oldest) {
-        const ms = outOfReach(end);
+        const ms = unreachedMs(end);
         return { events: ms === 0 ? 0 : null, ms };
       }
       const recorded = recordedAt(oldest);
       const ms =
         recorded === undefined
-          ? elapsed() - begun
+          ? elapsed() - createdAt
           : Math.max(elapsed() - oldestSince, clock.now() - recorded);
       return { events: batch?.caughtUp ? batch.events.length : null, ms };
     },

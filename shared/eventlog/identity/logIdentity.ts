@@ -1,6 +1,7 @@
 /**
- * Which log it is. A log is known by its first event, until somebody restores it and declares so:
- * the event of that declaration is its id from there on, and names the logs that it stands for.
+ * Identifies a log. Its id is the id of its first event until an operator restores the log and
+ * declares so: from then on the id is the id of the declaration event, which names the logs that it
+ * replaces.
  */
 import { logChangedError, TurnlogError } from '../../lib/errors/turnlogError.ts';
 import type { Checkpoint, EventLog, Position, StoredEvent } from '../../ports/eventStore.ts';
@@ -8,10 +9,10 @@ import { decodeEvent } from '../codec.ts';
 import { toDomainEvent } from '../domainEvent.ts';
 import { logStream } from '../streams.ts';
 
-/** What is needed of a log to tell which one it is. */
+/** The part of a log that identifies it. */
 export type IdentifiableLog = Pick<EventLog, 'firstEvent' | 'readStream' | 'eventAt' | 'head'>;
 
-/** More declarations than a log can sensibly have. */
+/** More declarations than any real log has. */
 const MAX_DECLARATIONS = 1_000;
 
 interface Declaration {
@@ -27,31 +28,33 @@ export interface LogIdentity {
   declarations: readonly Declaration[];
 }
 
-/** What an event of the log's own stream declares; undefined for any other event. */
-function declarationOf(stored: StoredEvent, root: string): Declaration | undefined {
+/** The declaration in an event of the log's own stream; undefined for any other event. */
+function parseDeclaration(stored: StoredEvent, root: string): Declaration | undefined {
   if (stored.stream !== logStream(root)) return undefined;
   const event = toDomainEvent(decodeEvent(stored));
   if (event?.type !== 'log.restore_accepted.v1') return undefined;
   return { id: stored.id, position: stored.position, replaces: event.data.replaces };
 }
 
-/** Which log it is; undefined while it is empty. Errors: `store_unavailable`. */
+/** Reads the identity of a log; undefined while it is empty. Throws `store_unavailable`. */
 export async function readLogIdentity(
   log: Pick<IdentifiableLog, 'firstEvent' | 'readStream'>,
 ): Promise<LogIdentity | undefined> {
   const first = await log.firstEvent();
   if (!first) return undefined;
-  const own = await log.readStream(logStream(first.id), {
+  const logEvents = await log.readStream(logStream(first.id), {
     direction: 'forwards',
     limit: MAX_DECLARATIONS,
   });
-  const declarations = own.flatMap((stored) => declarationOf(stored, first.id) ?? []);
+  const declarations = logEvents.flatMap((stored) => parseDeclaration(stored, first.id) ?? []);
   return { root: first.id, declarations };
 }
 
-/** The id of the log at a position; of the log as it is now without one. */
+/** The log's id at a position, or its current id. */
 export const logIdAt = ({ root, declarations }: LogIdentity, position?: Position): string =>
-  declarations.findLast((made) => position === undefined || made.position <= position)?.id ?? root;
+  declarations.findLast(
+    (batchDeclarations) => position === undefined || batchDeclarations.position <= position,
+  )?.id ?? root;
 
 function hashOf({ metadata }: StoredEvent): string {
   try {
@@ -62,7 +65,7 @@ function hashOf({ metadata }: StoredEvent): string {
   }
 }
 
-/** The checkpoint of whoever has dealt with the event. */
+/** The checkpoint of a follower that has processed the event. */
 export const createCheckpoint = (identity: LogIdentity, event: StoredEvent): Checkpoint => ({
   log_id: logIdAt(identity, event.position),
   position: event.position,
@@ -74,7 +77,7 @@ const matchesCheckpoint = (event: StoredEvent, { event_id, event_hash }: Checkpo
   event.id === event_id && hashOf(event) === event_hash;
 
 const ADVICE =
-  'Put the right log back; or, if this log was restored on purpose, declare so: npm run cli -- log accept-restored --reason <text>.';
+  'Put the right log back. If this log was restored on purpose, declare it: npm run cli -- log accept-restored --reason <text>.';
 
 async function describeActualLog(
   log: IdentifiableLog,
@@ -90,9 +93,9 @@ async function describeActualLog(
 const logChanged = (sentence: string): TurnlogError => logChangedError(`${sentence} ${ADVICE}`);
 
 /**
- * Resolves with the log's identity when it holds the event of the checkpoint.
- * Errors: `log_changed`, with what was found and what to do; `log_restored` when somebody has
- * declared this log to stand for the one of the checkpoint; `store_unavailable`.
+ * Checks that the log holds the checkpoint's event, and resolves with the log's identity. Throws
+ * `log_changed` with the difference and advice, `log_restored` when the log was declared to replace
+ * the checkpoint's log, or `store_unavailable`.
  */
 export async function verifyCheckpoint(
   log: IdentifiableLog,
@@ -117,45 +120,49 @@ export async function verifyCheckpoint(
   throw logChanged(`The log has changed: ${expected}, and this log is ${logIdAt(identity)}.`);
 }
 
-/** Keeps the checkpoint of a subscription. */
+/** Tracks the checkpoint of a subscription. */
 export interface CheckpointTracker {
   /**
-   * Compares the latest checkpoint with the log. To be called whenever the subscription begins or
-   * resumes. Errors: those of requireFit.
+   * Verifies the latest checkpoint against the log. Call whenever the subscription begins or
+   * resumes. Throws as verifyCheckpoint.
    */
   verify(): Promise<void>;
   /** Where the subscription begins or resumes. */
   resumesAfter(): Position | undefined;
-  /** Notes events that are handed out. Resolves with the checkpoint behind them. */
+  /** Advances over delivered events. Resolves with the checkpoint after them. */
   advance(events: readonly StoredEvent[]): Promise<Checkpoint | undefined>;
 }
 
-/** The trail of a subscription that begins after a checkpoint, or a position that somebody named. */
+/**
+ * Creates the tracker of a subscription that begins after a checkpoint or a position given by an
+ * operator.
+ */
 export function createCheckpointTracker(
   log: IdentifiableLog,
   after: Checkpoint | Position | undefined,
 ): CheckpointTracker {
   let checkpoint = typeof after === 'object' ? after : undefined;
-  let named = typeof after === 'string' ? after : undefined;
+  let givenPosition = typeof after === 'string' ? after : undefined;
   let identity: LogIdentity | undefined;
 
   return {
     async verify() {
       identity = checkpoint ? await verifyCheckpoint(log, checkpoint) : undefined;
     },
-    resumesAfter: () => checkpoint?.position ?? named,
+    resumesAfter: () => checkpoint?.position ?? givenPosition,
     async advance(events) {
       const last = events.at(-1);
       if (!last) return checkpoint;
       identity ??= await readLogIdentity(log);
       if (!identity) return checkpoint;
       const { root, declarations } = identity;
-      const made = events.flatMap((stored) => declarationOf(stored, root) ?? []);
-      const known = new Set(declarations.map(({ id }) => id));
-      const news = made.filter(({ id }) => !known.has(id));
-      if (news.length > 0) identity = { root, declarations: [...declarations, ...news] };
+      const batchDeclarations = events.flatMap((stored) => parseDeclaration(stored, root) ?? []);
+      const declaredIds = new Set(declarations.map(({ id }) => id));
+      const newDeclarations = batchDeclarations.filter(({ id }) => !declaredIds.has(id));
+      if (newDeclarations.length > 0)
+        identity = { root, declarations: [...declarations, ...newDeclarations] };
       checkpoint = createCheckpoint(identity, last);
-      named = undefined;
+      givenPosition = undefined;
       return checkpoint;
     },
   };

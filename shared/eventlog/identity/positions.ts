@@ -1,10 +1,10 @@
 import { TurnlogError } from '../../lib/errors/turnlogError.ts';
 import type { Position } from '../../ports/eventStore.ts';
 
-/** Positions are signed 64-bit numbers; EventStoreDB's word for "the end" lies beyond. */
+/** Positions are signed 64-bit numbers; EventStoreDB's value for "the end" is beyond. */
 const LAST_POSITION = 2n ** 63n - 1n;
 
-/** False for what no log has: a position is one number, or two. */
+/** True for text in the format of a position: one number, or two. */
 export function isPositionFormat(text: string): boolean {
   return (
     /^\d{1,20}(?:\/\d{1,20})?$/.test(text) &&
@@ -12,12 +12,12 @@ export function isPositionFormat(text: string): boolean {
   );
 }
 
-const ending = (end: Position | undefined): string =>
+const describeEnd = (end: Position | undefined): string =>
   end === undefined ? 'is empty' : `ends at ${end}`;
 
-const ADVICE = 'take one that was printed for this log, or begin without one';
+const ADVICE = 'use one that was printed for this log, or start without one';
 
-/** `position_invalid` for a text that is not of this log's form, such as `16 digits`. */
+/** `position_invalid` for text that is not in this log's position format, such as `16 digits`. */
 export const invalidPositionError = (
   position: string,
   form: string,
@@ -25,7 +25,7 @@ export const invalidPositionError = (
 ): TurnlogError =>
   new TurnlogError(
     'position_invalid',
-    `${position} is no position of this log, which ${ending(end)}: a position has ${form}; ${ADVICE}.`,
+    `${position} is not a position of this log, which ${describeEnd(end)}: a position has ${form}; ${ADVICE}.`,
   );
 
 /** `position_invalid` for a position that the log does not have (yet). */
@@ -35,14 +35,14 @@ export const positionBeyondEndError = (
 ): TurnlogError =>
   new TurnlogError(
     'position_invalid',
-    `The position ${position} lies beyond the end of the log, which ${ending(end)}: ${ADVICE}.`,
+    `The position ${position} lies beyond the end of the log, which ${describeEnd(end)}: ${ADVICE}.`,
   );
 
 /**
- * Errors: `position_invalid` when the text can be no position of any log; whether it is one of this
- * log, its store says.
+ * Throws `position_invalid` for text that is no log's position. The store checks whether its own
+ * log has the position.
  */
 export function requirePosition(position: Position | undefined): void {
   if (position === undefined || isPositionFormat(position)) return;
-  throw new TurnlogError('position_invalid', `${position} is a position of no log.`);
+  throw new TurnlogError('position_invalid', `${position} is not a valid position.`);
 }

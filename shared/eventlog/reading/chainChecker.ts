@@ -5,15 +5,15 @@ import { decodeEvent } from '../codec.ts';
 import type { RecordedEvent } from '../event.ts';
 import { chainFault, writtenHash, type Link } from '../hashChain.ts';
 
-/** Heads of streams that are kept at hand; those of others are read again. */
+/** Stream heads held in memory; the heads of other streams are read again. */
 const REMEMBERED_HEADS = 50_000;
 
 const linkOf = ({ revision, metadata }: RecordedEvent): Link => ({ revision, hash: metadata.hash });
 
 /**
- * Checks the events of a whole log, in order: tells why an event does not fit its stream's chain,
- * undefined when it does; at once where the event before it is at hand. Memory does not grow with the
- * log. Errors: `store_unavailable`.
+ * Checks the events of a whole log in order: returns why an event does not continue its stream's
+ * chain, undefined when it does. Synchronous when the previous event is in memory. Memory does not
+ * grow with the log. Throws `store_unavailable`.
  */
 export function createChainChecker(
   log: Pick<EventLog, 'readStream'>,
@@ -24,7 +24,7 @@ export function createChainChecker(
     const [previous] = await log
       .readStream(stream, { direction: 'backwards', from: revision - 1, limit: 1 })
       .catch((error: unknown) => {
-        // What was deleted or is hidden is missing.
+        // Deleted and hidden events count as missing.
         if (isTurnlogError(error, 'stream_damaged')) return [];
         throw error;
       });
@@ -42,14 +42,14 @@ export function createChainChecker(
       heads.set(stored.stream, linkOf(recorded));
       return chainFault(recorded, previous);
     } catch {
-      return 'it can not be decoded';
+      return "it can't be decoded";
     }
   }
 
   return (stored) => {
-    const known = heads.get(stored.stream);
-    return known || stored.revision === 0
-      ? faultAfter(known, stored)
+    const head = heads.get(stored.stream);
+    return head || stored.revision === 0
+      ? faultAfter(head, stored)
       : readBefore(stored).then((previous) => faultAfter(previous, stored));
   };
 }

@@ -3,21 +3,21 @@ import { headOf, type StreamHead } from '../append.ts';
 import { decodeEvent } from '../codec.ts';
 import type { EventStore, ReadOptions, StoredEvent } from '../../ports/eventStore.ts';
 
-/** Reads at the same time: a cluster answers each in a millisecond or so. */
+/** Concurrent reads: a cluster answers each in about a millisecond. */
 const CONCURRENT_READS = 50;
 
-/** The head that a stream had, kept outside the log. */
+/** A stream's former head, saved outside the log. */
 export interface SavedHead extends StreamHead {
   stream: string;
 }
 
-/** What happened to a stream that no longer holds the head it had. */
+/** What happened to a stream that no longer contains its saved head. */
 export type HeadLoss = 'deleted' | 'cut' | 'rewritten';
 
 export interface LostHead {
   head: SavedHead;
   loss: HeadLoss;
-  /** Of the stream's last event now; undefined where it has none. */
+  /** The revision of the stream's last event; undefined when it has none. */
   revision: number | undefined;
 }
 
@@ -42,7 +42,7 @@ const hashOf = (stored: StoredEvent): string | undefined => {
   }
 };
 
-/** The first event that is found, if any. */
+/** Reads the first matching event, if any. */
 const readFirst = (
   store: Comparing['store'],
   stream: string,
@@ -51,29 +51,29 @@ const readFirst = (
   store.readStream(stream, { ...options, limit: 1 }).then(
     ([event]) => event,
     (error: unknown) => {
-      // What was deleted or is hidden is missing.
+      // Deleted and hidden events count as missing.
       if (isTurnlogError(error, 'stream_damaged')) return undefined;
       throw error;
     },
   );
 
-/** Streams may have grown: it is the event at the kept revision that must have the kept hash. */
+/** Compares the event at the saved revision, since the stream may have grown. */
 async function compareHead(
   store: Comparing['store'],
   head: SavedHead,
 ): Promise<LostHead | undefined> {
   const { stream, revision, hash } = head;
-  const there = await readFirst(store, stream, { direction: 'forwards', from: revision });
-  if (there?.revision === revision && hashOf(there) === hash) return undefined;
+  const current = await readFirst(store, stream, { direction: 'forwards', from: revision });
+  if (current?.revision === revision && hashOf(current) === hash) return undefined;
   const last = await readFirst(store, stream, { direction: 'backwards' });
-  const loss = there?.revision === revision ? 'rewritten' : last ? 'cut' : 'deleted';
+  const loss = current?.revision === revision ? 'rewritten' : last ? 'cut' : 'deleted';
   return { head, loss, revision: last?.revision };
 }
 
 /**
- * Looks for heads that were kept outside in a log: which streams still hold theirs, and what
- * happened to the others. Ends early when the signal aborts. Memory does not grow with their
- * number. Errors: `store_unavailable`, those of reading the heads.
+ * Compares saved heads with a log: counts the streams that still contain theirs, and what happened
+ * to the others. Ends early when the signal aborts. Memory does not grow with the number of heads.
+ * Throws `store_unavailable`, and what reading the heads throws.
  */
 export async function compareHeads({
   store,
@@ -84,24 +84,24 @@ export async function compareHeads({
   const lost: HeadComparison['lost'] = { deleted: 0, cut: 0, rewritten: 0 };
   const result: HeadComparison = { compared: 0, lost, first: undefined };
 
-  async function compare(some: readonly SavedHead[]): Promise<void> {
-    for (const one of await Promise.all(some.map((head) => compareHead(store, head)))) {
+  async function compare(batch: readonly SavedHead[]): Promise<void> {
+    for (const lostHead of await Promise.all(batch.map((head) => compareHead(store, head)))) {
       result.compared += 1;
-      if (!one) continue;
-      lost[one.loss] += 1;
-      result.first ??= one;
+      if (!lostHead) continue;
+      lost[lostHead.loss] += 1;
+      result.first ??= lostHead;
     }
     onProgress(result.compared);
   }
 
-  let waiting: SavedHead[] = [];
+  let pending: SavedHead[] = [];
   for await (const head of heads) {
     if (signal.aborted) return result;
-    waiting.push(head);
-    if (waiting.length < CONCURRENT_READS) continue;
-    await compare(waiting);
-    waiting = [];
+    pending.push(head);
+    if (pending.length < CONCURRENT_READS) continue;
+    await compare(pending);
+    pending = [];
   }
-  await compare(waiting);
+  await compare(pending);
   return result;
 }

@@ -1,31 +1,31 @@
 import { LIMITS } from '../../limits.ts';
 import type { StreamDamage } from './streamDamage.ts';
 
-/** More are not remembered. */
+/** The most streams that are remembered. */
 const MAX_STREAMS = 10_000;
-/** Who looks after many streams leaves one alone for so long after it was found damaged. */
+/** Background work skips a stream for this long after it was found damaged. */
 const RECENT_MS = 60_000;
 
-/** Revisions that were read without a fault; revision 0 is always among what was looked at. */
+/** Revisions that were read without a flaw. Reads always check revision 0. */
 interface ReadRange {
   from: number;
   to: number;
 }
 
-/** The streams that this process found damaged, for an operator to see. */
+/** The streams that this process found damaged, as shown to operators. */
 export interface DamagedStreams {
   record(damage: StreamDamage): void;
   /**
-   * A stream was read without a fault: it leaves the list unless its flaw lies outside of what was
+   * Removes a stream that was read without a flaw, unless its flaw is outside the range that was
    * read.
    */
   clear(stream: string, read: ReadRange): void;
   has(stream: string): boolean;
-  /** True for a stream that was found damaged, by whomever, within the last minute. */
+  /** True for a stream that was found damaged within the last minute. */
   wasFoundRecently(stream: string): boolean;
-  /** The last hundred, in the order in which they were found. */
+  /** The last hundred, oldest first. */
   list(): StreamDamage[];
-  /** How many are remembered. */
+  /** The number of remembered streams. */
   count(): number;
 }
 
@@ -35,8 +35,7 @@ interface DamageRecord {
 }
 
 /**
- * `onFound` is called when a stream is found damaged, and not again while it is remembered. `now`
- * in milliseconds of a monotonic clock.
+ * `onFound` is called when a stream is first found damaged. `now` returns monotonic milliseconds.
  */
 export function createDamagedStreams(
   onFound: (damage: StreamDamage) => void,

@@ -3,12 +3,12 @@ import { isErasure } from '../eventTypes.ts';
 import { isTurnlogError } from '../../lib/errors/turnlogError.ts';
 import type { EventLog } from '../../ports/eventStore.ts';
 
-/** Streams whose end is kept at hand; that of others is read again. */
+/** Erased streams held in memory; the ends of others are read again. */
 const REMEMBERED_STREAMS = 10_000;
 
 type Read = Pick<EventLog, 'readStream'>;
 
-/** True where a stream that can be read ends with its erasure. Errors: `store_unavailable`. */
+/** True when a readable stream ends with its erasure. Throws `store_unavailable`. */
 export async function endsWithErasure({ readStream }: Read, stream: string): Promise<boolean> {
   const [last] = await readStream(stream, { direction: 'backwards', limit: 1 }).catch(
     (error: unknown) => {
@@ -20,8 +20,9 @@ export async function endsWithErasure({ readStream }: Read, stream: string): Pro
 }
 
 /**
- * Tells whether a stream says that it was erased. Whoever can write the log could name a destroyed
- * key in any box: a text is erased where both are so. Errors of what it gives: `store_unavailable`.
+ * Creates a cached check whether a stream records its erasure. A destroyed key alone does not prove
+ * an erasure: anyone who can write to the log could name such a key in a ciphertext. The check
+ * throws `store_unavailable`.
  */
 export function createErasureLookup(log: Read): (stream: string) => Promise<boolean> {
   const erased = new LRUCache<string, true>({ max: REMEMBERED_STREAMS });

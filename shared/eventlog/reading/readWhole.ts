@@ -7,13 +7,12 @@ import { toDamageError, reportDamage, reportLostKey, type StreamSource } from '.
 import { endsWithErasure } from './erasureLookup.ts';
 import type { StreamFlaw } from './streamDamage.ts';
 import {
-  checkNewEvents,
+  selectEventsAfter,
   checkPage,
   decodeReadableEvents,
   type DecodedEvent,
 } from './wholeStream.ts';
 
-/** Errors: `stream_damaged` (noted), `store_unavailable`. */
 async function readStored(
   source: StreamSource,
   stream: string,
@@ -32,34 +31,31 @@ const isFlaw = (checked: readonly unknown[] | StreamFlaw): checked is StreamFlaw
   !Array.isArray(checked);
 
 /**
- * Texts are erased where the stream says so: whoever can write the log could name a destroyed key in
- * any box. An erasure that came after the page was read is the last event of the stream.
- * Errors: `stream_damaged` (noted), `store_unavailable`.
+ * Requires that a stream with destroyed keys records its erasure: anyone who can write to the log
+ * could name a destroyed key in a ciphertext. An erasure appended after the page was read is the
+ * stream's last event.
  */
 async function requireErasure(
   source: StreamSource,
   stream: string,
   known: readonly DecodedEvent[],
 ): Promise<void> {
-  const emptied = known.find(({ recorded }) => recorded.erased)?.recorded;
-  if (!emptied || known.some(({ event }) => isErasure(event.type))) return;
+  const erasedEvent = known.find(({ recorded }) => recorded.erased)?.recorded;
+  if (!erasedEvent || known.some(({ event }) => isErasure(event.type))) return;
   if (await endsWithErasure(source.store, stream)) return;
-  const { revision } = emptied;
-  const reason = `the key of a text of the event at revision ${revision} is destroyed, and no erasure says so`;
+  const { revision } = erasedEvent;
+  const reason = `the key of a text of the event at revision ${revision} is destroyed, but the stream records no erasure`;
   throw await reportDamage(source, stream, { reason, revision });
 }
 
-/**
- * What events say whose places are right. Errors: `stream_damaged` (noted), `release_too_old`,
- * `key_missing`, `store_unavailable`.
- */
+/** Decodes events whose revisions were checked, or throws the flaw that the check found. */
 async function decodeOrReport(
   source: StreamSource,
   stream: string,
-  placed: readonly StoredEvent[] | StreamFlaw,
+  checkedEvents: readonly StoredEvent[] | StreamFlaw,
 ): Promise<DecodedEvent[]> {
-  if (isFlaw(placed)) throw await reportDamage(source, stream, placed);
-  const readable = await openTexts(source.store.keys, placed);
+  if (isFlaw(checkedEvents)) throw await reportDamage(source, stream, checkedEvents);
+  const readable = await openTexts(source.store.keys, checkedEvents);
   for (const { unreadable } of readable)
     if (isTurnlogError(unreadable, 'key_missing'))
       throw await reportLostKey(source, stream, unreadable);
@@ -70,8 +66,8 @@ async function decodeOrReport(
 }
 
 /**
- * A page of a stream, oldest first, with every event known and none missing.
- * Errors: `stream_damaged` (noted), `release_too_old`, `key_missing`, `store_unavailable`.
+ * Reads a page of a stream, oldest first, and requires every event to be present and known. Throws
+ * `stream_damaged` (recorded), `release_too_old`, `key_missing`, `store_unavailable`.
  */
 export async function readPage(
   source: StreamSource,
@@ -83,16 +79,15 @@ export async function readPage(
 }
 
 export interface NewStreamEvents {
-  /** What follows the known event, oldest first. */
+  /** The events after the known event, oldest first. */
   events: DecodedEvent[];
-  /** True where the page reached revision 0. */
+  /** True when the page reached revision 0. */
   reachesBeginning: boolean;
 }
 
 /**
- * What has come since an event that was read before, from a page of the newest; undefined where
- * that is not among them.
- * Errors: `stream_damaged` (noted), `release_too_old`, `key_missing`, `store_unavailable`.
+ * Reads the newest page of a stream and returns the events after one that was read before;
+ * undefined when the page does not contain it. Throws as readPage.
  */
 export async function readEventsSince(
   source: StreamSource,
@@ -102,19 +97,16 @@ export async function readEventsSince(
 ): Promise<NewStreamEvents | undefined> {
   const options = { direction: 'backwards', limit, maxBytes: LIMITS.store.pageBytes } as const;
   const events = await readStored(source, stream, options);
-  const news = checkNewEvents({ ...options, events }, known);
+  const newEvents = selectEventsAfter({ ...options, events }, known);
   return (
-    news && {
-      events: await decodeOrReport(source, stream, news),
+    newEvents && {
+      events: await decodeOrReport(source, stream, newEvents),
       reachesBeginning: events.at(-1)?.revision === 0,
     }
   );
 }
 
-/**
- * The event at revision 0 of a stream that has later ones: for who reads only those.
- * Errors: `stream_damaged` (noted), `release_too_old`, `key_missing`, `store_unavailable`.
- */
+/** Reads the event at revision 0 of a stream that has later ones. Throws as readPage. */
 export async function readFirstEvent(source: StreamSource, stream: string): Promise<DecodedEvent> {
   const [first] = await readPage(source, stream, { direction: 'forwards', from: 0, limit: 1 });
   if (first) return first;

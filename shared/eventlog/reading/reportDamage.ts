@@ -1,4 +1,6 @@
-/** Where damage is met while streams are read: it is looked at, noted for health, and told. */
+/**
+ * Inspects streams that were found damaged, records them for health checks, and builds the errors.
+ */
 import { isTurnlogError, type TurnlogError } from '../../lib/errors/turnlogError.ts';
 import type { ReadOptions } from '../../ports/eventStore.ts';
 import type { DamagedStreams } from './damagedStreams.ts';
@@ -12,15 +14,15 @@ import {
   type StreamDamage,
 } from './streamDamage.ts';
 
-/** Where streams are read, and where damaged ones are noted. */
+/** The store that streams are read from, and the record of damaged ones. */
 export interface StreamSource {
   store: Pick<ProtectedStore, 'readStream' | 'keys'>;
   damaged: DamagedStreams;
 }
 
 /**
- * The revision at one end of what the store still shows; null when it shows nothing.
- * Errors: `store_unavailable`.
+ * The first or last revision that the store still shows; null when it shows none. Throws
+ * `store_unavailable`.
  */
 async function readEdgeRevision(
   store: StreamSource['store'],
@@ -36,7 +38,9 @@ async function readEdgeRevision(
   }
 }
 
-/** Looks at what is left of a damaged stream, and notes it. Errors: `store_unavailable`. */
+/**
+ * Reads the remaining range of a damaged stream and records the damage. Throws `store_unavailable`.
+ */
 async function recordDamage(
   { store, damaged }: StreamSource,
   stream: string,
@@ -51,9 +55,9 @@ async function recordDamage(
 }
 
 /**
- * Notes that a stream is damaged. Resolves with the error that says so, or that this release is too
- * old for a stream that is whole.
- * Errors: `store_unavailable`.
+ * Records that a stream is damaged. Resolves with the error to throw: `stream_damaged`, or
+ * `release_too_old` for an intact stream with events of a newer release. Throws
+ * `store_unavailable`.
  */
 export const reportDamage = async (
   source: StreamSource,
@@ -65,10 +69,9 @@ export const reportDamage = async (
     : streamDamagedError(await recordDamage(source, stream, flaw));
 
 /**
- * A `stream_damaged` with what is known of the damage. Where the store itself told of it, because
- * events of the stream were deleted or are hidden, the damage is looked at and noted first. `path`
- * is that of streamDamaged.
- * Errors: `store_unavailable`.
+ * Completes a `stream_damaged` error with the known damage. Damage that the store itself reported
+ * (deleted or hidden events) is inspected and recorded first. `path` is as in streamDamagedError.
+ * Throws `store_unavailable`.
  */
 export async function toDamageError(
   source: StreamSource,
@@ -85,7 +88,10 @@ export async function toDamageError(
   return streamDamagedError(damage, path);
 }
 
-/** Notes that a key of a stream was lost; health says so until it was read. Resolves with the error. */
+/**
+ * Records a stream whose key was lost; health reports it until the stream is read without errors.
+ * Resolves with the error.
+ */
 export async function reportLostKey(
   source: StreamSource,
   stream: string,
@@ -96,7 +102,7 @@ export async function reportLostKey(
   return error;
 }
 
-/** What work on a stream's texts resolves with. Errors: those of the work; `key_missing` is noted. */
+/** Runs work on a stream's texts, and records a `key_missing` error before rethrowing it. */
 export async function withLostKeyReports<Result>(
   source: StreamSource,
   stream: string,

@@ -1,46 +1,43 @@
 import { isTurnlogError, TurnlogError } from '../../lib/errors/turnlogError.ts';
 
 /**
- * Why a stream is not whole, in words that follow "it is damaged:", and the revision at which that
- * shows.
+ * Why a stream is damaged, as a phrase that follows "it is damaged:", and the revision where the
+ * flaw was found.
  */
 export interface StreamFlaw {
   reason: string;
-  /** Undefined where only the store knows it. */
+  /** Undefined when only the store knows it. */
   revision: number | undefined;
-  /** True where the stream is whole, and holds an event that only a newer release knows. */
+  /** True when the stream is intact but holds an event that only a newer release knows. */
   newer?: true;
 }
 
-/** A flaw with its stream and what a reader gets of it. */
+/** A flaw with its stream and the revisions that can still be read. */
 export interface StreamDamage extends StreamFlaw {
   stream: string;
-  /** The first and the last revision that were found; null when none was. */
+  /** The first and the last revision found; null when there is none. */
   first_revision: number | null;
   last_revision: number | null;
 }
 
 const damagedPrefix = (stream: string): string => `The stream ${stream} is damaged: `;
 
-/**
- * Why a store says that a stream is damaged, in words that follow those that begin every such
- * message.
- */
+/** The reason in a store's own `stream_damaged` message, without its standard beginning. */
 export const damageReason = (stream: string, { message }: TurnlogError): string =>
   message.replace(damagedPrefix(stream), '').replace(/\.$/, '');
 
 /**
- * `stream_damaged`, whose message and details name the stream and what was found of it; the damage
- * itself is the cause.
- * `path` says where the client named the stream: `path`, or a JSON pointer into its body.
+ * `stream_damaged` with the stream and the remaining revisions in its message and details, and the
+ * damage as its cause. `path` is where the client named the stream: `path`, or a JSON pointer into
+ * the body.
  */
 export function streamDamagedError(damage: StreamDamage, path = 'path'): TurnlogError {
   const { stream, reason, first_revision: first, last_revision: last } = damage;
-  const found =
+  const range =
     first === null || last === null
       ? 'no event of it was found'
       : `revisions ${first} to ${last} were found`;
-  const message = `${damagedPrefix(stream)}${reason}; ${found}.`;
+  const message = `${damagedPrefix(stream)}${reason}; ${range}.`;
   return new TurnlogError('stream_damaged', message, {
     details: { stream: { message, path } },
     cause: damage,
@@ -48,8 +45,8 @@ export function streamDamagedError(damage: StreamDamage, path = 'path'): Turnlog
 }
 
 /**
- * `release_too_old`: the stream is whole, and can't be gone on with here. Tried again, the request
- * may meet a replica of the newer release.
+ * `release_too_old`: the stream is intact, but this release can't append to it. A retry may reach a
+ * replica of the newer release.
  */
 export const releaseTooOldError = (stream: string, { reason }: StreamFlaw): TurnlogError =>
   new TurnlogError(
@@ -58,13 +55,13 @@ export const releaseTooOldError = (stream: string, { reason }: StreamFlaw): Turn
     { retriable: true, retryAfterSeconds: 1 },
   );
 
-/** True for the error of a stream that this release can add nothing to, however often it tries. */
+/** True for the errors of a stream that this release can't append to, however often it tries. */
 export const isUnreadable = (error: unknown): boolean =>
   isTurnlogError(error, 'stream_damaged') || isTurnlogError(error, 'release_too_old');
 
 /**
- * The damage that a `stream_damaged` of `streamDamaged` tells of; undefined for any other error, a
- * store's own included.
+ * The damage that streamDamagedError stored in an error; undefined for any other error, including a
+ * store's own.
  */
 export function damageFromError(error: unknown): StreamDamage | undefined {
   const { cause } = isTurnlogError(error, 'stream_damaged') ? error : {};

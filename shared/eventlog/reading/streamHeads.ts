@@ -5,7 +5,9 @@ import type { EventStore, StoredEvent } from '../../ports/eventStore.ts';
 
 const BATCH_SIZE = 1_000;
 
-/** The head of every stream of a log, and the id of its first event, which tells it from others. */
+/**
+ * The head of every stream of a log, and the id of the log's first event, which identifies the log.
+ */
 export interface StreamHeads {
   log_id: string;
   heads: ReadonlyMap<string, StreamHead>;
@@ -22,18 +24,18 @@ function recordedHead(stored: StoredEvent): StreamHead {
     const head = headOf(decodeEvent(stored));
     if (typeof head.hash === 'string') return head;
   } catch {
-    // What can't be decoded has no hash either.
+    // An event that can't be decoded has no hash.
   }
   throw new TurnlogError(
     'event_invalid',
-    `The event ${stored.id} (${stored.stream} revision ${stored.revision}) has no hash, so that its stream has no head. \`audit verify\` looks at all of them.`,
+    `The event ${stored.id} (${stored.stream} revision ${stored.revision}) has no hash, so its stream has no head. Run \`audit verify\` to find all such events.`,
   );
 }
 
 /**
- * Reads the whole log once and resolves with the last event of every stream, undefined when the
- * signal aborts first. Holds all of them: about 300 bytes a stream, whatever its length.
- * Errors: `event_invalid` for an empty log and for an event without a hash, `store_unavailable`.
+ * Reads the whole log once and resolves with the head of every stream; undefined when the signal
+ * aborts first. Holds about 300 bytes per stream. Throws `event_invalid` for an empty log or an
+ * event without a hash, `store_unavailable`.
  */
 export async function readStreamHeads({
   store,
@@ -50,7 +52,7 @@ export async function readStreamHeads({
     onProgress({ events, streams: heads.size });
     if (!batch.caughtUp) continue;
     if (log_id === undefined)
-      throw new TurnlogError('event_invalid', 'The log is empty: it has no heads yet.');
+      throw new TurnlogError('event_invalid', 'The log is empty and has no heads yet.');
     return { log_id, heads };
   }
   return undefined;

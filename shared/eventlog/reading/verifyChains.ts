@@ -9,32 +9,35 @@ const BATCH_SIZE = 1_000;
 
 interface VerifyProgress {
   events: number;
-  /** Where a later verification can go on. */
+  /** Where a later verification can resume. */
   position: Position | undefined;
 }
 
-/** The first event that does not fit its chain, or whose texts can't be had. */
+/** The first event that breaks its chain, or whose texts can't be read. */
 export interface ChainMismatch {
   stream: string;
   revision: number;
   id: string;
   position: Position;
-  /** Why it does not fit: `its hash does not match its content`. */
+  /** Why: `its hash does not match its content`. */
   reason: string;
 }
 
-/** What was found first: an event that does not fit its chain, or a place where the tree differs. */
+/** The first finding: an event that breaks its chain, or a difference from the tree. */
 export type VerificationFinding =
   | { misfit: ChainMismatch; fault?: never; found?: never }
   | { fault: TreeFault; found: StoredEvent | undefined; misfit?: never };
 
 interface Verification {
   store: Pick<EventStore, 'readStream' | 'subscribe'>;
-  /** Verify only what comes after; everything when absent. */
+  /** Verifies only later events; all events when undefined. */
   after: Position | undefined;
-  /** Compares the log with its tree, from the same place on; chains alone when absent. */
+  /**
+   * Compares the log with its tree, from the same position; only chains are verified when
+   * undefined.
+   */
   tree?: TreeChecker | undefined;
-  /** Why a text of an event can't be had; texts are not looked at when absent. */
+  /** Returns why a text of an event can't be read; texts are not checked when undefined. */
   textFault?: ((stored: StoredEvent) => Promise<string | undefined>) | undefined;
   signal: AbortSignal;
   onProgress: (progress: VerifyProgress) => void;
@@ -46,33 +49,34 @@ const leafOf = (stored: StoredEvent): Leaf => ({
   position: stored.position,
 });
 
-/** The first of events that does not fit its chain, or of which a text can't be had. */
+/** The first event of a batch that breaks its chain or has an unreadable text. */
 interface BatchMismatch {
   at: number;
   reason: string;
 }
 
-/** What the tree's fault and the chain's come to, whichever is first. */
+/** The earlier of the tree's fault and the chain's mismatch. */
 function findingOf(
   events: readonly StoredEvent[],
-  faulty: FoundFault | undefined,
+  treeFault: FoundFault | undefined,
   misfit: BatchMismatch | undefined,
 ): VerificationFinding | undefined {
-  // Before its chain: where an event was dropped, the next one of its stream may be far away.
+  // The tree comes first: when an event was dropped, the next one of its stream may be far away.
   const isFirst = (at: number): boolean => !misfit || at < misfit.at;
-  if (faulty && (isFirst(faulty.at) || (faulty.fault.kind === 'event' && faulty.at === misfit!.at)))
-    return { fault: faulty.fault, found: events[faulty.at] };
+  if (
+    treeFault &&
+    (isFirst(treeFault.at) || (treeFault.fault.kind === 'event' && treeFault.at === misfit!.at))
+  )
+    return { fault: treeFault.fault, found: events[treeFault.at] };
   if (!misfit) return undefined;
   const { stream, revision, id, position } = events[misfit.at]!;
   return { misfit: { stream, revision, id, position, reason: misfit.reason } };
 }
 
 /**
- * Recomputes the hash chain of every stream, in the order of the log, looks whether forks name what
- * they were forked after, and compares with the tree.
- * Resolves with what does not fit first, or undefined when all does up to the end of the log or
- * until the signal aborts.
- * Errors: `store_unavailable`.
+ * Recomputes the hash chain of every stream in log order, checks that forks name their origin's
+ * event, and compares the events with the tree. Resolves with the first finding; undefined when
+ * there is none up to the end of the log or until the signal aborts. Throws `store_unavailable`.
  */
 export async function verifyChains({
   store,
@@ -82,15 +86,15 @@ export async function verifyChains({
   signal,
   onProgress,
 }: Verification): Promise<VerificationFinding | undefined> {
-  const faultOf = createChainChecker(store);
+  const checkChain = createChainChecker(store);
   let events = 0;
 
   async function firstMisfit(batch: readonly StoredEvent[]): Promise<BatchMismatch | undefined> {
     for (const [at, stored] of batch.entries()) {
-      // It is at hand for most events: to wait for each costs more than to hash it.
-      const chained = faultOf(stored);
+      // Usually synchronous: awaiting each event costs more than hashing it.
+      const chainResult = checkChain(stored);
       const reason =
-        (typeof chained === 'object' ? await chained : chained) ??
+        (typeof chainResult === 'object' ? await chainResult : chainResult) ??
         (beginsFork(stored) ? await forkFault(store, stored) : undefined) ??
         (textFault && (await textFault(stored)));
       if (reason !== undefined) return { at, reason };
@@ -99,12 +103,12 @@ export async function verifyChains({
   }
 
   for await (const batch of store.subscribe({ after, batchSize: BATCH_SIZE, signal })) {
-    // The tree is compared meanwhile, where that has a thread of its own.
-    const [faulty, misfit] = await Promise.all([
+    // The tree is compared concurrently if it has a thread.
+    const [treeFault, misfit] = await Promise.all([
       tree?.compare(batch.events.map(leafOf)),
       firstMisfit(batch.events),
     ]);
-    const finding = findingOf(batch.events, faulty, misfit);
+    const finding = findingOf(batch.events, treeFault, misfit);
     if (finding) return finding;
     events += batch.events.length;
     onProgress({ events, position: batch.events.at(-1)?.position ?? batch.position ?? after });

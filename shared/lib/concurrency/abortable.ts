@@ -1,8 +1,8 @@
 import { addAbortListener } from 'node:events';
 
 /**
- * What `work` comes to, or the signal's reason as soon as that aborts: for work that does not look
- * at the signal itself. It goes on then, and nobody waits for it.
+ * Resolves with the result of `work`, or rejects with the abort reason as soon as the signal
+ * aborts. For work that can't observe a signal: it continues in the background.
  */
 export function abortable<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
   return new Promise((resolve, reject) => {

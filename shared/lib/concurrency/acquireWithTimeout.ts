@@ -1,6 +1,6 @@
 import { addAbortListener } from 'node:events';
 
-/** How long somebody waits, and what is said when that was too long. */
+/** How long to wait, and the error after that. */
 export interface AcquireOptions {
   waitMs: number;
   signal: AbortSignal;
@@ -8,28 +8,28 @@ export interface AcquireOptions {
 }
 
 /**
- * Waits until what `join` is handed is called. `join` resolves with what takes the waiter out of
- * its line again, which happens when the wait ends otherwise.
- * Errors: `late()` after `waitMs`, the signal's reason.
+ * Waits until the `admit` callback that `join` receives is called. `join` returns a function that
+ * removes the waiter from its queue; it is called when the wait ends otherwise. Rejects with
+ * `timeoutError()` after `waitMs`, or with the abort reason.
  */
 export const acquireWithTimeout = (
   join: (admit: () => void) => () => void,
-  { waitMs, signal, timeoutError: late }: AcquireOptions,
+  { waitMs, signal, timeoutError }: AcquireOptions,
 ): Promise<void> =>
   new Promise((resolve, reject) => {
     const stopWaiting = (): void => {
       clearTimeout(timer);
-      stopping[Symbol.dispose]();
+      abortListener[Symbol.dispose]();
     };
     const giveUp = (error: Error): void => {
       stopWaiting();
-      leaveLine();
+      leaveQueue();
       reject(error);
     };
-    const leaveLine = join(() => {
+    const leaveQueue = join(() => {
       stopWaiting();
       resolve();
     });
-    const stopping = addAbortListener(signal, () => giveUp(signal.reason as Error));
-    const timer = setTimeout(() => giveUp(late()), waitMs);
+    const abortListener = addAbortListener(signal, () => giveUp(signal.reason as Error));
+    const timer = setTimeout(() => giveUp(timeoutError()), waitMs);
   });

@@ -1,109 +1,112 @@
 import { capacityError } from '../errors/capacityError.ts';
 
-/** What a process has to give away, or the most of it that one account may have. */
+/** The capacity of a process, or the most that one account may use of it. */
 export interface Capacity {
   permits: number;
   bytes: number;
 }
 
-/** Who wants a place, and how large. */
+/** A request for a permit of a size. */
 export interface PermitRequest {
   account_id: string;
   bytes: number;
-  /** What the account may have at a time, where that is less than its share. */
+  /** The account's own limit, when lower than its share. */
   limit?: Capacity;
 }
 
-/** Whose room is taken up; undefined where there is room. */
+/** Whose capacity is exhausted; undefined while there is some left. */
 export type ExhaustedScope = 'process' | 'account' | undefined;
 
 export interface Permit {
   /**
-   * Makes the place larger or smaller, when so many bytes are kept for somebody else. False, and
-   * nothing changed, where there is no room.
+   * Changes the size, while `reservedBytes` are reserved for another request. Returns false,
+   * without a change, when the capacity does not suffice.
    */
-  resize(bytes: number, keptBytes?: number): boolean;
-  /** Gives the place back; a second time changes nothing. */
+  resize(bytes: number, reservedBytes?: number): boolean;
+  /** Releases the permit; idempotent. */
   release(): void;
 }
 
 export interface PermitPool {
   /**
-   * Whether there is room, when so many bytes are kept for somebody else. What is larger than all
-   * room there is has its place alone.
+   * Whose capacity is exhausted for a request, while `reservedBytes` are reserved for another one.
+   * A request larger than the whole capacity is admitted when it is the only one.
    */
-  exhaustedScope(asked: PermitRequest, keptBytes?: number): ExhaustedScope;
-  /** Gives a place, whether there is room or not. */
-  forceAcquire(asked: PermitRequest): Permit;
-  /** Gives a place where there is room. Errors: `rate_limited` (the account), `overloaded`. */
-  acquire(asked: PermitRequest): Permit;
-  /** How many are given away. */
+  exhaustedScope(request: PermitRequest, reservedBytes?: number): ExhaustedScope;
+  /** Issues a permit regardless of capacity. */
+  forceAcquire(request: PermitRequest): Permit;
+  /**
+   * Issues a permit. Throws `rate_limited` (the account's capacity) or `overloaded` (the
+   * process's).
+   */
+  acquire(request: PermitRequest): Permit;
+  /** The number of issued permits. */
   activeCount(): number;
 }
 
 const UNLIMITED: Capacity = { permits: Infinity, bytes: Infinity };
 
-const half = ({ permits: places, bytes }: Capacity): Capacity => ({
-  permits: places / 2,
+const half = ({ permits, bytes }: Capacity): Capacity => ({
+  permits: permits / 2,
   bytes: bytes / 2,
 });
 
-const fits = (taken: Capacity, all: Capacity, bytes: number): boolean =>
-  taken.permits === 0 || (taken.permits + 1 <= all.permits && taken.bytes + bytes <= all.bytes);
+const fits = (used: Capacity, all: Capacity, bytes: number): boolean =>
+  used.permits === 0 || (used.permits + 1 <= all.permits && used.bytes + bytes <= all.bytes);
 
 /**
- * Counts places and bytes given away, of the process and of each account. An account has its share
- * of what the others leave: a half where it is alone, a third each where there are two, and so on.
- * So there is room left for one who comes with nothing, however many others take all they can.
+ * Counts permits and bytes of the process and of each account. An account may use a share of what
+ * the others leave free: half when it is alone, a third each for two accounts, and so on. A newly
+ * active account therefore always finds capacity, however much the others use.
  */
 export function createPermitPool(all: Capacity, share = half(all)): PermitPool {
   const process: Capacity = { permits: 0, bytes: 0 };
   const accounts = new Map<string, Capacity>();
 
-  function mostOf(account: Capacity, most = UNLIMITED): Capacity {
-    const of = (what: keyof Capacity): number => {
+  function limitOf(account: Capacity, ownLimit = UNLIMITED): Capacity {
+    const limitFor = (what: keyof Capacity): number => {
       const others = process[what] - account[what];
-      return Math.min(most[what], share[what] * (1 - others / all[what]));
+      return Math.min(ownLimit[what], share[what] * (1 - others / all[what]));
     };
-    return { permits: of('permits'), bytes: of('bytes') };
+    return { permits: limitFor('permits'), bytes: limitFor('bytes') };
   }
 
-  function fullFor(
-    { account_id, limit: most, bytes }: PermitRequest,
-    keptBytes = 0,
+  function findExhaustedScope(
+    { account_id, limit: ownLimit, bytes }: PermitRequest,
+    reservedBytes = 0,
   ): ExhaustedScope {
     const account = accounts.get(account_id);
-    if (account && !fits(account, mostOf(account, most), bytes)) return 'account';
-    const rest = { permits: all.permits, bytes: all.bytes - keptBytes };
+    if (account && !fits(account, limitOf(account, ownLimit), bytes)) return 'account';
+    const rest = { permits: all.permits, bytes: all.bytes - reservedBytes };
     return fits(process, rest, bytes) ? undefined : 'process';
   }
 
-  function take({ account_id, limit: most, bytes: first }: PermitRequest): Permit {
-    let bytes = first;
-    let left = false;
+  function issue({ account_id, limit: ownLimit, bytes: initialBytes }: PermitRequest): Permit {
+    let bytes = initialBytes;
+    let isReleased = false;
     const account = accounts.get(account_id) ?? { permits: 0, bytes: 0 };
     accounts.set(account_id, account);
-    const add = (permits: number, more: number): void => {
-      for (const taken of [process, account]) {
-        taken.permits += permits;
-        taken.bytes += more;
+    const add = (permits: number, addedBytes: number): void => {
+      for (const used of [process, account]) {
+        used.permits += permits;
+        used.bytes += addedBytes;
       }
     };
     add(1, bytes);
     return {
-      resize(wanted, keptBytes = 0) {
-        const more = wanted - bytes;
-        const grows = (taken: Capacity, limit: number): boolean =>
-          more <= 0 || taken.permits === 1 || taken.bytes + more <= limit;
-        if (!grows(process, all.bytes - keptBytes)) return false;
-        if (!grows(account, mostOf(account, most).bytes)) return false;
-        bytes = wanted;
-        add(0, more);
+      resize(newBytes, reservedBytes = 0) {
+        const addedBytes = newBytes - bytes;
+        const grows = (used: Capacity, limit: number): boolean =>
+          addedBytes <= 0 || used.permits === 1 || used.bytes + addedBytes <= limit;
+        if (!grows(process, all.bytes - reservedBytes)) return false;
+        if (!grows(account, limitOf(account, ownLimit).bytes)) return false;
+        bytes = newBytes;
+        add(0, addedBytes);
         return true;
       },
       release() {
-        if (left) return;
-        left = true;
+        if (isReleased) return;
+        isReleased = true;
         add(-1, -bytes);
         if (account.permits === 0) accounts.delete(account_id);
       },
@@ -111,12 +114,12 @@ export function createPermitPool(all: Capacity, share = half(all)): PermitPool {
   }
 
   return {
-    exhaustedScope: fullFor,
-    forceAcquire: take,
-    acquire(asked) {
-      const full = fullFor(asked);
-      if (full) throw capacityError(full);
-      return take(asked);
+    exhaustedScope: findExhaustedScope,
+    forceAcquire: issue,
+    acquire(request) {
+      const exhausted = findExhaustedScope(request);
+      if (exhausted) throw capacityError(exhausted);
+      return issue(request);
     },
     activeCount: () => process.permits,
   };

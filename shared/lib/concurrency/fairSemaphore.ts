@@ -3,126 +3,127 @@ import { createPermitPool, type PermitRequest, type Permit, type Capacity } from
 import { acquireWithTimeout, type AcquireOptions } from './acquireWithTimeout.ts';
 
 interface Waiter {
-  asked: PermitRequest;
-  admit: (place: Permit) => void;
+  request: PermitRequest;
+  admit: (permit: Permit) => void;
 }
 
-/** How long somebody waits, and what ends the wait sooner. */
+/** How long to wait, and the signal that ends the wait. */
 type AcquireLimits = Omit<AcquireOptions, 'timeoutError'>;
 
 export interface FairSemaphore {
-  /** Waits for a place. Errors: `rate_limited`, `overloaded`, the signal's reason. */
-  acquire(asked: PermitRequest, bounds: AcquireLimits): Promise<Permit>;
-  /** A place that is there without a wait. */
-  tryAcquire(asked: PermitRequest): Permit | undefined;
-  /** Gives a place, whether there is room or not, and whoever waits. */
-  forceAcquire(asked: PermitRequest): Permit;
-  /** How many are in. */
+  /** Waits for a permit. Throws `rate_limited`, `overloaded` or the abort reason. */
+  acquire(request: PermitRequest, bounds: AcquireLimits): Promise<Permit>;
+  /** Returns a permit if one is available without waiting. */
+  tryAcquire(request: PermitRequest): Permit | undefined;
+  /** Issues a permit regardless of capacity and waiters. */
+  forceAcquire(request: PermitRequest): Permit;
+  /** The number of issued permits. */
   activeCount(): number;
-  /** Whether anybody waits. */
   hasWaiters(): boolean;
 }
 
 /**
- * A line for places in which accounts take turns, each with its own oldest first: whoever has had a
- * place goes behind all other accounts that wait. An account that has used up its share keeps nobody
- * back. When the next one's turn has come and it is too large for what is left, what becomes free is kept
- * for it, so that smaller ones can't pass it for ever; they go on in the rest.
+ * A semaphore that is fair between accounts: they take turns, each with its own oldest request
+ * first. An account that has used up its share does not block the others. When the next request is
+ * too large for the remaining bytes, freed bytes are reserved for it, so that smaller requests
+ * can't overtake it indefinitely; they use the rest.
  */
 export function createFairSemaphore(all: Capacity, share?: Capacity): FairSemaphore {
-  const places = createPermitPool(all, share);
-  /** Those who wait, by account; the account whose turn it is comes first. */
+  const pool = createPermitPool(all, share);
+  /** Waiting requests by account; the account whose turn it is comes first. */
   const waiting = new Map<string, Set<Waiter>>();
-  /** Bytes that are kept for one who waits. */
-  let kept = 0;
+  /** Bytes reserved for one waiting request. */
+  let reservedBytes = 0;
 
-  function leaveLine(waiter: Waiter): void {
-    const line = waiting.get(waiter.asked.account_id);
-    line?.delete(waiter);
-    if (line?.size === 0) waiting.delete(waiter.asked.account_id);
+  function removeWaiter(waiter: Waiter): void {
+    const queue = waiting.get(waiter.request.account_id);
+    queue?.delete(waiter);
+    if (queue?.size === 0) waiting.delete(waiter.request.account_id);
   }
 
-  /** Lets in whoever fits. An account that is set again comes up again, after all others. */
-  function letIn(): void {
-    kept = 0;
-    for (const [account_id, line] of waiting) {
-      if (places.activeCount() >= all.permits) return;
-      const first = line.values().next().value!;
-      const full = places.exhaustedScope(first.asked, kept);
-      if (full === 'process' && kept === 0) kept = first.asked.bytes;
-      if (full !== undefined) continue;
+  /** Admits all requests that fit. Setting an account again moves it behind all others. */
+  function admitWaiters(): void {
+    reservedBytes = 0;
+    for (const [account_id, queue] of waiting) {
+      if (pool.activeCount() >= all.permits) return;
+      const next = queue.values().next().value!;
+      const exhausted = pool.exhaustedScope(next.request, reservedBytes);
+      if (exhausted === 'process' && reservedBytes === 0) reservedBytes = next.request.bytes;
+      if (exhausted !== undefined) continue;
       waiting.delete(account_id);
-      line.delete(first);
-      if (line.size > 0) waiting.set(account_id, line);
-      first.admit(take(first.asked));
+      queue.delete(next);
+      if (queue.size > 0) waiting.set(account_id, queue);
+      next.admit(issue(next.request));
     }
   }
 
-  function take(asked: PermitRequest): Permit {
-    const place = places.forceAcquire(asked);
+  function issue(request: PermitRequest): Permit {
+    const permit = pool.forceAcquire(request);
     return {
       resize(bytes) {
-        const resized = place.resize(bytes, kept);
-        if (resized && waiting.size > 0) letIn();
+        const resized = permit.resize(bytes, reservedBytes);
+        if (resized && waiting.size > 0) admitWaiters();
         return resized;
       },
       release() {
-        place.release();
-        if (waiting.size > 0) letIn();
+        permit.release();
+        if (waiting.size > 0) admitWaiters();
       },
     };
   }
 
-  /** Whoever waits had no room, or what is kept for one of them is not for this one. */
-  const fullFor = (asked: PermitRequest) => places.exhaustedScope(asked, kept);
+  /** Requests of other accounts may wait: the bytes reserved for one of them are not available. */
+  const findExhaustedScope = (request: PermitRequest) =>
+    pool.exhaustedScope(request, reservedBytes);
 
-  function tryEnter(asked: PermitRequest): Permit | undefined {
-    if (waiting.has(asked.account_id) || fullFor(asked) !== undefined) return undefined;
-    return take(asked);
+  function tryAcquire(request: PermitRequest): Permit | undefined {
+    if (waiting.has(request.account_id) || findExhaustedScope(request) !== undefined)
+      return undefined;
+    return issue(request);
   }
 
-  async function wait(asked: PermitRequest, bounds: AcquireLimits): Promise<Permit> {
-    let place: Permit | undefined;
+  async function waitForPermit(request: PermitRequest, bounds: AcquireLimits): Promise<Permit> {
+    let permit: Permit | undefined;
     const join = (admit: () => void): (() => void) => {
       const waiter: Waiter = {
-        asked,
-        admit: (given) => {
-          place = given;
+        request,
+        admit: (issued) => {
+          permit = issued;
           admit();
         },
       };
-      const line = waiting.get(asked.account_id) ?? new Set();
-      waiting.set(asked.account_id, line.add(waiter));
+      const queue = waiting.get(request.account_id) ?? new Set();
+      waiting.set(request.account_id, queue.add(waiter));
       return () => {
-        leaveLine(waiter);
-        letIn();
+        removeWaiter(waiter);
+        admitWaiters();
       };
     };
     await acquireWithTimeout(join, {
       ...bounds,
-      timeoutError: () => capacityError(places.exhaustedScope(asked)),
+      timeoutError: () => capacityError(pool.exhaustedScope(request)),
     });
-    return place!;
+    return permit!;
   }
 
   return {
-    acquire: async (asked, bounds) => {
+    acquire: async (request, bounds) => {
       bounds.signal.throwIfAborted();
-      const place = tryEnter(asked);
-      if (place) return place;
-      const isFirst = !waiting.has(asked.account_id);
+      const permit = tryAcquire(request);
+      if (permit) return permit;
+      const isFirst = !waiting.has(request.account_id);
       if (
         isFirst &&
-        kept === 0 &&
-        places.activeCount() < all.permits &&
-        fullFor(asked) === 'process'
+        reservedBytes === 0 &&
+        pool.activeCount() < all.permits &&
+        findExhaustedScope(request) === 'process'
       )
-        kept = asked.bytes;
-      return wait(asked, bounds);
+        reservedBytes = request.bytes;
+      return waitForPermit(request, bounds);
     },
-    tryAcquire: tryEnter,
-    forceAcquire: take,
-    activeCount: places.activeCount,
+    tryAcquire,
+    forceAcquire: issue,
+    activeCount: pool.activeCount,
     hasWaiters: () => waiting.size > 0,
   };
 }

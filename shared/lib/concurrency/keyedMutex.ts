@@ -1,26 +1,26 @@
-/** By owner and key: the last of those in this process who have something to do. */
+/** By owner and key: the last queued work in this process. */
 const queues = new WeakMap<object, Map<string, Promise<void>>>();
 
 /**
- * Does the work after all that was put in line before it under the same key; a failure keeps nobody
- * back. Errors: those of the work.
+ * Runs work after all earlier work of the same owner and key, whether that succeeded or failed.
+ * Rejects as the work does.
  */
 export function runExclusive<Result>(
   owner: object,
   key: string,
   work: () => Promise<Result>,
 ): Promise<Result> {
-  const line = queues.get(owner) ?? new Map<string, Promise<void>>();
-  queues.set(owner, line);
-  const done = (line.get(key) ?? Promise.resolve()).then(work);
-  const settled = done
+  const tails = queues.get(owner) ?? new Map<string, Promise<void>>();
+  queues.set(owner, tails);
+  const result = (tails.get(key) ?? Promise.resolve()).then(work);
+  const settled = result
     .then(
       () => undefined,
       () => undefined,
     )
     .finally(() => {
-      if (line.get(key) === settled) line.delete(key);
+      if (tails.get(key) === settled) tails.delete(key);
     });
-  line.set(key, settled);
-  return done;
+  tails.set(key, settled);
+  return result;
 }

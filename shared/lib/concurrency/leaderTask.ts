@@ -30,8 +30,8 @@ interface LeaderTerms<Held extends Leadership> {
   /** Resolves once this process is the leader; with undefined when the signal aborted first. */
   acquireLeadership: (signal: AbortSignal) => Promise<Held | undefined>;
   /**
-   * Works until the signal aborts. Resolves with how long the leadership is left to other processes
-   * then, in milliseconds.
+   * Works until the signal aborts. Resolves with how long, in milliseconds, this process then
+   * leaves the leadership to others.
    */
   lead: (leadership: Held, signal: AbortSignal) => Promise<number>;
   /** Handles a failure to acquire leadership or to lead. Returns the pause in milliseconds. */
@@ -67,9 +67,9 @@ export async function leadUntilAborted<Held extends Leadership>({
 
 /** What a leader does. */
 export interface LeaderWork {
-  /** Finds out what there is to do, and begins it; called again and again. */
+  /** Looks for work and starts it; called repeatedly. */
   poll(): Promise<void>;
-  /** Ends what was begun. */
+  /** Stops all started work. */
   stop(): Promise<void>;
 }
 
@@ -86,14 +86,14 @@ interface LeaderTaskOptions<Held extends Leadership> {
 
 export interface LeaderTask {
   isActive(): boolean;
-  /** Why the work is not done, or not all of it. */
+  /** Why the work is not done completely; undefined when it is. */
   reason(): string | undefined;
   close(): Promise<void>;
 }
 
 /**
- * Does some work in one process of several, in this one or after another one, until it is closed.
- * Failures are logged and retried.
+ * Runs work in one of several processes at a time until it is closed. Failures are logged and
+ * retried.
  */
 export function startLeaderTask<Held extends Leadership>({
   name,

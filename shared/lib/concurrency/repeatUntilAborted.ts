@@ -12,7 +12,7 @@ interface Repetition {
   ref?: boolean;
 }
 
-/** Runs work again and again, with pauses, until the signal aborts or a run stops it. */
+/** Runs work repeatedly, with pauses, until the signal aborts or a run returns `stop`. */
 export async function repeatUntilAborted({
   run,
   onFailure,

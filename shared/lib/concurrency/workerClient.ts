@@ -9,36 +9,38 @@ interface Thread extends EventEmitter {
   unref(): void;
 }
 
-/** What runs in the thread. */
 interface WorkerOptions {
-  /** Of bounded memory. It says `ready` first, and then answers each message with one, in order. */
+  /**
+   * Starts a thread with a memory limit. It sends `ready` first, and then one answer per message,
+   * in order.
+   */
   start: () => Thread;
-  /** For one answer. */
+  /** The time limit of one answer. */
   withinMs: number;
-  /** For the questions of others that come first. */
+  /** The longest wait for earlier requests. */
   waitMs: number;
 }
 
 export interface WorkerClient<Question, Answer> extends AsyncDisposable {
   /**
-   * Asks when those who came before have their answers; the accounts take turns. Errors: GaveUp;
-   * `overloaded`, `rate_limited` for one who waited too long.
+   * Sends a request when its turn comes; accounts take turns. Rejects with WorkerTimeout, or with
+   * `overloaded` or `rate_limited` after too long a wait.
    */
   request(question: Question, accountId: string): Promise<Answer>;
 }
 
-/** An answer took too long, or more memory than there is. */
+/** An answer took too long or exceeded the memory limit. */
 export class WorkerTimeout extends Error {}
 
-/** A busy machine takes its time to start a thread; this is not the question's doing. */
+/** A busy machine starts threads slowly; the request does not cause that. */
 const START_MS = 15_000;
-/** The thread does one thing after the other. */
+/** The thread handles one request at a time. */
 const ONE = { permits: 1, bytes: Infinity };
 
 async function answerOf(worker: Thread, withinMs: number): Promise<unknown> {
-  const over = new AbortController();
-  const answered = once(worker, 'message', over).then(([said]) => said as unknown);
-  const exited = once(worker, 'exit', over).then(() =>
+  const waitEnded = new AbortController();
+  const answered = once(worker, 'message', waitEnded).then(([message]) => message as unknown);
+  const exited = once(worker, 'exit', waitEnded).then(() =>
     Promise.reject(new WorkerTimeout('The thread has ended.')),
   );
   const answer = Promise.race([answered, exited]);
@@ -46,26 +48,26 @@ async function answerOf(worker: Thread, withinMs: number): Promise<unknown> {
     if (await resolvesWithin(answer, withinMs)) return await answer;
     throw new WorkerTimeout('The thread took too long.');
   } finally {
-    over.abort();
+    waitEnded.abort();
     await Promise.allSettled([answered, exited]);
   }
 }
 
 /**
- * A thread for work on what others wrote, which may take for ever or all the memory there is; it is
- * started when it is first asked. What is over its bounds ends it; the next question starts another.
+ * A worker thread for untrusted input that may take unlimited time or memory. It starts with the
+ * first request; a request that exceeds the limits terminates it, and the next one starts another.
  */
 export function createWorkerClient<Question, Answer>(
   program: WorkerOptions,
 ): WorkerClient<Question, Answer> {
-  const line = createFairSemaphore(ONE);
+  const semaphore = createFairSemaphore(ONE);
   const closing = new AbortController();
   let running: Thread | undefined;
 
   async function start(): Promise<Thread> {
     const worker = program.start();
     worker.unref();
-    // Whoever waits hears that it has ended; nobody may be waiting.
+    // Waiting callers observe `exit`; an unhandled `error` event would end the process.
     worker.on('error', () => undefined);
     worker.on('exit', () => {
       if (running === worker) running = undefined;
@@ -74,7 +76,7 @@ export function createWorkerClient<Question, Answer>(
     try {
       await answerOf(worker, START_MS);
     } catch (error) {
-      // What it says later is no answer to a question.
+      // Later messages of this thread must not be taken for answers.
       await worker.terminate();
       throw error;
     }
@@ -96,11 +98,11 @@ export function createWorkerClient<Question, Answer>(
   return {
     async request(question, account_id) {
       const bounds = { waitMs: program.waitMs, signal: closing.signal };
-      const place = await line.acquire({ account_id, bytes: 0 }, bounds);
+      const permit = await semaphore.acquire({ account_id, bytes: 0 }, bounds);
       try {
         return await answer(question);
       } finally {
-        place.release();
+        permit.release();
       }
     },
     async [Symbol.asyncDispose]() {

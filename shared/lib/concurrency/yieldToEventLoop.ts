@@ -1,28 +1,28 @@
-/** Of text that is read or written between two turns, about. */
+/** The approximate amount of text processed between two yields. */
 export const SLICE_BYTES = 64 * 1_024;
 
-/** What waits, by account; whose turn it is next comes first. */
+/** Waiting tasks by account; the account whose turn it is comes first. */
 const waiting = new Map<string, (() => void)[]>();
 let isRunning = false;
 
 /**
- * Turns of the event loop from one piece to the next. A small request takes several; they cost next
- * to nothing while there is none.
+ * Event loop turns between two tasks. A small request takes several; they are almost free while
+ * there is none.
  */
 const LOOP_TURNS_BETWEEN = 4;
 
 function takeNext(): (() => void) | undefined {
-  for (const [accountId, line] of waiting) {
-    const next = line.shift();
+  for (const [accountId, queue] of waiting) {
+    const next = queue.shift();
     waiting.delete(accountId);
-    if (line.length > 0) waiting.set(accountId, line);
+    if (queue.length > 0) waiting.set(accountId, queue);
     return next;
   }
   return undefined;
 }
 
-function runNext(left: number): void {
-  if (left > 0) return void setImmediate(runNext, left - 1);
+function runNext(turnsLeft: number): void {
+  if (turnsLeft > 0) return void setImmediate(runNext, turnsLeft - 1);
   const next = takeNext();
   isRunning = next !== undefined;
   if (!next) return;
@@ -31,15 +31,15 @@ function runNext(left: number): void {
 }
 
 /**
- * Resolves when it is the caller's turn to do a piece of work that takes milliseconds. Pieces are
- * done one at a time and some turns of the event loop apart, whoever asks for them, so that a
- * hundred large answers keep a small one waiting hardly longer than one of them does. The accounts
- * take turns. As many wait as bodies, runs and answers have room.
+ * Resolves when the caller may run a task of some milliseconds. Tasks run one at a time, some event
+ * loop turns apart, and accounts take turns: a hundred large responses delay a small one hardly
+ * longer than one of them does. The number of waiting tasks is bounded by the limits of bodies,
+ * runs and responses.
  */
 export function yieldToEventLoop(accountId: string): Promise<void> {
   return new Promise((resolve) => {
-    const line = waiting.get(accountId);
-    if (line) line.push(resolve);
+    const queue = waiting.get(accountId);
+    if (queue) queue.push(resolve);
     else waiting.set(accountId, [resolve]);
     if (isRunning) return;
     isRunning = true;
@@ -47,7 +47,7 @@ export function yieldToEventLoop(accountId: string): Promise<void> {
   });
 }
 
-/** The same for work on a text of so many characters, which is done at once where that is little. */
+/** Like yieldToEventLoop, but returns at once for a short text. */
 export async function yieldForText(accountId: string, chars: number): Promise<void> {
   if (chars > SLICE_BYTES) await yieldToEventLoop(accountId);
 }

@@ -11,7 +11,12 @@ import { toolOptions } from './tools.ts';
 import { transparencyOptions } from './transparency.ts';
 import { TurnlogError, type ErrorDetail } from '../errors/turnlogError.ts';
 import { webhookOptions } from './webhooks.ts';
-import { fromText, lazyValidator, problemsOf, type Words } from '../validation/validation.ts';
+import {
+  fromText,
+  lazyValidator,
+  problemsOf,
+  type ProblemMessages,
+} from '../validation/validation.ts';
 
 /** Every option: one environment variable each. An empty variable counts as absent. */
 export const ConfigSchema = Type.Object(
@@ -38,7 +43,7 @@ export type Config = Static<typeof ConfigSchema>;
 /** Options of the commands that are clients of a running service: no other one reads them. */
 export const ClientConfigSchema = Type.Object(clientOptions);
 
-const WORDS: Words = {
+const WORDS: ProblemMessages = {
   dependentRequired: ({ property }) => `must be set where ${property as string} is`,
   required: () => 'must be set',
   enum: ({ allowedValues }) =>

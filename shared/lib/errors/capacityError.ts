@@ -1,18 +1,16 @@
 import { TurnlogError } from './turnlogError.ts';
 
-/** How long whoever was refused is to wait. */
 const RETRY = { retriable: true, retryAfterSeconds: 2 };
 
-/** The error of who finds no room, or has waited for it for too long: whose room is taken up. */
-export const capacityError = (full: 'process' | 'account' | undefined): TurnlogError =>
-  full === 'account'
+/**
+ * The error for a request that finds no capacity, or waited too long for it, by whose capacity is
+ * exhausted.
+ */
+export const capacityError = (exhausted: 'process' | 'account' | undefined): TurnlogError =>
+  exhausted === 'account'
     ? new TurnlogError(
         'rate_limited',
-        'The account has as much in progress as it may. Try again when some of it has ended.',
+        'The account has reached its limit of work in progress. Try again when some of it has completed.',
         RETRY,
       )
-    : new TurnlogError(
-        'overloaded',
-        'The service has as much to do as it can hold. Try again in a moment.',
-        RETRY,
-      );
+    : new TurnlogError('overloaded', 'The service is at capacity. Try again in a moment.', RETRY);

@@ -5,19 +5,21 @@ const MAX_LENGTH = 300;
 const truncate = (text: string): string =>
   text.length > MAX_LENGTH ? `${text.slice(0, MAX_LENGTH - 1).toWellFormed()}…` : text;
 
-/** What a line of the log says of an ordinary failure: no stack, and nothing of any length. */
+/** An ordinary failure in a log line: no stack, and bounded length. */
 interface ErrorSummary {
   code: string;
   reason: string;
-  /** What the cause says, where there is one. */
+  /** The message of the cause, if any. */
   cause?: string;
 }
 
-/** A failure as health shows it: the message of an error of ours; any other one may quote secrets. */
+/**
+ * A failure as health shows it: the message of a TurnlogError. Other messages may contain secrets.
+ */
 export const publicReason = (error: unknown): string =>
-  isTurnlogError(error) ? error.message : 'It failed; the log says why.';
+  isTurnlogError(error) ? error.message : 'It failed; see the log for the reason.';
 
-/** An ordinary failure, for a line of the log. One with a stack is for defects. */
+/** Summarizes an ordinary failure for the log. Defects are logged with their stack instead. */
 export function errorSummary(error: unknown): ErrorSummary {
   const { message, cause } = error instanceof Error ? error : new Error(String(error));
   return {

@@ -1,6 +1,6 @@
 import type { FeatureErrorCode } from '../../features.ts';
 
-/** What is wrong with a request, whatever it asks for. */
+/** Problems of a request, whatever it asks for. */
 type RequestCode =
   | 'invalid_json'
   | 'invalid_request'
@@ -22,7 +22,10 @@ type ServiceCode =
   | 'log_changed'
   | 'store_unavailable';
 
-/** Errors that an operator has to fix, thrown by start, command line and relay; clients never see them. */
+/**
+ * Problems that an operator must fix, thrown at start and by command line and relay; clients never
+ * receive them.
+ */
 type OperatorCode =
   | 'configuration_invalid'
   | 'position_invalid'
@@ -30,7 +33,7 @@ type OperatorCode =
   | 'rebuild_running'
   | 'local_server_failed';
 
-/** Errors of adapters that their callers handle; clients see no more than `internal_error`. */
+/** Errors of adapters that callers handle; clients receive only `internal_error`. */
 type InternalCode =
   | 'stream_conflict'
   | 'event_id_reused'
@@ -48,8 +51,8 @@ type InternalCode =
 export type ErrorCode = FeatureErrorCode | RequestCode | ServiceCode | OperatorCode | InternalCode;
 
 /**
- * What is wrong with one field of the input: a sentence, and where it is (a JSON pointer, or
- * `header`, `query`, `path`).
+ * A problem of one input field: a sentence, and where the field is (a JSON pointer, or `header`,
+ * `query`, `path`).
  */
 export interface ErrorDetail {
   message: string;
@@ -57,17 +60,17 @@ export interface ErrorDetail {
 }
 
 interface ErrorOptions {
-  /** True when the same call may succeed later without a change. */
+  /** True when the same call may succeed later unchanged. */
   retriable?: boolean;
-  /** How long to wait before trying again, in seconds. */
+  /** How long to wait before a retry, in seconds. */
   retryAfterSeconds?: number;
   details?: Record<string, ErrorDetail>;
   cause?: unknown;
 }
 
 /**
- * The error class of everything around the domain, whose deciders throw a Rejection. `message` is a
- * human sentence that is safe to show to a client.
+ * The error class of everything except deciders, which throw a Rejection. `message` is a sentence
+ * that is safe to show to clients.
  */
 export class TurnlogError extends Error {
   readonly code: ErrorCode;
@@ -85,25 +88,25 @@ export class TurnlogError extends Error {
   }
 }
 
-/** True when `error` is a TurnlogError, of that code if one is given. */
+/** True for a TurnlogError, of the given code if any. */
 export const isTurnlogError = (error: unknown, code?: ErrorCode): error is TurnlogError =>
   error instanceof TurnlogError && (code === undefined || error.code === code);
 
 /**
- * The log is not the one that it was: what would be written to it, or followed from it, can't be
- * trusted until an operator has looked.
+ * The log is not the expected one: writing to it or following it is unsafe until an operator has
+ * intervened.
  */
 export const logChangedError = (message: string, cause?: unknown): TurnlogError =>
   new TurnlogError('log_changed', message, { retriable: true, retryAfterSeconds: 10, cause });
 
-/** True where the log can't be used at this time, and what was asked of it has to wait. */
+/** True when the log can't be used at present, and its users have to wait. */
 export const isLogUnavailable = (error: unknown): error is TurnlogError =>
   isTurnlogError(error, 'store_unavailable') || isTurnlogError(error, 'log_changed');
 
-/** The event store can't be reached or can't write now; the caller may try again. */
+/** The event store can't be reached or can't write; the caller may retry. */
 export const storeUnavailableError = (message: string, cause?: unknown): TurnlogError =>
   new TurnlogError('store_unavailable', message, { retriable: true, retryAfterSeconds: 1, cause });
 
-/** A note, a checkpoint, a tile or a proof is not what it has to be; the sentence says how. */
+/** A note, checkpoint, tile or proof is invalid; the message says how. */
 export const proofInvalidError = (message: string, cause?: unknown): TurnlogError =>
   new TurnlogError('proof_invalid', message, { cause });

@@ -1,25 +1,25 @@
 import { sleep } from './sleep.ts';
 
-/** How long to wait after failures: twice as long after each, up to a bound. In milliseconds. */
+/** Pauses after failures, in milliseconds: each is twice the one before, up to `longestMs`. */
 interface BackoffSchedule {
   firstMs: number;
   longestMs: number;
-  /** Each pause is multiplied by a random number between these: clients don't come in step. */
+  /** Multiplies each pause by a random number in this range, so that clients spread out. */
   spread?: readonly [least: number, most: number];
 }
 
-/** The pause after a failure that so many others came before, in milliseconds. */
+/** The pause after a failure that `failures` others preceded, in milliseconds. */
 export const backoffMs = (
   { firstMs, longestMs, spread: [least, most] = [1, 1] }: BackoffSchedule,
   failures: number,
 ): number =>
   Math.min(longestMs, firstMs * 2 ** failures) * (least + Math.random() * (most - least));
 
-/** The pauses between the tries of one loop. */
+/** The pauses between the attempts of one loop. */
 interface Backoff {
-  /** How long the pause after this failure is, in milliseconds; the next one is longer. */
+  /** The pause after this failure, in milliseconds. */
   next(): number;
-  /** Begins with the first pause again. */
+  /** Restarts with the first pause. */
   reset(): void;
 }
 
@@ -36,22 +36,24 @@ export function createBackoff(schedule: BackoffSchedule): Backoff {
 
 interface Retry {
   pauses: BackoffSchedule;
-  /** Whether to try again after this error, the one of that number (from 1). */
-  again: (error: unknown, failures: number) => boolean;
+  /** Whether to retry after this error; `failures` counts from 1. */
+  shouldRetry: (error: unknown, failures: number) => boolean;
   /** Ends a pause. */
   signal?: AbortSignal;
 }
 
-/** Does the work until it succeeds, with pauses. Errors: the work's, the signal's reason. */
+/**
+ * Runs work until it succeeds, with pauses. Rejects with the last error, or with the abort reason.
+ */
 export async function retry<Result>(
   work: () => Promise<Result>,
-  { pauses, again, signal }: Retry,
+  { pauses, shouldRetry, signal }: Retry,
 ): Promise<Result> {
   for (let failures = 1; ; failures += 1) {
     try {
       return await work();
     } catch (error) {
-      if (!again(error, failures)) throw error;
+      if (!shouldRetry(error, failures)) throw error;
     }
     await sleep(backoffMs(pauses, failures - 1), signal);
   }

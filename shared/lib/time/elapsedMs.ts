@@ -1,2 +1,2 @@
-/** Since a time of `performance.now()`, in whole milliseconds: the system's clock may be put back. */
-export const elapsedMs = (began: number): number => Math.round(performance.now() - began);
+/** Whole milliseconds since a time of `performance.now()`, a clock that is never adjusted. */
+export const elapsedMs = (startedAt: number): number => Math.round(performance.now() - startedAt);

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
- * True when `work` fulfils within the time, in milliseconds; false when it takes longer, and goes
- * on. Rejects when `work` does in that time. With `ref: false` the wait alone does not keep the
- * process alive.
+ * True when `work` fulfills within the time in milliseconds; false when it takes longer, and
+ * continues. Rejects when `work` rejects within that time. With `ref: false` the timer does not
+ * keep the process alive.
  */
 export async function resolvesWithin(
   work: Promise<unknown>,
@@ -11,9 +11,9 @@ export async function resolvesWithin(
   { ref = true }: { ref?: boolean } = {},
 ): Promise<boolean> {
   const limit = new AbortController();
-  const tooLate = sleep(milliseconds, false, { signal: limit.signal, ref }).catch(() => false);
+  const timeout = sleep(milliseconds, false, { signal: limit.signal, ref }).catch(() => false);
   try {
-    return await Promise.race([work.then(() => true), tooLate]);
+    return await Promise.race([work.then(() => true), timeout]);
   } finally {
     limit.abort();
   }

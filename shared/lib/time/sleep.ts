@@ -1,24 +1,26 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** Waits so many milliseconds. Errors: the signal's reason. */
+/** Waits for a time in milliseconds. Rejects with the abort reason. */
 export const sleep = (ms: number, signal?: AbortSignal): Promise<void> =>
   delay(ms, undefined, { signal }).catch(() => {
     throw signal?.reason;
   });
 
-/** What may end a pause early, and whether it keeps the process alive (by default it does). */
+/**
+ * The signal that ends a pause early, and whether the pause keeps the process alive (the default).
+ */
 interface SleepOptions {
   signal: AbortSignal;
   ref?: boolean;
 }
 
-/** Waits so many milliseconds, or less: the signal ends the pause without an error. */
+/** Waits for a time in milliseconds. The signal ends the pause without an error. */
 export const sleepUntilAborted = (ms: number, options: SleepOptions): Promise<void> =>
   delay(ms, undefined, options).catch(() => undefined);
 
-/** How long something may be waited for. */
+/** The limits of a wait. */
 export interface WaitLimits {
-  /** No pause goes on beyond it; in milliseconds of `performance.now()`. */
+  /** No pause continues beyond this time of `performance.now()`. */
   until?: number;
   /** Ends a pause. */
   signal?: AbortSignal | undefined;

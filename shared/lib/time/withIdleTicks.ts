@@ -1,8 +1,8 @@
 import { resolvesWithin } from './resolvesWithin.ts';
 
 /**
- * The items of a source, and `idle` whenever none has come for so long. Ends with the source, and
- * ends the source with itself.
+ * Yields the items of a source, and `idle` whenever none has arrived for `idleMs`. Ends with the
+ * source, and closes the source when the consumer stops.
  */
 export async function* withIdleTicks<Item>(
   source: AsyncIterable<Item>,
@@ -22,8 +22,8 @@ export async function* withIdleTicks<Item>(
       next = iterator.next();
     }
   } finally {
-    // An item may still be on its way when the consumer has had enough; nobody waits for it or for
-    // its failure any more.
+    // An item may still be pending when the consumer stops; neither it nor its failure matters
+    // then.
     next.catch(() => undefined);
     void iterator.return?.()?.catch(() => undefined);
   }

@@ -4,7 +4,7 @@ const COMMA = 0x2c;
 const OPENING_BRACKET = 0x5b;
 const OPENING_BRACE = 0x7b;
 
-/** Where the string that begins at `start` ends: at a quote after an even number of backslashes. */
+/** The end of the string that begins at `start`: a quote after an even number of backslashes. */
 function endOfString(text: string, start: number): number {
   let end = start;
   let backslashes: number;
@@ -18,18 +18,17 @@ function endOfString(text: string, start: number): number {
 }
 
 /**
- * True when JSON text holds more than `most` values, give or take its arrays and objects. To be
- * asked before it is parsed: `[[[[…` of 2 MiB takes more than 100 MB then, and a hundred thousand
- * unknown fields take seconds to be checked.
+ * True when JSON text holds more than about `most` values. Check before parsing: 2 MiB of `[[[[…`
+ * takes more than 100 MB to parse, and validating a hundred thousand unknown fields takes seconds.
  */
-export function hasMoreValues(text: string, most: number): boolean {
-  // Each value has a character at least.
-  if (text.length <= most) return false;
+export function hasMoreValues(text: string, maxValues: number): boolean {
+  // Each value takes at least one character.
+  if (text.length <= maxValues) return false;
   let values = 0;
-  for (let at = 0; at < text.length && values <= most; at += 1) {
+  for (let at = 0; at < text.length && values <= maxValues; at += 1) {
     const unit = text.charCodeAt(at);
     if (unit === QUOTE) at = endOfString(text, at);
     else if (unit === COMMA || unit === OPENING_BRACKET || unit === OPENING_BRACE) values += 1;
   }
-  return values > most;
+  return values > maxValues;
 }

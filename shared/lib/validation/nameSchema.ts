@@ -4,23 +4,22 @@ import { LIMITS } from '../../limits.ts';
 import { lazyValidator, problemsOf } from './validation.ts';
 
 /**
- * For a class of a pattern: white space, and what shows nothing (Unicode's Default_Ignorable_Code_Point
- * and the empty braille cell) within 16 bits: beyond, patterns of different languages differ. A
- * name of these alone looks empty.
+ * Characters of a regular expression class: white space and invisible characters (Unicode's
+ * Default_Ignorable_Code_Point and the empty braille cell) within 16 bits; beyond, regular
+ * expressions of different languages differ. A name of only these looks empty.
  */
 const BLANK =
   ' \\u00A0\\u00AD\\u034F\\u061C\\u115F\\u1160\\u1680\\u17B4\\u17B5\\u180B-\\u180F\\u2000-\\u200F\\u202F' +
   '\\u205F-\\u2065\\u206A-\\u206F\\u2800\\u3000\\u3164\\uFE00-\\uFE0F\\uFEFF\\uFFA0\\uFFF0-\\uFFFB';
 /**
- * The same of what a terminal or a table would obey: control characters, line separators, and what
- * turns the direction of all text that follows.
+ * Characters of a class that affect terminals and tables: control characters, line separators, and
+ * changes of text direction.
  */
 const CONTROL = '\\u0000-\\u001F\\u007F-\\u009F\\u2028-\\u202E\\u2066-\\u2069';
 
 /**
- * The name of an account, a key or an agent, which is kept as it is given. No part of the pattern
- * can match what the part before it can: checking takes time in proportion to the length, whatever
- * is sent.
+ * The name of an account, a key or an agent, stored as given. No part of the pattern can match what
+ * the preceding part matches, so that checking takes linear time for any input.
  */
 export const Name = Type.String({
   minLength: 1,
@@ -32,7 +31,7 @@ export const Name = Type.String({
 
 const validator = lazyValidator(Name);
 
-/** The name, if it is one. Errors: `invalid_request`. */
+/** Returns a valid name. Throws `invalid_request`. */
 export function requireName(name: string): string {
   const validate = validator();
   if (validate(name)) return name;

@@ -8,7 +8,7 @@ import {
 import type { Static, TObject, TSchema } from 'typebox';
 import { isStrongKey } from '../../accounts/apiKey.ts';
 
-/** Keywords of ours for strings; in OpenAPI they are extensions. */
+/** Our own string keywords; in OpenAPI they are extensions. */
 const KEYWORDS: FuncKeywordDefinition[] = [
   {
     keyword: 'x-text',
@@ -25,7 +25,7 @@ const KEYWORDS: FuncKeywordDefinition[] = [
     },
   },
   {
-    // What an event holds is JSON, in which a character takes 6 bytes at the most.
+    // Events are JSON, in which a character takes at most 6 bytes.
     keyword: 'x-max-json-bytes',
     type: 'string',
     validate: (limit: number, value: string) =>
@@ -46,16 +46,16 @@ const KEYWORDS: FuncKeywordDefinition[] = [
   },
 ];
 
-/** How input is taken: as it is, or with defaults filled in. */
+/** How input is read: unchanged, or with defaults filled in. */
 type Reading = 'as_is' | 'with_defaults';
 
 function createAjv(reading: Reading): Ajv2020 {
   const ajv = new Ajv2020({
     allErrors: true,
     strict: false,
-    // `x-rule` is told where a pattern is not met.
+    // Needed to report the `x-rule` of a pattern that does not match.
     verbose: true,
-    // A format is a remark for others; a pattern beside it is what is checked.
+    // Formats only document; patterns are checked.
     validateFormats: false,
     useDefaults: reading === 'with_defaults',
   });
@@ -71,7 +71,9 @@ function compilerFor(reading: Reading): Ajv2020 {
   return ajv;
 }
 
-/** A validator that is compiled when first asked: start-up pays for no unused schema. */
+/**
+ * Creates a validator that is compiled on first use, so that unused schemas cost nothing at start.
+ */
 export function lazyValidator<Schema extends TSchema>(
   schema: Schema,
   reading: Reading = 'as_is',
@@ -87,10 +89,9 @@ const READ: Readonly<Record<string, (text: string) => unknown>> = {
 };
 
 /**
- * Input that comes as text, as in a query or the environment, with the numbers and booleans that
- * the schema asks for. A number is decimal digits and nothing else, a boolean `true` or `false`:
- * whatever else is written stays text, and does not fit the schema. A list may be given as its one
- * text.
+ * Converts textual input (a query, the environment) to the numbers and booleans that a schema asks
+ * for. A number is decimal digits only, a boolean `true` or `false`; other text is unchanged and
+ * fails validation. A single text is accepted for a list.
  */
 export function fromText(
   { properties }: TObject,
@@ -106,7 +107,7 @@ export function fromText(
   );
 }
 
-/** One thing that is wrong with an input. */
+/** One problem of an input. */
 export interface Problem {
   /** JSON pointer of the field; empty for the whole input. */
   path: string;
@@ -114,35 +115,35 @@ export interface Problem {
   message: string;
 }
 
-/** Own words for the problems of some keywords; the validator's stand for all others. */
-export type Words = Readonly<
+/** Messages for the problems of some keywords, instead of the validator's. */
+export type ProblemMessages = Readonly<
   Record<string, (params: ErrorObject['params'], schema: ErrorObject['parentSchema']) => string>
 >;
 
-/** No name of a field is repeated in full that may be as long as a body. */
-export const LONGEST_NAME = 100;
+/** Field names are cut in messages: one may be as long as a body. */
+export const MAX_FIELD_NAME_CHARS = 100;
 
 /**
- * The field itself where it is missing or unknown. The validator blames the object, and names the
- * field in its own words.
+ * The path of the missing or unknown field. The validator reports the object that should contain
+ * it.
  */
 function fieldIn({ instancePath, params }: ErrorObject): string {
   const field: unknown = params['missingProperty'] ?? params['additionalProperty'];
   return typeof field === 'string'
-    ? `${instancePath}/${field.slice(0, LONGEST_NAME)}`
+    ? `${instancePath}/${field.slice(0, MAX_FIELD_NAME_CHARS)}`
     : instancePath;
 }
 
-/** What a validator found wrong, in its order. */
+/** The problems that a validator found, in its order. */
 export const problemsOf = (
   errors: readonly ErrorObject[] | null | undefined,
-  words: Words = {},
+  messages: ProblemMessages = {},
 ): Problem[] =>
   (errors ?? []).map((error) => {
     const rule: unknown =
       error.keyword === 'pattern' && (error.parentSchema as Record<string, unknown>)['x-rule'];
     if (typeof rule === 'string') return { path: error.instancePath, message: rule };
-    const own = words[error.keyword];
+    const own = messages[error.keyword];
     return own
       ? { path: fieldIn(error), message: own(error.params, error.parentSchema) }
       : { path: error.instancePath, message: error.message ?? 'is not valid' };

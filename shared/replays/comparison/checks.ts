@@ -56,8 +56,7 @@ export async function requireChecks(
 }
 
 /**
- * Makes sure that each check is of some turn that is replayed: a wrong number would turn it off for
- * good, and nobody would see.
+ * Checks that each check names a replayed turn: a wrong number would disable the check silently.
  */
 export function requireTurnsOf(
   checks: readonly Check[],

@@ -13,11 +13,11 @@ export type ComparedCall = Pick<
 
 type Texts = (call: ComparedCall) => string;
 
-const all: Texts = ({ tool, arguments: given, result, is_error }) =>
-  JSON.stringify([tool, given, result, is_error]);
+const all: Texts = ({ tool, arguments: args, result, is_error }) =>
+  JSON.stringify([tool, args, result, is_error]);
 const name: Texts = ({ tool }) => tool;
 
-/** Takes pairs that have the same texts out of the two lists, in order; what is left of each. */
+/** Both lists without pairs of calls with equal texts, in order. */
 function withoutPairs(
   left: readonly ComparedCall[],
   right: readonly ComparedCall[],
@@ -57,7 +57,7 @@ export type ComparedTurn = Pick<WholeTurn, 'started' | 'calls' | 'end'> & {
   other_tokens?: number;
 };
 
-/** What tokens of a model cost; undefined where nobody knows. */
+/** The cost of tokens of a model; undefined without a price. */
 export type CostOf = (model: string, tokens: Tokens) => Cost | undefined;
 
 /** The output of a turn; undefined where it was not answered. */
@@ -75,13 +75,13 @@ export function codeOf(end: TurnEnded | undefined): string | undefined {
 const callsOf = ({ end }: ComparedTurn): readonly ModelCall[] =>
   end && 'calls' in end.data ? end.data.calls : [];
 
-/** What a turn cost: nobody knows it where one of its calls has no price. */
+/** The cost of a turn; undefined if one of its calls has no price. */
 function costOfTurn(turn: ComparedTurn, costOf: CostOf): Cost | undefined {
   const costs = callsOf(turn).map((call) =>
     costOf(call.fallback?.model ?? turn.started.model, call.tokens),
   );
-  const known = costs.filter((cost) => cost !== undefined);
-  return known.length === costs.length ? sumCosts(known) : undefined;
+  const knownCosts = costs.filter((cost) => cost !== undefined);
+  return knownCosts.length === costs.length ? sumCosts(knownCosts) : undefined;
 }
 
 function sideOf(turn: ComparedTurn, costOf: CostOf): TurnComparison['recorded'] {
@@ -115,7 +115,7 @@ function outcomeOf(
 
 const NO_TOOLS = { added: 0, missing: 0, changed: 0, unanswered: 0 };
 
-/** A recorded turn beside its replay, which is left out where there is none; without checks. */
+/** The comparison of a recorded turn with its replay, if there is one; without checks. */
 export function compareTurn(
   recorded: ComparedTurn,
   replayed: ComparedTurn | undefined,

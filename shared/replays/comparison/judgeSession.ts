@@ -12,9 +12,8 @@ function uuidOf(milliseconds: number, text: string): string {
 }
 
 /**
- * The id of the session in which a model judges a replayed turn, for a check of the replay: whoever
- * goes on with the replay finds it, and asks nobody again who has answered. It sorts by the end of
- * the replayed turn.
+ * The id of the session in which a model judges a replayed turn for a check. A resumed replay finds
+ * the session, and does not ask the model again. The id sorts by the end of the replayed turn.
  */
 export function judgeSessionId(
   ids: Pick<Ids, 'typeId'>,

@@ -27,7 +27,7 @@ export interface WholeTurn {
   recorded_at: string;
 }
 
-/** A replay, as far as it never changes. */
+/** The parts of a replay that never change. */
 export interface RunningReplay {
   replay_id: string;
   account_id: string;
@@ -41,31 +41,31 @@ export interface TurnPair {
   recorded: WholeTurn;
   /** Undefined for a turn that was not run again. */
   replayed: (WholeTurn & { session_id: string; other_tokens: number }) | undefined;
-  /** The code of what keeps it from being run again. */
+  /** The error code that prevented the replay of the turn. */
   refused?: string | undefined;
 }
 
-/** The tokens that a replay may take. */
+/** The token budget of a replay. */
 export interface Budget {
   /**
-   * Says what a recorded turn has taken by now in a session of the replay, `in`, with all its tries.
-   * Once the turn is compared, what was recorded counts instead.
+   * Reports the tokens of a recorded turn so far in a session of the replay, `in`, with all its
+   * attempts. After the comparison, the recorded number counts instead.
    */
   took(taken: { session_id: string; turn: number; in: string; tokens: number }): void;
-  /** What a session has taken by now that is not compared. */
+  /** Tokens of a session's turns without a comparison so far. */
   uncompared(sessionId: string): number;
-  /** True where nothing more is to be begun. */
+  /** Whether the budget is spent: no further turn starts. */
   isSpent(): boolean;
 }
 
-/** What a turn is compared under. */
+/** The budget and the abort signal of a comparison. */
 export interface Comparing {
   budget: Pick<Budget, 'took' | 'isSpent'>;
   signal: AbortSignal;
 }
 
 /**
- * Says how a replayed turn compares with the recorded one, and makes the checks of the replay. What
- * it throws as `retriable` is asked again later.
+ * Compares a replayed turn with the recorded one, and runs the checks of the replay. A `retriable`
+ * error is retried later.
  */
 export type CompareTurn = (pair: TurnPair, comparing: Comparing) => Promise<TurnComparison>;

@@ -21,11 +21,11 @@ export async function readAgentAt(
 ): Promise<AgentRow> {
   if (!isIdOf('agent', agent_id)) throw agentNotFoundError();
   const page = { direction: 'forwards', from: revision, limit: 1 } as const;
-  const [known] = await readPage(source, agentStream(agent_id), page);
-  if (known?.recorded.metadata.account_id !== account_id) throw agentNotFoundError();
-  const { type, data } = known.event as AgentEvent;
-  if (type === 'agent.erased.v1' || known.recorded.erased) throw agentErasedError();
-  const { recorded_at } = known.recorded.metadata;
+  const [latest] = await readPage(source, agentStream(agent_id), page);
+  if (latest?.recorded.metadata.account_id !== account_id) throw agentNotFoundError();
+  const { type, data } = latest.event as AgentEvent;
+  if (type === 'agent.erased.v1' || latest.recorded.erased) throw agentErasedError();
+  const { recorded_at } = latest.recorded.metadata;
   return {
     agent_id,
     account_id,
@@ -34,7 +34,7 @@ export async function readAgentAt(
     updated_at: recorded_at,
     deleted: false,
     erased: false,
-    position: known.recorded.position,
+    position: latest.recorded.position,
     revision,
   };
 }

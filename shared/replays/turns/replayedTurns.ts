@@ -7,40 +7,40 @@ import { readWholeTurns } from './wholeTurns.ts';
 /** The turns of a replay's session, read in the order of the recorded ones. */
 export interface ReplayedTurns {
   /**
-   * The last try of a recorded turn that has ended, as far as they are recorded by now; undefined
-   * where none has. Those of earlier turns are passed over.
+   * The last ended attempt of a recorded turn, as recorded so far; undefined if there is none.
+   * Attempts of earlier turns are skipped.
    */
   lastTry(recorded: number): Promise<WholeTurn | undefined>;
-  /** The last turn that was seen, an open one included; `shared` before the first. */
+  /** The last turn read, including an open one; `shared` before the first. */
   lastTurn(): number;
-  /** Whether a try of a later turn stands behind those of the recorded one that was asked for. */
+  /** Whether an attempt of a later turn follows those of this recorded turn. */
   isPassed(recorded: number): boolean;
-  /** What the tries of the turn took together that was asked for last, with summaries before them. */
+  /** Tokens of all attempts of the last requested turn, with the summaries before them. */
   tokens(): Tokens;
 }
 
-/** How a session is read. */
+/** The session to read. */
 interface Reading {
   sessionId: string;
-  /** The last turn that it has of another one. */
+  /** The last turn that it shares with another session. */
   shared?: number;
-  /** Told of each try that has ended, and of what those of the recorded turn took by then. */
+  /** Called with each ended attempt, and the tokens of the recorded turn's attempts so far. */
   onTry: (turn: WholeTurn, recorded: number, tokens: number) => void;
 }
 
-/** What the log knows of what a turn took, with the summaries that were made before it. */
+/** The recorded tokens of a turn, with the summaries before it. */
 const tokensOf = ({ compactions, end }: WholeTurn): Tokens => {
   const own = (end?.data as { tokens?: Tokens } | undefined)?.tokens;
   return sumTokens([...compactions.map(({ call }) => call), ...(own ? [{ tokens: own }] : [])]);
 };
 
-/** Reads a session as it grows: what was read is not read again, but for a turn that was open. */
+/** Reads a session as it grows; only a turn that was open is read again. */
 export function readReplayedTurns(
   source: StreamSource,
   { sessionId, shared = 0, onTry }: Reading,
 ): ReplayedTurns {
   let from = 0;
-  let taken = { of: 0, tokens: sumTokens([]) };
+  let used = { of: 0, tokens: sumTokens([]) };
   let lastTurn = shared;
   let lastOf = 0;
   let reading: AsyncGenerator<WholeTurn> | undefined;
@@ -51,7 +51,7 @@ export function readReplayedTurns(
     reading ??= readWholeTurns(source, sessionId, { from, upTo: Infinity });
     try {
       const { value, done } = await reading.next();
-      // What comes later is read anew, from what has ended on.
+      // Later events are read from the last ended turn on.
       if (done || !value.end) reading = undefined;
       if (done) return undefined;
       lastTurn = value.started.turn;
@@ -74,13 +74,13 @@ export function readReplayedTurns(
         if (of === recorded) last = turn;
         next = undefined;
         const tokens = tokensOf(turn);
-        taken = { of, tokens: taken.of === of ? sumTokens([taken, { tokens }]) : tokens };
-        onTry(turn, of, taken.tokens.total);
+        used = { of, tokens: used.of === of ? sumTokens([used, { tokens }]) : tokens };
+        onTry(turn, of, used.tokens.total);
       }
       return last;
     },
     lastTurn: () => lastTurn,
     isPassed: (recorded) => lastOf > recorded,
-    tokens: () => taken.tokens,
+    tokens: () => used.tokens,
   };
 }

@@ -39,19 +39,19 @@ async function named(
   accountId: string,
   ids: readonly string[],
 ): Promise<SessionToReplay[]> {
-  const found: SessionToReplay[] = [];
-  while (found.length < ids.length) {
-    const next = ids.slice(found.length, found.length + AT_ONCE);
+  const sessions: SessionToReplay[] = [];
+  while (sessions.length < ids.length) {
+    const next = ids.slice(sessions.length, sessions.length + AT_ONCE);
     for (const row of await Promise.all(next.map((id) => findSession(id)))) {
-      const field = `sessions/${found.length}`;
+      const field = `sessions/${sessions.length}`;
       if (row?.account_id !== accountId)
         throw refused('session_not_found', field, 'names no session of the account');
       if (row.status === 'erased')
         throw refused('session_erased', field, 'names a session that is erased');
-      found.push(pinned(row));
+      sessions.push(pinned(row));
     }
   }
-  return found;
+  return sessions;
 }
 
 async function filtered(
@@ -60,7 +60,7 @@ async function filtered(
   filter: SessionSearch,
 ): Promise<SessionToReplay[]> {
   const most = LIMITS.replays.sessions;
-  const found: SessionToReplay[] = [];
+  const sessions: SessionToReplay[] = [];
   let after: string | undefined;
   for (;;) {
     const { rows, more } = await findSessions(source, accountId, {
@@ -69,13 +69,13 @@ async function filtered(
       bytes: LIMITS.http.pageBytes,
       ...(after !== undefined && { after }),
     });
-    found.push(...rows.map(pinned));
-    if (found.length > most || (found.length === most && more))
+    sessions.push(...rows.map(pinned));
+    if (sessions.length > most || (sessions.length === most && more))
       throw refused('invalid_request', 'filter', `is of more than ${most} sessions`);
     after = rows.at(-1)?.session_id;
     if (!more || after === undefined) break;
   }
-  return found;
+  return sessions;
 }
 
 /**
@@ -89,8 +89,8 @@ export async function findSessionsToReplay(
 ): Promise<SessionToReplay[]> {
   const own = sessions ? await named(source, accountId, sessions) : [];
   if (sessions && !filter) return own;
-  const found = await filtered(source, accountId, filter ?? {});
-  const all = new Map([...own, ...found].map((session) => [session.session_id, session]));
+  const matching = await filtered(source, accountId, filter ?? {});
+  const all = new Map([...own, ...matching].map((session) => [session.session_id, session]));
   if (all.size === 0) throw refused('session_not_found', 'filter', 'is of no session');
   if (all.size > LIMITS.replays.sessions)
     throw refused(

@@ -10,7 +10,7 @@ import { handle, type HandleContext } from '../../commandHandling/handle.ts';
 import { sessionOfAgentNotFound } from '../../runs/queueing/loadSessionForRun.ts';
 import { newStreamTarget } from '../../commandHandling/targetStream.ts';
 
-/** How a recorded session begins. */
+/** The data of a recorded session's first event. */
 export async function readSessionStart(
   source: StreamSource,
   accountId: string,
@@ -24,9 +24,9 @@ export async function readSessionStart(
 }
 
 /**
- * An erasure takes the sessions with it that replays have begun by then: so it is only after the
- * beginning of one that it is known whether texts of the recorded session may come into it. That
- * may be a replay's itself; the texts are those of the first one.
+ * An erasure includes the sessions that replays have started by then, so the recorded session is
+ * checked after the start. It may be a replay's session itself; the texts are those of the first
+ * session.
  */
 async function requireUnerased(source: StreamSource, sessionId: string): Promise<void> {
   const newest = { direction: 'backwards', limit: 1 } as const;
@@ -39,21 +39,21 @@ async function requireUnerased(source: StreamSource, sessionId: string): Promise
   }
 }
 
-/** Begins a session that a replay makes, unless it was begun before. */
+/** Starts a session of a replay, unless it exists. */
 export async function beginReplaySession(
   context: HandleContext,
   actor: Actor,
   sessionId: string,
-  begun: SessionStartedData & Required<Pick<SessionStartedData, 'replay'>>,
+  start: SessionStartedData & Required<Pick<SessionStartedData, 'replay'>>,
 ): Promise<void> {
   const stream = sessionStream(sessionId);
   const beginning = { direction: 'forwards', from: 0, limit: 1 } as const;
   const [first] = await readPage(context, stream, beginning);
-  const begin = { type: 'begin_session', ...begun } as const;
+  const command = { type: 'begin_session', ...start } as const;
   try {
-    if (!first) await handle(context, actor, newStreamTarget(stream, session), begin);
+    if (!first) await handle(context, actor, newStreamTarget(stream, session), command);
   } catch (error) {
     if (!isRejection(error, 'session_exists')) throw error;
   }
-  await requireUnerased(context, begun.replay.session_id);
+  await requireUnerased(context, start.replay.session_id);
 }

@@ -13,9 +13,9 @@ export function createTurnNumbers(shared: number): TurnNumbers {
   const pairs: { recorded: number; replayed: number }[] = [];
   return {
     add: (recorded, replayed) => void pairs.push({ recorded, replayed }),
-    from: (wanted) =>
-      wanted <= shared ? wanted : pairs.find(({ recorded }) => recorded >= wanted)?.replayed,
-    upTo: (wanted) =>
-      pairs.findLast(({ recorded }) => recorded <= wanted)?.replayed ?? Math.min(wanted, shared),
+    from: (turn) =>
+      turn <= shared ? turn : pairs.find(({ recorded }) => recorded >= turn)?.replayed,
+    upTo: (turn) =>
+      pairs.findLast(({ recorded }) => recorded <= turn)?.replayed ?? Math.min(turn, shared),
   };
 }

@@ -35,7 +35,7 @@ type Context = StreamSource & { catalogue: AgentCatalogue };
 const isOtherAgent = ({ agent_id, agent_revision }: ReplaySettings): boolean =>
   agent_id !== undefined || agent_revision !== undefined;
 
-/** What stands in place of the agent's instruction; another agent has its own. */
+/** The instruction that replaces the agent's; another agent keeps its own. */
 export const chooseInstruction = (
   settings: ReplaySettings,
   recorded: SessionStartedData,
@@ -43,8 +43,8 @@ export const chooseInstruction = (
   settings.instruction ?? (isOtherAgent(settings) ? undefined : recorded.instruction);
 
 /**
- * The agent that a turn runs with: its revision then, or what stands in its place. Who made a recorded
- * turn may have put another model or instruction in the agent's place: a replay, or one that judged.
+ * The agent of a replayed turn: its revision then, or its replacement. The recorded turn may itself
+ * come from a replay or a judge with another model or instruction.
  */
 async function agentFor(
   context: Context,
@@ -61,7 +61,7 @@ async function agentFor(
   return { ...agent, instruction, model: settings.model ?? model };
 }
 
-/** What is asked as it was then; undefined where the agent says how. */
+/** The recorded settings; undefined to use the agent's. */
 function settingsFor(
   { catalogue }: Context,
   settings: ReplaySettings,
@@ -73,8 +73,9 @@ function settingsFor(
   requireSupported(catalogue, settings.model, undefined);
   const { upstream_model, max_output_tokens } = catalogue.models.find(settings.model)!;
   const { max_completion_tokens: _, ...rest } = started.settings;
-  const asked = [agent.parameters?.max_output_tokens, max_output_tokens];
-  const limits = asked.filter((limit) => limit !== undefined);
+  const limits = [agent.parameters?.max_output_tokens, max_output_tokens].filter(
+    (limit) => limit !== undefined,
+  );
   return {
     ...rest,
     model: upstream_model,
@@ -96,8 +97,8 @@ const compactionsOf = (
   });
 
 /**
- * The run that replays a turn. Where nothing stands in place of what was recorded, its requests are
- * those that were made then; else it shows of the session what a run would.
+ * The run that replays a turn. Without replacements, its requests equal the recorded ones;
+ * otherwise it shows the session as any run does.
  */
 export async function buildReplayedRun(
   context: Context,
@@ -108,16 +109,16 @@ export async function buildReplayedRun(
   const { settings } = replay;
   const { started, calls, end } = turn;
   const agent = await agentFor(context, pair, turn);
-  const asked = settingsFor(context, settings, agent, turn);
-  const exact = asked === started.settings && settings.instruction === undefined;
+  const replaySettings = settingsFor(context, settings, agent, turn);
+  const exact = replaySettings === started.settings && settings.instruction === undefined;
   const model = end?.type === 'session.turn_completed.v1' ? end.data.calls[0] : undefined;
   const replayed: ReplayedTurn = {
     replay_id: replay.replay_id,
     turn: started.turn,
     after_turn,
     agent,
-    ...(asked && { settings: asked }),
-    // Another model is asked itself.
+    ...(replaySettings && { settings: replaySettings }),
+    // A chosen model has no recorded fallback.
     ...(settings.model === undefined && !isOtherAgent(settings) && { fallback: model?.fallback }),
     ...(exact && {
       promptTurns: {
@@ -132,23 +133,23 @@ export async function buildReplayedRun(
   return { agent_id, input: started.input, session_id: replay_session_id, replay: replayed };
 }
 
-/** What stands for the arguments in a key: no name of a tool holds it. */
+/** No tool name contains a line break. */
 const keyOf = (name: string, args: string): string => `${name}\n${args}`;
 
 /**
- * Answers the tool calls of a replayed turn by those of the recorded one: the k-th call of a name
- * with the same arguments, to the letter, has the k-th result. A call beyond them is answered by
- * policy; undefined where the tool itself is to be called.
+ * Answers the tool calls of a replayed turn from the recorded one: the k-th call of a name with
+ * exactly the same arguments gets the k-th result. Further calls are answered by policy; undefined
+ * to call the tool.
  */
 export function answerFromRecording(
   { tools, missing_tools }: Pick<ReplaySettings, 'tools' | 'missing_tools'>,
   calls: readonly ToolCalledData[],
 ): Pick<ReplayedTurn, 'recordedResult' | 'failsOnMissingCall'> {
   if (tools === 'live') return { recordedResult: () => undefined, failsOnMissingCall: false };
-  const left = Map.groupBy(calls, (call) => keyOf(call.tool, call.arguments));
+  const unusedCalls = Map.groupBy(calls, (call) => keyOf(call.tool, call.arguments));
   return {
     recordedResult({ name, arguments: args }) {
-      const recorded = left.get(keyOf(name, args))?.shift();
+      const recorded = unusedCalls.get(keyOf(name, args))?.shift();
       if (recorded) {
         const { result, is_error } = recorded;
         return { result, is_error, replayed: 'recorded' };

@@ -11,9 +11,9 @@ const name = Type.String({ minLength: 1, maxLength: 100 });
 const Of = { session_id: name, turn: count };
 
 const Message = Type.Union([
-  /** Somebody follows a turn from a place on, and is sent what it puts out. */
+  /** A process follows a turn from a position on. */
   Type.Object({ is: Type.Literal('follow'), ...Of, to: name, round: count, chars: count }),
-  /** A text of a turn goes on: `key` is the id of the key that closes it. */
+  /** More text of a turn; `key` is the id of the key that seals it. */
   Type.Object({
     is: Type.Literal('text'),
     ...Of,
@@ -22,16 +22,16 @@ const Message = Type.Union([
     key: name,
     box: Type.String(),
   }),
-  /** There is something new in the record. */
+  /** The record has something new. */
   Type.Object({ is: Type.Literal('recorded'), ...Of }),
 ]);
-/** What processes tell each other of turns that are followed. */
+/** A message between processes about a followed turn. */
 export type DeltaMessage = Static<typeof Message>;
 export type TextMessage = Extract<DeltaMessage, { is: 'text' }>;
 
 const validator = lazyValidator(Message);
 
-/** A message that another process has sent; undefined where it is none. */
+/** Parses a message of another process; undefined if it is not valid. */
 export function parseDeltaMessage(text: string): DeltaMessage | undefined {
   try {
     const value: unknown = JSON.parse(text);
@@ -41,7 +41,7 @@ export function parseDeltaMessage(text: string): DeltaMessage | undefined {
   }
 }
 
-/** A text opens nowhere but at its own place. */
+/** Binds a text to its position in its turn. */
 const associatedDataOf = ({
   session_id,
   turn,
@@ -53,10 +53,10 @@ const associatedDataOf = ({
 const keyOf = ({ secret }: TextKey) => createSecretKey(secret, 'base64url');
 
 /**
- * A text on its way to another process, which begins at `place`: closed with the key of its session,
- * so that what carries it learns nothing.
+ * Seals a text for another process with the key of its session, so that the transport can't read
+ * it.
  */
-export function sealText(
+export function sealDeltaText(
   of: { session_id: string; turn: number },
   { round, chars }: Pick<TurnOutputPosition, 'round' | 'chars'>,
   text: string,
@@ -68,8 +68,8 @@ export function sealText(
   return { is: 'text', ...at, key: key.id, box };
 }
 
-/** The text of a message; undefined where it does not open, since it was not closed for this place. */
-export async function openText(
+/** The text of a message; undefined if it was not sealed for this position. */
+export async function openDeltaText(
   message: TextMessage,
   keys: Pick<Keyring, 'find'>,
 ): Promise<string | undefined> {

@@ -11,77 +11,77 @@ import { sleep } from '../../lib/time/sleep.ts';
 import { abortable } from '../../lib/concurrency/abortable.ts';
 import type { RecordedTurn, RecordedTurnOutcome } from '../../sessions/turns/recordedTurn.ts';
 
-/** What somebody hears who follows a turn. */
+/** An update that followers of a turn receive. */
 export type TurnUpdate =
   (TurnPart & { recorded: boolean }) | ({ type: 'ended' } & RecordedTurnOutcome);
 
-/** A look at the record; what it holds is given back once it was passed on. */
+/** The recorded turn. */
 export interface TurnSnapshot {
   turn: RecordedTurn;
+  /** Releases the memory of the snapshot, after its parts were passed on. */
   done: () => void;
 }
 
 interface FollowOptions {
   liveTurns: Pick<LiveTurns, 'find'>;
   mirroredTurns: Pick<MirroredTurns, 'follow'>;
-  /** Errors: those of readTurn. */
   readSnapshot: () => Promise<TurnSnapshot>;
-  /** How the run of this process ended, where there is one: its own answer, to its own client. */
+  /** The end of the run in this process, for its own client. */
   awaitOwnOutcome?: (() => Promise<RecordedTurnOutcome>) | undefined;
   /** Milliseconds since the epoch. */
   now: () => number;
-  /** Aborts when this process won't wait for others any more. */
+  /** Aborts when this process no longer waits for others. */
   stopping: AbortSignal;
 }
 
-/** Follows a turn that runs here. Returns the place behind what was given. */
+/** Follows a turn of this process. Returns the position after the yielded parts. */
 async function* followLiveTurn(
   live: LiveTurn,
   after: TurnOutputPosition,
   signal: AbortSignal,
 ): AsyncGenerator<TurnUpdate, TurnOutputPosition> {
-  let place = after;
+  let position = after;
   while (live.isBuffered()) {
-    for (let part = live.nextPart(place); part; part = live.nextPart(place)) {
-      place = part.position;
+    for (let part = live.nextPart(position); part; part = live.nextPart(position)) {
+      position = part.position;
       yield { ...part, recorded: false };
     }
-    if (live.hasEnded()) return place;
+    if (live.hasEnded()) return position;
     await abortable(live.nextChange(), signal);
   }
-  return place;
+  return position;
 }
 
 /**
- * What a turn puts out after a place, while it runs and for ever after it, and then how it ended. It
- * comes from the run itself where that is here and keeps its text, and from the record otherwise.
- * Errors: those of `look`, `store_unavailable` where the end of the turn is long overdue, the reason
- * of `signal`, and of `stopping` where it is for another process to go on.
+ * The output of a turn after a position, while it runs or at any time later, and then its end. Read
+ * from the run itself if it is in this process and buffered, otherwise from the record. Errors:
+ * those of `readSnapshot`, `store_unavailable` for a turn whose end is long overdue, the reason of
+ * `signal`, and that of `stopping` when another process must continue.
  */
 export async function* followTurn(
-  following: FollowOptions,
+  options: FollowOptions,
   subject: AccountTurn,
   after: TurnOutputPosition,
   signal: AbortSignal,
 ): AsyncGenerator<TurnUpdate> {
-  const { liveTurns, mirroredTurns, readSnapshot, awaitOwnOutcome, now, stopping } = following;
+  const { liveTurns, mirroredTurns, readSnapshot, awaitOwnOutcome, now, stopping } = options;
   const { session_id, turn } = subject;
   const either = AbortSignal.any([signal, stopping]);
-  let place = after;
+  let position = after;
   for (;;) {
     const running = liveTurns.find(session_id, turn);
-    // Before the look: what changes during it is no wait.
+    // Before the read, so that changes during it are not missed.
     const changed = running?.nextChange();
     if (running?.isBuffered()) {
-      place = yield* followLiveTurn(running, place, signal);
+      position = yield* followLiveTurn(running, position, signal);
       const isWhole = running.hasEnded() && running.isBuffered();
       if (awaitOwnOutcome && isWhole) return yield { type: 'ended', ...(await awaitOwnOutcome()) };
     }
     signal.throwIfAborted();
     const { turn: record, done } = await readSnapshot();
     try {
-      for (const part of partsAfter(record.rounds, place)) {
-        place = part.position;
+      for (const part of partsAfter(record.rounds, position)) {
+        position = part.position;
         yield { ...part, recorded: true };
       }
     } finally {
@@ -96,13 +96,13 @@ export async function* followTurn(
     if (now() > Date.parse(record.deadline) + LIMITS.stream.overdueMs)
       throw storeUnavailableError('The end of the turn is not recorded yet.');
     const mirror = mirroredTurns.follow(subject, record.rounds.length + 1);
-    const [from, began] = [place, performance.now()];
+    const [from, startedAt] = [position, performance.now()];
     try {
-      place = yield* followLiveTurn(mirror.turn, place, either);
+      position = yield* followLiveTurn(mirror.turn, position, either);
     } finally {
       mirror.leave();
     }
-    const early = LIMITS.stream.lookMs - (performance.now() - began);
-    if (place === from && early > 0) await sleep(early, either);
+    const remainingMs = LIMITS.stream.lookMs - (performance.now() - startedAt);
+    if (position === from && remainingMs > 0) await sleep(remainingMs, either);
   }
 }

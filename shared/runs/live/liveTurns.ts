@@ -11,27 +11,27 @@ import { LIMITS } from '../../limits.ts';
 interface LiveText {
   add(piece: string): void;
   length(): number;
-  /** The next part from there on, which parts no character, and how much there is behind it. */
+  /** The next part from a character on, and the length up to its end; never splits a character. */
   next(from: number): { text: string; chars: number } | undefined;
 }
 
 /**
- * Pieces are put together up to this size: a list of millions would be no smaller than the text, and
- * what was put together is copied when it is read.
+ * Pieces are joined up to this size: a list of millions would take more memory than the text, and
+ * joined text is copied when read.
  */
 const CHUNK_CHARS = 256;
-/** What is read at a time, where there is more. */
+/** The longest part read at a time. */
 const READ_CHARS = 8_192;
 
 /**
- * Keeps a text in pieces, so that adding to it costs what is added, and reading on what is read. What
- * is added parts no character.
+ * Keeps a text in chunks, so that adding costs the length added, and reading the length read. Added
+ * pieces never split a character.
  */
 function createLiveText(): LiveText {
   const chunks: { start: number; text: string }[] = [];
   let length = 0;
 
-  /** The piece that has the character at `from`. */
+  /** The chunk with the character at `from`. */
   function chunkAt(from: number): number {
     let [low, high] = [0, chunks.length - 1];
     while (low < high) {
@@ -63,42 +63,42 @@ function createLiveText(): LiveText {
   };
 }
 
-/** Whose turn it is, and which. */
+/** A turn of an account. */
 export interface AccountTurn {
   account_id: string;
   session_id: string;
   turn: number;
 }
 
-/** A turn that is run here, as those see it who follow it. */
+/** A running turn of this process, as its followers see it. */
 export interface LiveTurn extends AccountTurn {
-  /** The key of its session's texts. */
+  /** The key of the session's texts. */
   key?: TextKey | undefined;
-  /** What it has put out next behind a place; undefined while there is no more. */
+  /** The next output after a position; undefined while there is no more. */
   nextPart(after: TurnOutputPosition): TurnPart | undefined;
   /** Resolves with the next change. */
   nextChange(): Promise<void>;
   hasEnded(): boolean;
-  /** Whether its text is kept here: otherwise only the record has it, as soon as it is there. */
+  /** Whether its text is buffered; otherwise only the record shows it, later. */
   isBuffered(): boolean;
 }
 
-/** What the run tells of its turn. */
+/** Publishes the output of a turn. */
 export interface TurnPublisher {
-  /** The round's text goes on. */
+  /** More text of a round. */
   publishText(round: number, piece: string): void;
-  /** A tool was called, and that is recorded. */
+  /** A recorded tool call. */
   publishToolCall(call: ToolCalledData): void;
-  /** The turn has ended, and that is recorded, or will be as soon as the store is back. */
+  /** The turn has ended; the end is recorded, or will be as soon as the store is available. */
   publishEnd(): void;
 }
 
-/** The turns that are run in this process. */
+/** The running turns of this process. */
 export interface LiveTurns {
-  /** A turn has begun; `kept` where its text is to be had as it comes. */
-  begin(subject: AccountTurn, kept: boolean, key?: TextKey): TurnPublisher;
+  /** Starts a turn; `buffered` if its text can be followed as it comes. */
+  begin(subject: AccountTurn, buffered: boolean, key?: TextKey): TurnPublisher;
   find(sessionId: string, turn: number): LiveTurn | undefined;
-  /** Characters of texts that are kept. */
+  /** Characters of buffered texts. */
   bufferedChars(): number;
 }
 
@@ -112,62 +112,62 @@ const keyOf = (sessionId: string, turn: number): string => `${sessionId}/${turn}
 function nextPartOf(rounds: readonly LiveRound[], after: TurnOutputPosition): TurnPart | undefined {
   for (let round = after.round; round <= rounds.length; round += 1) {
     const { text, calls } = rounds[round - 1]!;
-    const place = round === after.round ? after : { round, chars: 0, calls: 0 };
-    const part = place.calls === 0 ? text.next(place.chars) : undefined;
+    const start = round === after.round ? after : { round, chars: 0, calls: 0 };
+    const part = start.calls === 0 ? text.next(start.chars) : undefined;
     if (part)
       return { type: 'text', text: part.text, position: { round, chars: part.chars, calls: 0 } };
-    const call = calls[place.calls];
-    const { chars } = place;
-    if (call) return { type: 'called', call, position: { round, chars, calls: place.calls + 1 } };
+    const call = calls[start.calls];
+    const { chars } = start;
+    if (call) return { type: 'called', call, position: { round, chars, calls: start.calls + 1 } };
   }
   return undefined;
 }
 
 /**
- * What turns put out is kept once each, while they run and a moment longer; whoever follows one holds
- * no more than a place in it. Where those of an account have more than its share of what the process
- * keeps, a turn's text is let go, and those who follow it wait for the record.
+ * Buffers the output of each turn once, while it runs and a moment longer; followers hold a
+ * position in it. When an account exceeds its share of the buffer, the text of a turn is dropped,
+ * and its followers wait for the record.
  */
 export function createLiveTurns({
-  mostChars = LIMITS.stream.liveChars,
+  maxChars = LIMITS.stream.liveChars,
   lingerMs = LIMITS.stream.lingerMs,
-}: { mostChars?: number; lingerMs?: number } = {}): LiveTurns {
+}: { maxChars?: number; lingerMs?: number } = {}): LiveTurns {
   const turns = new Map<string, LiveTurn>();
-  const heldOf = new Map<string, number>();
-  let held = 0;
+  const bufferedOf = new Map<string, number>();
+  let buffered = 0;
 
-  /** Whether an account may have so many characters more: half of what the others leave. */
-  function hasRoom(account_id: string, chars: number): boolean {
-    const own = heldOf.get(account_id) ?? 0;
-    return own + chars <= (mostChars - (held - own)) / 2;
+  /** Whether an account may buffer more characters: at most half of what the others leave. */
+  function canBuffer(account_id: string, chars: number): boolean {
+    const own = bufferedOf.get(account_id) ?? 0;
+    return own + chars <= (maxChars - (buffered - own)) / 2;
   }
 
-  function hold(account_id: string, chars: number): void {
-    const own = (heldOf.get(account_id) ?? 0) + chars;
-    held += chars;
-    if (own > 0) heldOf.set(account_id, own);
-    else heldOf.delete(account_id);
+  function addBuffered(account_id: string, chars: number): void {
+    const own = (bufferedOf.get(account_id) ?? 0) + chars;
+    buffered += chars;
+    if (own > 0) bufferedOf.set(account_id, own);
+    else bufferedOf.delete(account_id);
   }
 
-  function begin(subject: AccountTurn, kept: boolean, textKey?: TextKey): TurnPublisher {
+  function begin(subject: AccountTurn, bufferText: boolean, textKey?: TextKey): TurnPublisher {
     let rounds: LiveRound[] = [];
-    let isKept = kept;
+    let isBuffered = bufferText;
     let ended = false;
     let own = 0;
     let change: PromiseWithResolvers<void> | undefined;
     const { account_id } = subject;
     const key = keyOf(subject.session_id, subject.turn);
 
-    const tell = (): void => {
+    const notify = (): void => {
       change?.resolve();
       change = undefined;
     };
-    const letGo = (): void => {
-      isKept = false;
+    const dropBuffer = (): void => {
+      isBuffered = false;
       rounds = [];
-      hold(account_id, -own);
+      addBuffered(account_id, -own);
       own = 0;
-      tell();
+      notify();
     };
     const roundOf = (round: number): LiveRound => {
       while (rounds.length < round) rounds.push({ text: createLiveText(), calls: [] });
@@ -179,28 +179,28 @@ export function createLiveTurns({
       nextPart: (after) => nextPartOf(rounds, after),
       nextChange: () => (change ??= Promise.withResolvers()).promise,
       hasEnded: () => ended,
-      isBuffered: () => isKept,
+      isBuffered: () => isBuffered,
     });
 
     return {
       publishText(round, piece) {
-        if (!isKept) return;
-        if (!hasRoom(account_id, piece.length)) return letGo();
-        hold(account_id, piece.length);
+        if (!isBuffered) return;
+        if (!canBuffer(account_id, piece.length)) return dropBuffer();
+        addBuffered(account_id, piece.length);
         own += piece.length;
         roundOf(round).text.add(piece);
-        tell();
+        notify();
       },
       publishToolCall(call) {
-        if (isKept) roundOf(call.round).calls.push(call);
-        tell();
+        if (isBuffered) roundOf(call.round).calls.push(call);
+        notify();
       },
       publishEnd() {
         turns.delete(key);
         ended = true;
-        tell();
-        // Who is behind by then finds the rest in the record.
-        if (isKept) setTimeout(letGo, lingerMs).unref();
+        notify();
+        // A follower that is still behind then reads the rest from the record.
+        if (isBuffered) setTimeout(dropBuffer, lingerMs).unref();
       },
     };
   }
@@ -208,6 +208,6 @@ export function createLiveTurns({
   return {
     begin,
     find: (sessionId, turn) => turns.get(keyOf(sessionId, turn)),
-    bufferedChars: () => held,
+    bufferedChars: () => buffered,
   };
 }

@@ -2,7 +2,7 @@ import type { TurnOutputPosition } from '../../sessions/turns/turnOutputPosition
 import type { Keyring } from '../../eventlog/encryption/keyring.ts';
 import { LIMITS } from '../../limits.ts';
 import { ALL, type Broadcast } from '../../ports/broadcast.ts';
-import { openText, parseDeltaMessage, type TextMessage } from './deltaMessages.ts';
+import { openDeltaText, parseDeltaMessage, type TextMessage } from './deltaMessages.ts';
 import {
   createLiveTurns,
   type LiveTurn,
@@ -10,12 +10,11 @@ import {
   type AccountTurn,
 } from './liveTurns.ts';
 
-/** Turns that other processes run, as they are followed here. */
+/** Turns of other processes, as followed in this one. */
 export interface MirroredTurns extends Disposable {
   /**
-   * Follows a turn whose rounds before this one are recorded; all who do so in this process share one
-   * mirror. It ends when the record has more, when nothing is heard any more, or when the last has
-   * left.
+   * Follows a turn whose rounds before this one are recorded. All followers in this process share
+   * one mirror. It ends when the record has more, after a silence, or without followers.
    */
   follow(subject: AccountTurn, round: number): { turn: LiveTurn; leave: () => void };
 }
@@ -26,17 +25,17 @@ interface Mirror {
   round: number;
   chars: number;
   followers: number;
-  /** One message after the other. */
-  last: Promise<void>;
+  /** Processes messages one at a time. */
+  lastMessage: Promise<void>;
   silence: NodeJS.Timeout;
-  /** Says again that it is followed. */
+  /** Renews the interest in the turn. */
   renewal: NodeJS.Timeout;
 }
 
 const keyOf = ({ session_id, turn }: { session_id: string; turn: number }): string =>
   `${session_id}/${turn}`;
 
-/** What is followed of turns elsewhere: asked for while somebody follows, and checked for gaps. */
+/** Requests the output of other processes' turns while it is followed here, and again after a gap. */
 export function createMirroredTurns({
   broadcast,
   keys,
@@ -48,7 +47,7 @@ export function createMirroredTurns({
   const hub = createLiveTurns();
   const mirrors = new Map<string, Mirror>();
 
-  function ask(
+  function requestOutput(
     { session_id, turn }: AccountTurn,
     { round, chars }: Omit<TurnOutputPosition, 'calls'>,
   ): void {
@@ -64,12 +63,12 @@ export function createMirroredTurns({
     mirror.publisher.publishEnd();
   }
 
-  async function hearText(mirror: Mirror, message: TextMessage): Promise<void> {
+  async function receiveText(mirror: Mirror, message: TextMessage): Promise<void> {
     if (message.round > mirror.round) return end(mirror);
     if (message.round < mirror.round) return;
-    // Something was lost: it is asked for again.
-    if (message.chars > mirror.chars) return ask(mirror.turn, mirror);
-    const text = await openText(message, keys);
+    // Messages were lost: request them again.
+    if (message.chars > mirror.chars) return requestOutput(mirror.turn, mirror);
+    const text = await openDeltaText(message, keys);
     const more = text?.slice(mirror.chars - message.chars) ?? '';
     if (more === '') return;
     mirror.silence.refresh();
@@ -82,8 +81,8 @@ export function createMirroredTurns({
     if (!message || message.is === 'follow') return;
     const mirror = mirrors.get(keyOf(message));
     if (!mirror) return;
-    mirror.last = mirror.last.then(() =>
-      message.is === 'text' ? hearText(mirror, message) : end(mirror),
+    mirror.lastMessage = mirror.lastMessage.then(() =>
+      message.is === 'text' ? receiveText(mirror, message) : end(mirror),
     );
   });
 
@@ -95,26 +94,26 @@ export function createMirroredTurns({
       round,
       chars: 0,
       followers: 0,
-      last: Promise.resolve(),
+      lastMessage: Promise.resolve(),
       silence: setTimeout(() => end(mirror), silentMs).unref(),
-      renewal: setInterval(() => ask(subject, mirror), interestMs / 3).unref(),
+      renewal: setInterval(() => requestOutput(subject, mirror), interestMs / 3).unref(),
     };
     mirrors.set(keyOf(subject), mirror);
-    ask(subject, mirror);
+    requestOutput(subject, mirror);
     return mirror;
   }
 
   return {
     follow(subject, round) {
-      const known = mirrors.get(keyOf(subject));
-      const isFit = known?.round === round && known.turn.isBuffered();
-      if (known && !isFit) end(known);
-      const mirror = isFit ? known : begin(subject, round);
+      const existing = mirrors.get(keyOf(subject));
+      const isUsable = existing?.round === round && existing.turn.isBuffered();
+      if (existing && !isUsable) end(existing);
+      const mirror = isUsable ? existing : begin(subject, round);
       mirror.followers += 1;
-      let left = false;
+      let released = false;
       const leave = (): void => {
-        if (left) return;
-        left = true;
+        if (released) return;
+        released = true;
         mirror.followers -= 1;
         if (mirror.followers === 0) end(mirror);
       };

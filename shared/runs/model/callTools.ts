@@ -11,31 +11,23 @@ import type { OpenRun, RunContext } from '../context.ts';
 import { recordTurnEvent, type RecordTurnContext } from '../recordTurn.ts';
 import { TurnlogError } from '../../lib/errors/turnlogError.ts';
 
-/**
- * What the tool calls of one turn may still take, so that a turn stays readable whatever its model
- * asks for.
- */
+/** Limits the tool calls of one turn, so that the turn stays readable. */
 interface ToolAllowance {
-  /**
-   * So many calls, before the first of them is made. Errors: `tool_error` when the turn has more
-   * than `LIMITS.run.toolCalls`.
-   */
+  /** Counts calls before they are made. Throws `tool_error` beyond `LIMITS.run.toolCalls`. */
   countCalls(calls: number): void;
-  /**
-   * Texts that are recorded. Errors: `tool_error` when the turn's come to more than
-   * `LIMITS.run.toolCallBytes`, or to more than there is room for.
-   */
+  /** Counts recorded texts. Throws `tool_error` beyond `LIMITS.run.toolCallBytes` or without memory for them. */
   countBytes(...texts: string[]): void;
 }
 
-const tooManyCalls = (what: string): TurnlogError =>
-  new TurnlogError('tool_error', `The model called tools too often: ${what}.`);
+const tooManyCalls = (limit: string): TurnlogError =>
+  new TurnlogError('tool_error', `The model called tools too often: ${limit}.`);
 
 /**
- * The allowance of a turn that begins. `hold` takes room for so many bytes beside the prompt, all of
- * them at once; false where there is none. A few need none: little tools work in a full process.
+ * The allowance of a new turn. `reserveBytes` reserves memory beside the prompt for all recorded
+ * texts together; false if there is none. Small results need none, so small tools work in a full
+ * process.
  */
-export function createToolAllowance(hold: (bytes: number) => boolean): ToolAllowance {
+export function createToolAllowance(reserveBytes: (bytes: number) => boolean): ToolAllowance {
   const { toolCalls, toolCallBytes, toolCallBytesUnheld } = LIMITS.run;
   let calls = 0;
   let bytes = 0;
@@ -48,10 +40,10 @@ export function createToolAllowance(hold: (bytes: number) => boolean): ToolAllow
       for (const text of texts) bytes += Buffer.byteLength(text);
       if (bytes > toolCallBytes)
         throw tooManyCalls(`what a turn's tool calls record is ${toolCallBytes} bytes at most`);
-      if (bytes <= toolCallBytesUnheld || hold(bytes)) return;
+      if (bytes <= toolCallBytesUnheld || reserveBytes(bytes)) return;
       throw new TurnlogError(
         'tool_error',
-        'There is no room now for all that the tools of this turn have answered. Try again later.',
+        'There is not enough memory now for the tool results of this turn. Try again later.',
         { retriable: true },
       );
     },
@@ -69,16 +61,15 @@ interface Round {
 
 type ToolCallRecord = Omit<ToolCalledData, 'round' | 'content'>;
 
-/** A call that was begun, and what came of it once it has ended. */
+/** A started call, and its record when it has ended. */
 interface PendingCall {
   result: Promise<ToolCallRecord>;
   settled: ToolCallRecord | undefined;
 }
 
 /**
- * Makes the tool calls of one answer side by side, and records them in the model's order. A call
- * that ended is recorded in any case; what has not ended when the run is cut off is let go of.
- * Errors: those of the allowance for what goes beyond it, `tool_not_recorded`, those of recordInRun, the signal's reason.
+ * Makes the tool calls of one answer concurrently, and records them in the model's order. A call
+ * that ended is always recorded; calls still pending at an interruption are abandoned.
  */
 export async function callTools(
   context: ToolCallContext,
@@ -89,17 +80,17 @@ export async function callTools(
   allowance.countCalls(calls.length);
   const stop = new AbortController();
   const listening = addAbortListener(signal, () => stop.abort(signal.reason));
-  const begun: PendingCall[] = [];
+  const pending: PendingCall[] = [];
   let recorded = 0;
   let recording = false;
 
-  async function begin(call: ToolCallRequest): Promise<void> {
-    // Calls that resolve at once would keep everything else waiting, the run's own time limit too.
-    if (begun.length > 0) await yieldToOthers();
+  async function start(call: ToolCallRequest): Promise<void> {
+    // Calls that resolve at once would block the event loop, and the run's time limit with it.
+    if (pending.length > 0) await yieldToOthers();
     signal.throwIfAborted();
-    const content = begun.length === 0 ? (answer.content ?? '') : '';
+    const content = pending.length === 0 ? (answer.content ?? '') : '';
     allowance.countBytes(call.id, call.function.name, call.function.arguments, content);
-    begun.push(startCall(context, run, call, stop.signal));
+    pending.push(startCall(context, run, call, stop.signal));
   }
 
   async function record(called: ToolCallRecord): Promise<void> {
@@ -117,17 +108,19 @@ export async function callTools(
 
   try {
     for (const index of calls.keys()) {
-      while (begun.length < Math.min(calls.length, index + LIMITS.run.parallelToolCalls))
-        await begin(calls[begun.length]!);
-      const called = await begun[index]!.result;
+      while (pending.length < Math.min(calls.length, index + LIMITS.run.parallelToolCalls))
+        await start(calls[pending.length]!);
+      const called = await pending[index]!.result;
       await record(called);
       allowance.countBytes(called.result);
     }
   } catch (error) {
     stop.abort(error);
-    const left = recording ? [] : begun.slice(recorded).flatMap(({ settled }) => settled ?? []);
-    // The run fails of what came first; where the log is away as well, its end finds out.
-    await recordEach(left, record).catch(() => undefined);
+    const unrecorded = recording
+      ? []
+      : pending.slice(recorded).flatMap(({ settled }) => settled ?? []);
+    // The run fails with the first error; recording its end shows whether the log is unavailable.
+    await recordEach(unrecorded, record).catch(() => undefined);
     throw error;
   } finally {
     listening[Symbol.dispose]();
@@ -135,10 +128,10 @@ export async function callTools(
 }
 
 async function recordEach(
-  left: readonly ToolCallRecord[],
-  record: (called: ToolCallRecord) => Promise<void>,
+  calls: readonly ToolCallRecord[],
+  record: (call: ToolCallRecord) => Promise<void>,
 ): Promise<void> {
-  for (const called of left) await record(called);
+  for (const call of calls) await record(call);
 }
 
 function startCall(
@@ -147,16 +140,16 @@ function startCall(
   call: ToolCallRequest,
   signal: AbortSignal,
 ): PendingCall {
-  const begun: PendingCall = {
+  const pending: PendingCall = {
     result: callTool(context, run, call, signal),
     settled: undefined,
   };
-  // Who waits for it hears of a failure; nobody may, once the run was cut off.
-  begun.result.then(
-    (called) => void (begun.settled = called),
+  // A failure rejects `result`; after an interruption no caller awaits it.
+  pending.result.then(
+    (called) => void (pending.settled = called),
     () => undefined,
   );
-  return begun;
+  return pending;
 }
 
 async function callTool(
@@ -165,16 +158,16 @@ async function callTool(
   call: ToolCallRequest,
   signal: AbortSignal,
 ): Promise<ToolCallRecord> {
-  const began = performance.now();
+  const startedAt = performance.now();
   const { name, arguments: args } = call.function;
   const { agent, actor, replay } = request;
-  const wanted = { name, arguments: args, account_id: actor.account_id };
-  const replayed = replay?.recordedResult(wanted);
+  const functionCall = { name, arguments: args, account_id: actor.account_id };
+  const replayed = replay?.recordedResult(functionCall);
   const { result, is_error } =
     replayed ??
     (agent.tool === null
       ? { result: `There is no function ${name}.`, is_error: true }
-      : await abortable(catalogue.toolbox.call(agent.tool, wanted, signal), signal));
+      : await abortable(catalogue.toolbox.call(agent.tool, functionCall, signal), signal));
   return {
     turn: state.turn,
     call_id: call.id,
@@ -183,6 +176,6 @@ async function callTool(
     result,
     is_error,
     ...(replay && { replayed: replayed?.replayed ?? 'live' }),
-    duration_ms: elapsedMs(began),
+    duration_ms: elapsedMs(startedAt),
   };
 }

@@ -21,7 +21,7 @@ import {
 import { summaryReference } from '../../sessions/history/loadSession.ts';
 import { appendEvents } from '../../eventlog/append.ts';
 
-/** Of the room for earlier turns: from where on older ones are summed up, and what stays as it is. */
+/** Shares of the tokens for earlier turns: where compaction starts, and what it keeps verbatim. */
 const COMPACTION_THRESHOLD = 0.75;
 const KEPT_SHARE = 0.4;
 
@@ -34,28 +34,28 @@ export type CompactionContext = ModelContext &
 export interface CompactionInput {
   settings: ChatSettings;
   loaded: SessionForRun;
-  /** That the prompt has for earlier turns. */
+  /** Tokens that the prompt has for earlier turns. */
   tokens: number;
   signal: AbortSignal;
 }
 
-/** The turns to sum up: none while there is room for the next ones. */
+/** The turns to summarize; none while the next ones fit. */
 async function olderTurns(
   { budget }: Pick<ModelContext, 'budget'>,
   request: RunRequest,
   { loaded, tokens }: CompactionInput,
 ): Promise<readonly Turn[]> {
   const { history, turns, summaryInPrompt, whole } = loaded;
-  const room =
+  const available =
     (summaryInPrompt && (await tokensBesideSummary(budget, tokens, request, summaryInPrompt))) ??
     tokens;
-  const all = whole && history.length === turns.length;
-  if (all && (await countTurns(budget, request, history)) <= room * COMPACTION_THRESHOLD) return [];
-  const kept = await newestTurnsThatFit(budget, room * KEPT_SHARE, request, history);
+  const showsAll = whole && history.length === turns.length;
+  if (showsAll && (await countTurns(budget, request, history)) <= available * COMPACTION_THRESHOLD)
+    return [];
+  const kept = await newestTurnsThatFit(budget, available * KEPT_SHARE, request, history);
   return history.slice(0, history.length - kept.length);
 }
 
-/** Errors: those of the model, `model_error` for what can be no summary, the signal's reason. */
 async function summarize(
   context: CompactionContext,
   request: RunRequest,
@@ -63,30 +63,29 @@ async function summarize(
   older: readonly Turn[],
 ) {
   const { summaryTokens, summaryChars } = LIMITS.run;
-  const { tools: _, response_format: __, ...others } = settings;
+  const { tools: _, response_format: __, ...rest } = settings;
   const max_output_tokens = Math.min(settings.max_completion_tokens ?? Infinity, summaryTokens);
-  const own: ChatSettings = { ...others, max_completion_tokens: max_output_tokens };
+  const summarySettings: ChatSettings = { ...rest, max_completion_tokens: max_output_tokens };
   const { agent } = request;
-  // A fallback is asked for no longer summary.
-  const asking = { ...agent, parameters: { ...agent.parameters, max_output_tokens } };
+  // A fallback model gets the same limit.
+  const summarizer = { ...agent, parameters: { ...agent.parameters, max_output_tokens } };
   const calls: ModelCall[] = [];
-  const body = compactionRequest(own, loaded.summaryInPrompt, older);
+  const body = compactionRequest(summarySettings, loaded.summaryInPrompt, older);
   const { content, tool_calls } = await callModel(
     context,
-    { run: { ...request, agent: asking }, request: body, calls },
+    { run: { ...request, agent: summarizer }, request: body, calls },
     signal,
   );
   const summary = content?.trim() ?? '';
   if (summary === '' || summary.length > summaryChars || tool_calls.length > 0)
-    throw new TurnlogError('model_error', 'The model gave no summary of the older turns.');
-  return { summary, settings: own, call: calls[0]! };
+    throw new TurnlogError('model_error', 'The model returned no summary of the older turns.');
+  return { summary, settings: summarySettings, call: calls[0]! };
 }
 
 /**
- * Sums up the older turns of a session whose prompts are nearly full, where its agent wants that,
- * and records the summary. True when the session is to be loaded again. Where the model can't do it
- * the run goes on without, and the next turns do not try it again.
- * Errors: those of the counter and of EventStore.append, the signal's reason.
+ * Summarizes the older turns of a session whose prompts are nearly full, if its agent has
+ * compaction on, and records the summary. Returns true when the session must be loaded again. If
+ * the model fails, the run continues without a summary, and the next turns do not retry.
  */
 export async function compactIfNearlyFull(
   context: CompactionContext,
@@ -104,10 +103,7 @@ export async function compactIfNearlyFull(
   return older.length > 0 && compact(context, request, before, older);
 }
 
-/**
- * The same for turns that are known: true when the session is to be loaded again. Errors: those of
- * compactWhereFull; in a replay also those of the model that may pass.
- */
+/** Summarizes these turns. Returns true when the session must be loaded again. */
 export async function compact(
   context: CompactionContext,
   request: RunRequest,
@@ -148,16 +144,15 @@ export async function compact(
         has_summary: summary !== undefined,
         ...errorSummary(error),
       },
-      'older turns could not be summed up; the run goes on without',
+      'older turns could not be summarized; the run continues without a summary',
     );
     return false;
   }
 }
 
 /**
- * Sums up older turns before a turn begins: where their prompts are nearly full or, in a replay, as
- * it was done then. True when the session is to be loaded again.
- * Errors: those of compactWhereFull and of sessionOfRun, in a replay also passing ones of the model.
+ * Summarizes older turns before a turn starts: when prompts are nearly full or, in a replay, as
+ * recorded. Returns true when the session must be loaded again.
  */
 export async function compactBeforeTurn(
   context: CompactionContext,

@@ -9,11 +9,12 @@ import type { ModelContext, TokenBudget } from '../context.ts';
 import type { TokenCounter } from '../../ports/tokenCounter.ts';
 
 /**
- * What a chat format adds around each message, rounded up (OpenAI's cookbook counts 3 and a name).
+ * Tokens that a chat format adds around each message, rounded up (OpenAI's cookbook counts 3 and a
+ * name).
  */
 export const MESSAGE_OVERHEAD = 4;
 
-/** What a tokenizer sees of messages. */
+/** The texts of messages that a tokenizer counts. */
 export const messageTexts = (messages: readonly ChatMessage[]): string[] =>
   messages.flatMap((message) => [
     message.content ?? '',
@@ -26,11 +27,11 @@ export const messageTexts = (messages: readonly ChatMessage[]): string[] =>
 const promptMessageBytes = (messages: readonly ChatMessage[]): number =>
   messageTexts(messages).reduce((sum, text) => sum + Buffer.byteLength(text), 0);
 
-/** No tokenizer in use makes more tokens than bytes, so this often spares the real count. */
+/** Upper bound: no tokenizer in use makes more tokens than bytes. Often saves the exact count. */
 const maxTokens = (messages: readonly ChatMessage[]): number =>
   promptMessageBytes(messages) + messages.length * MESSAGE_OVERHEAD;
 
-/** Tokens of messages in a prompt, as the tokenizer counts them, or more than `atMost`. */
+/** Exact tokens of messages in a prompt; counting may stop above `atMost`. */
 const countMessages = async (
   counter: TokenCounter,
   messages: readonly ChatMessage[],
@@ -40,54 +41,52 @@ const countMessages = async (
   messages.length * MESSAGE_OVERHEAD +
   (await counter.count(messageTexts(messages), accountId, atMost));
 
-/** Of English, about. */
+/** About the average of English. */
 const BYTES_OF_A_TOKEN = 4;
 
 /**
- * Tokens of what a model was sent and has answered already: where they can't be counted in time,
- * about as many as they may be, since the answer is not to be lost for that.
+ * Tokens of an answered model call. Estimated if counting takes too long, so that the answer is not
+ * lost.
  */
 export const countOrEstimate = (
   counter: TokenCounter,
-  said: readonly string[],
+  texts: readonly string[],
   accountId: string,
 ): Promise<number> =>
-  counter.count(said, accountId).catch((error: unknown) => {
+  counter.count(texts, accountId).catch((error: unknown) => {
     if (!isTurnlogError(error)) throw error;
-    const bytes = said.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+    const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
     return Math.ceil(bytes / BYTES_OF_A_TOKEN);
   });
 
-/** Room kept for the answer where the registry names no limit of its own. */
+/** Tokens reserved for the answer when the registry states no limit. */
 const DEFAULT_OUTPUT_RESERVE = 4_096;
 
-/** UTF-8 bytes of what a model is shown, but for what the format adds. */
+/** UTF-8 bytes of a prompt, without the overhead of the chat format. */
 export const promptBytes = ({ agent, input }: RunRequest, history: readonly Turn[]): number =>
   Buffer.byteLength(agent.instruction) +
   Buffer.byteLength(input) +
   history.reduce((sum, turn) => sum + promptMessageBytes(turnMessages(turn)), 0);
 
-/**
- * Tokens of the model's context that the answer leaves: all that the agent asked for is kept for it.
- */
+/** Tokens of the context window for the prompt. The agent's output limit is reserved in full. */
 function promptTokenLimit(model: ModelInfo, { parameters }: Pick<AgentRow, 'parameters'>): number {
-  const { context_window, max_output_tokens: most } = model;
-  const asked = parameters?.max_output_tokens;
+  const { context_window, max_output_tokens: modelLimit } = model;
+  const agentLimit = parameters?.max_output_tokens;
   const reserve =
-    asked === undefined
-      ? Math.min(most ?? DEFAULT_OUTPUT_RESERVE, Math.floor(context_window / 4))
-      : Math.min(asked, most ?? asked);
+    agentLimit === undefined
+      ? Math.min(modelLimit ?? DEFAULT_OUTPUT_RESERVE, Math.floor(context_window / 4))
+      : Math.min(agentLimit, modelLimit ?? agentLimit);
   return Math.max(0, context_window - reserve);
 }
 
-/** What a model is shown beside the messages: the tools, and what the answer has to be. */
+/** The part of a request beside its messages: tools and response format. */
 const toolsAndFormatText = ({
   tools,
   response_format,
 }: Pick<ChatRequest, 'tools'> & { response_format?: object }) =>
   (tools ? JSON.stringify(tools) : '') + (response_format ? JSON.stringify(response_format) : '');
 
-/** Whether a whole request fits a model's context; false where that is not to be known in time. */
+/** Whether a request fits a model's context window; false if counting takes too long. */
 export async function fitsContext(
   { counter }: TokenBudget,
   model: ModelInfo,
@@ -128,27 +127,26 @@ export async function historyBudget(
     { role: 'system', content: agent.instruction + toolsAndFormatText(settings) },
     { role: 'user', content: input },
   ];
-  const most = maxTokens(messages);
-  if (most <= available) return available - most;
+  const upperBound = maxTokens(messages);
+  if (upperBound <= available) return available - upperBound;
   const tooLong = promptMessageBytes(messages) > available * counter.longestToken;
   const needed = tooLong
     ? Infinity
     : await countMessages(counter, messages, actor.account_id, available);
   if (needed <= available) return available - needed;
-  const message = `The input and the agent's instruction take more tokens than the ${available} that the model ${model.id} has room for.`;
+  const message = `The input and the agent's instruction take more tokens than the ${available} that the model ${model.id} accepts.`;
   throw new TurnlogError('invalid_request', message, {
     details: { input: { message, path: '/input' } },
   });
 }
 
-/** Whose turns they are. */
+/** The session of the turns, and its account. */
 type TurnOwner = Pick<RunRequest, 'session_id'> & {
   actor: Pick<RunRequest['actor'], 'account_id'>;
 };
 
 /**
- * The newest of `turns` (oldest first, completed ones) that fit the budget together, oldest first.
- * Errors: those of the counter.
+ * The newest of `turns` (completed, oldest first) that fit into `tokens` together, oldest first.
  */
 export async function newestTurnsThatFit(
   budget: TokenBudget,
@@ -158,17 +156,17 @@ export async function newestTurnsThatFit(
 ): Promise<Turn[]> {
   if (turns.reduce((sum, turn) => sum + maxTokens(turnMessages(turn)), 0) <= tokens)
     return [...turns];
-  let left = tokens;
+  let remaining = tokens;
   for (let index = turns.length - 1; index >= 0; index -= 1) {
-    left -= await countTurn(budget, owner, turns[index]!);
-    if (left < 0) return turns.slice(index + 1);
+    remaining -= await countTurn(budget, owner, turns[index]!);
+    if (remaining < 0) return turns.slice(index + 1);
   }
   return [...turns];
 }
 
 /**
- * Tokens that a summary leaves for the turns after it; undefined where it leaves less than half of
- * `tokens`: then the turns are worth more. Errors: those of the counter.
+ * Tokens that a summary leaves for the turns after it; undefined if it leaves less than half of
+ * `tokens`, since then the turns are worth more.
  */
 export async function tokensBesideSummary(
   budget: TokenBudget,
@@ -186,7 +184,7 @@ export async function tokensBesideSummary(
   return needed <= tokens / 2 ? tokens - needed : undefined;
 }
 
-/** Tokens that turns take in a prompt. Errors: those of the counter. */
+/** Tokens that turns take in a prompt. */
 export async function countTurns(
   budget: TokenBudget,
   owner: TurnOwner,
@@ -197,7 +195,7 @@ export async function countTurns(
   return sum;
 }
 
-/** What was counted once is remembered. */
+/** Counts once per key, and caches the count. */
 async function countOnce(
   { turnTokens }: TokenBudget,
   key: string,
@@ -213,7 +211,7 @@ const countTurn = (budget: TokenBudget, owner: TurnOwner, turn: Turn): Promise<n
     countMessages(budget.counter, turnMessages(turn), owner.actor.account_id),
   );
 
-/** What is settled before the session is read. */
+/** The prompt's settings, chosen before the session is read. */
 interface PromptPlan {
   settings: ChatSettings;
   /** Tokens that are left for earlier turns. */
@@ -225,9 +223,9 @@ async function chatSettingsFor(
   agent: AgentRow,
 ): Promise<ChatSettings> {
   const { upstream_model, max_output_tokens } = models.find(agent.model)!;
-  const { temperature, max_output_tokens: own, response_format } = agent.parameters ?? {};
-  // The registry may have changed since the agent was made.
-  const limits = [own, max_output_tokens].filter((limit) => limit !== undefined);
+  const { temperature, max_output_tokens: agentLimit, response_format } = agent.parameters ?? {};
+  // The registry may have changed since the agent was created.
+  const limits = [agentLimit, max_output_tokens].filter((limit) => limit !== undefined);
   return {
     model: upstream_model,
     ...(limits.length > 0 && { max_completion_tokens: Math.min(...limits) }),
@@ -237,14 +235,13 @@ async function chatSettingsFor(
   };
 }
 
-/** Errors: `invalid_request` where the input and the instruction are too long for the model. */
 export async function planPromptBudget(
   { catalogue, budget }: ModelContext,
   request: RunRequest,
 ): Promise<PromptPlan> {
   const { settings: recorded, promptTurns } = request.replay ?? {};
   const settings = recorded ?? (await chatSettingsFor(catalogue, request.agent));
-  // What was shown then is shown again.
+  // A replay shows the recorded turns, whatever their size.
   if (promptTurns) return { settings, historyTokens: Infinity };
   const model = catalogue.models.find(request.agent.model)!;
   return { settings, historyTokens: await historyBudget(budget, model, settings, request) };

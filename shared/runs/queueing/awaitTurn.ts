@@ -4,14 +4,14 @@ import type { TurnRow } from '../../readModels/tables.ts';
 import type { RunState } from '../context.ts';
 import type { WatchedTurn } from './turnWatch.ts';
 
-/** What was told to have ended, and is not seen to, is looked at again after so long. */
-const LOOK_AGAIN_MS = 100;
+/** Delay before a turn that was signalled as ended, but does not show its end, is read again. */
+const REREAD_DELAY_MS = 100;
 
 interface AwaitTurnOptions {
   account_id: string;
-  /** How long, at the most, in milliseconds. */
+  /** The longest wait, in milliseconds. */
   waitMs: number;
-  /** Ends the wait: nobody is there to be told any more, or the process stops. */
+  /** Ends the wait: the client disconnected, or the process stops. */
   signal: AbortSignal;
   /** Reads the turn as it is now. */
   readTurn: () => Promise<TurnRow>;
@@ -37,33 +37,33 @@ function untilTurnMayHaveEnded(
 }
 
 /**
- * The turn as it is when it has ended, whichever process runs it, or when the wait is over. Errors:
- * those of the look; `rate_limited`, `overloaded` where too many wait.
+ * The turn when it has ended, in whichever process, or at the end of the wait. Errors: those of
+ * `readTurn`; `rate_limited`, `overloaded` with too many waits.
  */
 export async function awaitTurn(
   context: WatchContext,
-  waiting: AwaitTurnOptions,
+  options: AwaitTurnOptions,
 ): Promise<TurnRow> {
-  const { account_id, waitMs, signal, readTurn } = waiting;
+  const { account_id, waitMs, signal, readTurn } = options;
   const until = performance.now() + waitMs;
   let row = await readTurn();
   if (row.status !== 'running' || waitMs === 0) return row;
-  const place = context.turnWaits.acquire({ account_id, bytes: 0 });
+  const permit = context.turnWaits.acquire({ account_id, bytes: 0 });
   try {
     while (row.status === 'running' && performance.now() < until && !signal.aborted) {
       const { session_id, turn, revision } = row;
-      const left = until - performance.now();
+      const remainingMs = until - performance.now();
       await untilTurnMayHaveEnded(
         context,
         { session_id, turn, revision },
-        { waitMs: left, signal },
+        { waitMs: remainingMs, signal },
       );
       row = await readTurn();
-      const late = Math.min(LOOK_AGAIN_MS, until - performance.now());
-      if (row.status === 'running' && late > 0) await sleepUntilAborted(late, { signal });
+      const delayMs = Math.min(REREAD_DELAY_MS, until - performance.now());
+      if (row.status === 'running' && delayMs > 0) await sleepUntilAborted(delayMs, { signal });
     }
     return row;
   } finally {
-    place.release();
+    permit.release();
   }
 }

@@ -14,20 +14,20 @@ import { newestTurnsThatFit, tokensBesideSummary } from '../model/contextWindow.
 import type { Summary } from '../../sessions/turns/prompt.ts';
 import { loadCachedSession } from './sessionCache.ts';
 
-/** How long a run waits before it begins. */
+/** Limits of the wait before a run starts. */
 export interface RunWaitLimits {
   /** In milliseconds of `performance.now()`. */
   until: number;
   signal: AbortSignal;
 }
 
-/** The same for one that has the session loaded. */
+/** The same for loading a session. */
 export interface SessionLoadLimits extends RunWaitLimits {
-  /** Told of the sessions of others that its prompt holds turns of, whenever it is loaded. */
+  /** Receives the other sessions whose turns the prompt holds, at each load. */
   setOrigins: (origins: readonly string[]) => void;
 }
 
-/** As much of a run's request as tells its session. */
+/** The session of a run request. */
 export interface RequestedSession extends Pick<
   RunRequest,
   'session_id' | 'new_session' | 'replay'
@@ -40,8 +40,8 @@ export const sessionOfAgentNotFound = (): TurnlogError =>
   new TurnlogError('session_not_found', 'There is no such session of this agent.');
 
 /**
- * Whether the read models show this actor the session, with this agent. Asked where the log does
- * not tell.
+ * Whether the read models show the session to this account and agent. Used where the log does not
+ * tell.
  */
 export async function isVisible(
   { readModels }: Pick<SessionReadContext, 'readModels'>,
@@ -51,36 +51,31 @@ export async function isVisible(
   return row?.account_id === actor.account_id && row.agent_id === agent.agent_id;
 }
 
-/** Reads the session when it is the account's turn: its events may be large. */
+/** Reads with a permit of `sessionReads`, in which accounts take turns: events may be large. */
 export async function withSessionReadPermit<Result>(
   { runState }: { runState: Pick<RunState, 'sessionReads'> },
   { actor: { account_id } }: Pick<RequestedSession, 'actor'>,
   { until, signal }: RunWaitLimits,
   read: () => Promise<Result>,
 ): Promise<Result> {
-  const place = await runState.sessionReads.acquire(
+  const permit = await runState.sessionReads.acquire(
     { account_id, bytes: 0 },
     { waitMs: Math.max(0, until - performance.now()), signal },
   );
   try {
     return await read();
   } finally {
-    place.release();
+    permit.release();
   }
 }
 
-/** The session that a run goes on with. */
+/** The session that a run continues. */
 export interface SessionForRun extends LoadedSession {
-  /** The summary, where there is room for it in the prompt. */
+  /** The summary, if it fits the prompt. */
   summaryInPrompt: Summary | undefined;
 }
 
-/**
- * The session that a run goes on with, as far as `tokens` of it fit the prompt.
- * Errors: `session_not_found`, `stream_damaged` (noted), also for one that the read models show and
- * the log does not for some seconds, `store_unavailable` also where `bounds` end that sooner,
- * `overloaded`, `rate_limited`, the signal's reason.
- */
+/** Loads the session that a run continues, with the turns that fit into `tokens`. */
 export async function loadSessionForRun(
   context: SessionReadContext,
   request: RequestedSession,
@@ -88,41 +83,41 @@ export async function loadSessionForRun(
   bounds: SessionLoadLimits,
 ): Promise<SessionForRun> {
   const { session_id } = request;
-  const recorded = request.replay?.promptTurns;
+  const replayed = request.replay?.promptTurns;
   if (request.new_session) return { ...NEW_SESSION, summaryInPrompt: undefined };
   const { store, damaged, budget, runState } = context;
-  const roomFor = async (summary: Summary | undefined): Promise<number | undefined> =>
+  const tokensAfter = async (summary: Summary | undefined): Promise<number | undefined> =>
     summary && tokensBesideSummary(budget, tokens, request, summary);
-  const look = (): Promise<LoadedSession> =>
+  const load = (): Promise<LoadedSession> =>
     withSessionReadPermit(context, request, bounds, () =>
       loadCachedSession(
         { store, damaged, memory: runState.sessionCache, setOrigins: bounds.setOrigins },
         session_id,
         async (turns, summary) =>
-          recorded
-            ? turns.filter(({ turn }) => turn >= recorded.from_turn)
-            : newestTurnsThatFit(budget, (await roomFor(summary)) ?? tokens, request, turns),
+          replayed
+            ? turns.filter(({ turn }) => turn >= replayed.from_turn)
+            : newestTurnsThatFit(budget, (await tokensAfter(summary)) ?? tokens, request, turns),
       ),
     );
-  let loaded = await look();
+  let loaded = await load();
   if (findMissingEvents(loaded)) {
     if (!(await isVisible(context, request))) throw sessionOfAgentNotFound();
     loaded = await readUntilComplete(
       context,
       sessionStream(session_id),
-      { look, missing: findMissingEvents },
+      { read: load, findFlaw: findMissingEvents },
       bounds,
     );
   }
   if (loaded.account_id !== request.actor.account_id) throw sessionOfAgentNotFound();
   const { summary } = loaded;
-  const fits = recorded ? recorded.summary : (await roomFor(summary)) !== undefined;
+  const fits = replayed ? replayed.summary : (await tokensAfter(summary)) !== undefined;
   return { ...loaded, summaryInPrompt: fits ? summary : undefined };
 }
 
 /**
- * The error that a run answers: `stream_damaged` only to whom the session belongs. For anybody else
- * it does not exist, whatever its state.
+ * The error that a run answers. `stream_damaged` is only shown to the session's owner; to others,
+ * the session does not exist.
  */
 export async function toClientSessionError(
   context: SessionReadContext,
@@ -141,7 +136,7 @@ export async function toClientSessionError(
     : sessionOfAgentNotFound();
 }
 
-/** How much of the session the model sees. */
+/** How much of the session the prompt shows. */
 export function turnContextOf({
   state,
   history,
@@ -152,12 +147,12 @@ export function turnContextOf({
 }: SessionForRun): TurnContext {
   const before = state.status === 'none' ? 0 : state.turn;
   const oldest = history[0]?.turn ?? before + 1;
-  const all = whole && history.length === turns.length;
-  // Of a summary that is left out, the turns are, too.
+  const showsAll = whole && history.length === turns.length;
+  // Without the summary, its turns are dropped too.
   const hidden = summaryInPrompt ? summaryInPrompt.dropped : (summary?.up_to_turn ?? 0);
   return {
     turns: history.length,
-    dropped: all
+    dropped: showsAll
       ? hidden
       : oldest - 1 - (summaryInPrompt ? summaryInPrompt.up_to_turn - summaryInPrompt.dropped : 0),
     ...(summaryInPrompt && { compacted: summaryInPrompt.up_to_turn }),

@@ -20,29 +20,26 @@ import {
 import { originsInPrompt, requireOriginsPresent } from '../../sessions/history/origins.ts';
 
 interface CachedSession extends LoadedSession {
-  /**
-   * When its stream was last seen to have its beginning, in milliseconds of `performance.now()`.
-   */
+  /** When the stream's beginning was last checked, in milliseconds of `performance.now()`. */
   beginningSeenAt: number;
 }
 
 /**
- * Sessions as they were when a run last found them at rest, by id. What is recorded never changes,
- * so only what came after has to be read.
+ * Idle sessions as a run last loaded them, by id. Recorded events never change, so only later
+ * events are read.
  */
 export type SessionCache = LRUCache<string, CachedSession>;
 
-/** Room for the last known event and what a run or two add; with more, all is read again. */
+/** The last cached event and the events of a run or two; with more, the whole session is read again. */
 const NEWS_PAGE = 12;
 
-/** How often it is asked whether the stream still has its beginning, at the most. */
+/** Minimum interval between checks that the stream still has its beginning. */
 const BEGINNING_CHECK_MS = 30_000;
 
 /**
- * `loadSession`, with the memory's help where it has any; a session that was found damaged is read
- * anew. That what a fork shows of others is still there is asked each time, after `setOrigins` was told
- * of whose it is: an erasure that the answer does not know of finds who draws on it.
- * Errors: `origin_erased`, `stream_damaged` (noted), `store_unavailable`.
+ * Loads a session, from the cache where possible; a damaged session is read in full. The origins of
+ * a fork are checked each time, after `setOrigins`, so that an erasure that this check misses
+ * interrupts the run.
  */
 export async function loadCachedSession(
   source: StreamSource & { memory: SessionCache; setOrigins: (origins: readonly string[]) => void },
@@ -50,8 +47,8 @@ export async function loadCachedSession(
   select: SelectTurns,
 ): Promise<LoadedSession> {
   const { damaged, memory } = source;
-  const known = damaged.has(sessionStream(sessionId)) ? undefined : memory.get(sessionId);
-  const loaded = (known && (await applyNewEvents(source, { sessionId, known }, select))) ?? {
+  const cached = damaged.has(sessionStream(sessionId)) ? undefined : memory.get(sessionId);
+  const loaded = (cached && (await applyNewEvents(source, { sessionId, cached }, select))) ?? {
     ...(await loadSession(source, sessionId, select)),
     beginningSeenAt: performance.now(),
   };
@@ -67,48 +64,46 @@ export async function loadCachedSession(
   return loaded;
 }
 
-/** What came after what is known; at times with a look at the stream's beginning. */
+/** Events after the cached ones; at intervals, also checks the stream's beginning. */
 async function readNewEvents(
   source: StreamSource,
   stream: string,
-  known: CachedSession,
+  cached: CachedSession,
 ): Promise<NewStreamEvents | undefined> {
-  const due = performance.now() - known.beginningSeenAt >= BEGINNING_CHECK_MS;
-  const { lastEventId, head } = known;
+  const due = performance.now() - cached.beginningSeenAt >= BEGINNING_CHECK_MS;
+  const { lastEventId, head } = cached;
   const reading = readEventsSince(
     source,
     stream,
     { id: lastEventId!, revision: head.revision },
     NEWS_PAGE,
   );
-  const [found] = await Promise.all([reading, due ? readFirstEvent(source, stream) : undefined]);
-  if (due || found?.reachesBeginning) known.beginningSeenAt = performance.now();
-  return found;
+  const [news] = await Promise.all([reading, due ? readFirstEvent(source, stream) : undefined]);
+  if (due || news?.reachesBeginning) cached.beginningSeenAt = performance.now();
+  return news;
 }
 
-/**
- * Undefined when the events that came since are too many, or older turns are wanted than are known.
- */
+/** Undefined with too many new events, or when older turns are needed than are cached. */
 async function applyNewEvents(
   source: StreamSource,
-  { sessionId, known }: { sessionId: string; known: CachedSession },
+  { sessionId, cached }: { sessionId: string; cached: CachedSession },
   select: SelectTurns,
 ): Promise<CachedSession | undefined> {
-  const found = await readNewEvents(source, sessionStream(sessionId), known);
-  if (!found) return undefined;
-  const { events: news } = found;
+  const streamNews = await readNewEvents(source, sessionStream(sessionId), cached);
+  if (!streamNews) return undefined;
+  const { events: news } = streamNews;
   const events = sessionEvents(news);
-  const summary = await findSummary(source, news, known.summary);
+  const summary = await findSummary(source, news, cached.summary);
   const isAfter = ({ turn }: Turn): boolean => turn > (summary?.up_to_turn ?? 0);
-  const turns = [...known.turns, ...completedTurns(events)].filter(isAfter);
-  const whole = known.whole || !known.turns.every(isAfter);
+  const turns = [...cached.turns, ...completedTurns(events)].filter(isAfter);
+  const whole = cached.whole || !cached.turns.every(isAfter);
   const history = await select(turns, summary);
   if (!whole && history.length === turns.length) return undefined;
   const last = news.at(-1);
   return {
-    ...known,
-    ...(last && { head: headAfter(known.head, news), lastEventId: last.recorded.id }),
-    state: events.reduce(session.evolve, known.state),
+    ...cached,
+    ...(last && { head: headAfter(cached.head, news), lastEventId: last.recorded.id }),
+    state: events.reduce(session.evolve, cached.state),
     summary,
     history,
     turns,
@@ -116,10 +111,7 @@ async function applyNewEvents(
   };
 }
 
-/**
- * Without the turns that are too old to be shown again, but for one, which shows that there are
- * such.
- */
+/** Without turns too old to be shown again, except one, which shows that there are older turns. */
 function trimForCache(loaded: CachedSession): CachedSession {
   const turns = loaded.turns.slice(-(loaded.history.length + 1));
   return {
@@ -130,10 +122,10 @@ function trimForCache(loaded: CachedSession): CachedSession {
   };
 }
 
-/** For what is around the texts of a turn or a session. */
+/** Of a turn or a session, beside its texts. */
 const OVERHEAD_CHARS = 500;
 
-/** About how many characters a remembered session takes. */
+/** Approximate characters of a cached session. */
 export const cachedSessionChars = ({ state, turns, summary }: CachedSession): number =>
   (('instruction' in state && state.instruction?.length) || 0) +
   (summary?.text.length ?? 0) +

@@ -4,15 +4,14 @@ import { acquireWithTimeout } from '../../lib/concurrency/acquireWithTimeout.ts'
 
 export interface SessionQueue {
   /**
-   * Waits for the session's other runs in this process, first come first served. Whose the session
-   * is was asked before. Resolves with what lets the next one in.
-   * Errors: `session_busy` after `waitMs`, or at once where too many wait already; the signal's
-   * reason when it aborts.
+   * Waits for the session's other runs in this process, first come, first served. Callers check the
+   * session's owner before. Resolves with the function that admits the next run. Throws
+   * `session_busy` after `waitMs`, or at once with too many waiting; or the abort reason.
    */
   acquire(sessionId: string, waitMs: number, signal: AbortSignal): Promise<() => void>;
 }
 
-/** Those who wait for one session, first come first. */
+/** The waiting runs of one session, oldest first. */
 type Waiters = Set<() => void>;
 
 export const sessionBusy = (): TurnlogError =>
@@ -22,17 +21,17 @@ export const sessionBusy = (): TurnlogError =>
     { retriable: true, retryAfterSeconds: 1 },
   );
 
-/** Runs of one session happen one after the other, instead of racing for the stream. */
+/** Serializes the runs of a session, so that they do not conflict on its stream. */
 export function createSessionQueue(): SessionQueue {
-  /** A session is present while one of its runs is in. */
-  const lines = new Map<string, Waiters>();
+  /** A session is present while one of its runs is active. */
+  const queues = new Map<string, Waiters>();
 
-  const leave = (sessionId: string): void => {
-    const line = lines.get(sessionId);
-    const next = line?.values().next().value;
-    if (!next) lines.delete(sessionId);
+  const release = (sessionId: string): void => {
+    const queue = queues.get(sessionId);
+    const next = queue?.values().next().value;
+    if (!next) queues.delete(sessionId);
     else {
-      line.delete(next);
+      queue.delete(next);
       next();
     }
   };
@@ -40,17 +39,17 @@ export function createSessionQueue(): SessionQueue {
   return {
     acquire: async (sessionId, waitMs, signal) => {
       signal.throwIfAborted();
-      const line = lines.get(sessionId);
-      if (!line) lines.set(sessionId, new Set());
+      const queue = queues.get(sessionId);
+      if (!queue) queues.set(sessionId, new Set());
       else {
-        if (line.size >= LIMITS.run.waitingOfSession) throw sessionBusy();
+        if (queue.size >= LIMITS.run.waitingOfSession) throw sessionBusy();
         const join = (admit: () => void): (() => void) => {
-          line.add(admit);
-          return () => line.delete(admit);
+          queue.add(admit);
+          return () => queue.delete(admit);
         };
         await acquireWithTimeout(join, { waitMs, signal, timeoutError: sessionBusy });
       }
-      return () => leave(sessionId);
+      return () => release(sessionId);
     },
   };
 }

@@ -1,5 +1,3 @@
-/** How one process tells the others that something happened to a session's turn. */
-
 import { sessionStream } from '../../eventlog/streams.ts';
 import { LIMITS } from '../../limits.ts';
 import type { EventStore, StoredEvent } from '../../ports/eventStore.ts';
@@ -7,76 +5,76 @@ import { sessionErasedError } from '../../erasure/errors.ts';
 import { TurnlogError } from '../../lib/errors/turnlogError.ts';
 import { ALL, type Broadcast } from '../../ports/broadcast.ts';
 
-/** No other message begins so. */
+/** No other message starts with it. */
 const PREFIX = 'turn ';
-/** What finds too many messages on their way waits so long. */
+/** Delay of a retry while too many messages are queued. */
 const RETRY_MS = 50;
 
-/** Who hears signals. What it hears may be late, repeated or untrue: it looks at the log itself. */
+/** Receives signals. They may be late, repeated or wrong, so the listener reads the log. */
 export interface TurnListener {
-  /** Somebody says that a turn of the session has ended. */
+  /** A turn of the session may have ended. */
   onTurnEnded(sessionId: string): void;
-  /** Signals may have been lost up to now. */
+  /** Earlier signals may have been lost. */
   onSignalsLost(): void;
 }
 
 export interface TurnSignals {
-  /** Tells the other processes, soon, or never where too many are still to be told. */
+  /** Signals the other processes soon; dropped with too many pending signals. */
   send(sessionId: string): void;
-  /** From now on the listener hears what others tell. To be called once. */
+  /** Starts to receive signals. Call once. */
   listen(listener: TurnListener): void;
-  /** Whether signals come through now, as far as is known. */
+  /** Whether signals arrive now, as far as is known. */
   connected(): boolean;
 }
 
 /**
- * Signals over a broadcast. What is told while it is not connected waits, up to a bound; what is
- * beyond it, or on its way when the connection breaks, is lost.
+ * Signals over a broadcast. While it is disconnected, signals are queued up to a limit; signals
+ * beyond it, or in transit when the connection breaks, are lost.
  */
 export function createTurnSignals(broadcast: Broadcast): TurnSignals {
-  /** Sessions that are still to be told, each once. */
+  /** Sessions with a signal still to be sent. */
   const pending = new Set<string>();
-  let again: NodeJS.Timeout | undefined;
+  let retry: NodeJS.Timeout | undefined;
 
-  function tellPending(): void {
-    clearTimeout(again);
+  function sendPending(): void {
+    clearTimeout(retry);
     for (const sessionId of pending) {
       if (!broadcast.send(ALL, `${PREFIX}${sessionId}`)) break;
       pending.delete(sessionId);
     }
     if (pending.size > 0 && broadcast.connected())
-      again = setTimeout(tellPending, RETRY_MS).unref();
+      retry = setTimeout(sendPending, RETRY_MS).unref();
   }
 
   return {
     send(sessionId) {
       if (pending.size >= LIMITS.turn.signals) return;
       pending.add(sessionId);
-      tellPending();
+      sendPending();
     },
     listen({ onTurnEnded, onSignalsLost }) {
-      const hear = (message: string): void => {
+      const receive = (message: string): void => {
         if (message.startsWith(PREFIX)) onTurnEnded(message.slice(PREFIX.length));
       };
-      broadcast.listen(hear, () => {
+      broadcast.listen(receive, () => {
         onSignalsLost();
-        tellPending();
+        sendPending();
       });
     },
     connected: broadcast.connected,
   };
 }
 
-/** How a turn ended, as far as it matters to who waits for that. */
+/** How a turn ended. */
 export type TurnEndKind = 'ended' | 'cancelled' | 'erased';
 
-/** What a run answers whose turn was ended by somebody else. */
+/** The error of a run whose turn was ended from outside. */
 export function turnEndedError(end: TurnEndKind, cause?: unknown): TurnlogError {
   switch (end) {
     case 'erased':
       return sessionErasedError(cause);
     case 'cancelled':
-      // Without a time to wait: a client that heeds it would run again what was to be stopped.
+      // Not retriable: a retry would run again what was cancelled.
       return new TurnlogError('turn_interrupted', 'The turn was cancelled.', { cause });
     case 'ended':
       return new TurnlogError(
@@ -89,20 +87,20 @@ export function turnEndedError(end: TurnEndKind, cause?: unknown): TurnlogError 
   }
 }
 
-/** What an event of a session says of a turn's end, or of a later turn. */
+/** What an event of a session means for turns before it. */
 interface TurnEndSignal {
   /** No turn up to this one is open after it. */
   turn: number;
   kind: TurnEndKind;
 }
 
-/** As much as is read of the data of an event; whoever can write the log may have put in anything. */
+/** The fields read from an event's data; they are untrusted. */
 interface EventFields {
   turn?: unknown;
   reason?: unknown;
 }
 
-/** What a stored event of a session says of the turns before it; undefined where it ends none. */
+/** Undefined for a stored event that ends no turn. */
 export function turnEndSignal({
   type,
   data,
@@ -121,12 +119,12 @@ export function turnEndSignal({
   }
 }
 
-/** How often the log is asked about a turn whose client waits, in milliseconds. */
+/** Poll interval for a turn that a client waits for, in milliseconds. */
 const CLIENT_POLL_MS = 500;
-/** The same about a turn that this process runs, which others may cancel; and while they tell. */
+/** Poll intervals for a turn of this process, which others may cancel: without and with signals. */
 const RUN_POLL_MS = 600;
 const SIGNALLED_RUN_POLL_MS = 3_000;
-/** Two are what ends a turn with its session; a few are what a run records meanwhile. */
+/** The end of a turn and of its session are two events; a run may record a few more. */
 const NEWS_PAGE = 8;
 
 export interface TurnRef {
@@ -134,37 +132,35 @@ export interface TurnRef {
   turn: number;
 }
 
-/** A turn whose end somebody waits for: a client, or the run that works on it. */
+/** A turn whose end a client or its own run waits for. */
 export interface WatchedTurn extends TurnRef {
   by: 'client' | 'run';
-  /** The turn is known to be open at this revision of its stream. */
+  /** A revision of the stream at which the turn is open. */
   revision: number;
-  /** Called once, where it was not given up before. */
+  /** Called once, unless unsubscribed before. */
   onEnd: (end: TurnEndKind) => void;
 }
 
 /**
- * Tells of the ends of turns, whichever process records them. What the own process records it is
- * told; what others do it sees in the log, where it looks as soon as they tell that there is
- * something, and now and then in any case.
+ * Reports the ends of turns in any process. This process reports its own; those of others are read
+ * from the log, on a signal and at intervals.
  */
 export interface TurnWatch {
-  /** Returns what gives the watch up. */
+  /** Returns a function that unsubscribes. */
   subscribe(turn: WatchedTurn): () => void;
-  /** This process has seen the turn end. */
+  /** Reports an end that this process has seen. */
   notifyEnded(turn: TurnRef, end: TurnEndKind): void;
-  /** Tells the other processes that a turn of the session has ended, where they can be told. */
+  /** Signals other processes, if any, that a turn of the session has ended. */
   notifyOthers(sessionId: string): void;
-  /** Begins to look at what is due. To be called several times a second. Never throws. */
+  /** Starts polls that are due. Call several times a second. Never throws. */
   pollDue(): void;
-  /** Resolves when no such look is at work. */
+  /** Resolves when no poll is running. */
   whenIdle(): Promise<void>;
 }
 
-/** What a watch is made of. */
 export interface TurnWatchOptions {
   store: Pick<EventStore, 'readStream'>;
-  /** Absent where no other process can write to the log. */
+  /** Undefined if no other process can write to the log. */
   signals: TurnSignals | undefined;
   /** Whether other processes may write to the log. */
   shared: boolean;
@@ -176,25 +172,24 @@ export interface TurnWatchOptions {
 interface Entry {
   session_id: string;
   turns: Set<WatchedTurn>;
-  /** Events up to here were looked at. */
+  /** Events up to this revision were read. */
   revision: number;
-  lookedAt: number;
-  /** The look at work, and whether there was a reason for another one meanwhile. */
-  looking: Promise<void> | undefined;
+  polledAt: number;
+  /** The running poll, and whether it must read once more. */
+  polling: Promise<void> | undefined;
   again: boolean;
 }
 
-/** A watch over the turns of one process. */
 export function createTurnWatch(options: TurnWatchOptions): TurnWatch {
   const { store, signals, shared, now = () => performance.now() } = options;
   const entries = new Map<string, Entry>();
   let round: Promise<void> | undefined;
 
-  function end(entry: Entry, turn: number, how: TurnEndKind): void {
+  function end(entry: Entry, turn: number, kind: TurnEndKind): void {
     for (const watched of entry.turns) {
       if (watched.turn > turn) continue;
       leave(entry, watched);
-      watched.onEnd(how);
+      watched.onEnd(kind);
     }
   }
 
@@ -204,7 +199,7 @@ export function createTurnWatch(options: TurnWatchOptions): TurnWatch {
       entries.delete(entry.session_id);
   }
 
-  async function readNews(entry: Entry): Promise<void> {
+  async function readEventsSince(entry: Entry): Promise<void> {
     const { session_id } = entry;
     do {
       entry.again = false;
@@ -216,50 +211,52 @@ export function createTurnWatch(options: TurnWatchOptions): TurnWatch {
       });
       for (const event of news) {
         entry.revision = Math.max(entry.revision, event.revision);
-        const sign = turnEndSignal(event);
-        if (sign) end(entry, sign.turn, sign.kind);
+        const signal = turnEndSignal(event);
+        if (signal) end(entry, signal.turn, signal.kind);
       }
       if (news.length === NEWS_PAGE) entry.again = true;
     } while (entry.again && entry.turns.size > 0);
   }
 
-  /** A store that is away, or a stream that it can't read, is looked at again later. */
-  function look(entry: Entry): Promise<void> {
+  /** After an error the stream is polled again later. */
+  function poll(entry: Entry): Promise<void> {
     entry.again = true;
-    entry.looking ??= readNews(entry)
+    entry.polling ??= readEventsSince(entry)
       .catch(() => undefined)
       .finally(() => {
-        entry.looking = undefined;
-        entry.lookedAt = now();
+        entry.polling = undefined;
+        entry.polledAt = now();
       });
-    return entry.looking;
+    return entry.polling;
   }
 
-  const everyMs = ({ turns }: Entry): number => {
+  const pollIntervalMs = ({ turns }: Entry): number => {
     for (const { by } of turns) if (by === 'client') return CLIENT_POLL_MS;
     if (!shared) return Infinity;
     return signals?.connected() === true ? SIGNALLED_RUN_POLL_MS : RUN_POLL_MS;
   };
 
-  /** Each that is due, a few at a time. */
-  async function lookRound(): Promise<void> {
+  /** Polls all sessions that are due, a few at a time. */
+  async function pollRound(): Promise<void> {
     const at = now();
-    const due = [...entries.values()].filter((entry) => at - entry.lookedAt >= everyMs(entry));
-    const left = due.values();
-    const lookAtNext = async (): Promise<void> => {
-      for (const entry of left) await look(entry);
+    const due = [...entries.values()].filter(
+      (entry) => at - entry.polledAt >= pollIntervalMs(entry),
+    );
+    const queue = due.values();
+    const pollNext = async (): Promise<void> => {
+      for (const entry of queue) await poll(entry);
     };
-    await Promise.all(Array.from({ length: LIMITS.turn.looks }, lookAtNext));
+    await Promise.all(Array.from({ length: LIMITS.turn.looks }, pollNext));
     round = undefined;
   }
 
   signals?.listen({
     onTurnEnded(sessionId) {
       const entry = entries.get(sessionId);
-      if (entry) void look(entry);
+      if (entry) void poll(entry);
     },
     onSignalsLost() {
-      for (const entry of entries.values()) entry.lookedAt = -Infinity;
+      for (const entry of entries.values()) entry.polledAt = -Infinity;
     },
   });
 
@@ -270,24 +267,24 @@ export function createTurnWatch(options: TurnWatchOptions): TurnWatch {
         session_id,
         turns: new Set(),
         revision,
-        lookedAt: now(),
-        looking: undefined,
+        polledAt: now(),
+        polling: undefined,
         again: false,
       };
       entries.set(session_id, entry);
       entry.revision = Math.min(entry.revision, revision);
       entry.turns.add(watched);
-      // What came between its last look at the turn and now was told to nobody.
-      if (by === 'client') void look(entry);
+      // The turn may have ended between the client's last read and now.
+      if (by === 'client') void poll(entry);
       return () => leave(entry, watched);
     },
-    notifyEnded({ session_id, turn }, how) {
+    notifyEnded({ session_id, turn }, kind) {
       const entry = entries.get(session_id);
-      if (entry) end(entry, turn, how);
+      if (entry) end(entry, turn, kind);
     },
     notifyOthers: (sessionId) => signals?.send(sessionId),
     pollDue() {
-      if (entries.size > 0) round ??= lookRound();
+      if (entries.size > 0) round ??= pollRound();
     },
     async whenIdle() {
       await round;

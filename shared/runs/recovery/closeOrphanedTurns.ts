@@ -6,20 +6,19 @@ import { interruptOrphanedTurns, isPastDeadline } from './interruptTurn.ts';
 import type { OpenTurnQueue } from './openTurnQueue.ts';
 
 /**
- * How long an instance must be seen with the same last beat. After the list of instances was away,
- * every last beat is old as it comes back: this is the time to beat again, a beat and a half.
+ * How long an instance must be seen with the same last beat. After an outage of the list, every
+ * last beat is old; this leaves time for one and a half beats.
  */
 const CONFIRM_MS = 8_000;
-/** After a longer pause between two looks, what was seen before proves nothing. */
+/** After a longer gap between two polls, earlier observations are dropped. */
 const MAX_POLL_GAP_MS = 6_000;
 
-/** Tells who is dead, from looks at the list of instances at short intervals. */
+/** Detects dead instances by polling the list of instances. */
 export interface InstanceMonitor {
-  /** Errors: `store_unavailable`; nobody is taken for dead then until it was seen anew. */
   poll(): Promise<void>;
   /**
-   * True for an instance that has not beaten for DEAD_AFTER_MS, the last part of it before these
-   * eyes.
+   * True for an instance without a beat for DEAD_AFTER_MS, the last CONFIRM_MS of them observed by
+   * this monitor.
    */
   isDead(instanceId: string): boolean;
 }
@@ -29,34 +28,34 @@ export function createInstanceMonitor(
   instances: Pick<Instances, 'listDeadInstances'>,
   now = (): number => performance.now(),
 ): InstanceMonitor {
-  /** Since when an instance was seen with its last beat, by both. */
+  /** When an instance was first seen with its last beat, by instance and beat. */
   let seenSince = new Map<string, number>();
   let dead = new Set<string>();
-  let lookedAt = -Infinity;
+  let polledAt = -Infinity;
 
-  function forget(): void {
+  function reset(): void {
     seenSince = new Map();
     dead = new Set();
   }
 
   return {
     async poll() {
-      if (now() - lookedAt > MAX_POLL_GAP_MS) forget();
+      if (now() - polledAt > MAX_POLL_GAP_MS) reset();
       try {
         const silent = await instances.listDeadInstances(DEAD_AFTER_MS - CONFIRM_MS);
-        lookedAt = now();
+        polledAt = now();
         const seen = silent.map(({ instance_id, last_beat_at }) => ({
           instance_id,
           beat: `${instance_id} ${last_beat_at}`,
         }));
-        seenSince = new Map(seen.map(({ beat }) => [beat, seenSince.get(beat) ?? lookedAt]));
+        seenSince = new Map(seen.map(({ beat }) => [beat, seenSince.get(beat) ?? polledAt]));
         dead = new Set(
           seen
-            .filter(({ beat }) => lookedAt - seenSince.get(beat)! >= CONFIRM_MS)
+            .filter(({ beat }) => polledAt - seenSince.get(beat)! >= CONFIRM_MS)
             .map(({ instance_id }) => instance_id),
         );
       } catch (error) {
-        forget();
+        reset();
         throw error;
       }
     },
@@ -74,16 +73,16 @@ export interface SweepContext extends HandleContext, Pick<CommandContext, 'logge
   readModels: Pick<ReadModels, 'listOpenTurns'>;
   instances: Instances;
   instanceMonitor: InstanceMonitor;
-  /** This process, where it runs turns. */
+  /** This process, if it runs turns. */
   own?: { id: string; openTurnQueue: OpenTurnQueue } | undefined;
 }
 
 type Owned = Pick<OpenTurn, 'owner' | 'deadline'>;
 
 /**
- * Tells the turns past their deadline whose owners the list does not know: they had entered it
- * before these turns began, and have left it since. Who is in it and beats runs its turns, whatever
- * the deadline says, which is by the owner's clock; who is silent is dead in a moment.
+ * Finds turns past their deadline whose owners have left the list of instances. A listed instance
+ * that beats still runs its turns, since the deadline is by the owner's clock; a silent one is
+ * found dead soon.
  */
 async function findOverdue(
   instances: Pick<Instances, 'list'>,
@@ -96,12 +95,10 @@ async function findOverdue(
 }
 
 /**
- * Closes the turns that dead instances left open, and those past their deadline of owners that
- * nobody knows; times are those of the list of instances. Own turns past their deadline, by the own
- * clock, are noted as left open. To be called every few seconds, by any number of processes: the
- * first to append closes a turn, the others find it closed. When the signal aborts, the rest is
- * left to the next call.
- * Errors: `store_unavailable`.
+ * Closes the open turns of dead instances, and overdue turns of unknown owners; times are those of
+ * the list of instances. Overdue turns of this process, by its own clock, are added to
+ * `openTurnQueue`. Call every few seconds, in any number of processes: the first append closes a
+ * turn. When the signal aborts, the rest is left to the next call.
  */
 export async function closeOrphanedTurns(
   { readModels, instances, instanceMonitor, own, ...parts }: SweepContext,
@@ -121,6 +118,6 @@ export async function closeOrphanedTurns(
     [...dead, ...others.filter(isOverdue)],
     signal,
   );
-  for (const gone of await instances.listDeadInstances(FORGET_AFTER_MS))
-    await instances.forget(gone);
+  for (const instance_id of await instances.listDeadInstances(FORGET_AFTER_MS))
+    await instances.forget(instance_id);
 }

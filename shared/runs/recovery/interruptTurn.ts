@@ -21,7 +21,7 @@ import {
 import type { Instance } from '../context.ts';
 import { sessionBusy } from '../queueing/sessionQueue.ts';
 
-/** An owner may still be writing the end. */
+/** The owner may still be writing the end. */
 const DEADLINE_GRACE_MS = 15_000;
 
 export interface RecoveryContext extends HandleContext {
@@ -29,13 +29,13 @@ export interface RecoveryContext extends HandleContext {
 }
 
 /**
- * True when a turn has gone on for so long that its owner has given it up, whoever that is; `now`
- * in milliseconds since the epoch.
+ * True for a turn so long past its deadline that its owner has given it up; `now` in milliseconds
+ * since the epoch.
  */
 export const isPastDeadline = (deadline: string, now: number): boolean =>
   now > Date.parse(deadline) + DEADLINE_GRACE_MS;
 
-/** Why an open turn is nobody's any more. Undefined while it may still be running. */
+/** Why no run has the open turn any more. Undefined while it may still be running. */
 function orphanReason(
   { instance }: RecoveryContext,
   turn: RunningSession,
@@ -44,7 +44,7 @@ function orphanReason(
   return instance.isOverdue(turn) ? 'deadline' : undefined;
 }
 
-/** Interrupts the turn that a session was found with, where nobody runs it any more. */
+/** The command that interrupts the open turn of a session, if no run has it. */
 function interruptOrphanCommand(
   context: RecoveryContext,
   { state, account_id, lastEventId }: LoadedSession,
@@ -60,10 +60,8 @@ function interruptOrphanCommand(
 }
 
 /**
- * Closes a session's open turn, whatever the read models show, if nobody runs it any more; begins
- * with `loaded` where the session was read just now.
- * Errors: `session_busy` where others write to it without a pause, `stream_damaged` (noted),
- * `store_unavailable`, the signal's reason.
+ * Closes a session's open turn if no run has it, by the log alone; starts with `loaded` if the
+ * session was just read.
  */
 export const interruptIfOrphaned = (
   context: RecoveryContext,
@@ -73,11 +71,11 @@ export const interruptIfOrphaned = (
   handleLoaded(
     context,
     { ...sessionTarget(session_id), preloaded: loaded },
-    (found) => interruptOrphanCommand(context, found),
+    (session) => interruptOrphanCommand(context, session),
     { ...bounds, limitError: sessionBusy },
   );
 
-/** The same for a session that the read models show: it must be there. */
+/** The same for a session that the read models show, so its stream must exist. */
 const interruptVisible = (
   context: RecoveryContext,
   session_id: string,
@@ -87,36 +85,35 @@ const interruptVisible = (
     context,
     sessionStream(session_id),
     {
-      look: () => interruptIfOrphaned(context, { session_id }, { signal }),
-      missing: ({ loaded }) => findMissingEvents(loaded),
+      read: () => interruptIfOrphaned(context, { session_id }, { signal }),
+      findFlaw: ({ loaded }) => findMissingEvents(loaded),
     },
     { signal },
   );
 
-/** A session that is in doubt takes some seconds; so many may be before any other has to wait. */
+/** Checking an incomplete session takes some seconds; so many are checked at a time. */
 const CONCURRENCY = 16;
 
 /**
- * Closes those of the turns, which the read models show as open, that nobody runs any more, until
- * the signal aborts. A session that can't be read, or that others write to without a pause, is left
- * alone: it must not keep the others back; a damaged one is noted, and looked at again after a
- * minute, one of a newer release is left to that, any other logged.
- * Errors: `store_unavailable`.
+ * Closes those turns that no run has any more, until the signal aborts. Sessions that can't be
+ * read, or that others write to constantly, are skipped, so that they do not block the others:
+ * damage is reported and retried after a minute, other errors are logged. Throws
+ * `store_unavailable`.
  */
 export async function interruptOrphanedTurns(
   context: RecoveryContext & Pick<CommandContext, 'logger'>,
   turns: readonly OpenTurn[],
   signal: AbortSignal,
 ): Promise<void> {
-  const left = turns.values();
-  let away: unknown;
+  const queue = turns.values();
+  let unavailable: unknown;
   const interruptNext = async (): Promise<void> => {
-    for (const { session_id, turn } of left) {
-      if (signal.aborted || away !== undefined) return;
+    for (const { session_id, turn } of queue) {
+      if (signal.aborted || unavailable !== undefined) return;
       if (context.damaged.wasFoundRecently(sessionStream(session_id))) continue;
       await interruptVisible(context, session_id, signal).catch((error: unknown) => {
         if (signal.aborted || isUnreadable(error)) return;
-        if (isLogUnavailable(error)) away = error;
+        if (isLogUnavailable(error)) unavailable = error;
         else
           context.logger.error(
             { err: error, session_id, turn },
@@ -126,5 +123,5 @@ export async function interruptOrphanedTurns(
     }
   };
   await Promise.all(Array.from({ length: CONCURRENCY }, interruptNext));
-  if (away !== undefined) throw away;
+  if (unavailable !== undefined) throw unavailable;
 }

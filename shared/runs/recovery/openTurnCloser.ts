@@ -7,21 +7,18 @@ import type { RunState } from '../context.ts';
 import { interruptIfOrphaned, type RecoveryContext } from './interruptTurn.ts';
 import type { QueuedTurn } from './openTurnQueue.ts';
 
-/**
- * Sessions looked at together while nothing tells that the store is back, and once one was looked
- * at.
- */
+/** Concurrent attempts while the store may be unavailable, and after one was answered. */
 const PROBING_CONCURRENCY = 4;
 const FULL_CONCURRENCY = 16;
 
-/** Closes the turns that this instance had to leave open. */
+/** Closes the turns in `openTurnQueue`. */
 export interface OpenTurnCloser {
   /**
-   * Begins with what is due, and goes on by itself while the store answers. To be called several
-   * times a second: it costs nothing while nothing is due. Never throws.
+   * Starts attempts that are due, and continues while the store answers. Call several times a
+   * second: without due turns it costs nothing. Never throws.
    */
   closeDue(signal: AbortSignal): void;
-  /** Resolves when nothing is at work. */
+  /** Resolves when no attempt is running. */
   whenIdle(): Promise<void>;
 }
 
@@ -33,50 +30,49 @@ interface Context extends RecoveryContext, Pick<CommandContext, 'logger'> {
 interface CloseAttempt {
   turn: QueuedTurn;
   since: number;
-  giveUp: AbortController;
+  abort: AbortController;
 }
 
-const TIMED_OUT = new Error('it took too long');
+const TIMED_OUT = new Error('closing the turn took too long');
 
 /**
- * Looks at one session, in its queue. A session that is busy again looks after itself, but its run
- * may fail too. A look that was given up adds nothing any more; an append on its way fits only
- * while the turn is open.
- * Errors: `session_busy`, those of interruptIfOrphaned, the signal's reason.
+ * Closes the turn of one session, in its queue. A busy session closes the turn itself, unless its
+ * run fails too. An aborted attempt appends nothing more; an append in transit only fits while the
+ * turn is open.
  */
 async function closeTurn(context: Context, turn: QueuedTurn, signal: AbortSignal): Promise<void> {
   const { sessionQueue, openTurnQueue } = context.runState;
-  const leave = await sessionQueue.acquire(turn.session_id, 0, signal);
+  const release = await sessionQueue.acquire(turn.session_id, 0, signal);
   try {
-    const looking = interruptIfOrphaned(context, turn, { signal });
-    const { state, head } = (await abortable(looking, signal)).loaded;
-    // Before that revision was reached a late append may still open a turn.
+    const closing = interruptIfOrphaned(context, turn, { signal });
+    const { state, head } = (await abortable(closing, signal)).loaded;
+    // Below that revision, a late append may still open a turn.
     if (state.status === 'running' || head.revision >= turn.revision) openTurnQueue.remove(turn);
     else openTurnQueue.recheck(turn);
   } finally {
-    leave();
+    release();
   }
 }
 
 /**
- * While the store is away few wait for it, and hundreds follow as soon as one of them has been
- * answered.
+ * While the store is unavailable, few attempts wait for it; after the first answer, many run at a
+ * time.
  */
 export function createOpenTurnCloser(context: Context): OpenTurnCloser {
   const { logger, store } = context;
   const { openTurnQueue } = context.runState;
-  const atWork = new Map<Promise<void>, CloseAttempt>();
-  let together = PROBING_CONCURRENCY;
+  const attempts = new Map<Promise<void>, CloseAttempt>();
+  let concurrency = PROBING_CONCURRENCY;
 
-  async function close({ turn, giveUp: { signal } }: CloseAttempt): Promise<void> {
+  async function close({ turn, abort: { signal } }: CloseAttempt): Promise<void> {
     try {
       await closeTurn(context, turn, signal);
-      together = FULL_CONCURRENCY;
+      concurrency = FULL_CONCURRENCY;
     } catch (error) {
       if (isUnreadable(error)) return openTurnQueue.remove(turn);
       openTurnQueue.retry(turn, signal.reason === TIMED_OUT);
       if (isTurnlogError(error, 'session_busy') || signal.aborted) return;
-      together = PROBING_CONCURRENCY;
+      concurrency = PROBING_CONCURRENCY;
       const level = isLogUnavailable(error) ? 'debug' : 'error';
       logger[level](
         { err: error, session_id: turn.session_id },
@@ -86,19 +82,19 @@ export function createOpenTurnCloser(context: Context): OpenTurnCloser {
   }
 
   function begin(turn: QueuedTurn, signal: AbortSignal): void {
-    const look = { turn, since: performance.now(), giveUp: new AbortController() };
-    const stopping = addAbortListener(signal, () => look.giveUp.abort(signal.reason));
-    const closing = close(look);
-    atWork.set(closing, look);
+    const attempt = { turn, since: performance.now(), abort: new AbortController() };
+    const stopping = addAbortListener(signal, () => attempt.abort.abort(signal.reason));
+    const closing = close(attempt);
+    attempts.set(closing, attempt);
     void closing.finally(() => {
       stopping[Symbol.dispose]();
-      atWork.delete(closing);
-      if (together === FULL_CONCURRENCY) beginDue(signal);
+      attempts.delete(closing);
+      if (concurrency === FULL_CONCURRENCY) beginDue(signal);
     });
   }
 
   function beginDue(signal: AbortSignal): void {
-    while (atWork.size < together && !signal.aborted) {
+    while (attempts.size < concurrency && !signal.aborted) {
       const turn = openTurnQueue.take();
       if (!turn) return;
       begin(turn, signal);
@@ -106,23 +102,23 @@ export function createOpenTurnCloser(context: Context): OpenTurnCloser {
   }
 
   /**
-   * Looks that hang although the store is there: what they wait for may have been lost when it was
-   * not.
+   * Aborts attempts that hang although the store is available: their responses may have been lost
+   * in an outage.
    */
-  function giveUpHanging(): void {
+  function abortHanging(): void {
     if (store.trouble() !== undefined) return;
-    for (const { turn, since, giveUp } of atWork.values()) {
-      if (performance.now() - since > turn.timeoutMs) giveUp.abort(TIMED_OUT);
+    for (const { turn, since, abort } of attempts.values()) {
+      if (performance.now() - since > turn.timeoutMs) abort.abort(TIMED_OUT);
     }
   }
 
   return {
     closeDue(signal) {
-      if (atWork.size > 0) giveUpHanging();
+      if (attempts.size > 0) abortHanging();
       beginDue(signal);
     },
     async whenIdle() {
-      await Promise.all(atWork.keys());
+      await Promise.all(attempts.keys());
     },
   };
 }

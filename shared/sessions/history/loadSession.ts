@@ -12,40 +12,40 @@ import { sessionStream, streamId } from '../../eventlog/streams.ts';
 import { headAfter, type DecodedEvent } from '../../eventlog/reading/wholeStream.ts';
 import type { LoadedStream, TargetStream } from '../../commandHandling/targetStream.ts';
 
-const summaryIn = (known: DecodedEvent | undefined): Summary | undefined => {
-  const event = known?.event as SessionEvent | undefined;
+const summaryIn = (compaction: DecodedEvent | undefined): Summary | undefined => {
+  const event = compaction?.event as SessionEvent | undefined;
   if (event?.type !== 'session.compacted.v1') return undefined;
   const { summary, from_turn, up_to_turn, dropped = 0, summary_revision } = event.data;
-  const { stream, revision } = known!.recorded;
+  const { stream, revision } = compaction!.recorded;
   const oldest = summary_revision === undefined ? from_turn : 1;
   return { text: summary, up_to_turn, dropped, oldest, session_id: streamId(stream), revision };
 };
 
 /**
  * The newest summary of a session, given its newest events: it is among them, or the start of a
- * turn names it. `known` is the newest one before them. Errors: those of readPage.
+ * turn names it. `known` is the newest one before them.
  */
 export async function findSummary(
   source: StreamSource,
   newest: readonly DecodedEvent[],
-  known?: Summary,
+  cached?: Summary,
 ): Promise<Summary | undefined> {
   for (const event of newest.toReversed()) {
-    const found = summaryIn(event);
-    if (found) return found;
+    const summary = summaryIn(event);
+    if (summary) return summary;
     const started = event.event as SessionEvent;
     if (started.type !== 'session.turn_started.v1') continue;
     const { summary_revision, summary_session_id = streamId(event.recorded.stream) } = started.data;
-    if (summary_revision === undefined) return known;
-    const isKnown = known?.session_id === summary_session_id;
-    if (isKnown && known.revision === summary_revision) return known;
+    if (summary_revision === undefined) return cached;
+    const isCached = cached?.session_id === summary_session_id;
+    if (isCached && cached.revision === summary_revision) return cached;
     const page = { direction: 'forwards', from: summary_revision, limit: 1 } as const;
     return summaryIn((await readPage(source, sessionStream(summary_session_id), page))[0]);
   }
-  return known;
+  return cached;
 }
 
-/** How an event of a session names a summary. */
+/** How an event of a session refers to a summary. */
 export const summaryReference = (
   { session_id, revision }: Summary,
   sessionId: string,
@@ -55,12 +55,12 @@ export const summaryReference = (
 });
 
 export interface LoadedSession extends LoadedStream<SessionState> {
-  /** Id of the last event; what a recovery names as the cause. */
+  /** Id of the last event, which a recovery names as the cause. */
   lastEventId: string | undefined;
   account_id: string | undefined;
-  /** The sessions whose turns it shares, the nearest first. */
+  /** The sessions whose turns a fork shares, the nearest first. */
   origins: readonly ForkPoint[];
-  /** What stands for the turns up to one. */
+  /** The summary that stands for older turns. */
   summary: Summary | undefined;
   /** The completed turns to show the model, oldest first. */
   history: Turn[];
@@ -69,11 +69,11 @@ export interface LoadedSession extends LoadedStream<SessionState> {
    * that did not fit.
    */
   turns: Turn[];
-  /** True when `turns` are all that the session has completed, but for those of the summary. */
+  /** Whether `turns` are all completed turns, except those in the summary. */
   whole: boolean;
 }
 
-/** A session that nobody has begun; its id was just made, so there is nothing to read. */
+/** A session with a new id: there is nothing to read. */
 export const NEW_SESSION: LoadedSession = {
   state: session.initialState,
   head: NO_STREAM,
@@ -86,20 +86,18 @@ export const NEW_SESSION: LoadedSession = {
   whole: true,
 };
 
-/** What is wrong with a session that is known, and not there. */
+/** The flaw of an existing session without events. */
 export const findMissingEvents = ({ state }: LoadedSession): StreamFlaw | undefined =>
   state.status === 'none' ? { reason: 'its events are gone', revision: 0 } : undefined;
 
-/** Which completed turns (oldest first) fit, beside the summary: the newest of them. */
+/** Selects the newest completed turns (oldest first) that fit beside the summary. */
 export type SelectTurns = (turns: Turn[], summary: Summary | undefined) => Promise<Turn[]>;
 
 /**
- * Reads a session backwards until `select` has found the turns that fit: the cost does not grow
- * with the session. `select` takes completed turns, oldest first, and returns the newest of them
- * that fit; those that a fork shares are read where they are. Without it no turn is wanted. The
- * state needs only how the session begins and how it ends. What is read is checked, and that the
- * session begins at revision 0.
- * Errors: `origin_erased`, `stream_damaged` (noted), `store_unavailable`.
+ * Reads a session backwards until `select` has found the turns that fit, so the cost does not grow
+ * with the session. Turns that a fork shares are read from their session. Without `select`, no
+ * turns are read. The state only needs the first event and the last turn. Checks the chain of what
+ * is read, and that the session begins at revision 0.
  */
 export async function loadSession(
   source: StreamSource,
@@ -114,7 +112,7 @@ export async function loadSession(
   let last: OpenedEvent | undefined;
   for (;;) {
     const page = await reader.readOlder();
-    // A session may be described any number of times between two turns.
+    // There may be any number of descriptions between two turns.
     tail = [...page.filter(({ event }) => event.type !== 'session.described.v1'), ...tail];
     if (page[0]?.recorded.stream === stream) oldest = page[0].recorded;
     last ??= page.at(-1)?.recorded;
@@ -124,14 +122,15 @@ export async function loadSession(
     if (!isErased) summary ??= await findSummary(source, tail);
     const turns = completedTurns(events, summary);
     const history = isErased || !select ? [] : await select(turns, summary);
-    const begins = reader.beginning() !== undefined;
+    const hasBeginning = reader.beginning() !== undefined;
     const whole = reader.isWhole() || reachesSummary(events, summary);
-    const isEnough = whole || isErased || (begins && !select) || history.length < turns.length;
+    const isEnough =
+      whole || isErased || (hasBeginning && !select) || history.length < turns.length;
     if (!isEnough) continue;
     const first = reader.beginning() ?? (await readFirstEvent(source, stream));
     source.damaged.clear(stream, { from: oldest.revision, to: last.revision });
     const own = tail.filter(({ recorded }) => recorded.stream === stream);
-    const state = sessionEvents([...(begins ? [] : [first]), ...own]).reduce(
+    const state = sessionEvents([...(hasBeginning ? [] : [first]), ...own]).reduce(
       session.evolve,
       session.initialState,
     );

@@ -21,14 +21,13 @@ const ENDS: ReadonlySet<string> = new Set([
 export const endedTurnNumber = (stored: StoredEvent): number | undefined =>
   ENDS.has(stored.type) ? (decodeEvent(stored).data as { turn: number }).turn : undefined;
 
-/** What a session says in its first event that it was forked from; undefined where it is no fork. */
+/** The origin in a session's first event; undefined for a session that is no fork. */
 export const forkOriginIn = ({ event }: DecodedEvent): ForkedFrom | undefined =>
   event.type === 'session.started.v1' ? event.data.forked_from : undefined;
 
 /**
- * The sessions whose turns a fork shares, the nearest first, given its first event: each shares
- * fewer of them than the one before. None for a session that is no fork.
- * Errors: `stream_damaged` (noted), `release_too_old`, `key_missing`, `store_unavailable`.
+ * The sessions whose turns a fork shares, the nearest first, from the fork's first event. Empty for
+ * a session that is no fork.
  */
 export async function readOrigins(
   source: StreamSource,
@@ -52,38 +51,32 @@ export async function readOrigins(
   return origins;
 }
 
-/**
- * Whether the event at the place where a stream was forked is the one that it names. Errors:
- * `stream_damaged` (noted).
- */
+/** Checks that the event at a fork point is the one that the fork names. */
 export async function requireMatchingForkPoint(
   source: StreamSource,
   fork: string,
   { session_id, turn, revision, hash }: ForkPoint,
-  found: DecodedEvent | undefined,
+  origin: DecodedEvent | undefined,
 ): Promise<void> {
-  if (found?.recorded.metadata.hash === hash && endedTurnNumber(found.stored) === turn) return;
+  if (origin?.recorded.metadata.hash === hash && endedTurnNumber(origin.stored) === turn) return;
   const reason = `the event at revision ${revision} of ${sessionStream(session_id)} is not the one that it was forked after`;
   throw await reportDamage(source, fork, { reason, revision: 0 });
 }
 
-/** As much of a session as a prompt is made of. */
+/** The parts of a session that make up a prompt. */
 interface PromptContent {
   origins: readonly ForkPoint[];
   history: readonly Turn[];
   summary: Summary | undefined;
 }
 
-/** The sessions of others whose turns a prompt holds, in full or summed up. */
+/** The other sessions whose turns a prompt holds, in full or summarized. */
 export function originsInPrompt({ origins, history, summary }: PromptContent): string[] {
   const oldest = Math.min(history[0]?.turn ?? Infinity, summary?.oldest ?? Infinity);
   return origins.filter(({ turn }) => turn >= oldest).map(({ session_id }) => session_id);
 }
 
-/**
- * Whether the turns of others are there that a prompt holds. Errors: `origin_erased` where a session
- * is erased that recorded some, `store_unavailable`.
- */
+/** Checks that no session whose turns a prompt holds is erased. */
 export async function requireOriginsPresent(
   { store }: StreamSource,
   shown: PromptContent,
@@ -93,10 +86,8 @@ export async function requireOriginsPresent(
 }
 
 /**
- * The session that recorded a turn, given the first event of one that shares it; undefined where that
- * session shares no such turn. Each fork between them names what it was forked from by its hash.
- * Errors: `origin_erased`, `stream_damaged` (noted), `release_too_old`, `key_missing`,
- * `store_unavailable`.
+ * The session that recorded a turn that a fork shares, from the fork's first event; undefined if
+ * the fork does not share the turn. Checks the hash of each fork point between them.
  */
 export async function findRecordingSession(
   source: StreamSource,
@@ -108,18 +99,18 @@ export async function findRecordingSession(
   for (const origin of sharing) {
     const stream = sessionStream(origin.session_id);
     if (await endsWithErasure(source.store, stream)) throw originErasedError();
-    const place = { direction: 'forwards', from: origin.revision, limit: 1 } as const;
+    const forkPoint = { direction: 'forwards', from: origin.revision, limit: 1 } as const;
     await requireMatchingForkPoint(
       source,
       fork,
       origin,
-      (await readPage(source, stream, place))[0],
+      (await readPage(source, stream, forkPoint))[0],
     );
     fork = stream;
   }
   return sharing.at(-1)?.session_id;
 }
 
-/** What a session that shares a turn says of it where the one that recorded it is erased meanwhile. */
+/** For a fork, the erasure of the session that recorded a turn is an erased origin. */
 export const asOriginErased = (error: unknown): unknown =>
   isTurnlogError(error, 'session_erased') ? originErasedError(error) : error;

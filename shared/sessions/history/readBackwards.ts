@@ -12,25 +12,21 @@ const FIRST_PAGE = 8;
 const LATER_PAGE = 32;
 const LARGEST_PAGE = 1_024;
 
-/** Reads a session backwards and, of a fork, on in what it shares with others. */
+/** Reads a session backwards, and a fork on into the sessions whose turns it shares. */
 export interface BackwardReader {
-  /**
-   * The next older page, oldest first.
-   * Errors: `origin_erased`, `stream_damaged` (noted), `release_too_old`, `key_missing`,
-   * `store_unavailable`.
-   */
+  /** The next older page, oldest first. */
   readOlder(): Promise<DecodedEvent[]>;
-  /** The session's own first event, once it was read. */
+  /** The session's own first event, when it has been read. */
   beginning(): DecodedEvent | undefined;
-  /** The sessions whose turns it shares, given its first event. Errors: those of originsOf. */
+  /** The sessions whose turns it shares, from its first event. */
   origins(beginning: DecodedEvent): Promise<readonly ForkPoint[]>;
-  /** True once there is nothing older, in other sessions either. */
+  /** Whether there are no older events, in other sessions either. */
   isWhole(): boolean;
 }
 
 /**
- * Begins with an event of the session, the last one where none is named. Each page has as many events
- * as were read before, so no more than twice what is needed is read.
+ * Starts at a revision of the session, by default its last one. Each page doubles what was read, so
+ * at most twice the needed events are read.
  */
 export function createBackwardReader(
   source: StreamSource,
@@ -47,8 +43,8 @@ export function createBackwardReader(
   const originsAfter = async (first: DecodedEvent): Promise<ForkPoint[]> =>
     (origins ??= await readOrigins(source, first));
 
-  /** Goes over into the next older session. */
-  async function enter(): Promise<{ fork: string; origin: ForkPoint } | undefined> {
+  /** Continues in the next older session. */
+  async function enterOrigin(): Promise<{ stream: string; origin: ForkPoint } | undefined> {
     const origin = (await originsAfter(beginning!))[entered];
     if (!origin) return undefined;
     entered += 1;
@@ -56,19 +52,19 @@ export function createBackwardReader(
     stream = sessionStream(origin.session_id);
     if (await endsWithErasure(source.store, stream)) throw originErasedError();
     from = origin.revision;
-    return { fork, origin };
+    return { stream: fork, origin };
   }
 
   return {
     async readOlder() {
-      const place = from === -1 ? await enter() : undefined;
+      const fork = from === -1 ? await enterOrigin() : undefined;
       const page = await readPage(source, stream, {
         direction: 'backwards',
         ...(from !== undefined && { from }),
         limit: read === 0 ? FIRST_PAGE : Math.min(Math.max(read, LATER_PAGE), LARGEST_PAGE),
         maxBytes: LIMITS.store.pageBytes,
       });
-      if (place) await requireMatchingForkPoint(source, place.fork, place.origin, page.at(-1));
+      if (fork) await requireMatchingForkPoint(source, fork.stream, fork.origin, page.at(-1));
       read += page.length;
       from = (page[0]?.recorded.revision ?? 0) - 1;
       if (from === -1) beginning ??= page[0];

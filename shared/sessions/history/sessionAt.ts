@@ -10,24 +10,22 @@ import { readTranscript, type Transcript } from './transcript.ts';
 import { readTurn, turnNotFound, type TurnLookup, type TurnSource } from '../turns/turn.ts';
 
 /**
- * The revision of the last event of a turn that an account's session recorded, once the log shows what
- * the read models have seen of the session; undefined where they know of none. Errors:
- * `session_not_found`, `session_erased`, `stream_damaged` (noted) where the log's end is missing for
- * some seconds, `release_too_old`, `key_missing`, `store_unavailable`.
+ * The revision of the last event of a turn that an account's session recorded, when the log shows
+ * what the read models show; undefined if the read models have no such ended turn.
  */
 export async function findTurnEndRevision(
   source: TurnSource,
   { account_id, session_id, turn }: TurnLookup,
 ): Promise<number | undefined> {
   const page = { after: turn - 1, limit: 1, bytes: LIMITS.http.pageBytes };
-  const found = await source.readModels.findTranscript(account_id, session_id, page);
-  if (!found) throw sessionNotFound();
-  const { session, turns } = found;
+  const transcript = await source.readModels.findTranscript(account_id, session_id, page);
+  if (!transcript) throw sessionNotFound();
+  const { session, turns } = transcript;
   if (session.status === 'erased') throw sessionErasedError();
   const stream = sessionStream(session_id);
   const [last] = await readUntilComplete(source, stream, {
-    look: () => readPage(source, stream, { direction: 'backwards', limit: 1 }),
-    missing: ([newest]) => {
+    read: () => readPage(source, stream, { direction: 'backwards', limit: 1 }),
+    findFlaw: ([newest]) => {
       const due = (newest?.recorded.revision ?? -1) + 1;
       if (due > session.revision) return undefined;
       return { reason: `revision ${due} is missing`, revision: due };
@@ -39,9 +37,9 @@ export async function findTurnEndRevision(
   return ended ? row.revision : undefined;
 }
 
-/** The last event of a turn that has ended: what names the session as it stood then. */
+/** The last event of an ended turn, which identifies the state of the session then. */
 export interface RecordedTurnEnd {
-  /** That recorded it: of a turn that a fork shares, another one. */
+  /** The session that recorded the turn; for a turn that a fork shares, not the fork. */
   session_id: string;
   turn: number;
   revision: number;
@@ -50,42 +48,46 @@ export interface RecordedTurnEnd {
 }
 
 /**
- * The end of a turn, as it is recorded. Errors: those of readTurn, `turn_not_found` also while it is
- * open.
+ * The recorded end of a turn. Errors: those of readTurn, `turn_not_found` also while it is open.
  */
-export async function readTurnEnd(source: TurnSource, asked: TurnLookup): Promise<RecordedTurnEnd> {
-  const { session_id, turn, revision, status } = await readTurn(source, asked);
+export async function readTurnEnd(
+  source: TurnSource,
+  lookup: TurnLookup,
+): Promise<RecordedTurnEnd> {
+  const { session_id, turn, revision, status } = await readTurn(source, lookup);
   if (status === 'running') throw turnNotFound('The turn has not ended yet.');
   const stream = sessionStream(session_id);
   const [end] = await readUntilComplete<DecodedEvent[]>(source, stream, {
-    look: () => readPage(source, stream, { direction: 'forwards', from: revision, limit: 1 }),
-    missing: ([found]) =>
-      found ? undefined : { reason: `revision ${revision} is missing`, revision },
+    read: () => readPage(source, stream, { direction: 'forwards', from: revision, limit: 1 }),
+    findFlaw: ([event]) =>
+      event ? undefined : { reason: `revision ${revision} is missing`, revision },
   });
   const { hash, recorded_at } = end!.recorded.metadata;
   return { session_id, turn, revision, hash, recorded_at };
 }
 
 /**
- * A session as it stood when a turn had ended, and a page of its turns up to that one; title and
- * labels are those of now. Errors: those of readTranscript and of endOfTurn, `store_unavailable` where
- * the read models do not show that end yet.
+ * A session as of the end of a turn, and a page of its turns up to that one; with the current title
+ * and labels. Errors: those of readTranscript and readTurnEnd, `store_unavailable` while the read
+ * models do not show that end.
  */
 export async function readTranscriptAt(
   source: TurnSource,
-  asked: TurnLookup,
+  lookup: TurnLookup,
   page: NumberedPage,
 ): Promise<Transcript & { at: RecordedTurnEnd }> {
-  const { account_id, session_id, turn } = asked;
-  const at = await readTurnEnd(source, asked);
-  const found = await readTranscript(source, account_id, session_id, page);
-  if (at.session_id === session_id && found.session.revision < at.revision)
-    throw storeUnavailableError('The turn is recorded, and not shown yet. Try again in a moment.');
-  const rows = found.turns.rows.filter((row) => row.turn <= turn);
-  const more = found.turns.more && rows.length > 0 && rows.at(-1)!.turn < turn;
-  // A fork began after the turns that it shares had ended.
-  const { created_at } = found.session;
+  const { account_id, session_id, turn } = lookup;
+  const at = await readTurnEnd(source, lookup);
+  const transcript = await readTranscript(source, account_id, session_id, page);
+  if (at.session_id === session_id && transcript.session.revision < at.revision)
+    throw storeUnavailableError(
+      'The turn is recorded, but not visible yet. Try again in a moment.',
+    );
+  const rows = transcript.turns.rows.filter((row) => row.turn <= turn);
+  const more = transcript.turns.more && rows.length > 0 && rows.at(-1)!.turn < turn;
+  // A fork is created after its shared turns have ended.
+  const { created_at } = transcript.session;
   const updated_at = at.recorded_at > created_at ? at.recorded_at : created_at;
-  const session = { ...found.session, status: 'idle', turns: turn, updated_at } as const;
-  return { ...found, session, turns: { rows, more }, at };
+  const session = { ...transcript.session, status: 'idle', turns: turn, updated_at } as const;
+  return { ...transcript, session, turns: { rows, more }, at };
 }

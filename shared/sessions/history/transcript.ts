@@ -41,7 +41,7 @@ function textsOf(row: TurnRow): string[] {
 
 /**
  * Opens the texts of a session's turns, one row after the other, in place: closed and open they are
- * never held all at once. Errors: those of textOpener, BoxBroken.
+ * never held all at once.
  */
 async function openTurnTexts(
   keys: Pick<Keyring, 'find'>,
@@ -76,7 +76,7 @@ interface OriginSegment {
   upTo: number;
 }
 
-/** Opens the texts of a session's turns; false where it was erased. Errors: those of readTranscript. */
+/** Opens the texts of a session's turns; false where it was erased. */
 async function openTexts(
   source: TranscriptSource,
   session: SessionRow,
@@ -88,13 +88,13 @@ async function openTexts(
     return true;
   } catch (error) {
     if (!(error instanceof InvalidCiphertext)) throw error;
-    // The read models may not have seen it yet.
+    // The read models may not show the erasure yet.
     if (await endsWithErasure(source.store, stream)) return false;
     throw await reportDamage(source, stream, { reason: error.message, revision: undefined });
   }
 }
 
-/** The rows of a page, as far as there is room for them. */
+/** Limits the rows of a page by number and bytes. */
 function createPageBudget({ limit, bytes }: NumberedPage) {
   let rows = 0;
   let used = 0;
@@ -106,11 +106,11 @@ function createPageBudget({ limit, bytes }: NumberedPage) {
   };
   return {
     isFull: () => rows === limit || used >= bytes,
-    left: () => ({ limit: limit - rows, bytes: bytes - used }),
-    /** The first of them, until one does not fit. */
-    of(found: readonly TurnRow[]): TurnRow[] {
-      const end = found.findIndex((row) => !take(row));
-      return end === -1 ? [...found] : found.slice(0, end);
+    remaining: () => ({ limit: limit - rows, bytes: bytes - used }),
+    /** The first rows, up to one that does not fit. */
+    takeFitting(candidates: readonly TurnRow[]): TurnRow[] {
+      const end = candidates.findIndex((row) => !take(row));
+      return end === -1 ? [...candidates] : candidates.slice(0, end);
     },
   };
 }
@@ -118,48 +118,45 @@ function createPageBudget({ limit, bytes }: NumberedPage) {
 const turnsNotVisible = () =>
   storeUnavailableError('The read models do not show all of the turns that the session shares.');
 
-/**
- * Where the turns of a fork are, the oldest first: nothing of an erased session, nor of those before
- * it.
- */
+/** The segments of a fork, oldest first, without an erased session and those before it. */
 async function findSegments(
   { readModels }: TranscriptSource,
   fork: SessionRow,
-  gone: ReadonlySet<string>,
-): Promise<{ stretches: OriginSegment[]; erased: boolean }> {
-  const stretches: OriginSegment[] = [{ session: fork, upTo: Infinity }];
+  erasedIds: ReadonlySet<string>,
+): Promise<{ segments: OriginSegment[]; erased: boolean }> {
+  const segments: OriginSegment[] = [{ session: fork, upTo: Infinity }];
   let from = fork.forked_from;
   while (from) {
     const session = await readModels.findSession(from.session_id);
-    if (session?.account_id !== fork.account_id || stretches.length > LIMITS.turn.origins)
+    if (session?.account_id !== fork.account_id || segments.length > LIMITS.turn.origins)
       throw turnsNotVisible();
-    if (session.status === 'erased' || gone.has(session.session_id))
-      return { stretches, erased: true };
-    stretches.unshift({ session, upTo: from.turn });
+    if (session.status === 'erased' || erasedIds.has(session.session_id))
+      return { segments, erased: true };
+    segments.unshift({ session, upTo: from.turn });
     from = session.forked_from;
   }
-  return { stretches, erased: false };
+  return { segments, erased: false };
 }
 
-/** A page of them; the session that was erased meanwhile where one was. */
+/** A page of the segments' turns, or the session that was erased meanwhile. */
 async function readSegments(
   source: TranscriptSource,
-  stretches: readonly OriginSegment[],
+  segments: readonly OriginSegment[],
   page: NumberedPage,
-): Promise<PageOf<TurnRow> | { gone: SessionRow }> {
-  const room = createPageBudget(page);
+): Promise<PageOf<TurnRow> | { erased: SessionRow }> {
+  const budget = createPageBudget(page);
   const rows: TurnRow[] = [];
   let { after = 0 } = page;
-  for (const { session, upTo } of stretches) {
+  for (const { session, upTo } of segments) {
     if (upTo <= after) continue;
-    if (room.isFull()) return { rows, more: true };
+    if (budget.isFull()) return { rows, more: true };
     const { account_id, session_id } = session;
-    const bounds = { ...room.left(), after };
+    const bounds = { ...budget.remaining(), after };
     const part = (await source.readModels.findTranscript(account_id, session_id, bounds))?.turns;
     if (!part) throw turnsNotVisible();
     const shared = part.rows.filter(({ turn }) => turn <= upTo);
-    const fitting = room.of(shared);
-    if (!(await openTexts(source, session, fitting))) return { gone: session };
+    const fitting = budget.takeFitting(shared);
+    if (!(await openTexts(source, session, fitting))) return { erased: session };
     rows.push(...fitting);
     after = rows.at(-1)?.turn ?? after;
     const more = part.more || fitting.length < part.rows.length;
@@ -174,21 +171,21 @@ async function readFork(
   session: SessionRow,
   page: NumberedPage,
 ): Promise<Transcript> {
-  const gone = new Set<string>();
+  const erasedIds = new Set<string>();
   for (;;) {
-    const { stretches, erased } = await findSegments(source, session, gone);
-    const turns = await readSegments(source, stretches, page);
-    if (!('gone' in turns)) return { session, turns, origin_erased: erased };
-    if (turns.gone === session) throw sessionErasedError();
-    gone.add(turns.gone.session_id);
+    const { segments, erased } = await findSegments(source, session, erasedIds);
+    const turns = await readSegments(source, segments, page);
+    if (!('erased' in turns)) return { session, turns, origin_erased: erased };
+    if (turns.erased === session) throw sessionErasedError();
+    erasedIds.add(turns.erased.session_id);
   }
 }
 
 /**
- * A session and a page of its turns, oldest first, after turn number `after`, with their texts. Of a
- * fork the turns come first that it shares, as far as they were not erased.
- * Errors: `session_not_found`, `session_erased`, `stream_damaged` (noted) where a text is not what was
- * closed, or its key was destroyed and no erasure says so; `key_missing`, `store_unavailable`.
+ * A session and a page of its turns, oldest first, after turn number `after`, with their texts. A
+ * fork starts with the turns that it shares, except erased ones. Errors: `session_not_found`,
+ * `session_erased`, `stream_damaged` for a text that differs from the sealed one, or whose key was
+ * destroyed without an erasure; `key_missing`, `store_unavailable`.
  */
 export async function readTranscript(
   source: TranscriptSource,
@@ -196,12 +193,12 @@ export async function readTranscript(
   sessionId: string,
   page: NumberedPage,
 ): Promise<Transcript> {
-  const found = await source.readModels.findTranscript(accountId, sessionId, page);
-  if (!found) throw sessionNotFound();
-  const { session, turns } = found;
+  const transcript = await source.readModels.findTranscript(accountId, sessionId, page);
+  if (!transcript) throw sessionNotFound();
+  const { session, turns } = transcript;
   if (session.status === 'erased') throw sessionErasedError();
-  // Its own turns are read again, behind those that it shares: both are never held at once.
+  // A fork's own turns are read again after its shared ones, so that both are never in memory at once.
   if (session.forked_from) return readFork(source, session, page);
   if (!(await openTexts(source, session, turns.rows))) throw sessionErasedError();
-  return { ...found, origin_erased: false };
+  return { ...transcript, origin_erased: false };
 }

@@ -50,7 +50,7 @@ function patch(row: TurnRow, event: LaterEvent): Partial<TurnRow> {
   }
 }
 
-/** A turn's row after an event of it. Only an open turn can go on or end. Errors: a plain Error. */
+/** A turn's row after an event of it. Only an open turn can go on or end. */
 export function applyTurnEvent(
   found: TurnRow | undefined,
   recorded: RecordedEvent,

@@ -9,7 +9,7 @@ import type {
 import type { SessionEvent, ToolCalledData } from '../events.ts';
 import type { FallbackModel } from './promptParts.ts';
 
-/** A turn as far as its events go. */
+/** A turn built from its events. */
 export interface Turn {
   turn: number;
   input: string;
@@ -21,18 +21,18 @@ export interface Turn {
   output: string | undefined;
 }
 
-/** What stands in prompts for the turns up to one. */
+/** A summary that stands for older turns in prompts. */
 export interface Summary {
   text: string;
   up_to_turn: number;
-  /** Turns before those that it sums up, which had fallen out by then. */
+  /** Turns before the summarized ones that no longer fit the prompt. */
   dropped: number;
   /**
-   * The oldest turn that may be in it. Of one that goes on from another it is the first: what was
-   * dropped may lie between them.
+   * The oldest turn that may be in it. For a summary that continues an earlier one, this is the
+   * first turn of that one; dropped turns may lie between them.
    */
   oldest: number;
-  /** Of the event that holds it; a fork may show that of another session. */
+  /** The session of the event that holds it; a fork may show the summary of another session. */
   session_id: string;
   revision: number;
 }
@@ -79,10 +79,7 @@ const toolCallRequest = (call: ToolCalledData): ToolCallRequest => ({
   type: 'function',
 });
 
-/**
- * The messages that stand for one turn: what was asked, the tool rounds, and the answer if there is
- * one.
- */
+/** The messages of one turn: the input, the tool rounds, and the answer if there is one. */
 export const turnMessages = (turn: Turn): ChatMessage[] => [
   { content: turn.input, role: 'user' },
   ...roundMessages(turn.tool_calls),
@@ -90,8 +87,8 @@ export const turnMessages = (turn: Turn): ChatMessage[] => [
 ];
 
 /**
- * What the system message says: the instruction and, where older turns were summarised, the summary.
- * Many models take no second system message.
+ * The system message: the instruction and, if older turns were summarized, the summary. Many models
+ * accept only one system message.
  */
 export const systemText = (
   instruction: string,
@@ -104,7 +101,7 @@ export const systemText = (
 const COMPACTION_INSTRUCTION =
   'You are given the beginning of a conversation between a user and an assistant. Sum it up for the assistant, who goes on with the conversation and sees your summary in its place. Keep what the user wants, facts, names, numbers, decisions and open questions. Do not answer the user, and do not add anything. Write at most 400 words, in the language of the conversation.';
 
-/** A turn as text: to be summed up, and not to be gone on with. */
+/** A turn as plain text, so that the model summarizes it and does not continue it. */
 const turnText = (turn: Turn): string =>
   [
     `User: ${turn.input}`,
@@ -114,19 +111,19 @@ const turnText = (turn: Turn): string =>
     `Assistant: ${turn.output ?? ''}`,
   ].join('\n');
 
-/** The exact body of the model call that sums up `turns`, and what was summed up before them. */
+/** The exact body of the model call that summarizes `turns` and an earlier summary. */
 export const compactionRequest = (
   settings: ChatSettings,
   before: Pick<Summary, 'text'> | undefined,
   turns: readonly Turn[],
 ): ChatRequest => {
   const { tools: _, response_format: __, model, temperature, ...limits } = settings;
-  const said = [...(before ? [`Before: ${before.text}`] : []), ...turns.map(turnText)];
+  const texts = [...(before ? [`Before: ${before.text}`] : []), ...turns.map(turnText)];
   return {
     ...limits,
     messages: [
       { content: COMPACTION_INSTRUCTION, role: 'system' },
-      { content: said.join('\n\n'), role: 'user' },
+      { content: texts.join('\n\n'), role: 'user' },
     ],
     model,
     ...(temperature !== undefined && { temperature }),
@@ -134,10 +131,10 @@ export const compactionRequest = (
 };
 
 /**
- * The exact body of a model call, from recorded facts alone: the instruction, the completed turns
- * of `history` (oldest first), then the current turn with the tool rounds made so far. Prompts
- * therefore never hold an unpaired message. Members stand in canonical order, in which the request's
- * hash costs least.
+ * The exact body of a model call, from recorded events alone: the instruction, the completed turns
+ * of `history` (oldest first), then the current turn with its tool rounds so far, so that prompts
+ * never hold an unpaired message. Members are in canonical order, which makes the request's hash
+ * cheapest.
  */
 export const chatRequest = (
   { model, response_format, temperature, tools, ...limits }: ChatSettings,
@@ -157,8 +154,8 @@ export const chatRequest = (
 });
 
 /**
- * What a request says of the answer's form. A schema goes as it was given: the order of its members
- * is the order of the answer's.
+ * The response format of a request. A schema is sent as given: the order of its members is the
+ * order in the answer.
  */
 export function requestFormat({ type, json_schema }: RecordedResponseFormat): ChatResponseFormat {
   if (type !== 'json_schema') return { type };
@@ -173,7 +170,7 @@ export function requestFormat({ type, json_schema }: RecordedResponseFormat): Ch
   };
 }
 
-/** The same request as it is sent to a fallback. */
+/** The request as sent to a fallback model. */
 export function fallbackRequest(fallback: FallbackModel, request: ChatRequest): ChatRequest {
   const { max_completion_tokens: _, ...rest } = request;
   const { upstream_model, max_completion_tokens } = fallback;

@@ -3,16 +3,16 @@ import type { TurnRound } from './turnOutputPosition.ts';
 import { runResultOf, type RunResult } from '../../runs/runResult.ts';
 import type { TurnRow } from '../../readModels/tables.ts';
 
-/** How a turn ended, as it is recorded. */
+/** The recorded end of a turn. */
 export type RecordedTurnOutcome =
   { result: RunResult } | { failed: { code: string; message: string } };
 
-/** A turn as it is recorded, as far as it has come. */
+/** A turn as recorded so far. */
 export interface RecordedTurn {
   rounds: TurnRound[];
-  /** Undefined while it is open. */
+  /** Undefined while the turn is open. */
   outcome: RecordedTurnOutcome | undefined;
-  /** When its run gives up at the latest. */
+  /** The time limit of its run. */
   deadline: string;
 }
 
@@ -26,11 +26,11 @@ function roundsOf(calls: readonly ToolCalledData[], output: string | undefined):
   return output === undefined ? rounds : [...rounds, { text: output, calls: [] }];
 }
 
-/** How the turn ended that a row is of; undefined while it is open. */
+/** The end of the turn in a row; undefined while it is open. */
 function outcomeOf(row: TurnRow): RecordedTurnOutcome | undefined {
   const { session_id, status, output, tokens, error, context } = row;
   if (status === 'running') return undefined;
-  // A turn that failed may have both as well.
+  // A failed turn may have both, too.
   if (status === 'completed' && output !== null && tokens !== null) {
     const finish_reason = row.finish_reason ?? '';
     const completed = { ...row, output, tokens, finish_reason };
@@ -40,7 +40,7 @@ function outcomeOf(row: TurnRow): RecordedTurnOutcome | undefined {
   return { failed: { code, message: error?.message ?? '' } };
 }
 
-/** The turn that a row is of, which has its texts open. */
+/** The turn in a row with opened texts. */
 export function recordedTurn(row: TurnRow): RecordedTurn {
   const calls = row.tool_calls.map((call) => ({ ...call, turn: row.turn }));
   return {

@@ -13,7 +13,7 @@ import { asOriginErased, findRecordingSession } from '../history/origins.ts';
 
 export type TurnSource = TranscriptSource;
 
-/** A turn of a session, and who asks for it. */
+/** A turn of a session, and the account that reads it. */
 export interface TurnLookup {
   account_id: string;
   session_id: string;
@@ -23,11 +23,10 @@ export interface TurnLookup {
 const FIRST_PAGE = 12;
 const LATER_PAGE = 64;
 
-/** To whoever asks for a turn that there is not, or that is not as it has to be. */
 export const turnNotFound = (message = 'The session has no such turn.'): TurnlogError =>
   new TurnlogError('turn_not_found', message);
 
-/** Whether the session is the account's, as the log says. Errors: `session_not_found`, `store_unavailable`. */
+/** Checks in the log that the session is the account's. Errors: `session_not_found`, `store_unavailable`. */
 export async function requireSessionOwner(
   source: Parameters<typeof findStreamOwner>[0],
   accountId: string,
@@ -38,7 +37,7 @@ export async function requireSessionOwner(
     throw sessionNotFound();
 }
 
-/** The turn as the read models show it, with its texts; undefined where they don't. */
+/** The turn with its texts, if the read models show it. */
 async function findVisibleTurn(
   source: TurnSource,
   { account_id, session_id, turn }: TurnLookup,
@@ -58,7 +57,7 @@ async function findVisibleTurn(
 const turnNumberIn = ({ event }: DecodedEvent): number | undefined =>
   (event.data as { turn?: number }).turn;
 
-/** A turn from its events, the first of which is its start. */
+/** A turn from its events, starting with turn_started. */
 const turnRowFrom = (events: readonly DecodedEvent[]): TurnRow =>
   events.reduce<TurnRow | undefined>(
     (row, { recorded, event }) => applyTurnEvent(row, recorded, event as TurnEvent),
@@ -66,40 +65,40 @@ const turnRowFrom = (events: readonly DecodedEvent[]): TurnRow =>
   )!;
 
 /**
- * One turn of a session, with its texts, from the log, which has what is acknowledged at any time; an
- * older one from the read models, unless they are late. What a node of a cluster that only follows
- * does not have yet, the read models may show. A turn that a fork shares is one of the session that
- * recorded it.
- * Errors: `session_not_found`, also for another account's, `turn_not_found`, `session_erased`, `origin_erased`,
- * `stream_damaged` (noted), `release_too_old`, `key_missing`, `store_unavailable`.
+ * One turn of a session, with its texts: from the log, which has every acknowledged event, or an
+ * old turn from the read models unless they lag. The read models may also show what a lagging node
+ * of a cluster does not. A turn that a fork shares is read from the session that recorded it.
+ * Errors: `session_not_found` (also for another account's session), `turn_not_found`,
+ * `session_erased`, `origin_erased`, `stream_damaged`, `release_too_old`, `key_missing`,
+ * `store_unavailable`.
  */
-export async function readTurn(source: TurnSource, asked: TurnLookup): Promise<TurnRow> {
-  const { account_id, session_id, turn } = asked;
+export async function readTurn(source: TurnSource, lookup: TurnLookup): Promise<TurnRow> {
+  const { account_id, session_id, turn } = lookup;
   if (!isIdOf('session', session_id)) throw sessionNotFound();
   const stream = sessionStream(session_id);
   const maxBytes = LIMITS.store.pageBytes;
   let events: DecodedEvent[] = [];
   let from: number | undefined;
   for (let limit = FIRST_PAGE; ; limit = LATER_PAGE) {
-    const place = from === undefined ? {} : { from };
-    const options = { direction: 'backwards', limit, maxBytes, ...place } as const;
+    const start = from === undefined ? {} : { from };
+    const options = { direction: 'backwards', limit, maxBytes, ...start } as const;
     const page = await readPage(source, stream, options);
     const last = page.at(-1);
     if (from === undefined && last) {
       if (last.recorded.metadata.account_id !== account_id) throw sessionNotFound();
       if (last.event.type === 'session.erased.v1') throw sessionErasedError();
     }
-    events = [...page.filter((known) => turnNumberIn(known) === turn), ...events];
+    events = [...page.filter((event) => turnNumberIn(event) === turn), ...events];
     if (events[0]?.event.type === 'session.turn_started.v1') return turnRowFrom(events);
     const first = page[0]?.recorded.revision ?? 0;
     const beginning = first === 0 ? page[0] : undefined;
     const recorder = beginning && (await findRecordingSession(source, beginning, turn));
     if (recorder)
-      return readTurn(source, { ...asked, session_id: recorder }).catch((error: unknown) => {
+      return readTurn(source, { ...lookup, session_id: recorder }).catch((error: unknown) => {
         throw asOriginErased(error);
       });
-    const shown = events.length === 0 ? await findVisibleTurn(source, asked) : undefined;
-    const newest = page.findLast((known) => turnNumberIn(known) !== undefined);
+    const shown = events.length === 0 ? await findVisibleTurn(source, lookup) : undefined;
+    const newest = page.findLast((event) => turnNumberIn(event) !== undefined);
     const isAhead = from === undefined && (newest ? turnNumberIn(newest)! : 0) < turn;
     if (shown && (isAhead || shown.status !== 'running')) return shown;
     if (!last && from === undefined) throw sessionNotFound();

@@ -15,7 +15,7 @@ import { createBackwardReader } from '../history/readBackwards.ts';
 import { originErasedError, sessionErasedError } from '../../erasure/errors.ts';
 import { readPage } from '../../eventlog/reading/readWhole.ts';
 
-/** Refuses what an erasure emptied, of the session itself or of one whose turns it shares. */
+/** Throws if an erasure emptied events of the session or of one whose turns it shares. */
 function requireTexts(page: readonly DecodedEvent[], sessionId: string): void {
   const emptied = page.find(({ recorded }) => recorded.erased)?.recorded;
   if (!emptied) return;
@@ -23,10 +23,8 @@ function requireTexts(page: readonly DecodedEvent[], sessionId: string): void {
 }
 
 /**
- * The events of a session from a revision, or from its newest event, back to its beginning and, of a
- * fork, on in the sessions whose turns it shares: in pages, the newest page first, each oldest first.
- * Whoever builds requests again reads what was said before through here.
- * Errors: `session_erased`, `origin_erased`, and those of readPage.
+ * The events of a session from a revision, or from its newest event, back to its beginning, and of
+ * a fork on in the sessions whose turns it shares: in pages, newest page first, each oldest first.
  */
 async function* readHistoryBackwards(
   source: StreamSource,
@@ -42,52 +40,49 @@ async function* readHistoryBackwards(
   } while (!reader.isWhole());
 }
 
-/** Where an event is that holds a summary. */
+/** The session and revision of an event that holds a summary. */
 interface SummaryLocation {
   session_id: string;
   revision: number;
 }
 
-/**
- * What an event says in short of the turns up to one, to the session whose requests hold it. Errors:
- * those of historyBefore.
- */
+/** The summary that an event holds, for the session whose requests show it. */
 async function readSummaryAt(
   source: StreamSource,
   sessionId: string,
   { session_id, revision }: SummaryLocation,
 ): Promise<string | undefined> {
-  const place = { direction: 'forwards', from: revision, limit: 1 } as const;
-  const page = await readPage(source, sessionStream(session_id), place);
+  const range = { direction: 'forwards', from: revision, limit: 1 } as const;
+  const page = await readPage(source, sessionStream(session_id), range);
   requireTexts(page, sessionId);
   const event = page[0]?.event;
   return event?.type === 'session.compacted.v1' ? event.data.summary : undefined;
 }
 
-/** An event, and where it stands: of a fork, perhaps in a session whose turns it shares. */
+/** An event and its location; for a fork, perhaps in a session whose turns it shares. */
 interface LocatedEvent extends SummaryLocation {
   event: SessionEvent;
 }
 
-/** What is read of a session for the requests of a turn. */
+/** The events of a session that the requests of a turn need. */
 interface TurnHistory {
   events: readonly SessionEvent[];
   recorded: RecordedCalls;
-  /** Of the events, as they are stored. */
+  /** Stored size of the events. */
   bytes: number;
-  /** What such a name stands for. */
-  summaryOf: (named: SummaryReference) => { text: string } | undefined;
+  /** The summary that a reference names. */
+  summaryOf: (reference: SummaryReference) => { text: string } | undefined;
 }
 
-/** A turn whose session recorded it. */
+/** A turn of the session that recorded it. */
 interface OwnTurn {
   session_id: string;
   turn: number;
-  /** Of its last event; undefined where it may have none yet. */
+  /** Revision of its last event; undefined if the turn may not have ended. */
   revision: number | undefined;
 }
 
-/** Without what is stored of them, and without what moves no prompt: a session may be described any number of times. */
+/** Without descriptions, which no prompt shows: a session may have any number of them. */
 const locatedEvents = (page: readonly DecodedEvent[]): LocatedEvent[] =>
   page.flatMap(({ recorded: { stream, revision }, event }) =>
     event.type === 'session.described.v1'
@@ -98,7 +93,7 @@ const locatedEvents = (page: readonly DecodedEvent[]): LocatedEvent[] =>
 const eventsOf = (history: readonly LocatedEvent[]): SessionEvent[] =>
   history.map(({ event }) => event);
 
-/** True for an event that has nothing of a turn before it, nor of later ones. */
+/** Whether an event is older than a turn. */
 const isBefore = (event: SessionEvent, turn: number): boolean =>
   event.type === 'session.started.v1'
     ? (event.data.forked_from?.turn ?? 0) < turn
@@ -107,7 +102,7 @@ const isBefore = (event: SessionEvent, turn: number): boolean =>
 const isAt = (a: SummaryLocation, b: SummaryLocation): boolean =>
   a.session_id === b.session_id && a.revision === b.revision;
 
-/** The summaries that the requests hold, and where they are. Errors: those of summaryAt. */
+/** The summaries that the requests hold. */
 async function findSummaries(
   source: StreamSource,
   sessionId: string,
@@ -117,49 +112,49 @@ async function findSummaries(
   }: { events: LocatedEvent[]; recorded: RecordedCalls },
 ): Promise<TurnHistory['summaryOf']> {
   const summaries: (SummaryLocation & { text: string })[] = [];
-  const placeOf = ({ summary_revision, summary_session_id }: SummaryReference) =>
+  const locationOf = ({ summary_revision, summary_session_id }: SummaryReference) =>
     summary_revision === undefined
       ? undefined
       : { session_id: summary_session_id ?? sessionId, revision: summary_revision };
-  const found = (named: SummaryReference) => {
-    const place = placeOf(named);
-    return place && summaries.find((summary) => isAt(summary, place));
+  const summaryOf = (reference: SummaryReference) => {
+    const location = locationOf(reference);
+    return location && summaries.find((summary) => isAt(summary, location));
   };
   const shown = started.context?.compacted === undefined ? [] : [started];
-  for (const named of [...compactions, ...shown]) {
-    const place = placeOf(named);
-    if (!place || found(named)) continue;
-    const event = events.find((one) => isAt(one, place))?.event;
+  for (const reference of [...compactions, ...shown]) {
+    const location = locationOf(reference);
+    if (!location || summaryOf(reference)) continue;
+    const event = events.find((one) => isAt(one, location))?.event;
     const text =
       event?.type === 'session.compacted.v1'
         ? event.data.summary
-        : await readSummaryAt(source, sessionId, place);
-    if (text !== undefined) summaries.push({ ...place, text });
+        : await readSummaryAt(source, sessionId, location);
+    if (text !== undefined) summaries.push({ ...location, text });
   }
-  return found;
+  return summaryOf;
 }
 
 /**
- * The events of a turn, and those before it that its requests hold, in pages for which room is asked
- * for. Errors: those of historyBefore and of `hold`, `turn_not_found`.
+ * The events of a turn and the earlier ones that its requests hold, read in pages. Reserves memory
+ * for each page.
  */
 export async function readTurnHistory(
   source: StreamSource,
   { session_id, turn, revision }: OwnTurn,
-  hold: (bytes: number) => Promise<void>,
+  reserveBytes: (bytes: number) => Promise<void>,
 ): Promise<TurnHistory> {
   let events: LocatedEvent[] = [];
   let recorded: RecordedCalls | undefined;
   let bytes = 0;
   for await (const page of readHistoryBackwards(source, session_id, revision)) {
     const size = page.reduce((sum, { stored }) => sum + bytesOf(stored), 0);
-    await hold(size);
+    await reserveBytes(size);
     bytes += size;
     events = [...locatedEvents(page), ...events];
-    const known = eventsOf(events);
-    recorded = collectRecordedCalls(known, turn);
+    const sessionEvents = eventsOf(events);
+    recorded = collectRecordedCalls(sessionEvents, turn);
     const oldest = recorded ? oldestTurnOf(recorded) : turn;
-    if (known.some((event) => isBefore(event, oldest))) break;
+    if (sessionEvents.some((event) => isBefore(event, oldest))) break;
   }
   if (!recorded) throw turnNotFound();
   const summaryOf = await findSummaries(source, session_id, { events, recorded });

@@ -32,7 +32,7 @@ type RequestsPage = NumberedPage & {
   hold: (bytes: number) => Promise<void>;
 };
 
-/** What the system message of a turn begins with. Errors: those of configurationAt. */
+/** What the system message of a turn begins with. */
 async function instructionOf(
   source: StreamSource,
   { agent_id, instruction }: SessionStartedData,
@@ -52,42 +52,42 @@ async function instructionOf(
  */
 export async function readRequests(
   source: RequestSource,
-  asked: TurnLookup,
+  lookup: TurnLookup,
   { hold, ...page }: RequestsPage,
 ): Promise<PageOf<RebuiltRequest>> {
-  const { account_id, session_id, turn } = asked;
-  const revision = await findTurnEndRevision(source, asked);
+  const { account_id, session_id, turn } = lookup;
+  const revision = await findTurnEndRevision(source, lookup);
   const beginning = await readFirstEvent(source, sessionStream(session_id));
   const recorder = await findRecordingSession(source, beginning, turn);
   if (recorder)
-    return readRequests(source, { ...asked, session_id: recorder }, { hold, ...page }).catch(
+    return readRequests(source, { ...lookup, session_id: recorder }, { hold, ...page }).catch(
       (error: unknown) => {
         throw asOriginErased(error);
       },
     );
   const history = await readTurnHistory(source, { session_id, turn, revision }, hold);
   const { events, recorded, bytes, summaryOf } = history;
-  const begun = beginning.event.data as SessionStartedData;
+  const sessionStart = beginning.event.data as SessionStartedData;
   const { agent_revision } = recorded.started;
   const made = rebuildRequests(recorded, {
     instruction:
-      recorded.calls.length === 0 ? '' : await instructionOf(source, begun, agent_revision),
+      recorded.calls.length === 0 ? '' : await instructionOf(source, sessionStart, agent_revision),
     turns: turnsFromEvents(events),
     summaryOf,
   });
   const breathe = (): Promise<void> => yieldForText(account_id, bytes);
-  const found = await compareRequests(made, page, breathe).catch(async (error: unknown) => {
+  const result = await compareRequests(made, page, breathe).catch(async (error: unknown) => {
     if (!(error instanceof SyntaxError)) throw error;
     const reason = `the form of the answer of turn ${turn} is no JSON`;
     throw await reportDamage(source, sessionStream(session_id), { reason, revision: undefined });
   });
-  const calls = found.rows.filter(({ matches }) => !matches).map(({ number }) => number);
+  const calls = result.rows.filter(({ matches }) => !matches).map(({ number }) => number);
   if (calls.length > 0)
     source.logger.warn(
       { session_id, turn, calls },
       'the events of a turn do not come to the requests that were sent',
     );
-  return found;
+  return result;
 }
 
 /** A page of the requests, each with its hash. */

@@ -55,7 +55,7 @@ export function createStreamChecker(stream: string): {
   function faultOf(event: ShownEvent): string | undefined {
     if (event.stream !== stream) return `it is of the stream ${event.stream}`;
     if (event.revision !== seen.events)
-      return `its revision is ${event.revision} where ${seen.events} is due`;
+      return `its revision is ${event.revision} instead of ${seen.events}`;
     if (event.metadata.prev_hash !== seen.hash)
       return 'its prev_hash is not the hash of the event before it';
     let wrong: string | undefined;

@@ -97,7 +97,7 @@ describe('positions that an operator names', () => {
     const replay = ['relay', 'replay', '--topic', 'test', '--from', 'zzz'];
     const { code, err } = await startCliWith({ DATA_DIR: data, KAFKA_BROKERS }, ...replay).ended;
     expect(code).toBe(2);
-    expect(err).toMatch(/^zzz is no position of this log, [^\n]*\n$/);
+    expect(err).toMatch(/^zzz is not a position of this log, [^\n]*\n$/);
   });
 });
 

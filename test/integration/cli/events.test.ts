@@ -104,7 +104,7 @@ describe('events tail', () => {
       expect({ code, out }).toEqual({ code: 2, out: '' });
       expect(err).toMatch(/^[^.\n]*\.\n$/);
       expect(err).toContain(after);
-      expect(err).toMatch(/which ends at \d{16}: .*take one that was printed/);
+      expect(err).toMatch(/which ends at \d{16}: .*use one that was printed/);
     },
   );
 });

@@ -151,7 +151,7 @@ describe('text-keys', () => {
       'text-keys',
       'rotate',
     ).ended;
-    expect(told.out).toContain('does not open with its master key');
+    expect(told.out).toContain("can't be unwrapped with its master key");
   });
 
   test('a rotation that is interrupted goes on the next time, and passes over what it did', async () => {

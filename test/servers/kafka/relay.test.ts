@@ -320,7 +320,7 @@ onKafka('replaying into a topic', () => {
     await (await consume()).until(count(1));
     await expect(replayInto(topicsOf(prefix).agents)).rejects.toMatchObject({
       code: 'configuration_invalid',
-      message: expect.stringContaining('holds messages already'),
+      message: expect.stringContaining('already holds messages'),
     });
   });
 });
@@ -337,7 +337,7 @@ onKafka('a batch', () => {
     const takeOver = () =>
       retry(publisher.takeOver, {
         pauses: { firstMs: 100, longestMs: 500 },
-        again: (_error, failures) => failures < 30,
+        shouldRetry: (_error, failures) => failures < 30,
       });
     const refused = await takeOver();
     const { checkpoint } = reached(created.position);

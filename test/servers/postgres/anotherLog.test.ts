@@ -76,7 +76,7 @@ function suite(serverUrl: string): void {
       expect.stringContaining('0000000000000005'),
       expect.stringContaining('0000000000000007'),
     ]);
-    expect(said.filter((line) => line.includes('gives up its place'))).toHaveLength(1);
+    expect(said.filter((line) => line.includes('gives up leadership'))).toHaveLength(1);
   });
 }
 

@@ -54,7 +54,7 @@ if (server) {
     }, 60_000);
 
     test.each([
-      ['another projector does not bring the read models up to date', 'not the one that fills'],
+      ['another projector does not bring the read models up to date', 'another process projects'],
       ['the event store has fallen silent as well', 'does not answer'],
     ])(
       'says what it waits for where %s, and a signal ends it',

@@ -85,7 +85,7 @@ function suite(serverUrl: string): void {
     await second.stop();
   });
 
-  test('a projector whose connection is cut gives up its place, gets it back and goes on from the checkpoint', async () => {
+  test('a projector whose connection is cut loses leadership, regains it and goes on from the checkpoint', async () => {
     const alone = projector();
     await alone.becomes('active');
     expect(await readModels.untilShown(await appendAgents(log, 0, 10), SOON)).toBe(true);
@@ -99,7 +99,7 @@ function suite(serverUrl: string): void {
     ]);
     await alone.stop();
     expect(alone.lines.map(({ message }) => message)).toContain(
-      'This projector has lost its place and stands by',
+      'This projector has lost leadership and stands by',
     );
   });
 

@@ -184,7 +184,7 @@ test('a tile that was changed keeps it from signing, and is told', async () => {
     await writeFile(inTree('tile/0/001.p/44'), tile);
   });
   expect(trouble).toContain(
-    `${ORIGIN} is not carried on: its tiles don't have the root that was signed for 300`,
+    `${ORIGIN} can't be continued: its tiles don't have the root that was signed for 300`,
   );
 });
 
@@ -195,7 +195,7 @@ test('a tile that is gone is told by its name', async () => {
 
 test('a tree that has lost its state is not begun anew', async () => {
   const trouble = await troubleWith(() => rm(inTree('state.json')));
-  expect(trouble).toContain('300 leaves were signed, and only 0 are kept');
+  expect(trouble).toContain('300 leaves were signed, but only 0 are stored');
 });
 
 async function changeIn(file: string, change: (bytes: Buffer) => Buffer | void): Promise<void> {
@@ -229,7 +229,9 @@ test.each(Object.entries(DAMAGES))(
     while (!(await find().catch(() => undefined))) await sleep(5);
     await prover.stop();
     expect(await readFile(inTree('bundles'))).toEqual(whole);
-    expect(prover.warnings).toEqual([expect.stringContaining('has lost where its entry bundles')]);
+    expect(prover.warnings).toEqual([
+      expect.stringContaining('has lost its index of entry bundles'),
+    ]);
   },
 );
 
@@ -239,7 +241,7 @@ test('where bundles begin is not taken from a log whose events are not those of 
   const other = EVENTS.filter((_, index) => index !== 5);
   const prover = prove(other);
   const { trouble } = await prover.until((report) => report.trouble !== undefined);
-  expect(trouble).toContain(`leaf 255 is not that of the event ${EVENTS[256]!.id}`);
+  expect(trouble).toContain(`leaf 255 does not belong to the event ${EVENTS[256]!.id}`);
 });
 
 test('a tile and a bundle that were cut are told by their names', async () => {
@@ -298,7 +300,7 @@ test('a state that says another event than the last leaf is of is refused', asyn
     await writeFile(inTree('state.json'), JSON.stringify(state));
     const prover = prove(EVENTS);
     const { trouble } = await prover.until((report) => report.trouble !== undefined);
-    expect(trouble).toContain(`its last leaf is not that of the event ${event_id}`);
+    expect(trouble).toContain(`its last leaf does not belong to the event ${event_id}`);
     expect(await newestCheckpoint()).toMatchObject({ size });
     await prover.stop();
   }

@@ -4,10 +4,10 @@ import { LIMITS } from '../../../../shared/limits.ts';
 import {
   fromText,
   lazyValidator,
-  LONGEST_NAME,
+  MAX_FIELD_NAME_CHARS,
   problemsOf,
   type Problem,
-  type Words,
+  type ProblemMessages,
 } from '../../../../shared/lib/validation/validation.ts';
 import type { ErrorObject } from 'ajv/dist/2020.js';
 
@@ -99,14 +99,16 @@ export function queryValidator(
 const isRepeatable = ({ properties }: TObject, name: string): boolean =>
   Object.hasOwn(properties, name) && (properties[name] as { type?: string }).type === 'array';
 
-const describeProblems = (errors: Parameters<typeof problemsOf>[0], words: Words): Problem[] =>
-  problemsOf(selectUnionErrors(errors ?? []).slice(0, LIMITS.http.details), words);
+const describeProblems = (
+  errors: Parameters<typeof problemsOf>[0],
+  words: ProblemMessages,
+): Problem[] => problemsOf(selectUnionErrors(errors ?? []).slice(0, LIMITS.http.details), words);
 
 /** The error for an input with these problems. */
 export function invalidRequest(part: InputPart, problems: readonly Problem[]): TurnlogError {
   const details: Record<string, ErrorDetail> = Object.create(null) as Record<string, ErrorDetail>;
   for (const { path, message } of problems) {
-    const field = path.slice(1, 1 + LONGEST_NAME) || part;
+    const field = path.slice(1, 1 + MAX_FIELD_NAME_CHARS) || part;
     details[field] ??= {
       message: `${JSON.stringify(field)} ${message}.`,
       path: part === 'body' ? path : `query/${field}`,
@@ -123,7 +125,7 @@ export function invalidRequest(part: InputPart, problems: readonly Problem[]): T
 }
 
 /** `minLength` is 1 wherever the API uses it. */
-const messagesFor = (part: InputPart): Words => ({
+const messagesFor = (part: InputPart): ProblemMessages => ({
   required: () => 'is required',
   additionalProperties: (_, schema) => `is not a known field; known are ${knownFields(schema)}`,
   enum: ({ allowedValues }) => `must be one of ${(allowedValues as string[]).join(', ')}`,

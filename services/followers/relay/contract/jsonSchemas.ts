@@ -3,14 +3,14 @@ import { MessageHeaders } from '../../../../shared/publicEvents/headers.ts';
 import { publicEventSchemas } from '../../../../shared/publicEvents/publicEvent.ts';
 import { withNamedParts } from './namedParts.ts';
 
-/** The name of the headers beside those of the types. */
+/** The name of the schema of the headers. */
 export const HEADERS = 'headers';
 
-/** A schema as the code has it, as JSON. */
+/** A schema of the code as JSON. */
 export const toJson = (schema: object): JsonSchema =>
   JSON.parse(JSON.stringify(schema)) as JsonSchema;
 
-/** A schema that stands alone. Its `$id` is a name, not an address, and never changes. */
+/** A self-contained schema. Its `$id` is a name, not an address, and never changes. */
 function standalone(id: string, schema: object): JsonSchema {
   const $defs: Record<string, JsonSchema> = {};
   const whole = withNamedParts(toJson(schema), '#/$defs/', $defs);

@@ -2,23 +2,23 @@ import { isDeepStrictEqual } from 'node:util';
 import type { JsonSchema } from '../../../../shared/publicEvents/evolution.ts';
 
 /**
- * The schema with each part that has a title replaced by a reference: `place` and the title. The
- * parts go into `named` by their titles. Generators name the types that they write by these names,
- * and write each once. Errors: an Error for a title that stands for two different parts.
+ * Replaces each part of the schema that has a title with a reference: the prefix and the title. Adds the
+ * parts to `named` by their titles. Code generators use these names for types, and generate each once.
+ * Throws for a title that stands for two different parts.
  */
 export function withNamedParts(
   schema: JsonSchema,
-  place: string,
+  refPrefix: string,
   named: Record<string, JsonSchema>,
 ): JsonSchema {
   const part = (inner: JsonSchema): JsonSchema => {
-    const whole = withNamedParts(inner, place, named);
+    const whole = withNamedParts(inner, refPrefix, named);
     const { title } = whole;
     if (typeof title !== 'string') return whole;
     if (named[title] && !isDeepStrictEqual(named[title], whole))
       throw new Error(`two different parts of the contract have the title ${title}`);
     named[title] = whole;
-    return { $ref: `${place}${title}` };
+    return { $ref: `${refPrefix}${title}` };
   };
   const { properties, items } = schema;
   return {

@@ -1,6 +1,6 @@
 /**
- * `npm run contract`: writes asyncapi.yaml and the JSON Schemas, unless that would take something
- * from consumers of the released ones. `-- --release` releases what it writes.
+ * `npm run contract`: writes asyncapi.yaml and the JSON Schemas, unless consumers of the released ones
+ * would lose something. `-- --release` also releases them.
  */
 import { parseArgs } from 'node:util';
 import { CONTRACT_FOLDER, writeContract } from './files.ts';

@@ -37,7 +37,7 @@ export async function installed(
       await rm(partial, { recursive: true, force: true });
     }
   };
-  await retry(fetchOnce, { pauses: PAUSES, again: (_error, failures) => failures < FETCHES });
+  await retry(fetchOnce, { pauses: PAUSES, shouldRetry: (_error, failures) => failures < FETCHES });
   return folder;
 }
 

@@ -239,7 +239,7 @@ test('a text whose box names a destroyed key is not taken for erased where no er
     readPage(context, other, { direction: 'forwards', limit: 10 }),
   ).rejects.toMatchObject({
     code: 'stream_damaged',
-    message: expect.stringContaining('revision 3 is destroyed, and no erasure says so'),
+    message: expect.stringContaining('revision 3 is destroyed, but the stream records no erasure'),
   });
   // What was erased is read as such, also in pages that the erasure is not in.
   const [first] = await readPage(context, STREAM, { direction: 'forwards', from: 1, limit: 1 });
@@ -339,7 +339,10 @@ describe('an erasure that was left', () => {
     expect(tries).toBeGreaterThan(5);
     expect([await begun(), await isErased(STREAM)]).toEqual([[broken], true]);
     expect(lines).toHaveLength(2);
-    expect(unfinished()).toEqual({ count: 1, reason: `${broken}: It failed; the log says why.` });
+    expect(unfinished()).toEqual({
+      count: 1,
+      reason: `${broken}: It failed; see the log for the reason.`,
+    });
     await context.store.keys.endErasure(broken, []);
     await finish(never, 0);
     expect(unfinished()).toBeUndefined();

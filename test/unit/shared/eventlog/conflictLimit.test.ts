@@ -71,7 +71,7 @@ test('a stream that moves all the time is given up after ten seconds, and is not
 
 test('a loop is ended in its own time, with its own words', async () => {
   const busy = new TurnlogError('session_busy', 'Busy.');
-  const bounds = { until: performance.now() + 300, tooMany: () => busy };
+  const bounds = { until: performance.now() + 300, limitError: () => busy };
   const { ms, error } = await meet(bounds, moves);
   expect([error, ms < 2_000]).toEqual([busy, true]);
 });

@@ -77,7 +77,7 @@ test('a store that is away is tried again, and said once', async () => {
   expect(await until(() => state.indexed.length === 1)).toBe(true);
   expect(await until(() => lines.length === 2)).toBe(true);
   expect(lines.map(({ message }) => message)).toEqual([
-    'Turns can not be indexed and wait: away',
+    'Turns cannot be indexed; retrying: away',
     'Turns are indexed again',
   ]);
   expect(told).toEqual(['away', 'away', undefined]);

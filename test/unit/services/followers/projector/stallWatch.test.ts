@@ -54,7 +54,7 @@ test('a log that does not answer, or fails, is one after 5 s, which is told once
 test('a subscription that brings nothing of what the log has is one, though the log answers', async () => {
   head = async () => positionOf(2);
   await jest.advanceTimersByTimeAsync(8_000);
-  expect(stalls).toEqual(['nothing was applied for 5 s, though the log goes on']);
+  expect(stalls).toEqual(['nothing was applied for 5 s, although the log has new events']);
 });
 
 test('batches that are applied are progress, however far the end is', async () => {

@@ -47,7 +47,7 @@ test('an idle relay shows life as long as its log answers, and says so when it d
 
 test('a relay whose subscription misses what its log has shows no life, and says so', async () => {
   const topics = start({ ...log, head: async () => positionOf(99) });
-  expect(await untilRefused()).toContain('brings nothing after');
+  expect(await untilRefused()).toContain('delivers nothing after');
   expect([topics.beats, topics.published.length]).toEqual([0, 1]);
 });
 

@@ -38,7 +38,7 @@ test('a replay that can not be run is tried again after longer and longer pauses
   expect(replays.health()).toEqual({
     state: 'active',
     running: 1,
-    reason: 'It failed; the log says why.',
+    reason: 'It failed; see the log for the reason.',
   });
   await sleep(1_600);
   expect(logged.length).toBeGreaterThan(1);

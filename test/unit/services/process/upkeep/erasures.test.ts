@@ -22,7 +22,7 @@ test('an erasure that can not be finished is told by health until it is', async 
   );
   expect(presentHealth({ ready: true, ...told })).toMatchObject({
     status: 'degraded',
-    erasures: { count: 1, reason: 'session-session_1: It failed; the log says why.' },
+    erasures: { count: 1, reason: 'session-session_1: It failed; see the log for the reason.' },
   });
   open.pop();
   const after = await eventually(

@@ -87,16 +87,16 @@ describe('a master key file', () => {
     ['nothing', ['', '# none'], 'it has no key'],
     ['a key of 16 bytes', [lineOf(randomBytes(16))], 'line 1 has a key of 16 bytes'],
     ['a key of 33 bytes', [lineOf(randomBytes(33))], 'line 1 has a key of 33 bytes'],
-    ['no id', [randomBytes(32).toString('base64url')], 'line 1 is no master key'],
-    ['a key in hex', [randomBytes(32).toString('hex')], 'line 1 is no master key'],
-    ['three parts', [`${newMasterKey()}.x`], 'line 1 is no master key'],
+    ['no id', [randomBytes(32).toString('base64url')], 'line 1 is not a master key'],
+    ['a key in hex', [randomBytes(32).toString('hex')], 'line 1 is not a master key'],
+    ['three parts', [`${newMasterKey()}.x`], 'line 1 is not a master key'],
   ])('with %s is refused', (_what, lines, problem) => {
     expect(problemOf(...lines)).toContain(problem);
   });
 
   test('with one key twice is refused', () => {
     const line = newMasterKey();
-    expect(problemOf(line, line)).toContain(`line 2 has the key ${idOf(line)} again`);
+    expect(problemOf(line, line)).toContain(`line 2 repeats the key ${idOf(line)}`);
   });
 
   test('whose key was swapped for another one under the same id is refused, and the key is not told', () => {

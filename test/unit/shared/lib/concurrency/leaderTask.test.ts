@@ -108,7 +108,7 @@ test.each([
 ] as const)('goes on after a failure to %s, and says why until then', async (what, active) => {
   failing[what] = new TypeError('no spade');
   start();
-  await becomes(active, 'It failed; the log says why.');
+  await becomes(active, 'It failed; see the log for the reason.');
   expect(logged[0]).toMatch(/^digging/);
   delete failing[what];
   await becomes(true);

@@ -36,8 +36,8 @@ describe('work that is tried again', () => {
 
   test('is done once where it succeeds, and again after each failure until then', async () => {
     const again = () => true;
-    expect(await retry(failing(0), { pauses: NONE, again })).toBe(1);
-    expect(await retry(failing(3), { pauses: NONE, again })).toBe(4);
+    expect(await retry(failing(0), { pauses: NONE, shouldRetry: again })).toBe(1);
+    expect(await retry(failing(3), { pauses: NONE, shouldRetry: again })).toBe(4);
   });
 
   test('ends with the error that is not to be tried again', async () => {
@@ -46,7 +46,9 @@ describe('work that is tried again', () => {
       seen.push([(error as Error).message, failures]);
       return failures < 2;
     };
-    await expect(retry(failing(9), { pauses: NONE, again })).rejects.toThrow('failure 2');
+    await expect(retry(failing(9), { pauses: NONE, shouldRetry: again })).rejects.toThrow(
+      'failure 2',
+    );
     expect(seen).toEqual([
       ['failure 1', 1],
       ['failure 2', 2],
@@ -56,7 +58,7 @@ describe('work that is tried again', () => {
   test('ends with the reason of a signal that aborts in a pause', async () => {
     const stop = new AbortController();
     const pauses = { firstMs: 60_000, longestMs: 60_000 };
-    const working = retry(failing(9), { pauses, again: () => true, signal: stop.signal });
+    const working = retry(failing(9), { pauses, shouldRetry: () => true, signal: stop.signal });
     setTimeout(() => stop.abort(new Error('stopped')), 10);
     await expect(working).rejects.toThrow('stopped');
   });

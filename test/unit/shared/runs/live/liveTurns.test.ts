@@ -6,7 +6,7 @@ import { START_OF_OUTPUT } from '../../../../../shared/sessions/turns/turnOutput
 const subject = { account_id: 'a', session_id: 's', turn: 1 };
 
 test('a turn that has more text than there is room for lets go of it, and of its room', async () => {
-  const live = createLiveTurns({ mostChars: 200 });
+  const live = createLiveTurns({ maxChars: 200 });
   const publisher = live.begin(subject, true);
   const turn = live.find('s', 1)!;
   publisher.publishText(1, 'x'.repeat(60));
@@ -24,7 +24,7 @@ test('a turn that has more text than there is room for lets go of it, and of its
 });
 
 test('an account that has all it can get leaves others room', () => {
-  const live = createLiveTurns({ mostChars: 400 });
+  const live = createLiveTurns({ maxChars: 400 });
   const begin = (account_id: string, turn: number) => {
     const publisher = live.begin({ account_id, session_id: account_id, turn }, true);
     publisher.publishText(1, 'x'.repeat(60));

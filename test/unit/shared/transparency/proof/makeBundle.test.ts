@@ -237,15 +237,15 @@ const CHANGES: Record<string, [() => BundleTexts | Promise<BundleTexts>, string 
   ],
   'an event was dropped': [
     () => withCount(withLines(good, linesOf(good).toSpliced(4, 1)), 9),
-    'revision 4 does not fit: its revision is 5 where 4 is due',
+    'revision 4 does not fit: its revision is 5 instead of 4',
   ],
   'two events were swapped': [
     () => withLines(good, linesOf(good).with(4, linesOf(good)[5]!).with(5, linesOf(good)[4]!)),
-    'revision 4 does not fit: its revision is 5 where 4 is due',
+    'revision 4 does not fit: its revision is 5 instead of 4',
   ],
   'an event was duplicated': [
     () => withCount(withLines(good, linesOf(good).toSpliced(5, 0, linesOf(good)[4]!)), 11),
-    'revision 5 does not fit: its revision is 4 where 5 is due',
+    'revision 5 does not fit: its revision is 4 instead of 5',
   ],
   'an event was inserted': [
     () => {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { typeIds } from '../../../../../infra/ids/typeIds.ts';
-import { countUncompared } from '../../../../../services/followers/replays/countUncompared.ts';
+import { countUncompared } from '../../../../../services/followers/replays/budget.ts';
 import { authorOf, prepareEvents } from '../../../../../shared/commandHandling/prepareEvents.ts';
 import { judgeSessionId } from '../../../../../shared/replays/comparison/judgeSession.ts';
 import type { Budget } from '../../../../../shared/replays/comparison/turnPair.ts';

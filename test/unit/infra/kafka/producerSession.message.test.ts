@@ -1,7 +1,7 @@
 /** What is sent, compared with what the contract describes. */
 import { describe, expect, test } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { toMessage } from '../../../../infra/kafka/message.ts';
+import { toMessage } from '../../../../infra/kafka/producerSession.ts';
 import { jsonSchemas } from '../../../../services/followers/relay/contract/jsonSchemas.ts';
 import { toPublicEvents } from '../../../../shared/publicEvents/toPublicEvents.ts';
 import type { JsonSchema } from '../../../../shared/publicEvents/evolution.ts';
