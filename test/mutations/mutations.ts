@@ -121,8 +121,8 @@ export const mutations: readonly Mutation[] = [
   {
     name: 'a session that has lost only its first event passes as whole',
     file: 'shared/eventlog/reading/wholeStream.ts',
-    from: 'due >= 0 && !isFull(page)',
-    to: 'due > 0 && !isFull(page)',
+    from: 'expected >= 0 && !isFull(page)',
+    to: 'expected > 0 && !isFull(page)',
     likely: [
       'test/unit/shared/eventlog/reading/wholeStream.test.ts',
       'test/slow/store/damagedStreams.test.ts',

@@ -56,7 +56,7 @@ const keyOf = ({ secret }: TextKey) => createSecretKey(secret, 'base64url');
  * Seals a text for another process with the key of its session, so that the transport can't read
  * it.
  */
-export function sealText(
+export function sealDeltaText(
   of: { session_id: string; turn: number },
   { round, chars }: Pick<TurnOutputPosition, 'round' | 'chars'>,
   text: string,
@@ -69,7 +69,7 @@ export function sealText(
 }
 
 /** The text of a message; undefined if it was not sealed for this position. */
-export async function decryptDeltaText(
+export async function openDeltaText(
   message: TextDelta,
   keys: Pick<Keyring, 'find'>,
 ): Promise<string | undefined> {

@@ -2,7 +2,7 @@ import type { TurnOutputPosition } from '../../sessions/turns/turnOutputPosition
 import type { Keyring } from '../../eventlog/encryption/keyring.ts';
 import { LIMITS } from '../../limits.ts';
 import { ALL, type Broadcast } from '../../ports/broadcast.ts';
-import { decryptDeltaText, parseDeltaMessage, type TextDelta } from './deltaMessages.ts';
+import { openDeltaText, parseDeltaMessage, type TextDelta } from './deltaMessages.ts';
 import {
   createLiveTurns,
   type LiveTurn,
@@ -68,7 +68,7 @@ export function createMirroredTurns({
     if (message.round < mirror.round) return;
     // Messages were lost: request them again.
     if (message.chars > mirror.chars) return requestOutput(mirror.turn, mirror);
-    const text = await decryptDeltaText(message, keys);
+    const text = await openDeltaText(message, keys);
     const more = text?.slice(mirror.chars - message.chars) ?? '';
     if (more === '') return;
     mirror.silence.refresh();

@@ -3,7 +3,7 @@ import { LIMITS } from '../../limits.ts';
 import { sleepUntilAborted } from '../../lib/time/sleep.ts';
 import type { Broadcast } from '../../ports/broadcast.ts';
 import { resolvesWithin } from '../../lib/time/resolvesWithin.ts';
-import { parseDeltaMessage, sealText, type DeltaMessage } from './deltaMessages.ts';
+import { parseDeltaMessage, sealDeltaText, type DeltaMessage } from './deltaMessages.ts';
 import type { LiveTurn, LiveTurns } from './liveTurns.ts';
 
 const { senders: MAX_SENDERS, interestMs, batchMs, batchMessages, messageChars } = LIMITS.stream;
@@ -44,7 +44,7 @@ export function startSendingDeltas({
       const { text, position } = part;
       let chars = position.chars - text.length;
       for (const piece of text.match(PIECES) ?? []) {
-        send(to, sealText(turn, { round: position.round, chars }, piece, turn.key));
+        send(to, sealDeltaText(turn, { round: position.round, chars }, piece, turn.key));
         chars += piece.length;
         sent += 1;
       }
