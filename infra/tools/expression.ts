@@ -193,7 +193,7 @@ function evaluate(text: string): Value {
   return next() === '' ? result : unexpected();
 }
 
-/** The value of an expression, in words for the model. Errors: ToolFailure. */
+/** The value of an expression, in words for the model. Throws ToolFailure. */
 export function calculate(expression: string): string {
   beginWork();
   return print(evaluate(plain(expression)));

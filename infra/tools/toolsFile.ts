@@ -122,7 +122,7 @@ async function readJson(file: string): Promise<unknown> {
 }
 
 /**
- * Reads TOOLS_FILE and checks it. Errors: `configuration_invalid` that lists every problem with its
+ * Reads TOOLS_FILE and checks it. Throws `configuration_invalid`, which lists every problem with its
  * place in the file.
  */
 export async function readToolsFile(

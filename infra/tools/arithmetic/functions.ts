@@ -43,7 +43,7 @@ function wholeNumber(value: Value, what: string): bigint {
 /** What is left of `a` after dividing by `b`: with the sign of `b`. */
 export const modulo = (a: Value, b: Value): Value => subtract(a, multiply(b, floor(divide(a, b))));
 
-/** Errors: ToolFailure when `value` is not a whole number from 0 to the limit. */
+/** Throws ToolFailure when `value` is not a whole number from 0 to the limit. */
 export function factorial(value: Value): Value {
   const n = wholeNumber(value, 'The factorial');
   if (n < 0n || n > BigInt(LIMITS.arithmetic.factorial))

@@ -23,7 +23,7 @@ const matchAt = (pattern: RegExp, text: string, at: number): string | undefined 
 
 /**
  * The number that begins at a place, and where it ends; undefined when there is none. Commas group
- * digits unless they separate a function's arguments. Errors: ToolFailure for what may be read in
+ * digits unless they separate a function's arguments. Throws ToolFailure for what may be read in
  * two ways.
  */
 export function numberAt(

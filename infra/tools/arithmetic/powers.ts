@@ -26,7 +26,7 @@ const notReal = (what: string): never => {
   throw new ToolFailure(`${what} has no real value.`);
 };
 
-/** Errors: ToolFailure when `a` is not above 0. */
+/** Throws ToolFailure when `a` is not above 0. */
 export function ln(a: Value): Value {
   if (knownSign(a) !== 1) return notReal('The logarithm of 0 or of a negative number');
   if (isExact(a) && a.equals(1)) return ZERO;
@@ -93,7 +93,7 @@ function wholePower(a: Value, exponent: bigint): Value {
   return signOf(a) === -1 && exponent % 2n === 1n ? negate(size) : size;
 }
 
-/** Errors: ToolFailure when the result is not real, or too large. */
+/** Throws ToolFailure when the result is not real, or too large. */
 export function power(a: Value, b: Value): Value {
   if (isExact(b) && b.d === 1n) return wholePower(a, b.s * b.n);
   if (signOf(a) === 0) return knownSign(b) === 1 ? ZERO : divide(ONE, ZERO);
@@ -103,7 +103,7 @@ export function power(a: Value, b: Value): Value {
   return exp(multiply(b, ln(a)));
 }
 
-/** Errors: ToolFailure when `a` is negative. */
+/** Throws ToolFailure when `a` is negative. */
 export function squareRoot(a: Value): Value {
   if (signOf(a) === 0) return ZERO;
   if (knownSign(a) !== 1) return notReal('The square root of a negative number');
@@ -119,7 +119,7 @@ export function cubeRoot(a: Value): Value {
   return signOf(a) === -1 ? negate(root) : root;
 }
 
-/** The logarithm of `a` to a base, exact where it is whole. Errors: ToolFailure as of ln. */
+/** The logarithm of `a` to a base, exact where it is whole. Throws ToolFailure as of ln. */
 export function logarithm(a: Value, base: Value): Value {
   if (isExact(base) && base.equals(1)) return notReal('A logarithm to the base 1');
   const result = divide(ln(a), ln(base));

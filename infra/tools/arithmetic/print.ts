@@ -38,7 +38,7 @@ function rounded({ middle, radius }: Ball): string {
 /**
  * A value for the model: exact in full where it has at most 1,000 digits, a fraction and its
  * decimals where those never end, and "about" with 17 to 20 digits, each of them right, where it is
- * not exact. Errors: ToolFailure when fewer digits are known.
+ * not exact. Throws ToolFailure when fewer digits are known.
  */
 export function print(value: Value): string {
   const about = () => `about ${rounded(toBall(value))}`;

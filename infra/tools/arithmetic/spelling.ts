@@ -35,7 +35,7 @@ function withoutCurrency(text: string): string {
   return text.replace(/(?<!\d ?)[$€£¥](?= ?[\d.(])|(?<=[\d)] ?)[$€£¥](?! ?[\d.(])/g, ' ');
 }
 
-/** An expression in plain signs, without `=` at its end. Errors: ToolFailure. */
+/** An expression in plain signs, without `=` at its end. Throws ToolFailure. */
 export function plain(expression: string): string {
   const text = PLAIN.reduce(
     (written, [pattern, by]) => written.replace(pattern, by as string),

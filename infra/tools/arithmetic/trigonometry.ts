@@ -60,7 +60,7 @@ export function arctangent(a: Value): Value {
   return ball(middle.atan(), radius);
 }
 
-/** Errors: ToolFailure when `a` is not from -1 to 1. */
+/** Throws ToolFailure when `a` is not from -1 to 1. */
 export function arcsine(a: Value): Value {
   const rest = subtract(ONE, multiply(a, a));
   if (signOf(rest) === 0) return signOf(a) === 1 ? quarter() : negate(quarter());
@@ -69,11 +69,11 @@ export function arcsine(a: Value): Value {
   return arctangent(divide(a, squareRoot(rest)));
 }
 
-/** Errors: ToolFailure when `a` is not from -1 to 1. */
+/** Throws ToolFailure when `a` is not from -1 to 1. */
 export const arccosine = (a: Value): Value =>
   isExact(a) && a.equals(1) ? ZERO : subtract(quarter(), arcsine(a));
 
-/** The angle of the point (x, y). Errors: ToolFailure for (0, 0). */
+/** The angle of the point (x, y). Throws ToolFailure for (0, 0). */
 export function arctangent2(y: Value, x: Value): Value {
   if (signOf(x) === 0) {
     if (signOf(y) === 0) throw new ToolFailure('atan2(0, 0) has no value.');

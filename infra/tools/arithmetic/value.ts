@@ -33,7 +33,7 @@ const TOO_LONG = 10n ** BigInt(LIMITS.arithmetic.exactDigits);
 export const digitsOf = (whole: bigint): number =>
   Math.ceil(whole.toString(16).length * Math.log10(16));
 
-/** Errors: ToolFailure when the number is too large, or too near 0. */
+/** Throws ToolFailure when the number is too large, or too near 0. */
 export function ball(middle: Decimal, radius: Decimal): Ball {
   if (!middle.isFinite() || !(Math.abs(middle.e) < LONGEST_EXPONENT))
     throw new ToolFailure('A number in the expression is too large or too near 0.');
@@ -62,7 +62,7 @@ export function signOf(value: Value): number | undefined {
   return value.middle.abs().gt(value.radius) ? value.middle.s : undefined;
 }
 
-/** 1, 0 or -1. Errors: ToolFailure when 60 digits don't tell. */
+/** 1, 0 or -1. Throws ToolFailure when 60 digits don't tell. */
 export function knownSign(value: Value): number {
   const sign = signOf(value);
   if (sign === undefined)
@@ -98,7 +98,7 @@ export function multiply(a: Value, b: Value): Value {
   return ball(x.middle.times(y.middle), radius);
 }
 
-/** Errors: ToolFailure when `b` is 0, or may be. */
+/** Throws ToolFailure when `b` is 0, or may be. */
 export function divide(a: Value, b: Value): Value {
   if (signOf(b) === 0) throw new ToolFailure('The expression divides by zero.');
   if (signOf(b) === undefined)
@@ -114,7 +114,7 @@ export function divide(a: Value, b: Value): Value {
   return ball(middle, radius);
 }
 
-/** The largest whole number that is not above `a`. Errors: ToolFailure when 60 digits don't tell. */
+/** The largest whole number that is not above `a`. Throws ToolFailure when 60 digits don't tell. */
 export function floor(a: Value): Fraction {
   if (isExact(a)) return a.floor();
   const [low, high] = [a.middle.minus(a.radius).floor(), a.middle.plus(a.radius).floor()];

@@ -8,7 +8,7 @@ export function beginWork(): void {
   left = LIMITS.arithmetic.work;
 }
 
-/** Counts work before it is done. Errors: ToolFailure when the calculation has had its share. */
+/** Counts work before it is done. Throws ToolFailure when the calculation has had its share. */
 export function charge(work: number): void {
   left -= work;
   if (left < 0)
