@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs the command of an npm script after ensure-installed.mjs has run. The shell is replaced by the
 # command, so signals reach the command and the exit code is the command's.
-node infra/local/ensure-installed.mjs &
+env -u NODE_COMPILE_CACHE node infra/local/ensure-installed.mjs &
 ensuring=$!
 # An interrupted installation removes its lock folder before this script ends.
 trap 'kill $ensuring; wait $ensuring; exit 1' INT TERM HUP

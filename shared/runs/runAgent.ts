@@ -20,6 +20,9 @@ interface RunningTurn {
   held: DisposableStack;
 }
 
+/** As long as another replica may take to hear of an erasure. */
+const PREPARED_MAX_AGE_MS = 1_000;
+
 /** Waits for the session and for capacity, and starts the turn. */
 async function beginTurn(context: RunContext, actor: Actor, input: RunInput): Promise<RunningTurn> {
   const { limits } = context;
@@ -30,7 +33,11 @@ async function beginTurn(context: RunContext, actor: Actor, input: RunInput): Pr
   const permit = admission.enqueue(account_id, Buffer.byteLength(input.input), accountLimits);
   held.defer(permit.release);
   const prepared = input.claim?.prepared;
-  const isCurrent = prepared && !runsInFlight.interruptedSince(prepared.preparedAt);
+  // An agent that has changed or was erased since is read again.
+  const isCurrent =
+    prepared &&
+    performance.now() - prepared.preparedAt < PREPARED_MAX_AGE_MS &&
+    !runsInFlight.interruptedSince(prepared.preparedAt);
   const { agent, session_id, new_session } = isCurrent
     ? prepared
     : await prepareRun(context, actor, input);

@@ -144,9 +144,8 @@ export async function forkSession(
   const session_id = claim?.reserved.id ?? context.ids.typeId('session');
   return createOnce(context, claim, {
     findExisting: () => findFork(context, session_id),
-    create: async () => {
-      const beginning = claim?.prepared ?? (await prepareFork(context, actor, input));
-      return createFork(context, actor, session_id, beginning);
-    },
+    // Prepared anew: a session of the fork's origin may have been erased since the claim.
+    create: async () =>
+      createFork(context, actor, session_id, await prepareFork(context, actor, input)),
   });
 }

@@ -130,8 +130,12 @@ describe('a projection in a data folder', () => {
     expect(told).toEqual([undefined]);
     expect(healing).toEqual([expect.stringContaining(known[2]!.id)]);
     expect(lines).toMatchObject([
-      { level: 'warn', fields: { generation: 2 }, message: expect.stringContaining('built anew') },
-      { level: 'info', message: expect.stringContaining('healed') },
+      {
+        level: 'warn',
+        fields: { generation: 2 },
+        message: expect.stringContaining('are being rebuilt from the log'),
+      },
+      { level: 'info', message: expect.stringContaining('can be trusted again') },
     ]);
     expect(await filesOf(folder)).toEqual([fileName(2)]);
     expect(contentsOf(folder)).toMatchObject({
@@ -168,7 +172,7 @@ describe('a rebuild in a data folder', () => {
     const log = fixedLog(make(agents(4), known[0]!.id));
     expect((await rebuild(log)).at(-1)).toMatchObject({
       level: 'warn',
-      message: expect.stringContaining('begins anew'),
+      message: expect.stringContaining('starts over'),
     });
     expect(contentsOf(folder)['agents']).toHaveLength(4);
     // Whoever rebuilds wants the log as it is.

@@ -32,7 +32,7 @@ beforeAll(async () => {
   const settings = { name: 'Test', instruction: 'Be brief.', model: 'scripted' };
   agent = (await client.post('/v1/agents', settings)).body.data.agent_id as string;
   // What a new service says of itself stands before the lines that are looked at.
-  while (!server.errors().includes('is begun')) await sleep(10);
+  while (!server.errors().includes('A transparency log was started')) await sleep(10);
 });
 afterAll(async () => {
   server.kill('SIGTERM');

@@ -266,7 +266,7 @@ function suite(serverUrl: string): void {
       await building.close();
       expect((await rebuild(log)).at(-1)).toMatchObject({
         level: 'warn',
-        message: expect.stringContaining('begins anew'),
+        message: expect.stringContaining('starts over'),
       });
       expect(await listed()).toBe(AGENTS);
     });

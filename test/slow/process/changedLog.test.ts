@@ -188,7 +188,7 @@ test(
     expect(await agentsOf(client)).toEqual([known]);
     await runs(client, known);
     await createAndRun(client);
-    expect(server!.errors()).toContain('built anew');
+    expect(server!.errors()).toContain('are being rebuilt from the log');
   },
   TIME_LIMIT_MS,
 );

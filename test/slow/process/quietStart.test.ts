@@ -47,5 +47,5 @@ test('says what it waits for and does not repeat it, warns of misspelt options, 
   // The projector's thread has a connection of its own, and says what befalls that.
   for (const warning of new Set(warnings))
     expect(warnings.filter((other) => other === warning).length).toBeLessThanOrEqual(2);
-  expect(warnings).not.toContain('requests could not be served');
+  expect(warnings).not.toContain('requests failed; this is the latest');
 });

@@ -96,7 +96,9 @@ test('while another process sweeps this one stands by', async () => {
 test('a sweep that fails is told, quotes nothing that is not ours, and is tried again', async () => {
   const { state, until, end } = await setUp();
   state.swept = new Error('a secret');
-  expect((await until((now) => now?.state === 'failing'))?.reason).toMatch(/log says why/);
+  expect((await until((now) => now?.state === 'failing'))?.reason).toMatch(
+    /see the log for the reason/,
+  );
   state.swept = storeUnavailableError('The store is away.');
   await until((now) => now?.reason === 'The store is away.');
   state.swept = { erased: 0, due: 0, held: 0, failed: 0 };
