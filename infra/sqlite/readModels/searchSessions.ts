@@ -222,14 +222,14 @@ export async function findSessionsByWords(
  */
 export function createWordSearch(current: Current) {
   let damaged: { generation: number; reason: string } | undefined;
-  const search: SqlDatabase['searchSessions'] = async (accountId, asked, signal) => {
+  const search: SqlDatabase['searchSessions'] = async (accountId, query, signal) => {
     const { generation } = current();
     const currentUnlessAborted = (): GenerationReader => {
       signal?.throwIfAborted();
       return current();
     };
     try {
-      return await findSessionsByWords(currentUnlessAborted, accountId, asked);
+      return await findSessionsByWords(currentUnlessAborted, accountId, query);
     } catch (error) {
       const { cause } = error as Error;
       if (isDamaged(cause)) damaged = { generation, reason: (cause as Error).message };
