@@ -42,7 +42,8 @@ async function shareSessions(first: Client, second: Client): Promise<boolean> {
   for (let attempt = 0; attempt < SESSION_CHECKS; attempt += 1) {
     const firstSession = await sessionOf(first);
     await second.query('BEGIN');
-    const shared = (await sessionOf(second)) === firstSession || (await sessionOf(first)) !== firstSession;
+    const shared =
+      (await sessionOf(second)) === firstSession || (await sessionOf(first)) !== firstSession;
     await second.query('ROLLBACK');
     if (shared) return true;
   }

@@ -71,7 +71,9 @@ async function migrateAsOwner(client: Client): Promise<void> {
     await client.query(`CREATE SCHEMA IF NOT EXISTS turnlog;
       CREATE TABLE IF NOT EXISTS turnlog.migrations (number integer PRIMARY KEY, file text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())`);
     const applied = await highestApplied(client);
-    for (const { number, file } of allMigrations.filter((migration) => migration.number > applied)) {
+    for (const { number, file } of allMigrations.filter(
+      (migration) => migration.number > applied,
+    )) {
       await client.query(readFileSync(new URL(file, FOLDER), 'utf8'));
       await client.query('INSERT INTO turnlog.migrations (number, file) VALUES ($1, $2)', [
         number,

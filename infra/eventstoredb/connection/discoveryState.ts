@@ -187,7 +187,7 @@ export function createHostPool(seeds: readonly Host[]): HostPool {
 /** The time limit for a node's gossip, in milliseconds. */
 const GOSSIP_LIMIT_MS = 1_000;
 
-/** What discovery knows about hosts and cluster. */
+/** Discovery's view of the hosts and the cluster. */
 export interface DiscoveryState {
   target: ConnectionTarget;
   /** The hosts to ask for gossip. */

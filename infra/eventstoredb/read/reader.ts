@@ -37,7 +37,10 @@ interface Dependencies {
   recentEventIds: RecentEventIds;
 }
 
-/** How many events to read for the first event: others may have written to our streams before. */
+/**
+ * How many events to read to find the first one: other applications may have written to our streams
+ * earlier.
+ */
 const FIRST_EVENT_PAGE = 100;
 
 const streamDamaged = (stream: string, reason: string): TurnlogError =>

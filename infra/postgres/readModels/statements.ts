@@ -63,7 +63,9 @@ function bytesOfRow(table: TableName): string {
   const textColumns = Object.entries(TABLES[table].columns).filter(([, { kind }]) =>
     ['text', 'json'].includes(kind),
   );
-  return textColumns.map(([name]) => `coalesce(octet_length(${table}.${name}::text), 0)`).join(' + ');
+  return textColumns
+    .map(([name]) => `coalesce(octet_length(${table}.${name}::text), 0)`)
+    .join(' + ');
 }
 
 /** What a paging statement adds to each row: how many rows were read. */
