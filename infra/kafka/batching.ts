@@ -27,9 +27,9 @@ const varint = (value: number): number => {
   let bytes = 1;
   // The sign takes one bit more.
   for (
-    let rest = value < 0 ? -2 * value - 1 : value * 2;
-    rest >= 128;
-    rest = Math.floor(rest / 128)
+    let remaining = value < 0 ? -2 * value - 1 : value * 2;
+    remaining >= 128;
+    remaining = Math.floor(remaining / 128)
   )
     bytes += 1;
   return bytes;
