@@ -129,10 +129,7 @@ export function requireCheckpointTopic(name: string, { ends, cleanupPolicy }: To
     );
 }
 
-/**
- * The end offset of a topic with one partition; 0 if it does not exist. Of several partitions, the
- * sum.
- */
+/** The end offset of a topic, summed over its partitions; 0 if the topic does not exist. */
 export async function endOffsetOf(admin: Admin, topic: string): Promise<bigint> {
   if (!(await listTopics(admin)).includes(topic)) return 0n;
   return (await endOffsetsOf(admin, topic)).reduce((total, end) => total + end, 0n);

@@ -5,8 +5,8 @@ const SCAN_CHARS = 5 * LIMITS.model.quotedChars;
 
 /**
  * Bearer credentials, credentials in URLs, keys by their usual prefix (also when the provider
- * starred a part), and any long run of letters and digits. Names of models and of parameters pass:
- * they are what the message is about.
+ * starred a part), and any long run of letters and digits. Names of models and parameters are kept,
+ * because the message is about them.
  */
 const SECRETS = [
   /\bbearer\s+\S+/gi,
