@@ -154,9 +154,9 @@ export async function startProducerSession(prepared: Prepared): Promise<Publicat
     partition: 0,
   };
   await prepared.producer.commit({ topic, messages: [token], description: 'the take-over' });
-  const found = await kafkaCall(() => prepared.notes.readUntil(token.key, token.value), {
+  const records = await kafkaCall(() => prepared.notes.readUntil(token.key, token.value), {
     topic,
     transactionalId,
   });
-  return createPublishingSession(prepared, found);
+  return createPublishingSession(prepared, records);
 }

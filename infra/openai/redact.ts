@@ -50,9 +50,9 @@ const formsOf = (key: string): string[] => [
 ];
 
 /**
- * Creates the function that prepares texts of others for quotation in the log: on one line, at most 200
- * characters, without `keys` and anything that looks like a key. A text that shows part of a key in
- * another encoding is not quoted at all.
+ * Creates the function that prepares foreign texts for quotation in the log: on one line, at most
+ * 200 characters, without `keys` and anything that looks like a key. A text that shows part of a
+ * key in another encoding is not quoted at all.
  */
 export function createRedactor(keys: readonly string[]): (text: string) => string {
   const secretParts = new Set(keys.flatMap(formsOf).flatMap((form) => partsOf(unescaped(form))));

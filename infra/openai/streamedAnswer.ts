@@ -88,10 +88,10 @@ const LABEL = LIMITS.model.labelChars;
 
 function streamError(error: unknown): TurnlogError {
   const code = (error as { code?: unknown } | undefined)?.code;
-  const why = FINISH_REASONS.get(code);
+  const reason = FINISH_REASONS.get(code);
   return new TurnlogError(
     'model_error',
-    `The model provider broke off its answer with an error${why === undefined ? '' : `: ${why}`}.`,
+    `The model provider broke off its answer with an error${reason === undefined ? '' : `: ${reason}`}.`,
     { retriable: true },
   );
 }

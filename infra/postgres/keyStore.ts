@@ -68,10 +68,10 @@ const migrated = (databaseUrl: string): Promise<void> =>
 
 /** Runs the work once. After a failure, the next call tries again. */
 function once(work: () => Promise<void>): () => Promise<void> {
-  let done: Promise<void> | undefined;
+  let running: Promise<void> | undefined;
   return () =>
-    (done ??= work().catch((error: unknown) => {
-      done = undefined;
+    (running ??= work().catch((error: unknown) => {
+      running = undefined;
       throw error;
     }));
 }

@@ -36,8 +36,8 @@ interface KeyUse {
  * its own count.
  */
 export function createSharedRateLimiter(client: Queries): RateLimiter {
-  const own = createRateLimiter();
-  const all = new RateLimiterPostgres({
+  const localLimiter = createRateLimiter();
+  const sharedCounter = new RateLimiterPostgres({
     ...COUNT_ONLY,
     storeClient: client,
     storeType: 'client',
@@ -62,7 +62,7 @@ export function createSharedRateLimiter(client: Queries): RateLimiter {
     use.untold = 0;
     use.telling = true;
     try {
-      const { consumedPoints, msBeforeNext } = await all.penalty(keyId, untold);
+      const { consumedPoints, msBeforeNext } = await sharedCounter.penalty(keyId, untold);
       // Another machine's clock may make the second appear longer.
       use.leftUntil = performance.now() + Math.min(msBeforeNext, SECOND_MS);
       use.left = Math.max(0, perSecond - consumedPoints);
@@ -81,7 +81,7 @@ export function createSharedRateLimiter(client: Queries): RateLimiter {
       const now = performance.now();
       if (now < use.spentUntil)
         return { allowed: false, remaining: 0, resetMs: use.spentUntil - now };
-      const ownResult = await own.take(keyId, perSecond);
+      const ownResult = await localLimiter.take(keyId, perSecond);
       if (!ownResult.allowed) return ownResult;
       use.untold += 1;
       if (use.untold >= perSecond / PORTIONS && !use.telling) void report(keyId, use, perSecond);

@@ -76,7 +76,7 @@ function createToolFinder<BuiltIn>(
     if (!group) return undefined;
     const tool = slash < 0 ? undefined : name.slice(slash + 1);
     const listed = group.tools();
-    if (tool !== undefined && listed && !listed.some((other) => other.name === tool))
+    if (tool !== undefined && listed && !listed.some((candidate) => candidate.name === tool))
       return undefined;
     return { group, tool };
   };

@@ -221,7 +221,7 @@ export function createDiscoveryState(
     closed,
     openClient(host) {
       // gRPC channels with equal options share a socket, which may be the silent one. A different
-      // keep-alive interval gives each client a socket of its own.
+      // keep-alive interval gives each client its own socket.
       openedClients = (openedClients + 1) % 1_000;
       return openHostClient(target.connectionStringFor(host, KEEP_ALIVE_MS + openedClients));
     },

@@ -105,7 +105,10 @@ export function createEventStoreReader({
       }
     });
 
-  /** Throws when a read found nothing because others deleted the stream or hid all of it. */
+  /**
+   * Throws when a read found nothing because another application deleted the stream or hid all of
+   * it.
+   */
   async function requireNotHidden(
     stream: string,
     options: ReadOptions,

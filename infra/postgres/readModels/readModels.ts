@@ -129,8 +129,8 @@ interface Options {
 
 export interface PostgresReadModels extends ReadModels {
   /**
-   * The checkpoint for which the read models are being rebuilt; undefined while they can be trusted.
-   * Rejects with `store_unavailable`, as the others do.
+   * The checkpoint for which the read models are being rebuilt; undefined while they can be
+   * trusted. Rejects with `store_unavailable`, as all queries do.
    */
   refusedCheckpoint(): Promise<Position | undefined>;
   /** The last event that the live read models show, which identifies their log; undefined without any. */

@@ -60,7 +60,7 @@ export function selectSessionsToScan(
   return words.some(isRare) ? undefined : sessions;
 }
 
-/** Most turns lack the word altogether; word boundaries are checked only in the others. */
+/** Most turns lack the word altogether; word boundaries are checked only in the remaining ones. */
 const HAS_WORD = " AND instr(words, ?) AND instr(' ' || words || ' ', ?)";
 
 /** A session's row with those of its turns that have all of the words, unless it was just erased. */

@@ -39,8 +39,8 @@ export function createCursor(text: string): Cursor {
         return refuse(
           'A comma separates the arguments of a function, or thousands, as in 1,000. Write decimals with a point, as in 12.5.',
         );
-      const rest = text.slice(cursor.at, cursor.at + 20).toWellFormed();
-      return refuse(`${JSON.stringify(rest)} is not understood. ${ALLOWED}`);
+      const remainingText = text.slice(cursor.at, cursor.at + 20).toWellFormed();
+      return refuse(`${JSON.stringify(remainingText)} is not understood. ${ALLOWED}`);
     },
   };
   return cursor;

@@ -12,8 +12,10 @@ function valueOf(written: string): Value {
   )!;
   const shift = Number(exponent) - decimals.length;
   if (Math.abs(shift) > LIMITS.arithmetic.exactDigits) return ball(new Real(written), new Real(0));
-  const whole = BigInt(digits + decimals);
-  return shift < 0 ? ratio(whole, 10n ** BigInt(-shift)) : ratio(whole * 10n ** BigInt(shift), 1n);
+  const digitsValue = BigInt(digits + decimals);
+  return shift < 0
+    ? ratio(digitsValue, 10n ** BigInt(-shift))
+    : ratio(digitsValue * 10n ** BigInt(shift), 1n);
 }
 
 const matchAt = (pattern: RegExp, text: string, at: number): string | undefined => {

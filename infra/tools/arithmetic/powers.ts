@@ -128,8 +128,8 @@ export function logarithm(a: Value, base: Value): Value {
   if (isExact(result) || !isExact(a)) return result;
   const nearest = result.middle.round();
   if (nearest.abs().gt(LIMITS.arithmetic.exactDigits * 4) || !nearest.isInteger()) return result;
-  const whole = ratio(BigInt(nearest.toFixed(0)), 1n);
+  const wholeResult = ratio(BigInt(nearest.toFixed(0)), 1n);
   if (result.middle.minus(nearest).abs().gt(result.radius)) return result;
-  const check = power(base, whole);
-  return isExact(check) && check.equals(a) ? whole : result;
+  const check = power(base, wholeResult);
+  return isExact(check) && check.equals(a) ? wholeResult : result;
 }
