@@ -1,13 +1,13 @@
 import { ALL, MESSAGE_BYTES, type Broadcast } from '../../shared/ports/broadcast.ts';
 
-/** Joins members within one process: where it is the only one, nobody else is spoken to. */
+/** Connects members within one process, for deployments that have only one. */
 export function createMemoryBroadcast(): { join(name: string): Broadcast } {
   const members = new Map<string, Set<(message: string) => void>>();
   return {
     join(name) {
-      const heard = new Set<(message: string) => void>();
-      members.set(name, heard);
-      const isMember = (): boolean => members.get(name) === heard;
+      const ownListeners = new Set<(message: string) => void>();
+      members.set(name, ownListeners);
+      const isMember = (): boolean => members.get(name) === ownListeners;
       return {
         name,
         send(to, message) {
@@ -15,13 +15,13 @@ export function createMemoryBroadcast(): { join(name: string): Broadcast } {
             throw new RangeError('too long a message');
           if (!isMember()) return false;
           const listeners = to === ALL ? [...members.values()] : [members.get(to) ?? []];
-          for (const hear of listeners.flatMap((those) => [...those]))
+          for (const hear of listeners.flatMap((memberListeners) => [...memberListeners]))
             setImmediate(() => hear(message));
           return true;
         },
         listen(hear) {
-          heard.add(hear);
-          return () => heard.delete(hear);
+          ownListeners.add(hear);
+          return () => ownListeners.delete(hear);
         },
         connected: isMember,
         close: async () => void members.delete(name),

@@ -27,9 +27,9 @@ const varint = (value: number): number => {
   let bytes = 1;
   // The sign takes one bit more.
   for (
-    let rest = value < 0 ? -2 * value - 1 : value * 2;
-    rest >= 128;
-    rest = Math.floor(rest / 128)
+    let remaining = value < 0 ? -2 * value - 1 : value * 2;
+    remaining >= 128;
+    remaining = Math.floor(remaining / 128)
   )
     bytes += 1;
   return bytes;
@@ -82,13 +82,13 @@ export function groupIntoSends(
 ): TopicSend[] {
   const limit = Math.min(MAX_SEND_BYTES, maxBytes);
   const sends: TopicSend[] = [];
-  const open = new Map<number | undefined, { send: TopicSend; bytes: number }>();
+  const openSends = new Map<number | undefined, { send: TopicSend; bytes: number }>();
   for (const message of messages) {
     const bytes = recordBytes(message) + RECORD_POSITION_BYTES;
-    const last = open.get(message.partition);
-    if (last && last.bytes + bytes <= limit) {
-      last.send.messages.push(message);
-      last.bytes += bytes;
+    const openSend = openSends.get(message.partition);
+    if (openSend && openSend.bytes + bytes <= limit) {
+      openSend.send.messages.push(message);
+      openSend.bytes += bytes;
       continue;
     }
     const send = {
@@ -97,7 +97,7 @@ export function groupIntoSends(
       description: `${describeEvent(message)}, ${messageBytes(message)} bytes`,
     };
     sends.push(send);
-    open.set(message.partition, { send, bytes: BATCH_BYTES + bytes });
+    openSends.set(message.partition, { send, bytes: BATCH_BYTES + bytes });
   }
   return sends;
 }

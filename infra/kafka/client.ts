@@ -15,9 +15,9 @@ const { prototype } = createRequire(import.meta.url)('kafkajs/src/network/reques
 };
 
 /**
- * kafkajs 2.2.4 sets a timer after every response, even without a pending request: then with a negative
- * time, for which Node.js prints a warning. Without a pending request there is nothing to check later,
- * because the next request checks by itself. Patches the whole process.
+ * kafkajs 2.2.4 sets a timer after every response, even without a pending request. The delay is
+ * then negative, for which Node.js prints a warning. Without a pending request there is nothing to
+ * check later, because the next request checks by itself. Patches the whole process.
  */
 function patchIdleTimers(): void {
   const schedule = prototype.scheduleCheckPendingRequests;
@@ -29,8 +29,8 @@ function patchIdleTimers(): void {
 patchIdleTimers();
 
 /**
- * `debug`: log lines of the Kafka client, for troubleshooting. `warn`: what an operator may want to
- * change.
+ * `debug`: log lines of the Kafka client, for troubleshooting. `warn`: findings that an operator
+ * may want to fix.
  */
 export type KafkaLogger = Record<'debug' | 'warn', (fields: object, message: string) => void>;
 
@@ -55,15 +55,13 @@ interface KafkaClientOptions {
 }
 
 /**
- * The library retries no longer than a broker's restart takes: callers have their own backoff and
- * start with a clean state, which the library can't.
+ * The library retries only for as long as a broker takes to restart. Callers have their own backoff
+ * and start with a clean state, which the library can't.
  */
 export const RETRY = { initialRetryTime: 50, maxRetryTime: 500, retries: 5 };
 const REQUEST_TIMEOUT_MS = 15_000;
 
-/**
- * A client of the cluster. It connects only when a producer, consumer or admin made from it does.
- */
+/** Creates a client of the cluster. Only its producers, consumers and admins connect. */
 export const createKafka = ({ brokers, security, clientId, logger }: KafkaClientOptions): Kafka =>
   new Kafka({
     brokers: [...brokers],
@@ -73,8 +71,8 @@ export const createKafka = ({ brokers, security, clientId, logger }: KafkaClient
     retry: RETRY,
     requestTimeout: REQUEST_TIMEOUT_MS,
     logLevel: logLevel.WARN,
-    // The library logs as `error` what its callers handle, such as a transaction that has to wait a
-    // few milliseconds.
+    // The library logs conditions as `error` that its callers handle, such as a transaction that
+    // has to wait a few milliseconds.
     logCreator:
       () =>
       ({ namespace, log }) =>

@@ -24,7 +24,7 @@ interface SortedMessages {
   dead: TextMessage[];
   /** Checkpoint records of the newly parked keys. */
   notes: TextMessage[];
-  /** To be called once the publication is committed. */
+  /** Call it once the publication is committed. */
   committed: () => void;
 }
 
@@ -114,7 +114,7 @@ export function createDeadLetterQueue(notes: CheckpointRecords, prefix: string, 
         committed: () => added.forEach((key, name) => parked.set(name, key)),
       };
     },
-    /** How many keys are parked, and the first few. */
+    /** The number of parked keys, and the first few of them. */
     shown: (): ParkedKeys => ({ count: parked.size, keys: [...parked.values()].slice(0, SHOWN) }),
   };
 }

@@ -10,7 +10,7 @@ const FENCED = /^INVALID_PRODUCER_EPOCH$|^Unknown error code 90$/;
 export interface CallSubject {
   topic?: string;
   transactionalId?: string;
-  /** Of the message: event and size. */
+  /** Describes the message: event and size. */
   message?: string;
 }
 
@@ -84,8 +84,8 @@ const TRANSIENT_REASONS: Readonly<Record<string, (subject: CallSubject) => strin
 };
 
 /**
- * `publisher_fenced`, `configuration_invalid` (what an operator has to change) or
- * `publisher_unavailable` for whatever kafkajs threw; an error of ours as it is.
+ * Maps kafkajs errors to `publisher_fenced`, `configuration_invalid` (with what an operator has to
+ * change) or `publisher_unavailable`. TurnlogErrors pass unchanged.
  */
 export function toPublisherError(error: unknown, subject: CallSubject = {}): TurnlogError {
   if (isTurnlogError(error)) return error;
@@ -93,19 +93,19 @@ export function toPublisherError(error: unknown, subject: CallSubject = {}): Tur
   if (causes.some(({ type, message }) => FENCED.test(type ?? '') || FENCED.test(message))) {
     return new TurnlogError('publisher_fenced', 'Another relay has taken over.', { cause: error });
   }
-  const typeIn = (sentences: typeof OPERATOR_ADVICE): string | undefined =>
-    causes.flatMap(({ type, name }) => [type ?? '', name]).find((kind) => kind in sentences);
-  const toChange = typeIn(OPERATOR_ADVICE);
-  if (toChange !== undefined)
-    return new TurnlogError('configuration_invalid', OPERATOR_ADVICE[toChange]!(subject), {
+  const typeIn = (messages: typeof OPERATOR_ADVICE): string | undefined =>
+    causes.flatMap(({ type, name }) => [type ?? '', name]).find((kind) => kind in messages);
+  const operatorCode = typeIn(OPERATOR_ADVICE);
+  if (operatorCode !== undefined)
+    return new TurnlogError('configuration_invalid', OPERATOR_ADVICE[operatorCode]!(subject), {
       cause: error,
     });
-  const why = causes[0]?.message ?? String(error);
-  const toWait = typeIn(TRANSIENT_REASONS);
+  const kafkaMessage = causes[0]?.message ?? String(error);
+  const transientCode = typeIn(TRANSIENT_REASONS);
   const sentence =
-    toWait === undefined
-      ? `Kafka failed${subject.topic === undefined ? '' : ` at ${topicOf(subject)}`}: ${why}`
-      : `${TRANSIENT_REASONS[toWait]!(subject)} Kafka says: ${why}`;
+    transientCode === undefined
+      ? `Kafka failed${subject.topic === undefined ? '' : ` at ${topicOf(subject)}`}: ${kafkaMessage}`
+      : `${TRANSIENT_REASONS[transientCode]!(subject)} Kafka says: ${kafkaMessage}`;
   return new TurnlogError('publisher_unavailable', sentence, { retriable: true, cause: error });
 }
 

@@ -1,23 +1,23 @@
 import type { Channel } from '../../shared/publicEvents/schema.ts';
 import type { KafkaLogger, KafkaSecurity } from './client.ts';
 
-/** Of a publisher to Kafka. */
+/** The options of a Kafka publisher. */
 export interface KafkaPublisherOptions {
   brokers: readonly string[];
   security?: KafkaSecurity | undefined;
-  /** Where the events of each channel go; a channel may share its topic with another. */
+  /** The topic of each channel's events. Channels may share a topic. */
   topics: Readonly<Record<Channel, string>>;
-  /** Where those go that are larger than their topic takes; without it they are refused. */
+  /** The topic for events that exceed their topic's size limit. Without it they are refused. */
   deadLetterTopic: string | undefined;
-  /** For this publisher alone: one partition, compacted. */
+  /** Used by this publisher only. It has one partition and is compacted. */
   checkpointTopic: string;
   /** Publishers with the same id take over from each other. Also the key of the checkpoint. */
   transactionalId: string;
-  /** Of topics that have to be created. */
+  /** The number of partitions of topics that have to be created. */
   partitions: number;
-  /** How long public topics are to keep messages, in milliseconds; -1: for ever. */
+  /** The retention time of public topics, in milliseconds; -1 is unlimited. */
   retentionMs: number;
-  /** `ce_source`. */
+  /** The value of `ce_source`. */
   source: string;
   logger: KafkaLogger;
 }

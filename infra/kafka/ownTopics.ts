@@ -20,12 +20,12 @@ import { describeLostMessages } from './checkpoints/writtenOffsets.ts';
 
 const DAY_MS = 86_400_000;
 
-const isLess = (found: number, wanted: number): boolean =>
-  found !== UNLIMITED_RETENTION && (wanted === UNLIMITED_RETENTION || found < wanted);
+const isLess = (actual: number, required: number): boolean =>
+  actual !== UNLIMITED_RETENTION && (required === UNLIMITED_RETENTION || actual < required);
 const days = (ms: number): string =>
   ms === UNLIMITED_RETENTION ? 'for ever' : `for ${Math.round((ms / DAY_MS) * 10) / 10} days`;
 
-/** Why a public topic does not keep what it is to keep; undefined where it does. */
+/** Why a public topic keeps less than required, as a clause; undefined if it does not. */
 function shortcoming(topic: Topic, retentionMs: number): string | undefined {
   const { cleanupPolicy } = topic;
   if (cleanupPolicy.includes('compact'))
@@ -37,19 +37,22 @@ function shortcoming(topic: Topic, retentionMs: number): string | undefined {
   return undefined;
 }
 
-/** Says, once for each finding, where a topic that an operator made keeps less than it should. */
+/**
+ * Creates a function that logs, once per finding, that a topic made by an operator keeps less than
+ * required.
+ */
 function createRetentionWarnings({
   retentionMs,
   logger,
 }: Pick<KafkaPublisherOptions, 'retentionMs' | 'logger'>): (name: string, topic: Topic) => void {
-  const told = new Set<string>();
+  const loggedFindings = new Set<string>();
   return (name, topic) => {
-    const found = shortcoming(topic, retentionMs);
-    if (found === undefined || told.has(`${name} ${found}`)) return;
-    told.add(`${name} ${found}`);
+    const finding = shortcoming(topic, retentionMs);
+    if (finding === undefined || loggedFindings.has(`${name} ${finding}`)) return;
+    loggedFindings.add(`${name} ${finding}`);
     logger.warn(
       { topic: name },
-      `The topic ${name} ${found}; KAFKA_RETENTION wants them ${days(retentionMs)}`,
+      `The topic ${name} ${finding}; KAFKA_RETENTION wants them ${days(retentionMs)}`,
     );
   };
 }
@@ -61,7 +64,7 @@ const CREATION_PAUSES = { firstMs: 50, longestMs: 500 };
 const unavailable = (message: string): TurnlogError =>
   new TurnlogError('publisher_unavailable', message, { retriable: true });
 
-/** The topics of a publisher. All failures are those of `toPublisherError`. */
+/** Manages the topics of a publisher. The methods throw the errors of `toPublisherError`. */
 export function createOwnTopics(
   kafka: Kafka,
   options: KafkaPublisherOptions,
@@ -76,42 +79,48 @@ export function createOwnTopics(
     checkpoints,
   ];
   const warnOfRetention = createRetentionWarnings(options);
-  /** Topics read by `lost`, for the take-over that follows. */
+  /** The topics as read by `lost`, for the take-over that follows. */
   let knownTopics: ReadonlyMap<string, Topic> | undefined;
   let checkedAt = 0;
 
   async function describeAll(): Promise<ReadonlyMap<string, Topic>> {
     const topics = await kafkaCall(() => withAdmin(kafka, (admin) => describeTopics(admin, names)));
-    const own = topics.get(checkpoints);
-    if (own) requireCheckpointTopic(checkpoints, own);
+    const topic = topics.get(checkpoints);
+    if (topic) requireCheckpointTopic(checkpoints, topic);
     return topics;
   }
 
-  /** Brokers learn of a topic some time after it was created. */
+  /** Brokers know a new topic only some time after its creation. */
   const untilCreated = (): Promise<ReadonlyMap<string, Topic>> =>
     retry(
       async () => {
         const topics = await describeAll();
-        const absent = names.find((name) => !topics.has(name));
-        if (absent === undefined) return topics;
-        throw unavailable(`The topic ${absent} was created and is not there yet.`);
+        const missingTopic = names.find((name) => !topics.has(name));
+        if (missingTopic === undefined) return topics;
+        throw unavailable(`The topic ${missingTopic} was created and is not there yet.`);
       },
       { pauses: CREATION_PAUSES, shouldRetry: (_error, failures) => failures < CREATION_ATTEMPTS },
     );
 
   return {
     /**
-     * A sentence on published messages that are gone. Throws `configuration_invalid` when the checkpoint
-     * topic can't keep checkpoints.
+     * A sentence about published messages that are gone. Throws `configuration_invalid` when the
+     * checkpoint topic can't keep checkpoints.
      */
     async lost(): Promise<string | undefined> {
       const topics = (knownTopics = await describeAll());
-      const found = await kafkaCall(notes.readAll, { topic: checkpoints, transactionalId });
-      const full = published.find((name) => topics.get(name)?.ends.some((end) => end > 0n));
-      if (full !== undefined && !found.has(keys.checkpoint) && !found.has(keys.takenOver))
-        return `The checkpoint topic ${checkpoints} ${topics.has(checkpoints) ? 'holds no checkpoint of this relay' : 'does not exist'}, although the topic ${full} holds messages.`;
+      const records = await kafkaCall(notes.readAll, { topic: checkpoints, transactionalId });
+      const nonEmptyTopic = published.find((name) =>
+        topics.get(name)?.ends.some((end) => end > 0n),
+      );
+      if (
+        nonEmptyTopic !== undefined &&
+        !records.has(keys.checkpoint) &&
+        !records.has(keys.takenOver)
+      )
+        return `The checkpoint topic ${checkpoints} ${topics.has(checkpoints) ? 'holds no checkpoint of this relay' : 'does not exist'}, although the topic ${nonEmptyTopic} holds messages.`;
       for (const name of published) {
-        const sentence = describeLostMessages(found, keys.topic(name), {
+        const sentence = describeLostMessages(records, keys.topic(name), {
           name,
           topic: topics.get(name),
         });
@@ -119,28 +128,28 @@ export function createOwnTopics(
       }
       return undefined;
     },
-    /** Creates those that do not exist; others are left as an operator made them. */
+    /** Creates missing topics. Existing ones are left as the operator made them. */
     async create(): Promise<ReadonlyMap<string, Topic>> {
       const existing = knownTopics ?? (await describeAll());
       knownTopics = undefined;
       const missing = names.filter((name) => !existing.has(name));
-      const wanted = missing.map((name) =>
+      const configs = missing.map((name) =>
         name === checkpoints ? checkpointTopic(name) : publicTopic(name, options),
       );
-      if (wanted.length > 0)
-        await kafkaCall(() => withAdmin(kafka, (admin) => createTopics(admin, wanted)));
-      const topics = wanted.length > 0 ? await untilCreated() : existing;
+      if (configs.length > 0)
+        await kafkaCall(() => withAdmin(kafka, (admin) => createTopics(admin, configs)));
+      const topics = configs.length > 0 ? await untilCreated() : existing;
       for (const name of published) warnOfRetention(name, topics.get(name)!);
       checkedAt = performance.now();
       return topics;
     },
-    /** Throws `publisher_unavailable` when a topic is gone; checks at most once a second. */
+    /** Throws `publisher_unavailable` when a topic is gone. Checks at most once a second. */
     async requireAll(): Promise<void> {
       if (performance.now() - checkedAt < CHECK_INTERVAL_MS) return;
       checkedAt = performance.now();
       const existing = new Set(await kafkaCall(() => withAdmin(kafka, listTopics)));
-      const gone = names.find((name) => !existing.has(name));
-      if (gone !== undefined) throw unavailable(`The topic ${gone} is gone.`);
+      const goneTopic = names.find((name) => !existing.has(name));
+      if (goneTopic !== undefined) throw unavailable(`The topic ${goneTopic} is gone.`);
     },
   };
 }

@@ -17,8 +17,8 @@ import { CloudEvent, Kafka as CloudEventsKafka } from 'cloudevents';
 import { attributesOf } from '../../shared/publicEvents/cloudEvent.ts';
 
 /**
- * The binding also writes what an event does not have, and the content type a second time under a
- * name that the specification has not.
+ * Removes headers that the binding adds: those of absent attributes, and the content type under a
+ * second name that the specification does not define.
  */
 const toHeaders = (headers: Record<string, unknown>): Record<string, string> =>
   Object.fromEntries(
@@ -29,8 +29,8 @@ const toHeaders = (headers: Record<string, unknown>): Record<string, string> =>
   );
 
 /**
- * What follows the last event of a key that was erased, in a compacted topic: the brokers let go of
- * all that they had of the key, and in time of the tombstone.
+ * Follows the last event of an erased key in a compacted topic: the brokers remove all messages of
+ * the key, and in time the tombstone.
  */
 const toTombstone = ({ key }: PublicEvent): TextMessage => ({ key, value: null });
 
@@ -52,13 +52,13 @@ interface Prepared {
   options: KafkaPublisherOptions;
   producer: TransactionalProducer;
   notes: CheckpointRecordReader;
-  /** All that are written to. */
+  /** All topics that are written to. */
   topics: ReadonlyMap<string, Topic>;
-  /** Errors: `publisher_unavailable` when one of the topics is gone. */
+  /** Throws `publisher_unavailable` when a topic is gone. */
   requireTopics: () => Promise<void>;
 }
 
-/** A way into a topic: cuts its messages into sends. */
+/** Creates the function that splits a topic's messages into sends. */
 function createLane(name: string, { maxMessageBytes }: Topic, partitions: number) {
   const partitionOf = createPartitioner(partitions);
   return (messages: readonly TextMessage[]): TopicSend[] =>
@@ -75,22 +75,22 @@ function createPublishingSession(
 ): Publication {
   const { checkpointTopic, deadLetterTopic, source, transactionalId } = options;
   const keys = checkpointRecordKeys(transactionalId);
-  const noted = (messages: TextMessage[]): TopicSend => ({
+  const checkpointSend = (messages: TextMessage[]): TopicSend => ({
     topic: checkpointTopic,
     messages: messages.map((message) => ({ ...message, partition: 0 })),
     description: 'the checkpoint',
   });
-  const alive = noted([{ key: keys.alive, value: '' }]);
-  const parking = createDeadLetterQueue(notes, keys.parked, deadLetterTopic !== undefined);
-  const open = (name: string) => {
+  const alive = checkpointSend([{ key: keys.alive, value: '' }]);
+  const deadLetters = createDeadLetterQueue(notes, keys.parked, deadLetterTopic !== undefined);
+  const openTopic = (name: string) => {
     const topic = topics.get(name)!;
     const written = createWrittenOffsets(notes, keys.topic(name), { name, topic });
     return { name, topic, written, cut: createLane(name, topic, written.partitions) };
   };
   const tombstonesOf = (topic: string, event: PublicEvent): TextMessage[] =>
     tellsErasure(event) && isCompacted(topics.get(topic)!) ? [toTombstone(event)] : [];
-  const published = [...new Set(Object.values(options.topics))].map(open);
-  const dead = deadLetterTopic === undefined ? undefined : open(deadLetterTopic);
+  const published = [...new Set(Object.values(options.topics))].map(openTopic);
+  const dead = deadLetterTopic === undefined ? undefined : openTopic(deadLetterTopic);
 
   return {
     checkpoint: readCheckpointRecord(notes, keys.checkpoint),
@@ -100,7 +100,7 @@ function createPublishingSession(
         topic: options.topics[event.channel],
         message: toMessage(event, source),
       }));
-      const sorted = parking.sort(messages, (name) => topics.get(name)!.maxMessageBytes);
+      const sorted = deadLetters.sort(messages, (name) => topics.get(name)!.maxMessageBytes);
       const sends = published.flatMap(({ name, cut }) =>
         cut(
           sorted.sendable
@@ -110,12 +110,12 @@ function createPublishingSession(
       );
       const committed = [sorted.committed];
       await producer.commit(alive, [...sends, ...(dead?.cut(sorted.dead) ?? [])], (metadata) => {
-        const places = published.flatMap(({ written }) => written.note(metadata) ?? []);
-        committed.push(...places.map((place) => place.committed));
-        // The checkpoint last: should a broker ever break its promise and show half of a
-        // transaction, events come twice, but none is left out.
-        return noted([
-          ...places.map(({ message }) => message),
+        const offsetNotes = published.flatMap(({ written }) => written.note(metadata) ?? []);
+        committed.push(...offsetNotes.map((note) => note.committed));
+        // The checkpoint is last: if a broker violated atomicity and showed half of a transaction,
+        // events would be duplicated, but none would be lost.
+        return checkpointSend([
+          ...offsetNotes.map(({ message }) => message),
           ...sorted.notes,
           { key: keys.checkpoint, value: JSON.stringify(reached) },
         ]);
@@ -136,27 +136,27 @@ function createPublishingSession(
           signal,
         }),
       ),
-    parked: parking.shown,
+    parked: deadLetters.shown,
     close: producer.close,
   };
 }
 
 /**
- * Fences whoever published before, and goes on where that ended. Errors: those of asPublisherError.
+ * Fences the previous publisher, and continues where it ended. Throws the errors of
+ * toPublisherError.
  */
 export async function startProducerSession(prepared: Prepared): Promise<Publication> {
   const { checkpointTopic: topic, transactionalId } = prepared.options;
-  // Whatever was committed before this message was committed for good: the predecessor is fenced
-  // from here on.
+  // All earlier commits are final: the predecessor is fenced from this message on.
   const token = {
     key: checkpointRecordKeys(transactionalId).takenOver,
     value: randomUUID(),
     partition: 0,
   };
   await prepared.producer.commit({ topic, messages: [token], description: 'the take-over' });
-  const found = await kafkaCall(() => prepared.notes.readUntil(token.key, token.value), {
+  const records = await kafkaCall(() => prepared.notes.readUntil(token.key, token.value), {
     topic,
     transactionalId,
   });
-  return createPublishingSession(prepared, found);
+  return createPublishingSession(prepared, records);
 }

@@ -10,32 +10,32 @@ import { endOffsetOf } from './topics.ts';
 import { openTransactionalProducer, type TransactionalProducer } from './transactions.ts';
 
 /**
- * Publishes to Kafka: messages and checkpoint in one transaction, so a consumer of committed
- * messages sees every event once. Needs brokers from Kafka 2.4 on; see infra/kafka/README.md for
- * what was run.
+ * Publishes to Kafka, with messages and checkpoint in one transaction, so that a consumer of
+ * committed messages sees every event once. Requires brokers from Kafka 2.4 on;
+ * infra/kafka/README.md lists the tested versions.
  */
 export function openKafkaPublisher(options: KafkaPublisherOptions): Publisher {
   const { brokers, security, transactionalId, checkpointTopic, logger } = options;
   const kafka = createKafka({ brokers, security, clientId: transactionalId, logger });
   const keys = checkpointRecordKeys(transactionalId);
-  const open = new Set<TransactionalProducer>();
+  const openProducers = new Set<TransactionalProducer>();
   const notes = createCheckpointRecordReader(kafka, {
     topic: checkpointTopic,
     keys: transactionalId,
   });
   const ownTopics = createOwnTopics(kafka, options, notes);
-  const notesNow = () => kafkaCall(notes.readAll, { topic: checkpointTopic, transactionalId });
+  const readRecords = () => kafkaCall(notes.readAll, { topic: checkpointTopic, transactionalId });
 
   async function openProducer(): Promise<TransactionalProducer> {
     const connected = await openTransactionalProducer(kafka, transactionalId);
     const producer: TransactionalProducer = {
       commit: connected.commit,
       async close() {
-        open.delete(producer);
+        openProducers.delete(producer);
         await connected.close();
       },
     };
-    open.add(producer);
+    openProducers.add(producer);
     return producer;
   }
 
@@ -58,11 +58,11 @@ export function openKafkaPublisher(options: KafkaPublisherOptions): Publisher {
         throw error;
       }
     },
-    checkpoint: async () => readCheckpointRecord(await notesNow(), keys.checkpoint),
+    checkpoint: async () => readCheckpointRecord(await readRecords(), keys.checkpoint),
     lost: ownTopics.lost,
     async activity() {
-      const found = await notesNow();
-      const offsets = [keys.checkpoint, keys.alive].map((key) => found.get(key)?.offset ?? '');
+      const records = await readRecords();
+      const offsets = [keys.checkpoint, keys.alive].map((key) => records.get(key)?.offset ?? '');
       return offsets.join(' ');
     },
     isEmpty: () =>
@@ -74,7 +74,7 @@ export function openKafkaPublisher(options: KafkaPublisherOptions): Publisher {
         }),
       ),
     async close() {
-      await Promise.all([notes.close(), ...[...open].map((producer) => producer.close())]);
+      await Promise.all([notes.close(), ...[...openProducers].map((producer) => producer.close())]);
     },
   };
 }

@@ -41,7 +41,7 @@ const isRead = ({ next, end }: Partition): boolean => next >= end;
 
 interface Reading {
   topics: readonly string[];
-  /** The group that it reads as begins so. */
+  /** The prefix of the consumer group's name. */
   group: string;
   visit: (message: KafkaMessage) => void;
   signal: AbortSignal;
@@ -80,8 +80,8 @@ async function readThrough(
 }
 
 /**
- * Visits every committed message of these topics, some perhaps several times. No other producer may
- * publish meanwhile.
+ * Visits every committed message of these topics, some possibly several times. No other producer
+ * may publish meanwhile.
  */
 export async function scanTopics(kafka: Kafka, reading: Reading): Promise<void> {
   const partitions = await partitionsOf(kafka, reading.topics);

@@ -5,34 +5,32 @@ import { retryRequest } from './retryRequest.ts';
 
 /** The largest event is just under 1 MiB; its message has headers as well. */
 const MAX_MESSAGE_BYTES = 2 * 1024 * 1024;
-/**
- * Small segments, because only closed ones are compacted and every start reads all that is left.
- */
+/** Segments are small, because only closed ones are compacted and every start reads the rest. */
 const CHECKPOINT_SEGMENT_BYTES = 1024 * 1024;
-/** The cluster's own default. */
+/** Selects the cluster's default. */
 const REPLICATION = -1;
-/** Of a retention. */
+/** The value of `retention.ms` and `retention.bytes` for no limit. */
 export const UNLIMITED_RETENTION = -1;
 
-/** A topic that exists. */
+/** An existing topic. */
 export interface Topic {
-  /** The end offset of each partition, which grows with every write, aborted ones included. */
+  /** The end offset of each partition. It grows with every write, including aborted ones. */
   ends: bigint[];
   maxMessageBytes: number;
-  /** -1: kept for ever. */
+  /** -1: unlimited. */
   retentionMs: number;
   retentionBytes: number;
   cleanupPolicy: string;
 }
 
-/** Whether the brokers keep only the last message of a key, and none behind a tombstone. */
+/** Whether the brokers keep only the last message of a key, and none after a tombstone. */
 export const isCompacted = ({ cleanupPolicy }: Pick<Topic, 'cleanupPolicy'>): boolean =>
   cleanupPolicy.split(',').includes('compact');
 
 const entries = (values: Record<string, string | number>) =>
   Object.entries(values).map(([name, value]) => ({ name, value: String(value) }));
 
-/** A topic that consumers read, to be created. */
+/** The configuration of a topic that consumers read, for its creation. */
 export const publicTopic = (
   topic: string,
   { partitions, retentionMs }: { partitions: number; retentionMs: number },
@@ -47,7 +45,7 @@ export const publicTopic = (
   }),
 });
 
-/** The topic of the notes, to be created. */
+/** The configuration of the checkpoint topic, for its creation. */
 export const checkpointTopic = (topic: string): ITopicConfig => ({
   topic,
   numPartitions: 1,
@@ -59,12 +57,12 @@ export const checkpointTopic = (topic: string): ITopicConfig => ({
   }),
 });
 
-/** The library's name for it is not among what an ES module can import. */
+/** An ES module can't import the library's constant for it. */
 const TOPIC_RESOURCE = 2;
 
 const CONFIGS = ['max.message.bytes', 'retention.ms', 'retention.bytes', 'cleanup.policy'] as const;
 
-/** The names of all topics that exist and may be seen. */
+/** The names of all topics that exist and are visible to the client. */
 export const listTopics = (admin: Admin): Promise<string[]> =>
   retryRequest(() => admin.listTopics());
 
@@ -80,10 +78,10 @@ async function describe(admin: Admin, name: string): Promise<Topic> {
       resources: [{ type: TOPIC_RESOURCE, name, configNames: [...CONFIGS] }],
     }),
   );
-  const found = new Map(
+  const values = new Map(
     resources[0]?.configEntries.map(({ configName, configValue }) => [configName, configValue]),
   );
-  const valueOf = (config: (typeof CONFIGS)[number]): string => found.get(config) ?? '';
+  const valueOf = (config: (typeof CONFIGS)[number]): string => values.get(config) ?? '';
   return {
     ends: await endOffsetsOf(admin, name),
     maxMessageBytes: Number(valueOf('max.message.bytes')),
@@ -93,7 +91,7 @@ async function describe(admin: Admin, name: string): Promise<Topic> {
   };
 }
 
-/** Those of the topics that exist. Errors: those of asPublisherError. */
+/** Describes the topics that exist. Throws the errors of toPublisherError. */
 export async function describeTopics(
   admin: Admin,
   names: readonly string[],
@@ -106,9 +104,9 @@ export async function describeTopics(
   return topics;
 }
 
-/** Creates topics; one that exists by now is left. Errors: those of asPublisherError. */
-export async function createTopics(admin: Admin, wanted: readonly ITopicConfig[]): Promise<void> {
-  for (const topic of wanted)
+/** Creates topics, and leaves existing ones unchanged. Throws the errors of toPublisherError. */
+export async function createTopics(admin: Admin, configs: readonly ITopicConfig[]): Promise<void> {
+  for (const topic of configs)
     await kafkaCall(
       () => retryRequest(() => admin.createTopics({ topics: [topic], waitForLeaders: true })),
       { topic: topic.topic },
@@ -116,22 +114,22 @@ export async function createTopics(admin: Admin, wanted: readonly ITopicConfig[]
 }
 
 /**
- * Errors: `configuration_invalid` when a topic can't keep checkpoints: in several partitions they
- * have no order, and with another policy the last one may be deleted.
+ * Throws `configuration_invalid` when a topic can't keep checkpoints: several partitions have no
+ * common order, and another policy may delete the last one.
  */
 export function requireCheckpointTopic(name: string, { ends, cleanupPolicy }: Topic): void {
-  const found = [
+  const deviations = [
     ...(ends.length === 1 ? [] : [`${ends.length} partitions`]),
     ...(cleanupPolicy === 'compact' ? [] : [`cleanup.policy=${cleanupPolicy}`]),
   ];
-  if (found.length > 0)
+  if (deviations.length > 0)
     throw new TurnlogError(
       'configuration_invalid',
-      `The checkpoint topic ${name} has ${found.join(' and ')}; it needs one partition and cleanup.policy=compact. Change the policy (kafka-configs.sh --alter --add-config cleanup.policy=compact), or set KAFKA_CHECKPOINT_TOPIC to a new name and KAFKA_START_AFTER to the position to begin after.`,
+      `The checkpoint topic ${name} has ${deviations.join(' and ')}; it needs one partition and cleanup.policy=compact. Change the policy (kafka-configs.sh --alter --add-config cleanup.policy=compact), or set KAFKA_CHECKPOINT_TOPIC to a new name and KAFKA_START_AFTER to the position to begin after.`,
     );
 }
 
-/** The end of a topic of one partition; 0 where there is none. */
+/** The end offset of a topic, summed over its partitions; 0 if the topic does not exist. */
 export async function endOffsetOf(admin: Admin, topic: string): Promise<bigint> {
   if (!(await listTopics(admin)).includes(topic)) return 0n;
   return (await endOffsetsOf(admin, topic)).reduce((total, end) => total + end, 0n);

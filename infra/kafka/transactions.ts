@@ -14,8 +14,9 @@ const BUSY_PAUSES = { firstMs: 2, longestMs: 10 };
 
 export interface TransactionalProducer {
   /**
-   * Sends one message and then the rest, in order, in one transaction; `last` is made of where the
-   * rest went. Errors: those of asPublisherError; nothing but `close` may follow one.
+   * Sends `first` and then `rest`, in order, in one transaction, and at the end the message that
+   * `last` makes of the offsets of the rest. Throws the errors of toPublisherError; after an error
+   * only `close` may be called.
    */
   commit(
     first: TopicSend,
@@ -26,14 +27,14 @@ export interface TransactionalProducer {
 }
 
 /**
- * Sends to one partition, a few times where that may help. A send that was taken and not answered
- * is known by its sequence numbers: kafkajs gives them to it again, as long as all of it goes to one
- * partition, and the broker takes it once.
+ * Sends to one partition, and retries where that may help. The broker recognizes a repeated send by
+ * its sequence numbers and stores it once: kafkajs reuses the numbers as long as the whole send
+ * goes to one partition.
  */
-const send = (transaction: Transaction, { topic, messages, description: note }: TopicSend) =>
+const send = (transaction: Transaction, { topic, messages, description }: TopicSend) =>
   kafkaCall(() => retryRequest(() => transaction.send({ topic, messages })), {
     topic,
-    message: note,
+    message: description,
   });
 
 /** The first send of a transaction waits until the coordinator has finished the previous one. */
@@ -46,14 +47,14 @@ async function sendFirst(transaction: Transaction, first: TopicSend): Promise<vo
 }
 
 /**
- * A producer of transactions. Opening it finishes whatever another producer with this transactional
- * id has begun and fences it, at the first commit.
+ * Opens a transactional producer. Its first commit finishes the transactions of earlier producers
+ * with this transactional id and fences them.
  *
- * kafkajs must not retry a send over several partitions: what one broker has taken already would
- * come again under new sequence numbers. And a producer whose commit has failed can't be used
- * again. So a send is to one partition, and after any other error a new producer asks the
- * checkpoint what has happened. `idempotent` is left out because it only concerns sends outside
- * transactions.
+ * kafkajs must not retry a send over several partitions: messages that one broker has stored would
+ * be sent again with new sequence numbers. A producer whose commit has failed can't be reused.
+ * Therefore each send goes to one partition, and after any other error a new producer reads the
+ * checkpoint to find out what was committed. `idempotent` is omitted because it only concerns sends
+ * outside transactions.
  */
 export async function openTransactionalProducer(
   kafka: Kafka,
@@ -63,7 +64,7 @@ export async function openTransactionalProducer(
     transactionalId,
     transactionTimeout: TRANSACTION_TIMEOUT_MS,
     allowAutoTopicCreation: false,
-    // Every message says its partition.
+    // Every message names its partition.
     createPartitioner:
       () =>
       ({ message }) =>
@@ -75,11 +76,11 @@ export async function openTransactionalProducer(
     commit: (first, rest = [], last) =>
       kafkaCall(
         async () => {
-          // The first one initialises the producer, which may be repeated.
+          // The first call initializes the producer, which may be repeated.
           const transaction = await retryRequest(() => producer.transaction());
           await sendFirst(transaction, first);
           const written: RecordMetadata[] = [];
-          for (const part of rest) written.push(...(await send(transaction, part)));
+          for (const topicSend of rest) written.push(...(await send(transaction, topicSend)));
           if (last) await send(transaction, last(written));
           await transaction.commit();
         },

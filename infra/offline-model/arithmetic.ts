@@ -1,6 +1,6 @@
 import { LIMITS } from '../../shared/limits.ts';
 
-/** A word or number, as long as it gets; spaces; or one other sign. */
+/** A word or number of maximal length, white space, or one other character. */
 const PIECE = /[\p{L}\p{N}_](?:[\p{L}\p{N}_]|[.,'’](?=[\p{L}\p{N}_]))*|\s+|[^]/gu;
 /** Also 2e3, 3x4, 2pi and 2². */
 const NUMBER = /^\d[\d.,_'’]*(?:e\d*|x\d+|pi|π)?[⁰¹²³⁴⁵⁶⁷⁸⁹]*$/i;
@@ -9,10 +9,13 @@ const CALL = /^(?:math\.)?[a-z]+\d*$/i;
 /** An operator between two operands, or a function. */
 const OPERATION =
   /[\d)πie%!][\s)$€£¥%]*(?:\*\*|[-+*/^×÷·−%x]|mod|of)[\s(+$€£¥√−-]*[\d.a-zπ]|\d[\s)]*!|[⁰¹²³⁴⁵⁶⁷⁸⁹√]|[a-z]\d*\(/i;
-/** Such as 2026-11-20, 24/7/365 or 555-0199: written without spaces, these are no sums. */
+/**
+ * Dates and numbers such as 2026-11-20, 24/7/365 or 555-0199. Written without spaces, these are no
+ * calculations.
+ */
 const DATE_OR_NUMBER =
   /^\d{4}[-/]\d{1,2}[-/]\d{1,2}$|^\d{1,2}\/\d{1,2}\/\d{2,4}$|^\d{3,}-\d{3,}(-\d+)*$/;
-/** An operator at the edge makes it a part of something longer, as in "2 apples * 3". */
+/** An operator at the edge means that the run is part of something longer, as in "2 apples * 3". */
 const FRAGMENT = /^(?:[+*/^×÷·%x)!]|[-−] )|[-+*/^×÷·−√(x]$/;
 const BEFORE = /(?:^\s*=|^|[\s"'`«“‘([])$/;
 /** As in "3 plus 4 * 5". */
@@ -20,7 +23,7 @@ const SPOKEN_BEFORE = /\d\s+(?:plus|minus|times|over|by|of)\s+$/i;
 const AFTER =
   /^(?!\s+(?:plus|minus|times|over|divided|of|squared|cubed|percent)\b)(?:[\s"'`»”’)\]]|$|[=.,;:?!…]+(?:[\s"'`»”’)\]]|$))/i;
 
-/** Whether a piece goes on with a run of arithmetic. */
+/** Whether a piece continues a run of arithmetic. */
 function continues(run: string, piece: string, rest: string): boolean {
   if (NUMBER.test(piece) || SIGN.test(piece)) return true;
   if (CALL.test(piece) && rest.startsWith('(')) return true;
@@ -37,7 +40,7 @@ interface Run {
   start: number;
 }
 
-/** The parts of a text that hold nothing but arithmetic, each as long as it gets. */
+/** The parts of a text that contain only arithmetic, each of maximal length. */
 function runsOf(text: string): Run[] {
   const runs: Run[] = [];
   let run: Run = { text: '', start: 0 };
@@ -64,9 +67,9 @@ function balanced(text: string): boolean {
 }
 
 /**
- * The first arithmetic expression with an operator that begins in the searched part of a text, such
- * as `12*34` in "What is 12*34?"; as it is written, and never a part of one: undefined when there
- * is none, or when words stand within it.
+ * Finds the first arithmetic expression with an operator that begins in the searched part of a
+ * text, such as `12*34` in "What is 12*34?". Returns it as written, and never a part of an
+ * expression; undefined when there is none, or when words interrupt it.
  */
 export function findExpression(text: string): string | undefined {
   const { searchedChars } = LIMITS.offlineModel;

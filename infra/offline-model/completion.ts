@@ -4,7 +4,7 @@ import { LIMITS } from '../../shared/limits.ts';
 import { findExpression } from './arithmetic.ts';
 import { jsonForSchema } from './jsonForSchema.ts';
 
-/** What the offline model says: an answer, or one call of a function. */
+/** The output of the offline model: an answer, or one function call. */
 type Thought = { content: string } | { call: { name: string; arguments: string } };
 
 const TIME_OR_DATE =
@@ -26,7 +26,7 @@ function jsonObjectIn(text: string): string {
   }
 }
 
-/** Whether a word of the text is the name. */
+/** Whether the text contains the name as a word. */
 const names = (text: string, name: string): boolean =>
   text
     .toLowerCase()
@@ -34,8 +34,7 @@ const names = (text: string, name: string): boolean =>
     .includes(name.toLowerCase());
 
 /**
- * The arguments to call a function with when the input plainly asks for it; undefined when it
- * doesn't.
+ * The arguments for calling a function that the input clearly asks for; undefined if it does not.
  */
 function argumentsFor(name: string, input: string): string | undefined {
   if (name === 'calculator') {
@@ -43,7 +42,7 @@ function argumentsFor(name: string, input: string): string | undefined {
     return expression && JSON.stringify({ expression });
   }
   if (name === 'clock') {
-    // The pattern takes the square of a text's length.
+    // The pattern's time grows with the square of the text's length.
     const searched = input.slice(0, searchedChars);
     const zone = TIME_ZONE.exec(searched)?.[0];
     return TIME_OR_DATE.test(searched)
@@ -63,9 +62,9 @@ function functionNames({ tools = [] }: CompletionRequest): string[] {
 }
 
 /**
- * Answers the same to the same request, for ever: with the last input, how many turns of the user
- * it was shown, and the results of the functions that it called for that input. It calls the first
- * offered function that the input asks for, once. Where JSON is asked for, it says it in JSON.
+ * Always answers the same request identically: with the last input, the number of user turns in the
+ * request, and the results of the functions called for that input. Calls the first offered function
+ * that the input asks for, once. If the request asks for JSON, the answer is JSON.
  */
 function think(request: CompletionRequest): Thought {
   const { messages } = request;
@@ -91,7 +90,7 @@ function think(request: CompletionRequest): Thought {
 
 export const OFFLINE_MODEL = 'offline-echo';
 
-/** Its tokens are words. */
+/** The model's tokens are words. */
 const words = (text: string): number => text.split(/\s+/).filter(Boolean).length;
 
 interface Completion {
@@ -102,7 +101,7 @@ interface Completion {
   usage: { prompt_tokens: number; completion_tokens: number; total_tokens: number };
 }
 
-/** The completion of a request; `body` is its text, from which the id follows. */
+/** The completion of a request. `body` is the request's text, from which the id is derived. */
 export function complete(request: CompletionRequest, body: string): Completion {
   const thought = think(request);
   const prompt = request.messages.reduce((sum, message) => sum + words(textOf(message)), 0);
@@ -129,7 +128,10 @@ const toolCall = (id: string, call: { name: string; arguments: string }) => ({
   function: call,
 });
 
-/** As the chat completions API writes it. `created` is 0: the same request, the same bytes. */
+/**
+ * The body in the format of the chat completions API. `created` is 0, so that the same request gets
+ * the same bytes.
+ */
 export function completionBody({ id, model, thought, finish_reason, usage }: Completion): string {
   const message =
     'call' in thought
@@ -152,7 +154,10 @@ export function completionBody({ id, model, thought, finish_reason, usage }: Com
   });
 }
 
-/** As server-sent events: a word a chunk, the reason, the usage if wanted, `[DONE]`. */
+/**
+ * The completion as server-sent events: one word per chunk, the finish reason, the usage on
+ * request, `[DONE]`.
+ */
 export function* completionEvents(
   { id, model, thought, finish_reason, usage }: Completion,
   includeUsage: boolean,

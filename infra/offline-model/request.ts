@@ -38,7 +38,7 @@ const Completion = Type.Object({
   ),
 });
 
-/** The part of a chat completion request that the offline model looks at. */
+/** The part of a chat completion request that the offline model uses. */
 export type CompletionRequest = Static<typeof Completion>;
 
 const validator = lazyValidator(Completion);

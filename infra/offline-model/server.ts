@@ -10,7 +10,7 @@ import { parseRequest, type CompletionRequest } from './request.ts';
 const LONGEST_BODY = LIMITS.offlineModel.bodyBytes;
 
 export interface OfflineModel {
-  /** With the `/v1` that clients expect. */
+  /** The base URL, including the `/v1` that clients expect. */
   baseUrl: string;
   close(): Promise<void>;
 }
@@ -34,8 +34,8 @@ const MODELS = JSON.stringify({
 });
 
 /**
- * The body as text; undefined where it is too long. It is always read to the end, because a client
- * reads no response while it sends.
+ * The body as text; undefined if it is too long. It is always read to the end, because a client
+ * does not read a response while it sends.
  */
 async function readBody(request: IncomingMessage): Promise<string | undefined> {
   const chunks: Buffer[] = [];
@@ -71,12 +71,12 @@ async function handle(request: IncomingMessage, response: ServerResponse): Promi
   try {
     parsed = parseRequest(body);
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    return sendError(response, 400, `The request is not a chat completion: ${why}.`);
+    const problem = error instanceof Error ? error.message : String(error);
+    return sendError(response, 400, `The request is not a chat completion: ${problem}.`);
   }
-  const named = JSON.stringify(parsed.model);
+  const quotedModel = JSON.stringify(parsed.model);
   if (parsed.model !== OFFLINE_MODEL)
-    return sendError(response, 404, `The offline model has no model ${named}.`);
+    return sendError(response, 404, `The offline model has no model ${quotedModel}.`);
   return answer(response, parsed, body);
 }
 
@@ -88,12 +88,12 @@ async function stop(server: Server): Promise<void> {
 }
 
 /**
- * Starts a small chat completions server on a free port of loopback that answers without any model.
- * Its process may end while it runs.
+ * Starts a small chat completions server on a free loopback port, which answers without a model. It
+ * does not keep the process alive.
  */
 export async function startOfflineModel(): Promise<OfflineModel> {
   const server = createServer((request, response) => {
-    // This is reached only where the client has disconnected.
+    // Reached only if the client has disconnected.
     handle(request, response).catch(() => response.destroy());
   });
   server.listen(0, '127.0.0.1');

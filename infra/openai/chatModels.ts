@@ -18,11 +18,13 @@ export interface Provider {
 }
 
 export interface ChatModelLimits {
-  /** For one attempt, from sending to the last byte of the answer. */
+  /**
+   * The time limit of one attempt, from sending to the last byte of the answer, in milliseconds.
+   */
   attemptTimeoutMs: number;
-  /** How often a call is repeated after 429, 5xx or a failure before the answer began. */
+  /** The most retries of a call after 429, 5xx or a failure before the answer began. */
   maxRetries: number;
-  /** Connections to one provider. */
+  /** The most connections to one provider. */
   maxConnections?: number;
 }
 
@@ -44,8 +46,8 @@ interface Libraries {
 }
 
 /**
- * The libraries take a quarter of a second and tens of megabytes to load: not before the first
- * call.
+ * Loads the libraries. Runs at the first call, because they take a quarter of a second and tens of
+ * megabytes.
  */
 async function load({ limits }: ChatModelsOptions): Promise<Libraries> {
   const [openai, undici] = await Promise.all([import('openai'), import('undici')]);
@@ -53,8 +55,8 @@ async function load({ limits }: ChatModelsOptions): Promise<Libraries> {
     connections: limits.maxConnections ?? DEFAULTS.maxConnections,
     connect: { timeout: DEFAULTS.connectTimeoutMs },
     maxHeaderSize: LIMITS.model.headerBytes,
-    // The time limit per attempt is the library's; undici's own would cut a slow model off at five
-    // minutes.
+    // The library enforces the time limit per attempt. undici's own limits would cut off a slow
+    // model after five minutes.
     headersTimeout: 0,
     bodyTimeout: 0,
   });
@@ -70,7 +72,7 @@ function createClient(
     baseURL: provider.base_url,
     apiKey: provider.api_key ?? 'none',
     ...(provider.api_key === undefined && { defaultHeaders: { Authorization: null } }),
-    // The library would take these from the environment and send them to every provider.
+    // Otherwise the library would take these from the environment and send them to every provider.
     organization: null,
     project: null,
     timeout: limits.attemptTimeoutMs,
@@ -89,15 +91,18 @@ async function requestAnswer(
   return parseAnswer(body, request.model);
 }
 
-/** The library would keep no bounds of a stream: it is given the whole (see pooledFetch). */
+/**
+ * The library does not limit the size of a stream, so it gets the whole answer at once (see
+ * pooledFetch).
+ */
 async function requestStream(
   client: OpenAi.OpenAI,
   request: ChatRequest,
   { signal, onDelta }: { signal: AbortSignal; onDelta: (text: string) => void },
 ): Promise<ChatAnswer> {
-  let shown = false;
+  let hasShownText = false;
   const onText = (text: string): void => {
-    shown = true;
+    hasShownText = true;
     onDelta(text);
   };
   const options: CallOptions = { onText };
@@ -107,18 +112,21 @@ async function requestStream(
     fetchOptions: options as object,
   });
   const answer = parseAnswer(body, request.model);
-  // A provider that knows no streams has sent it in one piece.
-  if (!shown && answer.content !== null) onDelta(answer.content);
+  // A provider without streaming has sent the answer in one piece.
+  if (!hasShownText && answer.content !== null) onDelta(answer.content);
   return answer;
 }
 
-/** The chat models port over the `openai` package: one client per provider, made on demand. */
+/**
+ * The chat models port over the `openai` package, with one client per provider, created on demand.
+ */
 export function createChatModels(
   options: ChatModelsOptions,
 ): ChatModels & { close(): Promise<void> } {
   const models = new Map(options.models.map((model) => [model.id, model]));
   const providers = new Map(options.providers.map((provider) => [provider.id, provider]));
-  // Of every provider: one that is behind another's proxy may quote that one's key.
+  // Redacts the keys of all providers: a provider behind another one's proxy may quote the other's
+  // key.
   const redact = createRedactor(options.providers.flatMap(({ api_key }) => api_key ?? []));
   const clients = new Map<string, OpenAi.OpenAI>();
   let libraries: Promise<Libraries> | undefined;
@@ -126,8 +134,8 @@ export function createChatModels(
   function providerOf(modelId: string): Provider {
     const provider = providers.get(models.get(modelId)?.provider ?? '');
     if (provider) return provider;
-    const named = JSON.stringify(modelId);
-    throw new TurnlogError('model_not_supported', `The model ${named} is not configured.`);
+    const quotedId = JSON.stringify(modelId);
+    throw new TurnlogError('model_not_supported', `The model ${quotedId} is not configured.`);
   }
 
   function clientOf(provider: Provider, loaded: Libraries): OpenAi.OpenAI {
@@ -149,7 +157,7 @@ export function createChatModels(
           ? requestStream(client, request, { signal, onDelta })
           : requestAnswer(client, request, signal));
       } catch (error) {
-        // Whatever the library made of an abort, the caller gets the reason that it gave.
+        // The library converts aborts to its own errors. The caller gets its own abort reason.
         signal.throwIfAborted();
         throw toModelError(error, loaded.openai, redact);
       }

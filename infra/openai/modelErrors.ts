@@ -8,14 +8,14 @@ const MAX_RETRY_AFTER_S = 86_400;
 
 /** Describes an error response: what happened, the status, and the reason if known. */
 function describeFailure(what: string, { status, code }: OpenAi.APIError): string {
-  const why = FINISH_REASONS.get(code);
-  return `The model provider ${what} (${status})${why === undefined ? '' : `: ${why}`}.`;
+  const reason = FINISH_REASONS.get(code);
+  return `The model provider ${what} (${status})${reason === undefined ? '' : `: ${reason}`}.`;
 }
 
 function overloadedError(error: OpenAi.APIError, cause: Error): TurnlogError {
-  const wait = error.headers && retryAfterMs(error.headers, Date.now());
+  const waitMs = error.headers && retryAfterMs(error.headers, Date.now());
   const seconds = Math.min(
-    Math.max(Math.ceil((wait ?? DEFAULT_RETRY_AFTER_S * 1000) / 1000), 1),
+    Math.max(Math.ceil((waitMs ?? DEFAULT_RETRY_AFTER_S * 1000) / 1000), 1),
     MAX_RETRY_AFTER_S,
   );
   return new TurnlogError(

@@ -12,7 +12,7 @@ import {
 const strict = { additionalProperties: false };
 const Id = Type.String({ minLength: 1, maxLength: 256 });
 const Tokens = Type.Integer({ minimum: 1 });
-/** Text, since a number of JSON is not read as it is written. */
+/** Text, because parsing a JSON number may change its digits. */
 const Decimal = Type.String({
   pattern: '^(0|[1-9]\\d{0,8})(\\.\\d{1,9})?$',
   'x-rule':
@@ -72,7 +72,7 @@ const WORDS: ProblemMessages = {
   pattern: () => 'must be an http or https URL without credentials',
 };
 
-/** One error for all the problems of the file. */
+/** One error for all problems of the file. */
 export const modelsFileError = (file: string, problems: Problems, cause?: unknown): TurnlogError =>
   badFile({ option: 'MODELS_FILE', file }, problems, cause);
 
@@ -85,8 +85,8 @@ async function readJson(file: string): Promise<unknown> {
 }
 
 /**
- * Reads MODELS_FILE and checks its form. Errors: `configuration_invalid` that lists every problem
- * with its place in the file.
+ * Reads and validates MODELS_FILE. Throws `configuration_invalid`, which lists every problem with
+ * its place in the file.
  */
 export async function readModelsFile(file: string): Promise<ModelsFile> {
   const content = await readJson(file);

@@ -63,8 +63,8 @@ function readHeaders(raw: Record<string, string | string[] | undefined>): Header
 }
 
 /**
- * How long the server asks to wait, in milliseconds, from `retry-after-ms` or `retry-after`
- * (seconds or a date, RFC 9110); undefined when it does not say.
+ * The wait that the server requests, in milliseconds, by `retry-after-ms` or `retry-after` (seconds
+ * or a date, RFC 9110); undefined without such a header.
  */
 export function retryAfterMs(headers: Headers, now: number): number | undefined {
   const milliseconds = Number.parseFloat(headers.get('retry-after-ms') ?? '');
@@ -73,8 +73,8 @@ export function retryAfterMs(headers: Headers, now: number): number | undefined 
   if (text === null) return undefined;
   const seconds = Number.parseFloat(text);
   if (seconds >= 0) return seconds * 1000;
-  const wait = Date.parse(text) - now;
-  return Number.isNaN(wait) ? undefined : Math.max(0, wait);
+  const waitMs = Date.parse(text) - now;
+  return Number.isNaN(waitMs) ? undefined : Math.max(0, waitMs);
 }
 
 const timeoutError = (): TurnlogError =>
@@ -99,15 +99,17 @@ function createReaderFor(
 }
 
 /**
- * A `fetch` for the `openai` package straight over undici's dispatcher: about twice as fast as the
- * built-in one, and the whole body is read before it resolves, so that the library's time limit per
- * attempt covers a body that stalls. Of an error no more is read than is looked at.
+ * A `fetch` for the `openai` package over undici's dispatcher. It is about twice as fast as the
+ * built-in one, and resolves only after it has read the whole body, so that the library's time
+ * limit per attempt covers a stalled body. Of an error response, it reads only the part that is
+ * used.
  *
- * The library repeats a call whose fetch rejects, and does not repeat one whose body fails. So a
- * failure before the first byte of an answer rejects; an attempt that ran out of time or broke off
- * in its answer, which the model may have worked on and which is paid for, resolves with a response
- * whose body fails. Bodies are strings, answers never compressed, and no redirect is followed. Of an
- * answer that comes as a stream `onText` is told, and the library gets the whole.
+ * The library retries a call whose fetch rejects, but not one whose body fails. A failure before
+ * the first byte of an answer therefore rejects. An attempt that times out or breaks off during its
+ * answer, which the model may have processed and which is billed, resolves with a response whose
+ * body fails. Request bodies are strings, answers are never compressed, and redirects are not
+ * followed. `onText` receives the text of a streamed answer as it arrives, and the library gets the
+ * whole answer.
  */
 export function pooledFetch(agent: Agent, inProgress: ResponseMemory): Fetch {
   return (input, init = {}) =>
@@ -119,7 +121,7 @@ export function pooledFetch(agent: Agent, inProgress: ResponseMemory): Fetch {
       let controller: Dispatcher.DispatchController | undefined;
       let closeTimer: NodeJS.Timeout | undefined;
       const reply = (result: AnswerOrError): void => {
-        limit?.[Symbol.dispose]();
+        abortListener?.[Symbol.dispose]();
         reader?.release();
         reader = undefined;
         resolve(
@@ -139,11 +141,11 @@ export function pooledFetch(agent: Agent, inProgress: ResponseMemory): Fetch {
       const requestHeaders = new Headers(init.headers);
       requestHeaders.set('accept-encoding', 'identity');
       const { signal } = init;
-      let limit: Disposable | undefined;
-      // A listener hears of an abort that has been only in a moment; the library repeats what fails
-      // until then.
+      let abortListener: Disposable | undefined;
+      // A listener on an already aborted signal is called only a moment later, and until then the
+      // library would retry failures.
       if (signal?.aborted) stop(timeoutError());
-      else if (signal) limit = addAbortListener(signal, () => stop(timeoutError()));
+      else if (signal) abortListener = addAbortListener(signal, () => stop(timeoutError()));
       agent.dispatch(
         {
           origin: url.origin,
@@ -176,7 +178,7 @@ export function pooledFetch(agent: Agent, inProgress: ResponseMemory): Fetch {
             const result = reader?.add(chunk);
             if (result === undefined) return;
             if (result instanceof Error || !isSuccess(status)) return stop(result);
-            // A server that ends its stream now keeps its connection for the next call.
+            // If the server ends its stream now, its connection is kept for the next call.
             reply(result);
             closeTimer = setTimeout(abort, CONNECTION_CLOSE_GRACE_MS).unref();
           },
@@ -187,7 +189,7 @@ export function pooledFetch(agent: Agent, inProgress: ResponseMemory): Fetch {
           onResponseError(_controller, error) {
             clearTimeout(closeTimer);
             if (headers) return reply(truncatedAnswerError());
-            limit?.[Symbol.dispose]();
+            abortListener?.[Symbol.dispose]();
             reject(error);
           },
         },

@@ -5,8 +5,8 @@ const SCAN_CHARS = 5 * LIMITS.model.quotedChars;
 
 /**
  * Bearer credentials, credentials in URLs, keys by their usual prefix (also when the provider
- * starred a part), and any long run of letters and digits. Names of models and of parameters pass:
- * they are what the message is about.
+ * starred a part), and any long run of letters and digits. Names of models and parameters are kept,
+ * because the message is about them.
  */
 const SECRETS = [
   /\bbearer\s+\S+/gi,
@@ -50,9 +50,9 @@ const formsOf = (key: string): string[] => [
 ];
 
 /**
- * Creates the function that prepares texts of others for quotation in the log: on one line, at most 200
- * characters, without `keys` and anything that looks like a key. A text that shows part of a key in
- * another encoding is not quoted at all.
+ * Creates the function that prepares foreign texts for quotation in the log: on one line, at most
+ * 200 characters, without `keys` and anything that looks like a key. A text that shows part of a
+ * key in another encoding is not quoted at all.
  */
 export function createRedactor(keys: readonly string[]): (text: string) => string {
   const secretParts = new Set(keys.flatMap(formsOf).flatMap((form) => partsOf(unescaped(form))));

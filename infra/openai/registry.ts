@@ -6,7 +6,7 @@ import type { Provider } from './chatModels.ts';
 import { modelsFileError, readModelsFile, type ModelsFile } from './modelsFile.ts';
 
 /**
- * Context window and longest answer in tokens, as OpenAI documents them
+ * Context window and longest answer in tokens, from OpenAI's documentation
  * (platform.openai.com/docs/models).
  */
 const LIMITS: Record<string, [contextWindow: number, maxOutput: number]> = {
@@ -21,7 +21,7 @@ const LIMITS: Record<string, [contextWindow: number, maxOutput: number]> = {
   'o4-mini': [200_000, 100_000],
 };
 
-/** What is offered of the provider `openai` when no file names the models. */
+/** The models of the provider `openai` when no file names the models. */
 const openaiModels: readonly ModelInfo[] = Object.entries(LIMITS).map(
   ([id, [context_window, max_output_tokens]]) => ({
     id,
@@ -38,9 +38,9 @@ export interface RegistryOptions {
   modelsFile?: string | undefined;
   openaiApiKey?: string | undefined;
   openaiBaseUrl?: string | undefined;
-  /** Where the keys are that the file names. */
+  /** The environment variables, which hold the keys that the file names. */
   env: Readonly<Record<string, string | undefined>>;
-  /** Of the built-in server, which the provider `offline` is. */
+  /** The base URL of the built-in server, which is the provider `offline`. */
   offlineBaseUrl: string;
 }
 
@@ -49,7 +49,9 @@ interface Registry {
   models: ModelInfo[];
 }
 
-/** Its context holds the longest instruction and input of the API: nothing is counted. */
+/**
+ * The context window fits the longest instruction and input of the API, because nothing is counted.
+ */
 const offlineModel: ModelInfo = {
   id: 'offline-echo',
   provider: 'offline',
@@ -63,7 +65,7 @@ const provider = (id: string, base_url: string, api_key: string | undefined): Pr
   ...(api_key ? { api_key } : {}),
 });
 
-/** True for a URL over which whoever is between reads the key. */
+/** True for a URL that would send the key unencrypted over a network. */
 function isPlainHttp(baseUrl: string): boolean {
   const url = URL.parse(baseUrl);
   if (url?.protocol !== 'http:') return false;
@@ -77,7 +79,7 @@ function isPlainHttp(baseUrl: string): boolean {
 
 const PLAIN_HTTP = 'would send the key over plain http to another host: use https';
 
-/** Errors: `configuration_invalid` where OPENAI_BASE_URL would show the key. */
+/** Throws `configuration_invalid` if OPENAI_BASE_URL would expose the key. */
 function requireEncryptedKey({ openaiApiKey, openaiBaseUrl }: RegistryOptions): void {
   if (openaiApiKey && openaiBaseUrl && isPlainHttp(openaiBaseUrl))
     throw new TurnlogError(
@@ -99,10 +101,10 @@ function defaultProviders({
     : [offline];
 }
 
-/** What a price is in that names none. */
+/** The currency of prices that name none. */
 const DEFAULT_CURRENCY = 'USD';
 
-/** Costs are added up, so all prices are in one currency. */
+/** Checks that all prices are in one currency, because costs are added up. */
 function currencyProblems({ models }: ModelsFile): Problems {
   const currencies = models.map(({ price }) => price && (price.currency ?? DEFAULT_CURRENCY));
   const first = currencies.find((currency) => currency !== undefined);
@@ -131,22 +133,22 @@ function problemsOf(
       problems[`/providers/${id}/api_key_env`] =
         `names ${api_key_env}, which is not set in the environment`;
   }
-  const known = file.models.map(({ id }) => id);
+  const modelIds = file.models.map(({ id }) => id);
   for (const [index, model] of file.models.entries()) {
     const { fallbacks = [] } = model;
-    for (const [place, id] of fallbacks.entries()) {
-      const where = `/models/${index}/fallbacks/${place}`;
-      if (id === model.id) problems[where] = 'names the model itself';
-      else if (!known.includes(id))
-        problems[where] = `names ${JSON.stringify(id)}, which is no model of the file`;
-      else if (fallbacks.indexOf(id) !== place)
-        problems[where] = `is there twice: ${JSON.stringify(id)}`;
+    for (const [fallbackIndex, id] of fallbacks.entries()) {
+      const path = `/models/${index}/fallbacks/${fallbackIndex}`;
+      if (id === model.id) problems[path] = 'names the model itself';
+      else if (!modelIds.includes(id))
+        problems[path] = `names ${JSON.stringify(id)}, which is no model of the file`;
+      else if (fallbacks.indexOf(id) !== fallbackIndex)
+        problems[path] = `is there twice: ${JSON.stringify(id)}`;
     }
     if (!providers.has(model.provider)) {
       problems[`/models/${index}/provider`] =
         `names ${JSON.stringify(model.provider)}, which is none of ${[...providers.keys()].join(', ')}`;
     }
-    if (known.indexOf(model.id) !== index)
+    if (modelIds.indexOf(model.id) !== index)
       problems[`/models/${index}/id`] = `is there twice: ${JSON.stringify(model.id)}`;
     if ((model.max_output_tokens ?? 0) >= model.context_window)
       problems[`/models/${index}/max_output_tokens`] = 'must be less than context_window';
@@ -155,11 +157,11 @@ function problemsOf(
 }
 
 /**
- * The providers and models to offer. A file names the models, and providers beside `openai` (there
- * when OPENAI_API_KEY or OPENAI_BASE_URL is set) and `offline`. Without a file: OpenAI's models if
- * `openai` is there, else only `offline-echo`.
- * A key goes over plain http only to this machine, unless the file says that it may.
- * Errors: `configuration_invalid` that lists every problem of the file.
+ * Loads the providers and models. A file names the models, and providers in addition to `openai`
+ * (available when OPENAI_API_KEY or OPENAI_BASE_URL is set) and `offline`. Without a file, the
+ * models are OpenAI's if `openai` is available, otherwise only `offline-echo`. A key is sent over
+ * plain http only to this machine, unless the file allows it. Throws `configuration_invalid`, which
+ * lists every problem of the file.
  */
 export async function loadRegistry(options: RegistryOptions): Promise<Registry> {
   const defaults = defaultProviders(options);
@@ -172,7 +174,7 @@ export async function loadRegistry(options: RegistryOptions): Promise<Registry> 
   }
   const file = await readModelsFile(options.modelsFile);
   if (!file.providers?.['openai']) requireEncryptedKey(options);
-  const providers = new Map(defaults.map((known) => [known.id, known]));
+  const providers = new Map(defaults.map((entry) => [entry.id, entry]));
   for (const [id, { base_url, api_key_env }] of Object.entries(file.providers ?? {})) {
     if (id !== 'offline')
       providers.set(id, provider(id, base_url, api_key_env && options.env[api_key_env]));

@@ -11,7 +11,7 @@ export type AnswerOrError = string | Error;
 export interface ResponseReader {
   /** An answer whose declared length exceeds this is not read. */
   mostBytes: number;
-  /** Adds a part of the body; returns the result as soon as no more is needed. */
+  /** Adds a part of the body. Returns the result once it needs no further parts. */
   add(chunk: Buffer): AnswerOrError | undefined;
   /** Returns the result at the end of the body. */
   end(): AnswerOrError;
@@ -21,8 +21,8 @@ export interface ResponseReader {
 
 export const isSuccess = (status: number): boolean => status >= 200 && status < 300;
 
-export const unusableAnswerError = (why: string): TurnlogError =>
-  new TurnlogError('model_error', `The model provider's answer ${why}.`);
+export const unusableAnswerError = (problem: string): TurnlogError =>
+  new TurnlogError('model_error', `The model provider's answer ${problem}.`);
 
 export const answerTooLongError = (): TurnlogError =>
   unusableAnswerError(`is longer than ${LIMITS.model.answerBytes.toLocaleString('en-US')} bytes`);

@@ -4,11 +4,11 @@ const LF = 0x0a;
 const CR = 0x0d;
 const DATA = 'data:';
 
-/** The data of server-sent events, as bytes come in. */
+/** Parses the data of server-sent events as bytes arrive. */
 export interface SseParser {
   /**
-   * Calls back with the data of each event that is complete, until it is told to go no further.
-   * `full` where a line is longer than its limit, `no_room` where all answers together are.
+   * Calls `onData` with the data of each complete event until it returns `stop`. Returns `full` if
+   * a line exceeds its limit, and `no_room` if all answers together exceed theirs.
    */
   add(chunk: Buffer, onData: (data: string) => 'on' | 'stop'): 'ok' | 'full' | 'no_room';
   release(): void;
@@ -21,22 +21,22 @@ function endOfLine(chunk: Buffer, from: number): number {
 }
 
 /**
- * Reads the `data` of events as the HTML standard has them, whose lines end with LF, CR or both. No
- * more is held than one line, or the lines of one event.
+ * Reads the `data` fields of events as the HTML standard defines them. Lines end with LF, CR or
+ * both. Memory is bounded by one line, or by the lines of one event.
  */
 export function createSseParser(lineBytes: number, inProgress: ResponseMemory): SseParser {
   const line = createBoundedBuffer(lineBytes, inProgress);
-  /** No part of a line is kept: most lines come whole. */
+  /** True while no partial line is buffered: most lines arrive complete. */
   let isEmpty = true;
   let afterCr = false;
   let data: string | undefined;
 
-  /** Gives the data of the event that an empty line ends. */
-  function take(text: string): string | undefined {
+  /** Returns the data of the event that an empty line ends. */
+  function addLine(text: string): string | undefined {
     if (text === '') {
-      const whole = data;
+      const eventData = data;
       data = undefined;
-      return whole;
+      return eventData;
     }
     if (text.startsWith(DATA)) {
       const value = text.slice(text[DATA.length] === ' ' ? DATA.length + 1 : DATA.length);
@@ -63,7 +63,7 @@ export function createSseParser(lineBytes: number, inProgress: ResponseMemory): 
         isEmpty = true;
         from = end + 1;
         if ((data?.length ?? 0) + text.length > lineBytes) return 'full';
-        const event = take(text);
+        const event = addLine(text);
         if (event !== undefined && onData(event) === 'stop') return 'ok';
       }
       return 'ok';

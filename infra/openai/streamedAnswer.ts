@@ -16,7 +16,7 @@ import {
   type AnswerOrError,
 } from './responseReaders.ts';
 
-/** A part of a tool call, as a chunk of a stream has it. */
+/** A part of a tool call in a chunk of a stream. */
 type CallPart = NonNullable<Delta['tool_calls']>[number];
 
 interface Call {
@@ -25,11 +25,11 @@ interface Call {
   arguments: TextAccumulator;
 }
 
-/** The tool calls of an answer that comes in parts. */
+/** The tool calls of a streamed answer. */
 interface StreamedCalls {
-  /** False where they are too many, or too long. */
+  /** Returns false if there are too many calls, or one is too long. */
   add(part: CallPart): boolean;
-  /** The calls, as a chat completion's message has them. */
+  /** The calls in the format of a chat completion's message. */
   calls(): object[];
   release(): void;
 }
@@ -37,7 +37,7 @@ interface StreamedCalls {
 const { callIdChars, functionNameChars, argumentsChars } = LIMITS.model;
 
 /**
- * Puts tool calls together: parts of one call have one index; where a provider sends none, a part
+ * Assembles tool calls. Parts of one call have the same index. If a provider sends no index, a part
  * with another id begins a call.
  */
 function createStreamedCalls(inProgress: ResponseMemory): StreamedCalls {
@@ -47,18 +47,19 @@ function createStreamedCalls(inProgress: ResponseMemory): StreamedCalls {
   function callOf({ index, id }: CallPart): Call | undefined {
     const begins = id && calls.get(latest)?.id !== id;
     latest = index ?? (begins || latest < 0 ? calls.size : latest);
-    const known = calls.get(latest);
-    if (known) return known;
-    // One more than a turn may have: whoever counts them says so.
+    const existing = calls.get(latest);
+    if (existing) return existing;
+    // Allows one more than the limit of a turn, so that the code that enforces the limit reports
+    // the excess.
     if (calls.size > LIMITS.run.toolCalls) return undefined;
-    // UTF-8 takes three bytes for a character at the most; a pair is four for two.
-    const made = {
+    // UTF-8 takes at most three bytes per UTF-16 unit, and four per surrogate pair.
+    const created = {
       id: '',
       name: '',
       arguments: createTextAccumulator(inProgress, 3 * argumentsChars),
     };
-    calls.set(latest, made);
-    return made;
+    calls.set(latest, created);
+    return created;
   }
 
   return {
@@ -82,24 +83,25 @@ function createStreamedCalls(inProgress: ResponseMemory): StreamedCalls {
   };
 }
 
-/** The beginnings of what names an answer: what is longer is cut where it is read. */
+/** The kept length of id, model and finish reason, which parseAnswer truncates to it anyway. */
 const LABEL = LIMITS.model.labelChars;
 
 function streamError(error: unknown): TurnlogError {
   const code = (error as { code?: unknown } | undefined)?.code;
-  const why = FINISH_REASONS.get(code);
+  const reason = FINISH_REASONS.get(code);
   return new TurnlogError(
     'model_error',
-    `The model provider broke off its answer with an error${why === undefined ? '' : `: ${why}`}.`,
+    `The model provider broke off its answer with an error${reason === undefined ? '' : `: ${reason}`}.`,
     { retriable: true },
   );
 }
 
 /**
- * Reads an answer that comes as a stream of chunks, tells `onText` of its text as it comes, and makes
- * the chat completion of it that the provider would have sent at once. Of a model that refuses, the
- * refusal is the text. The bounds are those of an answer in one piece; the chunks around the text may
- * take more, since nothing is kept of them. A stream that ends before its end was said is cut.
+ * Reads an answer that arrives as a stream of chunks, passes its text to `onText` as it arrives,
+ * and builds the chat completion that the provider would have sent without streaming. The text of a
+ * refusal is the refusal. The limits are those of an answer in one piece; the chunks around the
+ * text may take more, because they are not kept. A stream that ends before its declared end is
+ * truncated.
  */
 export function createStreamedAnswerReader(
   onText: (text: string) => void,
@@ -114,23 +116,24 @@ export function createStreamedAnswerReader(
   let model = '';
   let finish: string | undefined;
   let usage: unknown;
-  let said: AnswerOrError | undefined;
+  let result: AnswerOrError | undefined;
 
-  const show = (shown: string): void => {
-    if (shown !== '') onText(shown);
+  const show = (visibleText: string): void => {
+    if (visibleText !== '') onText(visibleText);
   };
 
-  function takeText(delta: Delta): Error | undefined {
+  function addText(delta: Delta): Error | undefined {
     kind ??= delta.content ? 'content' : delta.refusal ? 'refusal' : undefined;
     const piece = kind && delta[kind];
     if (!piece) return undefined;
-    const shown = text.add(piece);
-    if (shown === undefined) return text.isFull() ? answerTooLongError() : responseMemoryError();
-    show(shown);
+    const visibleText = text.add(piece);
+    if (visibleText === undefined)
+      return text.isFull() ? answerTooLongError() : responseMemoryError();
+    show(visibleText);
     return undefined;
   }
 
-  function takeChunk(chunk: Chunk): Error | undefined {
+  function addChunk(chunk: Chunk): Error | undefined {
     if (chunk.error !== undefined && chunk.error !== null) return streamError(chunk.error);
     id ||= chunk.id?.slice(0, LABEL) ?? '';
     model ||= chunk.model?.slice(0, LABEL) ?? '';
@@ -139,22 +142,22 @@ export function createStreamedAnswerReader(
     finish = choice?.finish_reason?.slice(0, LABEL) ?? finish;
     for (const part of choice?.delta?.tool_calls ?? [])
       if (!calls.add(part)) return tooManyPartsError();
-    return choice?.delta ? takeText(choice.delta) : undefined;
+    return choice?.delta ? addText(choice.delta) : undefined;
   }
 
-  function whole(): string {
+  function buildCompletion(): string {
     show(text.rest());
     const message = { content: text.text(), tool_calls: calls.calls() };
     const choices = [{ finish_reason: finish, message }];
     return JSON.stringify({ id, model, choices, usage });
   }
 
-  function take(data: string): AnswerOrError | undefined {
-    if (data === '[DONE]') return whole();
+  function addData(data: string): AnswerOrError | undefined {
+    if (data === '[DONE]') return buildCompletion();
     if (hasMoreValues(data, LIMITS.model.answerValues)) return tooManyPartsError();
     const chunk = parseChunk(data);
     return chunk
-      ? takeChunk(chunk)
+      ? addChunk(chunk)
       : unusableAnswerError('has a part that is no part of a chat completion');
   }
 
@@ -163,14 +166,14 @@ export function createStreamedAnswerReader(
     add(chunk) {
       bytes += chunk.length;
       if (bytes > LIMITS.model.streamBytes) return answerTooLongError();
-      const read = lines.add(chunk, (data) => {
-        said = take(data);
-        return said === undefined ? 'on' : 'stop';
+      const status = lines.add(chunk, (data) => {
+        result = addData(data);
+        return result === undefined ? 'on' : 'stop';
       });
-      if (read === 'ok') return said;
-      return read === 'full' ? answerTooLongError() : responseMemoryError();
+      if (status === 'ok') return result;
+      return status === 'full' ? answerTooLongError() : responseMemoryError();
     },
-    end: () => said ?? (finish === undefined ? truncatedAnswerError() : whole()),
+    end: () => result ?? (finish === undefined ? truncatedAnswerError() : buildCompletion()),
     release() {
       lines.release();
       text.release();

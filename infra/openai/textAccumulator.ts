@@ -2,14 +2,14 @@ import { LIMITS } from '../../shared/limits.ts';
 import { createBoundedBuffer, type ResponseMemory } from './boundedBuffer.ts';
 import { toStorableText } from './answer.ts';
 
-/** A text that comes in pieces. */
+/** A text that arrives in pieces. */
 export interface TextAccumulator {
   /**
-   * Takes a piece; gives what can be shown of it, as it will be recorded. Undefined where there is no
-   * room for it.
+   * Adds a piece. Returns the text that can be shown, as it will be recorded; undefined if it
+   * exceeds a limit.
    */
   add(piece: string): string | undefined;
-  /** What has not been shown yet, since its other half never came. */
+  /** Returns the text that was held back because its other half never arrived. */
   rest(): string;
   isFull(): boolean;
   text(): string;
@@ -19,28 +19,28 @@ export interface TextAccumulator {
 const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdbff;
 
 /**
- * Joins the pieces of a text, which may part a character in two: its first half is held back until
- * the other one comes. They are kept as bytes in one buffer, as a million strings of one character
- * would take thirty times as much.
+ * Joins the pieces of a text. A piece may end within a surrogate pair: its first half is held back
+ * until the second one arrives. The text is kept as bytes in one buffer, because a million strings
+ * of one character would take thirty times as much memory.
  */
 export function createTextAccumulator(
   inProgress: ResponseMemory,
   maxBytes: number = LIMITS.model.answerBytes,
 ): TextAccumulator {
   const body = createBoundedBuffer(maxBytes, inProgress);
-  let half = '';
+  let heldBack = '';
   return {
     add(piece) {
-      const text = half + piece;
-      const cut = isHighSurrogate(text.charCodeAt(text.length - 1));
-      half = cut ? text.slice(-1) : '';
-      const shown = toStorableText(cut ? text.slice(0, -1) : text);
-      return body.add(Buffer.from(shown)) ? shown : undefined;
+      const text = heldBack + piece;
+      const endsWithinPair = isHighSurrogate(text.charCodeAt(text.length - 1));
+      heldBack = endsWithinPair ? text.slice(-1) : '';
+      const visibleText = toStorableText(endsWithinPair ? text.slice(0, -1) : text);
+      return body.add(Buffer.from(visibleText)) ? visibleText : undefined;
     },
     rest() {
-      const shown = toStorableText(half);
-      half = '';
-      return shown !== '' && body.add(Buffer.from(shown)) ? shown : '';
+      const visibleText = toStorableText(heldBack);
+      heldBack = '';
+      return visibleText !== '' && body.add(Buffer.from(visibleText)) ? visibleText : '';
     },
     isFull: body.isFull,
     text: body.text,

@@ -5,10 +5,13 @@ import { ALL, MEMBER, MESSAGE_BYTES, type Broadcast } from '../../shared/ports/b
 import { connectPostgres, type PostgresConnection } from './connection.ts';
 
 const STATEMENT_MS = 2_000;
-/** A connection that has died without a word would never tell anything again. */
+/**
+ * The interval of the queries that detect a dead connection, which would deliver no more
+ * notifications.
+ */
 const HEARTBEAT_MS = 2_000;
 const PAUSES = { firstMs: 50, longestMs: 2_000, spread: [0.5, 1] } as const;
-/** Sent in one statement. */
+/** The most messages in one statement. */
 const BATCH_SIZE = 64;
 
 const SEND =
@@ -22,37 +25,37 @@ interface Message {
 }
 
 /**
- * Broadcast over NOTIFY, on one connection of its own. Opens without waiting for the server; while
- * that is away, nothing is sent and nothing heard.
+ * Broadcasts over NOTIFY on a dedicated connection. Opens without waiting for the server. While the
+ * server can't be reached, no message is sent or received.
  */
 export function openPostgresBroadcast(databaseUrl: string, name: string): Broadcast {
   if (!MEMBER.test(name)) throw new RangeError(`${name} can't be the name of a member`);
   const closing = new AbortController();
   const listeners = new Set<{ hear: (message: string) => void; missed?: () => void }>();
-  const waiting: Message[] = [];
+  const outbox: Message[] = [];
   let connection: PostgresConnection | undefined;
   let sending = false;
 
-  const next = (): Message[] => waiting.splice(0, BATCH_SIZE);
+  const takeBatch = (): Message[] => outbox.splice(0, BATCH_SIZE);
 
-  /** One statement after the other, each with all that waits by then. */
-  async function sendWaiting(): Promise<void> {
+  /** Sends the queued messages in batches, one statement at a time. */
+  async function flushOutbox(): Promise<void> {
     if (sending) return;
     sending = true;
     try {
-      for (let messages = next(); messages.length > 0; messages = next()) {
+      for (let messages = takeBatch(); messages.length > 0; messages = takeBatch()) {
         const channels = messages.map(({ channel }) => channel);
         await connection?.client.query(SEND, [channels, messages.map(({ text }) => text)]);
       }
     } catch {
-      // What was lost is looked for elsewhere.
-      waiting.length = 0;
+      // Delivery is best effort: receivers find missed changes by other means.
+      outbox.length = 0;
     } finally {
       sending = false;
     }
   }
 
-  /** One connection, until it breaks or the broadcast is closed. Errors: what pg throws. */
+  /** Listens on one connection until it breaks or the broadcast is closed. Throws pg's errors. */
   async function follow(onConnected: () => void): Promise<void> {
     const opened = await connectPostgres(databaseUrl, {
       name: 'turnlog broadcast',
@@ -67,19 +70,19 @@ export function openPostgresBroadcast(databaseUrl: string, name: string): Broadc
       connection = opened;
       onConnected();
       listeners.forEach(({ missed }) => missed?.());
-      const over = AbortSignal.any([ended, closing.signal]);
-      while (!over.aborted) {
-        await sleepUntilAborted(HEARTBEAT_MS, { signal: over, ref: false });
-        if (!over.aborted) await client.query('SELECT');
+      const stopped = AbortSignal.any([ended, closing.signal]);
+      while (!stopped.aborted) {
+        await sleepUntilAborted(HEARTBEAT_MS, { signal: stopped, ref: false });
+        if (!stopped.aborted) await client.query('SELECT');
       }
     } finally {
       connection = undefined;
-      waiting.length = 0;
+      outbox.length = 0;
       await close();
     }
   }
 
-  async function followForEver(): Promise<void> {
+  async function followUntilClosed(): Promise<void> {
     const { signal } = closing;
     const pauses = createBackoff(PAUSES);
     while (!signal.aborted) {
@@ -88,15 +91,15 @@ export function openPostgresBroadcast(databaseUrl: string, name: string): Broadc
     }
   }
 
-  const following = followForEver();
+  const following = followUntilClosed();
 
   return {
     name,
     send(to, text) {
       if (Buffer.byteLength(text) > MESSAGE_BYTES) throw new RangeError('too long a message');
-      if (!MEMBER.test(to) || !connection || waiting.length >= LIMITS.stream.messages) return false;
-      waiting.push({ channel: channelOf(to), text });
-      void sendWaiting();
+      if (!MEMBER.test(to) || !connection || outbox.length >= LIMITS.stream.messages) return false;
+      outbox.push({ channel: channelOf(to), text });
+      void flushOutbox();
       return true;
     },
     listen(hear, missed) {

@@ -8,8 +8,8 @@ const CONNECT_TIMEOUT_MS = 2000;
 const END_TIMEOUT_MS = 500;
 
 /**
- * Every number here came from JSON, so it is a JavaScript number again: pg would give a bigint as
- * text.
+ * Parses bigint as a number; pg would return text. Every stored number came from JSON, so it is a
+ * JavaScript number.
  */
 const typeParsers = {
   getTypeParser: ((oid: number, format: 'text') =>
@@ -38,13 +38,13 @@ interface Purpose {
     | 'turnlog vacuum'
     | 'turnlog migration';
   /**
-   * The server ends a statement that takes longer, in milliseconds. The client gives up a second
-   * later, in case the server is gone.
+   * The server cancels a statement that takes longer, in milliseconds. The client gives up a second
+   * later, in case the server can't be reached.
    */
   statementMs: number;
 }
 
-/** What every connection has in common. */
+/** The options of every connection. */
 export const connectionOptions = (
   databaseUrl: string,
   { name, statementMs }: Purpose,
@@ -61,13 +61,13 @@ export const connectionOptions = (
 
 export interface PostgresConnection {
   client: Client;
-  /** Aborted when the connection has broken or was closed. */
+  /** Aborts when the connection breaks or is closed. */
   ended: AbortSignal;
-  /** Ends the connection, by force when the server does not answer. */
+  /** Ends the connection, forcibly if the server does not answer. */
   close(): Promise<void>;
 }
 
-/** Opens one connection. Errors: what pg throws. */
+/** Opens one connection. Throws pg's errors. */
 export async function connectPostgres(
   databaseUrl: string,
   purpose: Purpose,
@@ -75,7 +75,7 @@ export async function connectPostgres(
   const socket = new Socket();
   const client = new Client({ ...connectionOptions(databaseUrl, purpose), stream: () => socket });
   const ended = new AbortController();
-  // Without a listener a broken connection would end the process.
+  // Without a listener, a broken connection would end the process.
   client.on('error', () => ended.abort());
   client.on('end', () => ended.abort());
   const close = async (): Promise<void> => {
@@ -94,9 +94,9 @@ export async function connectPostgres(
 }
 
 /**
- * Makes the commits of this session outlive a crash of the server, whatever the database's default
- * is: what was told of them is never taken back. A stricter level than `on` stays. Errors: what pg
- * throws.
+ * Makes the commits of this session survive a crash of the server, whatever the database's default
+ * is: an acknowledged commit must not be lost. A stricter level than `on` is kept. Throws pg's
+ * errors.
  */
 export async function commitDurably(client: ClientBase): Promise<void> {
   await client.query(
@@ -105,8 +105,8 @@ export async function commitDurably(client: ClientBase): Promise<void> {
 }
 
 /**
- * Runs the work in a transaction. Errors: what pg or the work throws; nothing has happened then,
- * unless COMMIT's answer was lost.
+ * Runs the work in a transaction. Throws the errors of pg and of the work. Nothing was committed
+ * then, unless the answer to COMMIT was lost.
  */
 export async function transaction<Result>(
   client: ClientBase,
@@ -118,7 +118,7 @@ export async function transaction<Result>(
     await client.query('COMMIT');
     return result;
   } catch (error) {
-    // Fails where the connection is lost, and then the server rolls back by itself.
+    // Fails when the connection is lost. The server then rolls back by itself.
     await client.query('ROLLBACK').catch(() => undefined);
     throw error;
   }

@@ -6,15 +6,21 @@ import { migrate } from './migrate.ts';
 import { VERSION } from './readModels/schema.ts';
 
 const STATEMENT_MS = 10_000;
-/** The oldest one that has `idle_session_timeout`, without which a vanished writer keeps its lock. */
+/**
+ * The first version with `idle_session_timeout`, without which a vanished writer keeps its lock.
+ */
 const MIN_SERVER_VERSION = 14;
-/** How often a pooler is looked for: others may use it at the same moment. */
+/**
+ * The number of attempts to detect a pooler, because other clients may use it at the same moment.
+ */
 const SESSION_CHECKS = 5;
 
 const configurationError = (message: string, cause?: unknown): TurnlogError =>
   new TurnlogError('configuration_invalid', message, { cause });
 
-/** Errors: `configuration_invalid` for a server, by its `server_version_num`, that is too old. */
+/**
+ * Throws `configuration_invalid` if the server, identified by its `server_version_num`, is too old.
+ */
 export function requireVersion(versionNumber: number): void {
   const version = Math.floor(versionNumber / 10_000);
   if (version >= MIN_SERVER_VERSION) return;
@@ -29,21 +35,22 @@ async function sessionOf(client: Client): Promise<number> {
 }
 
 /**
- * True where the server's sessions are not the clients' own: the second's transaction is given the
- * one that the first has used, which goes on in another.
+ * True if clients share server sessions: the second client's transaction then gets the session that
+ * the first client has used, and the first client continues in another one.
  */
 async function shareSessions(first: Client, second: Client): Promise<boolean> {
-  for (let look = 0; look < SESSION_CHECKS; look += 1) {
-    const own = await sessionOf(first);
+  for (let attempt = 0; attempt < SESSION_CHECKS; attempt += 1) {
+    const firstSession = await sessionOf(first);
     await second.query('BEGIN');
-    const shared = (await sessionOf(second)) === own || (await sessionOf(first)) !== own;
+    const shared =
+      (await sessionOf(second)) === firstSession || (await sessionOf(first)) !== firstSession;
     await second.query('ROLLBACK');
     if (shared) return true;
   }
   return false;
 }
 
-/** What the role lacks of what a service does, in words. */
+/** Selects a description of each right that services need and the role lacks. */
 const MISSING_RIGHTS = `
   SELECT format('%s on %s', needed, pg_class.oid::regclass) AS what
     FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace, unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) AS needed
@@ -84,16 +91,16 @@ async function checkWith(databaseUrl: string): Promise<void> {
 }
 
 /**
- * Looks whether the database can carry what services need of it, and migrates it where the role
- * may. Errors: `configuration_invalid`, which says what was found and what to do (a server too old,
- * a pooler that takes sessions apart, missing rights); `store_unavailable`.
+ * Checks that the database supports what services need, and migrates it if the role has the right
+ * to. Throws `configuration_invalid`, which states the finding and the remedy (a server that is too
+ * old, a pooler that shares sessions, missing rights), and `store_unavailable`.
  */
 export const checkConnectivity = (databaseUrl: string): Promise<void> =>
   withDatabaseErrors(async () => {
     try {
       await checkWith(databaseUrl);
     } catch (error) {
-      // A protocol violation: PostgreSQL itself takes all that is asked here.
+      // A protocol violation. PostgreSQL itself accepts all of these requests.
       if (sqlState(error) === '08P01')
         throw configurationError(
           `DATABASE_URL leads to a pooler that refuses what Turnlog asks of a session (${(error as Error).message}). Name the server itself.`,

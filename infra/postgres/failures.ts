@@ -6,30 +6,33 @@ import {
 } from '../../shared/lib/errors/turnlogError.ts';
 
 /**
- * The SQLSTATE of what the server refused; undefined for failures of the connection. Source:
- * PostgreSQL documentation, appendix A.
+ * The SQLSTATE of an error from the server; undefined for connection failures. Source: PostgreSQL
+ * documentation, appendix A.
  */
 export const sqlState = (error: unknown): string | undefined =>
   error instanceof DatabaseError ? error.code : undefined;
 
-/** True when the row is to blame, not the database. */
+/** True when the row caused the error, not the database. */
 export const isRowFailure = (error: unknown): boolean =>
   /^(?:22|23|54000)/.test(sqlState(error) ?? '');
 
 /**
- * True when a schema or table is not there: before the first projector has started, or has caught
+ * True when a schema or table does not exist, as before the first projector has started or caught
  * up.
  */
 export const isMissing = (error: unknown): boolean =>
   ['3F000', '42P01'].includes(sqlState(error) ?? '');
 
-/** True when others kept a lock for longer than was to be waited. */
+/** True when a lock could not be acquired within `lock_timeout`. */
 export const isLockedByOthers = (error: unknown): boolean => sqlState(error) === '55P03';
 
-/** True when the role may not do what it was asked for. */
+/** True when the role lacks a right. */
 export const isMissingRight = (error: unknown): boolean => sqlState(error) === '42501';
 
-/** `configuration_invalid`: what the role of DATABASE_URL lacks, and who mends that. */
+/**
+ * `configuration_invalid` with the rights that the role of DATABASE_URL lacks and the command that
+ * grants them.
+ */
 export const missingRightError = (what: string, cause?: unknown): TurnlogError =>
   new TurnlogError(
     'configuration_invalid',
@@ -41,7 +44,8 @@ export const databaseUnavailableError = (cause: unknown): TurnlogError =>
   storeUnavailableError("PostgreSQL can't be reached or does not answer.", cause);
 
 /**
- * Errors: `store_unavailable`, whatever the driver or the server threw; TurnlogErrors as they are.
+ * Converts errors of the driver and the server to `store_unavailable`; TurnlogErrors pass
+ * unchanged.
  */
 export async function withDatabaseErrors<Result>(work: () => Promise<Result>): Promise<Result> {
   try {

@@ -28,17 +28,22 @@ const INSERT = `INSERT INTO turnlog.text_keys (${COLUMNS})
 const REWRAP = `UPDATE turnlog.text_keys
   SET master_key_id = given.master_key_id, wrapped = decode(given.hex, 'hex') FROM ${NEW_KEYS}
   WHERE text_keys.key_id = given.key_id AND wrapped IS NOT NULL`;
-/** Of a key that is not known here a backup may bring back what wraps it: it stays destroyed. */
+/**
+ * Also records unknown keys as destroyed, so that they stay destroyed if a backup restores them.
+ */
 const DESTROY = `INSERT INTO turnlog.text_keys (key_id) SELECT DISTINCT unnest($1::text[])
   ON CONFLICT (key_id) DO UPDATE SET master_key_id = NULL, wrapped = NULL`;
 const NOTE_ERASURE =
   'INSERT INTO turnlog.erasures (stream, why) VALUES ($1, $2) ON CONFLICT DO NOTHING';
 const OPEN_ERASURES = 'SELECT stream, why FROM turnlog.erasures ORDER BY n LIMIT $1';
 const DELETE_ERASURE_NOTE = 'DELETE FROM turnlog.erasures WHERE stream = $1';
-/** Clears the dead rows of what was destroyed. Who does not own the table is warned, and it is passed over. */
+/**
+ * Removes the dead rows of destroyed keys. PostgreSQL skips the table, with a warning, if the role
+ * does not own it.
+ */
 const CLEAR = 'VACUUM (SKIP_LOCKED, INDEX_CLEANUP OFF) turnlog.text_keys';
 
-/** The columns of keys, as parameters. */
+/** The columns of the keys, as query parameters. */
 const columnsOf = (keys: readonly WrappedKey[]): string[][] => [
   keys.map(({ key_id }) => key_id),
   keys.map(({ master_key_id }) => master_key_id),
@@ -50,7 +55,7 @@ const idTaken = (error: unknown): unknown =>
     ? storeUnavailableError('The key store has one of the new keys already.', error)
     : error;
 
-/** Errors: `store_unavailable`, `configuration_invalid` where the role may not migrate. */
+/** Throws `store_unavailable`, and `configuration_invalid` if the role may not migrate. */
 const migrated = (databaseUrl: string): Promise<void> =>
   withDatabaseErrors(async () => {
     const { client, close } = await connectPostgres(databaseUrl, PURPOSE);
@@ -61,23 +66,23 @@ const migrated = (databaseUrl: string): Promise<void> =>
     }
   });
 
-/** Tried again with the next use where it failed. */
+/** Runs the work once. After a failure, the next call tries again. */
 function once(work: () => Promise<void>): () => Promise<void> {
-  let done: Promise<void> | undefined;
+  let running: Promise<void> | undefined;
   return () =>
-    (done ??= work().catch((error: unknown) => {
-      done = undefined;
+    (running ??= work().catch((error: unknown) => {
+      running = undefined;
       throw error;
     }));
 }
 
 /**
- * The keys of texts in tables that all replicas share. Opens without waiting for the server: the
- * first use migrates its database. What was destroyed stays in PostgreSQL's write-ahead log and its
- * backups for as long as those are kept, and in a dead row until a vacuum.
+ * Opens the text keys in tables that all replicas share. Does not wait for the server: the first
+ * use migrates the database. Destroyed keys remain in PostgreSQL's write-ahead log and its backups
+ * for as long as these are kept, and in a dead row until a vacuum.
  */
 export function openPostgresKeyStore({ databaseUrl }: { databaseUrl: string }): KeyStore {
-  const ready = once(() => migrated(databaseUrl));
+  const ensureMigrated = once(() => migrated(databaseUrl));
   const pool = new Pool({
     ...connectionOptions(databaseUrl, PURPOSE),
     max: CONNECTIONS,
@@ -87,12 +92,12 @@ export function openPostgresKeyStore({ databaseUrl }: { databaseUrl: string }): 
 
   const rows = <Row extends object>(sql: string, ...values: unknown[]): Promise<Row[]> =>
     withDatabaseErrors(async () => {
-      await ready();
+      await ensureMigrated();
       return (await pool.query<Row>(sql, values)).rows;
     });
   const durably = (work: (client: ClientBase) => Promise<unknown>): Promise<void> =>
     withDatabaseErrors(async () => {
-      await ready();
+      await ensureMigrated();
       const client = await pool.connect();
       try {
         await commitDurably(client);
@@ -109,9 +114,9 @@ export function openPostgresKeyStore({ databaseUrl }: { databaseUrl: string }): 
   return {
     insert: (keys) => write(INSERT, ...columnsOf(keys)),
     async find(ids) {
-      const found = await rows<KeyRow>(FIND, ids);
+      const keyRows = await rows<KeyRow>(FIND, ids);
       return new Map(
-        found.map((row): [string, FoundKey] => [
+        keyRows.map((row): [string, FoundKey] => [
           row.key_id,
           row.wrapped === null ? 'destroyed' : (row as WrappedKey),
         ]),
@@ -119,9 +124,9 @@ export function openPostgresKeyStore({ databaseUrl }: { databaseUrl: string }): 
     },
     list: ({ after = '', limit }) => rows<WrappedKey>(LIST, after, limit),
     async count() {
-      const counted = await rows<{ master_key_id: string | null; keys: number }>(COUNT);
+      const keyCounts = await rows<{ master_key_id: string | null; keys: number }>(COUNT);
       return new Map(
-        counted.map(({ master_key_id, keys }) => [master_key_id ?? 'destroyed', keys]),
+        keyCounts.map(({ master_key_id, keys }) => [master_key_id ?? 'destroyed', keys]),
       );
     },
     rewrap: (keys) => write(REWRAP, ...columnsOf(keys)),
@@ -132,7 +137,7 @@ export function openPostgresKeyStore({ databaseUrl }: { databaseUrl: string }): 
         if (keyIds.length > 0) await client.query(DESTROY, [keyIds]);
         await client.query(DELETE_ERASURE_NOTE, [stream]);
       });
-      // What a vacuum that can't be had now leaves, the server's own clears.
+      // If this vacuum fails, autovacuum removes the dead rows later.
       if (keyIds.length > 0) await pool.query(CLEAR).catch(() => undefined);
     },
     async close() {

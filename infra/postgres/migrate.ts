@@ -7,8 +7,8 @@ import { isLockedByOthers, isMissingRight, missingRightError } from './failures.
 import { SCHEMA_LOCK } from './leases/locks.ts';
 
 /**
- * How long a migration waits for a table that others use: everybody who comes after it, to read
- * even, waits behind it. A backup may read for hours.
+ * How long a migration waits for a table that is in use: later queries, even reads, queue behind
+ * it. A backup may read for hours.
  */
 const LOCK_MS = 1_000;
 const MAX_ATTEMPTS = 10;
@@ -16,14 +16,14 @@ const PAUSES = { firstMs: 1_000, longestMs: 1_000 };
 
 const FOLDER = new URL('migrations/', import.meta.url);
 
-/** The files `NNN_what.sql`, in the order of their numbers. */
+/** The migration files `NNN_what.sql`, in numeric order. */
 const migrations = (): { number: number; file: string }[] =>
   readdirSync(FOLDER)
     .filter((file) => /^\d{3}_.*\.sql$/.test(file))
     .toSorted()
     .map((file) => ({ number: Number(file.slice(0, 3)), file }));
 
-/** False where the database was never migrated. */
+/** False if the database was never migrated. */
 export async function hasTables(client: Client): Promise<boolean> {
   const { rows } = await client.query<{ there: boolean }>(
     "SELECT to_regclass('turnlog.migrations') IS NOT NULL AS there",
@@ -40,11 +40,11 @@ async function highestApplied(client: Client): Promise<number> {
 }
 
 /**
- * Brings the schema `turnlog` up to date. Any number of processes may do so at once: they take
- * turns, and the later ones find nothing to do. A database that a newer release has migrated is
- * left as it is, and so is one that has all migrations, whatever the role may do.
- * Errors: `configuration_invalid` where the role lacks a right, `store_unavailable` where others use
- * the tables all the time, what pg throws.
+ * Migrates the schema `turnlog`. Any number of processes may do so at once: they run one after the
+ * other, and the later ones find nothing to do. A database that a newer release has migrated, or
+ * that has all migrations, is left unchanged, whatever rights the role has. Throws
+ * `configuration_invalid` if the role lacks a right, `store_unavailable` if the tables stay in use,
+ * and pg's errors.
  */
 export async function migrate(client: Client): Promise<void> {
   try {
@@ -63,15 +63,17 @@ export async function migrate(client: Client): Promise<void> {
 }
 
 async function migrateAsOwner(client: Client): Promise<void> {
-  const known = migrations();
-  if ((await highestApplied(client)) >= (known.at(-1)?.number ?? 0)) return;
+  const allMigrations = migrations();
+  if ((await highestApplied(client)) >= (allMigrations.at(-1)?.number ?? 0)) return;
   await transaction(client, async () => {
     await client.query(`SELECT pg_advisory_xact_lock(${SCHEMA_LOCK})`);
     await client.query(`SET LOCAL lock_timeout = ${LOCK_MS}`);
     await client.query(`CREATE SCHEMA IF NOT EXISTS turnlog;
       CREATE TABLE IF NOT EXISTS turnlog.migrations (number integer PRIMARY KEY, file text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())`);
     const applied = await highestApplied(client);
-    for (const { number, file } of known.filter((migration) => migration.number > applied)) {
+    for (const { number, file } of allMigrations.filter(
+      (migration) => migration.number > applied,
+    )) {
       await client.query(readFileSync(new URL(file, FOLDER), 'utf8'));
       await client.query('INSERT INTO turnlog.migrations (number, file) VALUES ($1, $2)', [
         number,

@@ -9,7 +9,7 @@ import { VERSION } from './readModels/schema.ts';
 const STATEMENT_MS = 600_000;
 const UNKNOWN_ROLE = '42704';
 
-/** The roles that were granted before, whom new tables are to be opened as well. */
+/** The roles with earlier grants, which need grants on new tables as well. */
 async function grantedBefore(client: Client): Promise<string[]> {
   const { rows } = await client.query<{ role: string }>(
     `SELECT DISTINCT pg_get_userbyid(grantee) AS role FROM pg_namespace, aclexplode(nspacl)
@@ -18,7 +18,10 @@ async function grantedBefore(client: Client): Promise<string[]> {
   return rows.map(({ role }) => role);
 }
 
-/** What services do: they read and write all tables but those which say what the owner runs. */
+/**
+ * Services read and write all tables, except those that record the owner's migrations, which they
+ * only read.
+ */
 const grants = (role: string): string =>
   `GRANT USAGE ON SCHEMA turnlog TO ${role};
    GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA turnlog TO ${role};
@@ -28,11 +31,10 @@ const grants = (role: string): string =>
 const GENERATIONS = `SELECT turnlog.share_generation(nspname) FROM pg_namespace WHERE nspname ~ '^turnlog_v[0-9]+(_|$)'`;
 
 /**
- * Migrates the database as its owner, and lets services work in it that need no right to create
- * anything: those that connect as one of `roles`, or of the roles given before. Resolves with all
- * of these.
- * Errors: `configuration_invalid` for an unknown role, and where this one is not the owner's;
- * `store_unavailable`.
+ * Migrates the database as its owner, and grants the rights of services to `roles` and to the roles
+ * with earlier grants, so that services need no right to create anything. Resolves with all of
+ * these roles. Throws `configuration_invalid` for an unknown role or if the current role is not the
+ * owner, and `store_unavailable`.
  */
 export function migrateForServices(databaseUrl: string, roles: readonly string[]) {
   return withDatabaseErrors(async (): Promise<string[]> => {
@@ -50,13 +52,13 @@ export function migrateForServices(databaseUrl: string, roles: readonly string[]
       });
     } catch (error) {
       if (sqlState(error) === undefined) throw error;
-      const why =
+      const advice =
         sqlState(error) === UNKNOWN_ROLE
           ? 'Make it first, with CREATE ROLE.'
           : 'Run this command with the role that owns the database.';
       throw new TurnlogError(
         'configuration_invalid',
-        `PostgreSQL refuses: ${(error as Error).message}. ${why}`,
+        `PostgreSQL refuses: ${(error as Error).message}. ${advice}`,
         { cause: error },
       );
     }

@@ -1,14 +1,14 @@
 import { Pool, type QueryConfig } from 'pg';
 import { connectionOptions } from './connection.ts';
 
-/** Numbers older than a second are of no use. */
+/** Counts older than a second are useless. */
 const STATEMENT_MS = 1_000;
-/** No request waits for an answer. */
+/** Few connections suffice, because no request waits for an answer. */
 const CONNECTIONS = 2;
 
 /**
- * Queries of the table `turnlog.rate_limits`, on connections of their own: opens without waiting
- * for the server. Errors: what pg throws.
+ * Queries the table `turnlog.rate_limits` on dedicated connections. Opens without waiting for the
+ * server. Queries reject with pg's errors.
  */
 export function openRateLimits(databaseUrl: string) {
   const pool = new Pool({

@@ -6,8 +6,8 @@ import { hasTables } from './migrate.ts';
 const STATEMENT_MS = 10_000;
 
 /**
- * Looks whether the database has tables of Turnlog; makes none. Errors: `configuration_invalid`
- * where it has none, or the role may not look; `store_unavailable`.
+ * Checks that the database has Turnlog's tables; creates none. Throws `configuration_invalid` if
+ * there are none or the role may not check, and `store_unavailable`.
  */
 export const requireTables = (databaseUrl: string): Promise<void> =>
   withDatabaseErrors(async () => {
@@ -15,10 +15,10 @@ export const requireTables = (databaseUrl: string): Promise<void> =>
     await using opened = new AsyncDisposableStack();
     const connection = await connectPostgres(databaseUrl, purpose);
     const { client } = opened.adopt(connection, ({ close }) => close());
-    const there = await hasTables(client).catch((error: unknown) => {
+    const tablesExist = await hasTables(client).catch((error: unknown) => {
       throw isMissingRight(error) ? missingRightError((error as Error).message, error) : error;
     });
-    if (there) return;
+    if (tablesExist) return;
     throw new TurnlogError(
       'configuration_invalid',
       'The database that DATABASE_URL names has no tables of Turnlog. Name the one that the service uses; a first start of the service makes them, and so does `database migrate`.',

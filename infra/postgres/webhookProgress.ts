@@ -18,7 +18,7 @@ const SAVE = `INSERT INTO turnlog.webhook_progress (webhook_id, progress)
 
 type Row = { webhook_id: string; progress: WebhookProgress };
 
-/** Reads the progress that one of the processes writes. Opens without waiting for the server. */
+/** Reads the progress that the delivering process writes. Opens without waiting for the server. */
 export function openPostgresWebhookProgress(
   databaseUrl: string,
 ): WebhookProgressReader & { close(): Promise<void> } {
@@ -48,13 +48,13 @@ export function openPostgresWebhookProgress(
 }
 
 /**
- * Waits until this process is the one that delivers; undefined when the signal aborted first. Its
- * methods' errors: `store_unavailable`.
+ * Waits until this process holds the lease to deliver. Resolves with undefined if the signal aborts
+ * first. The methods throw `store_unavailable`.
  */
 export async function acquireWebhookLease(options: {
   databaseUrl: string;
   signal: AbortSignal;
-  /** Called with what kept it from that; it goes on trying. */
+  /** Called for every failure. The next attempt follows after a pause. */
   onFailure: (error: unknown, retryInMs: number) => void;
 }): Promise<WebhookProgressStore | undefined> {
   const session = await awaitLeaseSession({
@@ -77,14 +77,14 @@ export async function acquireWebhookLease(options: {
       withDatabaseErrors(() =>
         session.run((client) =>
           transaction(client, async () => {
-            const kept = [...changes].filter(([, progress]) => progress !== undefined);
-            const gone = [...changes.keys()].filter((id) => changes.get(id) === undefined);
+            const updated = [...changes].filter(([, progress]) => progress !== undefined);
+            const removed = [...changes.keys()].filter((id) => changes.get(id) === undefined);
             await client.query(SAVE, [
-              kept.map(([id]) => id),
-              kept.map(([, progress]) => JSON.stringify(progress)),
+              updated.map(([id]) => id),
+              updated.map(([, progress]) => JSON.stringify(progress)),
             ]);
             await client.query('DELETE FROM turnlog.webhook_progress WHERE webhook_id = ANY ($1)', [
-              gone,
+              removed,
             ]);
           }),
         ),

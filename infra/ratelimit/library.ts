@@ -3,7 +3,10 @@ import type * as library from 'rate-limiter-flexible';
 
 const load = createRequire(import.meta.url);
 
-/** By their files: the package's entry loads all of its limiters, a good part of a start's time. */
+/**
+ * Loaded by file: the package's entry loads all of its limiters, which takes a considerable part of
+ * the startup time.
+ */
 export const RateLimiterMemory = load(
   'rate-limiter-flexible/lib/RateLimiterMemory.js',
 ) as typeof library.RateLimiterMemory;

@@ -1,10 +1,10 @@
 import { RateLimiterMemory } from './library.ts';
 import type { RateLimiter } from '../../shared/ports/rateLimiter.ts';
 
-/** The limit differs from key to key, so the library only counts. */
+/** The library only counts, because the limit differs by key. */
 export const COUNT_ONLY = { points: Number.MAX_SAFE_INTEGER, duration: 1 };
 
-/** Limits the requests that come to this process. */
+/** Limits the requests to this process. */
 export function createRateLimiter(): RateLimiter {
   const counter = new RateLimiterMemory(COUNT_ONLY);
   return {

@@ -4,35 +4,40 @@ import type { RateLimiter } from '../../shared/ports/rateLimiter.ts';
 import { RateLimiterPostgres } from './library.ts';
 import { COUNT_ONLY, createRateLimiter } from './memory.ts';
 
-/** What queries PostgreSQL: `query` of the package `pg`. */
+/** Runs queries in PostgreSQL: `query` of the package `pg`. */
 export interface Queries {
   query: (query: object) => Promise<unknown>;
 }
 
-/** Requests are told to the others in portions of the limit. */
+/** A process reports its requests in portions of the limit divided by this number. */
 const PORTIONS = 10;
 const SECOND_MS = 1_000;
 
 interface KeyUse {
-  /** Requests that the others were not told of yet. */
+  /** Requests that are not reported yet. */
   untold: number;
   telling: boolean;
-  /** Until then the key has had all its requests, in milliseconds of `performance.now()`. */
+  /**
+   * The key has used all of its requests until this time, in milliseconds of `performance.now()`.
+   */
   spentUntil: number;
-  /** What all processes together left of a second when this one asked last. */
+  /**
+   * The requests that all processes together had left in the second of this process's last report.
+   */
   left: number;
   leftUntil: number;
 }
 
 /**
- * Limits the requests that come to several processes over one database. No request waits for it:
- * each process counts its own, and tells the others whenever a tenth of the limit has come together.
- * So in one second a key may have a tenth of its limit more for each process, and what comes while
- * one asks. While the database is away, each process limits by its own count.
+ * Limits the requests to several processes over one database. No request waits for the database:
+ * each process counts its own requests and reports them whenever a tenth of the limit has
+ * accumulated. In one second, a key may therefore exceed its limit by a tenth per process, plus the
+ * requests that arrive during a report. While the database can't be reached, each process limits by
+ * its own count.
  */
 export function createSharedRateLimiter(client: Queries): RateLimiter {
-  const own = createRateLimiter();
-  const all = new RateLimiterPostgres({
+  const localLimiter = createRateLimiter();
+  const sharedCounter = new RateLimiterPostgres({
     ...COUNT_ONLY,
     storeClient: client,
     storeType: 'client',
@@ -52,18 +57,19 @@ export function createSharedRateLimiter(client: Queries): RateLimiter {
     return use;
   }
 
-  async function tell(keyId: string, use: KeyUse, perSecond: number): Promise<void> {
+  async function report(keyId: string, use: KeyUse, perSecond: number): Promise<void> {
     const { untold } = use;
     use.untold = 0;
     use.telling = true;
     try {
-      const { consumedPoints, msBeforeNext } = await all.penalty(keyId, untold);
-      // Another machine's clock may say that the second is longer.
+      const { consumedPoints, msBeforeNext } = await sharedCounter.penalty(keyId, untold);
+      // Another machine's clock may make the second appear longer.
       use.leftUntil = performance.now() + Math.min(msBeforeNext, SECOND_MS);
       use.left = Math.max(0, perSecond - consumedPoints);
       if (use.left === 0) use.spentUntil = use.leftUntil;
     } catch {
-      // The database is away, which others report; own requests are limited all the same.
+      // The database can't be reached, which other code reports. Requests to this process are still
+      // limited.
     } finally {
       use.telling = false;
     }
@@ -75,12 +81,12 @@ export function createSharedRateLimiter(client: Queries): RateLimiter {
       const now = performance.now();
       if (now < use.spentUntil)
         return { allowed: false, remaining: 0, resetMs: use.spentUntil - now };
-      const taken = await own.take(keyId, perSecond);
-      if (!taken.allowed) return taken;
+      const ownResult = await localLimiter.take(keyId, perSecond);
+      if (!ownResult.allowed) return ownResult;
       use.untold += 1;
-      if (use.untold >= perSecond / PORTIONS && !use.telling) void tell(keyId, use, perSecond);
-      const left = now < use.leftUntil ? Math.max(0, use.left - use.untold) : Infinity;
-      return { ...taken, remaining: Math.min(taken.remaining, left) };
+      if (use.untold >= perSecond / PORTIONS && !use.telling) void report(keyId, use, perSecond);
+      const sharedRemaining = now < use.leftUntil ? Math.max(0, use.left - use.untold) : Infinity;
+      return { ...ownResult, remaining: Math.min(ownResult.remaining, sharedRemaining) };
     },
   };
 }

@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { isTurnlogError, TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import { sqliteReason } from './eventStore/errors.ts';
 
-/** What the operating system says, by the name of its error. */
+/** Reasons for file system errors, by error code. */
 const REASONS: Readonly<Record<string, string>> = {
   EACCES: 'this user may not write there',
   EPERM: 'this user may not write there',
@@ -28,7 +28,10 @@ export function dataFolderError(folder: string, error: unknown): TurnlogError {
   );
 }
 
-/** True for what the file system or SQLite says, from another thread too; false for a defect. */
+/**
+ * True for errors of the file system or SQLite, including those passed from another thread; false
+ * for defects.
+ */
 export const isFileError = (error: unknown): boolean => {
   const { code } = error as { code?: unknown };
   return typeof code === 'string' && (code === 'ERR_SQLITE_ERROR' || code in REASONS);
@@ -38,9 +41,8 @@ const isFolder = (path: string): boolean =>
   statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
 
 /**
- * Makes a folder and those above it, for their owner alone, one after the other: `recursive` of
- * Node.js tries for ever, deaf to signals, where a folder that is there takes no new one, as in
- * /proc.
+ * Creates a folder and its parents one by one, accessible to the owner only. `recursive` of Node.js
+ * retries forever, ignoring signals, where an existing folder accepts no new entry, as in /proc.
  */
 export function createFolders(path: string): void {
   if (isFolder(path)) return;
@@ -49,14 +51,14 @@ export function createFolders(path: string): void {
   try {
     mkdirSync(path, { mode: 0o700 });
   } catch (error) {
-    // Another process was faster.
+    // Another process may have created it first.
     if (!isFolder(path)) throw error;
   }
 }
 
 /**
- * Makes a folder that only its owner can read, with those above it, where it is not there.
- * Errors: `configuration_invalid` when that is not possible, or when it may not be written.
+ * Creates a folder and its parents if they do not exist, accessible to the owner only. Throws
+ * `configuration_invalid` if that fails or the folder is not readable and writable.
  */
 export function createDataFolder(folder: string): void {
   try {

@@ -5,18 +5,18 @@ import { dataFolderError } from './dataFolder.ts';
 import { createPrivateFile } from './eventStore/database.ts';
 import { isSqliteBusy } from './eventStore/errors.ts';
 
-/** The file that the one server of a data folder holds. */
+/** The file that the server of a data folder locks. */
 export const serverLockFile = (folder: string): string => join(folder, 'server.lock');
 
-/** Who drops a lock unreleased still has it: no garbage collection may close its database. */
+/** Keeps unreleased locks reachable: garbage collection would close their databases. */
 const heldLocks = new Set<DatabaseSync>();
 
 /**
- * Makes this process the only server on a data folder until it releases the lock or ends, however
- * it ends: the lock is an open transaction, which the operating system lets go of with the process.
- * Operator commands take no lock. A server whose lock file was removed or replaced writes nothing more
- * (eventStoreFiles.ts): another one may have taken the folder.
- * Errors: `data_folder_in_use`, `configuration_invalid` for a folder that can't be written.
+ * Makes this process the only server on a data folder until it releases the lock or ends. The lock
+ * is an open transaction, which the operating system ends with the process. Operator commands take
+ * no lock. A server whose lock file was removed or replaced stops writing
+ * (eventStore/fileIdentity.ts), because another server may use the folder. Throws
+ * `data_folder_in_use`, and `configuration_invalid` for a folder that can't be written.
  */
 export function acquireServerLock(folder: string): { release(): void } {
   const file = serverLockFile(folder);

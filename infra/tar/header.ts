@@ -1,4 +1,4 @@
-/** The one form of tar header that bundles have; docs/proof.md specifies it. */
+/** The only form of tar header in bundles; docs/proof.md specifies it. */
 import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 
 export const BLOCK = 512;
@@ -21,7 +21,7 @@ export function timesOf(bytes: number, modified: Date): string {
   );
 }
 
-/** The one header that a file of this name may have, with its size and time. */
+/** The only header that a file with this name, size and time may have. */
 export function headerOf(name: string, times: string): Buffer {
   const summed = (sum: string): Buffer =>
     Buffer.from(

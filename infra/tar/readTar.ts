@@ -19,22 +19,22 @@ interface Source {
 }
 
 function sourceOf(file: string, chunks: AsyncIterator<Buffer>): Source {
-  let rest: Buffer = Buffer.alloc(0);
+  let unread: Buffer = Buffer.alloc(0);
   async function* take(bytes: number): AsyncGenerator<Buffer> {
     for (let remaining = bytes; remaining > 0;) {
-      if (rest.length === 0) {
+      if (unread.length === 0) {
         const next = await chunks.next();
         if (next.done)
           throw proofInvalidError(`${file} is no whole tar archive: it ends too early.`);
-        rest = next.value;
+        unread = next.value;
       }
-      const piece = rest.subarray(0, remaining);
-      rest = rest.subarray(piece.length);
+      const piece = unread.subarray(0, remaining);
+      unread = unread.subarray(piece.length);
       remaining -= piece.length;
       yield piece;
     }
   }
-  const isAtEnd = async () => rest.length === 0 && (await chunks.next()).done === true;
+  const isAtEnd = async () => unread.length === 0 && (await chunks.next()).done === true;
   return { take, isAtEnd };
 }
 
@@ -46,7 +46,7 @@ function sourceOf(file: string, chunks: AsyncIterator<Buffer>): Source {
 export async function* readTar(file: string): AsyncGenerator<BundleFile> {
   const chunks = chunksOf(file);
   const { take, isAtEnd } = sourceOf(file, chunks);
-  const whole = async (bytes: number): Promise<Buffer> => {
+  const readBytes = async (bytes: number): Promise<Buffer> => {
     const pieces: Buffer[] = [];
     for await (const piece of take(bytes)) pieces.push(piece);
     return Buffer.concat(pieces);
@@ -57,7 +57,7 @@ export async function* readTar(file: string): AsyncGenerator<BundleFile> {
   };
   try {
     for (;;) {
-      const header = await whole(BLOCK);
+      const header = await readBytes(BLOCK);
       if (header[0] === 0) {
         requireZeros(header);
         break;
@@ -67,9 +67,9 @@ export async function* readTar(file: string): AsyncGenerator<BundleFile> {
       const isFile = TIMES.form.test(times) && headerOf(name, times).equals(header);
       const bytes = isFile ? Number.parseInt(times, 8) : 0;
       yield { name, isFile, bytes, content: take(bytes) };
-      requireZeros(await whole(paddingOf(bytes)));
+      requireZeros(await readBytes(paddingOf(bytes)));
     }
-    requireZeros(await whole(BLOCK));
+    requireZeros(await readBytes(BLOCK));
     if (!(await isAtEnd())) throw proofInvalidError(`${file} goes on after its end.`);
   } finally {
     await chunks.return(undefined);

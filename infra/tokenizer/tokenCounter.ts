@@ -4,7 +4,7 @@ import type { TokenCounter } from '../../shared/ports/tokenCounter.ts';
 import { LONGEST_TOKEN, loadTokenizer, slicesOf, type Count } from './countTokens.ts';
 import { Worker } from 'node:worker_threads';
 
-/** For the tables and the cache of words. */
+/** The heap limit of the thread, for the tables and the word cache. */
 const HEAP_MB = 128;
 
 interface PendingCount {
@@ -53,17 +53,24 @@ function createTokenThread(): TokenThread {
 }
 
 /**
- * UTF-16 units that are counted in the calling thread between two turns of its event loop: 2 ms of
- * text that the tokenizer has never seen. A thread's answer takes longer than these take to count.
+ * The UTF-16 units that are counted in the calling thread per turn of its event loop: 2 ms of text
+ * that the tokenizer has never seen. The other thread takes longer to answer than these take to
+ * count.
  */
 const AT_ONCE = 2_048;
-/** Of one call. */
+/** The longest text that is counted in the calling thread, in UTF-16 units. */
 const SHORT = 512;
 
-/** Two slices at a time, one of an account: the thread has the next when it is done with one. */
+/**
+ * Two slices at a time, one per account: the thread has the next one when it has finished the
+ * first.
+ */
 const TWO = { permits: 2, bytes: Infinity };
 
-/** The few texts that can be counted in this thread without holding it up. */
+/**
+ * Creates a function that decides whether a text of this length can be counted in the calling
+ * thread without blocking it.
+ */
 function countsAtOnce(): (length: number) => boolean {
   let budget = AT_ONCE;
   return (length) => {
@@ -75,10 +82,10 @@ function countsAtOnce(): (length: number) => boolean {
 }
 
 /**
- * Counts in the o200k_base encoding of OpenAI's current models. Exact for ordinary text; a run of
- * more than 256 letters or spaces without a break may count a token too many per 256. A little is
- * counted in the calling thread, all else slice by slice in one of its own, where the accounts take
- * turns.
+ * Counts tokens in the o200k_base encoding of OpenAI's current models. The count is exact for
+ * ordinary text; an unbroken run of more than 256 letters or spaces may count one token too many
+ * per 256. Short texts are counted in the calling thread, all others slice by slice in a separate
+ * thread, where accounts take turns.
  */
 export function createTokenCounter(): TokenCounter & AsyncDisposable {
   const thread = createTokenThread();
@@ -87,10 +94,10 @@ export function createTokenCounter(): TokenCounter & AsyncDisposable {
   const closing = new AbortController();
   let loading: Promise<Count> | undefined;
 
-  async function countSlice(slice: string, account_id: string, until: number): Promise<number> {
+  async function countSlice(slice: string, account_id: string, deadline: number): Promise<number> {
     const permit = await semaphore.acquire(
       { account_id, bytes: 0 },
-      { waitMs: Math.max(0, until - performance.now()), signal: closing.signal },
+      { waitMs: Math.max(0, deadline - performance.now()), signal: closing.signal },
     );
     try {
       return await thread.count(slice);
@@ -103,13 +110,13 @@ export function createTokenCounter(): TokenCounter & AsyncDisposable {
     longestToken: LONGEST_TOKEN,
     async count(texts, accountId, atMost = Infinity) {
       let tokens = 0;
-      const until = performance.now() + LIMITS.run.countMs;
+      const deadline = performance.now() + LIMITS.run.countMs;
       for (const text of texts)
         if (fitsAtOnce(text.length)) tokens += (await (loading ??= loadTokenizer()))(text);
         else
           for (const slice of slicesOf(text)) {
             if (tokens > atMost) return tokens;
-            tokens += await countSlice(slice, accountId, until);
+            tokens += await countSlice(slice, accountId, deadline);
           }
       return tokens;
     },

@@ -3,5 +3,5 @@ import { loadTokenizer } from './countTokens.ts';
 
 const count = await loadTokenizer();
 
-/** Answers each slice with its tokens, in order. */
+/** Answers each slice with its number of tokens, in order. */
 parentPort!.on('message', (slice: string) => parentPort!.postMessage(count(slice)));

@@ -14,7 +14,10 @@ const Arguments = Type.Object(
   { additionalProperties: false },
 );
 
-/** Arithmetic with fractions, and with 60 digits where those don't do. Nothing is run as code. */
+/**
+ * Calculates with fractions, and with 60 digits where fractions are not possible. Nothing is
+ * executed as code.
+ */
 export const calculator: Tool<typeof Arguments> = {
   name: 'calculator',
   description:

@@ -22,14 +22,20 @@ const CLOSING: Readonly<Record<string, string>> = { '(': ')', '{': '}' };
 /** The beginning of an operand, after which % is modulo. */
 const OPERAND = /[\d.(√{a-z]/i;
 
-/** Calculates while it reads: from the loosest sign, +, down to numbers and parentheses. */
+/**
+ * Evaluates while it parses, from the operators of lowest precedence, + and -, down to numbers and
+ * parentheses.
+ */
 function evaluate(text: string): Value {
   const cursor = createCursor(text);
   const { next, take, unexpected } = cursor;
   let depth = 0;
-  /** Within a function's own parentheses, where commas separate. */
+  /** True directly within a function's parentheses, where commas separate. */
   let inCall = false;
-  /** Where the last percentage stands, and whether the last factor was 2(3) or 2 pi. */
+  /**
+   * The position of the last percentage, and whether the last factor was a juxtaposition such as
+   * 2(3) or 2 pi.
+   */
   let percentage = { start: -1, end: -1 };
   let juxtaposed = false;
 
@@ -41,7 +47,7 @@ function evaluate(text: string): Value {
     return result;
   }
 
-  /** What stands in parentheses or braces; `read` reads it. */
+  /** Reads the content of parentheses or braces with `read`. */
   function enclosed<Result>(separating: boolean, read: () => Result): Result {
     const closing = CLOSING[next()] ?? unexpected();
     cursor.at += 1;
@@ -58,9 +64,9 @@ function evaluate(text: string): Value {
     const { least, most, run } = operation;
     const start = cursor.at;
     const values = enclosed(most > 1, () => {
-      const read = [sum()];
-      while (take(',')) read.push(sum());
-      return read;
+      const args = [sum()];
+      while (take(',')) args.push(sum());
+      return args;
     });
     const written = text.slice(start, cursor.at);
     if (most > 1 && hasUnclearComma(written, least))
@@ -74,16 +80,16 @@ function evaluate(text: string): Value {
 
   function named(): Value {
     NAME.lastIndex = cursor.at;
-    const [whole, written] = NAME.exec(text) ?? unexpected();
+    const [match, written] = NAME.exec(text) ?? unexpected();
     const name = written!.toLowerCase();
     const constant = CONSTANTS.get(name);
     if (name === 'frac' || FUNCTIONS.has(name)) {
-      cursor.at += whole.length;
+      cursor.at += match.length;
       if (CLOSING[next()] === undefined) return refuse(`${name} needs parentheses: ${name}(…).`);
       return name === 'frac' ? divide(enclosed(false, sum), enclosed(false, sum)) : call(name);
     }
-    if (!constant) return refuse(`"${whole}" can't be used in an expression. ${ALLOWED}`);
-    cursor.at += whole.length;
+    if (!constant) return refuse(`"${match}" can't be used in an expression. ${ALLOWED}`);
+    cursor.at += match.length;
     return constant();
   }
 
@@ -102,7 +108,7 @@ function evaluate(text: string): Value {
     return root;
   }
 
-  /** A number with what stands behind it: ! and %. */
+  /** A number with its postfix operators ! and %. */
   function postfix(): Value {
     next();
     const start = cursor.at;
@@ -162,7 +168,7 @@ function evaluate(text: string): Value {
     }
   }
 
-  /** A product, and whether it is nothing but a percentage. */
+  /** A product, and whether it consists only of a percentage. */
   function term(): { value: Value; isPercentage: boolean } {
     next();
     const start = cursor.at;
@@ -193,7 +199,7 @@ function evaluate(text: string): Value {
   return next() === '' ? result : unexpected();
 }
 
-/** The value of an expression, in words for the model. Throws ToolFailure. */
+/** Evaluates an expression and formats the result for the model. Throws ToolFailure. */
 export function calculate(expression: string): string {
   beginWork();
   return print(evaluate(plain(expression)));

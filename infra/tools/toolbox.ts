@@ -53,7 +53,9 @@ const offerGroupTool = (group: ToolGroup, tool: GroupTool): OfferedTool => ({
   call: (args, calling) => group.call(tool.name, args, calling),
 });
 
-/** What a name of an agent's tools denotes: a built-in tool, or a group with one or all of its tools. */
+/**
+ * The meaning of an agent's tool name: a built-in tool, or a group with one or all of its tools.
+ */
 type NamedTools<BuiltIn> =
   { builtIn: BuiltIn } | { group: ToolGroup; tool: string | undefined } | undefined;
 
@@ -74,7 +76,7 @@ function createToolFinder<BuiltIn>(
     if (!group) return undefined;
     const tool = slash < 0 ? undefined : name.slice(slash + 1);
     const listed = group.tools();
-    if (tool !== undefined && listed && !listed.some((other) => other.name === tool))
+    if (tool !== undefined && listed && !listed.some((candidate) => candidate.name === tool))
       return undefined;
     return { group, tool };
   };

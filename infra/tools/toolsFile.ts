@@ -10,7 +10,7 @@ import {
 
 const strict = { additionalProperties: false };
 const Texts = Type.Record(Type.String(), Type.String());
-/** By name, the variables of our own environment whose values are handed on. */
+/** Maps names to variables of our own environment, whose values are passed on. */
 const Variables = Type.Record(Type.String(), Type.String({ minLength: 1 }));
 
 const common = {
@@ -54,7 +54,7 @@ const ToolsFile = Type.Object(
 type ProcessServer = Static<typeof ProcessServer>;
 type HttpServer = Static<typeof HttpServer>;
 
-/** What the file says; its servers have been checked. */
+/** The content of the file, whose servers have been checked. */
 export type ToolsFile = Omit<Static<typeof ToolsFile>, 'mcp_servers'> & {
   mcp_servers?: Record<string, ProcessServer | HttpServer>;
 };
@@ -71,7 +71,7 @@ const WORDS: ProblemMessages = {
   enum: ({ allowedValues }) => `must be a built-in tool: ${(allowedValues as string[]).join(', ')}`,
 };
 
-/** By their form: each is told what is wrong with the kind of server that it is. */
+/** Validates a server by its kind, so that the problems refer to that kind. */
 function serverProblems(name: string, server: object): Problems {
   const at = `/mcp_servers/${name}`;
   if (!SERVER_NAME.test(name))
@@ -102,7 +102,7 @@ function variablesProblems(
   return Object.fromEntries(missing) as Problems;
 }
 
-/** Those that are worth a look, also where something else in the file is wrong. */
+/** The servers to check, even if other parts of the file are invalid. */
 function serversIn(content: unknown): [string, object][] {
   const { mcp_servers } = (content ?? {}) as { mcp_servers?: unknown };
   if (typeof mcp_servers !== 'object' || mcp_servers === null) return [];

@@ -84,7 +84,10 @@ export function createAppend({
     return sender;
   }
 
-  /** Determines whether the conflict is with the append's own events or with others. */
+  /**
+   * Determines whether the append conflicts with its own events, written by an earlier attempt, or
+   * with other events.
+   */
   async function resolveAppendConflict(
     { stream, events }: AppendRequest,
     firstRevision: number,
@@ -96,9 +99,12 @@ export function createAppend({
       limit: events.length + 2 * CONFLICT_SEARCH_RADIUS,
     });
     const byRevision = new Map(nearbyEvents.map((event) => [event.revision, event]));
-    const last = byRevision.get(firstRevision + events.length - 1);
-    if (last && events.every(({ id }, index) => byRevision.get(firstRevision + index)?.id === id))
-      return { revision: last.revision, position: last.position };
+    const lastEvent = byRevision.get(firstRevision + events.length - 1);
+    if (
+      lastEvent &&
+      events.every(({ id }, index) => byRevision.get(firstRevision + index)?.id === id)
+    )
+      return { revision: lastEvent.revision, position: lastEvent.position };
     const ids = new Set(events.map(({ id }) => id));
     if (nearbyEvents.some(({ id }) => ids.has(id))) throw eventIdReused();
     throw new TurnlogError(

@@ -9,15 +9,15 @@ export interface RecentEventIds {
   recordAppended(position: Position): void;
   /** The highest recorded position. */
   lastAppended(): Position | undefined;
-  /** Whether an id is known at another place than the one where the append would put it. */
+  /** Whether the id of an event is known at another location than the append would give it. */
   existElsewhere(stream: string, firstRevision: number, events: readonly EncodedEvent[]): boolean;
 }
 
 const locationOf = (stream: string, revision: number): string => `${revision}@${stream}`;
 
 /**
- * Remembers where the events are that this process read or wrote recently. A server compares ids
- * only at the revision of the append, so this detects an id that is reused elsewhere.
+ * Remembers the locations of the events that this process recently read or wrote. A server compares
+ * ids only at the revision of the append, so this detects an id that is reused elsewhere.
  */
 export function createRecentEventIds(): RecentEventIds {
   const locations = new Map<string, string>();

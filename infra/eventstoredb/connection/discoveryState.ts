@@ -187,7 +187,7 @@ export function createHostPool(seeds: readonly Host[]): HostPool {
 /** The time limit for a node's gossip, in milliseconds. */
 const GOSSIP_LIMIT_MS = 1_000;
 
-/** What discovery knows about hosts and cluster. */
+/** Discovery's view of the hosts and the cluster. */
 export interface DiscoveryState {
   target: ConnectionTarget;
   /** The hosts to ask for gossip. */
@@ -221,7 +221,7 @@ export function createDiscoveryState(
     closed,
     openClient(host) {
       // gRPC channels with equal options share a socket, which may be the silent one. A different
-      // keep-alive interval gives each client a socket of its own.
+      // keep-alive interval gives each client its own socket.
       openedClients = (openedClients + 1) % 1_000;
       return openHostClient(target.connectionStringFor(host, KEEP_ALIVE_MS + openedClients));
     },

@@ -136,7 +136,7 @@ export function startHeartbeat(
   async function run(): Promise<void> {
     while (!signal.aborted) {
       await sleep(backoffMs(CHECK_INTERVAL, refusals));
-      // A late check goes on beside the next one, which may be answered sooner.
+      // A late check continues beside the next one, which may be answered sooner.
       if (!signal.aborted) await Promise.race([checkNode(), sleep(silenceLimitMs)]);
     }
   }

@@ -76,7 +76,7 @@ export const buildTurnlogEventsRequest = (position: Position | undefined, limit:
       .setFilter(turnlogStreams()),
   );
 
-/** Reads the record at the position, or the next one where none begins there, in any stream. */
+/** Reads the record at the position, or the next one if none begins there, in any stream. */
 export const buildRecordAtRequest = (position: Position): ReadReq =>
   buildRequest(
     new Options()
@@ -101,7 +101,10 @@ export type GrpcRecordedEvent = ReadResp.ReadEvent.RecordedEvent;
 const decodeText = (bytes: Uint8Array): string =>
   Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
 
-/** Converts to the port's format. Data that others wrote may not be JSON; the codec detects that. */
+/**
+ * Converts to the port's format. Data of other applications may not be JSON; the codec detects
+ * that.
+ */
 export const toStoredEvent = (event: GrpcRecordedEvent): StoredEvent => ({
   id: event.getId()?.getString() ?? '',
   stream: decodeText(event.getStreamIdentifier()?.getStreamName_asU8() ?? new Uint8Array()),

@@ -37,7 +37,10 @@ interface Dependencies {
   recentEventIds: RecentEventIds;
 }
 
-/** How many events to read for the first event: others may have written to our streams before. */
+/**
+ * How many events to read to find the first one: other applications may have written to our streams
+ * earlier.
+ */
 const FIRST_EVENT_PAGE = 100;
 
 const streamDamaged = (stream: string, reason: string): TurnlogError =>
@@ -102,7 +105,10 @@ export function createEventStoreReader({
       }
     });
 
-  /** Throws when a read found nothing because others deleted the stream or hid all of it. */
+  /**
+   * Throws when a read found nothing because another application deleted the stream or hid all of
+   * it.
+   */
   async function requireNotHidden(
     stream: string,
     options: ReadOptions,

@@ -22,8 +22,8 @@ export interface LogVerifier {
   isValidCheckpoint(checkpoint: Position | undefined): Promise<boolean>;
   /**
    * The position up to which no event for the subscription follows: the end of the log, if the last
-   * records belong to others. Throws when the subscription still misses an event that the previous
-   * call found.
+   * records belong to other applications. Throws when the subscription still misses an event that
+   * the previous call found.
    */
   advanceWhileIdle(position: Position | undefined): Promise<Position | undefined>;
   /** Whether no record, in any stream, follows the position. */
@@ -101,7 +101,8 @@ export function createLogVerifier({
         (event) => isTurnlogEvent(event) && toStoredEvent(event).position > (position ?? ''),
       );
       if (!nextEvent) {
-        // The page contains only what others wrote into our streams. More may follow a full page.
+        // The page contains only events of other applications in our streams. More may follow a
+        // full page.
         const lastEvent = page.at(-1);
         return page.length < PAGE_SIZE || !lastEvent ? end : toStoredEvent(lastEvent).position;
       }

@@ -28,7 +28,7 @@ import { LIMITS } from '../../../shared/limits.ts';
  * speed up a rebuild.
  */
 const CATCH_UP_WAIT = { messageMs: 10, totalMs: 250 };
-/** The same for a live subscription that meets a backlog. */
+/** The same waits for a live subscription with a backlog. */
 const BURST_WAIT = { messageMs: 2, totalMs: 50 };
 /** A live subscription without messages for this time, in milliseconds, is compared with the log. */
 const IDLE_MS = 1_000;
@@ -50,7 +50,8 @@ export async function* readBatches(
   /** False after a backlog, until the log confirms its end: servers do not report it. */
   let isUpToDate = true;
   let reportedCaughtUp = true;
-  // The subscription has not caught up before it delivered every event that this process appended.
+  // The subscription is caught up only after it has delivered every event that this process
+  // appended.
   const isCaughtUp = (): boolean =>
     isLive &&
     isUpToDate &&
@@ -158,7 +159,8 @@ export function createSubscribe({
           logger,
         });
         await abortable(trail.verify(), ended);
-        // Records of others after our last event may be missing from a restored log as well.
+        // Records of other applications after our last event may be missing from a restored log as
+        // well.
         position = trail.resumesAfter();
         if (position !== undefined) await verifier.requireWithinLog(position);
         stream = await openSubscriptionStream(connection, {

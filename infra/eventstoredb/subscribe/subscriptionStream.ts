@@ -14,9 +14,9 @@ export type SubscriptionMessage =
   /** Events from now on are live. Servers do not report when a subscription falls behind again. */
   | { kind: 'caught_up' };
 
-/** A subscription call that is pulled: the server sends only what is taken. */
+/** A subscription call with flow control: the server sends only what the consumer takes. */
 export interface SubscriptionStream {
-  /** Takes the next message that arrived. */
+  /** Takes the next message that has arrived. */
   take(): SubscriptionMessage | undefined;
   isEmpty(): boolean;
   /** Whether the buffer is full: the consumer is slower than the log. */

@@ -5,65 +5,71 @@ import { createConsumerReader, type ConsumerReader } from '../reader.ts';
 import { endOffsetOf } from '../topics.ts';
 
 const READ_LIMIT_MS = 30_000;
-/** A reader that fetches and hears nothing for so long has a dead connection. */
+/** A reader that is fetching and gets no response for this long has a dead connection. */
 const SILENCE_MS = 5_000;
 const CLOSE_LIMIT_MS = 3_000;
-/** An idle reader asks this often; what is written arrives at once. */
+/** The interval of an idle reader's fetches. New records still arrive at once. */
 const FETCH_WAIT_MS = 1_000;
 /**
- * Answers without anything new after which nothing more is committed, though the topic goes on: a
- * transaction is open. The first was asked for too early, the last may still be looked at.
+ * After this many empty responses the reader has read all committed records, although the topic has
+ * a higher end offset: a transaction is open. The first response may belong to a fetch sent too
+ * early, and the last one may still be in processing.
  */
 const MAX_EMPTY_FETCHES = 3;
 
-/** What was committed last under a key, and where. */
+/** The last committed record of a key, and its offset. */
 interface CheckpointRecord {
   value: string;
   offset: string;
 }
 
-/** The committed notes of a checkpoint topic by their keys, without those that were deleted. */
+/** The committed records of a checkpoint topic by key, without deleted ones. */
 export type CheckpointRecords = ReadonlyMap<string, CheckpointRecord>;
 
 interface Reading extends ConsumerReader {
   notes: Map<string, CheckpointRecord>;
-  /** The offset that comes next. */
+  /** The next offset to read. */
   next: bigint;
-  /** Answers since something came. */
+  /** The number of responses since the last record. */
   empty: number;
-  /** It has joined its group, and was answered once. */
+  /** True once it has joined its group and received a response. */
   fetching: boolean;
   crashed: Error | undefined;
 }
 
-/** Reads a checkpoint topic from its beginning, and goes on reading. */
+/** Reads a checkpoint topic from its beginning, and continues with new records. */
 export interface CheckpointRecordReader {
-  /** All that was committed when it was called, and perhaps more. Errors: those of kafkajs. */
+  /**
+   * Resolves with all records committed before the call, and possibly later ones. Rejects with
+   * kafkajs errors.
+   */
   readAll(): Promise<CheckpointRecords>;
-  /** The notes once a committed one has this value. Errors: those of kafkajs. */
+  /**
+   * Resolves with the records once the key has this committed value. Rejects with kafkajs errors.
+   */
   readUntil(key: string, value: string): Promise<CheckpointRecords>;
   close(): Promise<void>;
 }
 
 interface CheckpointTopic {
   topic: string;
-  /** Keys that begin otherwise are not ours. */
+  /** The prefix of our keys. Other keys are ignored. */
   keys: string;
 }
 
 /**
- * A reader that begins when it is first asked, and again after a failure. It stays, because joining
- * a group takes seconds and dozens of requests.
+ * Creates a reader that starts with the first call, and again after a failure. It stays connected,
+ * because joining a group takes seconds and dozens of requests.
  */
 export function createCheckpointRecordReader(
   kafka: Kafka,
   { topic, keys }: CheckpointTopic,
 ): CheckpointRecordReader {
   let current: Promise<Reading> | undefined;
-  const waiting = new Set<() => void>();
-  const wake = (): void => waiting.forEach((look) => look());
+  const waiters = new Set<() => void>();
+  const wake = (): void => waiters.forEach((wakeWaiter) => wakeWaiter());
 
-  async function take(reading: Reading, { batch }: EachBatchPayload): Promise<void> {
+  async function addRecords(reading: Reading, { batch }: EachBatchPayload): Promise<void> {
     for (const { key, value, offset } of batch.messages) {
       const name = key?.toString() ?? '';
       if (!name.startsWith(keys)) continue;
@@ -74,7 +80,7 @@ export function createCheckpointRecordReader(
 
   const end = (reading: Reading): Promise<void> => reading.end();
 
-  async function begin(): Promise<Reading> {
+  async function start(): Promise<Reading> {
     const reader = createConsumerReader(kafka, keys, FETCH_WAIT_MS);
     const { consumer } = reader;
     const reading: Reading = {
@@ -103,7 +109,7 @@ export function createCheckpointRecordReader(
     try {
       await consumer.connect();
       await consumer.subscribe({ topics: [topic], fromBeginning: true });
-      await consumer.run({ autoCommit: false, eachBatch: (batch) => take(reading, batch) });
+      await consumer.run({ autoCommit: false, eachBatch: (batch) => addRecords(reading, batch) });
     } catch (error) {
       await end(reading);
       throw error;
@@ -112,8 +118,8 @@ export function createCheckpointRecordReader(
   }
 
   /**
-   * Ends what failed or does not fit any more; the next call begins anew. Nobody waits for a
-   * connection that may be dead.
+   * Discards the reader, so that the next call starts another one. Does not wait, because its
+   * connection may be dead.
    */
   function drop(): void {
     void current?.then(end, () => undefined);
@@ -125,12 +131,12 @@ export function createCheckpointRecordReader(
     while (!done()) {
       if (reading.crashed) throw reading.crashed;
       const { promise, resolve } = Promise.withResolvers<void>();
-      waiting.add(resolve);
-      const left = Math.max(0, limit - performance.now());
-      const patience = reading.fetching ? Math.min(left, SILENCE_MS) : left;
-      const woken = await resolvesWithin(promise, patience).finally(() => waiting.delete(resolve));
+      waiters.add(resolve);
+      const remainingMs = Math.max(0, limit - performance.now());
+      const timeoutMs = reading.fetching ? Math.min(remainingMs, SILENCE_MS) : remainingMs;
+      const woken = await resolvesWithin(promise, timeoutMs).finally(() => waiters.delete(resolve));
       if (!woken && !done())
-        throw new Error(`the topic ${topic} could not be read: no answer for ${patience} ms`);
+        throw new Error(`the topic ${topic} could not be read: no answer for ${timeoutMs} ms`);
       if (performance.now() >= limit && !done())
         throw new Error(`the topic ${topic} could not be read within ${READ_LIMIT_MS} ms`);
     }
@@ -138,7 +144,7 @@ export function createCheckpointRecordReader(
 
   async function read(work: (reading: Reading) => Promise<void>): Promise<CheckpointRecords> {
     try {
-      const reading = await (current ??= begin());
+      const reading = await (current ??= start());
       await work(reading);
       return reading.notes;
     } catch (error) {
@@ -149,14 +155,17 @@ export function createCheckpointRecordReader(
 
   return {
     async readAll() {
-      const high = await withAdmin(kafka, (admin) => endOffsetOf(admin, topic));
+      const endOffset = await withAdmin(kafka, (admin) => endOffsetOf(admin, topic));
       const reading = await current?.catch(() => undefined);
-      // A topic that was made again, or a reader that was left behind.
-      if (reading && (reading.crashed || reading.next > high)) drop();
-      if (high === 0n) return new Map();
+      // The topic was recreated, or the reader has crashed.
+      if (reading && (reading.crashed || reading.next > endOffset)) drop();
+      if (endOffset === 0n) return new Map();
       return read((reader) => {
         reader.empty = 0;
-        return untilRead(reader, () => reader.next >= high || reader.empty >= MAX_EMPTY_FETCHES);
+        return untilRead(
+          reader,
+          () => reader.next >= endOffset || reader.empty >= MAX_EMPTY_FETCHES,
+        );
       });
     },
     readUntil: (key, value) =>

@@ -5,36 +5,38 @@ import type { ParkedKey } from '../../../shared/publicEvents/publisher.ts';
 import { lazyValidator } from '../../../shared/lib/validation/validation.ts';
 import type { CheckpointRecords } from './recordReader.ts';
 
-/** The keys of the notes in the checkpoint topic; the checkpoint's is the transactional id. */
+/**
+ * The keys of the records in the checkpoint topic. The checkpoint's key is the transactional id.
+ */
 export const checkpointRecordKeys = (transactionalId: string) => ({
   checkpoint: transactionalId,
   takenOver: `${transactionalId}.taken-over`,
   alive: `${transactionalId}.alive`,
   topic: (name: string): string => `${transactionalId}.topic.${name}`,
-  /** Before topic and key. */
+  /** The prefix of the keys of parked keys, before topic and key. */
   parked: `${transactionalId}.parked.`,
 });
 
 type RecordValueReader<Value> = (notes: CheckpointRecords, key: string) => Value | undefined;
 
 /**
- * Reads the values of one kind of note; undefined where there is none. Errors:
- * `configuration_invalid` for something else, which somebody else must have written there.
+ * Creates a reader for the values of one kind of record; undefined without a record. Throws
+ * `configuration_invalid` for an invalid value, which another application must have written.
  */
 function recordValueReader(schema: TSchema): RecordValueReader<unknown> {
   const validator = lazyValidator(schema);
   return (notes, key) => {
-    const note = notes.get(key);
-    if (!note) return undefined;
+    const record = notes.get(key);
+    if (!record) return undefined;
     try {
-      const value: unknown = JSON.parse(note.value);
+      const value: unknown = JSON.parse(record.value);
       if (validator()(value)) return value;
     } catch {
-      // Said below.
+      // Reported below.
     }
     throw new TurnlogError(
       'configuration_invalid',
-      `The checkpoint topic holds something under the key ${key}, at the offset ${note.offset}, that no relay writes. A checkpoint topic is for one relay alone: write there what was there before, or set KAFKA_CHECKPOINT_TOPIC to a new name and KAFKA_START_AFTER to the position after the last event that was published (\`ce_position\`).`,
+      `The checkpoint topic holds something under the key ${key}, at the offset ${record.offset}, that no relay writes. A checkpoint topic is for one relay alone: write there what was there before, or set KAFKA_CHECKPOINT_TOPIC to a new name and KAFKA_START_AFTER to the position after the last event that was published (\`ce_position\`).`,
     );
   };
 }
@@ -52,7 +54,7 @@ const OffsetsSchema = Type.Array(
   Type.Union([Type.Null(), Type.String({ pattern: '^\\d{1,19}$' })]),
   { minItems: 1 },
 );
-/** An offset at which something of ours was committed, for each partition of a topic. */
+/** For each partition of a topic, the offset of a committed message of ours. */
 export type Offsets = Static<typeof OffsetsSchema>;
 export const readOffsetsRecord = recordValueReader(OffsetsSchema) as RecordValueReader<Offsets>;
 

@@ -8,7 +8,7 @@ import type { Topic } from '../topics.ts';
 const isBehind = (offsets: Offsets, { ends }: Topic): boolean =>
   offsets.some((offset, partition) => offset !== null && BigInt(offset) >= (ends[partition] ?? 0n));
 
-/** A sentence on a topic that lacks what was written to it; undefined when nothing is missing. */
+/** A sentence about a topic that lacks messages written to it; undefined when none are missing. */
 export function describeLostMessages(
   notes: CheckpointRecords,
   key: string,
@@ -22,23 +22,23 @@ export function describeLostMessages(
 }
 
 /**
- * What a publisher knows of where its messages to a topic went. A topic that got partitions while
- * it was in use goes on with those it began with, because a key would go on in another one.
+ * Tracks the offsets of a publisher's messages in a topic. A topic that gets more partitions later
+ * is used with the original number, because a key would otherwise move to another partition.
  */
 export function createWrittenOffsets(
   notes: CheckpointRecords,
   key: string,
   { name, topic }: { name: string; topic: Topic },
 ) {
-  const known = readOffsetsRecord(notes, key);
-  const isWhole = known !== undefined && !isBehind(known, topic);
-  let offsets: Offsets = isWhole ? known : topic.ends.map(() => null);
+  const storedOffsets = readOffsetsRecord(notes, key);
+  const isWhole = storedOffsets !== undefined && !isBehind(storedOffsets, topic);
+  let offsets: Offsets = isWhole ? storedOffsets : topic.ends.map(() => null);
 
   return {
     partitions: offsets.length,
     /**
-     * The note on what was written now, if anything was, and a way to remember it. Errors:
-     * `publisher_unavailable` when the topic was made again since.
+     * Returns the record of the offsets written now, if any, and a function that stores them.
+     * Throws `publisher_unavailable` if the topic was recreated meanwhile.
      */
     note(
       written: readonly RecordMetadata[],
@@ -47,8 +47,8 @@ export function createWrittenOffsets(
       let changed = false;
       for (const { topicName, partition, baseOffset } of written) {
         if (topicName !== name || baseOffset === undefined || BigInt(baseOffset) < 0n) continue;
-        const last = next[partition];
-        if (typeof last === 'string' && BigInt(baseOffset) <= BigInt(last))
+        const previousOffset = next[partition];
+        if (typeof previousOffset === 'string' && BigInt(baseOffset) <= BigInt(previousOffset))
           throw new TurnlogError(
             'publisher_unavailable',
             `The topic ${name} was deleted and made again.`,

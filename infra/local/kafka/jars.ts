@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { retry } from '../../../shared/lib/time/backoff.ts';
 import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 
-/** The version that is run; 4.3 loses transactions when it is killed (infra/kafka/README.md). */
+/** The version to run. 4.3 loses transactions when it is killed (infra/kafka/README.md). */
 export const KAFKA_VERSION = process.env['KAFKA_VERSION'] ?? '4.1.2';
 
 const POM = fileURLToPath(new URL('pom.xml', import.meta.url));
@@ -13,15 +13,15 @@ const CACHE = fileURLToPath(new URL('../../../node_modules/.cache/turnlog/', imp
 const OUTPUT_SHOWN = 2_000;
 const FETCHES = 3;
 /**
- * Maven waits half an hour for a server that has fallen silent; what it has is kept for the next
- * time.
+ * Maven waits half an hour for an unresponsive server. The next attempt reuses the files it has
+ * fetched.
  */
 const FETCH_LIMIT_MS = 300_000;
 const PAUSES = { firstMs: 2_000, longestMs: 2_000 };
 
 /**
- * Runs a program to its end, or for at most so many milliseconds. Resolves with what it wrote.
- * Errors: `local_server_failed` when it can't be run or fails.
+ * Runs a program to its end, for at most `timeout` milliseconds. Resolves with its output. Throws
+ * `local_server_failed` when the program can't be run or fails.
  */
 export function run(command: string, args: readonly string[], timeout?: number): Promise<string> {
   return new Promise((resolve, reject) => {
@@ -42,20 +42,23 @@ export function run(command: string, args: readonly string[], timeout?: number):
 }
 
 function fetchArguments(version: string, folder: string): string[] {
-  // -U, because Maven remembers for a day what it could not find.
+  // -U, because Maven remembers failed lookups for a day.
   const options = ['-B', '-q', '-U', '-f', POM, `-Dkafka.version=${version}`];
   const goal = ['dependency:copy-dependencies', '-DincludeScope=runtime'];
   return [...options, ...goal, `-DoutputDirectory=${folder}`];
 }
 
-/** Fetches the jars into a folder; renamed when complete, so a folder that exists is whole. */
+/**
+ * Fetches the jars into a temporary folder, which is renamed when complete. An existing folder is
+ * therefore complete.
+ */
 async function fetchJars(version: string, folder: string): Promise<void> {
   const partial = `${folder}.${process.pid}`;
   await mkdir(partial, { recursive: true });
   try {
     await run('mvn', fetchArguments(version, partial), FETCH_LIMIT_MS);
     await rename(partial, folder).catch((error: unknown) => {
-      // Another process, which has fetched at the same time, may have been first.
+      // Another process that fetched at the same time may have been first.
       if (!existsSync(folder)) throw error;
     });
   } finally {
@@ -64,10 +67,10 @@ async function fetchJars(version: string, folder: string): Promise<void> {
 }
 
 /**
- * The folder with the jars of a Kafka broker, fetched from Maven Central by `mvn` the first time,
- * into node_modules/.cache. A fetch that fails is repeated: the network may have, or another
- * process that writes to Maven's own cache at the same time.
- * Errors: `local_server_failed` where there is no Java, no Maven or no way to Maven Central.
+ * Resolves with the folder of a Kafka broker's jars. The first time, `mvn` fetches them from Maven
+ * Central into node_modules/.cache. A failed fetch is retried: the network may have failed, or
+ * another process may have written to Maven's own cache at the same time. Throws
+ * `local_server_failed` without Java, Maven or access to Maven Central.
  */
 export async function kafkaJars(version = KAFKA_VERSION): Promise<string> {
   await run('java', ['-version']);

@@ -10,18 +10,18 @@ import { randomInt } from 'node:crypto';
 import { createServer, type AddressInfo, type Server } from 'node:net';
 
 interface Node {
-  /** With its data. */
+  /** The folder with the node's data. */
   folder: string;
-  /** For clients, `NAME://host:port` each. */
+  /** The listeners for clients, each as `NAME://host:port`. */
   listeners: readonly string[];
-  /** What clients are told instead, in the same form. */
+  /** The addresses that clients are given instead, in the same form. */
   advertised?: readonly string[];
   controllerPort: number;
 }
 
 /**
- * One node that is broker and controller, for loopback only, with the internal topics in one small
- * copy.
+ * The configuration of one node that is both broker and controller, on loopback only, with a single
+ * small replica of the internal topics.
  */
 const serverProperties = ({
   folder,
@@ -46,12 +46,12 @@ const serverProperties = ({
   'auto.create.topics.enable=false',
 ];
 
-/** A listener that speaks TLS and lets in one user, by SCRAM-SHA-512 or PLAIN. */
+/** A TLS listener that accepts one user, by SCRAM-SHA-512 or PLAIN. */
 interface SecureListener {
   /** PEM file with the private key (PKCS #8) and the certificate. */
   pemFile: string;
   username: string;
-  /** Without quotes and commas. */
+  /** Must not contain quotes or commas. */
   password: string;
 }
 
@@ -67,15 +67,15 @@ const secureProperties = ({ pemFile, username, password }: SecureListener): stri
   `listener.name.secure.plain.sasl.jaas.config=${PLAIN} required user_${username}="${password}";`,
 ];
 
-/** The arguments of `kafka-storage format` that make the user known for SCRAM. */
+/** The arguments of `kafka-storage format` that register the user for SCRAM. */
 const scramArguments = ({ username, password }: SecureListener): string[] => [
   '--add-scram',
   `SCRAM-SHA-512=[name=${username},password=${password}]`,
 ];
 
 /**
- * Below the ports that the system gives to whoever asks for any (from 32768 on Linux): nobody is
- * given one before the broker is up.
+ * Below the ephemeral ports (from 32768 on Linux), so that the system assigns none of them to
+ * another process before the broker is up.
  */
 const FREE_PORTS = [20_000, 32_768] as const;
 
@@ -93,25 +93,25 @@ async function hold(port: number): Promise<Server> {
 }
 
 /**
- * Ports to listen on, 0 standing for one that is free. Errors: `local_server_failed` when one is
- * taken.
+ * Resolves with ports to listen on; 0 requests a free one. Throws `local_server_failed` when a port
+ * is in use.
  */
-async function freePorts(wanted: readonly number[]): Promise<number[]> {
-  const held: Server[] = [];
+async function freePorts(requestedPorts: readonly number[]): Promise<number[]> {
+  const servers: Server[] = [];
   try {
-    // All are held until the last one is known: no two can be the same.
-    for (const port of wanted) held.push(await hold(port));
-    return held.map((server) => (server.address() as AddressInfo).port);
+    // All ports are held until the last one is known, so that no two are the same.
+    for (const port of requestedPorts) servers.push(await hold(port));
+    return servers.map((server) => (server.address() as AddressInfo).port);
   } finally {
-    await Promise.all(held.map((server) => once(server.close(), 'close')));
+    await Promise.all(servers.map((server) => once(server.close(), 'close')));
   }
 }
 
 const START_LIMIT_MS = 60_000;
 const LOOKS = { firstMs: 100, longestMs: 100 };
 /**
- * A fixed one: a folder that is used again must be formatted under its first id, and a random one
- * may look like an option (`-…`).
+ * Fixed, because an existing folder must be formatted with its first id, and a random id may look
+ * like an option (`-…`).
  */
 const CLUSTER_ID = 'TurnlogLocalBroker0001';
 const HEAP = [
@@ -124,44 +124,44 @@ const HEAP = [
 export interface LocalBroker {
   /** `host:port`, for KAFKA_BROKERS. The same after every start. */
   brokers: string;
-  /** The same of the secure listener; empty without one. */
+  /** The same for the secure listener; empty without one. */
   secureBrokers: string;
   version: string;
-  /** Starts it; resolves when it answers. */
+  /** Starts the broker. Resolves when it answers. */
   start(): Promise<void>;
-  /** Ends it without any warning, as a power cut would. */
+  /** Kills the broker without warning, like a power failure. */
   kill(): Promise<void>;
-  /** Ends it in order. */
+  /** Shuts the broker down gracefully. */
   stop(): Promise<void>;
 }
 
 /**
- * Two brokers in one folder write to one metadata log before the second one notices.
- * Errors: `local_server_failed` when one runs there.
+ * Throws `local_server_failed` when a broker runs in the folder: two brokers would write to one
+ * metadata log before the second one notices.
  */
 async function requireUnused(config: string): Promise<void> {
-  const used = /^listeners=PLAINTEXT:\/\/127\.0\.0\.1:(\d+)/m.exec(
+  const usedPort = /^listeners=PLAINTEXT:\/\/127\.0\.0\.1:(\d+)/m.exec(
     await readFile(config, 'utf8').catch(() => ''),
   )?.[1];
-  if (used !== undefined) await freePorts([Number(used)]);
+  if (usedPort !== undefined) await freePorts([Number(usedPort)]);
 }
 
 interface Options {
   folder: string;
-  /** 0, the default, takes a free one. */
+  /** 0, the default, selects a free port. */
   port?: number;
   version?: string;
   secure?: SecureListener;
-  /** More lines of server.properties; they win over ours. */
+  /** Further lines of server.properties, which override ours. */
   properties?: readonly string[];
-  /** `host:port` that clients are told to go to, such as a proxy's; not with `secure`. */
+  /** The `host:port` that clients are given, such as a proxy's. Not with `secure`. */
   advertised?: string;
 }
 
 /**
- * A Kafka broker of this machine with its data in `folder`, not started yet.
- * Errors: `local_server_failed` where Java, Maven or Maven Central can't be had, or the port is
- * taken, or a broker runs in the folder.
+ * Creates a Kafka broker on this machine with its data in `folder`, and does not start it. Throws
+ * `local_server_failed` if Java, Maven or Maven Central is not available, the port is in use, or a
+ * broker runs in the folder.
  */
 export async function createLocalBroker({
   folder,
@@ -174,18 +174,18 @@ export async function createLocalBroker({
   const jars = await kafkaJars(version);
   const config = join(folder, 'server.properties');
   await requireUnused(config);
-  const [listening = 0, controller = 0, securely = 0] = await freePorts([port, 0, 0]);
+  const [listenerPort = 0, controllerPort = 0, securePort = 0] = await freePorts([port, 0, 0]);
   const java = [...HEAP, '-cp', `${jars}/*`];
   await mkdir(folder, { recursive: true });
-  const brokers = `127.0.0.1:${listening}`;
-  const secureBrokers = secure ? `127.0.0.1:${securely}` : '';
+  const brokers = `127.0.0.1:${listenerPort}`;
+  const secureBrokers = secure ? `127.0.0.1:${securePort}` : '';
   const listeners = [`PLAINTEXT://${brokers}`, ...(secure ? [`SECURE://${secureBrokers}`] : [])];
   const lines = [
     ...serverProperties({
       folder,
       listeners,
       ...(advertised !== undefined && { advertised: [`PLAINTEXT://${advertised}`] }),
-      controllerPort: controller,
+      controllerPort,
     }),
     ...(secure ? secureProperties(secure) : []),
     ...properties,
@@ -201,7 +201,7 @@ export async function createLocalBroker({
   });
   let process: ChildProcess | undefined;
 
-  /** Errors: `local_server_failed` when the process ends, or takes too long. */
+  /** Throws `local_server_failed` when the process ends, or does not answer in time. */
   async function untilAnswering(starting: ChildProcess): Promise<void> {
     const deadline = performance.now() + START_LIMIT_MS;
     await retry(() => withAdmin(kafka, (admin) => admin.describeCluster()), {

@@ -1,6 +1,6 @@
 /**
- * `npm run kafka`: a local broker for trials, in `data/kafka`, on port 9092 or the one given, until
- * Ctrl-C.
+ * `npm run kafka`: a local broker for experiments, in `data/kafka`, on port 9092 or the given one,
+ * until Ctrl-C.
  */
 import { createLocalBroker } from './localBroker.ts';
 

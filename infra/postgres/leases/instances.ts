@@ -5,19 +5,19 @@ import { withDatabaseErrors } from '../failures.ts';
 import { migrate } from '../migrate.ts';
 import { VERSION } from '../readModels/schema.ts';
 
-/** Less than a beat: one that hangs must not hold up the next. */
+/** Less than the beat interval: a hanging statement must not delay the next beat. */
 const STATEMENT_MS = 3000;
 
-/** It also names the version of the read models, which nobody drops then. */
+/** Also records the version of the read models, so that no other release drops it. */
 const BEAT = `INSERT INTO turnlog.instances (instance_id, started_at, last_beat_at, read_models) VALUES ($1, clock_timestamp(), clock_timestamp(), ${VERSION.number})
   ON CONFLICT (instance_id) DO UPDATE SET last_beat_at = excluded.last_beat_at`;
 
-/** Text with microseconds, so that a beat is told from the one before. */
+/** Text with microseconds, which distinguishes a beat from the previous one. */
 const LAST_BEAT = `to_char(last_beat_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
 
 /**
- * The instances of all replicas, in a table; times are the database's. Errors: `store_unavailable`
- * when the server can't be reached.
+ * Opens the table with the instances of all replicas. Times are the database's. Throws
+ * `store_unavailable` if the server can't be reached.
  */
 export async function openPostgresInstances({
   databaseUrl,
@@ -43,11 +43,11 @@ export async function openPostgresInstances({
     allowExitOnIdle: true,
   });
   pool.on('error', () => undefined);
-  const beating = new Map<string, NodeJS.Timeout>();
+  const beatTimers = new Map<string, NodeJS.Timeout>();
 
   const stop = (instanceId: string): void => {
-    clearInterval(beating.get(instanceId));
-    beating.delete(instanceId);
+    clearInterval(beatTimers.get(instanceId));
+    beatTimers.delete(instanceId);
   };
 
   return {
@@ -55,7 +55,7 @@ export async function openPostgresInstances({
       const beat = () => withDatabaseErrors(() => pool.query(BEAT, [instanceId]));
       await beat();
       stop(instanceId);
-      beating.set(
+      beatTimers.set(
         instanceId,
         setInterval(() => void beat().catch(() => undefined), beatMs).unref(),
       );
@@ -70,12 +70,12 @@ export async function openPostgresInstances({
     },
     listDeadInstances: (olderThanMs) =>
       withDatabaseErrors(async () => {
-        const found = await pool.query<DeadInstance>(
+        const result = await pool.query<DeadInstance>(
           `SELECT instance_id, ${LAST_BEAT} AS last_beat_at FROM turnlog.instances
            WHERE last_beat_at < clock_timestamp() - $1 * interval '1 millisecond' ORDER BY instances.last_beat_at`,
           [olderThanMs],
         );
-        return found.rows;
+        return result.rows;
       }),
     list: () =>
       withDatabaseErrors(async () => {
@@ -94,7 +94,7 @@ export async function openPostgresInstances({
         );
       }),
     async close() {
-      for (const instanceId of beating.keys()) stop(instanceId);
+      for (const instanceId of beatTimers.keys()) stop(instanceId);
       if (!pool.ending) await pool.end();
     },
   };

@@ -9,29 +9,31 @@ import { databaseUnavailableError, withDatabaseErrors, sqlState } from '../failu
 import { migrate } from '../migrate.ts';
 
 /**
- * The server ends the session of a writer that it hears nothing from for this long: of a stopped
- * process or a vanished host, whose connection stays open as far as TCP can tell. Its locks are
- * free then.
+ * The server ends the session of a writer that is silent for this long, such as a stopped process
+ * or a vanished host, whose TCP connection still appears to be open. Its locks are then released.
  */
 const SILENCE_LIMIT_MS = 2500;
 const HEARTBEAT_MS = 700;
 const STATEMENT_MS = 30_000;
-/** How long the work in hand may take at the end: beyond that the server rolls it back. */
+/**
+ * The time limit of the current work at close, in milliseconds. After that, the server rolls it
+ * back.
+ */
 const CLOSE_LIMIT_MS = 3_000;
-/** How often a writer that stands by asks for the lock. */
+/** The interval at which a standby writer tries to acquire the lock, in milliseconds. */
 const LOCK_POLL_MS = 250;
 const PAUSES = { firstMs: 100, longestMs: 2000 };
 
-/** A session that holds an advisory lock while it lives, and does the work under it. */
+/** A session that holds an advisory lock while it is open, and runs work under that lock. */
 export interface LeaseSession {
-  /** Aborted when the session, and so the lock, is lost or was closed. */
+  /** Aborts when the session, and with it the lock, is lost or closed. */
   lost: AbortSignal;
   /**
-   * Runs work after work, one at a time. Errors: `store_unavailable` once the session is lost; else
-   * what the work throws.
+   * Runs work serially. Rejects with `store_unavailable` once the session is lost, otherwise with
+   * the error of the work.
    */
   run<Result>(work: (client: Client) => Promise<Result>): Promise<Result>;
-  /** Lets the work in hand finish, for 3 s at the most; cut off then, it has not happened. */
+  /** Lets the current work finish within 3 s. Work that takes longer is rolled back. */
   close(): Promise<void>;
 }
 
@@ -45,8 +47,8 @@ function createLeaseSession({ client, ended, close }: PostgresConnection): Lease
       try {
         return await work(client);
       } catch (error) {
-        // Whether the server still works on what was asked last can't be known, so nothing more is
-        // asked on this connection.
+        // The server may still be processing the last statement, so this connection is not used any
+        // more.
         if (sqlState(error) === undefined && !isTurnlogError(error)) void close();
         throw error;
       }
@@ -55,14 +57,14 @@ function createLeaseSession({ client, ended, close }: PostgresConnection): Lease
     return result;
   }
 
-  // Not heard either within that time, the server has ended the session, whether or not the network
-  // says so.
+  // If this query gets no answer in time, the server has ended the session, even if the network
+  // does not report that.
   const beat: QueryConfig & { query_timeout: number } = {
     text: 'SELECT',
     query_timeout: SILENCE_LIMIT_MS,
   };
   const heartbeat = setInterval(
-    () => void run((own) => own.query(beat)).catch(() => undefined),
+    () => void run((sessionClient) => sessionClient.query(beat)).catch(() => undefined),
     HEARTBEAT_MS,
   ).unref();
   addAbortListener(ended, () => clearInterval(heartbeat));
@@ -77,13 +79,13 @@ function createLeaseSession({ client, ended, close }: PostgresConnection): Lease
   };
 }
 
-/** A server that is not heard within that time has ended the session. */
+/** If the server does not answer in time, it has ended the session. */
 async function tryLock(client: Client, lock: string): Promise<boolean> {
-  const question: QueryConfig & { query_timeout: number } = {
+  const lockQuery: QueryConfig & { query_timeout: number } = {
     text: `SELECT pg_try_advisory_lock(${lock}) AS held`,
     query_timeout: SILENCE_LIMIT_MS,
   };
-  const { rows } = await client.query<{ held: boolean }>(question);
+  const { rows } = await client.query<{ held: boolean }>(lockQuery);
   return rows[0]?.held === true;
 }
 
@@ -96,20 +98,23 @@ interface LeaseRequest {
     | 'turnlog retention'
     | 'turnlog replays'
     | 'turnlog webhooks';
-  /** Of locks.ts. */
+  /** A lock of locks.ts. */
   lock: string;
 }
 
-/** Connects, migrates, and asks for the lock until `goOn` is false. Errors: what pg throws. */
+/**
+ * Connects, migrates, and tries to acquire the lock until `shouldContinue` resolves with false.
+ * Throws pg's errors.
+ */
 async function tryAcquireLease(
   { databaseUrl, name, lock }: LeaseRequest,
-  goOn: () => Promise<boolean>,
+  shouldContinue: () => Promise<boolean>,
 ): Promise<LeaseSession | undefined> {
   const connection = await connectPostgres(databaseUrl, { name, statementMs: STATEMENT_MS });
   const { client } = connection;
   try {
-    // The third limit is for a session that is being answered, which is not idle for as long as
-    // nobody takes the answer.
+    // The third limit ends a session that is sending a response: it does not count as idle while
+    // the client does not read.
     await client.query(
       ['idle_session_timeout', 'idle_in_transaction_session_timeout', 'tcp_user_timeout']
         .map((limit) => `SET ${limit} = ${SILENCE_LIMIT_MS}`)
@@ -118,7 +123,7 @@ async function tryAcquireLease(
     await commitDurably(client);
     await migrate(client);
     do if (await tryLock(client, lock)) return createLeaseSession(connection);
-    while (await goOn());
+    while (await shouldContinue());
     await connection.close();
     return undefined;
   } catch (error) {
@@ -127,26 +132,31 @@ async function tryAcquireLease(
   }
 }
 
-/** A session with the lock, or undefined when another has it. Errors: `store_unavailable`. */
-export const tryLeaseSession = (wanted: LeaseRequest): Promise<LeaseSession | undefined> =>
-  withDatabaseErrors(() => tryAcquireLease(wanted, async () => false));
+/**
+ * Opens a session with the lock; undefined if another session holds it. Throws `store_unavailable`.
+ */
+export const tryLeaseSession = (request: LeaseRequest): Promise<LeaseSession | undefined> =>
+  withDatabaseErrors(() => tryAcquireLease(request, async () => false));
 
 interface StandbyRequest extends LeaseRequest {
   signal: AbortSignal;
-  /** Called with every failure, after which it goes on after a pause. */
+  /** Called for every failure. The next attempt follows after a pause. */
   onFailure: (error: unknown, retryInMs: number) => void;
 }
 
-/** Waits until lock and server are there, without a limit. Undefined when the signal aborted. */
+/**
+ * Waits for the server and the lock, without a time limit. Resolves with undefined if the signal
+ * aborts.
+ */
 export async function awaitLeaseSession({
   signal,
   onFailure,
-  ...wanted
+  ...request
 }: StandbyRequest): Promise<LeaseSession | undefined> {
   const pauses = createBackoff(PAUSES);
   while (!signal.aborted) {
     try {
-      return await tryAcquireLease(wanted, async () => {
+      return await tryAcquireLease(request, async () => {
         pauses.reset();
         await sleepUntilAborted(LOCK_POLL_MS, { signal });
         return !signal.aborted;

@@ -1,18 +1,18 @@
 /**
  * The advisory locks of Turnlog, as the two integers that PostgreSQL takes. They belong to one
- * database: two Turnlogs in two databases of a server don't meet.
+ * database, so Turnlog installations in different databases of a server do not conflict.
  */
 
-/** "turn" in ASCII, to stay clear of other users of advisory locks. */
+/** "turn" in ASCII, which avoids conflicts with other users of advisory locks. */
 const SPACE = 0x7475726e;
 
-/** Held, while the schema is looked at or changed, until the transaction ends. */
+/** Held until the end of the transaction while the schema is checked or changed. */
 export const SCHEMA_LOCK = `${SPACE}, 0`;
 
 /** Held by the process that grows the transparency log. */
 export const PROVER_LOCK = `${SPACE}, 1`;
 
-/** Held by the one process that sweeps for sessions past their retention. */
+/** Held by the one process that sweeps sessions past their retention. */
 export const RETENTION_LOCK = `${SPACE}, 2`;
 
 /** Held by the one process that sends to webhooks. */
@@ -22,14 +22,14 @@ export const WEBHOOKS_LOCK = `${SPACE}, 3`;
 export const REPLAYS_LOCK = `${SPACE}, 4`;
 
 /**
- * Which generation of the read models: the one that queries are answered from once it is complete,
- * or the one that a rebuild fills. The column of turnlog.projections is called `slot`.
+ * A generation of the read models: the one that answers queries once it is complete, or the one
+ * that a rebuild fills. The column of turnlog.projections is called `slot`.
  */
 export type Stage = 'live' | 'building';
 
 /**
- * One session writes a generation of a version: the active projector the live one, a rebuild the
- * one that it builds.
+ * Held by the one session that writes a generation of a version: by the active projector for the
+ * live one, by a rebuild for the one that it builds.
  */
 export const writerLock = (version: number, stage: Stage): string =>
   `${SPACE}, ${version * 4 + (stage === 'live' ? 1 : 2)}`;
@@ -40,8 +40,8 @@ export const writerLock = (version: number, stage: Stage): string =>
 export const readersLock = (version: number): string => `${SPACE}, ${version * 4 + 3}`;
 
 /**
- * For FROM: the versions, as `held.version`, whose live generation a session writes now, or is
- * answered from.
+ * SQL for FROM: the versions, as `held.version`, whose live generation a session is writing or
+ * answers queries from.
  */
 export const lockIsHeldBy = (holder: 'writer' | 'readers'): string =>
   `(SELECT DISTINCT (objid::bigint / 4)::integer AS version FROM pg_locks

@@ -3,16 +3,17 @@ import { RETENTION_LOCK } from './locks.ts';
 import { tryLeaseSession } from './leaseSession.ts';
 
 /**
- * Does the work where no other process over this database does; false where one does. The signal
- * aborts when another one may begin. Errors: those of the work, `store_unavailable`.
+ * Runs the work unless another process on this database is running it; then resolves with false.
+ * The signal aborts when another process may begin. Throws `store_unavailable` and the errors of
+ * the work.
  */
 export async function withRetentionLease(
   databaseUrl: string,
   work: (lost: AbortSignal) => Promise<void>,
 ): Promise<boolean> {
-  const wanted = { databaseUrl, name: 'turnlog retention', lock: RETENTION_LOCK } as const;
+  const request = { databaseUrl, name: 'turnlog retention', lock: RETENTION_LOCK } as const;
   return leadOnce(
-    () => tryLeaseSession(wanted),
+    () => tryLeaseSession(request),
     ({ lost }) => work(lost),
   );
 }

@@ -200,10 +200,10 @@ export async function dropOlderVersions(client: Client, version: Version): Promi
         writerLock(number, 'building'),
         readersLock(number),
       ];
-      const held = await client.query<{ unused: boolean }>(
+      const lockResult = await client.query<{ unused: boolean }>(
         `SELECT ${locks.map((lock) => `pg_try_advisory_xact_lock(${lock})`).join(' AND ')} AS unused`,
       );
-      if (!held.rows[0]?.unused) return;
+      if (!lockResult.rows[0]?.unused) return;
       for (const role of ['live', 'first', 'building', 'retired'] as const)
         await dropGeneration(client, { number }, role);
       await client.query('DELETE FROM turnlog.projections WHERE version = $1', [number]);

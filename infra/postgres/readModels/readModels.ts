@@ -75,11 +75,11 @@ const createPostgresDatabase = (rows: ReadRows): SqlDatabase => ({
   },
   async queryTwice<First extends object, Second extends object>(
     first: Query,
-    derive: (found: First[]) => Query,
+    derive: (rows: First[]) => Query,
   ): Promise<[First[], Second[]]> {
-    const found = await rows<First>(postgresSql(first.sql), first.parameters);
-    const second = derive(found);
-    return [found, await rows<Second>(postgresSql(second.sql), second.parameters)];
+    const firstRows = await rows<First>(postgresSql(first.sql), first.parameters);
+    const second = derive(firstRows);
+    return [firstRows, await rows<Second>(postgresSql(second.sql), second.parameters)];
   },
   find<Name extends TableName>(table: Name, clauses: string) {
     const sql = postgresSql(`${selectRows(table)} ${clauses}`);
@@ -109,13 +109,13 @@ const createPostgresDatabase = (rows: ReadRows): SqlDatabase => ({
     ) => {
       const paged = pageParameters(parameters, page);
       const row = postgresSql(`${selectRows(table)} WHERE ${where}`, paged.length + 1);
-      const [found] = await rows<{ row: Rows[Name]; page: (Rows[Paged] & { read: number })[] }>(
+      const [result] = await rows<{ row: Rows[Name]; page: (Rows[Paged] & { read: number })[] }>(
         `SELECT to_json(found) AS row,
            (SELECT coalesce(json_agg(page), '[]') FROM (${sqlOf(page)}) AS page) AS page
          FROM (${row}) AS found`,
         [...paged, ...rowParameters],
       );
-      return found && { row: found.row, page: toPage(found.page) };
+      return result && { row: result.row, page: toPage(result.page) };
     };
   },
   searchSessions: createSessionSearch(rows),
@@ -129,8 +129,8 @@ interface Options {
 
 export interface PostgresReadModels extends ReadModels {
   /**
-   * The checkpoint for which the read models are being rebuilt; undefined while they can be trusted.
-   * Rejects with `store_unavailable`, as the others do.
+   * The checkpoint for which the read models are being rebuilt; undefined while they can be
+   * trusted. Rejects with `store_unavailable`, as all queries do.
    */
   refusedCheckpoint(): Promise<Position | undefined>;
   /** The last event that the live read models show, which identifies their log; undefined without any. */

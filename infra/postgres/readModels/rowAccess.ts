@@ -52,15 +52,15 @@ export function createRowAccess(client: Client, schema: string, tables: Tables):
       return new Set(rows.map(({ stream }) => stream));
     },
 
-    async load(places) {
+    async load(rowKeys) {
       const rows = rowMaps();
-      for (const [table, wanted] of Map.groupBy(places, (place) => place.table)) {
+      for (const [table, tableKeys] of Map.groupBy(rowKeys, (rowKey) => rowKey.table)) {
         const columns = tables[table]!.key;
-        const keys = wanted.map(({ key }) =>
+        const keys = tableKeys.map(({ key }) =>
           Object.fromEntries(columns.map((column, index) => [column, key[index]])),
         );
-        const found = await client.query<FoundRow>(statements[table].load, [JSON.stringify(keys)]);
-        for (const row of found.rows) {
+        const result = await client.query<FoundRow>(statements[table].load, [JSON.stringify(keys)]);
+        for (const row of result.rows) {
           const key = columns.map((column) => row[column]) as unknown as RowKey;
           put(rows, { table, id: rowId(key), row });
         }
@@ -75,9 +75,9 @@ export function createRowAccess(client: Client, schema: string, tables: Tables):
     },
 
     async remove(removals) {
-      for (const [table, owned] of Map.groupBy(removals, (removal) => removal.table))
+      for (const [table, tableRemovals] of Map.groupBy(removals, (removal) => removal.table))
         await client.query(`DELETE FROM ${schema}.${table} WHERE ${OWNERS[table]} = ANY($1)`, [
-          owned.map(({ owner }) => owner),
+          tableRemovals.map(({ owner }) => owner),
         ]);
     },
 

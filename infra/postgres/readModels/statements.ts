@@ -60,10 +60,12 @@ export function rowStatements(
 
 /** SQL for the UTF-8 bytes of a row's text and JSON. */
 function bytesOfRow(table: TableName): string {
-  const long = Object.entries(TABLES[table].columns).filter(([, { kind }]) =>
+  const textColumns = Object.entries(TABLES[table].columns).filter(([, { kind }]) =>
     ['text', 'json'].includes(kind),
   );
-  return long.map(([name]) => `coalesce(octet_length(${table}.${name}::text), 0)`).join(' + ');
+  return textColumns
+    .map(([name]) => `coalesce(octet_length(${table}.${name}::text), 0)`)
+    .join(' + ');
 }
 
 /** What a paging statement adds to each row: how many rows were read. */
@@ -74,7 +76,7 @@ interface Read {
 /** The parameters behind those of the list: of `isContinued` the last key, the limit, the bytes. */
 function pageClauses({ where, key, descending = false }: Listing, isContinued: boolean) {
   const next = countParameters(where) + 1;
-  const isBeyond = (other: string): string => `${key} ${descending ? '<' : '>'} ${other}`;
+  const isBeyond = (value: string): string => `${key} ${descending ? '<' : '>'} ${value}`;
   const limit = next + (isContinued ? 1 : 0);
   return {
     where: `${postgresSql(where)}${isContinued ? ` AND ${isBeyond(`$${next}`)}` : ''}`,
@@ -134,7 +136,7 @@ export const pageParameters = <Parameter>(
 ): (Parameter | number)[] => [...parameters, ...(after === undefined ? [] : [after]), limit, bytes];
 
 /** The page that a paging statement has found. */
-export function toPage<Row extends object>(found: readonly (Row & Read)[]): PageOf<Row> {
-  const more = (found[0]?.read ?? 0) > found.length;
-  return { rows: found.map(({ read: _read, ...row }) => row as unknown as Row), more };
+export function toPage<Row extends object>(readRows: readonly (Row & Read)[]): PageOf<Row> {
+  const more = (readRows[0]?.read ?? 0) > readRows.length;
+  return { rows: readRows.map(({ read: _read, ...row }) => row as unknown as Row), more };
 }

@@ -40,7 +40,7 @@ export function createErasedVacuum({
   const closing = new AbortController();
   let timer: NodeJS.Timeout | undefined;
   let vacuuming: Promise<void> | undefined;
-  let again = false;
+  let needsRerun = false;
 
   /** The server skips tables that the role does not own, with a warning. */
   async function vacuum(): Promise<void> {
@@ -60,14 +60,14 @@ export function createErasedVacuum({
 
   async function vacuumAll(): Promise<void> {
     timer = undefined;
-    again = false;
-    await vacuum().catch(() => void (again = true));
+    needsRerun = false;
+    await vacuum().catch(() => void (needsRerun = true));
     vacuuming = undefined;
-    if (again) erased();
+    if (needsRerun) erased();
   }
 
   function erased(): void {
-    if (vacuuming) again = true;
+    if (vacuuming) needsRerun = true;
     else if (!closing.signal.aborted)
       timer ??= setTimeout(() => void (vacuuming = vacuumAll()), afterMs).unref();
   }

@@ -78,9 +78,9 @@ export const createSessionSearch =
         `(SELECT json_agg(turn) FROM (SELECT turn ${matching} ORDER BY turn LIMIT ${matches}) AS picked) AS matches`,
       ),
     );
-    const found = await rows<ListedSession & { read: number }>(
+    const sessions = await rows<ListedSession & { read: number }>(
       sql,
       pageParameters<unknown>([...parameters, words], search),
     );
-    return toPage(found);
+    return toPage(sessions);
   };

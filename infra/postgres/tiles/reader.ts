@@ -13,41 +13,44 @@ export type FirstRow = <Row extends QueryResultRow>(
   values: readonly unknown[],
 ) => Promise<Row | undefined>;
 
-/** The origin that is read: the one that was opened last. */
+/** The current origin, which is the one that was opened last. */
 const CURRENT = '(SELECT origin FROM turnlog.tlog_trees ORDER BY opened DESC LIMIT 1)';
 
 const parsed = (checkpoint: string | null | undefined): Checkpoint | undefined =>
   typeof checkpoint === 'string' ? (JSON.parse(checkpoint) as Checkpoint) : undefined;
 
-/** Reads the tree of an origin, the current one without it. Errors: those of `first`. */
+/**
+ * Reads the tree of an origin, by default of the current one. The methods throw the errors of
+ * `first`.
+ */
 export function tileReaderOver(first: FirstRow, origin?: string): TileReader {
   const tree = origin === undefined ? CURRENT : '$1';
-  const own = origin === undefined ? [] : [origin];
-  const next = `$${own.length + 1}`;
+  const originParameter = origin === undefined ? [] : [origin];
+  const placeholder = `$${originParameter.length + 1}`;
   return {
     async read(path) {
-      const text = `SELECT bytes FROM turnlog.tlog_tiles WHERE origin = ${tree} AND path = ${next}`;
-      return (await first<{ bytes: Buffer }>(text, [...own, path]))?.bytes;
+      const text = `SELECT bytes FROM turnlog.tlog_tiles WHERE origin = ${tree} AND path = ${placeholder}`;
+      return (await first<{ bytes: Buffer }>(text, [...originParameter, path]))?.bytes;
     },
     async readCheckpoint() {
       const text = `SELECT note FROM turnlog.tlog_trees WHERE origin = ${tree}`;
-      return (await first<{ note: string | null }>(text, own))?.note ?? undefined;
+      return (await first<{ note: string | null }>(text, originParameter))?.note ?? undefined;
     },
     async beforeBundle(bundle) {
-      const text = `SELECT before FROM turnlog.tlog_bundles WHERE origin = ${tree} AND bundle = ${next}`;
-      return parsed((await first<{ before: string }>(text, [...own, bundle]))?.before);
+      const text = `SELECT before FROM turnlog.tlog_bundles WHERE origin = ${tree} AND bundle = ${placeholder}`;
+      return parsed((await first<{ before: string }>(text, [...originParameter, bundle]))?.before);
     },
     async state(): Promise<TreeState> {
       const text = `SELECT size, checkpoint FROM turnlog.tlog_trees WHERE origin = ${tree}`;
-      const row = await first<{ size: number; checkpoint: string | null }>(text, own);
+      const row = await first<{ size: number; checkpoint: string | null }>(text, originParameter);
       return { size: row?.size ?? 0, checkpoint: parsed(row?.checkpoint) };
     },
   };
 }
 
 /**
- * Reads the tree that any process grows, on connections of its own. Opens without waiting for the
- * server; before its first migration there is nothing to read. Errors: `store_unavailable`.
+ * Reads the tree that any process grows, on dedicated connections. Opens without waiting for the
+ * server. Before the first migration the tree is empty. The methods throw `store_unavailable`.
  */
 export function openPostgresTileReader(
   databaseUrl: string,
@@ -57,7 +60,8 @@ export function openPostgresTileReader(
     max: CONNECTIONS,
     allowExitOnIdle: true,
   });
-  // Without a listener a broken connection would end the process; the next query tells.
+  // Without a listener, a broken connection would end the process. The next query reports the
+  // failure.
   pool.on('error', () => undefined);
   const first: FirstRow = <Row extends QueryResultRow>(text: string, values: readonly unknown[]) =>
     withDatabaseErrors(async () => {

@@ -13,7 +13,10 @@ const OPEN = `INSERT INTO turnlog.tlog_trees (origin, opened)
   ON CONFLICT (origin) DO UPDATE SET opened = excluded.opened
     WHERE tlog_trees.opened < (SELECT max(opened) FROM turnlog.tlog_trees)`;
 
-/** Only a tree of the size that it was to have is grown: who has lost the lock writes nothing. */
+/**
+ * Updates only a tree of the expected size, so that a process that has lost the lock writes
+ * nothing.
+ */
 const STATE = `UPDATE turnlog.tlog_trees SET size = $3, checkpoint = $4 WHERE origin = $1 AND size = $2`;
 
 const TILES = `INSERT INTO turnlog.tlog_tiles (origin, path, bytes)
@@ -28,7 +31,7 @@ const UNKNOWN = `SELECT min(due.bundle) AS bundle FROM generate_series(1, $2::bi
   WHERE NOT EXISTS (SELECT FROM turnlog.tlog_bundles AS known
     WHERE known.origin = $1 AND known.bundle = due.bundle)`;
 
-/** The partial tiles of full ones: '0' is the character after '/'. */
+/** Deletes the partial tiles that full ones replace: '0' is the character after '/'. */
 const CLEAR = `DELETE FROM turnlog.tlog_tiles USING unnest($2::text[]) AS new (full_path)
   WHERE origin = $1 AND path >= full_path || '.p/' AND path < full_path || '.p0'`;
 
@@ -52,8 +55,8 @@ async function write(client: Client, origin: string, growth: Growth): Promise<vo
   const paths = files.map(({ path }) => path);
   await client.query(TILES, [origin, paths, files.map(({ bytes }) => Buffer.from(bytes))]);
   await putBundles(client, origin, bundles);
-  const full = paths.filter((path) => parseTilePath(path)?.width === TILE_WIDTH);
-  if (full.length > 0) await client.query(CLEAR, [origin, full]);
+  const fullPaths = paths.filter((path) => parseTilePath(path)?.width === TILE_WIDTH);
+  if (fullPaths.length > 0) await client.query(CLEAR, [origin, fullPaths]);
 }
 
 function treeOf(session: LeaseSession, origin: string): TileStore {
@@ -80,13 +83,13 @@ function treeOf(session: LeaseSession, origin: string): TileStore {
 }
 
 /**
- * Waits until this process is the one that grows the trees; undefined when the signal aborted first.
- * Its methods' errors: `store_unavailable`.
+ * Waits until this process holds the lease to grow the trees. Resolves with undefined if the signal
+ * aborts first. The methods throw `store_unavailable`.
  */
 export async function acquireProverLease(options: {
   databaseUrl: string;
   signal: AbortSignal;
-  /** Called with what kept it from that; it goes on trying. */
+  /** Called for every failure. The next attempt follows after a pause. */
   onFailure: (error: unknown, retryInMs: number) => void;
 }): Promise<ActiveTrees | undefined> {
   const session = await awaitLeaseSession({

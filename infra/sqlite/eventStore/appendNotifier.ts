@@ -2,11 +2,14 @@ import { addAbortListener } from 'node:events';
 import { realpathSync } from 'node:fs';
 import { BroadcastChannel } from 'node:worker_threads';
 
-/** How often a waiting subscription looks for what other processes appended, in milliseconds. */
+/**
+ * The interval, in milliseconds, at which a waiting subscription checks for appends by other
+ * processes.
+ */
 const POLL_MS = 200;
 
 /**
- * The threads of a process that work on one event log share a channel, whatever path they opened it
+ * The channel shared by all threads of this process that use the log, whatever path they opened it
  * by.
  */
 const openChannel = (file: string): BroadcastChannel =>
@@ -21,10 +24,10 @@ export interface AppendNotifications {
   close(): void;
 }
 
-/** Hears of appends to the log from every thread of this process. */
+/** Subscribes to appends by any thread of this process. */
 export function subscribeToAppends(file: string): AppendNotifications {
-  const waiting = new Set<() => void>();
-  const wakeAll = (): void => waiting.forEach((wake) => wake());
+  const waiters = new Set<() => void>();
+  const wakeAll = (): void => waiters.forEach((wake) => wake());
   const channel = openChannel(file);
   channel.addEventListener('message', wakeAll);
   channel.unref();
@@ -33,12 +36,12 @@ export function subscribeToAppends(file: string): AppendNotifications {
     const { promise: woken, resolve: wake } = Promise.withResolvers<void>();
     using _aborting = addAbortListener(signal, () => wake());
     const timer = setTimeout(wake, POLL_MS);
-    waiting.add(wake);
+    waiters.add(wake);
     try {
       await woken;
     } finally {
       clearTimeout(timer);
-      waiting.delete(wake);
+      waiters.delete(wake);
     }
   }
 
@@ -50,7 +53,7 @@ export function subscribeToAppends(file: string): AppendNotifications {
   return { wait, close };
 }
 
-/** Tells every thread of this process that the log has grown. */
+/** Notifies every thread of this process that the log has grown. */
 export function createAppendNotifier(file: string): { announce(): void; close(): void } {
   const channel = openChannel(file);
   channel.unref();

@@ -7,9 +7,7 @@ import { cannotOpenError, toCannotOpenError, isSqliteBusy } from './errors.ts';
 /** How long a connection waits for another process's transaction, in milliseconds. */
 const BUSY_TIMEOUT_MS = 5000;
 
-/**
- * Step n brings a database from user_version n to n + 1. A step that was released is never changed.
- */
+/** Step n migrates a database from user_version n to n + 1. Never change a released step. */
 const MIGRATIONS = [
   `CREATE TABLE events (
      position INTEGER PRIMARY KEY,
@@ -29,13 +27,12 @@ const schemaVersion = (database: DatabaseSync): number =>
   Number(database.prepare('PRAGMA user_version').get()?.['user_version']);
 
 /**
- * Creates the folder and an empty file that only the owner may read; what exists already is left
- * alone.
+ * Creates the folder and an empty file with owner-only permissions. Leaves existing ones unchanged.
  */
 export function createPrivateFile(folder: string, file: string): void {
   createFolders(folder);
   try {
-    // 'wx' never opens a file that exists: closing any descriptor of it would drop SQLite's POSIX
+    // 'wx' never opens an existing file: closing any descriptor of it would release SQLite's POSIX
     // locks on it.
     closeSync(openSync(file, 'wx', 0o600));
   } catch (error) {
@@ -57,7 +54,7 @@ function migrate(database: DatabaseSync, file: string): void {
   database.exec('COMMIT');
 }
 
-/** Switching a new file to WAL needs it exclusively, and SQLite doesn't wait for that by itself. */
+/** Switching a new file to WAL needs an exclusive lock, for which SQLite does not wait. */
 function useWriteAheadLog(database: DatabaseSync): void {
   const deadline = performance.now() + BUSY_TIMEOUT_MS;
   for (;;) {
@@ -88,22 +85,24 @@ function openDatabase(
 }
 
 /**
- * A connection that writes; brings the schema up to date.
- * Errors: `store_unavailable`, not retriable, when the file is damaged or from a newer version of
- * Turnlog.
+ * Opens a writable connection and migrates the schema. Throws a `store_unavailable` that is not
+ * retriable if the file is damaged or was written by a newer version of Turnlog.
  */
 export const openForWriting = (file: string): DatabaseSync =>
   openDatabase(file, false, (database) => {
     useWriteAheadLog(database);
-    // FULL makes every commit durable before it returns; the limit gives disk space back after a
-    // large transaction.
+    // FULL makes every commit durable before it returns. The limit returns disk space after a large
+    // transaction.
     database.exec(
       'PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864; PRAGMA cache_size = -8000',
     );
     migrate(database, file);
   });
 
-/** A connection that only reads. Errors: `store_unavailable`, not retriable, without a log. */
+/**
+ * Opens a read-only connection. Throws a `store_unavailable` that is not retriable if there is no
+ * log of this version.
+ */
 export const openForReading = (file: string): DatabaseSync =>
   openDatabase(file, true, (database) => {
     const version = schemaVersion(database);
@@ -114,12 +113,15 @@ export const openForReading = (file: string): DatabaseSync =>
       );
   });
 
-/** In JSON no other text reads so: a quote in a string is escaped. The newest events come first. */
+/**
+ * Matches only encrypted texts: in JSON, a quote inside a string is escaped. Searches the newest
+ * events first.
+ */
 const BOX = `SELECT 1 FROM events WHERE instr(data, '"box":"') > 0 ORDER BY position DESC LIMIT 1`;
 
 /**
- * True where the log of a folder holds a text in a box. Makes nothing, and reads a log from before
- * there were boxes whole. Errors: `store_unavailable`, not retriable.
+ * Returns true if the log of a folder contains encrypted texts. Creates no files, and scans a log
+ * without encrypted texts completely. Throws a `store_unavailable` that is not retriable.
  */
 export function hasProtectedTexts(folder: string): boolean {
   const file = eventLogFile(folder);

@@ -6,8 +6,8 @@ import {
 } from '../../../shared/lib/errors/turnlogError.ts';
 
 /**
- * Primary result codes of SQLite (https://sqlite.org/rescode.html) that an operator can do
- * something about.
+ * Reasons by SQLite's primary result code (https://sqlite.org/rescode.html), for failures that an
+ * operator can act on.
  */
 const REASONS: Readonly<Record<number, string>> = {
   5: 'another process has kept it locked for too long',
@@ -19,20 +19,18 @@ const REASONS: Readonly<Record<number, string>> = {
   26: 'its file is not a SQLite database',
 };
 
-/**
- * SQLite's primary result code of an error thrown by node:sqlite; undefined for any other error.
- */
+/** SQLite's primary result code of an error thrown by node:sqlite; undefined for other errors. */
 export function sqliteCode(error: unknown): number | undefined {
   const code = (error as { errcode?: unknown } | undefined)?.errcode;
   return typeof code === 'number' ? code & 0xff : undefined;
 }
 
-/** SQLite's reason for a failure as half a sentence; undefined where it has no words of ours. */
+/** The reason for a failure of SQLite, as a clause; undefined for codes without a listed reason. */
 export const sqliteReason = (error: unknown): string | undefined => REASONS[sqliteCode(error) ?? 0];
 
 export const isSqliteBusy = (error: unknown): boolean => sqliteCode(error) === 5;
 
-/** Says why in words that are safe to show to a client: no path, no SQL. */
+/** Describes the failure for clients, without paths or SQL. */
 function describe(error: unknown): string {
   const reason = sqliteReason(error);
   return reason === undefined
@@ -40,23 +38,25 @@ function describe(error: unknown): string {
     : `The event log is not available: ${reason}.`;
 }
 
-/** Any failure of a call to SQLite as `store_unavailable`; a TurnlogError passes unchanged. */
+/** Converts a failed SQLite call to `store_unavailable`; a TurnlogError passes unchanged. */
 export const toStoreError = (error: unknown): TurnlogError =>
   isTurnlogError(error) ? error : storeUnavailableError(describe(error), error);
 
-/** The event log can't be opened as it is, until somebody changes it. Names the file. */
+/** The event log can't be opened until an operator intervenes. The message names the file. */
 export const cannotOpenError = (file: string, why: string, cause?: unknown): TurnlogError =>
   new TurnlogError('store_unavailable', `The event log ${file} cannot be opened: ${why}.`, {
     cause,
   });
 
-/** `cannotOpen` for an error thrown by node:sqlite. */
+/**
+ * Converts an error thrown by node:sqlite with `cannotOpenError`; a TurnlogError passes unchanged.
+ */
 export const toCannotOpenError = (file: string, error: unknown): TurnlogError =>
   isTurnlogError(error)
     ? error
     : cannotOpenError(file, sqliteReason(error) ?? (error as Error).message, error);
 
-/** The log's names lead to other files than those that are open, or to none. */
+/** The log's file names refer to other files than the open ones, or to none. */
 export const logReplacedError = (change: string): TurnlogError =>
   logChangedError(
     `The event log was changed under the running service: ${change}. Nothing is recorded until it is back in its place, or the service was restarted.`,

@@ -8,9 +8,10 @@ import { unwritableReason } from './fileIdentity.ts';
 import { startWriterThread } from './writerThread.ts';
 
 /**
- * The event store in `<folder>/events.db`, created with owner-only permissions when it is not
- * there. Several processes may have it open. Errors: `store_unavailable`, not retriable, when the
- * file is damaged or from a newer version of Turnlog; `configuration_invalid` when it can't be made.
+ * Opens the event store in `<folder>/events.db`, and creates it with owner-only permissions if it
+ * does not exist. Several processes may open it. Throws a `store_unavailable` that is not retriable
+ * if the file is damaged or from a newer version of Turnlog, and `configuration_invalid` if it
+ * can't be created.
  */
 export async function openSqliteEventStore({ folder }: { folder: string }): Promise<EventStore> {
   const file = eventLogFile(folder);
@@ -27,8 +28,8 @@ export async function openSqliteEventStore({ folder }: { folder: string }): Prom
   let closed: Promise<void> | undefined;
 
   async function close(): Promise<void> {
-    // The writer goes last: the last connection tidies the write-ahead log into events.db, and a
-    // reading one can't.
+    // The writer closes last: the last connection checkpoints the write-ahead log into events.db,
+    // which a read-only connection can't do.
     await Promise.all([log.close(), writer.close()]);
   }
 
@@ -40,8 +41,10 @@ export async function openSqliteEventStore({ folder }: { folder: string }): Prom
       return { revision, position: toPosition(position) };
     },
     trouble() {
-      const why = unwritableReason(file);
-      return log.trouble() ?? (why && `Nothing can be written to the event log ${file}: ${why}.`);
+      const reason = unwritableReason(file);
+      return (
+        log.trouble() ?? (reason && `Nothing can be written to the event log ${file}: ${reason}.`)
+      );
     },
     close: () => (closed ??= close()),
   };

@@ -6,52 +6,52 @@ interface FileIdentity {
   path: string;
   dev: number;
   ino: number;
-  /** In bytes, the most that it was seen to have; undefined for a file that may shrink. */
+  /** The largest size observed, in bytes; undefined for a file that may shrink. */
   size: number | undefined;
 }
 
 /**
- * The files of a log, by what the system knows them by whatever their names are. SQLite goes on
- * writing into files that were removed or replaced, and nobody would ever find what it wrote. Plain
- * data, so that it can be handed to a thread, which goes on by itself from there.
+ * Identifies the files of a log by device and inode, whatever their names are. SQLite continues to
+ * write to files that were removed or replaced, and such writes would be lost. Plain data, so that
+ * it can be passed to a thread, which then updates its own copy.
  */
 export type LogFiles = readonly FileIdentity[];
 
 const statIfExists = (path: string) => statSync(path, { throwIfNoEntry: false });
 
 /**
- * The files of an open log: to be asked while a connection has its -wal and -shm open. With the
- * lock of the folder's server, where there is one: without it, another server could come in.
+ * Identifies the files of an open log. Call it while a connection has the -wal and -shm open.
+ * Includes the lock file of the folder's server if there is one: without it, another server could
+ * start in the folder.
  */
 export function identifyFiles(file: string): LogFiles {
   const paths = [file, `${file}-wal`, `${file}-shm`, serverLockFile(dirname(file))];
   return paths.flatMap((path) => {
-    const found = statIfExists(path);
-    const { dev, ino, size } = found ?? {};
+    const stats = statIfExists(path);
+    const { dev, ino, size } = stats ?? {};
     if (dev === undefined || ino === undefined) return [];
     return [{ path, dev, ino, size: path === file ? size : undefined }];
   });
 }
 
 /**
- * The log's own file only grows: one that is shorter than it was has been written over, by `cp` of a
- * backup say, which keeps what the system knows it by. SQLite itself does not notice, and answers
- * from what it has in memory.
+ * The main file of a log only grows. A shorter file was overwritten in place, for example by `cp`
+ * of a backup, which keeps the inode. SQLite does not notice that and answers from its cache.
  */
-function compareFile(known: FileIdentity): 'same' | 'gone' | 'another' | 'shorter' {
-  const { path, dev, ino, size } = known;
-  let found: ReturnType<typeof statIfExists>;
+function compareFile(expected: FileIdentity): 'same' | 'gone' | 'another' | 'shorter' {
+  const { path, dev, ino, size } = expected;
+  let stats: ReturnType<typeof statIfExists>;
   try {
-    found = statIfExists(path);
+    stats = statIfExists(path);
   } catch {
-    // A folder on the way that may not be searched, or is a file now.
+    // A parent folder is not searchable, or is now a file.
     return 'gone';
   }
-  if (!found) return 'gone';
-  if (found.dev !== dev || found.ino !== ino) return 'another';
+  if (!stats) return 'gone';
+  if (stats.dev !== dev || stats.ino !== ino) return 'another';
   if (size === undefined) return 'same';
-  if (found.size < size) return 'shorter';
-  known.size = found.size;
+  if (stats.size < size) return 'shorter';
+  expected.size = stats.size;
   return 'same';
 }
 
@@ -61,35 +61,37 @@ const CHANGE_DESCRIPTIONS = {
   shorter: 'was written over with a shorter one',
 };
 
-/** What has become of the files since, as half a sentence; undefined while they are the same. */
+/** Describes the first change of the files as a clause; undefined while they are unchanged. */
 export function describeFileChange(files: LogFiles): string | undefined {
-  for (const known of files) {
-    const fate = compareFile(known);
-    if (fate === 'same') continue;
-    return `its file ${basename(known.path)} ${CHANGE_DESCRIPTIONS[fate]}`;
+  for (const file of files) {
+    const change = compareFile(file);
+    if (change === 'same') continue;
+    return `its file ${basename(file.path)} ${CHANGE_DESCRIPTIONS[change]}`;
   }
   return undefined;
 }
 
 /**
- * True where all that is missing is the -wal: what was committed into it can still be brought into
- * the log's file, over the connections that have it open. Not once another one is in its place,
- * which somebody may have written to.
+ * True if only the -wal is missing. Its commits can then still be checkpointed into the log's file
+ * over the open connections. False once another -wal is in its place, because another process may
+ * have written to it.
  */
 export const isOnlyWalMissing = (files: LogFiles): boolean =>
-  files.every((known) => compareFile(known) === (known.path.endsWith('-wal') ? 'gone' : 'same'));
+  files.every((file) => compareFile(file) === (file.path.endsWith('-wal') ? 'gone' : 'same'));
 
 interface DiskProbe {
   accessSync: (file: string, mode: number) => void;
   statfsSync: (folder: string) => Pick<StatsFs, 'blocks' | 'bsize' | 'bavail' | 'bfree'>;
 }
 
-/** Room that a commit may need. Some file systems keep a rest for the administrator. */
+/**
+ * The free space that a commit may need. Some file systems reserve a share for the administrator.
+ */
 const MIN_FREE_BYTES = 64 * 1024;
 
 /**
- * Why nothing can be written to the file, as half a sentence; undefined where nothing is known. Takes
- * microseconds, and needs no append to find out.
+ * Why the file can't be written, as a clause; undefined if no reason is known. Takes microseconds
+ * and does not need an append.
  */
 export function unwritableReason(
   file: string,

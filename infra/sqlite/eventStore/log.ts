@@ -18,7 +18,8 @@ import { subscribeToAppends, type AppendNotifications } from './appendNotifier.t
 import { isPosition, openReader, POSITION_FORM, type Reader } from './reader.ts';
 
 /**
- * Errors: `position_invalid` for what is not a position, or lies where nothing was ever written.
+ * Throws `position_invalid` for a text that is not a position, or for a position beyond the end of
+ * the log.
  */
 function requireWithin(reader: Reader, after: Position): void {
   const end = reader.head();
@@ -27,17 +28,17 @@ function requireWithin(reader: Reader, after: Position): void {
 }
 
 /**
- * The reading half of the event log in `<folder>/events.db`, for any thread or process; needs no
- * writer beside it, only that one has created the log. Errors: `store_unavailable`, not retriable,
- * when there is no readable log of this version.
+ * Opens the read side of the event log in `<folder>/events.db`, in any thread or process. It needs
+ * no running writer, only an existing log. Throws a `store_unavailable` that is not retriable if
+ * there is no readable log of this version.
  */
 export function openSqliteEventLog(
   { folder }: { folder: string },
   reader: Reader = openReader(eventLogFile(folder)),
 ): EventLog {
   const file = eventLogFile(folder);
-  /** From the first subscription on: a thread that only asks is not woken by every append. */
-  let news: AppendNotifications | undefined;
+  /** Created by the first subscription, so that appends do not wake threads that only query. */
+  let notifications: AppendNotifications | undefined;
 
   const reads = {
     readStream: async (stream: string, options: ReadOptions) => reader.readStream(stream, options),
@@ -53,23 +54,23 @@ export function openSqliteEventLog(
     signal,
   }: SubscribeOptions): AsyncGenerator<EventBatch> {
     if (signal.aborted) return;
-    const trail = createCheckpointTracker(reads, after);
+    const tracker = createCheckpointTracker(reads, after);
     if (typeof after === 'string') requireWithin(reader, after);
-    await trail.verify();
-    let position = trail.resumesAfter();
+    await tracker.verify();
+    let position = tracker.resumesAfter();
     let caughtUp = false;
     while (!signal.aborted) {
       const events = reader.readAfter(position, batchSize);
-      news ??= subscribeToAppends(file);
+      notifications ??= subscribeToAppends(file);
       if (events.length === 0 && caughtUp) {
-        await news.wait(signal);
+        await notifications.wait(signal);
         continue;
       }
       position = events.at(-1)?.position ?? position;
       caughtUp = (reader.head() ?? '') <= (position ?? '');
-      yield { events, position, checkpoint: await trail.advance(events), caughtUp };
-      // Reads are synchronous: without a turn of the event loop a long catch-up would hold up
-      // everything, its abort too.
+      yield { events, position, checkpoint: await tracker.advance(events), caughtUp };
+      // Reads are synchronous. Without yielding to the event loop, a long catch-up would block
+      // everything, including its own abort.
       await setImmediate();
     }
   }
@@ -89,7 +90,7 @@ export function openSqliteEventLog(
     },
     async close() {
       reader.close();
-      news?.close();
+      notifications?.close();
     },
   };
 }

@@ -22,7 +22,7 @@ export type AppendOutcome = AppendedEvents | TurnlogError;
 /** Writes appends and returns the outcome of each, in order. */
 type Commit = (appends: readonly Append[]) => AppendOutcome[];
 
-/** Inserts one append within the open transaction. A refusal is thrown before any insert. */
+/** Inserts one append in the open transaction. Throws a refusal before the first insert. */
 function prepareAppend(database: DatabaseSync): (append: Append) => AppendedEvents {
   const findHead = database.prepare(
     'SELECT max(revision) AS revision FROM events WHERE stream = ?',
@@ -35,13 +35,15 @@ function prepareAppend(database: DatabaseSync): (append: Append) => AppendedEven
   return ({ stream, expected, events }) => {
     const first = expected === 'no_stream' ? 0 : expected + 1;
     const last = first + events.length - 1;
-    const known = events.map((event) => findId.get(event.id));
+    const existing = events.map((event) => findId.get(event.id));
     if (
-      known.every((row, index) => row?.['stream'] === stream && row['revision'] === first + index)
+      existing.every(
+        (row, index) => row?.['stream'] === stream && row['revision'] === first + index,
+      )
     ) {
-      return { revision: last, position: Number(known.at(-1)?.['position']) };
+      return { revision: last, position: Number(existing.at(-1)?.['position']) };
     }
-    if (known.some((row) => row !== undefined))
+    if (existing.some((row) => row !== undefined))
       throw new TurnlogError(
         'event_id_reused',
         'An event with the same id is in the log at another place.',
@@ -64,20 +66,20 @@ function prepareAppend(database: DatabaseSync): (append: Append) => AppendedEven
 }
 
 /**
- * Group commit: writes many appends in one transaction and returns the outcome of each, in order,
- * once they are durable. Should the transaction fail, each append gets one of its own, so that none
- * fails for what its neighbour did.
+ * Group commit: writes many appends in one transaction and returns their outcomes in order once
+ * they are durable. If the transaction fails, each append is retried in its own transaction, so
+ * that no append fails because of another.
  */
 export function createWriter(database: DatabaseSync): Commit {
   const write = prepareAppend(database);
   const newest = database.prepare('SELECT position, id FROM events ORDER BY position DESC LIMIT 1');
   const idAt = database.prepare('SELECT id FROM events WHERE position = ?');
-  /** The newest event as of the commit before. */
-  let last: ReturnType<typeof newest.get>;
+  /** The newest event after the previous commit. */
+  let lastCommitted: ReturnType<typeof newest.get>;
 
-  /** SQLite can put other content into the very file that is open: `.restore` of its shell does. */
+  /** SQLite can replace the content of the open file, as `.restore` of its shell does. */
   function requireLast(): void {
-    const { position, id } = last ?? {};
+    const { position, id } = lastCommitted ?? {};
     if (position !== undefined && idAt.get(position)?.['id'] !== id)
       throw logReplacedError('its newest event is gone');
   }
@@ -93,16 +95,17 @@ export function createWriter(database: DatabaseSync): Commit {
 
   function commit(appends: readonly Append[]): AppendOutcome[] {
     try {
-      // IMMEDIATE takes the write lock before the heads are read: another process may append too.
+      // IMMEDIATE takes the write lock before the heads are read, because another process may
+      // append too.
       database.exec('BEGIN IMMEDIATE');
       requireLast();
       const outcomes = appends.map(attempt);
-      const written = newest.get();
+      const newestEvent = newest.get();
       database.exec('COMMIT');
-      last = written;
+      lastCommitted = newestEvent;
       return outcomes;
     } catch (error) {
-      // Some errors, a full disk among them, may have rolled back already.
+      // Some errors, such as a full disk, may have rolled back already.
       if (database.isTransaction) database.exec('ROLLBACK');
       if (appends.length > 1 && !isSqliteBusy(error))
         return appends.flatMap((append) => commit([append]));
@@ -115,9 +118,8 @@ export function createWriter(database: DatabaseSync): Commit {
 }
 
 /**
- * Acknowledges only what is certain to be found again: what was committed while the log's names led
- * to the files that it was opened with, and do so still. Anything else is `log_changed`, and may
- * have been written.
+ * Acknowledges a commit only if the log's names referred to the opened files before and after it.
+ * Otherwise the outcome is `log_changed`, although the events may have been written.
  */
 export function commitIfUnchanged(files: LogFiles, commit: Commit): Commit {
   return (appends) => {

@@ -19,10 +19,11 @@ interface Pending {
 
 interface WriterThread {
   /**
-   * Resolves once the append is durable. `bytes` is its size. Errors: those of EventStore.append.
+   * Resolves once the append is durable. `bytes` is its size. Rejects with the errors of
+   * EventStore.append.
    */
   append(append: Append, bytes: number): Promise<AppendedEvents>;
-  /** Resolves after everything accepted has been answered and the thread has ended. */
+  /** Resolves after all accepted appends were answered and the thread has ended. */
   close(): Promise<void>;
 }
 
@@ -35,7 +36,7 @@ function settle({ resolve, reject }: Pending, reply: AppendedEvents | AppendRefu
 }
 
 interface Listener {
-  /** So many bytes were answered. */
+  /** Called with the total size of the answered appends. */
   onAnswered: (bytes: number) => void;
   onEnd: (failure: TurnlogError) => void;
 }
@@ -43,7 +44,7 @@ interface Listener {
 const sizeOf = (appends: readonly Pending[]): number =>
   appends.reduce((sum, { bytes }) => sum + bytes, 0);
 
-/** A Worker, and what was sent to it and is not answered yet, in order. */
+/** Starts the Worker and tracks the appends that were sent to it and not yet answered, in order. */
 function startWorker(workerData: WriterData, { onAnswered, onEnd }: Listener) {
   const worker = new Worker(new URL('./writerWorker.ts', import.meta.url), {
     workerData,
@@ -77,12 +78,15 @@ function startWorker(workerData: WriterData, { onAnswered, onEnd }: Listener) {
 }
 
 /**
- * Runs the writer of a log, whose files are known, on a thread of its own. One that dies is replaced
- * at the next append, where the files are the same.
+ * Runs the writer of a log in a separate thread. If the thread dies, the next append starts another
+ * one, provided that the files are unchanged.
  */
 export function startWriterThread(file: string, files: LogFiles): WriterThread {
   let worker: ReturnType<typeof startWorker> | undefined;
-  /** What waits to be sent. At the thread it is there twice more: as the message, and read from it. */
+  /**
+   * Appends that are not sent yet. In the writer thread each append takes memory twice more: as the
+   * message, and deserialized.
+   */
   const outbox: Pending[] = [];
   let pendingBytes = 0;
   let sentBytes = 0;
@@ -104,19 +108,22 @@ export function startWriterThread(file: string, files: LogFiles): WriterThread {
       },
     ));
 
-  /** How many of those that wait may be sent; one that is larger than all goes alone. */
-  function room(): number {
+  /**
+   * The number of queued appends that may be sent now. An append larger than the limit is sent
+   * alone.
+   */
+  function sendableCount(): number {
     let bytes = sentBytes;
-    const first = outbox.findIndex((pending) => {
+    const firstExcess = outbox.findIndex((pending) => {
       const fits = bytes === 0 || bytes + pending.bytes <= LIMITS.store.writingBytes;
       bytes += pending.bytes;
       return !fits;
     });
-    return first < 0 ? outbox.length : first;
+    return firstExcess < 0 ? outbox.length : firstExcess;
   }
 
-  function flush(most = room()): void {
-    const batch = outbox.splice(0, most);
+  function flush(count = sendableCount()): void {
+    const batch = outbox.splice(0, count);
     if (batch.length === 0) return;
     sentBytes += sizeOf(batch);
     running().send(batch);
@@ -131,8 +138,7 @@ export function startWriterThread(file: string, files: LogFiles): WriterThread {
     pendingBytes += bytes;
     try {
       return await new Promise<AppendedEvents>((resolve, reject) => {
-        // One message for all appends of one turn of the event loop: they arrive together and share
-        // a commit.
+        // All appends of one event loop turn share one message, and therefore one commit.
         if (outbox.length === 0) setImmediate(() => flush());
         outbox.push({ append: request, bytes, resolve, reject });
       });

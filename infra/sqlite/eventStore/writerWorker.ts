@@ -1,6 +1,6 @@
 /**
- * The writing thread: the only place that waits for the disk. Started by writerThread.ts
- * with WriterData.
+ * The writer thread, the only code that waits for the disk. writerThread.ts starts it with
+ * WriterData.
  */
 import type { DatabaseSync } from 'node:sqlite';
 import {
@@ -27,10 +27,13 @@ export interface WriterData {
   files: LogFiles;
 }
 
-/** Appends in the order of their answers; `close` ends the thread after what was sent before it. */
+/**
+ * Appends, which are answered in this order. `close` ends the thread after everything that was sent
+ * before.
+ */
 export type WriterRequest = readonly Append[] | 'close';
 
-/** A TurnlogError as it crosses threads: a class doesn't. */
+/** The content of a TurnlogError: a class instance can't be passed between threads. */
 export interface AppendRefusal {
   code: ErrorCode;
   message: string;
@@ -44,35 +47,35 @@ const toReply = (outcome: AppendOutcome): AppendedEvents | AppendRefusal =>
     ? { code: outcome.code, message: outcome.message, cause: outcome.cause }
     : outcome;
 
-/** Everything that waits on the port, taken in one go: it shares one commit. */
+/** Takes all waiting requests at once, so that they share one commit. */
 function* drainRequests(port: MessagePort, first: WriterRequest): Generator<WriterRequest> {
   yield first;
   for (let next = receiveMessageOnPort(port); next; next = receiveMessageOnPort(port))
     yield next.message as WriterRequest;
 }
 
-/** How often it is looked whether the -wal was deleted, in milliseconds. */
+/** The interval of the checks for a deleted -wal, in milliseconds. */
 const FILE_CHECK_MS = 250;
 
 /**
- * What was acknowledged stands in the -wal at first. Where that was deleted, it is brought into the
- * log's file, so that it outlasts this process.
+ * Acknowledged appends are in the -wal at first. If it was deleted, they are checkpointed into the
+ * log's file, so that they outlive this process.
  */
 function rescueWal(database: DatabaseSync, files: LogFiles): void {
   if (!isOnlyWalMissing(files)) return;
   try {
     database.exec('PRAGMA wal_checkpoint(PASSIVE)');
   } catch {
-    // Nothing is acknowledged any more, and the next look tries again: as it does for what a
-    // transaction that reads has kept back.
+    // No append is acknowledged any more. The next check tries again, also for pages that a read
+    // transaction held back.
   }
 }
 
 function serve(port: MessagePort, { file, files }: WriterData): void {
   const database = openForWriting(file);
   const commit = commitIfUnchanged(files, createWriter(database));
-  const news = createAppendNotifier(file);
-  const looking = setInterval(() => rescueWal(database, files), FILE_CHECK_MS);
+  const notifier = createAppendNotifier(file);
+  const walCheck = setInterval(() => rescueWal(database, files), FILE_CHECK_MS);
 
   port.on('message', (first: WriterRequest) => {
     const requests = [...drainRequests(port, first)];
@@ -80,12 +83,12 @@ function serve(port: MessagePort, { file, files }: WriterData): void {
     if (appends.length > 0) {
       const outcomes = commit(appends);
       port.postMessage(outcomes.map(toReply));
-      if (outcomes.some((outcome) => !isTurnlogError(outcome))) news.announce();
+      if (outcomes.some((outcome) => !isTurnlogError(outcome))) notifier.announce();
     }
     if (requests.includes('close')) {
-      clearInterval(looking);
+      clearInterval(walCheck);
       database.close();
-      news.close();
+      notifier.close();
       port.close();
     }
   });

@@ -6,14 +6,14 @@ import { isTurnlogError, TurnlogError } from '../../../shared/lib/errors/turnlog
 import { createPrivateFile } from '../eventStore/database.ts';
 import { sqliteReason } from '../eventStore/errors.ts';
 
-/** Tells a key store from any other database: `keys` in ASCII. */
+/** Identifies a key store database: `keys` in ASCII. */
 const APPLICATION_ID = 0x6b657973;
 const VERSION = 1;
 
 /**
- * Rows are only added at the end, and what replaces how a key is wrapped has the same length: so
- * SQLite never moves a wrapped key to another page, which would leave a copy where it was. What is
- * moved about is the index, which has ids alone. A destroyed key is a row without what wraps it.
+ * Rows are only appended, and a rewrapped key has the same length. SQLite therefore never moves a
+ * wrapped key to another page, which would leave a copy behind. It moves only the index, which
+ * contains only ids. A destroyed key is a row without a wrapped key.
  */
 const SCHEMA = `
   CREATE TABLE text_keys (
@@ -39,25 +39,25 @@ const keyStoreError = (file: string, why: string, cause?: unknown): TurnlogError
   });
 
 /**
- * Makes the file, whole from the first moment: one that is there and has no tables was damaged, and
- * is never taken for a new one.
+ * Creates the file atomically, with its tables. An existing file without tables is therefore
+ * damaged, never new.
  */
 function createKeyStoreFile(folder: string, file: string): void {
-  const whole = `${file}.${randomUUID()}`;
+  const temporaryFile = `${file}.${randomUUID()}`;
   try {
-    createPrivateFile(folder, whole);
-    const database = new DatabaseSync(whole);
+    createPrivateFile(folder, temporaryFile);
+    const database = new DatabaseSync(temporaryFile);
     try {
       database.exec(`PRAGMA journal_mode = WAL; BEGIN; ${SCHEMA} COMMIT;`);
     } finally {
       database.close();
     }
-    linkSync(whole, file);
+    linkSync(temporaryFile, file);
   } catch (error) {
-    // Another process was faster.
+    // Another process may have created it first.
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   } finally {
-    for (const suffix of ['', '-wal', '-shm']) rmSync(`${whole}${suffix}`, { force: true });
+    for (const suffix of ['', '-wal', '-shm']) rmSync(`${temporaryFile}${suffix}`, { force: true });
   }
   const descriptor = openSync(folder, 'r');
   fsyncSync(descriptor);
@@ -79,8 +79,8 @@ function requireKeyStore(database: DatabaseSync, file: string): void {
 }
 
 /**
- * A connection to the key store of a folder, which is made where there is none.
- * Errors: `store_unavailable`, not retriable, for a file that is damaged or no key store.
+ * Opens the key store of a folder, and creates it if there is none. Throws a `store_unavailable`
+ * that is not retriable for a file that is damaged or not a key store.
  */
 export function openKeyDatabase(folder: string): DatabaseSync {
   const file = keyStoreFile(folder);
@@ -91,9 +91,9 @@ export function openKeyDatabase(folder: string): DatabaseSync {
     requireKeyStore(database, file);
     database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL');
     database.exec('PRAGMA secure_delete = ON; PRAGMA temp_store = MEMORY');
-    // Opens the files beside it as well, by which a change of them is noticed.
+    // Also opens the -wal and the -shm, so that changes of these files can be detected.
     database.exec('BEGIN IMMEDIATE; ROLLBACK');
-    // From here on whoever waits does so without holding up the thread.
+    // From here on, callers wait without blocking the thread.
     database.exec('PRAGMA busy_timeout = 0');
     return database;
   } catch (error) {

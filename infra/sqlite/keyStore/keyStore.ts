@@ -11,11 +11,11 @@ import { isSqliteBusy, sqliteCode, sqliteReason } from '../eventStore/errors.ts'
 import { describeFileChange, identifyFiles } from '../eventStore/fileIdentity.ts';
 import { keyStoreFile, openKeyDatabase } from './database.ts';
 
-/** How long another process's transaction is waited for, in milliseconds. */
+/** How long to wait for another process's transaction, in milliseconds. */
 const BUSY_MS = 5_000;
 const PAUSES = { firstMs: 2, longestMs: 50, spread: [0.5, 1] } as const;
 
-/** SQLite's primary result code of a key that is there already. */
+/** SQLite's primary result code for a key that already exists. */
 const CONSTRAINT = 19;
 
 interface KeyRow {
@@ -32,7 +32,9 @@ const COUNT = 'SELECT master_key_id, count(*) AS keys FROM text_keys GROUP BY ma
 const INSERT = 'INSERT INTO text_keys (key_id, master_key_id, wrapped) VALUES (?, ?, ?)';
 const REWRAP =
   'UPDATE text_keys SET master_key_id = ?, wrapped = ? WHERE key_id = ? AND wrapped IS NOT NULL';
-/** Of a key that is not known here a backup may bring back what wraps it: it stays destroyed. */
+/**
+ * Also records unknown keys as destroyed, so that they stay destroyed if a backup restores them.
+ */
 const DESTROY = `INSERT INTO text_keys (key_id) SELECT value FROM json_each(?) WHERE true
   ON CONFLICT (key_id) DO UPDATE SET master_key_id = NULL, wrapped = NULL`;
 const NOTE_ERASURE = 'INSERT INTO erasures (stream, why) VALUES (?, ?) ON CONFLICT DO NOTHING';
@@ -44,16 +46,18 @@ function describe(error: unknown): string {
   return sqliteReason(error) ?? 'it was closed, or says what nobody expects';
 }
 
-/** What SQLite threw as `store_unavailable`; others wait their turn, within bounds. */
+/**
+ * Retries for a limited time while another process holds the lock. Converts SQLite's errors to
+ * `store_unavailable`.
+ */
 function retryWhileBusy<Result>(work: () => Result): Promise<Result> {
   const deadline = performance.now() + BUSY_MS;
-  const again = (error: unknown): boolean => isSqliteBusy(error) && performance.now() < deadline;
-  return retry(async () => work(), { pauses: PAUSES, shouldRetry: again }).catch(
-    (error: unknown) => {
-      if (isTurnlogError(error)) throw error;
-      throw storeUnavailableError(`The key store is not available: ${describe(error)}.`, error);
-    },
-  );
+  const shouldRetry = (error: unknown): boolean =>
+    isSqliteBusy(error) && performance.now() < deadline;
+  return retry(async () => work(), { pauses: PAUSES, shouldRetry }).catch((error: unknown) => {
+    if (isTurnlogError(error)) throw error;
+    throw storeUnavailableError(`The key store is not available: ${describe(error)}.`, error);
+  });
 }
 
 function inTransaction(database: DatabaseSync, work: () => void): void {
@@ -69,29 +73,29 @@ function inTransaction(database: DatabaseSync, work: () => void): void {
 const READERS_REMAIN_MESSAGE =
   'The key store still has somebody who reads what was destroyed, a backup perhaps: its write-ahead file can not be emptied yet.';
 
-/** One try: true once the write-ahead file is empty. */
+/** Returns true if the write-ahead file is empty afterwards. */
 const tryTruncateWal = (database: DatabaseSync): boolean =>
   database.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()?.['busy'] === 0;
 
 /**
- * Until neither the write-ahead file nor a page holds what was destroyed. Errors:
- * `store_unavailable` where somebody who reads holds it back for too long.
+ * Waits until neither the write-ahead file nor a page contains destroyed keys. Throws
+ * `store_unavailable` if a reader blocks that for too long.
  */
 async function truncateWal(database: DatabaseSync): Promise<void> {
   const deadline = performance.now() + BUSY_MS;
-  const again = (error: unknown): boolean =>
+  const shouldRetry = (error: unknown): boolean =>
     isTurnlogError(error, 'store_unavailable') && performance.now() < deadline;
-  const empty = async (): Promise<void> => {
+  const truncate = async (): Promise<void> => {
     if (!(await retryWhileBusy(() => tryTruncateWal(database))))
       throw storeUnavailableError(READERS_REMAIN_MESSAGE);
   };
-  await retry(empty, { pauses: PAUSES, shouldRetry: again });
+  await retry(truncate, { pauses: PAUSES, shouldRetry });
 }
 
 /**
- * The keys of texts in `keys.db` of a data folder, which any number of threads and processes may
- * have open. A commit holds up the thread for as long as the disk takes.
- * Errors: `store_unavailable` for a file that is damaged or no key store.
+ * Opens the text keys in `keys.db` of a data folder. Any number of threads and processes may open
+ * it. A commit blocks the thread while the disk writes. Throws `store_unavailable` for a file that
+ * is damaged or not a key store.
  */
 export async function openSqliteKeyStore({ folder }: { folder: string }): Promise<KeyStore> {
   const database = openKeyDatabase(folder);
@@ -102,7 +106,7 @@ export async function openSqliteKeyStore({ folder }: { folder: string }): Promis
     if (change === undefined) return;
     throw storeUnavailableError(`The key store was changed under the running service: ${change}.`);
   }
-  // SQLite goes on writing into files that were removed or replaced: looked for before and after.
+  // SQLite continues to write to files that were removed or replaced, so check before and after.
   const write = (work: () => void): Promise<void> =>
     retryWhileBusy(() => {
       requireSameFiles();
@@ -120,9 +124,9 @@ export async function openSqliteKeyStore({ folder }: { folder: string }): Promis
           insert.run(key_id, master_key_id, wrapped);
       }),
     async find(ids) {
-      const found = await rows<KeyRow>(FIND, JSON.stringify(ids));
+      const keyRows = await rows<KeyRow>(FIND, JSON.stringify(ids));
       return new Map(
-        found.map((row): [string, FoundKey] => [
+        keyRows.map((row): [string, FoundKey] => [
           row.key_id,
           row.wrapped === null ? 'destroyed' : (row as WrappedKey),
         ]),
@@ -130,9 +134,9 @@ export async function openSqliteKeyStore({ folder }: { folder: string }): Promis
     },
     list: ({ after = '', limit }) => rows<WrappedKey>(LIST, after, limit),
     async count() {
-      const counted = await rows<{ master_key_id: string | null; keys: number }>(COUNT);
+      const keyCounts = await rows<{ master_key_id: string | null; keys: number }>(COUNT);
       return new Map(
-        counted.map(({ master_key_id, keys }) => [master_key_id ?? 'destroyed', keys]),
+        keyCounts.map(({ master_key_id, keys }) => [master_key_id ?? 'destroyed', keys]),
       );
     },
     rewrap: (keys) =>

@@ -57,7 +57,9 @@ const blockAt = (bucket: number, bits: number): number => Math.floor(bucket / 2 
 
 /** An FTS5 expression for the smallest blocks, at most BLOCKS, that contain all of these buckets. */
 export function inBlocks(first: number, last: number): string {
-  const bits = BLOCK_BITS.find((some) => blockAt(last, some) - blockAt(first, some) < BLOCKS)!;
+  const bits = BLOCK_BITS.find(
+    (candidate) => blockAt(last, candidate) - blockAt(first, candidate) < BLOCKS,
+  )!;
   const from = blockAt(first, bits);
   const blocks = Array.from({ length: blockAt(last, bits) - from + 1 }, (_, n) => from + n);
   return `(${blocks.map((block) => `${blockName(bits)}${block}`).join(' OR ')})`;

@@ -17,7 +17,7 @@ import { HOLDS_ERASED } from './wordIndex.ts';
 
 type Current = () => GenerationReader;
 
-type Decoders = { [Name in TableName]: (found: SqliteRow) => Rows[Name] };
+type Decoders = { [Name in TableName]: (row: SqliteRow) => Rows[Name] };
 
 const DECODERS = Object.fromEntries(
   Object.entries(TABLES).map(([name, table]) => [name, rowDecoder(table)]),
@@ -63,8 +63,8 @@ const createSqliteDatabase = (
     const sql = sqliteSql(`SELECT * FROM ${table} ${clauses}`);
     const decode = DECODERS[table];
     return async (...parameters) => {
-      const found = current().get(sql, ...parameters);
-      return found && decode(found);
+      const row = current().get(sql, ...parameters);
+      return row && decode(row);
     };
   },
   list(table, clauses) {
@@ -85,8 +85,8 @@ const createSqliteDatabase = (
     const read = pageReader(current, listing);
     return async (rowParameters, parameters, page) =>
       current().snapshot(() => {
-        const found = current().get(sql, ...rowParameters);
-        return found && { row: decode(found), page: read(parameters, page) };
+        const row = current().get(sql, ...rowParameters);
+        return row && { row: decode(row), page: read(parameters, page) };
       });
   },
   searchSessions,

@@ -30,7 +30,7 @@ const CHECKPOINT =
   'CREATE TABLE IF NOT EXISTS checkpoint (only_row INTEGER PRIMARY KEY CHECK (only_row = 1), position TEXT NOT NULL, log_id TEXT, event_position TEXT, event_id TEXT, event_hash TEXT) STRICT;';
 
 /**
- * The version that SQLite keeps these tables under. Another version has files of its own; nothing is
+ * The version that SQLite keeps these tables under. Each version has its own files; nothing is
  * migrated.
  */
 export const sqliteVersion = (tables: Tables, logic?: number): Version =>

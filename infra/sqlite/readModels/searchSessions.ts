@@ -60,7 +60,7 @@ export function selectSessionsToScan(
   return words.some(isRare) ? undefined : sessions;
 }
 
-/** Most turns lack the word altogether; word boundaries are checked only in the others. */
+/** Most turns lack the word altogether; word boundaries are checked only in the remaining ones. */
 const HAS_WORD = " AND instr(words, ?) AND instr(' ' || words || ' ', ?)";
 
 /** A session's row with those of its turns that have all of the words, unless it was just erased. */
@@ -222,14 +222,14 @@ export async function findSessionsByWords(
  */
 export function createWordSearch(current: Current) {
   let damaged: { generation: number; reason: string } | undefined;
-  const search: SqlDatabase['searchSessions'] = async (accountId, asked, signal) => {
+  const search: SqlDatabase['searchSessions'] = async (accountId, query, signal) => {
     const { generation } = current();
     const currentUnlessAborted = (): GenerationReader => {
       signal?.throwIfAborted();
       return current();
     };
     try {
-      return await findSessionsByWords(currentUnlessAborted, accountId, asked);
+      return await findSessionsByWords(currentUnlessAborted, accountId, query);
     } catch (error) {
       const { cause } = error as Error;
       if (isDamaged(cause)) damaged = { generation, reason: (cause as Error).message };

@@ -33,13 +33,13 @@ export function rowEncoder(table: Table): (row: object) => Parameter[] {
 }
 
 /** Converts what SQLite returned to a row, in place. */
-export function rowDecoder(table: Table): (found: SqliteRow) => unknown {
+export function rowDecoder(table: Table): (raw: SqliteRow) => unknown {
   const columns = Object.entries(table.columns);
   const namesOf = (wanted: Kind): string[] =>
     columns.filter(([, { kind }]) => kind === wanted).map(([name]) => name);
   const [booleans, jsons] = [namesOf('boolean'), namesOf('json')];
-  return (found) => {
-    const row: Record<string, unknown> = found;
+  return (raw) => {
+    const row: Record<string, unknown> = raw;
     for (const name of booleans) if (row[name] !== null) row[name] = row[name] === 1;
     for (const name of jsons) if (row[name] !== null) row[name] = JSON.parse(row[name] as string);
     return row;

@@ -6,15 +6,15 @@ export const refuse = (message: string): never => {
   throw new ToolFailure(message);
 };
 
-/** A place in a text, moved on by reading. */
+/** A position in a text, which reading advances. */
 export interface Cursor {
   text: string;
   at: number;
-  /** The next sign that is no space; '' at the end. */
+  /** The next character that is not a space; '' at the end. */
   next(): string;
-  /** Moves behind `sign` if it is the next one. */
+  /** Skips `sign` if it is the next character. */
   take(sign: string): boolean;
-  /** What is wrong with the next sign. Always throws. */
+  /** Throws ToolFailure, which says why the next character is not expected. */
   unexpected(): never;
 }
 
@@ -32,15 +32,15 @@ export function createCursor(text: string): Cursor {
       return true;
     },
     unexpected() {
-      const found = cursor.next();
-      if (found === '') return refuse(`The expression ends too early. ${ALLOWED}`);
-      if (found === '=') return refuse('There may be = only at the end of the expression.');
-      if (found === ',')
+      const character = cursor.next();
+      if (character === '') return refuse(`The expression ends too early. ${ALLOWED}`);
+      if (character === '=') return refuse('There may be = only at the end of the expression.');
+      if (character === ',')
         return refuse(
           'A comma separates the arguments of a function, or thousands, as in 1,000. Write decimals with a point, as in 12.5.',
         );
-      const rest = text.slice(cursor.at, cursor.at + 20).toWellFormed();
-      return refuse(`${JSON.stringify(rest)} is not understood. ${ALLOWED}`);
+      const remainingText = text.slice(cursor.at, cursor.at + 20).toWellFormed();
+      return refuse(`${JSON.stringify(remainingText)} is not understood. ${ALLOWED}`);
     },
   };
   return cursor;

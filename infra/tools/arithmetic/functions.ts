@@ -40,7 +40,7 @@ function wholeNumber(value: Value, what: string): bigint {
   throw new ToolFailure(`${what} takes whole numbers.`);
 }
 
-/** What is left of `a` after dividing by `b`: with the sign of `b`. */
+/** The remainder of `a` divided by `b`, with the sign of `b`. */
 export const modulo = (a: Value, b: Value): Value => subtract(a, multiply(b, floor(divide(a, b))));
 
 /** Throws ToolFailure when `value` is not a whole number from 0 to the limit. */
@@ -56,7 +56,7 @@ export function factorial(value: Value): Value {
   return new Fraction(product);
 }
 
-/** To the nearest, halves away from 0. */
+/** Rounds to the nearest, halves away from 0. */
 function round(value: Value, places: Value = ZERO): Value {
   const digits = wholeNumber(places, 'The number of decimals in round(x, n)');
   if (digits > MOST_PLACES || digits < -MOST_PLACES)
@@ -70,8 +70,8 @@ function round(value: Value, places: Value = ZERO): Value {
 
 function larger(a: Value, b: Value): Value {
   const difference = subtract(a, b);
-  const known = signOf(difference);
-  if (known !== undefined) return known < 0 ? b : a;
+  const sign = signOf(difference);
+  if (sign !== undefined) return sign < 0 ? b : a;
   const { middle, radius } = toBall(a);
   return { middle, radius: radius.plus(toBall(difference).radius.times(2)) };
 }
@@ -81,7 +81,7 @@ const smaller = (a: Value, b: Value): Value => negate(larger(negate(a), negate(b
 function commonDivisor(a: Value, b: Value): Value {
   const [x, y] = [wholeNumber(absolute(a), 'gcd'), wholeNumber(absolute(b), 'gcd')];
   if (x === 0n || y === 0n) return ratio(x + y, 1n);
-  // Reducing x/y divides both by it.
+  // Reducing x/y divides both by their greatest common divisor.
   return ratio(x, (ratio(x, y) as Fraction).n);
 }
 
@@ -90,7 +90,7 @@ function commonMultiple(a: Value, b: Value): Value {
   return absolute(multiply(a, divide(b, commonDivisor(a, b))));
 }
 
-/** A function, and how many arguments it takes. */
+/** A function and the number of its arguments. */
 export interface Operation {
   least: number;
   most: number;
@@ -145,7 +145,7 @@ export const FUNCTIONS: ReadonlyMap<string, Operation> = new Map([
   ['factorial', one(factorial)],
 ]);
 
-/** How many arguments an operation takes, in words. */
+/** The number of arguments of an operation, in words. */
 export function arity({ least, most }: Operation): string {
   if (most === 1) return '1 argument';
   if (least === most) return `${least} arguments`;
@@ -159,5 +159,5 @@ export const CONSTANTS: ReadonlyMap<string, () => Value> = new Map([
   ['phi', () => multiply(add(ONE, squareRoot(whole(5))), HALF)],
 ]);
 
-/** What an expression may hold, as a sentence for the model. */
+/** The allowed content of an expression, as a sentence for the model. */
 export const ALLOWED = `Allowed are numbers, + - * / ^ % ! and parentheses, the functions ${[...FUNCTIONS.keys()].join(', ')} and the constants ${[...CONSTANTS.keys()].join(', ')}.`;

@@ -3,7 +3,7 @@ import { ToolFailure } from '../tool.ts';
 import { ball, ratio, Real, type Value } from './value.ts';
 
 const PLAIN = /(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?/iy;
-/** With a sign between each three digits before the decimal point. */
+/** With a separator before each three digits of the integer part. */
 const GROUPED = /[1-9]\d{0,2}([,_' ])\d{3}(?:\1\d{3})*(?!\d)(?:\.\d+)?/y;
 
 function valueOf(written: string): Value {
@@ -12,8 +12,10 @@ function valueOf(written: string): Value {
   )!;
   const shift = Number(exponent) - decimals.length;
   if (Math.abs(shift) > LIMITS.arithmetic.exactDigits) return ball(new Real(written), new Real(0));
-  const whole = BigInt(digits + decimals);
-  return shift < 0 ? ratio(whole, 10n ** BigInt(-shift)) : ratio(whole * 10n ** BigInt(shift), 1n);
+  const digitsValue = BigInt(digits + decimals);
+  return shift < 0
+    ? ratio(digitsValue, 10n ** BigInt(-shift))
+    : ratio(digitsValue * 10n ** BigInt(shift), 1n);
 }
 
 const matchAt = (pattern: RegExp, text: string, at: number): string | undefined => {
@@ -22,9 +24,9 @@ const matchAt = (pattern: RegExp, text: string, at: number): string | undefined 
 };
 
 /**
- * The number that begins at a place, and where it ends; undefined when there is none. Commas group
- * digits unless they separate a function's arguments. Throws ToolFailure for what may be read in
- * two ways.
+ * Reads the number at a position and returns where it ends; undefined when there is none. Commas
+ * group digits unless they separate a function's arguments. Throws ToolFailure for an ambiguous
+ * number.
  */
 export function numberAt(
   text: string,
@@ -37,21 +39,23 @@ export function numberAt(
   if (written === undefined) return undefined;
   const end = at + written.length;
   // 2 e-3 may be 0.002 or 2 times e minus 3.
-  const after = commasSeparate ? /[._']\d| e[+-]\d|e [+-]\d/iy : /[.,_']\d| e[+-]\d|e [+-]\d/iy;
-  after.lastIndex = end;
-  if (after.test(text) || /^0[xb][\da-f]/i.test(text.slice(at, at + 3))) {
-    const around = /^[\w.,']{1,40}(?:(?<=e) [+-]\d| e[+-]\d)?/i.exec(text.slice(at))![0];
+  const ambiguousNext = commasSeparate
+    ? /[._']\d| e[+-]\d|e [+-]\d/iy
+    : /[.,_']\d| e[+-]\d|e [+-]\d/iy;
+  ambiguousNext.lastIndex = end;
+  if (ambiguousNext.test(text) || /^0[xb][\da-f]/i.test(text.slice(at, at + 3))) {
+    const numberText = /^[\w.,']{1,40}(?:(?<=e) [+-]\d| e[+-]\d)?/i.exec(text.slice(at))![0];
     throw new ToolFailure(
-      `The number ${around} can be read in more than one way. Write a decimal point and no other signs in numbers, as in 1234.5.`,
+      `The number ${numberText} can be read in more than one way. Write a decimal point and no other signs in numbers, as in 1234.5.`,
     );
   }
   return { value: valueOf(isGrouped ? written.replace(/[,_' ]/g, '') : written), end };
 }
 
 /**
- * Whether a comma among a function's arguments may group digits: in one without a space before
- * three digits, if the function takes a single argument too, the digits begin with 0, or other
- * commas have a space.
+ * Whether a comma in a function's arguments may group digits: a comma without a space before three
+ * digits, if the function also takes a single argument, the digits begin with 0, or other commas
+ * are followed by a space.
  */
 export const hasUnclearComma = (written: string, fewestArguments: number): boolean =>
   /\d,\d{3}(?!\d)/.test(written) && (fewestArguments === 1 || /\d,0\d\d|, /.test(written));

@@ -48,7 +48,7 @@ export function exp(a: Value): Value {
 /** The whole `degree`-th root; undefined when there is none. */
 function wholeRoot(whole: bigint, degree: bigint): bigint | undefined {
   if (whole < 2n) return whole;
-  // Newton's steps come down to the root from above.
+  // Newton's method approaches the root from above.
   let root = 1n << (BigInt(whole.toString(2).length) / degree + 1n);
   for (;;) {
     charge(0.01 + (digitsOf(whole) / LIMITS.arithmetic.exactDigits) ** 2 / 5);
@@ -68,7 +68,7 @@ function exactRoot(a: Value, degree: bigint): Value | undefined {
   return denominator === undefined ? undefined : ratio(numerator, denominator);
 }
 
-/** By squaring: the `exponent` is a whole number from 1 to MULTIPLIED. */
+/** Computes the power by squaring. `exponent` is a whole number from 1 to MULTIPLIED. */
 function multipliedOut(a: Value, exponent: bigint): Value {
   let result: Value = ONE;
   for (const bit of exponent.toString(2)) {
@@ -119,15 +119,17 @@ export function cubeRoot(a: Value): Value {
   return signOf(a) === -1 ? negate(root) : root;
 }
 
-/** The logarithm of `a` to a base, exact where it is whole. Throws ToolFailure as of ln. */
+/**
+ * The logarithm of `a` to a base, exact if it is a whole number. Throws ToolFailure as `ln` does.
+ */
 export function logarithm(a: Value, base: Value): Value {
   if (isExact(base) && base.equals(1)) return notReal('A logarithm to the base 1');
   const result = divide(ln(a), ln(base));
   if (isExact(result) || !isExact(a)) return result;
   const nearest = result.middle.round();
   if (nearest.abs().gt(LIMITS.arithmetic.exactDigits * 4) || !nearest.isInteger()) return result;
-  const whole = ratio(BigInt(nearest.toFixed(0)), 1n);
+  const wholeResult = ratio(BigInt(nearest.toFixed(0)), 1n);
   if (result.middle.minus(nearest).abs().gt(result.radius)) return result;
-  const check = power(base, whole);
-  return isExact(check) && check.equals(a) ? whole : result;
+  const check = power(base, wholeResult);
+  return isExact(check) && check.equals(a) ? wholeResult : result;
 }

@@ -6,12 +6,14 @@ import { isExact, Real, toBall, type Ball, type Value } from './value.ts';
 
 const MOST_DIGITS = 20;
 const FEWEST_DIGITS = 17;
-/** What can't be told from 0, and is nearer to it than this, is about 0. */
+/**
+ * A value that can't be distinguished from 0, and is closer to 0 than this, is printed as about 0.
+ */
 const NEAR_ZERO = 1e-17;
 const PLACES = LIMITS.arithmetic.resultDigits;
 const SCALE = 10n ** BigInt(PLACES);
 
-/** A fraction that has finitely many decimals, as they are; undefined when they are too many. */
+/** The decimals of a fraction, if they end; undefined when there are too many. */
 function decimals({ s, n, d }: Fraction): string | undefined {
   if (n >= SCALE || (n * SCALE) % d !== 0n) return undefined;
   const digits = String((n * SCALE) / d).padStart(PLACES + 1, '0');
@@ -20,7 +22,7 @@ function decimals({ s, n, d }: Fraction): string | undefined {
   return text.length > PLACES + 2 ? undefined : `${s < 0n ? '-' : ''}${text}`;
 }
 
-/** As many of 20 digits as both ends of the ball agree on, rounded. */
+/** The value rounded to the most digits, up to 20, on which both ends of the ball agree. */
 function rounded({ middle, radius }: Ball): string {
   const ends: [Decimal, Decimal] = [middle.minus(radius), middle.plus(radius)];
   for (let digits = MOST_DIGITS; digits >= FEWEST_DIGITS; digits -= 1) {
@@ -36,9 +38,9 @@ function rounded({ middle, radius }: Ball): string {
 }
 
 /**
- * A value for the model: exact in full where it has at most 1,000 digits, a fraction and its
- * decimals where those never end, and "about" with 17 to 20 digits, each of them right, where it is
- * not exact. Throws ToolFailure when fewer digits are known.
+ * Formats a value for the model: exactly if it has at most 1,000 digits, as a fraction and its
+ * decimals if the decimals never end, and with "about" and 17 to 20 correct digits if it is not
+ * exact. Throws ToolFailure when fewer digits are known.
  */
 export function print(value: Value): string {
   const about = () => `about ${rounded(toBall(value))}`;

@@ -3,14 +3,14 @@ import { ToolFailure } from '../tool.ts';
 const SUPERSCRIPTS = '⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻';
 const CURRENCY = /[$€£¥]/g;
 
-/** What people and models write, and the plain form of it, in the order of replacing. */
-const PLAIN: readonly (readonly [RegExp, string | ((found: string) => string)])[] = [
+/** Notations of people and models and their plain forms, in the order of replacement. */
+const PLAIN: readonly (readonly [RegExp, string | ((match: string) => string)])[] = [
   [
     /[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻]+/g,
-    (found) => `^(${found.replace(/./g, (sign) => '0123456789+-'[SUPERSCRIPTS.indexOf(sign)]!)})`,
+    (match) => `^(${match.replace(/./g, (sign) => '0123456789+-'[SUPERSCRIPTS.indexOf(sign)]!)})`,
   ],
   // Full-width forms, as in 1+2.
-  [/[！-～]/g, (found) => String.fromCharCode(found.charCodeAt(0) - 0xfee0)],
+  [/[！-～]/g, (match) => String.fromCharCode(match.charCodeAt(0) - 0xfee0)],
   [/\s+/g, ' '],
   [/[−–—]/g, '-'],
   [/[×⋅·∙•∗]|\\(?:times|cdot)\b/g, '*'],
@@ -23,11 +23,11 @@ const PLAIN: readonly (readonly [RegExp, string | ((found: string) => string)])[
   [/\*\*/g, '^'],
   [/% ?of /gi, '% * '],
   [/(?<=[\d)] ?)mod(?= ?\d)/gi, '%'],
-  // A times between numbers. 0x10 would be another number in many languages.
+  // A multiplication sign between numbers. 0x10 would be another number in many languages.
   [/(?<=[\d)!%] ?)(?<!(?<![\w.])0)x(?= ?[-\d.(√$€£¥])/gi, '*'],
 ];
 
-/** 15 $ and $15 are 15; different currencies can't be calculated with. */
+/** Removes currency signs: 15 $ and $15 are 15. Different currencies can't be combined. */
 function withoutCurrency(text: string): string {
   const signs = new Set(text.match(CURRENCY));
   if (signs.size > 1)
@@ -35,7 +35,10 @@ function withoutCurrency(text: string): string {
   return text.replace(/(?<!\d ?)[$€£¥](?= ?[\d.(])|(?<=[\d)] ?)[$€£¥](?! ?[\d.(])/g, ' ');
 }
 
-/** An expression in plain signs, without `=` at its end. Throws ToolFailure. */
+/**
+ * Converts an expression to plain characters, without an equals sign at its end. Throws
+ * ToolFailure.
+ */
 export function plain(expression: string): string {
   const text = PLAIN.reduce(
     (written, [pattern, by]) => written.replace(pattern, by as string),

@@ -21,28 +21,28 @@ import {
 } from './value.ts';
 import { charge } from './work.ts';
 
-/** Digits of the largest angle: it takes as many of pi. */
+/** The number of digits of the largest angle, which needs as many digits of pi. */
 const LONGEST_ANGLE = 100;
 
 /** Pi, which decimal.js holds. */
 export const pi = (): Ball => ball(Real.acos(-1), new Real(0));
 
-/** A quarter of a turn. */
+/** A quarter turn. */
 const quarter = (): Value => multiply(pi(), HALF);
 
 function angle(a: Value): Ball {
-  const turned = toBall(a);
-  if (turned.middle.e > LONGEST_ANGLE)
+  const radians = toBall(a);
+  if (radians.middle.e > LONGEST_ANGLE)
     throw new ToolFailure('An angle in the expression is too large.');
-  charge(1 + Math.max(turned.middle.e, 0) / 30);
-  return turned;
+  charge(1 + Math.max(radians.middle.e, 0) / 30);
+  return radians;
 }
 
 export function sine(a: Value): Value {
   if (signOf(a) === 0) return ZERO;
   const { middle, radius } = angle(a);
-  const off = Real.min(middle.abs(), 1).times(STEP);
-  return ball(middle.sin(), radius.plus(off));
+  const error = Real.min(middle.abs(), 1).times(STEP);
+  return ball(middle.sin(), radius.plus(error));
 }
 
 export function cosine(a: Value): Value {
@@ -62,11 +62,11 @@ export function arctangent(a: Value): Value {
 
 /** Throws ToolFailure when `a` is not from -1 to 1. */
 export function arcsine(a: Value): Value {
-  const rest = subtract(ONE, multiply(a, a));
-  if (signOf(rest) === 0) return signOf(a) === 1 ? quarter() : negate(quarter());
-  if (knownSign(rest) === -1)
+  const oneMinusSquare = subtract(ONE, multiply(a, a));
+  if (signOf(oneMinusSquare) === 0) return signOf(a) === 1 ? quarter() : negate(quarter());
+  if (knownSign(oneMinusSquare) === -1)
     throw new ToolFailure('The arcsine or arccosine of a number beyond 1 has no real value.');
-  return arctangent(divide(a, squareRoot(rest)));
+  return arctangent(divide(a, squareRoot(oneMinusSquare)));
 }
 
 /** Throws ToolFailure when `a` is not from -1 to 1. */

@@ -7,8 +7,8 @@ import { charge } from './work.ts';
 /** Numbers of 60 significant digits. */
 export const Real = Decimal.clone({ precision: 60, defaults: true });
 /**
- * How far a step may be off, relative to its result: 100 times the rounding of a last digit, since
- * decimal.js promises less for its functions.
+ * The largest relative error of a step: 100 times the rounding of a last digit, because decimal.js
+ * guarantees less for its functions.
  */
 export const STEP = new Real('1e-58');
 
@@ -18,7 +18,7 @@ export interface Ball {
   radius: Decimal;
 }
 
-/** Exact, or as near as 60 digits tell. */
+/** An exact fraction, or an approximation with 60 digits. */
 export type Value = Fraction | Ball;
 
 export const isExact = (value: Value): value is Fraction => value instanceof Fraction;
@@ -50,19 +50,20 @@ export function toBall(value: Value): Ball {
 /** A fraction in lowest terms; a ball where it is too long. `denominator` is not 0. */
 export function ratio(numerator: bigint, denominator: bigint): Value {
   const [n, d] = [digitsOf(numerator), digitsOf(denominator)];
-  // Euclid takes as many steps as the shorter one has digits, and each takes its length.
+  // Euclid's algorithm takes as many steps as the shorter number has digits, and the cost of a step
+  // grows with that number's length.
   charge(0.02 + (n + d) / 20_000 + Math.min(n, d) ** 2 / 400_000);
   const value = new Fraction(numerator, denominator);
   return value.n < TOO_LONG && value.d < TOO_LONG ? value : toBall(value);
 }
 
-/** 1, 0 or -1; undefined when 60 digits don't tell. */
+/** 1, 0 or -1; undefined if 60 digits are not enough to decide. */
 export function signOf(value: Value): number | undefined {
   if (isExact(value)) return value.n === 0n ? 0 : Number(value.s);
   return value.middle.abs().gt(value.radius) ? value.middle.s : undefined;
 }
 
-/** 1, 0 or -1. Throws ToolFailure when 60 digits don't tell. */
+/** 1, 0 or -1. Throws ToolFailure if 60 digits are not enough to decide. */
 export function knownSign(value: Value): number {
   const sign = signOf(value);
   if (sign === undefined)
@@ -114,7 +115,10 @@ export function divide(a: Value, b: Value): Value {
   return ball(middle, radius);
 }
 
-/** The largest whole number that is not above `a`. Throws ToolFailure when 60 digits don't tell. */
+/**
+ * The largest whole number that is not above `a`. Throws ToolFailure if 60 digits are not enough to
+ * decide.
+ */
 export function floor(a: Value): Fraction {
   if (isExact(a)) return a.floor();
   const [low, high] = [a.middle.minus(a.radius).floor(), a.middle.plus(a.radius).floor()];

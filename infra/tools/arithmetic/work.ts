@@ -1,17 +1,17 @@
 import { LIMITS } from '../../../shared/limits.ts';
 import { ToolFailure } from '../tool.ts';
 
-let left = 0;
+let remainingWork = 0;
 
-/** Begins a calculation. There is one at a time, since it never waits for anything. */
+/** Begins a calculation. Calculations do not overlap, because they are synchronous. */
 export function beginWork(): void {
-  left = LIMITS.arithmetic.work;
+  remainingWork = LIMITS.arithmetic.work;
 }
 
-/** Counts work before it is done. Throws ToolFailure when the calculation has had its share. */
+/** Counts work before it is done. Throws ToolFailure when the calculation exceeds its limit. */
 export function charge(work: number): void {
-  left -= work;
-  if (left < 0)
+  remainingWork -= work;
+  if (remainingWork < 0)
     throw new ToolFailure(
       'The expression takes too much work. Calculate it in several smaller parts.',
     );
