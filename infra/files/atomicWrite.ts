@@ -40,7 +40,7 @@ async function writeTemporary({ path, bytes }: FileWrite): Promise<string[]> {
 
 const renameIntoPlace = ({ path }: FileWrite): Promise<void> => rename(`${path}.tmp`, path);
 
-/** Waits until all have settled, then rejects with the error of the first one that failed. */
+/** Waits until all have settled, then rejects if any of them has failed. */
 async function settleAll(promises: readonly Promise<unknown>[]): Promise<void> {
   await Promise.allSettled(promises);
   await Promise.all(promises);

@@ -43,8 +43,8 @@ function serve(port: MessagePort, { folder, ...part }: TreeCheckData): void {
       const tree = await opened;
       if (request === 'open') return { size: tree.size() };
       if (request === 'end') return { end: await tree.end(), size: tree.size() };
-      const found = await tree.compare(leavesOf(request.compare));
-      return { size: tree.size(), found };
+      const fault = await tree.compare(leavesOf(request.compare));
+      return { size: tree.size(), found: fault };
     } catch (error) {
       if (isTurnlogError(error)) return { code: error.code, message: error.message };
       throw error;

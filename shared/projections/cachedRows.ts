@@ -34,7 +34,7 @@ interface Memory<Row> {
   /** How long a row is used without another query, in milliseconds. */
   freshMs: number;
   lengthOf: (row: Row) => number;
-  /** True when the log has later events that concern the row. Errors: `store_unavailable`. */
+  /** True when the log has later events that concern the row. Throws `store_unavailable`. */
   isOutdated: (row: Row) => Promise<boolean>;
   /** A monotonic clock, in milliseconds. */
   now: () => number;

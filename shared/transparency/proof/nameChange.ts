@@ -44,13 +44,13 @@ export function recordedHash(stored: StoredEvent): string {
  */
 async function lookInLog(
   { store, signal }: Where,
-  { found, expected }: Other,
+  { found: actual, expected }: Other,
 ): Promise<{ moved: boolean; next: StoredEvent | undefined }> {
   let next: StoredEvent | undefined;
-  const batches = store.subscribe({ after: found.position, batchSize: BATCH_SIZE, signal });
+  const batches = store.subscribe({ after: actual.position, batchSize: BATCH_SIZE, signal });
   for await (const { events, caughtUp } of batches) {
     if (events.some((event) => recordedHash(event) === expected)) return { moved: true, next };
-    next ??= [found, ...events].find((event) =>
+    next ??= [actual, ...events].find((event) =>
       event.metadata.includes(`"prev_hash":"${expected}"`),
     );
     if (caughtUp) break;
@@ -77,8 +77,8 @@ async function leafOf({ reader, size, signal }: Where, hash: string): Promise<nu
  * about the event found there. Reads the rest of the log and the entries of the tree.
  */
 export async function nameChange(where: Where, other: Other): Promise<string> {
-  const { index, expected, found } = other;
-  const leaf = await leafOf(where, recordedHash(found));
+  const { index, expected, found: actual } = other;
+  const leaf = await leafOf(where, recordedHash(actual));
   const { moved, next } = await lookInLog(where, other);
   const expectedLeaf = `leaf ${index} is of an event with the hash ${expected}`;
   if (leaf !== undefined && leaf < index)

@@ -43,16 +43,20 @@ function rootOfEdge(levels: readonly (readonly Uint8Array[])[]): Buffer {
 }
 
 /**
- * Opens the right edge of the first `size` leaves of a stored tree, which has `kept` leaves. Reads
- * nothing for an empty tree. Throws `proof_invalid` when tiles are missing, have the wrong length,
- * or do not match their entries.
+ * Opens the right edge of the first `size` leaves of a stored tree, which has `storedSize` leaves.
+ * Reads nothing for an empty tree. Throws `proof_invalid` when tiles are missing, have the wrong
+ * length, or do not match their entries.
  */
-export async function openRightEdge(reader: Tiles, size: number, kept = size): Promise<RightEdge> {
+export async function openRightEdge(
+  reader: Tiles,
+  size: number,
+  storedSize = size,
+): Promise<RightEdge> {
   /** For each level, the hashes of its last tile while that tile is partial. */
   const levels: Uint8Array[][] = [];
   for (let level = 0; hashesAt(level, size) > 0; level += 1)
-    levels.push(await partialHashes({ reader, size, kept }, level));
-  let entries = await partialEntries({ reader, size, kept }, levels[0] ?? []);
+    levels.push(await partialHashes({ reader, size, kept: storedSize }, level));
+  let entries = await partialEntries({ reader, size, kept: storedSize }, levels[0] ?? []);
   let count = size;
   let files: TileFile[] = [];
   /** For each level, the width of the partial tile at the last call of `takeFiles`. */
@@ -111,22 +115,26 @@ interface Beginning {
 
 /** The hashes of the last tile of a level; empty when that tile is full. */
 async function partialHashes(
-  { reader, size, kept }: Beginning,
+  { reader, size, kept: storedSize }: Beginning,
   level: number,
 ): Promise<Uint8Array[]> {
   const width = hashesAt(level, size) % TILE_WIDTH;
   if (width === 0) return [];
-  const hashes = await readHashes(reader, { level, index: hashesAt(level + 1, size), size: kept });
+  const hashes = await readHashes(reader, {
+    level,
+    index: hashesAt(level + 1, size),
+    size: storedSize,
+  });
   return hashes.slice(0, width);
 }
 
 /** Checks entries against their hashes: a mismatch would become permanent in the full bundle. */
 async function partialEntries(
-  { reader, size, kept }: Beginning,
+  { reader, size, kept: storedSize }: Beginning,
   hashes: readonly Uint8Array[],
 ): Promise<Buffer[]> {
   if (size % TILE_WIDTH === 0) return [];
-  const all = await readEntries(reader, hashesAt(1, size), kept);
+  const all = await readEntries(reader, hashesAt(1, size), storedSize);
   const entries = all.slice(0, size % TILE_WIDTH);
   const mismatch = entries.findIndex((entry, at) => leafHash(entry).compare(hashes[at]!) !== 0);
   if (mismatch >= 0)
