@@ -1,19 +1,19 @@
-/** Files that are there, whole, when what writes them resolves: also after a power failure. */
+/** Atomic and durable file writes, which survive a power failure once they have resolved. */
 import { mkdir, open, rename, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { storeUnavailableError } from '../../shared/lib/errors/turnlogError.ts';
 
-/** Files that are written at a time: the disk takes them together. */
+/** Number of concurrent writes, so that the disk can combine their flushes. */
 const AT_A_TIME = 16;
 
-/** A file below a folder. */
+/** A file to write. */
 export interface FileWrite {
   /** Absolute. */
   path: string;
   bytes: Uint8Array | string;
 }
 
-/** Makes a file durable, or the names in a folder. */
+/** Flushes a file, or the entries of a folder, to disk. */
 async function sync(path: string): Promise<void> {
   const handle = await open(path);
   try {
@@ -23,12 +23,14 @@ async function sync(path: string): Promise<void> {
   }
 }
 
-/** The folders up to and with the one that is above `first`, which was just made. */
+/** The folders from `folder` up to the parent of `first`, the topmost new folder. */
 function foldersAbove(folder: string, first: string): string[] {
   return folder === dirname(first) ? [folder] : [folder, ...foldersAbove(dirname(folder), first)];
 }
 
-/** Writes beside the place, in a folder that is made. Resolves with the folders that have other names. */
+/**
+ * Writes a temporary file and creates its folder. Resolves with the folders whose entries changed.
+ */
 async function writeTemporary({ path, bytes }: FileWrite): Promise<string[]> {
   const folder = dirname(path);
   const made = await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -38,13 +40,13 @@ async function writeTemporary({ path, bytes }: FileWrite): Promise<string[]> {
 
 const renameIntoPlace = ({ path }: FileWrite): Promise<void> => rename(`${path}.tmp`, path);
 
-/** All of them have ended when it does. Errors: the first one's. */
-async function settleAll(works: readonly Promise<unknown>[]): Promise<void> {
-  await Promise.allSettled(works);
-  await Promise.all(works);
+/** Waits until all have settled, then rejects if any of them has failed. */
+async function settleAll(promises: readonly Promise<unknown>[]): Promise<void> {
+  await Promise.allSettled(promises);
+  await Promise.all(promises);
 }
 
-/** Replaces a file as a whole. Errors: those of the file system. */
+/** Replaces a file atomically. */
 export async function writeFileAtomically(file: FileWrite): Promise<void> {
   const folders = await writeTemporary(file);
   await sync(`${file.path}.tmp`);
@@ -53,19 +55,19 @@ export async function writeFileAtomically(file: FileWrite): Promise<void> {
 }
 
 interface NotifyingWrite {
-  /** Of which nothing tells yet: in a power failure they may be there and not be whole. */
+  /** Not referenced yet. A power failure may leave them incomplete. */
   files: readonly FileWrite[];
-  /** What is to be durable with them, in folders that are there by then. */
+  /** Further durable writes, started once the folders exist. */
   beside: () => Promise<void>;
-  /** What may be done once they are durable. */
+  /** Runs once `files` and `beside` are durable. */
   onDurable: () => Promise<void>;
-  /** Tells of them, and is replaced as a whole. */
+  /** References the files, and is replaced atomically. */
   last: FileWrite;
 }
 
 /**
- * Puts files, and then the one that tells of them: the disk is waited for once for all before that
- * takes its place, and once more then. Errors: those of the file system.
+ * Writes files, and then replaces the file that references them. Waits for the disk twice: once for
+ * everything before the replacement, and once for the replacement itself.
  */
 export async function writeFilesAndNotify({
   files,
@@ -88,7 +90,7 @@ export async function writeFilesAndNotify({
   await sync(dirname(last.path));
 }
 
-/** Errors: `store_unavailable` with what the file system says; TurnlogErrors as they are. */
+/** Converts file system errors to `store_unavailable`. Rethrows other errors. */
 export async function withDiskErrors<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();
@@ -102,6 +104,6 @@ export async function withDiskErrors<Result>(work: () => Promise<Result>): Promi
   }
 }
 
-/** True for a file or folder that is not there. */
+/** True for the error of a missing file or folder. */
 export const isAbsent = (error: unknown): boolean =>
   ['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '');

@@ -4,10 +4,10 @@ import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import type { Checkpoint, Position } from '../../shared/ports/eventStore.ts';
 import { isAbsent } from './atomicWrite.ts';
 
-/** Of a record, so that one is found without a look at the others. A disk writes it whole. */
+/** Fixed size of a record, for random access. Disks write a sector of this size atomically. */
 const RECORD_BYTES = 512;
 
-/** Hex digits before the text of a record, by which one is told that was changed. */
+/** Hex digits of the checksum before the text of a record. */
 const SUM_DIGITS = 16;
 const sumOf = (text: string): string => digest('sha256', text, 'hex').slice(0, SUM_DIGITS);
 
@@ -23,7 +23,7 @@ function encode(before: Checkpoint): Buffer {
 }
 
 /**
- * Writes, into the file of all bundles, after which event each of these begins; durable when it
+ * Writes the starts of these bundles into the file of all bundles. They are durable when it
  * resolves.
  */
 export async function writeBundleStarts(
@@ -56,10 +56,10 @@ const openIfExists = (file: string): Promise<FileHandle | undefined> =>
     throw error;
   });
 
-/** Records that are looked at together. */
+/** Number of records per read. */
 const READ_RECORDS = 256;
 
-/** The first of the bundles 1 to before `bundles` of which it is not known where it begins. */
+/** The first bundle from 1 to `bundles` − 1 whose start is missing or damaged. */
 export async function firstUnknownStart(
   file: string,
   bundles: number,
@@ -83,7 +83,7 @@ export async function firstUnknownStart(
   }
 }
 
-/** After which event a bundle begins; undefined where that is not known. */
+/** The last event before a bundle; undefined when its record is missing or damaged. */
 export async function readBundleStart(
   file: string,
   bundle: number,
@@ -99,13 +99,13 @@ export async function readBundleStart(
   }
 }
 
-/** The checkpoint in a JSON text; undefined for anything else. */
+/** Parses a checkpoint from JSON; undefined for any other text. */
 export function parseIndexCheckpoint(text: string): Checkpoint | undefined {
   try {
-    const said = JSON.parse(text) as Record<string, unknown> | null;
-    const { log_id, position, event_id, event_hash } = said ?? {};
+    const value = JSON.parse(text) as Record<string, unknown> | null;
+    const { log_id, position, event_id, event_hash } = value ?? {};
     const all = [log_id, position, event_id, event_hash];
-    if (!all.every((value) => typeof value === 'string')) return undefined;
+    if (!all.every((member) => typeof member === 'string')) return undefined;
     const [id, at, event, hash] = all as [string, string, string, string];
     return { log_id: id, position: at as Position, event_id: event, event_hash: hash };
   } catch {

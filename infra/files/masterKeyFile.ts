@@ -12,12 +12,12 @@ const secretIn = (file: string): SecretFile => ({
 });
 
 /**
- * The master keys of a file. Others than its owner and group may have no right to it.
- * Errors: `configuration_invalid`, which never says what stands in it.
+ * Reads the master keys of a file, which only its owner and group may access. Throws
+ * `configuration_invalid` without the content of the file.
  */
 export const readMasterKeys = (file: string): MasterKeys =>
   parseMasterKeys(readSecret(secretIn(file)), file);
 
-/** Makes a file with one new master key where there is none. Errors: `configuration_invalid`. */
+/** Creates a file with a new master key unless it exists. Throws `configuration_invalid`. */
 export const createMasterKeyFile = (file: string): void =>
   createSecret(secretIn(file), () => `${newMasterKey()}\n`);

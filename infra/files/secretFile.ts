@@ -13,22 +13,22 @@ import {
 import { dirname } from 'node:path';
 import { isTurnlogError, TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 
-/** What no file of keys needs, in bytes. */
+/** Size limit, far above the size of any key file. */
 const MAX_SECRET_BYTES = 64 * 1024;
 
-/** What others than owner and group may do. */
+/** Permission bits of users other than owner and group. */
 const OTHERS_MODE_BITS = 0o007;
 
-/** A file with keys that others than its owner and group have no right to. */
+/** A file with keys that only its owner and group may access. */
 export interface SecretFile {
   file: string;
-  /** As its operator knows it: `master key file`. */
+  /** Name for operators, such as `master key file`. */
   name: string;
-  /** A sentence that says how to make one. */
+  /** A sentence that says how to create the file. */
   how: string;
 }
 
-/** `configuration_invalid`, with what is wrong with the file and never what stands in it. */
+/** Creates a `configuration_invalid` error that never contains the content of the file. */
 export const unusableSecretError = (
   { file, name }: SecretFile,
   why: string,
@@ -36,7 +36,7 @@ export const unusableSecretError = (
 ): TurnlogError =>
   new TurnlogError('configuration_invalid', `The ${name} ${file} can't be used: ${why}`, { cause });
 
-/** The text of the file. Errors: `configuration_invalid`. */
+/** Reads the text of the file. Throws `configuration_invalid`. */
 export function readSecret(secret: SecretFile): string {
   const { file, how } = secret;
   try {
@@ -68,22 +68,22 @@ function sync(path: string): void {
 }
 
 /**
- * Makes the file where there is none, durable and whole from the first moment, for its owner alone;
- * another one that is there by then stays. Errors: `configuration_invalid`.
+ * Creates the file atomically and durably, readable only by its owner. Keeps a file that already
+ * exists, also when another process creates it at the same time. Throws `configuration_invalid`.
  */
 export function createSecret(secret: SecretFile, text: () => string): void {
   const { file } = secret;
   if (existsSync(file)) return;
-  const whole = `${file}.${randomUUID()}`;
+  const temporary = `${file}.${randomUUID()}`;
   try {
-    writeFileSync(whole, text(), { flag: 'wx', mode: 0o600, flush: true });
-    linkSync(whole, file);
+    writeFileSync(temporary, text(), { flag: 'wx', mode: 0o600, flush: true });
+    linkSync(temporary, file);
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     if (code !== 'EEXIST')
       throw unusableSecretError(secret, `it can't be made: ${message}.`, error);
   } finally {
-    rmSync(whole, { force: true });
+    rmSync(temporary, { force: true });
   }
   sync(dirname(file));
 }

@@ -6,16 +6,18 @@ import { parseTilePath } from '../../shared/transparency/tlog/tiles.ts';
 import { parseIndexCheckpoint, readBundleStart } from './bundleIndex.ts';
 import { isAbsent, withDiskErrors } from './atomicWrite.ts';
 
-/** In the folder of a tree, beside `tile/`. */
+/** Files in the folder of a tree, next to `tile/`. */
 export const CHECKPOINT_FILE = 'checkpoint';
 export const STATE_FILE = 'state.json';
 export const BUNDLES_FILE = 'bundles';
-/** In the folder of all trees: the origin of the one that is read. No part of an origin begins so. */
+/**
+ * In the folder of all trees: contains the origin to read. No part of an origin begins with a dot.
+ */
 export const CURRENT_FILE = '.current';
 
 const EMPTY: TreeState = { size: 0, checkpoint: undefined };
 
-/** The bytes of a file; undefined where there is none. Errors: those of the file system. */
+/** Reads a file; undefined when it does not exist. */
 export const readIfPresent = (file: string): Promise<Buffer | undefined> =>
   readFile(file).catch((error: unknown) => {
     if (isAbsent(error)) return undefined;
@@ -29,14 +31,15 @@ function parseState(text: string, file: string): TreeState {
     if (Number.isSafeInteger(size) && (size as number) > 0 && after)
       return { size: size as number, checkpoint: after };
   } catch {
-    // Told below.
+    // Invalid JSON gives the error below.
   }
   throw proofInvalidError(`${file} does not say how large the tree is. Put it back from a backup.`);
 }
 
 /**
- * Reads a tree; `folderNow` has its folder, absolute, or undefined while there is no tree. Errors:
- * `store_unavailable`, `proof_invalid` for a state that can't be understood.
+ * Creates a reader of a tree. `folderNow` resolves with the absolute path of its folder, or
+ * undefined while no tree exists. Reads reject with `store_unavailable`, or `proof_invalid` for a
+ * damaged state.
  */
 export function fileTileReader(folderNow: () => Promise<string | undefined>): TileReader {
   const contentIn = (file: string): Promise<Buffer | undefined> =>
@@ -66,22 +69,22 @@ const openedLast = (folder: string) => async (): Promise<string | undefined> => 
   return origin === undefined || origin === '' ? undefined : join(folder, origin);
 };
 
-/** Reads the tree, among those of a folder, that was opened last. Errors: as `fileTileReader`. */
+/** Creates a reader of the most recently opened tree in a folder. */
 export const openFileTileReader = (folder: string): TileReader =>
   fileTileReader(openedLast(folder));
 
-/** A reader that tells which folder it reads: undefined while there is no tree. */
+/** A reader that exposes the folder of its tree; undefined while no tree exists. */
 export interface CheckedTree extends TileReader {
   folder: () => Promise<string | undefined>;
 }
 
 /**
- * Reads the tree that had been opened last when it was first found, also where another one is opened
- * meanwhile. Errors: as `fileTileReader`.
+ * Creates a reader of the most recently opened tree. It stays on the first tree that it finds, even
+ * if another one is opened later.
  */
 export function openOneFileTree(folder: string): CheckedTree {
   const find = openedLast(folder);
-  let found: string | undefined;
-  const one = async (): Promise<string | undefined> => (found ??= await find());
-  return { ...fileTileReader(one), folder: one };
+  let treeFolder: string | undefined;
+  const findOnce = async (): Promise<string | undefined> => (treeFolder ??= await find());
+  return { ...fileTileReader(findOnce), folder: findOnce };
 }

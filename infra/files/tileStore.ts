@@ -14,11 +14,11 @@ import {
   STATE_FILE,
 } from './tileReader.ts';
 
-/** One tree, in a folder of its own. */
+/** The store of one tree, which has its own folder. */
 function treeIn(folder: string): TileStore {
   const reader = fileTileReader(async () => folder);
 
-  /** What is full needs no partial ones: they are its beginning. */
+  /** Deletes partial tiles whose full tile is written: they are its beginning. */
   async function clearPartials(paths: readonly string[]): Promise<void> {
     for (const path of paths)
       if (parseTilePath(path)?.width === TILE_WIDTH)
@@ -32,7 +32,7 @@ function treeIn(folder: string): TileStore {
         const { size } = await reader.state();
         if (size !== from)
           throw storeUnavailableError(`The tree has ${size} leaves, and was to grow from ${from}.`);
-        // Beyond the state: what a crash leaves of them is written again.
+        // Files beyond the state are written again after a crash.
         await writeFilesAndNotify({
           files: files.map(({ path, bytes }) => ({ path: join(folder, path), bytes })),
           beside: () => writeBundleStarts(join(folder, BUNDLES_FILE), bundles),
@@ -51,7 +51,9 @@ function treeIn(folder: string): TileStore {
   };
 }
 
-/** The trees of a folder, which is made; each in the folder that its origin names. */
+/**
+ * The trees in a folder, which is created on demand. Each tree has a subfolder named by its origin.
+ */
 export const openFileTileTrees = (folder: string): TileTrees => ({
   open: (origin) =>
     withDiskErrors(async () => {

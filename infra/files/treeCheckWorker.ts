@@ -1,4 +1,4 @@
-/** The thread that compares a tree; treeCheckThread.ts starts it with TreeCheckData. */
+/** The thread that compares a tree. treeCheckThread.ts starts it with TreeCheckData. */
 import { parentPort, workerData, type MessagePort } from 'node:worker_threads';
 import { isTurnlogError, type ErrorCode } from '../../shared/lib/errors/turnlogError.ts';
 import type { Position } from '../../shared/ports/eventStore.ts';
@@ -11,7 +11,7 @@ import {
 import type { TreeFault } from '../../shared/transparency/proof/treeFault.ts';
 import { fileTileReader } from './tileReader.ts';
 
-/** The tree in a folder, as far as it is compared; none where that is undefined. */
+/** The part of a tree to compare, and its folder; undefined when no tree exists. */
 export interface TreeCheckData extends ComparedPart {
   folder: string | undefined;
 }
@@ -28,14 +28,14 @@ function leavesOf(text: string): Leaf[] {
   }));
 }
 
-/** How large the tree has grown, and what was found; or why that can't be told. */
+/** The size of the recomputed tree and the result, or an error. */
 export type TreeCheckReply =
   | { size: number; found?: FoundFault | undefined; end?: TreeFault | undefined }
   | { code: ErrorCode; message: string };
 
 function serve(port: MessagePort, { folder, ...part }: TreeCheckData): void {
   const opened = createTreeChecker({ ...part, reader: fileTileReader(async () => folder) });
-  // Whoever asks first hears of its error.
+  // The first request reports the error.
   opened.catch(() => undefined);
 
   async function answer(request: TreeCheckRequest): Promise<TreeCheckReply> {
@@ -43,15 +43,15 @@ function serve(port: MessagePort, { folder, ...part }: TreeCheckData): void {
       const tree = await opened;
       if (request === 'open') return { size: tree.size() };
       if (request === 'end') return { end: await tree.end(), size: tree.size() };
-      const found = await tree.compare(leavesOf(request.compare));
-      return { size: tree.size(), found };
+      const fault = await tree.compare(leavesOf(request.compare));
+      return { size: tree.size(), found: fault };
     } catch (error) {
       if (isTurnlogError(error)) return { code: error.code, message: error.message };
       throw error;
     }
   }
 
-  // One after the other: who asks waits for the answer before.
+  // Requests are sequential: the caller waits for each answer.
   port.on('message', (request: TreeCheckRequest) => {
     void answer(request).then((reply) => port.postMessage(reply));
   });

@@ -7,7 +7,7 @@ import type {
 } from '../../shared/webhooks/webhookProgress.ts';
 import { isAbsent, writeFileAtomically } from './atomicWrite.ts';
 
-/** Errors: `store_unavailable` with what the file system says. */
+/** Converts every error to `store_unavailable`. */
 const onDisk = <Result>(work: () => Promise<Result>): Promise<Result> =>
   work().catch((error: unknown) => {
     throw storeUnavailableError(
@@ -18,7 +18,9 @@ const onDisk = <Result>(work: () => Promise<Result>): Promise<Result> =>
 
 type Entries = [string, WebhookProgress][];
 
-/** What is no JSON was cut off: everything since the creation of each webhook is sent again. */
+/**
+ * A file that is not JSON was truncated. Every event since the creation of a webhook is sent again.
+ */
 function parsed(text: string): Map<string, WebhookProgress> {
   try {
     return new Map(JSON.parse(text) as Entries);
@@ -28,13 +30,13 @@ function parsed(text: string): Map<string, WebhookProgress> {
 }
 
 /**
- * Progress in one file, which is replaced as a whole. Whoever has the data folder has it, so nobody
- * else delivers.
+ * Stores the progress in one file, which is replaced atomically. The process that owns the data
+ * folder is the only one that delivers, so this store needs no lease.
  */
 export function openFileWebhookProgress(
   path: string,
 ): WebhookProgressStore & WebhookProgressReader {
-  let known: Promise<Map<string, WebhookProgress>> | undefined;
+  let loading: Promise<Map<string, WebhookProgress>> | undefined;
 
   async function read(): Promise<Map<string, WebhookProgress>> {
     const text = await readFile(path, 'utf8').catch((error: unknown) => {
@@ -44,10 +46,10 @@ export function openFileWebhookProgress(
     return parsed(text);
   }
 
-  /** A failure is tried again. */
+  /** Loads the file once. A failed load is retried by the next call. */
   const all = (): Promise<Map<string, WebhookProgress>> =>
-    (known ??= onDisk(read).catch((error: unknown) => {
-      known = undefined;
+    (loading ??= onDisk(read).catch((error: unknown) => {
+      loading = undefined;
       throw error;
     }));
 
@@ -60,7 +62,7 @@ export function openFileWebhookProgress(
         if (progress) entries.set(id, progress);
         else entries.delete(id);
       await onDisk(() => writeFileAtomically({ path, bytes: JSON.stringify([...entries]) }));
-      known = Promise.resolve(entries);
+      loading = Promise.resolve(entries);
     },
     lost: new AbortController().signal,
     close: async () => undefined,

@@ -7,32 +7,32 @@ import {
 } from 'cockatiel';
 
 export interface CircuitLimits {
-  /** Failed calls in a row that open it. */
+  /** Number of consecutive failed calls that open the circuit. */
   failures: number;
-  /** How long an open one lets nothing through, in milliseconds. */
+  /** How long an open circuit rejects every call, in milliseconds. */
   openMs: number;
-  /** Milliseconds of a clock that is never set. */
+  /** A monotonic clock, in milliseconds. */
   now: () => number;
 }
 
-/** What became of a call. */
+/** The outcome of a call. */
 export type Outcome<Result> =
   | { result: Result }
-  /** `failed`: the other side is in trouble; `answered`: it is not; `given_up`: nobody knows. */
+  /** `failed`: the provider has failed; `answered`: it works; `given_up`: its state is unknown. */
   | { error: unknown; because: 'failed' | 'answered' | 'given_up' };
 
-/** The circuit to one provider. */
+/** The circuit breaker of one provider. */
 export interface Circuit {
   /**
-   * Makes the call; undefined where the circuit lets nothing through now. Once its time is over, one
-   * call is let through, and decides.
+   * Makes the call; undefined while the circuit is open. After `openMs`, one call is let through as
+   * a probe, and its outcome closes the circuit or opens it again.
    */
   run<Result>(call: () => Promise<Outcome<Result>>): Promise<Outcome<Result> | undefined>;
-  /** In how many milliseconds a call may be let through; undefined while all are. */
+  /** Milliseconds until the next call may pass; undefined while a call can pass. */
   opensIn(): number | undefined;
 }
 
-/** Carries what the breaker has to count through it. */
+/** Carries a counted outcome through the breaker, which only counts errors. */
 class CountedFailure extends Error {
   readonly outcome: Extract<Outcome<never>, { error: unknown }>;
 
@@ -43,8 +43,9 @@ class CountedFailure extends Error {
 }
 
 /**
- * A circuit breaker: closed; open after `failures` calls in a row that failed; after `openMs` half
- * open, for one call at a time. `onChange` hears of each opening and closing.
+ * Creates a circuit breaker. It opens after `failures` consecutive failed calls. After `openMs` it
+ * is half open and admits one call at a time. `onChange` is called when it opens and when it
+ * closes.
  */
 export function createCircuit(
   { failures, openMs, now }: CircuitLimits,
@@ -55,12 +56,12 @@ export function createCircuit(
     handleWhen(
       (error) =>
         error instanceof CountedFailure &&
-        // Whoever gave up the call that was to decide has not decided.
+        // A probe that was given up shows nothing, so the circuit opens again.
         (error.outcome.because === 'failed' || breaker.state === CircuitState.HalfOpen),
     ),
     {
       breaker: new ConsecutiveBreaker(failures),
-      // The library looks at a clock that can be set; the time is kept here.
+      // The library uses the wall clock, which can change. This file measures the time itself.
       halfOpenAfter: -Infinity,
     },
   );

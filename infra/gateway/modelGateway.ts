@@ -4,7 +4,7 @@ import { isModelTrouble, type ChatAnswer, type ChatModels } from '../../shared/p
 import { createCircuit, type Circuit, type CircuitLimits, type Outcome } from './circuit.ts';
 
 interface GatewayOptions {
-  /** What the calls are made with. */
+  /** The models to call. */
   models: ChatModels;
   limits: CircuitLimits;
   logger: Pick<Logger, 'info' | 'warn'>;
@@ -25,23 +25,22 @@ function circuitOpenError(provider: string, waitMs: number): TurnlogError {
   );
 }
 
-/** What a failed call says of its provider. A request that it refuses is an answer. */
+/** Classifies a failed call. A refused request counts as an answer of the provider. */
 function outcomeOf(error: unknown, signal: AbortSignal): Outcome<never> {
   if (signal.aborted) return { error, because: 'given_up' };
   return { error, because: isModelTrouble(error) ? 'failed' : 'answered' };
 }
 
 /**
- * The models behind a circuit breaker for each provider: one that is down is not asked again and
- * again, by runs that would all wait for it. Errors of `complete`: also `model_overloaded`, at once,
- * while the circuit is open.
+ * Wraps models in one circuit breaker per provider, so that runs do not all wait for a provider
+ * that is down. While the circuit is open, `complete` rejects at once with `model_overloaded`.
  */
 export function createModelGateway({ models, limits, logger }: GatewayOptions): ChatModels {
   const circuits = new Map<string, Circuit>();
 
   function circuitTo(provider: string): Circuit {
-    const known = circuits.get(provider);
-    if (known) return known;
+    const existing = circuits.get(provider);
+    if (existing) return existing;
     const circuit = createCircuit(limits, (state) =>
       state === 'open'
         ? logger.warn({ provider }, 'a model provider fails, and is not asked for a while')

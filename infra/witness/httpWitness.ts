@@ -3,9 +3,9 @@ import type { CosignRequest, Witness, WitnessAnswer } from '../../shared/transpa
 import { parseVkey } from '../../shared/transparency/tlog/noteKeys.ts';
 import type { WitnessesFile } from './witnessesFile.ts';
 
-/** The media type of a 409 that tells the size (C2SP tlog-witness). */
+/** The media type of a 409 response that contains the size (C2SP tlog-witness). */
 const SIZE_TYPE = 'text/x.tlog.size';
-/** Without zeros in front, and small enough to be exact. */
+/** No leading zeros, and few enough digits for an exact number. */
 const SIZE = /^(0|[1-9]\d{0,14})\n?$/;
 
 const bodyOf = ({ oldSize, proof, checkpoint }: CosignRequest): string =>
@@ -16,7 +16,7 @@ const bodyOf = ({ oldSize, proof, checkpoint }: CosignRequest): string =>
     checkpoint,
   ].join('\n');
 
-/** The text of an answer; undefined where it is longer than any that makes sense. */
+/** Reads the body of a response; undefined when it exceeds the size limit. */
 async function textOf(response: Response): Promise<string | undefined> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
@@ -28,7 +28,9 @@ async function textOf(response: Response): Promise<string | undefined> {
   return Buffer.concat(chunks).toString('utf8');
 }
 
-/** What the statuses of C2SP tlog-witness mean; the bodies are a stranger's, and not repeated. */
+/**
+ * The statuses of C2SP tlog-witness. Response bodies are untrusted and never included in messages.
+ */
 const STATUS_MEANINGS: Readonly<Record<number, string>> = {
   400: 'takes the request for malformed',
   403: 'does not trust the key that signed the checkpoint',
@@ -70,8 +72,8 @@ function describeFailure(error: unknown, answerMs: number): string {
 }
 
 /**
- * A witness behind C2SP tlog-witness, at a URL to which `/add-checkpoint` is appended. An answer may
- * take so many milliseconds, up to its last byte.
+ * Creates a client for a witness that implements C2SP tlog-witness. `/add-checkpoint` is appended
+ * to `url`. `answerMs` limits the time for a complete response, in milliseconds.
  */
 export function createHttpWitness(
   { url, vkey }: WitnessesFile['witnesses'][number],

@@ -28,7 +28,7 @@ const WitnessesFile = Type.Object(
   },
   strict,
 );
-/** Who is asked, and how many are wanted below a checkpoint; plain data, for a thread. */
+/** The witnesses, and the number of cosignatures a checkpoint needs. Plain data, for a thread. */
 export type WitnessesFile = Static<typeof WitnessesFile>;
 
 const validator = lazyValidator(WitnessesFile);
@@ -38,7 +38,7 @@ const WORDS: ProblemMessages = {
   pattern: () => 'must be an http or https URL without credentials, query or fragment',
 };
 
-/** The name of a witness's vkey, or what is wrong with that. */
+/** The name in the vkey of a witness, or the problem with the vkey. */
 function nameIn(vkey: string): { name: string } | { problem: string } {
   try {
     const { name, type } = parseVkey(vkey);
@@ -53,43 +53,44 @@ function nameIn(vkey: string): { name: string } | { problem: string } {
   }
 }
 
-/** What is wrong with the file beyond its form. */
+/** The problems that the schema does not cover. */
 function problemsIn({ wanted, witnesses }: WitnessesFile): Problems {
   const problems: Problems = {};
   const names = new Set<string>();
   if (wanted > witnesses.length) problems['/wanted'] = 'must not be more than there are witnesses';
   for (const [index, { url, vkey }] of witnesses.entries()) {
-    const place = `/witnesses/${index}`;
-    if (!URL.canParse(url)) problems[`${place}/url`] = 'must be a URL';
-    const said = nameIn(vkey);
-    if ('problem' in said) problems[`${place}/vkey`] = said.problem;
-    // Health tells witnesses by their names.
-    else if (names.has(said.name))
-      problems[`${place}/vkey`] = 'has the name of another witness of the file';
-    else names.add(said.name);
+    const pointer = `/witnesses/${index}`;
+    if (!URL.canParse(url)) problems[`${pointer}/url`] = 'must be a URL';
+    const parsed = nameIn(vkey);
+    if ('problem' in parsed) problems[`${pointer}/vkey`] = parsed.problem;
+    // Health reports identify witnesses by name.
+    else if (names.has(parsed.name))
+      problems[`${pointer}/vkey`] = 'has the name of another witness of the file';
+    else names.add(parsed.name);
   }
   return problems;
 }
 
 /**
- * Reads LOG_WITNESSES_FILE. Errors: `configuration_invalid` that lists every problem with its place
- * in the file.
+ * Reads LOG_WITNESSES_FILE. Throws `configuration_invalid` with the location of every problem.
  */
 export async function readWitnessesFile(file: string): Promise<WitnessesFile> {
-  const bad = (problems: Problems, cause?: unknown): TurnlogError =>
+  const invalidFile = (problems: Problems, cause?: unknown): TurnlogError =>
     badFile({ option: 'LOG_WITNESSES_FILE', file }, problems, cause);
   let content: unknown;
   try {
     content = JSON.parse(await readFile(file, 'utf8'));
   } catch (error) {
-    throw bad(unreadable(error), error);
+    throw invalidFile(unreadable(error), error);
   }
   const validate = validator();
   if (!validate(content)) {
-    const found = problemsOf(validate.errors, WORDS);
-    throw bad(Object.fromEntries(found.map(({ path, message }) => [path, message])));
+    const schemaProblems = problemsOf(validate.errors, WORDS);
+    throw invalidFile(
+      Object.fromEntries(schemaProblems.map(({ path, message }) => [path, message])),
+    );
   }
   const problems = problemsIn(content);
-  if (Object.keys(problems).length > 0) throw bad(problems);
+  if (Object.keys(problems).length > 0) throw invalidFile(problems);
   return content;
 }

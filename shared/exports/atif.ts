@@ -32,7 +32,7 @@ const results = (calls: Calls): object[] =>
     extra: { is_error },
   }));
 
-/** An answer of the model, with the results of the tools that it called. */
+/** An answer of the model with the results of its tool calls. */
 function agentStep(turn: ExportedTurn, { call, text, tool_calls }: ModelStep): object {
   const { recorded_at } = tool_calls[0] ?? turn.ended;
   return {
@@ -92,8 +92,8 @@ const compactionStep = ({ recorded_at, data }: ExportedCompaction): object => ({
 });
 
 /**
- * A session as a trajectory in Harbor's format (ATIF-v1.7), in a line. One in which no turn has ended
- * is none: a trajectory has a step.
+ * Writes a session as a trajectory in Harbor's format (ATIF-v1.7), in one line. A session without
+ * an ended turn gives no line, because a trajectory needs a step.
  */
 export function atif(session: ExportedSession): SessionWriter {
   const tools = new Map<string, ToolDefinition>();
@@ -102,7 +102,7 @@ export function atif(session: ExportedSession): SessionWriter {
   let system: string | undefined;
   let steps = 0;
 
-  /** The system message wherever the instruction is a new one. */
+  /** The system message, when the instruction differs from the previous one. */
   function instructed(turn: ExportedTurn, agent: ExportedAgent | undefined): object[] {
     if (!agent || agent.instruction === system) return [];
     system = agent.instruction;
@@ -121,8 +121,9 @@ export function atif(session: ExportedSession): SessionWriter {
 
   return {
     *add(record, agent) {
-      const own = record.kind === 'turn' ? stepsIn(record, agent) : [compactionStep(record)];
-      for (const step of own) {
+      const recordSteps =
+        record.kind === 'turn' ? stepsIn(record, agent) : [compactionStep(record)];
+      for (const step of recordSteps) {
         const { session_id } = session;
         yield steps === 0
           ? `{"schema_version":"ATIF-v1.7","session_id":${JSON.stringify(session_id)},"steps":[`

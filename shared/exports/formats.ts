@@ -4,14 +4,14 @@ import { openaiChat } from './openaiChat.ts';
 import { otel } from './otel.ts';
 import type { ExportedSession, SessionWriter } from './record.ts';
 
-/** What sessions are exported as: `events` are the events as they were recorded. */
+/** The export formats of sessions. `events` exports the events as recorded. */
 export const EXPORT_FORMATS = ['openai-chat', 'otel', 'inspect', 'atif', 'events'] as const;
 export type ExportFormat = (typeof EXPORT_FORMATS)[number];
 
-/** Makes what writes one session. */
+/** Creates the writer of one session. */
 export type MakeWriter = (session: ExportedSession) => SessionWriter;
 
-/** What writes a session, by its format. */
+/** The writers by format. */
 export const SESSION_WRITERS: Readonly<Record<Exclude<ExportFormat, 'events'>, MakeWriter>> = {
   'openai-chat': openaiChat,
   otel,

@@ -24,7 +24,7 @@ const usageOf = ({ tokens }: ModelCall): Usage => ({
   total_tokens: tokens.total,
 });
 
-/** How Inspect names the ends of answers. */
+/** Inspect's names of finish reasons. */
 const STOP_REASONS: Readonly<Record<string, string>> = {
   stop: 'stop',
   length: 'max_tokens',
@@ -52,7 +52,7 @@ const toolMessage = ({ call_id, tool, result, is_error, duration_ms }: ToolCalle
   metadata: { duration_ms },
 });
 
-/** The messages of a turn; that of its input says how it ended, where it has no answer. */
+/** The messages of a turn. If it has no answer, the metadata of its input message has the error. */
 function turnMessages(turn: ExportedTurn): object[] {
   const { recorded_at, data } = turn.started;
   const error = exportedFailure(turn);
@@ -64,7 +64,9 @@ function turnMessages(turn: ExportedTurn): object[] {
         role: 'assistant',
         content: text ?? '',
         source: 'generate',
-        ...(tool_calls.length > 0 && { tool_calls: tool_calls.map((one) => toolCall(one.data)) }),
+        ...(tool_calls.length > 0 && {
+          tool_calls: tool_calls.map((toolUse) => toolCall(toolUse.data)),
+        }),
         model: call?.model ?? data.settings.model,
         ...(call && {
           metadata: {
@@ -74,12 +76,12 @@ function turnMessages(turn: ExportedTurn): object[] {
           },
         }),
       },
-      ...tool_calls.map((one) => toolMessage(one.data)),
+      ...tool_calls.map((toolUse) => toolMessage(toolUse.data)),
     ]),
   ];
 }
 
-/** The last answer, as Inspect has the output of a sample. */
+/** The last answer as the output of an Inspect sample. */
 function outputIn(turn: ExportedTurn | undefined): object {
   const output = turn && exportedOutput(turn);
   if (!turn || output === undefined) return { choices: [] };
@@ -90,7 +92,7 @@ function outputIn(turn: ExportedTurn | undefined): object {
   return { model, choices: [{ message, stop_reason }], ...(call && { usage: usageOf(call) }) };
 }
 
-/** What a log begins with, up to the messages of its only sample. */
+/** The beginning of a log, up to the messages of its only sample. */
 function headOf(session: ExportedSession, first: ExportedTurn): string {
   const { session_id, agent_id, title, labels, created_at } = session;
   const { input, settings } = first.started.data;
@@ -114,8 +116,8 @@ function headOf(session: ExportedSession, first: ExportedTurn): string {
 }
 
 /**
- * A session as an EvalLog of Inspect AI with one sample, in a line. One in which no turn has ended is
- * none.
+ * Writes a session as an EvalLog of Inspect AI with one sample, in one line. A session without an
+ * ended turn gives no line.
  */
 export function inspect(session: ExportedSession): SessionWriter {
   const model_usage: Record<string, Usage> = {};
@@ -129,8 +131,8 @@ export function inspect(session: ExportedSession): SessionWriter {
       output_tokens: 0,
       total_tokens: 0,
     });
-    const more = usageOf(call);
-    for (const name of Object.keys(more) as (keyof Usage)[]) sum[name] += more[name];
+    const usage = usageOf(call);
+    for (const name of Object.keys(usage) as (keyof Usage)[]) sum[name] += usage[name];
   }
 
   function messagesIn(record: ExportedRecord, agent: ExportedAgent | undefined): object[] {
@@ -139,20 +141,20 @@ export function inspect(session: ExportedSession): SessionWriter {
       return [];
     }
     for (const { call } of exportedSteps(record)) if (call) count(call);
-    const own = turnMessages(record);
-    if (!agent || agent.instruction === system) return own;
+    const ofTurn = turnMessages(record);
+    if (!agent || agent.instruction === system) return ofTurn;
     system = agent.instruction;
-    return [{ role: 'system', content: system }, ...own];
+    return [{ role: 'system', content: system }, ...ofTurn];
   }
 
   return {
     *add(record, agent) {
-      const own = messagesIn(record, agent);
+      const newMessages = messagesIn(record, agent);
       if (record.kind === 'turn') {
         if (!ends) yield headOf(session, record);
         ends = { first: ends?.first ?? record, last: record };
       }
-      for (const message of own) {
+      for (const message of newMessages) {
         messages += 1;
         const id = `${session.session_id}/${messages}`;
         yield (messages === 1 ? '' : ',') + JSON.stringify({ id, ...message });

@@ -3,9 +3,8 @@ import { turnMessages } from '../sessions/turns/prompt.ts';
 import { exportedOutput, type SessionWriter } from './record.ts';
 
 /**
- * A session as a line of a file for fine-tuning, as OpenAI's API takes it: the messages of the turns
- * that have an answer, as their models saw them, and all tools that were offered. A session without
- * an answer is no line.
+ * Writes a session as a line of a fine-tuning file for OpenAI's API: the messages of the answered
+ * turns as the models saw them, and all offered tools. A session without answers gives no line.
  */
 export function openaiChat(): SessionWriter {
   const tools = new Map<string, ToolDefinition>();

@@ -25,7 +25,7 @@ const HEAD =
   '{"resourceSpans":[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"turnlog"}}]},"scopeSpans":[{"scope":{"name":"turnlog.export"},"spans":[';
 const TAIL = ']}]}]}\n';
 
-/** The tools of a step, which began together, as far as the log says. */
+/** The tool calls of a step. The log has only their durations, so they start at the same time. */
 const toolSpans = ({ tool_calls }: ModelStep, round: number, startMs: number): Span[] =>
   tool_calls.map(({ data }, index) => ({
     id: `tool/${round}/${index}`,
@@ -44,11 +44,11 @@ const toolSpans = ({ tool_calls }: ModelStep, round: number, startMs: number): S
     failure: data.is_error ? { code: 'tool_failed' } : undefined,
   }));
 
-/** What a turn's model and tools did, one span after the other, from its beginning on. */
+/** The spans of the model and tool calls of a turn, in order from its beginning. */
 function* innerSpans(session: ExportedSession, turn: ExportedTurn): Generator<Span> {
-  const { settings, input: asked } = turn.started.data;
+  const { settings, input: userText } = turn.started.data;
   let ms = Date.parse(turn.started.recorded_at);
-  let input = [textMessage('user', asked)];
+  let input = [textMessage('user', userText)];
   for (const [round, step] of exportedSteps(turn).entries()) {
     const { call } = step;
     const endMs = ms + (call?.duration_ms ?? 0);
@@ -105,27 +105,27 @@ function agentSpan(
 const endOf = ({ ended: { data } }: ExportedTurn): string =>
   finishReason('finish_reason' in data ? data.finish_reason : '');
 
-/** The spans of a turn, those of its parts before its own, which ends when all of them have. */
+/** The spans of a turn. Its own span comes last and ends no earlier than the inner spans. */
 function* turnText(
   session: ExportedSession,
   turn: ExportedTurn,
   agent: ExportedAgent | undefined,
 ): Generator<string> {
   const trace = `${session.session_id}/${turn.started.data.turn}`;
-  const own = agentSpan(session, turn, agent);
+  const turnSpan = agentSpan(session, turn, agent);
   const { data, recorded_at } = turn.ended;
   let endMs =
     'duration_ms' in data
-      ? own.startMs + data.duration_ms
-      : Math.max(own.startMs, Date.parse(recorded_at));
+      ? turnSpan.startMs + data.duration_ms
+      : Math.max(turnSpan.startMs, Date.parse(recorded_at));
   for (const span of innerSpans(session, turn)) {
     endMs = Math.max(endMs, span.endMs);
-    yield `${spanText(trace, own.id, span)},`;
+    yield `${spanText(trace, turnSpan.id, span)},`;
   }
-  yield spanText(trace, undefined, { ...own, endMs });
+  yield spanText(trace, undefined, { ...turnSpan, endMs });
 }
 
-/** The call that summed older turns up, as a trace of its own. */
+/** The model call that summarised older turns, as a separate trace. */
 function compactionText(session: ExportedSession, compaction: ExportedCompaction): string {
   const { recorded_at, data } = compaction;
   const { call, settings, summary, from_turn, up_to_turn } = data;
@@ -142,7 +142,7 @@ function compactionText(session: ExportedSession, compaction: ExportedCompaction
     attributes: {
       ...chatAttributes({ session, settings, call, input: [], output }),
       'gen_ai.input.messages': undefined,
-      // A summary is asked for as any text, whatever the turns' answers have to be.
+      // Summaries are requested without a response format, unlike the answers of the turns.
       'gen_ai.output.type': undefined,
       'turnlog.compaction.from_turn': from_turn,
       'turnlog.compaction.up_to_turn': up_to_turn,
@@ -151,8 +151,8 @@ function compactionText(session: ExportedSession, compaction: ExportedCompaction
 }
 
 /**
- * A session as traces in OTLP/JSON with the semantic conventions for GenAI: a line, and a trace, for
- * each turn that has ended and for each summary of older ones.
+ * Writes a session as traces in OTLP/JSON with the semantic conventions for GenAI: one line and one
+ * trace for each ended turn and for each summary of older turns.
  */
 export const otel = (session: ExportedSession): SessionWriter => ({
   *add(record: ExportedRecord, agent) {

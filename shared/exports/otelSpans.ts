@@ -9,13 +9,13 @@ import {
 } from './otelValues.ts';
 import type { ExportedSession } from './record.ts';
 
-/** Kinds of spans. */
+/** Span kinds. */
 export const [INTERNAL, CLIENT] = [1, 3];
 const ERROR = 2;
 
 /** A span of a trace. */
 export interface Span {
-  /** Names the span within its trace. */
+  /** Identifies the span within its trace. */
   id: string;
   name: string;
   kind: number;
@@ -25,7 +25,7 @@ export interface Span {
   failure?: { code: string; message?: string } | undefined;
 }
 
-/** A span as OTLP/JSON, in the trace of a name; of no parent where it is the first. */
+/** Formats a span as OTLP/JSON. `trace` names the trace; `parent` is undefined for a root span. */
 export function spanText(trace: string, parent: string | undefined, span: Span): string {
   const { id, name, kind, startMs, endMs, failure } = span;
   const attributes = { ...span.attributes, 'error.type': failure?.code };
@@ -42,11 +42,11 @@ export function spanText(trace: string, parent: string | undefined, span: Span):
   });
 }
 
-/** What the client asked an answer to be, as the conventions name it. */
-const outputType = ({ response_format: asked }: ChatSettings): string | undefined =>
-  asked && (asked.type === 'text' ? 'text' : 'json');
+/** The requested output type, as named by the conventions. */
+const outputType = ({ response_format: format }: ChatSettings): string | undefined =>
+  format && (format.type === 'text' ? 'text' : 'json');
 
-/** What is said of a request; of that to a fallback, where it answered. */
+/** The attributes of a request; those of the fallback request if the fallback answered. */
 export const requestAttributes = (settings: ChatSettings, call: ModelCall | undefined) => ({
   'gen_ai.provider.name': 'openai',
   'gen_ai.request.model': call?.fallback?.upstream_model ?? settings.model,
@@ -57,14 +57,14 @@ export const requestAttributes = (settings: ChatSettings, call: ModelCall | unde
   'gen_ai.output.type': outputType(settings),
 });
 
-/** What is said of tokens. */
+/** The attributes of token counts. */
 export const usageOf = (tokens: ModelCall['tokens'] | undefined) => ({
   'gen_ai.usage.input_tokens': tokens?.prompt,
   'gen_ai.usage.output_tokens': tokens?.completion,
 });
 
 const responseOf = (call: ModelCall | undefined) => ({
-  // What a provider did not tell is recorded as an empty text.
+  // Values that the provider did not report are recorded as empty strings.
   'gen_ai.response.id': call?.response_id || undefined,
   'gen_ai.response.model': call?.model,
   'gen_ai.response.finish_reasons': call?.finish_reason ? [call.finish_reason] : undefined,
@@ -79,7 +79,7 @@ interface Chat {
   output: readonly GenAiMessage[];
 }
 
-/** What is said of a call of the model. */
+/** The attributes of a model call. */
 export const chatAttributes = ({ session, settings, call, input, output }: Chat) => ({
   'gen_ai.operation.name': 'chat',
   ...requestAttributes(settings, call),

@@ -1,24 +1,24 @@
-/** The parts of OTLP in JSON that spans are made of. */
+/** The OTLP/JSON values that spans consist of. */
 import { createHash } from 'node:crypto';
 import type { ToolCalledData } from '../sessions/events.ts';
 import { parseToolArguments, type ModelStep } from './record.ts';
 
-/** A value as attributes take it; an object is written as JSON. */
+/** The value of an attribute. Objects are written as JSON. */
 type Value = string | number | readonly string[] | object | undefined;
 
-/** Numbers that the conventions have as doubles, whole ones too: a name has one type. */
+/** Attributes that the conventions define as doubles, also for whole numbers: each has one type. */
 const DOUBLES: ReadonlySet<string> = new Set(['gen_ai.request.temperature']);
 
 function anyValue(key: string, value: Exclude<Value, undefined>): object {
   if (typeof value === 'string') return { stringValue: value };
   if (typeof value === 'number')
     return DOUBLES.has(key) ? { doubleValue: value } : { intValue: String(value) };
-  if (Array.isArray(value) && value.every((one) => typeof one === 'string'))
-    return { arrayValue: { values: value.map((one: string) => ({ stringValue: one })) } };
+  if (Array.isArray(value) && value.every((item) => typeof item === 'string'))
+    return { arrayValue: { values: value.map((item: string) => ({ stringValue: item })) } };
   return { stringValue: JSON.stringify(value) };
 }
 
-/** Attributes by their names, without those that are undefined. */
+/** Encodes attributes and omits undefined ones. */
 export const toOtelAttributes = (values: Readonly<Record<string, Value>>): object[] =>
   Object.entries(values).flatMap(([key, value]) =>
     value === undefined ? [] : [{ key, value: anyValue(key, value) }],
@@ -30,12 +30,12 @@ const hex = (name: string, bytes: number): string =>
     .digest('hex')
     .slice(0, 2 * bytes);
 
-/** The trace of a name: always the same. */
+/** Derives a stable trace id from a name. */
 export const traceIdOf = (name: string): string => hex(name, 16);
-/** The span of a name: always the same. */
+/** Derives a stable span id from a name. */
 export const spanIdOf = (name: string): string => hex(name, 8);
 
-/** Milliseconds since the epoch as OTLP has times. */
+/** Converts milliseconds since the epoch to an OTLP timestamp. */
 export const toNanoseconds = (ms: number): string => `${ms}000000`;
 
 /** A message of the GenAI conventions. */
@@ -47,7 +47,7 @@ export interface GenAiMessage {
 
 const textPart = (content: string): object => ({ type: 'text', content });
 
-/** A message that is a text. */
+/** A text message. */
 export const textMessage = (role: GenAiMessage['role'], text: string): GenAiMessage => ({
   role,
   parts: [textPart(text)],
@@ -60,14 +60,14 @@ const callPart = (data: ToolCalledData): object => ({
   arguments: parseToolArguments(data) ?? data.arguments,
 });
 
-/** What the tools of a step have answered. */
+/** The results of the tool calls of a step. */
 export const toolMessages = ({ tool_calls }: ModelStep): GenAiMessage[] =>
   tool_calls.map(({ data: { call_id, result } }) => ({
     role: 'tool',
     parts: [{ type: 'tool_call_response', id: call_id, response: result }],
   }));
 
-/** What the model has answered in a step. */
+/** The answer of the model in a step. */
 export const answerMessage = ({ call, text, tool_calls }: ModelStep): GenAiMessage => ({
   role: 'assistant',
   parts: [
@@ -77,6 +77,6 @@ export const answerMessage = ({ call, text, tool_calls }: ModelStep): GenAiMessa
   finish_reason: finishReason(call?.finish_reason || (tool_calls.length > 0 ? 'tool_calls' : '')),
 });
 
-/** How the conventions name the end of an answer in its message, which has to name one. */
+/** Maps a finish reason to the conventions, which require one in every output message. */
 export const finishReason = (reason: string): string =>
   reason === 'tool_calls' ? 'tool_call' : reason || 'stop';

@@ -9,13 +9,13 @@ import type {
 import { LIMITS } from '../limits.ts';
 import type { SessionRow } from '../readModels/tables.ts';
 
-/** What every format says of a session. */
+/** The session fields that every format exports. */
 export type ExportedSession = Pick<
   SessionRow,
   'session_id' | 'agent_id' | 'title' | 'labels' | 'created_at'
 >;
 
-/** An agent as it was at one revision. */
+/** An agent at one revision. */
 export interface ExportedAgent {
   name: string;
   instruction: string;
@@ -33,13 +33,13 @@ type Ended = Extract<
   }
 >;
 
-/** Whose turns they are: a fork shares those of sessions that may have had another agent. */
+/** The session that recorded a turn: the shared turns of a fork may come from another agent. */
 interface Recorder {
-  /** What the session that recorded it ran with. */
+  /** The agent and instruction of that session. */
   ran: Pick<SessionStartedData, 'agent_id' | 'instruction'>;
 }
 
-/** A turn that has ended, with all that its events say. */
+/** A completed, failed or interrupted turn with all data of its events. */
 export interface ExportedTurn extends Recorder {
   kind: 'turn';
   started: Recorded<TurnStartedData>;
@@ -47,22 +47,22 @@ export interface ExportedTurn extends Recorder {
   ended: Ended & { recorded_at: string };
 }
 
-/** Older turns were summed up before the next turn began. */
+/** A summary of older turns, made before the next turn began. */
 export type ExportedCompaction = Recorded<SessionCompactedData> & Recorder & { kind: 'compaction' };
 
 export type ExportedRecord = ExportedTurn | ExportedCompaction;
 
-/** Writes one session in a format, record after record. */
+/** Writes one session in a format, one record at a time. */
 export interface SessionWriter {
-  /** The text of a record, in pieces. `agent` is undefined where it was erased. */
+  /** The text of a record, in pieces. `agent` is undefined when it was erased. */
   add(record: ExportedRecord, agent: ExportedAgent | undefined): Iterable<string>;
-  /** What closes the session's text. */
+  /** The text that ends the session. */
   end(): string;
 }
 
 /**
- * Makes the records of a session from its events, which are handed in one after the other from the
- * first on; of a fork those before them that it shares.
+ * Builds the records of a session from its events, which must be passed in order from the first
+ * one. For a fork, the events of the shared turns come first.
  */
 export function recordCollector(): (
   event: SessionEvent,
@@ -99,11 +99,11 @@ export function recordCollector(): (
   };
 }
 
-/** What a turn's model answered in the end; undefined where there is none. */
+/** The final answer of a turn; undefined when it has none. */
 export const exportedOutput = ({ ended: { data } }: ExportedTurn): string | undefined =>
   'output' in data ? data.output : undefined;
 
-/** Why a turn has no answer; undefined where it completed. */
+/** The reason that a turn has no answer; undefined when it completed. */
 export function exportedFailure({
   ended,
 }: ExportedTurn): { code: string; message: string } | undefined {
@@ -115,14 +115,14 @@ export function exportedFailure({
 
 /** One answer of the model within a turn. */
 export interface ModelStep {
-  /** Undefined where the turn was cut off before that was recorded. */
+  /** Undefined when the turn was interrupted before the call was recorded. */
   call: ModelCall | undefined;
-  /** What the model wrote; null where it only called tools. */
+  /** The text of the model; null when it only called tools. */
   text: string | null;
   tool_calls: ExportedTurn['tool_calls'];
 }
 
-/** The answers of a turn's model, in order: each but the last called tools. */
+/** The answers of the model in a turn, in order. All but the last one called tools. */
 export function exportedSteps(turn: ExportedTurn): ModelStep[] {
   const { data } = turn.ended;
   const calls = 'calls' in data ? data.calls : [];
@@ -130,15 +130,16 @@ export function exportedSteps(turn: ExportedTurn): ModelStep[] {
   const output = exportedOutput(turn);
   const count = Math.max(calls.length, rounds + (output === undefined ? 0 : 1));
   return Array.from({ length: count }, (_, index) => {
-    const own = turn.tool_calls.filter(({ data: { round } }) => round === index + 1);
-    const answer = index === count - 1 && own.length === 0 ? (output ?? null) : null;
-    return { call: calls[index], text: own[0]?.data.content ?? answer, tool_calls: own };
+    const tool_calls = turn.tool_calls.filter(({ data: { round } }) => round === index + 1);
+    const answer = index === count - 1 && tool_calls.length === 0 ? (output ?? null) : null;
+    return { call: calls[index], text: tool_calls[0]?.data.content ?? answer, tool_calls };
   });
 }
 
 /**
- * True for what a reader of JSON takes as it was meant: readers, and JSON.stringify, have a stack, some
- * refuse half of a surrogate pair, and a number beyond a double would be written as null.
+ * True for a value that survives a round trip through any JSON parser. Deep nesting can overflow
+ * the stack of parsers and of JSON.stringify, some parsers reject lone surrogates, and
+ * JSON.stringify writes numbers beyond the range of a double as null.
  */
 function isReadable(value: unknown, levels: number = LIMITS.export.argumentsDepth): boolean {
   if (typeof value === 'string') return value.isWellFormed();
@@ -151,8 +152,8 @@ function isReadable(value: unknown, levels: number = LIMITS.export.argumentsDept
 }
 
 /**
- * A tool call's arguments as JSON, where the model's text is an object that every reader takes;
- * undefined otherwise: the text stands then.
+ * Parses the arguments of a tool call; undefined when they are not an object that every JSON parser
+ * can read. Exports then contain the text of the model.
  */
 export function parseToolArguments({ arguments: text }: ToolCalledData): object | undefined {
   try {

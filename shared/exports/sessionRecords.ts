@@ -12,18 +12,20 @@ import { recordCollector, type ExportedAgent, type ExportedRecord } from './reco
 import { LIMITS } from '../limits.ts';
 import type { SessionRow } from '../readModels/tables.ts';
 
-/** Events that are read at a time. */
+/** Number of events per read. */
 const GROUP = 64;
 
-/** Events of one session, up to a revision. */
+/** The events of one session up to a revision. */
 interface Stretch {
   session_id: string;
   last: number;
-  /** Of what a fork shares. */
+  /** Set for the shared turns of a fork. */
   fork?: { stream: string; point: ForkPoint };
 }
 
-/** Where the turns of a session are, the oldest first: nothing of an erased one, nor of those before it. */
+/**
+ * Locates the turns of a session, oldest first. Stops at an erased origin and omits earlier ones.
+ */
 async function stretchesOf(
   source: StreamSource,
   { session_id, revision, forked_from }: ExportedRow,
@@ -41,7 +43,7 @@ async function stretchesOf(
   return stretches;
 }
 
-/** The events of a stretch, a page at a time. */
+/** Reads the events of a stretch, one page at a time. */
 async function* eventsOf(
   source: StreamSource,
   { session_id, last, fork }: Stretch,
@@ -73,9 +75,8 @@ async function* eventsOf(
 type ExportedRow = Pick<SessionRow, 'session_id' | 'revision' | 'forked_from'>;
 
 /**
- * The turns of a session that have ended, and the summaries of older ones, with all that its events
- * say, as far as the row has seen them: a page of the log at a time. Of a fork those come first
- * that it shares, as far as they are not erased.
+ * Reads the ended turns and the summaries of a session, up to the revision of the row, one page of
+ * the log at a time. For a fork, the shared turns that are not erased come first.
  */
 export async function* readRecords(
   source: StreamSource,
@@ -90,32 +91,34 @@ export async function* readRecords(
       );
 }
 
-/** Finds what a record's agent was then; undefined where it was erased. */
+/** Finds the agent of a record at the recorded revision; undefined when it was erased. */
 export type FindAgentAt = (record: ExportedRecord) => Promise<ExportedAgent | undefined>;
 
 /**
- * Reads agents as they were from the log, and remembers the last one, which is that of the next
- * turn as a rule.
+ * Reads agent revisions from the log. Caches the last one, which the next turn usually needs.
  */
 export function createAgentReader(source: StreamSource): FindAgentAt {
-  let known: { key: string; agent: ExportedAgent | undefined } | undefined;
-  const found = async (agentId: string, revision: number): Promise<ExportedAgent | undefined> => {
+  let last: { key: string; agent: ExportedAgent | undefined } | undefined;
+  const findAgent = async (
+    agentId: string,
+    revision: number,
+  ): Promise<ExportedAgent | undefined> => {
     const key = `${agentId}@${revision}`;
-    if (known?.key === key) return known.agent;
+    if (last?.key === key) return last.agent;
     const stream = agentStream(agentId);
-    const asked = { direction: 'forwards', from: revision, limit: 1 } as const;
-    const [event] = await readPage(source, stream, asked);
+    const query = { direction: 'forwards', from: revision, limit: 1 } as const;
+    const [event] = await readPage(source, stream, query);
     if (!event) {
       const reason = `revision ${revision} is missing`;
       throw await reportDamage(source, stream, { reason, revision });
     }
-    known = { key, agent: event.recorded.erased ? undefined : agentOf(event.event as AgentEvent) };
-    return known.agent;
+    last = { key, agent: event.recorded.erased ? undefined : agentOf(event.event as AgentEvent) };
+    return last.agent;
   };
   return async (record) => {
     const { agent_id, instruction } = record.ran;
     const { data } = record.kind === 'turn' ? record.started : record;
-    const agent = await found(agent_id, data.agent_revision);
+    const agent = await findAgent(agent_id, data.agent_revision);
     return agent && instruction !== undefined ? { ...agent, instruction } : agent;
   };
 }

@@ -3,100 +3,105 @@ import type { Position } from '../ports/eventStore.ts';
 import type { ParkedKeys } from '../publicEvents/publisher.ts';
 import type { ParkedStreams, ProjectorLag } from '../ports/readModels.ts';
 
-/** What the relay tells an operator. */
+/** The health of the relay. */
 export interface RelayHealth {
   /**
-   * `standing_by` while another relay publishes; `retrying` after a failure, until it has got on.
+   * `standing_by` while another relay publishes; `retrying` after a failure, until it makes
+   * progress.
    */
   state: 'starting' | 'relaying' | 'standing_by' | 'retrying';
-  /** Everything up to here is published. */
+  /** Every event up to this position is published. */
   position: Position | undefined;
-  /** The age of the oldest event not published; null while another relay publishes. */
+  /** The age of the oldest unpublished event; null while another relay publishes. */
   lag_ms: number | null;
-  /** Why it can't publish; always there while it is `retrying`. */
+  /** Why the relay cannot publish. Always present while it is `retrying`. */
   reason?: string | undefined;
-  /** Keys none of whose events are published; absent without any. */
+  /** Keys whose events are not published; absent if there are none. */
   parked?: ParkedKeys | undefined;
 }
 
-/** What a projector that takes turns with others tells an operator. */
+/** The health of a projector that shares its work with other instances. */
 export interface ProjectorHealth {
-  /** `standing_by` while another projector is the active one, or none can be. */
+  /** `standing_by` while another projector is active, or none can be. */
   state: 'standing_by' | 'active';
-  /** The events still to apply, and the age of the oldest; null where it doesn't know. */
+  /** The number of events to apply and the age of the oldest one; null when unknown. */
   lag_events: number | null;
   lag_ms: number | null;
-  /** One sentence on why turns can't be indexed; absent while they can. */
+  /** A sentence that says why turns cannot be indexed; absent while they can. */
   search_reason?: string;
 }
 
-/** What the prover tells each time that something of it changes. Plain data, for a thread to send. */
+/** A status report of the prover, sent on each change. Plain data, so that a thread can send it. */
 export interface ProverReport {
   state: TransparencyLogHealth['state'];
-  /** Leaves under the newest checkpoint; undefined where that is not known now. */
+  /** Number of leaves under the newest checkpoint; undefined when unknown. */
   size?: number;
-  /** Everything up to here is covered by it. */
+  /** The newest checkpoint covers every event up to this position. */
   position?: Position | undefined;
-  /** When it was signed, in milliseconds since 1970. */
+  /** The time of its signature, in milliseconds since 1970. */
   signedAt?: number | undefined;
-  /** One sentence on why it does not go on. */
+  /** A sentence that says why the prover makes no progress. */
   trouble?: string;
 }
 
-/** How the witnesses of the transparency log are. */
+/** The health of the witnesses of the transparency log. */
 export interface WitnessesHealth {
-  /** How many cosignatures a checkpoint is to have. */
+  /** The number of cosignatures that a checkpoint needs. */
   wanted: number;
-  /** Witnesses that cosigned the checkpoint that is served. */
+  /** The number of witnesses that cosigned the served checkpoint. */
   reached: number;
-  /** The names of the others. */
+  /** The names of the witnesses that did not. */
   missing: string[];
-  /** One sentence, where fewer than wanted have for longer than LIMITS.witness.shortMs. */
+  /**
+   * A sentence, present when cosignatures have been missing for more than LIMITS.witness.shortMs.
+   */
   reason?: string;
 }
 
-/** What a prover tells an operator; nulls where another process knows it, or nobody yet. */
+/** The health of a prover. Values are null when unknown, or known only to another process. */
 export interface TransparencyLogHealth {
   /** `standing_by` while another process grows the transparency log, or none can. */
   state: 'standing_by' | 'active';
-  /** Leaves under the newest checkpoint. */
+  /** Number of leaves under the newest checkpoint. */
   size: number | null;
   /** The age of the oldest event that no checkpoint covers. */
   lag_ms: number | null;
-  /** When the newest checkpoint was signed, if this process has. */
+  /** When this process signed the newest checkpoint. */
   signed_at: string | null;
-  /** One sentence on why it is not carried on; absent while it is. */
+  /** A sentence that says why the transparency log does not grow; absent while it does. */
   trouble?: string;
-  /** Where some are asked, and this process asks them. */
+  /** Present when witnesses are configured and this process requests their cosignatures. */
   witnesses?: WitnessesHealth;
 }
 
-/** How the read models are. */
+/** The health of the read models. */
 export interface ProjectionHealth {
   /**
-   * True once the read models have shown everything there was; false again while they don't follow
-   * the log.
+   * True once the read models have caught up with the log. False again while they do not follow the
+   * log.
    */
   caught_up: boolean;
-  /** How far they are behind the log, where another process knows it. */
+  /** The lag of the read models, when another process runs the projector. */
   lag?: ProjectorLag;
-  /** One sentence on why they don't follow the log; absent while they do. */
+  /** A sentence that says why they do not follow the log; absent while they do. */
   late?: string;
-  /** One sentence on why they can't be trusted; undefined where they can. */
+  /** A sentence that says why they cannot be trusted; undefined when they can. */
   doubt: string | undefined;
-  /** Turns that are shown and not found by their words yet, at most LIMITS.search.countedTurns. */
+  /** Number of turns that search does not find yet, at most LIMITS.search.countedTurns. */
   unindexed_turns?: number;
-  /** One sentence on why turns are not found by their words; absent while they are. */
+  /** A sentence that says why search does not find turns; absent while it does. */
   search_reason?: string;
-  /** True while words of erased turns, as their index has them, are still to be taken out of its files. */
+  /**
+   * True while words of erased turns still have to be removed from the files of the search index.
+   */
   erases_words?: boolean;
-  /** Streams that a projection could not follow; everything else goes on. */
+  /** Streams that a projection could not follow. All other streams are unaffected. */
   parked_streams: ParkedStreams;
 }
 
 /**
- * A stream that is not whole, and what is left of it; nulls when nothing was found. Everything else
- * goes on.
+ * An incomplete stream and its remaining revisions; null when none were found. All other streams
+ * are unaffected.
  */
 export interface DamagedStream {
   stream: string;
@@ -104,79 +109,84 @@ export interface DamagedStream {
   last_revision: number | null;
 }
 
-/** How the erasing of sessions goes that are past the maximum of their account's retention. */
+/** The health of retention, which erases sessions older than the limit of their account. */
 export interface RetentionHealth {
   /**
    * `waiting` for the next sweep; `standing_by` while another process sweeps; `refusing` while the
-   * clock is not believed; `failing` after a sweep that could not end.
+   * clock is implausible; `failing` after an incomplete sweep.
    */
   state: 'waiting' | 'sweeping' | 'standing_by' | 'refusing' | 'failing';
-  /** What this process's last sweep left there, and how many of that are held or failed; null before the first. */
+  /**
+   * Sessions left by the last sweep of this process, and how many of them are held or failed; null
+   * before the first sweep.
+   */
   due: number | null;
   held: number | null;
   failed: number | null;
-  /** Sessions that this process has erased since its start. */
+  /** Number of sessions that this process has erased since its start. */
   erased: number;
-  /** Why it refuses or fails, or why the last one of the failed did. */
+  /** Why retention refuses or fails, or why the last failed session did. */
   reason?: string | undefined;
 }
 
-/** How the sending to webhooks goes. */
+/** The health of webhook delivery. */
 export interface WebhooksHealth {
-  /** `standing_by` while another process sends. */
+  /** `standing_by` while another process delivers. */
   state: 'standing_by' | 'active';
-  /** Webhooks that events are sent to, of all accounts; null where another process knows it. */
+  /** Number of enabled webhooks of all accounts; null when only another process knows it. */
   enabled: number | null;
-  /** Those of them whose receivers fail. */
+  /** Number of enabled webhooks whose receivers fail. */
   failing: number | null;
-  /** One sentence on why nothing can be sent; absent while that goes on. */
+  /** A sentence that says why nothing can be delivered; absent while delivery works. */
   reason?: string | undefined;
 }
 
-/** How the running of replays goes. */
+/** The health of replays. */
 export interface ReplaysHealth {
   /** `standing_by` while another process runs them. */
   state: 'standing_by' | 'active';
-  /** Replays that run, of all accounts; null where another process knows it. */
+  /** Number of running replays of all accounts; null when only another process knows it. */
   running: number | null;
-  /** One sentence on why none can be run, or one of them not; absent while that goes on. */
+  /** A sentence that says why no replay, or one of them, can run; absent while all can. */
   reason?: string | undefined;
 }
 
 /**
- * Whether a process can do its work, and what it would tell an operator. What is not its own is
+ * The readiness of a process and details for its operator. Parts that the process does not run are
  * absent.
  */
 export interface Health {
   ready: boolean;
-  /** One sentence on why it is not ready. */
+  /** A sentence that says why the process is not ready. */
   reason?: string;
   projection?: ProjectionHealth;
-  /** Those that have a place; those that wait for one, or for another run of their session. */
+  /** Runs with a slot, and runs that wait for a slot or for another run of their session. */
   runs_in_flight?: number;
   runs_waiting?: number;
-  /** The servers whose tools it offers. */
+  /** The servers whose tools the process offers. */
   tool_servers?: GroupHealth[];
-  /** Model providers that nothing is sent to now, where there are any. */
+  /** Model providers with an open circuit, if any. */
   open_circuits?: string[];
-  /** Those that this process met; each leaves the list when it is read whole again. */
+  /**
+   * Damaged streams found by this process. A stream is removed when a read finds it complete again.
+   */
   damaged_streams?: DamagedStream[];
-  /** How many they are; the last ones are listed. */
+  /** Number of damaged streams. Only the latest ones are listed. */
   damaged_count?: number;
-  /** Where it projects, in turn with others. */
+  /** Present when the process runs a projector that shares its work with other instances. */
   projector?: ProjectorHealth;
-  /** Where events are relayed. */
+  /** Present when the process runs the relay. */
   relay?: RelayHealth;
-  /** Where the transparency log is grown. */
+  /** Present when the process runs the prover. */
   transparency_log?: TransparencyLogHealth;
-  /** Present while keys of texts that were destroyed may be back. */
+  /** Present while destroyed text keys may have been restored. */
   text_keys?: { reason: string };
-  /** Present while erasures that were begun can't be finished. */
+  /** Present while unfinished erasures cannot be completed. */
   erasures?: { count: number; reason: string };
-  /** Where events are sent to webhooks. */
+  /** Present when the process delivers webhooks. */
   webhooks?: WebhooksHealth;
-  /** Where replays are run. */
+  /** Present when the process runs replays. */
   replays?: ReplaysHealth;
-  /** Where sessions are erased whose time is over. */
+  /** Present when the process runs retention. */
   retention?: RetentionHealth;
 }

@@ -1,4 +1,4 @@
-/** Applies a batch, whatever the database: together, or, where it refuses a row, one by one. */
+/** Applies a batch to any database: as a whole, or event by event if the database rejects a row. */
 import { requirePosition } from '../eventlog/identity/positions.ts';
 import type { ReadableEvent } from '../eventlog/encryption/openTexts.ts';
 import type { ParkedStream, Reached } from '../ports/readModels.ts';
@@ -8,32 +8,32 @@ import { messageOf, planBatch, type PlannedEvent } from './plan.ts';
 
 type Awaitable<Result> = Result | Promise<Result>;
 
-/** What a batch needs of a database, inside a transaction that is open. */
+/** Database access for a batch, inside an open transaction. */
 export interface RowAccess {
-  /** The parked ones of these streams, and any others. */
+  /** The parked streams. Contains at least the parked ones of `streams`. */
   parkedAmong: (streams: readonly string[]) => Awaitable<ReadonlySet<string>>;
-  /** The rows of these places that exist. */
+  /** Loads the rows of these places that exist. */
   load: (places: readonly RowPlace[]) => Awaitable<RowMaps>;
   save: (rows: RowMaps) => Awaitable<void>;
-  /** Takes rows away for good, as far as the database can. */
+  /** Deletes rows, as irrecoverably as the database allows. */
   remove: (removals: readonly AnyRemoval[]) => Awaitable<void>;
   park: (streams: readonly ParkedStream[]) => Awaitable<void>;
-  /** Lets go of streams that were erased, whether they were parked or not. */
+  /** Unparks erased streams, whether they were parked or not. */
   unpark: (streams: readonly string[]) => Awaitable<void>;
-  /** Runs a statement on savepoints. */
+  /** Runs a savepoint statement. */
   execute: (sql: string) => Awaitable<unknown>;
 }
 
 interface BatchDriver {
-  /** Runs the work in a transaction; nothing has happened when it throws. */
+  /** Runs `work` in a transaction, which is rolled back when it throws. */
   transaction: <Result>(work: (rows: RowAccess) => Promise<Result>) => Promise<Result>;
-  /** Inside that transaction. Never moves it back: somebody else may be ahead. */
+  /** Runs in that transaction. Never moves the checkpoint back: another projector may be ahead. */
   moveCheckpoint: (reached: Reached) => Awaitable<void>;
-  /** True when a row is to blame and not the database. */
+  /** True when a row caused the error, not the state of the database. */
   isRowFailure: (error: unknown) => boolean;
 }
 
-/** Loads, folds and saves every touched row once. Returns the streams that this parked. */
+/** Loads, folds and saves every touched row once. Returns the streams that it parked. */
 async function applyTogether(
   plan: readonly PlannedEvent[],
   rows: RowAccess,
@@ -75,18 +75,17 @@ async function applyOrPark(
 }
 
 /**
- * Applies the events and moves the checkpoint in one transaction. Where the database refuses a row,
- * each event is applied by itself in a second one, so that only the guilty stream is parked.
- * Resolves with the streams that this batch parked.
- * Errors: `position_invalid` for a checkpoint that no log can have; what the driver throws. Nothing
- * has happened then.
+ * Applies the events and moves the checkpoint in one transaction. If the database rejects a row,
+ * each event is applied separately in a second transaction, so that only the stream of that row is
+ * parked. Resolves with the streams that this batch parked. Throws `position_invalid` for a
+ * checkpoint that no log can have. Errors leave the database unchanged.
  */
 export async function applyBatch(
   events: readonly ReadableEvent[],
   reached: Reached,
   { transaction, moveCheckpoint, isRowFailure }: BatchDriver,
 ): Promise<ParkedStream[]> {
-  // Whoever waits for a position would take one that lies beyond every log for all there is.
+  // A checkpoint beyond the end of every log would make all waits for a position succeed.
   requirePosition(reached.position);
   const plan = planBatch(events);
   try {

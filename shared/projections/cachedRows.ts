@@ -8,44 +8,44 @@ import type { AgentRow, ApiKeyRow } from '../readModels/tables.ts';
 import { resolvesWithin } from '../lib/time/resolvesWithin.ts';
 
 /**
- * With the projector's delay less than a second: so long a key that another replica revoked still
- * works here.
+ * Together with the delay of the projector, this is less than a second. For that time, a key that
+ * another replica revoked still works on this one.
  */
 const KEY_FRESH_MS = 500;
-/** How long rows that were read before serve runs while the read models are away. */
+/** How long cached rows are served while the read models are unavailable. */
 const AWAY_MS = 120_000;
-/** Read models that take longer count as away: a vanished host refuses nothing. */
+/** Slower read models count as unavailable, because a vanished host refuses no connections. */
 const ANSWER_LIMIT_MS = 1_000;
-/** More events behind a row than this are not looked through: it counts as outdated. */
+/** A row with more later events than this counts as outdated, without a search through them. */
 const MAX_LATER = 1_000;
 const MAX_ROWS = 10_000;
 
-/** What a request or a run reads before anything else. */
+/** The rows that every request or run reads first. */
 export interface KnownRows extends Pick<
   ReadModels,
   'findApiKey' | 'findApiKeyByHash' | 'findAgent'
 > {
-  /** Lets go of what is remembered, names among it, for an agent or an account that was erased. */
+  /** Clears the cache, which may hold texts of an erased agent or account. */
   forget?: () => void;
 }
 
 interface Memory<Row> {
   find: (id: string) => Promise<Row | undefined>;
-  /** For how long a row is used without asking again. */
+  /** How long a row is used without another query, in milliseconds. */
   freshMs: number;
   lengthOf: (row: Row) => number;
-  /** Whether the log tells more of it than the row. Errors: `store_unavailable`. */
+  /** True when the log has later events that concern the row. Throws `store_unavailable`. */
   isOutdated: (row: Row) => Promise<boolean>;
-  /** In milliseconds of a monotonic clock. */
+  /** A monotonic clock, in milliseconds. */
   now: () => number;
 }
 
-async function answerInTime<Answer>(asked: Promise<Answer>): Promise<Answer> {
-  if (await resolvesWithin(asked, ANSWER_LIMIT_MS)) return asked;
+async function answerInTime<Answer>(answer: Promise<Answer>): Promise<Answer> {
+  if (await resolvesWithin(answer, ANSWER_LIMIT_MS)) return answer;
   throw storeUnavailableError('The read models do not answer in time.');
 }
 
-/** What is not there is never remembered: it may be there at the next moment. */
+/** Caches rows, but never their absence, because a row may be created at any time. */
 function remembering<Row extends object>({
   find,
   freshMs,
@@ -60,19 +60,19 @@ function remembering<Row extends object>({
   });
   const findRemembered: Memory<Row>['find'] = async (id) => {
     const askedAt = now();
-    const known = rows.get(id);
-    const age = known ? askedAt - known.askedAt : Infinity;
-    if (known && age < freshMs) return known.row;
+    const cached = rows.get(id);
+    const age = cached ? askedAt - cached.askedAt : Infinity;
+    if (cached && age < freshMs) return cached.row;
     try {
-      const row = await (known ? answerInTime(find(id)) : find(id));
+      const row = await (cached ? answerInTime(find(id)) : find(id));
       if (row) rows.set(id, { row, askedAt });
       else rows.delete(id);
       return row;
     } catch (error) {
-      if (!known || age >= AWAY_MS || !isTurnlogError(error, 'store_unavailable')) throw error;
-      // Read models that are away for this process alone, or busy, keep nobody from a change.
-      if (await isOutdated(known.row)) throw error;
-      return known.row;
+      if (!cached || age >= AWAY_MS || !isTurnlogError(error, 'store_unavailable')) throw error;
+      // Other replicas can still make changes while the read models are unavailable or slow here.
+      if (await isOutdated(cached.row)) throw error;
+      return cached.row;
     }
   };
   return { find: findRemembered, clear: () => rows.clear() };
@@ -81,7 +81,7 @@ function remembering<Row extends object>({
 const keyIdOf = ({ data }: StoredEvent): unknown =>
   (JSON.parse(data) as { key_id?: unknown }).key_id;
 
-/** What rows that the read models can't be asked for are compared with. */
+/** Compares cached rows with the log while the read models are unavailable. */
 const outdatedIn = ({ readStream }: Pick<EventStore, 'readStream'>) => ({
   async key({ account_id, key_id, revision }: ApiKeyRow): Promise<boolean> {
     const later = await readStream(accountStream(account_id), {
@@ -105,11 +105,11 @@ const outdatedIn = ({ readStream }: Pick<EventStore, 'readStream'>) => ({
 });
 
 /**
- * Remembers what runs read, for read models in another process that may be away. API keys are used
- * for half a second without asking again. Agents are asked for each time: every acknowledged change
- * must be seen by every later run. While the read models don't answer, the log is asked whether what
- * is remembered still holds: a revoked key and a changed agent are refused then.
- * `now` in milliseconds of a monotonic clock.
+ * Caches the rows that runs read, for read models in another process, which may be unavailable. API
+ * keys are used for half a second without another query. Agents are queried every time, because
+ * every later run must see every acknowledged change. While the read models do not answer, cached
+ * rows are checked against the log, so that revoked keys and changed agents are refused. `now` is a
+ * monotonic clock in milliseconds.
  */
 export function rememberedRows(
   readModels: KnownRows,

@@ -2,12 +2,12 @@ import type { RowsOf } from '../readModels/table.ts';
 import type { SESSION_TABLES } from '../sessions/tables.ts';
 import type { USAGE_TABLES } from '../usage/tables.ts';
 
-/** A row's primary key, in the order of its columns: the id, or session_id and turn or token. */
+/** The primary key of a row, in column order: the id, or session_id and turn or token. */
 export type RowKey = readonly [string] | readonly [string, number | string];
 
 /**
- * What one event does to one row of a table in `Rows`. `change` is pure. It throws when the event
- * can't follow the row, and returns undefined when there is nothing to write.
+ * The change that one event makes to one row of a table in `Rows`. `change` is pure. It throws when
+ * the event cannot follow the row, and returns undefined when there is nothing to write.
  */
 export type RowChange<Rows> = {
   [Table in keyof Rows & string]: {
@@ -17,19 +17,19 @@ export type RowChange<Rows> = {
   };
 }[keyof Rows & string];
 
-/** What one event removes: all rows of a table that belong to the owner. */
+/** A removal that one event causes: all rows of a table that belong to the owner. */
 export interface Removal<Table extends string> {
   table: Table;
   owner: string;
 }
 
-/** Finds a row that the same event changes, as it was before. */
+/** Finds the previous state of a row that the same event changes. */
 export type FindRow<Rows> = <Table extends keyof Rows & string>(
   table: Table,
   key: RowKey,
 ) => Rows[Table] | undefined;
 
-/** What one event adds to sums, as the rows of its session say. */
+/** The amounts that one event adds to usage sums, based on the rows of its session. */
 export interface Addition {
   table: 'usage';
   amounts: (find: FindRow<RowsOf<typeof SESSION_TABLES>>) => RowsOf<typeof USAGE_TABLES>['usage'][];

@@ -20,7 +20,7 @@ export type RowMaps = { [Table in TableName]: Map<string, Rows[Table]> };
 
 export const rowMaps = (): RowMaps => byTable(() => new Map()) as RowMaps;
 
-/** A row's place in its map. */
+/** The key of a row in its map. */
 export const rowId = (key: RowKey): string => (key.length === 1 ? key[0] : `${key[0]}/${key[1]}`);
 
 export interface RowPlace {
@@ -30,8 +30,7 @@ export interface RowPlace {
 }
 
 /**
- * Second step: the rows that the batch touches, each once, for the adapter to load where they
- * exist.
+ * Second step: lists the rows that the batch touches, each once, so that the adapter can load them.
  */
 export function keysOf(plan: readonly PlannedEvent[]): RowPlace[] {
   const seen = byTable(() => new Set<string>());
@@ -55,7 +54,7 @@ interface Pending {
   row: Rows[FollowedTable];
 }
 
-/** The row after the change; undefined when the row has seen the event, or stays as it is. */
+/** The changed row; undefined when it has already seen the event or does not change. */
 function changed(rows: RowMaps, change: AnyRowChange, revision: number): Pending | undefined {
   const id = rowId(change.key);
   const row = rows[change.table].get(id);
@@ -67,7 +66,7 @@ function changed(rows: RowMaps, change: AnyRowChange, revision: number): Pending
   return next && { table: change.table, id, row: next };
 }
 
-/** Sets a row; the caller has it from a statement or a change of that table. */
+/** Sets a row. The caller guarantees that it belongs to that table. */
 export const put = (
   maps: RowMaps,
   { table, id, row }: { table: TableName; id: string; row: Rows[TableName] },
@@ -76,8 +75,8 @@ export const put = (
 };
 
 /**
- * True where the row of the stream, which each of its events changes first, has come as far: rows
- * that were removed since are not to come back.
+ * True when the row of the stream, which every event changes first, has already seen this revision.
+ * Applying the event again would restore rows that were removed since.
  */
 function hasSeen(rows: RowMaps, [first]: readonly Change[], revision: number): boolean {
   if (!first || !isRowChange(first)) return false;
@@ -91,20 +90,20 @@ function remove(maps: RowMaps, { table, owner }: AnyRemoval): void {
 }
 
 interface Folded {
-  /** What to take away, before anything is written. */
+  /** To be applied before any row is written. */
   removals: AnyRemoval[];
-  /** The streams that were erased: none of them stays parked. */
+  /** The erased streams, which must be unparked. */
   erased: string[];
-  /** The rows to write, each once, whatever number of events changed it; of sums, what to add. */
+  /** The rows to write, each once. For usage sums, the amounts to add. */
   dirty: RowMaps;
   /** The streams that this batch parked. */
   parked: ParkedStream[];
 }
 
 /**
- * Third step: applies the planned events in order to the loaded `rows` (which it updates). An event
- * happens wholly or not at all; one that can't be applied parks its stream, and every later event
- * of a parked stream is skipped but for its erasure.
+ * Third step: applies the planned events in order to the loaded `rows`, which it updates. Each
+ * event applies completely or not at all. An event that cannot be applied parks its stream. Later
+ * events of a parked stream are skipped, except its erasure.
  */
 export function fold(
   plan: readonly PlannedEvent[],
@@ -121,7 +120,7 @@ export function fold(
     if (!erases && (parkedBefore.has(stream) || parked.has(stream))) continue;
     try {
       if (error !== undefined) throw new Error(error);
-      // Also the second time: what is delivered again before it may have parked the stream again.
+      // Also on redelivery: earlier events, delivered again, may have parked the stream again.
       if (erases) {
         erased.push(stream);
         parked.delete(stream);

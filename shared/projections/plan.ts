@@ -3,11 +3,11 @@ import { isValidMetadata, toDomainEvent } from '../eventlog/domainEvent.ts';
 import { openedEvent, type ReadableEvent } from '../eventlog/encryption/openTexts.ts';
 import { passOver, project, type Change } from './project.ts';
 
-/** A stored event with what it will do, or why it can't be read. */
+/** A stored event with its changes, or the error that prevents reading it. */
 export interface PlannedEvent {
   stored: ReadableEvent;
   changes: Change[];
-  /** It happens also to a stream that is parked. */
+  /** True for an erasure, which also applies to a parked stream. */
   erases: boolean;
   error: string | undefined;
 }
@@ -27,7 +27,7 @@ function changesOf(stored: ReadableEvent): Change[] {
   return project(recorded, event);
 }
 
-/** First step of a batch: decodes and projects every event, without any row. Never throws. */
+/** First step of a batch: decodes and projects every event without loading rows. Never throws. */
 export const planBatch = (events: readonly ReadableEvent[]): PlannedEvent[] =>
   events.map((stored) => {
     const erases = isErasure(stored.type);

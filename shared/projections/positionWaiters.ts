@@ -6,7 +6,7 @@ interface Waiter {
   timer: NodeJS.Timeout;
 }
 
-/** Index of the first waiter whose position is after `position`. */
+/** The index of the first waiter whose position is after `position`. */
 function upperBound(waiters: readonly Waiter[], position: Position): number {
   let [low, high] = [0, waiters.length];
   while (low < high) {
@@ -17,7 +17,9 @@ function upperBound(waiters: readonly Waiter[], position: Position): number {
   return low;
 }
 
-/** Callers that wait for a position, in its order: each progress wakes those before it. */
+/**
+ * Callers that wait for a position, sorted by position. Progress resolves those that it reaches.
+ */
 export function createPositionWaiters() {
   let waiters: Waiter[] = [];
   let shown: Position | undefined;
@@ -29,7 +31,7 @@ export function createPositionWaiters() {
   }
 
   return {
-    /** Everything up to here is shown. */
+    /** The read models show every event up to this position. */
     shown: () => shown,
 
     show(position: Position): void {
@@ -41,8 +43,7 @@ export function createPositionWaiters() {
     },
 
     /**
-     * Resolves true once `position` is shown, false when that takes longer than `timeoutMs` or
-     * nobody is to show it any more.
+     * Resolves true once `position` is shown, and false after `timeoutMs` milliseconds or on close.
      */
     untilShown(position: Position, timeoutMs: number): Promise<boolean> {
       if (shown !== undefined && position <= shown) return Promise.resolve(true);
@@ -58,7 +59,7 @@ export function createPositionWaiters() {
       });
     },
 
-    /** For read models found elsewhere than they were left: what was shown before is forgotten. */
+    /** Discards the shown position, for read models that were replaced or moved back. */
     reset(): void {
       shown = undefined;
     },

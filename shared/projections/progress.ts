@@ -1,30 +1,32 @@
 import { addAbortListener } from 'node:events';
 import type { Position } from '../ports/eventStore.ts';
 
-/** How far a projection is. */
+/** The progress of a projection. */
 export interface Progress {
-  /** The checkpoint: all events up to here are in the rows. Undefined while the log is empty. */
+  /** The checkpoint: the rows include every event up to here. Undefined while the log is empty. */
   position: Position | undefined;
-  /** True when, at the moment of reading, no later event existed. */
+  /** True when no later event existed at the time of reading. */
   caughtUp: boolean;
-  /** 0 to 100; an estimate that is good enough for people. */
+  /** 0 to 100. An estimate for display. */
   percent: number;
-  /** True where nothing but events of sessions was applied since the progress before. */
+  /** True when only session events were applied since the previous progress. */
   onlySessions: boolean;
 }
 
-/** How far the read models of one generation are. */
+/** The progress of one generation of the read models. */
 export interface ProjectionProgress extends Progress {
-  /** Which generation of the read models holds this; a rebuild makes the next one. */
+  /** The generation of the read models. Each rebuild creates the next one. */
   generation: number;
   /**
-   * True when it takes the place of a generation that can't be trusted: what that one has shown
-   * does not bind it.
+   * True when it replaces an untrusted generation, so that its position may be lower than the one
+   * shown before.
    */
   heals?: boolean;
 }
 
-/** Calls the listener with every progress, first with the latest. Returns what ends it. */
+/**
+ * Calls the listener with the latest and every later progress. Returns a function to unsubscribe.
+ */
 export interface ProgressSource {
   subscribe(listener: (progress: ProjectionProgress) => void): () => void;
 }
@@ -33,7 +35,7 @@ interface ProgressChannel extends ProgressSource {
   publish(progress: ProjectionProgress): void;
 }
 
-/** Hands progress from whoever runs the projection to the read models of the same thread. */
+/** Passes progress from the projector to the read models in the same thread. */
 export function createProgressChannel(): ProgressChannel {
   const listeners = new Set<(progress: ProjectionProgress) => void>();
   let latest: ProjectionProgress | undefined;
@@ -51,9 +53,9 @@ export function createProgressChannel(): ProgressChannel {
 }
 
 /**
- * Where a position lies between the beginning and the end of the log, in percent. Positions are
- * opaque text that sorts; those of every adapter are zero-padded numbers at their beginning, which
- * is all that this estimate uses.
+ * Estimates how far a position is between the beginning and the end of the log, in percent.
+ * Positions are opaque sortable text, but in every adapter they begin with a zero-padded number,
+ * which is all that this estimate uses.
  */
 export function percentOf(position: Position | undefined, end: Position | undefined): number {
   if (end === undefined || (position !== undefined && position >= end)) return 100;

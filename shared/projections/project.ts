@@ -5,7 +5,7 @@ import { FEATURE_STREAMS, type FeatureStream } from '../features.ts';
 import type { FollowedTable, OwnedTable, Rows } from '../readModels/tables.ts';
 import { isRowChange, type Addition, type Removal, type RowChange } from './change.ts';
 
-/** What one event does to one row of the read models. */
+/** The change that one event makes to one row of the read models. */
 export type AnyRowChange = RowChange<Pick<Rows, FollowedTable>>;
 export type AnyRemoval = Removal<OwnedTable>;
 export type Change = AnyRowChange | AnyRemoval | Addition;
@@ -19,27 +19,27 @@ const PROJECTED = new Map<string, ProjectedStream>(
 );
 
 /**
- * Throws a plain Error when events between the row and this revision were never seen, its first
- * ones included.
+ * Throws a plain Error when events between the row and this revision are missing, including the
+ * first events of the stream.
  */
 function requireNext(row: { revision: number } | undefined, revision: number): void {
-  const due = (row?.revision ?? -1) + 1;
-  if (revision > due)
+  const nextRevision = (row?.revision ?? -1) + 1;
+  if (revision > nextRevision)
     throw new Error(
       row
-        ? `revision ${due} of the stream is missing`
+        ? `revision ${nextRevision} of the stream is missing`
         : `the stream begins at revision ${revision}`,
     );
 }
 
 /**
- * What an event changes in the read models, in a stream that it belongs in; pure. The change
- * throws when a row can't follow the event; every row can follow an erasure.
+ * Returns the changes that an event of the right stream makes to the read models; pure. A change
+ * throws when events between the row and this event are missing, unless the event is an erasure.
  */
 export function project(recorded: RecordedEvent, event: DomainEvent): Change[] {
   const stream = PROJECTED.get(streamKind(recorded.stream));
   if (!stream) return [];
-  // defineStream has checked that it takes the stream's events.
+  // defineStream has checked that `project` accepts the events of the stream.
   const changesOf = stream.project as (recorded: RecordedEvent, event: DomainEvent) => Change[];
   return changesOf(recorded, event).map((change) => {
     if (!isRowChange(change) || isErasure(event.type)) return change;
@@ -56,8 +56,8 @@ export function project(recorded: RecordedEvent, event: DomainEvent): Change[] {
 }
 
 /**
- * An event of a type that this version does not know changes nothing but the revision of its
- * stream's row.
+ * The changes of an event whose type is unknown to this version: only the revision of the stream's
+ * row advances.
  */
 export function passOver({ stream, revision }: RecordedEvent): AnyRowChange[] {
   const table: StreamTable | undefined = PROJECTED.get(streamKind(stream))?.table;

@@ -3,62 +3,63 @@ import type { Position } from '../ports/eventStore.ts';
 import type { ReadModels } from '../ports/readModels.ts';
 
 interface Options {
-  /** How long a query waits for a write that is late, in milliseconds. */
+  /** How long a query waits for a write that is not shown yet, in milliseconds. */
   waitMs: number;
-  /** One sentence on why the read models don't follow the log; undefined while they do. */
+  /** A sentence that says why the read models do not follow the log; undefined while they do. */
   late: () => string | undefined;
 }
 
-/** What clients ask for. */
+/** The queries of clients. */
 type SessionQuery =
   'findSession' | 'listSessions' | 'findTranscript' | 'indexProgress' | 'sumUsage';
 type Query = SessionQuery | 'findAgent' | 'listAgents' | 'agentListVersion';
 
-const later = (one: Position | undefined, other: Position): Position =>
-  one === undefined || other > one ? other : one;
+const later = (left: Position | undefined, right: Position): Position =>
+  left === undefined || right > left ? right : left;
 
 /**
- * Read models of the one process that writes: where a write was answered before they showed it, as
- * the end of a turn always is, queries wait for it, or are refused with the reason. They never answer
- * with less than what was acknowledged, and don't wait for what is known not to come.
+ * Wraps the read models of the only writing process, so that queries never miss an acknowledged
+ * write. A write can be acknowledged before the read models show it, as the end of a turn always
+ * is. Queries then wait for it, or reject with the reason. They do not wait while the read models
+ * do not follow the log.
  */
 export function neverStale(readModels: ReadModels, { waitMs, late }: Options): ReadModels {
-  /** Of the last write that was answered before it was shown. */
-  let owed: Position | undefined;
-  /** The same of what only queries of sessions show. */
-  let owedToSessions: Position | undefined;
+  /** The position of the last write that was acknowledged before it was shown. */
+  let pending: Position | undefined;
+  /** The same for writes that only affect queries of sessions. */
+  let pendingForSessions: Position | undefined;
 
-  const patience = (timeoutMs: number): number => (late() === undefined ? timeoutMs : 0);
+  const waitLimit = (timeoutMs: number): number => (late() === undefined ? timeoutMs : 0);
 
   async function untilShown(position: Position, timeoutMs: number): Promise<boolean> {
-    const shown = await readModels.untilShown(position, patience(timeoutMs));
-    if (!shown) owed = later(owed, position);
+    const shown = await readModels.untilShown(position, waitLimit(timeoutMs));
+    if (!shown) pending = later(pending, position);
     return shown;
   }
 
-  async function untilPaid(position: Position): Promise<void> {
-    if (!(await readModels.untilShown(position, patience(waitMs))))
+  async function requireShown(position: Position): Promise<void> {
+    if (!(await readModels.untilShown(position, waitLimit(waitMs))))
       throw storeUnavailableError(
         `What was written last can't be shown yet. ${late() ?? ''}`.trimEnd(),
       );
-    if (owed === position) owed = undefined;
-    if (owedToSessions === position) owedToSessions = undefined;
+    if (pending === position) pending = undefined;
+    if (pendingForSessions === position) pendingForSessions = undefined;
   }
 
   function guarded<Name extends Query>(name: Name): ReadModels[Name] {
-    const query = readModels[name] as (...given: unknown[]) => Promise<unknown>;
-    const ask = async (...given: unknown[]): Promise<unknown> => {
-      if (owed !== undefined) await untilPaid(owed);
-      return query(...given);
+    const query = readModels[name] as (...args: unknown[]) => Promise<unknown>;
+    const ask = async (...args: unknown[]): Promise<unknown> => {
+      if (pending !== undefined) await requireShown(pending);
+      return query(...args);
     };
     return ask as ReadModels[Name];
   }
 
   function ofSessions<Name extends SessionQuery>(name: Name): ReadModels[Name] {
-    const query = guarded(name) as (...given: unknown[]) => Promise<unknown>;
-    const ask = async (...given: unknown[]): Promise<unknown> => {
-      if (owedToSessions !== undefined) await untilPaid(owedToSessions);
-      return query(...given);
+    const query = guarded(name) as (...args: unknown[]) => Promise<unknown>;
+    const ask = async (...args: unknown[]): Promise<unknown> => {
+      if (pendingForSessions !== undefined) await requireShown(pendingForSessions);
+      return query(...args);
     };
     return ask as ReadModels[Name];
   }
@@ -68,7 +69,7 @@ export function neverStale(readModels: ReadModels, { waitMs, late }: Options): R
     untilShown,
     showLater(position) {
       if (late() !== undefined) return false;
-      owedToSessions = later(owedToSessions, position);
+      pendingForSessions = later(pendingForSessions, position);
       return true;
     },
     findAgent: guarded('findAgent'),

@@ -5,25 +5,25 @@ import type { ProgressSource } from './progress.ts';
 
 const MAX_ROWS = 10_000;
 
-/** What every request and every run reads, and few events change. */
+/** The rows that every request and run reads, and that few events change. */
 type Rows = Pick<ReadModels, 'findApiKey' | 'findApiKeyByHash' | 'findAgent'>;
 
-/** Rows of one generation at a time. */
+/** Rows of the current generation. */
 interface RowsOfGeneration extends Rows {
-  /** The one that is read now. Errors: `store_unavailable` while there is none. */
+  /** The current generation. Throws `store_unavailable` while there is none. */
   generation: () => number;
 }
 
-/** The texts that take room; the rest of a row is short. */
+/** The texts that determine the size of a row. */
 interface Texts {
   name: string;
   instruction?: string;
 }
 
 /**
- * Remembers rows until the projector of this process has applied anything but events of sessions, or
- * another generation is read, which may go over at any time. What was shown is so still seen by every
- * later query: the projector tells both in one message.
+ * Caches rows until the projector of this process has applied an event other than a session event,
+ * or until the generation changes, which may happen at any time. Queries still see every shown
+ * write, because the projector reports its position and the kind of change in one message.
  */
 export function rowsUntilChange(readModels: RowsOfGeneration, progress: ProgressSource): Rows {
   let changes = 0;
@@ -48,11 +48,11 @@ export function rowsUntilChange(readModels: RowsOfGeneration, progress: Progress
       const current = readModels.generation();
       if (current !== generation) forgetAll();
       generation = current;
-      const known = rows.get(id);
-      if (known) return known;
-      const before = changes;
+      const cached = rows.get(id);
+      if (cached) return cached;
+      const changesBefore = changes;
       const row = await find(id);
-      if (row && changes === before) rows.set(id, row);
+      if (row && changes === changesBefore) rows.set(id, row);
       return row;
     };
   }

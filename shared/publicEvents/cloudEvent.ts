@@ -1,8 +1,8 @@
 import type { PublicEvent } from './publicEvent.ts';
 
 /**
- * The attributes of a public event as a CloudEvent (CloudEvents 1.0), but for its version and its
- * data: the same wherever it is published.
+ * The attributes of a public event as a CloudEvent (CloudEvents 1.0), without `specversion` and
+ * `data`. They are the same on every channel.
  */
 export const attributesOf = (event: PublicEvent, source: string) => ({
   id: event.id,

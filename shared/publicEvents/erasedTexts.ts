@@ -1,7 +1,9 @@
 import { isProtectedText } from '../eventlog/encryption/protectedText.ts';
 import type { PublicEvent } from './publicEvent.ts';
 
-/** The commitments in a stored event's data, by the JSON pointers (RFC 6901) of their texts. */
+/**
+ * The commitments in the data of a stored event, with the JSON pointers (RFC 6901) of their texts.
+ */
 function commitmentsIn(data: unknown, pointer = ''): [string, string][] {
   if (typeof data !== 'object' || data === null) return [];
   if (isProtectedText(data)) return [[pointer, data.sha256]];
@@ -17,8 +19,8 @@ const valueAt = (data: unknown, pointer: string): unknown =>
     .reduce((value, name) => (value as Record<string, unknown> | undefined)?.[name], data);
 
 /**
- * An event whose texts were erased, as it is published: it says so, and what stood for each text
- * that is public. `stored` is the data as it stands in the log, whose fields have the same names.
+ * Marks a public event as erased and adds the commitment of each public text. `stored` is the data
+ * in the log, which has the same field names.
  */
 export function withErasedTexts(event: PublicEvent, stored: unknown): PublicEvent {
   const commitments = commitmentsIn(stored).filter(
@@ -29,6 +31,6 @@ export function withErasedTexts(event: PublicEvent, stored: unknown): PublicEven
   return { ...event, data: { ...event.data, ...erased } as PublicEvent['data'] };
 }
 
-/** True for what says that all of its key was erased. */
+/** True for an event that reports the erasure of everything under its key. */
 export const tellsErasure = ({ type }: Pick<PublicEvent, 'type'>): boolean =>
   type === 'turnlog.agent.erased.v1' || type === 'turnlog.session.erased.v1';

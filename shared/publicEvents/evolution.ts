@@ -1,16 +1,16 @@
 import { canonicalJson } from '../eventlog/canonicalJson.ts';
 
-/** As much of a JSON Schema as the public events use. */
+/** The subset of JSON Schema that public events use. */
 export interface DataSchema {
   properties?: Record<string, DataSchema>;
   required?: string[];
   items?: DataSchema;
-  /** Named parts, by the name that `$ref` gives as `#/$defs/<name>`. */
+  /** Named subschemas, referenced as `#/$defs/<name>`. */
   $defs?: Record<string, DataSchema>;
   [keyword: string]: unknown;
 }
 
-/** What says nothing about which values fit. */
+/** Keywords that do not restrict values. */
 const REMARKS = new Set([
   'title',
   'description',
@@ -33,7 +33,7 @@ const constraintsOf = (schema: DataSchema): string =>
 
 const DEFS = '#/$defs/';
 
-/** The schema with what each `$ref` names in its place: a name says nothing about which values fit. */
+/** Replaces each `$ref` by the schema that it names: a name does not restrict values. */
 function inlined(schema: DataSchema, defs: Record<string, DataSchema>): DataSchema {
   const { $ref, $defs: _, properties, items, ...rest } = schema;
   const named = typeof $ref === 'string' ? defs[$ref.slice(DEFS.length)] : {};
@@ -51,10 +51,10 @@ function inlined(schema: DataSchema, defs: Record<string, DataSchema>): DataSche
 }
 
 /**
- * What in `after` would surprise a consumer that was written against `before`; empty when the
- * change is additive. Additive is: a new field, a field that is now always there, other remarks.
- * Everything else needs a new version name. Each line begins with the JSON pointer of the value
- * that changed. Errors: an Error for a `$ref` that leads nowhere.
+ * Lists the changes in `after` that could break a consumer of `before`; empty when the change is
+ * additive. New fields, optional fields that became required, and changed annotations are additive.
+ * Every other change needs a new version name. Each line begins with the JSON pointer of the
+ * changed value. Throws an Error for an unresolved `$ref`.
  */
 export const breakingChanges = (before: DataSchema, after: DataSchema): string[] =>
   changesBelow(inlined(before, before.$defs ?? {}), inlined(after, after.$defs ?? {}), '');

@@ -3,8 +3,8 @@ import { Type } from 'typebox';
 /**
  * The headers of every message: CloudEvents 1.0 in the binary mode of its Kafka protocol binding
  * (https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/bindings/kafka-protocol-binding.md).
- * All are text in UTF-8. They only ever grow, as the data of a type does; one that not every message
- * has is optional.
+ * All values are UTF-8 text. Like the data of a type, the set of headers changes only by additions.
+ * A header that some messages lack is optional.
  */
 export const MessageHeaders = Type.Object(
   {

@@ -4,8 +4,8 @@ import type { PublicContent } from './publicEvent.ts';
 type Data<Type extends PublicContent['type']> = Extract<PublicContent, { type: Type }>['data'];
 
 /**
- * What of a domain event is public; undefined for what stays inside. Field by field, so that a
- * field that is added to a domain event is published only when somebody decides so.
+ * The public content of a domain event; undefined for an internal event. Fields are copied one by
+ * one, so that a new field of a domain event is not published without an explicit decision.
  */
 export function toPublicContent(event: DomainEvent, id: string): PublicContent | undefined {
   const agent = (
@@ -155,7 +155,7 @@ export function toPublicContent(event: DomainEvent, id: string): PublicContent |
       };
     }
     case 'session.erased.v1':
-      // A note is an operator's, and stays inside.
+      // The note of an operator is internal.
       return {
         type: 'turnlog.session.erased.v1',
         channel: 'sessions',

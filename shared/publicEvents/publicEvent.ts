@@ -6,7 +6,7 @@ import type { Channel, DataOf } from './schema.ts';
 export const publicEventSchemas = FEATURE_PUBLIC_EVENTS;
 
 type Schemas = (typeof publicEventSchemas)[number];
-/** Type, channel and data of a public event, as its schema has them. */
+/** Type, channel and data of a public event, derived from its schema. */
 export type PublicContent = {
   [Type in Schemas['type']]: {
     type: Type;
@@ -15,30 +15,33 @@ export type PublicContent = {
   };
 }[Schemas['type']];
 
-/** An event as downstream consumers see it; infra/kafka/producerSession.ts writes it as a CloudEvent. */
+/**
+ * An event as downstream consumers see it; infra/kafka/producerSession.ts writes it as a
+ * CloudEvent.
+ */
 export interface PublicEvent {
   /** The id of the recorded event. */
   id: string;
   type: Schemas['type'];
   channel: Channel;
   /**
-   * The agent id or session id: events of one key are published in the order of their revisions.
+   * The agent id or session id. Events of one key are published in the order of their revisions.
    */
   key: string;
-  /** UTC, milliseconds, ISO 8601: when it was recorded. */
+  /** The time of recording: UTC, milliseconds, ISO 8601. */
   time: string;
   data: PublicContent['data'];
   account_id: string;
-  /** 0-based place among the events of its key. */
+  /** 0-based index among the events of its key. */
   revision: number;
-  /** Position in the log. */
+  /** Its position in the log. */
   position: Position;
-  /** The request that led here. */
+  /** The request that led to the event. */
   correlation_id: string;
-  /** The event that caused this one, or the request when none did. */
+  /** The event that caused this one, or the request if no event did. */
   causation_id: string;
   /** W3C trace context, level 1. */
   traceparent: string;
-  /** Published late, after the log was restored: the id that the log has had since. */
+  /** Only for events published late, after a restore of the log: the new id of the log. */
   restored?: string;
 }

@@ -1,76 +1,77 @@
 import type { PublicEvent } from './publicEvent.ts';
 import type { Checkpoint, Position } from '../ports/eventStore.ts';
 
-/** A key none of whose events are published any more, and the first of them. */
+/** A parked key, whose events are no longer published, and its first unpublished event. */
 export interface ParkedKey {
   topic: string;
   key: string;
   event_id: string;
   position: Position;
-  /** Of its message, in bytes. */
+  /** Size of the message in bytes. */
   size: number;
 }
 
-/** How many keys are parked, and the first few of them. */
+/** The number of parked keys, and the first few of them. */
 export interface ParkedKeys {
   count: number;
   keys: readonly ParkedKey[];
 }
 
-/** The right to publish, until it is taken or a call fails; then only `close` may be called. */
+/** The right to publish. Once it is lost or a call fails, only `close` may be called. */
 export interface Publication {
-  /** Where the last publication ended; undefined when nothing was ever published. */
+  /** The checkpoint of the last publication; undefined when nothing was ever published. */
   checkpoint: Checkpoint | undefined;
   /**
-   * Publishes the events in order and moves the checkpoint, both or neither. Consumers of committed
-   * events see each once. An event that is larger than its topic takes parks its key: it and all
-   * later ones of the key are set aside instead, and named there.
-   * Errors: `publisher_fenced` (somebody else has taken over), `publisher_unavailable` (the outcome
-   * may be unknown), `configuration_invalid` (a right is missing, too many keys are parked).
+   * Publishes the events in order and moves the checkpoint atomically. Consumers that read only
+   * committed events see each event once. An event that exceeds the size limit of its topic parks
+   * its key: this and all later events of the key are recorded as parked instead of published.
+   * Errors: `publisher_fenced` (another publisher has taken over), `publisher_unavailable` (the
+   * outcome may be unknown), `configuration_invalid` (a permission is missing, or too many keys are
+   * parked).
    */
   publish(events: readonly PublicEvent[], checkpoint: Checkpoint): Promise<void>;
   /**
-   * Shows others that this publisher is alive while it has nothing to publish. Errors: those of
-   * publish.
+   * Signals other publishers that this one is alive while it has nothing to publish. Errors: those
+   * of `publish`.
    */
   beat(): Promise<void>;
   /**
-   * Visits the id of every event that was ever published, or was set aside with its key, and is
-   * still kept; in any order, some of them perhaps several times.
-   * Errors: `publisher_unavailable`, the signal's reason.
+   * Visits the ids of all events that were published or parked and are still retained, in any order
+   * and possibly more than once.
+   * Errors: `publisher_unavailable`, the abort reason.
    */
   visitPublished(visit: (eventId: string) => void, signal: AbortSignal): Promise<void>;
-  /** What is parked, as of the last publication. */
+  /** The parked keys as of the last publication. */
   parked(): ParkedKeys;
   close(): Promise<void>;
 }
 
-/** The publisher port: where public events leave the service. */
+/** The publisher port: delivers public events to consumers outside the service. */
 export interface Publisher {
   /**
-   * Takes over from whoever published before, whose unfinished work is undone and who can publish
-   * no more.
-   * Errors: `publisher_fenced` (somebody else was quicker), `publisher_unavailable`.
+   * Takes over from the previous publisher. Rolls back its unfinished publication and prevents it
+   * from publishing. Errors: `publisher_fenced` (another publisher was faster),
+   * `publisher_unavailable`.
    */
   takeOver(): Promise<Publication>;
   /**
-   * The checkpoint that was committed last, without taking over from anybody; undefined when
-   * nothing was ever published. Errors: `publisher_unavailable`, `configuration_invalid` (where it
-   * is kept can't keep it).
+   * Reads the last committed checkpoint without taking over; undefined when nothing was ever
+   * published. Errors: `publisher_unavailable`, `configuration_invalid` (the storage of the
+   * checkpoint is unsuitable).
    */
   checkpoint(): Promise<Checkpoint | undefined>;
   /**
-   * A sentence on what was published and is gone, such as a topic that was made again; undefined
-   * when all is there. Errors: those of checkpoint.
+   * A sentence that describes lost publications, such as those of a recreated topic; undefined when
+   * nothing was lost. Errors: those of `checkpoint`.
    */
   lost(): Promise<string | undefined>;
   /**
-   * A text that changes whenever anyone publishes or beats; taking over alone does not change it.
-   * Errors: those of checkpoint.
+   * A text that changes whenever any publisher publishes or beats. Taking over does not change it.
+   * Errors: those of `checkpoint`.
    */
   activity(): Promise<string>;
   /**
-   * True while nothing was ever published where this publisher publishes to.
+   * True while nothing was ever published to the destination of this publisher.
    * Errors: `publisher_unavailable`.
    */
   isEmpty(): Promise<boolean>;

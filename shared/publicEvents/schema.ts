@@ -1,9 +1,9 @@
 import { Type, type Static, type TProperties } from 'typebox';
 
-/** What a public event is about, which decides the topic that it is published to. */
+/** The subject of a public event, which determines its topic. */
 export type Channel = 'agents' | 'sessions';
 
-/** `turnlog.session.turn_started.v1` is SessionTurnStartedV1 in the code that generators write. */
+/** Generated code names `turnlog.session.turn_started.v1` SessionTurnStartedV1. */
 const titleOf = (type: string): string =>
   type
     .split(/[._]/)
@@ -12,9 +12,9 @@ const titleOf = (type: string): string =>
     .join('');
 
 /**
- * The public schema of one event type. `type` is the versioned public name: what a name stands for
- * only ever grows (services/followers/relay/README.md, "How events evolve"). An object inside the data has a `title`,
- * which generators name its type by.
+ * The public schema of one event type. `type` is the versioned public name. The schema of a name
+ * changes only by additions (services/followers/relay/README.md, "How events evolve"). Code
+ * generators name the type of an object inside the data by its `title`.
  */
 export const publicSchema = <const Name extends string, Data extends TProperties>(
   type: Name,
@@ -29,8 +29,8 @@ export const publicSchema = <const Name extends string, Data extends TProperties
 });
 
 /**
- * What a type with texts has beside them. A text that was erased is published again as the empty
- * one, because a field that was promised stays.
+ * Additional fields of a type with texts. Erased texts are republished as empty strings, because
+ * documented fields must remain present.
  */
 export const ERASED_TEXTS = {
   erased: Type.Optional(

@@ -6,7 +6,7 @@ const session_id = Type.String();
 const turn = Type.Integer({ minimum: 1, description: '1-based number of the turn in its session' });
 const duration_ms = Type.Integer({ minimum: 0 });
 
-/** Without `format`: the types that consumers have generated for it would change. */
+/** Has no `format`, because adding one would change the types that consumers have generated. */
 const Instant = Type.String(INSTANT);
 
 const Tokens = Type.Object(RecordedTokens.properties, {

@@ -12,16 +12,15 @@ import { sha256 } from '../eventlog/hashChain.ts';
 import { toPublicContent } from './publicContent.ts';
 
 /**
- * W3C trace context (https://www.w3.org/TR/trace-context/): everything that one request led to has
- * one trace id, derived from the request's id, and every event its own span. Not sampled, because
- * no tracer recorded the span.
+ * W3C trace context (https://www.w3.org/TR/trace-context/). All events of one request share a trace
+ * id, derived from the request id, and each event has its own span. The sampled flag is not set,
+ * because no tracer recorded the span.
  */
 const traceparentOf = (requestId: string, eventId: string): string =>
   `00-${sha256(requestId).slice(0, 32)}-${sha256(eventId).slice(0, 16)}-00`;
 
 /**
- * The public view of a recorded event, given what the domain makes of it; undefined for what is not
- * relayed.
+ * The public view of a recorded event and its domain event; undefined for an internal event.
  */
 function toPublicEvent(event: DomainEvent, recorded: RecordedEvent): PublicEvent | undefined {
   const key = streamId(recorded.stream);
@@ -45,7 +44,9 @@ function toPublicEvent(event: DomainEvent, recorded: RecordedEvent): PublicEvent
 /** True for a stream whose events are public. */
 export const isPublicKind = (stream: string): boolean => PUBLIC_KINDS.includes(streamKind(stream));
 
-/** True for an event that a newer release has written; in a shared log others may write as well. */
+/**
+ * True for an event of a newer release, as opposed to one of another application in a shared log.
+ */
 const isOfNewerRelease = ({ stream, type, metadata }: RecordedEvent): boolean =>
   isPublicKind(stream) && belongsIn(stream, type) && isValidMetadata(metadata);
 
@@ -56,19 +57,18 @@ const storedData = ({ stored, data }: ReadableEvent): unknown =>
   JSON.parse(stored?.data ?? data) as unknown;
 
 /**
- * The public view of stored events, in order, without those that are not public. Texts that were
- * erased are empty in it.
- * Errors: `configuration_invalid` for a type that a newer release has written, `event_invalid` for
- * an event that can't be understood, both with its name, `key_missing`; nothing may be published
- * past it.
+ * The public view of stored events, in order and without internal events. Erased texts are empty.
+ * Throws `configuration_invalid` for a type of a newer release, `event_invalid` for an event that
+ * cannot be decoded (both name the event), and `key_missing`. After such an error, no later event
+ * may be published.
  */
 export function toPublicEvents(stored: readonly ReadableEvent[]): PublicEvent[] {
   return stored.flatMap((event) => {
     let recorded: RecordedEvent;
-    let known: DomainEvent | undefined;
+    let domainEvent: DomainEvent | undefined;
     try {
       recorded = openedEvent(event);
-      known = toDomainEvent(recorded);
+      domainEvent = toDomainEvent(recorded);
     } catch (error) {
       if (isTurnlogError(error, 'key_missing')) throw error;
       throw new TurnlogError(
@@ -77,8 +77,8 @@ export function toPublicEvents(stored: readonly ReadableEvent[]): PublicEvent[] 
         { cause: error },
       );
     }
-    if (known) {
-      const published = toPublicEvent(known, recorded);
+    if (domainEvent) {
+      const published = toPublicEvent(domainEvent, recorded);
       if (!published) return [];
       return event.erased ? withErasedTexts(published, storedData(event)) : published;
     }

@@ -1,41 +1,41 @@
 import { KIB, MIB } from '../lib/units.ts';
 
-/** The fixed bounds of the transparency log: a part of LIMITS. */
+/** Fixed limits of the transparency log, part of LIMITS. */
 export const TRANSPARENCY_LIMITS = {
-  /** Of notes and proofs that others hand in. */
+  /** For notes and proofs supplied by others. */
   tlog: {
     noteBytes: MIB,
-    /** Below one note. */
+    /** Signature lines per note. */
     signatures: 100,
     proofBytes: 2 * MIB,
   },
-  /** Of a bundle that somebody hands in. */
+  /** For a bundle to verify. */
   proof: {
-    /** Of each of its files but the events. */
+    /** Each file except `events.jsonl`. */
     fileBytes: 64 * KIB,
-    /** Of one event. */
+    /** One event. */
     lineBytes: 4 * MIB,
   },
-  /** Of the transparency log where it is read without a key. */
+  /** For reads of the transparency log without an API key. */
   publicLog: {
-    /** Of one address (of IPv6: a network), in each process. */
+    /** Per address (IPv6: per network) and process. */
     requestsPerSecond: 500,
-    /** Addresses that are counted apart. */
+    /** Addresses with a separate counter. */
     addresses: 10_000,
   },
-  /** Of a witness of the transparency log. */
+  /** For witnesses of the transparency log. */
   witness: {
-    /** Witnesses that a file may name. */
+    /** Entries in the witnesses file. */
     witnesses: 16,
-    /** How long an answer may take, up to its last byte. */
+    /** Time limit for a complete response. */
     answerMs: 5_000,
-    /** Of an answer. */
+    /** Size of a response. */
     answerBytes: 16 * KIB,
-    /** How long a checkpoint waits to be published for witnesses that answered the last time. */
+    /** How long publishing a checkpoint waits for the witnesses that answered last time. */
     publishMs: 2_000,
-    /** Between two tries of a witness that can't cosign, at the most. */
+    /** Maximum delay between requests to a witness that cannot cosign. */
     retryMs: 60_000,
-    /** How long the newest checkpoint may have too few cosignatures before health says so. */
+    /** How long the newest checkpoint may lack cosignatures before health reports it. */
     shortMs: 60_000,
   },
 } as const;

@@ -1,75 +1,75 @@
 /**
- * The tile store port: where the transparency log of a log is kept. Every adapter passes
- * test/contracts/tileStore.ts. A service reads the tree that was opened last; of no tree there is
- * nothing to read.
+ * The tile store port: storage for the transparency log of an event log. Every adapter passes
+ * test/contracts/tileStore.ts. A service reads the most recently opened tree. Until a tree exists,
+ * every read returns undefined or an empty state.
  */
 import type { Checkpoint } from '../ports/eventStore.ts';
 
-/** How far the tree has come, and with it the follower that grows it. */
+/** The size of the tree and the checkpoint of the follower that grows it. */
 export interface TreeState {
-  /** Leaves. */
+  /** Number of leaves. */
   size: number;
-  /** Of the last event that has a leaf; undefined before the first. */
+  /** The last event that has a leaf; undefined before the first. */
   checkpoint: Checkpoint | undefined;
 }
 
-/** A file of C2SP tlog-tiles: its path below the prefix (`tile/0/000`), and its bytes. */
+/** A file of C2SP tlog-tiles: its path below the prefix (`tile/0/000`) and its bytes. */
 export interface TileFile {
   path: string;
   bytes: Uint8Array;
 }
 
-/** What reads the tree. All methods reject with `store_unavailable` where it can't be reached. */
+/** Reads the tree. Every method rejects with `store_unavailable` when the store is unreachable. */
 export interface TileReader {
-  /** The bytes at a path of C2SP tlog-tiles (`tile/…`); undefined where there are none. */
+  /** The bytes at a path of C2SP tlog-tiles (`tile/…`); undefined when the file does not exist. */
   read(path: string): Promise<Uint8Array | undefined>;
-  /** The newest signed checkpoint, cosigned as far as witnesses did; undefined before the first. */
+  /** The newest signed checkpoint with its cosignatures; undefined before the first. */
   readCheckpoint(): Promise<string | undefined>;
   /**
-   * Where the events of entry bundle N begin: the checkpoint of the last event before leaf 256 × N;
-   * undefined for the first bundle. Finds an event by its leaf, and a leaf by its event.
+   * The start of entry bundle N: the checkpoint of the last event before leaf 256 × N; undefined
+   * for the first bundle. It maps a leaf to its event and an event to its leaf.
    */
   beforeBundle(bundle: number): Promise<Checkpoint | undefined>;
   state(): Promise<TreeState>;
 }
 
-/** What makes a tree larger. */
+/** An extension of the tree. */
 export interface Growth {
-  /** Leaves before. */
+  /** Number of leaves before the extension. */
   from: number;
-  /** Tiles and entry bundles that are new or wider. Full ones take the place of partial ones. */
+  /** New or wider tiles and entry bundles. Full ones replace partial ones. */
   files: readonly TileFile[];
-  /** What `beforeBundle` tells of the bundles that begin. */
+  /** The results of `beforeBundle` for the bundles that begin in this extension. */
   bundles: ReadonlyMap<number, Checkpoint>;
   state: TreeState;
 }
 
-/** What grows a tree; one process at a time. */
+/** Grows a tree. Only one process does so at a time. */
 export interface TileStore extends TileReader {
   /**
-   * Writes files, bundles and state; durable when it resolves. After a crash in between the state is
-   * the one before, and the same files are written again. Errors: `store_unavailable`, also where the
-   * tree is no longer of `from` leaves: another process has grown it.
+   * Writes files, bundles and state, which are durable when it resolves. After a crash in between,
+   * the previous state applies and the same files are written again. Errors: `store_unavailable`,
+   * also when the tree no longer has `from` leaves because another process has grown it.
    */
   grow(growth: Growth): Promise<void>;
-  /** The first of the bundles 1 to before `bundles` whose beginning is not known, or damaged. */
+  /** The first bundle from 1 to `bundles` − 1 whose start is missing or damaged. */
   firstUnknownBundle(bundles: number): Promise<number | undefined>;
-  /** Keeps where bundles begin; durable when it resolves. */
+  /** Stores the starts of bundles, which are durable when it resolves. */
   putBundles(bundles: ReadonlyMap<number, Checkpoint>): Promise<void>;
-  /** Replaces the signed checkpoint; durable when it resolves. Errors: `store_unavailable`. */
+  /** Replaces the signed checkpoint durably. Errors: `store_unavailable`. */
   publish(checkpoint: string): Promise<void>;
 }
 
-/** All trees that are kept: each has its origin. */
+/** All stored trees, one per origin. */
 export interface TileTrees {
   /**
-   * The tree of this origin, empty where there was none; it is the one that is read from then on.
+   * Opens the tree of this origin, which is empty when it is new. All later reads use this tree.
    * Errors: `store_unavailable`.
    */
   open(origin: string): Promise<TileStore>;
 }
 
-/** The right to grow trees, until it is lost. */
+/** The exclusive right to grow trees, until `lost` is aborted. */
 export interface ActiveTrees extends TileTrees {
   lost: AbortSignal;
   close(): Promise<void>;

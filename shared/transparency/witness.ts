@@ -1,31 +1,31 @@
-/** The witness port: who is asked to cosign checkpoints of the transparency log. */
+/** The witness port: requests cosignatures for checkpoints of the transparency log. */
 import type { NoteKey } from './tlog/noteKeys.ts';
 
-/** A checkpoint, and what shows that it goes on from the one that the witness cosigned last. */
+/** A checkpoint, and the proof that it extends the checkpoint that the witness cosigned last. */
 export interface CosignRequest {
-  /** The size of that one, as far as known; 0 before the first. */
+  /** The size of the last cosigned checkpoint, as far as known; 0 before the first. */
   oldSize: number;
-  /** The consistency proof from there; empty from 0, and where the size is the same. */
+  /** The consistency proof from `oldSize`; empty when `oldSize` is 0 or the current size. */
   proof: readonly Uint8Array[];
-  /** The checkpoint with the log's signature. */
+  /** The checkpoint with the signature of the log. */
   checkpoint: string;
 }
 
 /**
- * What a witness says: lines of a signed note, which are still to be verified; that the size of the
- * checkpoint it cosigned last is another one; or, in the rest of a sentence that begins with its
- * name, why there is neither.
+ * The result of a request: `lines` are unverified lines of a signed note; `size` is the size of the
+ * checkpoint that the witness cosigned last, when `oldSize` was wrong; `trouble` completes a
+ * sentence that begins with the name of the witness.
  */
 export type WitnessAnswer = { lines: string } | { size: number } | { trouble: string };
 
 export interface Witness {
-  /** Of its cosignatures; says the witness's name. */
+  /** The key that verifies its cosignatures. Contains the name of the witness. */
   key: NoteKey;
-  /** Never rejects, and takes LIMITS.witness.answerMs at the most. */
+  /** Never rejects, and settles within LIMITS.witness.answerMs. */
   addCheckpoint(request: CosignRequest, signal: AbortSignal): Promise<WitnessAnswer>;
 }
 
-/** How many cosignatures are wanted below a checkpoint, and who is asked for them. */
+/** The number of cosignatures that a checkpoint needs, and the witnesses that can provide them. */
 export interface WitnessPolicy {
   wanted: number;
   witnesses: readonly Witness[];

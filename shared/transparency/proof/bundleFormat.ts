@@ -1,8 +1,8 @@
-/** The files of a bundle; docs/proof.md specifies them. */
+/** The files of a bundle, as specified in docs/proof.md. */
 import { Type, type Static } from 'typebox';
 import { lazyValidator } from '../../lib/validation/validation.ts';
 
-/** In this order, and no others. The last one has a line for each event. */
+/** All files of a bundle, in this order. The last file has one line per event. */
 export const BUNDLE_FILES = [
   'manifest',
   'vkey',
@@ -23,13 +23,13 @@ const Manifest = Type.Object(
 );
 export type Manifest = Static<typeof Manifest>;
 
-/** True for what a manifest says. */
+/** Validates the content of a manifest. */
 export const isManifest = lazyValidator(Manifest);
 
-/** A file of a bundle as it is read. */
+/** A bundle entry while it is read. */
 export interface BundleFile {
   name: string;
-  /** False for whatever has another header than the files of a bundle: a link, a folder. */
+  /** False for other archive entries, such as links and folders. */
   isFile: boolean;
   bytes: number;
   content: AsyncIterable<Uint8Array>;

@@ -5,10 +5,10 @@ import { parseTilePath, TILE_WIDTH, tilePath } from '../tlog/tiles.ts';
 
 type Tiles = Pick<TileReader, 'read'>;
 
-export const sameBytes = (one: Uint8Array, other: Uint8Array): boolean =>
-  Buffer.compare(one, other) === 0;
+export const sameBytes = (left: Uint8Array, right: Uint8Array): boolean =>
+  Buffer.compare(left, right) === 0;
 
-/** The bytes at a path; those of the full tile where a partial one is gone. */
+/** Reads a file. Reads the beginning of the full tile when the partial one was deleted. */
 async function storedFile(
   reader: Tiles,
   { path, bytes }: TileFile,
@@ -19,7 +19,7 @@ async function storedFile(
   return full?.subarray(0, bytes.length);
 }
 
-/** What is wrong with a stored file that has to be this one. */
+/** Describes how the stored file differs from the expected one; undefined when it does not. */
 async function faultOf(reader: Tiles, file: TileFile): Promise<string | undefined> {
   const { path, bytes } = file;
   const stored = await storedFile(reader, file);
@@ -27,19 +27,19 @@ async function faultOf(reader: Tiles, file: TileFile): Promise<string | undefine
   if (sameBytes(stored, bytes)) return undefined;
   const at = bytes.findIndex((byte, where) => byte !== stored[where]);
   const isHash = at >= 0 && parseTilePath(path)!.level !== 'entries';
-  const what = isHash ? `its hash ${Math.floor(at / HASH_BYTES)}` : 'it';
-  return `${path} was changed: ${what} is not what the log gives`;
+  const changedPart = isHash ? `its hash ${Math.floor(at / HASH_BYTES)}` : 'it';
+  return `${path} was changed: ${changedPart} is not what the log gives`;
 }
 
 /**
- * Compares the files of a tree that is made anew, in the order in which they are made, with those
- * that are stored of its first `size` leaves: the full ones, and the partial ones where it ends.
+ * Compares the files of a recomputed tree, in order, with the stored files of its first `size`
+ * leaves: all full files, and the partial files at the end of the tree.
  */
 export function compareFiles(reader: Tiles, size: number) {
-  /** The last tile of each level, as long as it is partial. */
+  /** The last tile of each level while it is partial. */
   const partial = new Map<number | 'entries', TileFile>();
 
-  function due(files: readonly TileFile[], count: number): TileFile[] {
+  function filesToCompare(files: readonly TileFile[], count: number): TileFile[] {
     const full: TileFile[] = [];
     for (const file of files) {
       const { level, width } = parseTilePath(file.path)!;
@@ -51,10 +51,10 @@ export function compareFiles(reader: Tiles, size: number) {
   }
 
   return {
-    /** Why one of the files does not fit that are new with `count` leaves. Errors: the reader's. */
+    /** Describes the first mismatch among the files that are new at `count` leaves. */
     async fault(files: readonly TileFile[], count: number): Promise<string | undefined> {
       if (count > size) return undefined;
-      for (const file of due(files, count)) {
+      for (const file of filesToCompare(files, count)) {
         const fault = await faultOf(reader, file);
         if (fault !== undefined) return fault;
       }
@@ -64,17 +64,20 @@ export function compareFiles(reader: Tiles, size: number) {
 }
 
 /**
- * What is wrong with what is kept of where a bundle begins: after this event, the last one before it.
- * No tile shows it, and without it events are not found in the tree. Errors: the reader's.
+ * Describes a wrong or missing start of a bundle, which must be the given event, the last one
+ * before the bundle. Tiles do not contain bundle starts, and the lookup of events in the tree
+ * depends on them.
  */
 export async function bundleStartFault(
   reader: Pick<TileReader, 'beforeBundle'>,
   bundle: number,
   { id, position, hash }: { id: string; position: Position; hash: string },
 ): Promise<string | undefined> {
-  const kept = await reader.beforeBundle(bundle);
-  if (kept?.position === position && kept.event_id === id && kept.event_hash === hash)
+  const stored = await reader.beforeBundle(bundle);
+  if (stored?.position === position && stored.event_id === id && stored.event_hash === hash)
     return undefined;
-  const said = kept ? `${kept.event_id} at ${kept.position}` : 'nothing that can be read';
-  return `bundle ${bundle} begins after the event ${id} at ${position}, and where bundles begin (\`bundles\`) says ${said}. Stop the server and take that away: the next start reads it anew from the log`;
+  const storedStart = stored
+    ? `${stored.event_id} at ${stored.position}`
+    : 'nothing that can be read';
+  return `bundle ${bundle} begins after the event ${id} at ${position}, and where bundles begin (\`bundles\`) says ${storedStart}. Stop the server and take that away: the next start reads it anew from the log`;
 }

@@ -11,9 +11,9 @@ export const beginsFork = ({ type, data }: StoredEvent): boolean =>
   type === 'session.started.v1' && data.includes('"forked_from"');
 
 /**
- * Why the first event of a fork does not fit the session that it was forked from: its own chain
- * stands for the turns that it shares only as far as it names the event that ended them. Undefined
- * where it fits. Errors: `store_unavailable`.
+ * Describes how the first event of a fork differs from the session that it was forked from;
+ * undefined when it matches. The hash chain of a fork covers the shared turns only through the
+ * event that ended them, which the first event of the fork names.
  */
 export async function forkFault(
   log: Pick<EventLog, 'readStream'>,
@@ -25,15 +25,15 @@ export async function forkFault(
   if (revision === undefined || hash === undefined)
     return 'it does not say after which event it was forked';
   const origin = sessionStream(session_id);
-  const [found] = await log
+  const [forkEvent] = await log
     .readStream(origin, { direction: 'forwards', from: revision, limit: 1 })
     .catch((error: unknown) => {
-      // What was deleted or is hidden is missing.
+      // Deleted and hidden events count as missing.
       if (isTurnlogError(error, 'stream_damaged')) return [];
       throw error;
     });
-  const which = `revision ${revision} of ${origin}, after which it was forked,`;
-  if (found?.revision !== revision) return `${which} is missing`;
-  if (recordedHash(found) !== hash) return `${which} has another hash`;
-  return endedTurnNumber(found) === turn ? undefined : `${which} does not end turn ${turn}`;
+  const forkPoint = `revision ${revision} of ${origin}, after which it was forked,`;
+  if (forkEvent?.revision !== revision) return `${forkPoint} is missing`;
+  if (recordedHash(forkEvent) !== hash) return `${forkPoint} has another hash`;
+  return endedTurnNumber(forkEvent) === turn ? undefined : `${forkPoint} does not end turn ${turn}`;
 }

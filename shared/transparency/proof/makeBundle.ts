@@ -8,19 +8,19 @@ import type { Redaction } from './redaction.ts';
 import { createStreamChecker, type SeenStream } from './sessionChain.ts';
 import type { ShownEvent } from './shownTexts.ts';
 
-/** What a bundle is made of. */
+/** The input of a bundle. */
 export interface BundleSource {
   session_id: string;
-  /** Of the last event that goes into it. */
+  /** The last event of the bundle. */
   head: { revision: number; hash: string };
   proof: EventProof;
   vkey: string;
-  /** The events up to the head, with all that may be disclosed. */
+  /** The events up to the head, with every text that may be disclosed. */
   shown: AsyncIterable<ShownEvent>;
   redaction: Redaction;
 }
 
-/** The files of a bundle, of which the last one may be of any length. */
+/** The files of a bundle. Only the last one is of unlimited length. */
 export interface BundleContent {
   small: ReadonlyMap<SmallFileName, string>;
   last: { name: 'events.jsonl'; pieces: AsyncIterable<string> };
@@ -28,21 +28,21 @@ export interface BundleContent {
   seen: SeenStream;
 }
 
-/** Errors: `configuration_invalid` for an event that no verifier takes. */
+/** Throws `configuration_invalid` for an event that exceeds the limit of verifiers. */
 function lineOf(event: ShownEvent): string {
   const line = canonicalJson(event);
-  const [bytes, most] = [Buffer.byteLength(line) + 1, LIMITS.proof.lineBytes];
-  if (bytes <= most) return line;
+  const [bytes, maxBytes] = [Buffer.byteLength(line) + 1, LIMITS.proof.lineBytes];
+  if (bytes <= maxBytes) return line;
   throw new TurnlogError(
     'configuration_invalid',
-    `The event at revision ${event.revision} takes ${bytes} bytes, and a bundle has events of at most ${most}: redact texts of it. No bundle was written.`,
+    `The event at revision ${event.revision} takes ${bytes} bytes, and a bundle has events of at most ${maxBytes}: redact texts of it. No bundle was written.`,
   );
 }
 
 /**
- * The content of a bundle. The same source makes the same bytes. What would not verify is not
- * written: the pieces throw `proof_invalid`, `configuration_invalid` for an event that is too long, and
- * what the redaction throws.
+ * Creates the content of a bundle. Equal sources give equal bytes. A bundle that could not be
+ * verified is never completed: the pieces throw `proof_invalid`, or `configuration_invalid` for an
+ * event that is too large or a redaction that fails.
  */
 export function bundleContent(source: BundleSource): BundleContent {
   const { session_id, head, proof, vkey, redaction } = source;

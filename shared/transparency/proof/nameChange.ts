@@ -11,26 +11,26 @@ const BATCH_SIZE = 1_000;
 interface Where {
   store: Pick<EventStore, 'subscribe'>;
   reader: Pick<TileReader, 'read'>;
-  /** Leaves of the tree. */
+  /** Number of leaves of the tree. */
   size: number;
   signal: AbortSignal;
 }
 
-/** An event that stands where the tree has another one. */
+/** An event at a position where the tree has a different one. */
 interface Other {
   index: number;
   found: StoredEvent;
-  /** Of the event that was there. */
+  /** The hash of the original event. */
   expected: string;
 }
 
-/** As metadata end that we have written: no need to parse them. */
+/** The end of metadata written by Turnlog. Matching it avoids parsing the metadata. */
 const OWN_END = /,"hash":"([0-9a-f]{64})"\}$/;
 
-/** The hash of an event as it says itself; empty where it says none, or can't be decoded. */
+/** The hash recorded in an event; empty when it has none or cannot be decoded. */
 export function recordedHash(stored: StoredEvent): string {
-  const own = OWN_END.exec(stored.metadata.slice(-75))?.[1];
-  if (own !== undefined) return own;
+  const ownHash = OWN_END.exec(stored.metadata.slice(-75))?.[1];
+  if (ownHash !== undefined) return ownHash;
   try {
     const { hash } = decodeEvent(stored).metadata as Partial<EventMetadata>;
     return typeof hash === 'string' ? hash : '';
@@ -39,16 +39,18 @@ export function recordedHash(stored: StoredEvent): string {
   }
 }
 
-/** The event that was due among those that follow, and the one whose chain goes on from it. */
+/**
+ * Searches later events for the expected event, and for the event that follows it in its stream.
+ */
 async function lookInLog(
   { store, signal }: Where,
-  { found, expected }: Other,
+  { found: actual, expected }: Other,
 ): Promise<{ moved: boolean; next: StoredEvent | undefined }> {
   let next: StoredEvent | undefined;
-  const batches = store.subscribe({ after: found.position, batchSize: BATCH_SIZE, signal });
+  const batches = store.subscribe({ after: actual.position, batchSize: BATCH_SIZE, signal });
   for await (const { events, caughtUp } of batches) {
     if (events.some((event) => recordedHash(event) === expected)) return { moved: true, next };
-    next ??= [found, ...events].find((event) =>
+    next ??= [actual, ...events].find((event) =>
       event.metadata.includes(`"prev_hash":"${expected}"`),
     );
     if (caughtUp) break;
@@ -56,7 +58,7 @@ async function lookInLog(
   return { moved: false, next };
 }
 
-/** The leaf of a hash, the first one; undefined where the tree has none, or is not whole. */
+/** The index of the first leaf with this hash; undefined when there is none or it is unreadable. */
 async function leafOf({ reader, size, signal }: Where, hash: string): Promise<number | undefined> {
   for (let bundle = 0; bundle * TILE_WIDTH < size && !signal.aborted; bundle += 1) {
     try {
@@ -64,30 +66,30 @@ async function leafOf({ reader, size, signal }: Where, hash: string): Promise<nu
       const at = entries.findIndex((entry) => parseLeafEntry(entry).hash === hash);
       if (at >= 0) return bundle * TILE_WIDTH + at;
     } catch {
-      // What is not whole has no leaf that could be named.
+      // Leaves of a damaged bundle cannot be identified.
     }
   }
   return undefined;
 }
 
 /**
- * What was done to a log where the tree has another event: a sentence without its subject, the event
- * that is found there. Reads what follows of the log, and the tree's entries. Errors:
- * `store_unavailable`.
+ * Describes the change to a log at a position where the tree has a different event, as a sentence
+ * about the event found there. Reads the rest of the log and the entries of the tree.
  */
 export async function nameChange(where: Where, other: Other): Promise<string> {
-  const { index, expected, found } = other;
-  const leaf = await leafOf(where, recordedHash(found));
+  const { index, expected, found: actual } = other;
+  const leaf = await leafOf(where, recordedHash(actual));
   const { moved, next } = await lookInLog(where, other);
-  const due = `leaf ${index} is of an event with the hash ${expected}`;
+  const expectedLeaf = `leaf ${index} is of an event with the hash ${expected}`;
   if (leaf !== undefined && leaf < index)
-    return `it is a duplicate: its leaf is ${leaf}, and ${due}`;
+    return `it is a duplicate: its leaf is ${leaf}, and ${expectedLeaf}`;
   if (moved && leaf === undefined)
-    return `it was inserted: it has no leaf, and ${due}, which follows`;
-  if (moved) return `it was swapped or moved: its leaf is ${leaf}, and ${due}, which follows`;
+    return `it was inserted: it has no leaf, and ${expectedLeaf}, which follows`;
+  if (moved)
+    return `it was swapped or moved: its leaf is ${leaf}, and ${expectedLeaf}, which follows`;
   if (leaf !== undefined)
-    return `an event was dropped before it: its leaf is ${leaf}, and ${due}, ${
+    return `an event was dropped before it: its leaf is ${leaf}, and ${expectedLeaf}, ${
       next ? `revision ${next.revision - 1} of ${next.stream}` : 'the last one of its stream'
     }, which is gone`;
-  return `it was changed, and its hash with it: ${due}`;
+  return `it was changed, and its hash with it: ${expectedLeaf}`;
 }

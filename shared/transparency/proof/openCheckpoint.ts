@@ -4,8 +4,8 @@ import { openNote } from '../tlog/note.ts';
 import type { NoteKey } from '../tlog/noteKeys.ts';
 
 /**
- * A checkpoint that one of the keys, which are of one log, has signed. Errors: `proof_invalid` where
- * none has, where a signature is wrong, and where it is of another log.
+ * Opens a checkpoint that one of the keys of a log has signed. Throws `proof_invalid` when no key
+ * has signed it, a signature is invalid, or the checkpoint belongs to another log.
  */
 export function openCheckpoint(
   text: string,

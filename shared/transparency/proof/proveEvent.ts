@@ -10,29 +10,29 @@ import { formatProof } from '../tlog/proofFile.ts';
 import { inclusionProof } from '../tlog/proofs.ts';
 import { verifyInclusion } from '../tlog/verify.ts';
 
-/** How often the transparency log is looked at while it is behind. */
+/** Polling interval while the transparency log lags behind. */
 const LOOK_MS = 50;
 const RETRY_AFTER_SECONDS = 1;
 
-/** Proof that an event is in the log. */
+/** A proof that an event is in the log. */
 export interface EventProof {
-  /** What the leaf says, as canonical JSON: the event's hash and its place in the log, from 0. */
+  /** The content of the leaf: the hash of the event and its 0-based index in the log. */
   leaf: { hash: string; index: number };
-  /** C2SP tlog-proof; the checkpoint is its end. */
+  /** C2SP tlog-proof, which ends with the checkpoint. */
   proof: string;
-  /** C2SP tlog-checkpoint, cosigned as far as witnesses did. */
+  /** C2SP tlog-checkpoint with the available cosignatures. */
   checkpoint: string;
 }
 
-/** What is to be proven. */
+/** The event to prove. */
 export interface ProvenEvent {
   position: Position;
   hash: string;
 }
 
 /**
- * The proof under a checkpoint; undefined where that does not cover the event. Errors:
- * `proof_invalid` where tiles were changed, those of the reader.
+ * Proves an event under a checkpoint; undefined when the checkpoint does not cover the event.
+ * Throws `proof_invalid` when tiles were changed.
  */
 export async function proofUnder(
   tiles: TileReader,
@@ -52,8 +52,8 @@ export async function proofUnder(
 }
 
 /**
- * Proves an event under the newest checkpoint, and waits for one that covers it. Errors:
- * `proof_pending` where none does in time, `store_unavailable`.
+ * Waits up to `waitMs` milliseconds for a checkpoint that covers an event, and proves the event
+ * under it. Throws `proof_pending` after that time.
  */
 export async function proveEvent(
   tiles: TileReader,

@@ -3,12 +3,12 @@ import type { ProtectedStore } from '../../eventlog/encryption/protectedStore.ts
 import { LIMITS } from '../../limits.ts';
 import type { ShownEvent } from './shownTexts.ts';
 
-/** Few: what outlives two young collections stays until all of the heap is collected. */
+/** Small, because objects that survive two minor collections remain until a major one. */
 const PAGE_EVENTS = 100;
 
 /**
- * The events of a stream up to a revision, oldest first, with all of their texts that are not
- * erased; a page of them is held. Errors: those of the store, `key_missing`, the signal's reason.
+ * Reads the events of a stream up to a revision, oldest first, with every text that is not erased.
+ * Holds one page in memory. Throws `key_missing`, or the abort reason.
  */
 export async function* readDisclosed(
   store: Pick<ProtectedStore, 'readStream' | 'keys'>,

@@ -3,7 +3,7 @@ import { mapTexts, withheld, type ShownEvent } from './shownTexts.ts';
 
 /** The texts that can be redacted. */
 const FIELDS = ['input', 'output', 'content', 'arguments', 'result', 'message'] as const;
-/** An unsalted hash of a prompt tells whether a guess at the texts in it is right. */
+/** An unsalted hash of a prompt would confirm a correct guess of the texts in it. */
 const ORACLES: ReadonlySet<string> = new Set(['request_sha256']);
 
 /** A turn, a field of a turn, or a field of all turns. */
@@ -16,43 +16,43 @@ const SELECTOR = new RegExp(
   `^(?:([1-9]\\d{0,8})(?:\\.(${FIELDS.join('|')}))?|(${FIELDS.join('|')}))$`,
 );
 
-/** Selectors of `3,4.input,result`; undefined for what is none. */
+/** Parses selectors such as `3,4.input,result`; undefined when one is malformed. */
 export function parseSelectors(text: string): Selector[] | undefined {
-  const found = text.split(',').map((one) => SELECTOR.exec(one.trim()));
-  return found.some((one) => one === null)
+  const matches = text.split(',').map((part) => SELECTOR.exec(part.trim()));
+  return matches.some((match) => match === null)
     ? undefined
-    : found.map((one) => ({
-        turn: one![1] === undefined ? undefined : Number(one![1]),
-        field: one![2] ?? one![3],
+    : matches.map((match) => ({
+        turn: match![1] === undefined ? undefined : Number(match![1]),
+        field: match![2] ?? match![3],
       }));
 }
 
-/** What selectors may be, for people. */
+/** The selector syntax, for help texts. */
 export const SELECTORS_HELP = `a turn (3), a field of a turn (3.input) or a field of all turns (input); fields are ${FIELDS.join(', ')}`;
 
 const written = ({ turn, field }: Selector): string =>
   [turn, field].filter((part) => part !== undefined).join('.');
 
 export interface Redaction {
-  /** The event without the texts that are selected. Errors: `configuration_invalid`. */
+  /** Returns the event without the selected texts. Throws `configuration_invalid`. */
   apply(event: ShownEvent): ShownEvent;
-  /** To be asked in the end. Errors: `configuration_invalid` for a selector that met no text. */
+  /** Call after the last event. Throws `configuration_invalid` for a selector without a match. */
   requireAllMet(): void;
 }
 
 /**
- * Takes texts out of events, and leaves their commitments. With any text, the hashes of the prompts
- * are taken out.
+ * Removes texts from events and leaves their commitments. If any text is selected, the hashes of
+ * the prompts are removed as well.
  */
 export function createRedaction(selectors: readonly Selector[]): Redaction {
-  const met = new Set<Selector>();
+  const matched = new Set<Selector>();
 
   function selects(turn: unknown, field: string): boolean {
-    const found = selectors.filter(
-      (one) => (one.turn ?? turn) === turn && (one.field ?? field) === field,
+    const matching = selectors.filter(
+      (selector) => (selector.turn ?? turn) === turn && (selector.field ?? field) === field,
     );
-    for (const one of found) met.add(one);
-    return found.length > 0 || (selectors.length > 0 && ORACLES.has(field));
+    for (const selector of matching) matched.add(selector);
+    return matching.length > 0 || (selectors.length > 0 && ORACLES.has(field));
   }
 
   function requireProtected({ data, revision }: ShownEvent, turn: unknown): void {
@@ -77,11 +77,11 @@ export function createRedaction(selectors: readonly Selector[]): Redaction {
       return { ...event, data };
     },
     requireAllMet() {
-      const missed = selectors.filter((one) => !met.has(one));
-      if (missed.length > 0)
+      const unmatched = selectors.filter((selector) => !matched.has(selector));
+      if (unmatched.length > 0)
         throw new TurnlogError(
           'configuration_invalid',
-          `The session has no such text to redact: ${missed.map(written).join(', ')}. No bundle was written.`,
+          `The session has no such text to redact: ${unmatched.map(written).join(', ')}. No bundle was written.`,
         );
     },
   };

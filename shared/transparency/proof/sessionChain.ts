@@ -3,25 +3,25 @@ import { GENESIS_HASH } from '../../eventlog/hashChain.ts';
 import { matchesCommitment } from '../../eventlog/encryption/protectedText.ts';
 import { mapTexts, shownEventHash, type ShownEvent } from './shownTexts.ts';
 
-/** Texts that are not disclosed and can be told of; the others are counted. */
+/** Maximum number of hidden texts that are listed. Further ones are only counted. */
 const LISTED = 100;
 
-/** A text of an event that is not disclosed. */
+/** An undisclosed text of an event. */
 export interface HiddenText {
   revision: number;
   field: string;
   why: 'redacted' | 'erased';
 }
 
-/** What was seen of a stream so far. */
+/** The part of a stream that was checked so far. */
 export interface SeenStream {
   events: number;
-  /** Of the last event. */
+  /** The hash of the last event. */
   hash: string;
   disclosed: number;
   redacted: number;
   erased: number;
-  /** The first hundred. */
+  /** The first 100 hidden texts. */
   hidden: HiddenText[];
 }
 
@@ -35,9 +35,8 @@ const isEvent = (value: unknown): value is ShownEvent =>
   (value as ShownEvent | { metadata: null }).metadata !== null;
 
 /**
- * Checks the events of a stream, from its first one on, as they are shown to somebody who has no
- * store: chain, hashes and the texts that are disclosed. `add` throws `proof_invalid` with the first
- * misfit.
+ * Checks the events of a stream from its beginning, without access to a store: hash chain, hashes
+ * and disclosed texts. `add` throws `proof_invalid` for the first event that does not fit.
  */
 export function createStreamChecker(stream: string): {
   add: (value: unknown) => void;
@@ -58,16 +57,16 @@ export function createStreamChecker(stream: string): {
       return `its revision is ${event.revision} instead of ${seen.events}`;
     if (event.metadata.prev_hash !== seen.hash)
       return 'its prev_hash is not the hash of the event before it';
-    let wrong: string | undefined;
+    let wrongField: string | undefined;
     mapTexts(event.data, (text, field) => {
-      if (!matchesCommitment(text)) wrong ??= field;
+      if (!matchesCommitment(text)) wrongField ??= field;
       const why = text.erased ? 'erased' : 'redacted';
       const kind = text.text === undefined ? why : 'disclosed';
       seen[kind] += 1;
       if (kind !== 'disclosed' && seen.hidden.length < LISTED)
         seen.hidden.push({ revision: event.revision, field, why });
     });
-    if (wrong !== undefined) return `its ${wrong} is not the text that was committed to`;
+    if (wrongField !== undefined) return `its ${wrongField} is not the text that was committed to`;
     return shownEventHash(event) === event.metadata.hash
       ? undefined
       : 'its hash does not match its content';
@@ -77,7 +76,7 @@ export function createStreamChecker(stream: string): {
     try {
       return faultOf(event);
     } catch {
-      // It may be nested deeper than the stack reaches.
+      // Deep nesting can overflow the stack.
       return 'it has no canonical form';
     }
   }
@@ -85,10 +84,10 @@ export function createStreamChecker(stream: string): {
   return {
     seen,
     add(event) {
-      const place = `The event at revision ${seen.events} does not fit`;
-      if (!isEvent(event)) throw proofInvalidError(`${place}: it is no event.`);
+      const prefix = `The event at revision ${seen.events} does not fit`;
+      if (!isEvent(event)) throw proofInvalidError(`${prefix}: it is no event.`);
       const fault = faultIn(event);
-      if (fault !== undefined) throw proofInvalidError(`${place}: ${fault}.`);
+      if (fault !== undefined) throw proofInvalidError(`${prefix}: ${fault}.`);
       seen.events += 1;
       seen.hash = event.metadata.hash;
     },

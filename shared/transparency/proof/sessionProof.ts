@@ -13,16 +13,16 @@ import {
   type SessionSource,
 } from '../../sessions/queries.ts';
 
-/** How long an answer waits for a checkpoint that covers what it proves. */
+/** How long a response waits for a checkpoint that covers the event. */
 const WAIT_MS = 1_500;
 
-/** The last event of a stream, and the proof that it is in the log. */
+/** The last event of a stream with the proof that it is in the log. */
 export interface HeadProof extends EventProof {
   revision: number;
   event_id: string;
 }
 
-/** The last event of a session's stream. Errors: `session_not_found`, those of the store. */
+/** Reads the last event of a session's stream. Throws `session_not_found`. */
 export async function headOfSession(
   store: Pick<EventStore, 'readStream'>,
   sessionId: string,
@@ -35,15 +35,15 @@ export async function headOfSession(
   return head;
 }
 
-/** A stored event as something to be proven. */
+/** The position and hash of a stored event. */
 export const provenOf = (stored: StoredEvent): ProvenEvent => ({
   position: stored.position,
   hash: decodeEvent(stored).metadata.hash,
 });
 
 /**
- * Proves the last event of an account's session, and reads a page of the events up to it, of which
- * no text is shown. Errors: `session_not_found`, `proof_pending`, those of `readCommitments`.
+ * Proves the last event of an account's session, and reads a page of the events up to it without
+ * their texts. Errors: `session_not_found`, `proof_pending`, those of `readCommitments`.
  */
 export async function proveSession(
   source: SessionSource & { tiles: TileReader },
@@ -55,7 +55,7 @@ export async function proveSession(
   const last = await headOfSession(source.store, sessionId);
   const proof = await proveEvent(source.tiles, provenOf(last), WAIT_MS);
   const { rows, more } = await readCommitments(source, row, page);
-  // What has come meanwhile is not what the proof is of.
+  // The proof does not cover events that were appended in the meantime.
   const proven = rows.filter(({ revision }) => revision <= last.revision);
   return {
     head: { ...proof, revision: last.revision, event_id: last.id },
@@ -64,8 +64,8 @@ export async function proveSession(
 }
 
 /**
- * The proof of an event that has just been recorded, as a C2SP tlog-proof; undefined where the
- * transparency log does not cover it soon. Errors: `store_unavailable`.
+ * The C2SP tlog-proof of an event that was just recorded; undefined when no checkpoint covers it in
+ * time. Errors: `store_unavailable`.
  */
 export async function receiptFor(
   tiles: TileReader,

@@ -46,52 +46,52 @@ function withBundlesAhead(reader: BundleReader, size: number) {
       const paths = bundles.flatMap(pathsOf);
       files = new Map(paths.map((path) => [path, startReading(reader.read(path))]));
       // A bundle's end is compared with the start position of the next one.
-      const after = bundles.map((one) => one + 1).filter((one) => one * TILE_WIDTH < size);
-      starts = new Map(after.map((one) => [one, startReading(reader.beforeBundle(one))]));
+      const next = bundles.map((index) => index + 1).filter((index) => index * TILE_WIDTH < size);
+      starts = new Map(next.map((index) => [index, startReading(reader.beforeBundle(index))]));
     },
   };
 }
 
 type BundleReader = Pick<TileReader, 'read' | 'beforeBundle'>;
 
-/** An event as far as the tree has it. */
+/** The identity of an event in the log. */
 type Placed = Pick<StoredEvent, 'id' | 'position'>;
 
-/** The same with the hash that it says it has: what is compared with a leaf. */
+/** An event with its recorded hash, to be compared with a leaf. */
 export interface Leaf extends Placed {
   hash: string;
 }
 
-/** A fault, and which of the events that were compared together shows it. */
+/** A fault and the index of the compared event that revealed it. */
 export interface FoundFault {
   at: number;
   fault: TreeFault;
 }
 
-/** A tree as far as it is compared. Plain data, for a thread. */
+/** The part of a tree to compare. Plain data, so that it can be sent to a thread. */
 export interface ComparedPart {
-  /** Leaves of the tree that the reader has. */
+  /** Number of leaves of the stored tree. */
   size: number;
-  /** Checkpoints that were signed, of any size. */
+  /** Signed checkpoints of any size. */
   heads: readonly TreeHead[];
-  /** Leaves before the first event that is checked: what the tiles say of them is taken. */
+  /** Index of the first event to check. The tiles are trusted for earlier leaves. */
   from: number;
 }
 
-/** Compares the events of a log, in order, with the tree. All is read a bundle at a time. */
+/** Compares the events of a log, in order, with the tree. Reads one bundle at a time. */
 export interface TreeChecker {
-  /** Leaves so far. */
+  /** Number of leaves compared so far. */
   size: () => number;
-  /** The first fault that the next events show; with one the comparison is over. */
+  /** Returns the first fault among the next events. A fault ends the comparison. */
   compare: (leaves: readonly Leaf[]) => Promise<FoundFault | undefined>;
   /**
-   * The fault that is left when the log has no more events: its end is missing, or a checkpoint of no
-   * more leaves than `from` does not fit the tiles.
+   * Call at the end of the log. Returns a fault when the end of the log or of the tree is missing,
+   * or when a checkpoint of at most `from` leaves does not match the tiles.
    */
   end: () => Promise<TreeFault | undefined>;
 }
 
-/** A hash that is read of an entry of the tree; empty where it is none of ours. */
+/** The hash in an entry of the tree; empty when the entry is malformed. */
 function hashIn(entry: Uint8Array): string {
   try {
     return parseLeafEntry(entry).hash;
@@ -100,13 +100,13 @@ function hashIn(entry: Uint8Array): string {
   }
 }
 
-/** What is not whole, in the sentence of whoever found it; other errors go on. */
+/** The message of a `proof_invalid` error. Rethrows other errors. */
 function reasonOf(error: unknown): string {
   if (isTurnlogError(error, 'proof_invalid')) return error.message;
   throw error;
 }
 
-/** Errors: `proof_invalid` where the tiles before `from` are not whole; those of the reader. */
+/** Throws `proof_invalid` when tiles before `from` are missing or damaged. */
 export async function createTreeChecker({
   reader: tiles,
   size,
@@ -127,16 +127,16 @@ export async function createTreeChecker({
     return bundle.entries[index % TILE_WIDTH]!;
   }
 
-  /** Of entry, tile and event, one was changed: the two that agree were not. */
-  async function entryFault(index: number, due: Uint8Array): Promise<TreeFault | undefined> {
+  /** Finds which of entry, tile and event was changed: the one that differs from the other two. */
+  async function entryFault(index: number, eventEntry: Uint8Array): Promise<TreeFault | undefined> {
     const bundleIndex = Math.floor(index / TILE_WIDTH);
     const width = widthAt(0, bundleIndex, size);
     const path = tilePath({ level: 'entries', index: bundleIndex, width });
     try {
       const entry = await entryAt(index);
-      if (sameBytes(entry, due)) return undefined;
+      if (sameBytes(entry, eventEntry)) return undefined;
       const hashes = await readHashes(reader, { level: 0, index: bundleIndex, size });
-      if (sameBytes(hashes[index % TILE_WIDTH]!, leafHash(due)))
+      if (sameBytes(hashes[index % TILE_WIDTH]!, leafHash(eventEntry)))
         return { index, kind: 'tile', reason: `the entry ${index} in ${path} was changed` };
       const expected = hashIn(entry);
       return { index, kind: 'event', expected, reason: `leaf ${index} is of the hash ${expected}` };
@@ -159,7 +159,7 @@ export async function createTreeChecker({
     return reason === undefined ? undefined : { index: count - 1, kind: 'tile', reason };
   }
 
-  /** Of what is not read again the tiles are taken; the checkpoints of it are compared with these. */
+  /** Compares earlier checkpoints with the tiles, because the events before `from` are not read. */
   async function earlierFault(): Promise<TreeFault | undefined> {
     for (const head of heads) {
       if (head.size > from) continue;
@@ -178,21 +178,21 @@ export async function createTreeChecker({
       : wrongRoot(count);
   }
 
-  /** True for most events: nothing is to be read for them, and they fit. */
-  function isPlain(index: number, due: Uint8Array): boolean {
+  /** True when an event matches and needs no reads, which holds for most events. */
+  function isPlain(index: number, eventEntry: Uint8Array): boolean {
     const count = index + 1;
     if (count % TILE_WIDTH === 0 || count === size || sizes.has(count)) return false;
     if (index >= size) return true;
     if (bundle?.index !== Math.floor(index / TILE_WIDTH)) return false;
-    return sameBytes(bundle.entries[index % TILE_WIDTH]!, due);
+    return sameBytes(bundle.entries[index % TILE_WIDTH]!, eventEntry);
   }
 
-  /** Reads what it takes. */
-  async function faultAt(due: Uint8Array, leaf: Leaf): Promise<TreeFault | undefined> {
+  /** Performs the reads that the comparison needs. */
+  async function faultAt(eventEntry: Uint8Array, leaf: Leaf): Promise<TreeFault | undefined> {
     const index = edge.size();
-    const fault = index < size ? await entryFault(index, due) : undefined;
+    const fault = index < size ? await entryFault(index, eventEntry) : undefined;
     if (fault) return fault;
-    edge.append(due);
+    edge.append(eventEntry);
     return (await filesFault()) ?? (await startFault(leaf)) ?? headFault();
   }
 
@@ -201,13 +201,13 @@ export async function createTreeChecker({
     async compare(leaves) {
       for (const [at, leaf] of leaves.entries()) {
         const index = edge.size();
-        const due = leafEntry(leaf.hash, index);
-        // To wait for each costs more than to hash it.
-        if (isPlain(index, due)) {
-          edge.append(due);
+        const eventEntry = leafEntry(leaf.hash, index);
+        // Awaiting each event would cost more than hashing it.
+        if (isPlain(index, eventEntry)) {
+          edge.append(eventEntry);
           continue;
         }
-        const fault = await faultAt(due, leaf);
+        const fault = await faultAt(eventEntry, leaf);
         if (fault) return { at, fault };
       }
       return undefined;

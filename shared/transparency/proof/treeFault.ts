@@ -1,25 +1,26 @@
-/** Where the event log and the transparency log differ first. */
+/** The first difference between the event log and the transparency log. */
 export interface TreeFault {
-  /** Of the leaf: the place of its event among all of the log, from 0. */
+  /** 0-based index of the leaf, which is the index of its event in the log. */
   index: number;
   /**
-   * What was changed: the event log there, which has another event than the leaf (`expected` is the
-   * hash of that one); its end, which is missing; a file of the transparency log; or both, at or
-   * before the index, since a checkpoint does not fit them.
+   * - `event`: the event log has a different event here. `expected` is the hash in the leaf.
+   * - `end`: the end of the event log is missing.
+   * - `tile`: a file of the transparency log was changed.
+   * - `checkpoint`: a checkpoint does not match, so both logs were changed at or before the index.
    */
   kind: 'event' | 'end' | 'tile' | 'checkpoint';
   reason: string;
   expected?: string;
 }
 
-/** The log ends where another one, a checkpoint or the tiles, has more leaves. */
+/** The log is shorter than a checkpoint or the tiles. */
 export const cutAt = (index: number, leaves: number, whose: string): TreeFault => ({
   index,
   kind: 'end',
   reason: `the log ends after ${index} events, and ${whose} ${leaves} leaves: all from index ${index} on was cut off`,
 });
 
-/** The checkpoint of so many leaves does not fit. */
+/** The checkpoint of `count` leaves does not match. */
 export const wrongRoot = (count: number): TreeFault => ({
   index: count - 1,
   kind: 'checkpoint',

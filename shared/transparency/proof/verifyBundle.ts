@@ -23,7 +23,7 @@ import { canonicalJson } from '../../eventlog/canonicalJson.ts';
 
 const NEWLINE = 0x0a;
 
-/** Errors: `proof_invalid` for bytes that are not UTF-8. */
+/** Throws `proof_invalid` for bytes that are not UTF-8. */
 function textOf(bytes: Uint8Array, what: string): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
@@ -32,46 +32,44 @@ function textOf(bytes: Uint8Array, what: string): string {
   }
 }
 
-/** Errors: `proof_invalid`. */
+/** Throws `proof_invalid` for a text that is not canonical JSON. */
 function parsed(text: string, what: string): unknown {
   try {
     const value: unknown = JSON.parse(text);
-    // Two readers of another text might not see the same: a name may stand in it twice.
+    // Parsers may read other texts differently, for example when a name occurs twice.
     if (canonicalJson(value) === text) return value;
   } catch {
-    // The sentence is the same.
+    // Invalid JSON gives the same error.
   }
   throw proofInvalidError(`${what} is not canonical JSON.`);
 }
 
 /**
- * The next file of a bundle, which must be the one that is due. Errors: `proof_invalid`, those of
- * reading.
+ * Reads the next file of a bundle. Throws `proof_invalid` when it is not the expected file.
  */
 async function nextFile(
   files: AsyncIterator<BundleFile>,
-  due: BundleFileName,
+  expected: BundleFileName,
 ): Promise<BundleFile> {
   const next = await files.next();
-  if (next.done) throw proofInvalidError(`The bundle has no ${due}.`);
+  if (next.done) throw proofInvalidError(`The bundle has no ${expected}.`);
   const { name, isFile } = next.value;
-  if (name !== due || !isFile)
+  if (name !== expected || !isFile)
     throw proofInvalidError(
-      `A bundle has the files ${BUNDLE_FILES.join(', ')} in this order: where ${due} is due stands ${isFile ? '' : 'what is no file of a bundle, '}${JSON.stringify(name.slice(0, 100))}.`,
+      `A bundle has the files ${BUNDLE_FILES.join(', ')} in this order: where ${expected} is due stands ${isFile ? '' : 'what is no file of a bundle, '}${JSON.stringify(name.slice(0, 100))}.`,
     );
   return next.value;
 }
 
-/** The whole text of a file that is small. Errors: `proof_invalid`, those of reading. */
+/** Reads the text of a small file. Throws `proof_invalid` when it is too large. */
 async function smallText({ name, bytes, content }: BundleFile): Promise<string> {
-  const most = LIMITS.proof.fileBytes;
-  if (bytes > most) throw proofInvalidError(`${name} has more than ${most} bytes.`);
+  const maxBytes = LIMITS.proof.fileBytes;
+  if (bytes > maxBytes) throw proofInvalidError(`${name} has more than ${maxBytes} bytes.`);
   const chunks: Uint8Array[] = [];
   for await (const chunk of content) chunks.push(chunk);
   return textOf(Buffer.concat(chunks), name);
 }
 
-/** Errors: `proof_invalid`. */
 function parseManifest(text: string): Manifest {
   if (!text.endsWith('\n')) throw proofInvalidError('manifest has no line feed at its end.');
   const manifest = parsed(text.slice(0, -1), 'manifest');
@@ -80,64 +78,67 @@ function parseManifest(text: string): Manifest {
   return manifest;
 }
 
-/** `bytes` are those of a line with its line feed. Errors: `proof_invalid`. */
+/** `bytes` is the size of a line including its line feed. */
 function requireWithin(bytes: number, what: string): void {
-  const most = LIMITS.proof.lineBytes;
-  if (bytes > most) throw proofInvalidError(`${what} has more than ${most} bytes.`);
+  const maxBytes = LIMITS.proof.lineBytes;
+  if (bytes > maxBytes) throw proofInvalidError(`${what} has more than ${maxBytes} bytes.`);
 }
 
 /**
- * The values of JSON lines, each in canonical form. No more than one line is held. Errors:
- * `proof_invalid`, those of reading.
+ * Parses canonical JSON lines and holds at most one line in memory. Throws `proof_invalid`.
  */
 async function* jsonLines({ name, content }: BundleFile): AsyncGenerator {
   let rest: Uint8Array[] = [];
-  let held = 0;
+  let heldBytes = 0;
   let line = 0;
   for await (const chunk of content) {
     let from = 0;
     for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, from)) {
       line += 1;
       const what = `Line ${line} of ${name}`;
-      requireWithin(held + end + 1 - from, what);
+      requireWithin(heldBytes + end + 1 - from, what);
       yield parsed(textOf(Buffer.concat([...rest, chunk.subarray(from, end)]), what), what);
-      [rest, held, from] = [[], 0, end + 1];
+      [rest, heldBytes, from] = [[], 0, end + 1];
     }
-    held += chunk.length - from;
-    requireWithin(held + 1, `Line ${line + 1} of ${name}`);
-    // A copy: what is read next may take the chunk's place.
+    heldBytes += chunk.length - from;
+    requireWithin(heldBytes + 1, `Line ${line + 1} of ${name}`);
+    // Copied, because the next read may reuse the buffer of the chunk.
     if (from < chunk.length) rest.push(Buffer.from(chunk.subarray(from)));
   }
-  if (held > 0) throw proofInvalidError(`Line ${line + 1} of ${name} has no end.`);
+  if (heldBytes > 0) throw proofInvalidError(`Line ${line + 1} of ${name} has no end.`);
 }
 
-/** What somebody who verifies a bundle knows from elsewhere. */
+/** Trusted values that the verifier obtained from other sources. */
 export interface Known {
-  /** Of the log; the bundle's own where it is absent. */
+  /** The vkey of the log. When absent, the vkey in the bundle is used. */
   vkey?: string | undefined;
-  /** A checkpoint that the log published, and of which the bundle must be. */
+  /** A published checkpoint, which must be the checkpoint of the bundle. */
   checkpoint?: string | undefined;
-  /** Vkeys of witnesses, of which one must have cosigned where any are given. */
+  /** Vkeys of witnesses. Unless empty, at least one of them must have cosigned. */
   witnesses: readonly string[];
 }
 
-/** What a bundle that fits shows. */
+/** The content of a valid bundle. */
 export interface VerifiedBundle {
   session_id: string;
   seen: SeenStream;
   checkpoint: CheckpointText;
-  /** Of the last event's leaf. */
+  /** Index of the leaf of the last event. */
   index: number;
   vkey: string;
-  /** The names of witnesses that are known and have cosigned. */
+  /** The names of the trusted witnesses that have cosigned. */
   cosigned: string[];
 }
 
 type Small = Record<SmallFileName, string>;
 
-function requireSame(checkpoint: CheckpointText, given: string | undefined, key: NoteKey): void {
-  if (given === undefined) return;
-  const other = openCheckpoint(given, [key]).checkpoint;
+function requireSame(
+  checkpoint: CheckpointText,
+  published: string | undefined,
+  key: NoteKey,
+): void {
+  if (published === undefined) return;
+  const other = openCheckpoint(published, [key]).checkpoint;
   if (other.size !== checkpoint.size)
     throw proofInvalidError(
       `The bundle's proof leads to a tree of ${checkpoint.size} leaves, and the checkpoint that was given is of ${other.size}: ask for a bundle that is exported with that checkpoint.`,
@@ -149,19 +150,19 @@ function requireSame(checkpoint: CheckpointText, given: string | undefined, key:
 }
 
 function cosigners({ text, signatures }: Note, witnesses: readonly string[]): string[] {
-  const found = witnesses
+  const names = witnesses
     .map(parseVkey)
     .flatMap((key) =>
       signatures.some((line) => verifyCosignature(text, key, line) !== undefined) ? [key.name] : [],
     );
-  if (witnesses.length > 0 && found.length === 0)
+  if (witnesses.length > 0 && names.length === 0)
     throw proofInvalidError('None of the witnesses that were given has cosigned the checkpoint.');
-  return found;
+  return names;
 }
 
-/** What the files before the events show once the hash of the last event is known. */
-function verifyHead(small: Small, hash: string, known: Known) {
-  const key = parseVkey((known.vkey ?? small.vkey).trimEnd());
+/** Verifies the small files against the hash of the last event. */
+function verifyHead(small: Small, hash: string, trusted: Known) {
+  const key = parseVkey((trusted.vkey ?? small.vkey).trimEnd());
   const { note, checkpoint } = openCheckpoint(small.checkpoint, [key]);
   const { extra, index, hashes, checkpoint: proven } = parseProof(small['session.tlog-proof']);
   if (extra)
@@ -171,17 +172,17 @@ function verifyHead(small: Small, hash: string, known: Known) {
     throw proofInvalidError(
       'The proof does not lead from the last event to the checkpoint: events were changed, added or cut off.',
     );
-  requireSame(checkpoint, known.checkpoint, key);
-  return { checkpoint, index, vkey: formatVkey(key), cosigned: cosigners(note, known.witnesses) };
+  requireSame(checkpoint, trusted.checkpoint, key);
+  return { checkpoint, index, vkey: formatVkey(key), cosigned: cosigners(note, trusted.witnesses) };
 }
 
 /**
- * Verifies a bundle with nothing but itself and what is known from elsewhere. Memory does not grow
- * with it. Errors: `proof_invalid` in a sentence that names the first misfit, those of reading.
+ * Verifies a bundle against the trusted values alone, in constant memory. Throws `proof_invalid`
+ * with a sentence that names the first mismatch.
  */
 export async function verifyBundle(
   bundle: AsyncIterable<BundleFile>,
-  known: Known,
+  trusted: Known,
   onProgress: (events: number) => void,
 ): Promise<VerifiedBundle> {
   const files = bundle[Symbol.asyncIterator]();
@@ -203,5 +204,5 @@ export async function verifyBundle(
       `The bundle has ${seen.events} events, and its manifest says ${events}.`,
     );
   if (!(await files.next()).done) throw proofInvalidError('The bundle has further files.');
-  return { session_id, seen, ...verifyHead(small, seen.hash, known) };
+  return { session_id, seen, ...verifyHead(small, seen.hash, trusted) };
 }

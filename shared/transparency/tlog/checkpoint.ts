@@ -1,10 +1,10 @@
-/** C2SP tlog-checkpoint: the text of a note that names a tree. */
+/** C2SP tlog-checkpoint: the text of a note that describes a tree. */
 import { proofInvalidError } from '../../lib/errors/turnlogError.ts';
 import { decodeBase64 } from './base64.ts';
 import { HASH_BYTES } from './merkle.ts';
 import type { TreeHead } from './verify.ts';
 
-/** The origin, the size and the root of a tree. */
+/** The origin, size and root of a tree. */
 export interface CheckpointText extends TreeHead {
   origin: string;
   root: Buffer;
@@ -12,7 +12,7 @@ export interface CheckpointText extends TreeHead {
 
 const DECIMAL = /^(0|[1-9][0-9]*)$/;
 
-/** A number that is written in decimal, without zeros before it; undefined for anything else. */
+/** Parses a decimal number without leading zeros; undefined for any other text. */
 export function parseDecimal(text: string): number | undefined {
   const value = DECIMAL.test(text) ? Number(text) : NaN;
   return Number.isSafeInteger(value) ? value : undefined;
@@ -23,8 +23,8 @@ export const formatCheckpoint = ({ origin, size, root }: TreeHead & { origin: st
   `${origin}\n${size}\n${Buffer.from(root).toString('base64')}\n`;
 
 /**
- * What the text of a checkpoint says; lines of extensions are passed over. Errors: `proof_invalid`
- * where it is none.
+ * Parses the text of a checkpoint and ignores extension lines. Throws `proof_invalid` for any other
+ * text.
  */
 export function parseCheckpoint(text: string): CheckpointText {
   const lines = text.split('\n');

@@ -1,4 +1,4 @@
-/** C2SP tlog-cosignature, v1 over Ed25519: what a witness says of a checkpoint. */
+/** C2SP tlog-cosignature, v1 over Ed25519: the statement of a witness about a checkpoint. */
 import { COSIGNATURE, isSignedBy, type NoteKey, type NoteSigner } from './noteKeys.ts';
 import type { NoteSignature } from './note.ts';
 
@@ -8,7 +8,7 @@ const SIGNATURE_BYTES = 64;
 const messageOf = (text: string, time: bigint): Buffer =>
   Buffer.from(`cosignature/v1\ntime ${time}\n${text}`);
 
-/** The cosignature of the text of a checkpoint, at a time in whole seconds since 1970. */
+/** Cosigns the text of a checkpoint. `time` is in whole seconds since 1970. */
 export function cosign(text: string, { key, sign }: NoteSigner, time: number): NoteSignature {
   const stamp = Buffer.alloc(TIME_BYTES);
   stamp.writeBigUInt64BE(BigInt(time));
@@ -17,9 +17,9 @@ export function cosign(text: string, { key, sign }: NoteSigner, time: number): N
 }
 
 /**
- * When the witness of this key cosigned the text of a checkpoint, in seconds since 1970; undefined
- * where the signature is not its cosignature of it. A clock of another machine says when: what can't
- * be the present is for the caller to judge.
+ * The time at which the witness cosigned the text of a checkpoint, in seconds since 1970; undefined
+ * when the signature is not a valid cosignature by this key. The time comes from the clock of
+ * another machine, so the caller must decide whether it is plausible.
  */
 export function verifyCosignature(
   text: string,

@@ -1,4 +1,4 @@
-/** The leaves of a log's tree: one for each event, in the order of the log, and it names nobody. */
+/** The leaves of a log's tree: one per event, in log order, without personal data. */
 import { proofInvalidError } from '../../lib/errors/turnlogError.ts';
 import type { Position } from '../../ports/eventStore.ts';
 import type { TileReader } from '../tileStore.ts';
@@ -9,13 +9,14 @@ const HASH = /^[0-9a-f]{64}$/;
 const ENTRY = /^\{"hash":"([0-9a-f]{64}|)","index":(0|[1-9][0-9]*)\}$/;
 
 /**
- * The entry of an event: the canonical JSON (RFC 8785) of its hash and its index. An event without a
- * hash of ours, which only others write, has an empty one: its place is kept.
+ * The entry of an event: the canonical JSON (RFC 8785) of its hash and its index. Events written by
+ * other applications have no such hash. Their entries have an empty hash, so that indexes stay
+ * aligned.
  */
 export const leafEntry = (eventHash: string, index: number): Buffer =>
   Buffer.from(`{"hash":"${HASH.test(eventHash) ? eventHash : ''}","index":${index}}`, 'latin1');
 
-/** What an entry says. Errors: `proof_invalid` where it is none of ours. */
+/** Parses the entry of an event. Throws `proof_invalid` for any other entry. */
 export function parseLeafEntry(entry: Uint8Array): { hash: string; index: number } {
   const [, hash, index] = ENTRY.exec(Buffer.from(entry).toString('latin1')) ?? [];
   if (hash === undefined)
@@ -23,7 +24,7 @@ export function parseLeafEntry(entry: Uint8Array): { hash: string; index: number
   return { hash, index: Number(index) };
 }
 
-/** The last bundle, of so many, that begins before the event. */
+/** The last of `bundles` entry bundles that begins before the event. */
 async function bundleOf(
   reader: Pick<TileReader, 'beforeBundle'>,
   position: Position,
@@ -45,9 +46,9 @@ async function bundleOf(
 }
 
 /**
- * The index of an event's leaf, looked for among the first `size` leaves; undefined where none is
- * its. Reads one bundle, and a place for each halving of their number. What it finds is to be proven.
- * Errors: `proof_invalid` where the tree's files are not whole, those of the reader.
+ * Finds the index of an event's leaf among the first `size` leaves; undefined when there is none.
+ * Uses a binary search over the bundle starts and then reads one bundle. The index is unverified:
+ * the caller must prove it. Throws `proof_invalid` when files of the tree are incomplete.
  */
 export async function leafIndexOf(
   reader: Pick<TileReader, 'read' | 'beforeBundle'>,

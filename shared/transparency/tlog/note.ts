@@ -1,4 +1,4 @@
-/** C2SP signed-note: a text, an empty line, and lines with signatures of it. */
+/** C2SP signed-note: a text, an empty line, and signature lines. */
 import { proofInvalidError } from '../../lib/errors/turnlogError.ts';
 import { LIMITS } from '../../limits.ts';
 import { decodeBase64 } from './base64.ts';
@@ -6,27 +6,27 @@ import { ED25519, isKeyName, isSignedBy, type NoteKey, type NoteSigner } from '.
 
 const ID_BYTES = 4;
 
-/** A line below a note. */
+/** A signature line of a note. */
 export interface NoteSignature {
   name: string;
   /** 8 hex digits. */
   id: string;
-  /** What follows the id. */
+  /** The bytes after the id. */
   signature: Buffer;
 }
 
-/** A note as it stands there: nothing of it is verified. */
+/** A parsed note with unverified signatures. */
 export interface Note {
-  /** With its last newline. */
+  /** Includes the final newline. */
   text: string;
   signatures: readonly NoteSignature[];
 }
 
-/** The line of a signature, with its newline. */
+/** Formats a signature line, including its newline. */
 export const signatureLine = ({ name, id, signature }: NoteSignature): string =>
   `— ${name} ${Buffer.concat([Buffer.from(id, 'hex'), signature]).toString('base64')}\n`;
 
-/** The signature of a line without its newline. Errors: `proof_invalid`. */
+/** Parses a signature line without its newline. Throws `proof_invalid`. */
 export function parseSignatureLine(line: string): NoteSignature {
   const [, name = '', encoded = ''] = /^— ([^ ]+) ([^ ]+)$/.exec(line) ?? [];
   const bytes = decodeBase64(encoded);
@@ -40,8 +40,8 @@ export function parseSignatureLine(line: string): NoteSignature {
 }
 
 /**
- * Reads a note. Errors: `proof_invalid` where it is too large, has control characters or lone
- * surrogates, has no signature or more than are read, or a line below it is no signature.
+ * Parses a note. Throws `proof_invalid` when the note is too large, contains control characters or
+ * lone surrogates, has no signature or too many, or has a malformed signature line.
  */
 export function parseNote(note: string): Note {
   if (Buffer.byteLength(note) > LIMITS.tlog.noteBytes)
@@ -58,31 +58,31 @@ export function parseNote(note: string): Note {
   return { text: note.slice(0, end + 1), signatures: lines.map(parseSignatureLine) };
 }
 
-/** The signatures that name this key. */
+/** The signatures that carry the name and id of this key. */
 export const signaturesOf = ({ signatures }: Note, { name, id }: NoteKey): NoteSignature[] =>
   signatures.filter((line) => line.name === name && line.id === id);
 
 /**
- * Reads a note and verifies the Ed25519 signatures of the keys that are known; others are passed
- * over. `by` has the keys that signed. Errors: `proof_invalid` where a signature of a known key is
- * wrong, stands there twice, or none of them signed; those of `parseNote`.
+ * Parses a note and verifies the Ed25519 signatures of the given keys. Signatures of other keys are
+ * ignored. `by` lists the keys that signed. Throws `proof_invalid` when a given key has an invalid
+ * or a duplicate signature, or when none of the keys signed.
  */
 export function openNote(note: string, keys: readonly NoteKey[]): Note & { by: NoteKey[] } {
   const parsed = parseNote(note);
   const message = Buffer.from(parsed.text);
   const by = keys.filter((key) => {
     if (key.type !== ED25519) return false;
-    const [found, second] = signaturesOf(parsed, key);
-    if (second) throw proofInvalidError(`A note has two signatures of ${key.name}+${key.id}.`);
-    if (found && !isSignedBy(key, message, found.signature))
+    const [line, duplicate] = signaturesOf(parsed, key);
+    if (duplicate) throw proofInvalidError(`A note has two signatures of ${key.name}+${key.id}.`);
+    if (line && !isSignedBy(key, message, line.signature))
       throw proofInvalidError(`The signature of ${key.name}+${key.id} below a note is wrong.`);
-    return found !== undefined;
+    return line !== undefined;
   });
   if (by.length === 0) throw proofInvalidError('A note has no signature of a key that is known.');
   return { ...parsed, by };
 }
 
-/** The note of a text, which ends with a newline, with a signature of each signer. */
+/** Signs a text, which must end with a newline, with every signer. */
 export function signNote(text: string, signers: readonly NoteSigner[]): string {
   const message = Buffer.from(text);
   const lines = signers.map(({ key, sign }) =>

@@ -1,4 +1,4 @@
-/** Keys of signed notes: what signs, what verifies, and how they are written down (vkey). */
+/** Keys of signed notes: signing, verification, and the vkey encoding. */
 import {
   createPublicKey,
   hash as digest,
@@ -9,15 +9,15 @@ import {
 import { proofInvalidError } from '../../lib/errors/turnlogError.ts';
 import { decodeBase64 } from './base64.ts';
 
-/** The signature types of C2SP signed-note that are understood. */
+/** The supported signature types of C2SP signed-note. */
 export const ED25519 = 0x01;
 export const COSIGNATURE = 0x04;
 
 const KEY_BYTES = 32;
-/** What stands before the 32 bytes of an Ed25519 key in SPKI (RFC 8410). */
+/** The bytes that precede an Ed25519 key in SPKI (RFC 8410). */
 const SPKI_PREFIX = Buffer.from('302a300506032b6570032100', 'hex');
 
-/** A public key under a name. Name and id together tell it from others. */
+/** A public key with a name. Name and id together identify it. */
 export interface NoteKey {
   name: string;
   /** 8 hex digits. */
@@ -27,13 +27,13 @@ export interface NoteKey {
   publicKey: KeyObject;
 }
 
-/** What signs notes under a name. */
+/** Signs notes under a name. */
 export interface NoteSigner {
   key: NoteKey;
   sign(message: Uint8Array): Buffer;
 }
 
-/** True for what may be the name of a key: not empty, no space, no `+`, no control character. */
+/** True for a valid key name: not empty, no space, no `+`, no control character. */
 export const isKeyName = (name: string): boolean =>
   // eslint-disable-next-line no-control-regex
   /^[^\p{White_Space}+\u0000-\u001f]+$/u.test(name);
@@ -54,13 +54,13 @@ function keyOf(name: string, type: number, publicKey: KeyObject): NoteKey {
   return { name, type, publicKey, id: idOf(name, type, rawOf(publicKey)) };
 }
 
-/** A signer of notes. Errors: `proof_invalid` for a bad name, and a key that is not Ed25519. */
+/** Creates a signer. Throws `proof_invalid` for an invalid name or a key other than Ed25519. */
 export const noteSigner = (name: string, privateKey: KeyObject, type = ED25519): NoteSigner => ({
   key: keyOf(name, type, createPublicKey(privateKey)),
   sign: (message) => signBytes(null, message, privateKey),
 });
 
-/** True when `signature` is this key's Ed25519 signature of the message. */
+/** True when `signature` is a valid Ed25519 signature of the message by this key. */
 export const isSignedBy = (
   { publicKey }: NoteKey,
   message: Uint8Array,
@@ -72,8 +72,8 @@ export const formatVkey = ({ name, id, type, publicKey }: NoteKey): string =>
   `${name}+${id}+${Buffer.concat([Buffer.of(type), rawOf(publicKey)]).toString('base64')}`;
 
 /**
- * The key of a vkey. Errors: `proof_invalid` for a text that is none, whose id is not that of its key,
- * or whose type is not understood.
+ * Parses a vkey. Throws `proof_invalid` when the text is malformed, the id does not match the key,
+ * or the signature type is unsupported.
  */
 export function parseVkey(text: string): NoteKey {
   const [, name, id, encoded] = /^([^+]+)\+([0-9a-f]{8})\+(.+)$/.exec(text) ?? [];

@@ -1,4 +1,4 @@
-/** C2SP tlog-proof: an entry's proof, with the checkpoint that it leads to, as text. */
+/** C2SP tlog-proof: the inclusion proof of an entry and its checkpoint, as text. */
 import { proofInvalidError } from '../../lib/errors/turnlogError.ts';
 import { LIMITS } from '../../limits.ts';
 import { decodeBase64 } from './base64.ts';
@@ -6,21 +6,21 @@ import { parseDecimal } from './checkpoint.ts';
 import { HASH_BYTES } from './merkle.ts';
 
 const HEADER = 'c2sp.org/tlog-proof@v1';
-/** A tree has no more levels: sizes are below 2⁶³. */
+/** The maximum number of levels: tree sizes are below 2⁶³. */
 const MAX_HASHES = 63;
 
 export interface ProofFile {
-  /** What the application adds; nothing vouches for it. */
+  /** Unauthenticated data of the application. */
   extra?: Buffer | undefined;
-  /** Of the leaf, from 0. */
+  /** 0-based index of the leaf. */
   index: number;
-  /** From the leaf's sibling up. */
+  /** In order from the leaf's sibling to the child of the root. */
   hashes: readonly Uint8Array[];
   /** The signed note. */
   checkpoint: string;
 }
 
-/** The text of a `.tlog-proof`. */
+/** Formats a `.tlog-proof` file. */
 export function formatProof({ extra, index, hashes, checkpoint }: ProofFile): string {
   const lines = [
     HEADER,
@@ -38,8 +38,8 @@ function parseHash(line: string): Buffer {
 }
 
 /**
- * What a `.tlog-proof` says; its checkpoint is not looked at. Errors: `proof_invalid` for a text that
- * is none, or too large a one.
+ * Parses a `.tlog-proof` file without parsing its checkpoint. Throws `proof_invalid` when the text
+ * is malformed or too large.
  */
 export function parseProof(text: string): ProofFile {
   if (Buffer.byteLength(text) > LIMITS.tlog.proofBytes)

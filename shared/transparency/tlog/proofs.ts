@@ -1,11 +1,11 @@
-/** Proofs of RFC 6962 §2.1.1 and §2.1.2, made from the tiles of a tree. */
+/** Proofs of RFC 6962 §2.1.1 and §2.1.2, computed from the tiles of a tree. */
 import { EMPTY_ROOT, nodeHash, rootOfFull, splitOf } from './merkle.ts';
 import { readHashes, remembering, type Tiles } from './readTiles.ts';
 import { TILE_WIDTH } from './tiles.ts';
 
 const TILE_HEIGHT = 8;
 
-/** A range of leaves, from `lo` to before `hi`, of the tree of `size` leaves that a reader has. */
+/** The leaves from `lo` up to but excluding `hi`, in a tree of `size` leaves. */
 interface Range {
   tiles: Tiles;
   size: number;
@@ -13,7 +13,7 @@ interface Range {
   hi: number;
 }
 
-/** The root above a perfect subtree, whose hashes stand in one tile. */
+/** The root of a perfect subtree, whose hashes lie in one tile. */
 async function perfectRoot({ tiles, size, lo, hi }: Range): Promise<Uint8Array> {
   const height = Math.round(Math.log2(hi - lo));
   const level = Math.floor(height / TILE_HEIGHT);
@@ -23,7 +23,7 @@ async function perfectRoot({ tiles, size, lo, hi }: Range): Promise<Uint8Array> 
   return rootOfFull(hashes.slice(from, from + 2 ** (height % TILE_HEIGHT)));
 }
 
-/** The root above a range that begins where a subtree begins. */
+/** The root of a range that starts at a subtree boundary. */
 async function rootOf(range: Range): Promise<Uint8Array> {
   const { lo, hi } = range;
   const count = hi - lo;
@@ -34,8 +34,8 @@ async function rootOf(range: Range): Promise<Uint8Array> {
 }
 
 /**
- * The root of the tree's first `size` leaves. Errors: `proof_invalid` where tiles are missing or have
- * other lengths, those of the reader.
+ * The root of the first `size` leaves. Throws `proof_invalid` when tiles are missing or have the
+ * wrong length.
  */
 export const rootAt = async (reader: Tiles, size: number): Promise<Uint8Array> =>
   size === 0 ? EMPTY_ROOT : rootOf({ tiles: remembering(reader), size, lo: 0, hi: size });
@@ -54,9 +54,9 @@ async function path(range: Range, index: number): Promise<Uint8Array[]> {
 }
 
 /**
- * The hashes from the leaf's sibling up to the child of the root of the tree of `size` leaves.
- * Errors: RangeError for a leaf that such a tree does not have, and those of `rootAt`. That the
- * tiles are right is for `verifyInclusion` to say.
+ * The hashes from the leaf's sibling to the child of the root, for a tree of `size` leaves. Does
+ * not check the tiles: `verifyInclusion` must check the result. Throws RangeError for an index
+ * outside the tree.
  */
 export async function inclusionProof(
   reader: Tiles,
@@ -70,7 +70,8 @@ export async function inclusionProof(
 
 async function subproof(range: Range, from: number): Promise<Uint8Array[]> {
   const { lo, hi } = range;
-  // What both trees have whole is known to who has the older root, unless it is only part of that.
+  // The verifier has the root of the older tree: a range shared by both trees is omitted when it is
+  // that whole tree, and needed when it is only a part of it.
   if (from === hi) return lo === 0 ? [] : [await rootOf(range)];
   const split = lo + splitOf(hi - lo);
   const [left, right] = [
@@ -83,9 +84,8 @@ async function subproof(range: Range, from: number): Promise<Uint8Array[]> {
 }
 
 /**
- * The hashes that show that the tree of `to` leaves begins with the one of `from` leaves; none where
- * that is empty or the same. Errors: RangeError for a tree that is larger than the other, and those
- * of `rootAt`.
+ * The hashes that prove that the tree of `to` leaves extends the tree of `from` leaves; empty when
+ * `from` is 0 or equals `to`. Throws RangeError when `from` is larger than `to`.
  */
 export async function consistencyProof(
   reader: Tiles,

@@ -2,27 +2,27 @@ import { proofInvalidError } from '../../lib/errors/turnlogError.ts';
 import type { TileReader } from '../tileStore.ts';
 import { entriesOf, hashesOf, TILE_WIDTH, tilePath, widthAt, type TilePlace } from './tiles.ts';
 
-/** What is needed of a reader for hashes and entries. */
+/** The part of a reader that provides hashes and entries. */
 export type Tiles = Pick<TileReader, 'read'>;
 
-/** A partial tile may be gone once there is the full one, which begins with the same. */
+/** Reads a tile, or the full tile that begins with it: partial tiles are deleted once it exists. */
 async function readWide(
   reader: Tiles,
-  place: TilePlace,
+  tile: TilePlace,
 ): Promise<{ bytes: Uint8Array; width: number }> {
-  const partial = await reader.read(tilePath(place));
-  if (partial) return { bytes: partial, width: place.width };
+  const partial = await reader.read(tilePath(tile));
+  if (partial) return { bytes: partial, width: tile.width };
   const full =
-    place.width < TILE_WIDTH
-      ? await reader.read(tilePath({ ...place, width: TILE_WIDTH }))
+    tile.width < TILE_WIDTH
+      ? await reader.read(tilePath({ ...tile, width: TILE_WIDTH }))
       : undefined;
   if (full) return { bytes: full, width: TILE_WIDTH };
   throw proofInvalidError(
-    `The transparency log has no ${tilePath(place)}. Put its files back from a backup.`,
+    `The transparency log has no ${tilePath(tile)}. Put its files back from a backup.`,
   );
 }
 
-/** Says which file it is that is wrong. */
+/** Adds the path of the damaged file to the error. */
 function named<Result>(path: string, read: () => Result): Result {
   try {
     return read();
@@ -35,8 +35,8 @@ function named<Result>(path: string, read: () => Result): Result {
 }
 
 /**
- * The hashes of a tile, as far as a tree of `size` leaves has them. Errors: `proof_invalid` where the
- * tile is missing or has another length, those of the reader.
+ * The hashes of a tile that belong to a tree of `size` leaves. Throws `proof_invalid` when the tile
+ * is missing or has the wrong length.
  */
 export async function readHashes(
   reader: Tiles,
@@ -49,7 +49,7 @@ export async function readHashes(
   );
 }
 
-/** The entries of a bundle, as far as a tree of `size` leaves has them. Errors: as `readHashes`. */
+/** The entries of a bundle that belong to a tree of `size` leaves. Throws like `readHashes`. */
 export async function readEntries(
   reader: Tiles,
   index: number,
@@ -62,14 +62,14 @@ export async function readEntries(
   );
 }
 
-/** A reader that keeps what it has read, for as long as one proof is made. */
+/** A caching reader, for the duration of one proof. */
 export function remembering(reader: Tiles): Tiles {
-  const known = new Map<string, Promise<Uint8Array | undefined>>();
+  const reads = new Map<string, Promise<Uint8Array | undefined>>();
   return {
     read(path) {
-      const before = known.get(path) ?? reader.read(path);
-      known.set(path, before);
-      return before;
+      const bytes = reads.get(path) ?? reader.read(path);
+      reads.set(path, bytes);
+      return bytes;
     },
   };
 }

@@ -1,4 +1,4 @@
-/** A tree that grows: its right edge is all that is kept of it. */
+/** Appends to a tree of which only the right edge is held in memory. */
 import { proofInvalidError } from '../../lib/errors/turnlogError.ts';
 import type { TileFile } from '../tileStore.ts';
 import { EMPTY_ROOT, leafHash, nodeHash, rootOfFull } from './merkle.ts';
@@ -6,12 +6,14 @@ import { readEntries, readHashes, type Tiles } from './readTiles.ts';
 import { encodeEntry, hashesAt, TILE_WIDTH, tilePath, type TilePlace } from './tiles.ts';
 
 export interface RightEdge {
-  /** Leaves. */
+  /** Number of leaves. */
   size(): number;
   append(entry: Uint8Array): void;
-  /** The root of the tree as it is now. */
+  /** The root of the current tree. */
   root(): Buffer;
-  /** The tiles and bundles that are new or wider than at the last call, and forgets the full ones. */
+  /**
+   * Returns tiles and bundles that are new or wider since the last call. Releases the full ones.
+   */
   takeFiles(): TileFile[];
 }
 
@@ -24,11 +26,11 @@ const fileOf = (
   bytes: Buffer.concat(parts),
 });
 
-/** The root of a tree whose levels end in these partial tiles, the lowest one first. */
+/** The root of a tree whose levels end in these partial tiles, lowest level first. */
 function rootOfEdge(levels: readonly (readonly Uint8Array[])[]): Buffer {
   let root: Uint8Array | undefined;
   for (const hashes of levels) {
-    // Perfect subtrees, from the right: they are as wide as the ones in the number of hashes.
+    // Perfect subtrees from the right: their widths are the set bits in the number of hashes.
     let end = hashes.length;
     for (let width = 1; width <= hashes.length; width *= 2) {
       if (Math.floor(hashes.length / width) % 2 === 0) continue;
@@ -41,21 +43,24 @@ function rootOfEdge(levels: readonly (readonly Uint8Array[])[]): Buffer {
 }
 
 /**
- * The right edge of the tree of `size` leaves that a reader has, or has the beginning of: then it has
- * a tree of `kept` leaves. Of an empty one nothing is read.
- * Errors: `proof_invalid` where tiles are missing, have other lengths, or don't fit their entries, those
- * of the reader.
+ * Opens the right edge of the first `size` leaves of a stored tree, which has `storedSize` leaves.
+ * Reads nothing for an empty tree. Throws `proof_invalid` when tiles are missing, have the wrong
+ * length, or do not match their entries.
  */
-export async function openRightEdge(reader: Tiles, size: number, kept = size): Promise<RightEdge> {
-  /** Of each level the hashes of its last tile, while that is partial. */
+export async function openRightEdge(
+  reader: Tiles,
+  size: number,
+  storedSize = size,
+): Promise<RightEdge> {
+  /** For each level, the hashes of its last tile while that tile is partial. */
   const levels: Uint8Array[][] = [];
   for (let level = 0; hashesAt(level, size) > 0; level += 1)
-    levels.push(await partialHashes({ reader, size, kept }, level));
-  let entries = await partialEntries({ reader, size, kept }, levels[0] ?? []);
+    levels.push(await partialHashes({ reader, size, kept: storedSize }, level));
+  let entries = await partialEntries({ reader, size, kept: storedSize }, levels[0] ?? []);
   let count = size;
   let files: TileFile[] = [];
-  /** How wide the partial tiles were that were taken last. */
-  let taken = levels.map(({ length }) => length);
+  /** For each level, the width of the partial tile at the last call of `takeFiles`. */
+  let takenWidths = levels.map(({ length }) => length);
 
   function push(level: number, hash: Uint8Array): void {
     const hashes = (levels[level] ??= []);
@@ -64,18 +69,18 @@ export async function openRightEdge(reader: Tiles, size: number, kept = size): P
     const index = hashesAt(level + 1, count) - 1;
     files.push(fileOf(level, index, hashes));
     levels[level] = [];
-    taken[level] = 0;
+    takenWidths[level] = 0;
     push(level + 1, rootOfFull(hashes));
   }
 
-  /** Those that are wider than they were when they were taken. */
+  /** The partial files that are wider than at the last call of `takeFiles`. */
   function partialFiles(): TileFile[] {
     const partial = levels.flatMap((hashes, level) =>
-      hashes.length === (taken[level] ?? 0)
+      hashes.length === (takenWidths[level] ?? 0)
         ? []
         : fileOf(level, hashesAt(level + 1, count), hashes),
     );
-    if (entries.length > 0 && entries.length !== (taken[0] ?? 0))
+    if (entries.length > 0 && entries.length !== (takenWidths[0] ?? 0))
       partial.push(fileOf('entries', hashesAt(1, count), entries));
     return partial;
   }
@@ -95,42 +100,46 @@ export async function openRightEdge(reader: Tiles, size: number, kept = size): P
     takeFiles() {
       const all = [...files, ...partialFiles()];
       files = [];
-      taken = levels.map(({ length }) => length);
+      takenWidths = levels.map(({ length }) => length);
       return all;
     },
   };
 }
 
-/** A tree, and the one that it is the beginning of. */
+/** The first `size` leaves of a stored tree of `kept` leaves. */
 interface Beginning {
   reader: Tiles;
   size: number;
   kept: number;
 }
 
-/** The hashes of the last tile of a level; none where that is full. */
+/** The hashes of the last tile of a level; empty when that tile is full. */
 async function partialHashes(
-  { reader, size, kept }: Beginning,
+  { reader, size, kept: storedSize }: Beginning,
   level: number,
 ): Promise<Uint8Array[]> {
   const width = hashesAt(level, size) % TILE_WIDTH;
   if (width === 0) return [];
-  const hashes = await readHashes(reader, { level, index: hashesAt(level + 1, size), size: kept });
+  const hashes = await readHashes(reader, {
+    level,
+    index: hashesAt(level + 1, size),
+    size: storedSize,
+  });
   return hashes.slice(0, width);
 }
 
-/** The entries of these hashes: what does not fit would stand in the full bundle for good. */
+/** Checks entries against their hashes: a mismatch would become permanent in the full bundle. */
 async function partialEntries(
-  { reader, size, kept }: Beginning,
+  { reader, size, kept: storedSize }: Beginning,
   hashes: readonly Uint8Array[],
 ): Promise<Buffer[]> {
   if (size % TILE_WIDTH === 0) return [];
-  const all = await readEntries(reader, hashesAt(1, size), kept);
+  const all = await readEntries(reader, hashesAt(1, size), storedSize);
   const entries = all.slice(0, size % TILE_WIDTH);
-  const wrong = entries.findIndex((entry, at) => leafHash(entry).compare(hashes[at]!) !== 0);
-  if (wrong >= 0)
+  const mismatch = entries.findIndex((entry, at) => leafHash(entry).compare(hashes[at]!) !== 0);
+  if (mismatch >= 0)
     throw proofInvalidError(
-      `Entry ${size - entries.length + wrong} of the transparency log has not the hash that is kept of it. Put its files back from a backup.`,
+      `Entry ${size - entries.length + mismatch} of the transparency log has not the hash that is kept of it. Put its files back from a backup.`,
     );
   return entries.map(encodeEntry);
 }

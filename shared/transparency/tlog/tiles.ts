@@ -1,13 +1,13 @@
-/** Tiles and entry bundles of C2SP tlog-tiles: their paths and their bytes. */
+/** Tiles and entry bundles of C2SP tlog-tiles: their paths and their encoding. */
 import { proofInvalidError } from '../../lib/errors/turnlogError.ts';
 import { HASH_BYTES } from './merkle.ts';
 
-/** Hashes of a full tile, entries of a full bundle. */
+/** Hashes in a full tile, or entries in a full bundle. */
 export const TILE_WIDTH = 256;
 
 const MAX_ENTRY_BYTES = 0xffff;
 
-/** Where a tile is: its level, or `entries` for a bundle, its number there, and how wide it is. */
+/** Identifies a tile by level (`entries` for a bundle), index within the level, and width. */
 export interface TilePlace {
   level: number | 'entries';
   index: number;
@@ -35,28 +35,28 @@ export const tilePath = ({ level, index, width }: TilePlace): string =>
 const PATH =
   /^tile\/(entries|[0-9]|[1-5][0-9]|6[0-3])\/((?:x[0-9]{3}\/){0,5}[0-9]{3})(?:\.p\/([1-9][0-9]{0,2}))?$/;
 
-/** The place that a path names; undefined for a text that is no path of a tile. */
+/** Parses the path of a tile; undefined for any other text. */
 export function parseTilePath(path: string): TilePlace | undefined {
   const [, level, number, width] = PATH.exec(path) ?? [];
   if (level === undefined || number === undefined) return undefined;
-  const place: TilePlace = {
+  const tile: TilePlace = {
     level: level === 'entries' ? level : Number(level),
     index: Number(number.replaceAll(/[x/]/g, '')),
     width: width === undefined ? TILE_WIDTH : Number(width),
   };
-  // Says no to zeros too many, to a width of 256 and more, and to numbers beyond what is exact.
-  return Number.isSafeInteger(place.index) && tilePath(place) === path ? place : undefined;
+  // Rejects extra leading zeros, an explicit width of 256 or more, and unsafe integers.
+  return Number.isSafeInteger(tile.index) && tilePath(tile) === path ? tile : undefined;
 }
 
-/** Hashes of a level of a tree of this size: only those of full tiles below count. */
+/** The number of hashes at a level: each one stands for a full tile of the level below. */
 export const hashesAt = (level: number, size: number): number =>
   Math.floor(size / TILE_WIDTH ** level);
 
-/** How wide a tile of a tree of this size is; 0 where it has none there. */
+/** The width of a tile in a tree of this size; 0 when the tree has no such tile. */
 export const widthAt = (level: number, index: number, size: number): number =>
   Math.max(0, Math.min(TILE_WIDTH, hashesAt(level, size) - index * TILE_WIDTH));
 
-/** The hashes of a tile. Errors: `proof_invalid` where its length is not that of `width` hashes. */
+/** Splits a tile into hashes. Throws `proof_invalid` when it does not hold `width` hashes. */
 export function hashesOf(tile: Uint8Array, width: number): Uint8Array[] {
   if (tile.length !== width * HASH_BYTES)
     throw proofInvalidError(`A tile has ${tile.length} bytes, and ${width * HASH_BYTES} are due.`);
@@ -65,7 +65,7 @@ export function hashesOf(tile: Uint8Array, width: number): Uint8Array[] {
   );
 }
 
-/** An entry as it stands in a bundle. Errors: RangeError for one over 65,535 bytes. */
+/** Encodes an entry for a bundle. Throws RangeError when it is larger than 65,535 bytes. */
 export function encodeEntry(entry: Uint8Array): Buffer {
   if (entry.length > MAX_ENTRY_BYTES)
     throw new RangeError(`an entry of ${entry.length} bytes is larger than a bundle holds`);
@@ -75,7 +75,7 @@ export function encodeEntry(entry: Uint8Array): Buffer {
   return bytes;
 }
 
-/** The entries of a bundle. Errors: `proof_invalid` where it is not `width` whole entries. */
+/** Splits a bundle into entries. Throws `proof_invalid` when it does not hold `width` entries. */
 export function entriesOf(bundle: Uint8Array, width: number): Uint8Array[] {
   const entries: Uint8Array[] = [];
   const view = new DataView(bundle.buffer, bundle.byteOffset, bundle.byteLength);

@@ -1,19 +1,19 @@
-/** What proofs of RFC 6962 show, without any tile. */
+/** Verifies proofs of RFC 6962 without access to tiles. */
 import { EMPTY_ROOT, nodeHash, splitOf } from './merkle.ts';
 
-/** A tree as a checkpoint names it. */
+/** The size and root of a tree, as in its checkpoint. */
 export interface TreeHead {
-  /** Leaves. */
+  /** Number of leaves. */
   size: number;
   root: Uint8Array;
 }
 
 type Hashes = readonly Uint8Array[];
 
-const same = (one: Uint8Array | undefined, other: Uint8Array): boolean =>
-  one !== undefined && Buffer.compare(one, other) === 0;
+const same = (actual: Uint8Array | undefined, expected: Uint8Array): boolean =>
+  actual !== undefined && Buffer.compare(actual, expected) === 0;
 
-/** The root that a proof leads to; undefined where it is too long or too short. */
+/** Computes the root from a proof; undefined when the proof is too long or too short. */
 function rootFrom(
   proof: Hashes,
   { lo, hi, index }: { lo: number; hi: number; index: number },
@@ -28,7 +28,7 @@ function rootFrom(
   return below && (index < split ? nodeHash(below, last) : nodeHash(last, below));
 }
 
-/** True when the proof shows that the tree has, at this index, a leaf of this hash. */
+/** True when the proof shows that the tree has a leaf with this hash at this index. */
 export const verifyInclusion = (
   proof: Hashes,
   index: number,
@@ -41,7 +41,7 @@ export const verifyInclusion = (
   index < size &&
   same(rootFrom(proof, { lo: 0, hi: size, index }, leaf), root);
 
-/** The roots of both trees that a proof leads to, over the leaves from `lo` to before `hi`. */
+/** Computes the roots of both trees from a proof, over the leaves from `lo` up to before `hi`. */
 function rootsFrom(
   proof: Hashes,
   { lo, hi, from }: { lo: number; hi: number; from: number },
@@ -64,7 +64,7 @@ function rootsFrom(
   return right && { before: nodeHash(last, right.before), after: nodeHash(last, right.after) };
 }
 
-/** True when the proof shows that the tree `to` begins with the tree `from`. */
+/** True when the proof shows that the tree `to` extends the tree `from`. */
 export function verifyConsistency(proof: Hashes, from: TreeHead, to: TreeHead): boolean {
   if (!Number.isSafeInteger(from.size) || !Number.isSafeInteger(to.size)) return false;
   if (from.size < 0 || from.size > to.size) return false;
