@@ -56,7 +56,7 @@ function misfit(cursor: string, { root, declarations }: LogIdentity): TurnlogErr
   if (declarations.some(({ replaces }) => isNamed(replaces)) || !isNamed(lineage))
     return positionUnknown();
   return logChangedError(
-    'The digestOfLog does not hold the event any more that the position names. An operator is to put the right digestOfLog back, or to declare that it was restored.',
+    'The log does not hold the event any more that the position names. An operator is to put the right log back, or to declare that it was restored.',
   );
 }
 
