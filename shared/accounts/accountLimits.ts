@@ -4,21 +4,21 @@ import { isTurnlogError } from '../lib/errors/turnlogError.ts';
 import { LIMITS } from '../limits.ts';
 import type { ReadModels } from '../ports/readModels.ts';
 
-/** With the projector's delay less than a second: so long changed limits are not obeyed. */
+/** Together with the projector's delay, changed limits take effect within a second. */
 const FRESH_MS = 500;
 
 const NONE: AccountLimits = {};
 
 /**
- * What was set for accounts, remembered for half a second. Nobody but the first who asks waits for
- * the read models; while they are away, what was known last holds, or else no limit of the account's
- * own. `now` in milliseconds of a monotonic clock.
+ * Caches the limits of accounts for half a second. Only the first request of an account waits for
+ * the read models. While the read models are unavailable, the last known limits apply; an account
+ * without known limits has none. `now` returns milliseconds of a monotonic clock.
  */
 export function createLimitsCache(
   { findAccount }: Pick<ReadModels, 'findAccount'>,
   now = (): number => performance.now(),
 ): (accountId: string) => Promise<AccountLimits> {
-  const known = new LRUCache<string, { limits: AccountLimits; askedAt: number }>({
+  const cache = new LRUCache<string, { limits: AccountLimits; askedAt: number }>({
     max: LIMITS.cache.accounts,
   });
 
@@ -26,7 +26,7 @@ export function createLimitsCache(
     const askedAt = now();
     try {
       const { limits = NONE } = (await findAccount(accountId)) ?? {};
-      known.set(accountId, { limits, askedAt });
+      cache.set(accountId, { limits, askedAt });
       return limits;
     } catch (error) {
       if (!isTurnlogError(error, 'store_unavailable')) throw error;
@@ -35,12 +35,12 @@ export function createLimitsCache(
   }
 
   return async (accountId) => {
-    const found = known.get(accountId);
-    if (!found) return ask(accountId);
-    if (now() - found.askedAt >= FRESH_MS) {
-      found.askedAt = now();
+    const cached = cache.get(accountId);
+    if (!cached) return ask(accountId);
+    if (now() - cached.askedAt >= FRESH_MS) {
+      cached.askedAt = now();
       void ask(accountId);
     }
-    return found.limits;
+    return cached.limits;
   };
 }

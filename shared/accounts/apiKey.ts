@@ -8,26 +8,33 @@ export const mintApiKey = (keyId: string): string =>
   `tl_${keyId}_${randomBytes(32).toString('hex')}`;
 
 /**
- * The key id that a presented key claims. Undefined for a key that an operator chose
- * (BOOTSTRAP_API_KEY): its id is random, so that it tells nothing of the key.
+ * The key id that a presented key contains. Undefined for a key that an operator chose
+ * (BOOTSTRAP_API_KEY): its id is random, so that the id reveals nothing about the key.
  */
 export const claimedKeyId = (apiKey: string): string | undefined => MINTED.exec(apiKey)?.[1];
 
-/** What is stored of a key. One round of SHA-256 will do: the secret is 256 random bits. */
+/**
+ * The stored hash of a key. One round of SHA-256 is sufficient, because the secret has 256 random
+ * bits.
+ */
 export const hashApiKey = (apiKey: string): string => sha256(apiKey);
 
 /** Compares two hashes in constant time. */
 export const hashesAreEqual = (a: string, b: string): boolean =>
   a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b));
 
-/** A chosen key has at least this many characters, and this many bits by `bitsOf`. */
+/**
+ * Minimum length of a chosen key in characters, and minimum strength in bits according to
+ * `estimateBits`.
+ */
 export const STRONG_KEY = { length: 32, bits: 64 };
 
 /**
- * How hard a chosen key is to guess, in bits, with caution: the entropy of its own characters, times
- * the places where neither the three that end there were there before nor the step to this one is
- * one of the two steps before it. So `aaaa`, `abcabc`, `abcdef` and `a1b2c3` count for next to
- * nothing, and 128 random bits for 70 to 120, however they are written.
+ * A conservative estimate of a chosen key's strength in bits: the character entropy, times the
+ * number of positions with a new trigram and a step (the difference between two character codes)
+ * that differs from both steps before it. Keys such as `aaaa`, `abcabc`, `abcdef` and `a1b2c3`
+ * therefore count for almost nothing, and 128 random bits count for 70 to 120, depending on the
+ * encoding.
  */
 function estimateBits(key: string): number {
   const counts = new Map<string, number>();
@@ -45,6 +52,9 @@ function estimateBits(key: string): number {
   return entropy * seen.size;
 }
 
-/** Whether a key that somebody chose may be issued: its hash must not help to find it. */
+/**
+ * Returns true for a chosen key that is strong enough to be issued. The stored hash must not help
+ * to guess the key.
+ */
 export const isStrongKey = (key: string): boolean =>
   key.length >= STRONG_KEY.length && estimateBits(key) >= STRONG_KEY.bits;

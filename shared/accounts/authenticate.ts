@@ -9,35 +9,36 @@ interface Principal {
   scopes: readonly Scope[];
 }
 
-/** Who presents a key; for a key that is not valid, the id of the one that was meant, if any. */
+/**
+ * The principal of a valid key. For a key that is not valid, only the id of the matching key, if
+ * any.
+ */
 export interface Authentication {
   principal: Principal | undefined;
   key_id: string | undefined;
 }
 
-/**
- * Compared against when no such key exists, so that an unknown key takes as long as a wrong one.
- */
+/** Compared against when no key matches, so that an unknown key takes as long as a wrong one. */
 const NO_HASH = hashApiKey('');
 
 const isExpired = (expiresAt: string | null, now: number): boolean =>
   expiresAt !== null && Date.parse(expiresAt) <= now;
 
 /**
- * Who presents this key: no principal for one that is unknown, wrong, revoked or expired. One look
- * whatever it is, by the id that it claims; a key that an operator chose claims none, and is found
- * by its hash.
+ * Identifies the principal of an API key; none for a key that is unknown, wrong, revoked or
+ * expired. Every key costs one lookup: by the id that it contains, or by its hash for a key that an
+ * operator chose, which contains no id.
  */
 export async function identifyKey(
   readModels: Pick<ReadModels, 'findApiKey' | 'findApiKeyByHash'>,
   apiKey: string,
   now: number,
 ): Promise<Authentication> {
-  const claimed = claimedKeyId(apiKey);
+  const keyIdInKey = claimedKeyId(apiKey);
   const hash = hashApiKey(apiKey);
-  const key = await (claimed === undefined
+  const key = await (keyIdInKey === undefined
     ? readModels.findApiKeyByHash(hash)
-    : readModels.findApiKey(claimed));
+    : readModels.findApiKey(keyIdInKey));
   const matches = hashesAreEqual(key?.hash ?? NO_HASH, hash);
   if (!key || !matches || key.revoked_at !== null || isExpired(key.expires_at, now))
     return { principal: undefined, key_id: key?.key_id };
@@ -45,7 +46,7 @@ export async function identifyKey(
   return { principal: { account_id, key_id, scopes }, key_id };
 }
 
-/** Whether a key that was valid still is, for who goes on with it for longer than a request. */
+/** Returns true while a key remains valid. Used by connections that outlast a request. */
 export async function isStillValid(
   readModels: Pick<ReadModels, 'findApiKey'>,
   keyId: string,

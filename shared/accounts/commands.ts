@@ -22,8 +22,8 @@ const accountOf = ({
   wholeStreamTarget(accountStream(account_id), account);
 
 /**
- * Opens the account that `actor` names.
- * Errors: `invalid_request` for what is no name, the rejection `account_exists`, and those of handle.
+ * Opens the account of the actor. Errors: `invalid_request` for an invalid name, the rejection
+ * `account_exists`, and those of handle.
  */
 export async function openAccount(
   context: HandleContext,
@@ -42,14 +42,14 @@ interface KeyGrant {
   scopes: readonly Scope[];
   /** Milliseconds since the epoch; null for a key that does not expire. */
   expiresAt: number | null;
-  /** A key that the operator chose; minted when absent. */
+  /** A key that the operator chose; by default, a new key is generated. */
   apiKey?: string | undefined;
 }
 
 /**
- * Issues an API key to the actor's account. Resolves with the key itself, which can't be had again.
- * Errors: `invalid_request` for what is no name, `configuration_invalid` for a chosen key that is
- * weak, the rejections `account_missing` and `key_exists`, and those of handle.
+ * Issues an API key to the actor's account. Resolves with the key itself, which can't be retrieved
+ * later. Errors: `invalid_request` for an invalid name, `configuration_invalid` for a weak chosen
+ * key, the rejections `account_missing` and `key_exists`, and those of handle.
  */
 export async function issueKey(
   context: HandleContext,
@@ -73,7 +73,7 @@ export async function issueKey(
 }
 
 /**
- * Revokes a key of the actor's account; a revoked one stays revoked, and undefined says so.
+ * Revokes a key of the actor's account. Resolves with undefined when the key was already revoked.
  * Errors: the rejections `account_missing` and `key_unknown`, and those of handle.
  */
 export async function revokeKey(
@@ -86,8 +86,8 @@ export async function revokeKey(
 }
 
 /**
- * Sets limits of the actor's account; null takes one away. Undefined where it has them already.
- * Errors: the rejection `account_missing`, and those of handle.
+ * Sets limits of the actor's account; null removes a limit. Resolves with undefined when nothing
+ * changes. Errors: the rejection `account_missing`, and those of handle.
  */
 export async function setLimits(
   context: HandleContext,
@@ -99,9 +99,9 @@ export async function setLimits(
 }
 
 /**
- * Sets how long sessions of the actor's account are kept; null takes a bound away. Undefined where
- * it is so already.
- * Errors: the rejections `account_missing` and `retention_invalid`, and those of handle.
+ * Sets how long sessions of the actor's account are kept; null removes a bound. Resolves with
+ * undefined when nothing changes. Errors: the rejections `account_missing` and `retention_invalid`,
+ * and those of handle.
  */
 export async function setRetention(
   context: HandleContext,
@@ -113,9 +113,9 @@ export async function setRetention(
 }
 
 /**
- * Holds everything of the actor's account, or ends that. Undefined where it is so already.
- * Errors: the rejection `account_missing`, `event_invalid` for a reason that is too long, and those
- * of handle.
+ * Places the actor's account on legal hold, or ends the hold. Resolves with undefined when nothing
+ * changes. Errors: the rejection `account_missing`, `event_invalid` for a reason that is too long,
+ * and those of handle.
  */
 export async function setHold(
   context: HandleContext,

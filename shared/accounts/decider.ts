@@ -13,7 +13,7 @@ export type AccountCommand =
   | { type: 'open_account'; name: string }
   | { type: 'issue_key'; key: KeyData }
   | { type: 'revoke_key'; key_id: string }
-  /** Null takes a limit away; those that are not named stay as they are. */
+  /** Null removes a limit. Absent limits do not change. */
   | { type: 'set_limits'; limits: { [Name in keyof AccountLimits]?: number | null } }
   | { type: 'set_retention'; retention: { [Name in keyof AccountRetention]?: number | null } }
   | { type: 'set_hold'; hold: AccountHold }
@@ -28,20 +28,23 @@ export interface AccountState {
   hold: AccountHold;
 }
 
-/** The same key has the same hash, whatever its id: two replicas may issue a chosen one at once. */
+/**
+ * Also compares hashes, because two replicas may issue the same chosen key under different ids at
+ * once.
+ */
 const isIssued = ({ keys }: AccountState, { key_id, hash }: KeyData): boolean =>
   keys[key_id] !== undefined || Object.values(keys).some((key) => key.hash === hash);
 const NAMES = ['runs', 'prompt_bytes', 'requests_per_second'] as const;
 const BOUNDS = ['minimum_days', 'maximum_days'] as const;
 
 function setRetention(
-  asked: { [Name in keyof AccountRetention]?: number | null },
+  requested: { [Name in keyof AccountRetention]?: number | null },
   { retention }: AccountState,
 ): AccountEvent[] {
-  const wanted = { ...retention, ...asked };
-  if (BOUNDS.every((name) => (wanted[name] ?? undefined) === retention[name])) return [];
-  const set = BOUNDS.filter((name) => typeof wanted[name] === 'number');
-  const data: AccountRetention = Object.fromEntries(set.map((name) => [name, wanted[name]]));
+  const merged = { ...retention, ...requested };
+  if (BOUNDS.every((name) => (merged[name] ?? undefined) === retention[name])) return [];
+  const set = BOUNDS.filter((name) => typeof merged[name] === 'number');
+  const data: AccountRetention = Object.fromEntries(set.map((name) => [name, merged[name]]));
   if ((data.minimum_days ?? 0) > (data.maximum_days ?? Infinity))
     throw new Rejection(
       'retention_invalid',
@@ -80,10 +83,10 @@ function decide(command: AccountCommand, state: AccountState): AccountEvent[] {
       return revoked ? [] : [{ type: 'account.key_revoked.v1', data }];
     }
     case 'set_limits': {
-      const asked = { ...state.limits, ...command.limits };
-      if (NAMES.every((name) => (asked[name] ?? undefined) === state.limits[name])) return [];
-      const set = NAMES.filter((name) => typeof asked[name] === 'number');
-      const data: AccountLimits = Object.fromEntries(set.map((name) => [name, asked[name]]));
+      const requested = { ...state.limits, ...command.limits };
+      if (NAMES.every((name) => (requested[name] ?? undefined) === state.limits[name])) return [];
+      const set = NAMES.filter((name) => typeof requested[name] === 'number');
+      const data: AccountLimits = Object.fromEntries(set.map((name) => [name, requested[name]]));
       return [{ type: 'account.limits_set.v1', data }];
     }
     case 'set_retention':
@@ -123,9 +126,9 @@ function evolve(state: AccountState, event: AccountEvent): AccountState {
 }
 
 /**
- * An account, its API keys, its limits, and how long its sessions are kept. Revoking a revoked key,
- * setting what is set already, or erasing it again decides nothing; it is done. To an erased one
- * nothing else is added.
+ * An account with its API keys, limits, retention and legal hold. Commands that would change
+ * nothing, such as revoking a revoked key or erasing an erased account, produce no events. An
+ * erased account rejects all other commands.
  */
 export const account: Decider<AccountCommand, AccountState, AccountEvent> = {
   initialState: {

@@ -7,7 +7,7 @@ import {
   type EventOf,
 } from '../domain/schema.ts';
 
-/** What a key allows. A key holds one or more. */
+/** Permissions of an API key. Each key has at least one. */
 export const SCOPES = [
   'agents:read',
   'agents:write',
@@ -47,7 +47,7 @@ export const LimitsSet = eventSchema(
   'What an account may take up was set: all its limits; what is absent is as everywhere',
 );
 
-/** A hundred years: what is longer could name no instant. */
+/** At most a hundred years, because a longer period could exceed the range of dates. */
 const Days = Type.Optional(Type.Integer({ minimum: 1, maximum: 36_500 }));
 export const RetentionSet = eventSchema(
   'account.retention_set.v1',
@@ -77,10 +77,10 @@ export const accountEventSchemas = [
 
 export type AccountEvent = EventOf<(typeof accountEventSchemas)[number]>;
 export type KeyData = EventOf<typeof KeyIssued>['data'];
-/** What an account may take up at a time; what is absent is limited as for every account. */
+/** Resource limits of an account. The default applies to absent limits. */
 export type AccountLimits = EventOf<typeof LimitsSet>['data'];
-/** How many days sessions are kept after their last event, at least and at most. */
+/** Minimum and maximum number of days for which sessions are kept after their last event. */
 export type AccountRetention = EventOf<typeof RetentionSet>['data'];
-/** Whether nothing of an account may be erased, and why. */
+/** Whether a legal hold prevents erasure in an account, and the reason. */
 export type AccountHold = EventOf<typeof HoldSet>['data'];
 export type AccountErasedData = EventOf<typeof AccountErased>['data'];

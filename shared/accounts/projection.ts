@@ -11,8 +11,8 @@ type Change =
   RowChange<RowsOf<typeof ACCOUNT_TABLES & typeof ERASURE_TABLES>> | Removal<'api_keys' | 'usage'>;
 
 /**
- * The account's own row follows every event of its stream, so a key of an account that was never
- * opened is refused.
+ * Updates the account's own row for every event of its stream, so that a key of an account that was
+ * never opened is refused.
  */
 const follow = (account_id: string, revision: number): Change => ({
   table: 'accounts',
@@ -20,7 +20,7 @@ const follow = (account_id: string, revision: number): Change => ({
   change: (row) => ({ ...present(row, 'account'), revision }),
 });
 
-/** What an event of an account's stream does to `accounts`, `api_keys` and `usage`. */
+/** Maps an event of an account's stream to changes of `accounts`, `api_keys` and `usage`. */
 export function projectAccount(recorded: RecordedEvent, event: AccountEvent): Change[] {
   const account_id = streamId(recorded.stream);
   const { revision } = recorded;

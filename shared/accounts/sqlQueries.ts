@@ -1,22 +1,22 @@
 import type { SqlDatabase } from '../readModels/sqlDatabase.ts';
 import type { AccountRow, ApiKeyRow } from '../readModels/tables.ts';
 
-/** Queries of accounts and API keys: a part of the read models port. */
+/** Queries for accounts and API keys, part of the read models port. */
 export interface AccountQueries {
-  /** Without erased ones. */
+  /** Excludes erased accounts. */
   listAccounts(): Promise<AccountRow[]>;
   findAccount(accountId: string): Promise<AccountRow | undefined>;
   findApiKey(keyId: string): Promise<ApiKeyRow | undefined>;
-  /** The key with that hash; the one with the lowest id, should two accounts have it. */
+  /** The key with this hash. If two accounts have it, the one with the lowest id. */
   findApiKeyByHash(hash: string): Promise<ApiKeyRow | undefined>;
   /** Oldest first. */
   listApiKeys(accountId: string): Promise<ApiKeyRow[]>;
-  /** True once any key was issued, including revoked keys and those of erased accounts. */
+  /** True once any key was issued, including revoked keys and keys of erased accounts. */
   hasApiKeys(): Promise<boolean>;
 }
 
 export function createAccountQueries({ query, find, list }: SqlDatabase): AccountQueries {
-  // The keys of an erased account are deleted.
+  // Erasing an account deletes its keys, so an erased account counts as well.
   const issuedKey = query(
     'SELECT 1 AS issued FROM {api_keys} UNION ALL SELECT 1 AS issued FROM {accounts} WHERE erased LIMIT 1',
   );

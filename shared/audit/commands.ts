@@ -14,7 +14,10 @@ import { lastEventTarget } from '../commandHandling/targetStream.ts';
 
 const NOT_RECORDED = 'What was asked can be answered only once that is recorded in the audit.';
 
-/** Whoever asks again meets the same damage: it is no store that comes back. */
+/**
+ * A damaged audit is not reported as `store_unavailable`, because retrying would meet the same
+ * damage.
+ */
 function notRecorded(error: unknown): TurnlogError {
   if (isLogUnavailable(error) || isTurnlogError(error, 'event_invalid')) return error;
   return isTurnlogError(error, 'stream_damaged')
@@ -23,10 +26,10 @@ function notRecorded(error: unknown): TurnlogError {
 }
 
 /**
- * Records that the actor read, proved, exported or erased recorded events. What it is about is
- * answered once this resolves, and not at all when it rejects.
- * Errors: `stream_damaged` (noted), which names the audit; `store_unavailable`, `log_changed`,
- * `event_invalid` for a detail that is too long.
+ * Records that the actor read, proved, exported or erased recorded events. Callers respond only
+ * after the promise resolves, so that nothing unrecorded is disclosed. Errors: `stream_damaged`
+ * (noted), which names the audit; `store_unavailable`, `log_changed`, `event_invalid` for a detail
+ * that is too long.
  */
 export async function recordAudit(
   context: HandleContext,
@@ -36,7 +39,7 @@ export async function recordAudit(
   const target = lastEventTarget(auditStream(actor.account_id), audit);
   async function note(): Promise<void> {
     await handle(context, actor, target, { type: 'note', audited });
-    // It takes entries, and no more of it is ever read.
+    // The stream accepts new entries, and no more of it is read here.
     context.damaged.clear(target.stream, { from: 0, to: Infinity });
   }
   try {

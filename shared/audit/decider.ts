@@ -6,7 +6,10 @@ export interface AuditCommand {
   audited: Audited;
 }
 
-/** What was done with an account's events: each time is noted, and no time depends on another. */
+/**
+ * An audit of the actions on an account's events. Every action is recorded, regardless of earlier
+ * ones.
+ */
 export const audit: Decider<AuditCommand, null, AuditEvent> = {
   initialState: null,
   decide: ({ audited }) => [{ type: 'account.audited.v1', data: audited }],

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { eventSchema, type EventOf } from '../domain/schema.ts';
 
-/** What is noted of an account's own log: who looked at it, took it away, or had some of it erased. */
+/** Actions recorded in an account's audit: reading, proving, exporting and erasing events. */
 export const AUDITED_ACTIONS = ['read', 'proof', 'export', 'erase'] as const;
 
 export const AccountAudited = eventSchema(

@@ -1,7 +1,7 @@
 /**
- * The shape of every aggregate: `decide` turns a command into events or throws a Rejection,
- * `evolve` folds an event into the state. Both are pure; time and ids come in with the command.
- * (The decider pattern, as in Emmett's `typing/decider.ts`.)
+ * The shape of every aggregate: `decide` turns a command into events or throws a Rejection, and
+ * `evolve` folds an event into the state. Both are pure; commands carry times and ids. (The decider
+ * pattern, as in Emmett's `typing/decider.ts`.)
  */
 export interface Decider<Command, State, Event> {
   initialState: State;

@@ -3,18 +3,18 @@ import type { Table } from '../readModels/table.ts';
 import type { Decider } from './decider.ts';
 import type { Erasure, EventOf, EventSchema } from './schema.ts';
 
-/** How the texts of a stream are erased. */
+/** The erasure rules of a kind of stream. */
 export interface Erasable<State, Event> extends Pick<
   Decider<never, State, Event>,
   'initialState' | 'evolve'
 > {
   /** Throws a Rejection when the state does not allow it. */
   decide: (erasure: Erasure, state: State) => Event[];
-  /** The event for a damaged stream, which no decider can judge. */
+  /** The erasure event for a damaged stream, whose state is unknown to a decider. */
   event: (erasure: Erasure) => Event;
 }
 
-/** An erasure by a stream's own decider. */
+/** Defines an erasure by the decider of the stream. */
 export const erasureOf = <const Command, State, Event, const Erased extends Event>(
   { initialState, evolve, decide }: Decider<Command, State, Event>,
   command: (erasure: Erasure) => Command,
@@ -27,13 +27,15 @@ export const erasureOf = <const Command, State, Event, const Erased extends Even
 });
 
 interface StreamParts<Kind extends string, Event extends { type: string }> {
-  /** The type of the first event, which no later event has. Streams of one type have none. */
+  /**
+   * The type of the first event, which no later event has. Absent if all events have the same type.
+   */
   opening?: Event['type'];
-  /** What the types of its events begin with; the kind and a dot unless it says so. */
+  /** The prefix of the event types; by default, the kind and a dot. */
   typePrefix?: string;
-  /** What an event changes in the read models. */
+  /** Maps an event to changes of the read models. */
   project?: (recorded: RecordedEvent, event: Event) => object[];
-  /** The table whose row every event changes first, and which carries the stream's revision. */
+  /** The table whose row each event changes first. The row carries the stream's revision. */
   table?: string;
   erasure?: {
     initialState: unknown;
@@ -54,17 +56,20 @@ export const defineStream = <
   parts: Parts,
 ): { kind: Kind; events: Schemas } & Parts => ({ kind, events, ...parts });
 
-/** What a feature brings, for shared/features.ts; it is described with `satisfies Feature`. */
+/**
+ * The contributions of a feature, which shared/features.ts collects. Describe each with `satisfies
+ * Feature`.
+ */
 export interface Feature {
   stream?: { kind: string; events: readonly EventSchema[] };
   tables?: Readonly<Record<string, Table>>;
-  /** Tables whose rows are removed with their owner, and the column that names it. */
+  /** Tables whose rows are deleted with their owner, and the column with the owner's id. */
   owners?: Readonly<Record<string, string>>;
-  /** Tables whose indexes hold texts too, and are cleared after an erasure. */
+  /** Tables whose indexes also contain texts, and are cleaned after an erasure. */
   indexedTexts?: readonly string[];
-  /** Codes of TurnlogError; services/api says which HTTP status each one has. */
+  /** Codes of TurnlogError. services/api assigns each an HTTP status. */
   errors?: readonly string[];
   limits?: object;
-  /** Schemas of the events that consumers see: the feed, webhooks and Kafka. */
+  /** Schemas of the public events in the feed, in webhooks and in Kafka. */
   publicEvents?: readonly { type: string }[];
 }

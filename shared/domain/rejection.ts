@@ -27,8 +27,8 @@ export type RejectionCode =
   | 'request_differs';
 
 /**
- * A decider's "no": the command does not fit the state. Nothing was decided, nothing is to be
- * written. Each feature of the API says which error a client gets for it.
+ * Thrown by a decider when the command does not fit the state; no event is written. Each feature of
+ * the API maps rejections to client errors.
  */
 export class Rejection extends Error {
   readonly code: RejectionCode;
@@ -40,6 +40,6 @@ export class Rejection extends Error {
   }
 }
 
-/** True when `error` is a Rejection of that code. */
+/** True when `error` is a Rejection with this code. */
 export const isRejection = (error: unknown, code: RejectionCode): error is Rejection =>
   error instanceof Rejection && error.code === code;

@@ -20,32 +20,33 @@ export type EventSchema = TObject<{ type: TLiteral<string>; data: TObject }>;
 
 export type EventOf<Schema extends TSchema> = Static<Schema>;
 
-/** Marks the schema of a protected text. A symbol stands in no JSON that is made of a schema. */
+/** Marks the schema of a protected text. A symbol never appears in JSON generated from a schema. */
 const PROTECTED = Symbol('a protected text');
 
 /**
- * A text that persons write or models answer. To the domain it is a string; the log holds it as a
- * commitment and a box, so that it can be erased (shared/eventlog/encryption/protectedText.ts).
+ * A text written by a person or a model. In the domain it is a string. The log contains a
+ * commitment and a box instead, so that the text can be erased
+ * (shared/eventlog/encryption/protectedText.ts).
  */
 export const ProtectedTextSchema = (options: TStringOptions = {}) =>
   Type.String({ ...options, [PROTECTED]: true });
 
-/** True for the schema of a protected text, an optional one too. */
+/** True for the schema of a protected text, including an optional one. */
 export const isProtectedTextSchema = (schema: object): boolean => PROTECTED in schema;
 
-/** What an instant is to the contract of the relay, which says no more. */
+/** The description of an instant in the relay's contract, which has no `format`. */
 export const INSTANT = {
   pattern: '^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}:\\d{2}\\.\\d{3}Z$',
   examples: ['2026-11-20T09:30:00.000Z'],
   description: 'UTC, milliseconds, ISO 8601',
 };
 
-/** An instant: UTC, milliseconds, ISO 8601. */
+/** An instant: UTC with milliseconds, ISO 8601. */
 export const Instant = Type.String({ format: 'date-time', ...INSTANT });
 
 const ERASURE_REASONS = ['request', 'retention', 'account'] as const;
 
-/** What an event says of the erasure of its stream's texts. */
+/** The data of an erasure event. */
 const erasure = {
   note: Type.Optional(
     Type.String({
@@ -58,9 +59,9 @@ const erasure = {
   }),
 };
 
-/** Of an account, which is erased with all that it owns. */
+/** The erasure of an account together with all its streams. */
 export const AccountErasure = Type.Object(erasure);
-/** Of a session or an agent. */
+/** The erasure of any other stream. */
 export const Erasure = Type.Object({
   reason: Type.Enum(ERASURE_REASONS, {
     description: '`request` of a client, `retention` (the time was over), or with its `account`',

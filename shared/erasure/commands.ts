@@ -8,7 +8,7 @@ import { evictErased } from './evictErased.ts';
 import { findStreamOwner } from './ownedStreams.ts';
 import type { ErasureContext } from './retention/requireErasable.ts';
 
-/** What a client's erasure works with; memory is this process's. */
+/** Dependencies of erasures by clients. The caches are those of this process. */
 export type EraseContext = CommandContext &
   Pick<RunContext, 'runState' | 'cachedRows'> &
   Pick<ErasureContext, 'judge'>;
@@ -25,8 +25,9 @@ const KINDS = {
 } as const;
 
 /**
- * The stream of what is the account's own. What is not is not told from what never was.
- * Errors: `session_not_found`, `agent_not_found`, `store_unavailable`.
+ * The stream of a session or agent that the account owns. The error is the same for an unknown id
+ * and for one of another account. Errors: `session_not_found`, `agent_not_found`,
+ * `store_unavailable`.
  */
 export async function requireOwnStream(
   kind: keyof typeof KINDS,
@@ -48,22 +49,22 @@ async function eraseOwn(
 ): Promise<ErasedStream> {
   const stream = await requireOwnStream(kind, context, actor, id);
   const { readModels, visibilityWaitMs } = context;
-  const erasing = {
+  const erasureContext = {
     ...context,
     replaysAt: readReplaysAt(readModels, visibilityWaitMs),
     onErased: (erased: ErasedStream) => evictErased(context, erased),
   };
-  const erased = await eraseWithReplays(erasing, stream, grounds, actor);
+  const erased = await eraseWithReplays(erasureContext, stream, grounds, actor);
   evictErased(context, erased);
   await waitUntilVisible(context, erased.position);
   return erased;
 }
 
 /**
- * Erases the texts of a session of the actor's account, for good; a run that works on it ends. When
- * it resolves no later read shows any of them. Doing it again gives the same.
- * Errors: `session_not_found`, `erasure_refused`, `stream_damaged` where that can't be recorded, `store_unavailable`:
- * it may be done all the same, and is gone on with.
+ * Permanently erases the texts of a session of the actor's account, and ends a run that uses it. No
+ * read shows any of the texts after the promise resolves. Idempotent. Errors: `session_not_found`,
+ * `erasure_refused`, `stream_damaged` if the erasure can't be recorded, `store_unavailable`. After
+ * `store_unavailable` the erasure may have begun; a running service then finishes it.
  */
 export const eraseSession = (
   context: EraseContext,
@@ -72,7 +73,10 @@ export const eraseSession = (
   grounds: Grounds,
 ): Promise<ErasedStream> => eraseOwn('session', context, actor, { ...grounds, id: sessionId });
 
-/** The same for an agent; its sessions keep their own texts. Errors: `agent_not_found`, as above. */
+/**
+ * Permanently erases the texts of an agent. Its sessions keep their texts. Errors:
+ * `agent_not_found`, and otherwise those of eraseSession.
+ */
 export const eraseAgent = (
   context: EraseContext,
   actor: Actor,

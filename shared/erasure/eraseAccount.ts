@@ -24,7 +24,7 @@ import {
 } from './retention/requireErasable.ts';
 
 export interface AccountContext extends ErasureContext {
-  /** Read models that show the erasure there, or later. */
+  /** Read models that include events up to this position. */
   readModelsAt: (position: Position) => Promise<OwnedStreamQueries>;
   /** Called for each erased stream. */
   onErased?: ((erased: ErasedStream) => void) | undefined;
@@ -32,7 +32,7 @@ export interface AccountContext extends ErasureContext {
   noticedMs?: number;
 }
 
-/** What has been erased so far. */
+/** What the erasure has covered so far. */
 export interface AccountProgress {
   sessions: number;
   agents: number;
@@ -47,20 +47,22 @@ interface EraseOptions {
   note?: string | undefined;
   signal: AbortSignal;
   onProgress?: (progress: AccountProgress) => void;
-  /** True to continue when the account's own stream is damaged, and may have set a hold. */
+  /** True to continue even if the account's own stream is damaged and may contain a hold. */
   damaged?: boolean | undefined;
 }
 
 export interface ErasedAccount extends AccountProgress {
   /** Undefined when the account's own stream can't record it. */
   erasure: ErasedStream | undefined;
-  /** Streams that can't record their erasure; the keys that were found are destroyed. */
+  /**
+   * Streams in which the erasure can't be recorded. The keys that were found in them are destroyed.
+   */
   unrecorded: string[];
-  /** Parked streams that were kept, because their owner is unknown. */
+  /** Parked streams that were kept because their owner is unknown. */
   unowned: string[];
 }
 
-/** By then every process has evicted the account, and has ended its runs. */
+/** By then, every process has evicted the account and ended its runs. */
 const NOTICED_MS = 3_000;
 
 type AccountPolicy = RetentionPolicy & Pick<AccountState, 'erased'>;
@@ -72,8 +74,8 @@ async function readPolicyRow(context: AccountContext, accountId: string): Promis
 }
 
 /**
- * The retention policy of an account by its stream, or, when that is damaged or gone, by what can be
- * read of it and by its row.
+ * The retention policy from the account's stream. If the stream is damaged or missing, the policies
+ * from its readable events and from the account's row.
  */
 async function readPolicies(
   context: AccountContext,
@@ -81,8 +83,8 @@ async function readPolicies(
   damaged: boolean,
 ): Promise<AccountPolicy[]> {
   try {
-    const whole = await readRetentionPolicy(context, accountId);
-    if (whole.opened || !damaged) return [whole];
+    const policy = await readRetentionPolicy(context, accountId);
+    if (policy.opened || !damaged) return [policy];
   } catch (error) {
     if (!isTurnlogError(error, 'stream_damaged')) throw error;
     const { state } = await createErasureTarget(accountStream(accountId)).load(context);
@@ -98,8 +100,8 @@ async function readPolicies(
 }
 
 /**
- * Checks before anything is erased that no hold or minimum retention applies, and that all streams
- * of the account can be found. A closed account keeps no session.
+ * Checks before the erasure that no hold or minimum retention applies, and that all streams of the
+ * account can be found. An account that is already closed passes the check.
  */
 async function requireNothingKept(
   context: AccountContext,
@@ -117,15 +119,15 @@ async function requireNothingKept(
   if (minimums.length === 0) return;
   const now = await trustedTime(context);
   for await (const { updated_at } of listOwnedSessions(readModels, accountId))
-    for (const each of minimums) requireErasable(each, updated_at, now);
+    for (const policy of minimums) requireErasable(policy, updated_at, now);
 }
 
 /**
- * Closes the actor's account for good, so that nothing is added, then erases all that it owns. After
- * an abort or a crash, the next call or a running service continues.
- * Errors: Rejection (there is no such account, or it is held), `erasure_refused` (a session is to be
- * kept for longer, the account's stream is damaged, or some of its streams can't be found),
- * `release_too_old`, `store_unavailable`, the signal's reason.
+ * Permanently closes the actor's account, so that nothing can be added, and then erases everything
+ * that it owns. After an abort or a crash, the next call or a running service continues. Errors:
+ * Rejection (the account does not exist or is on hold), `erasure_refused` (a session is within its
+ * minimum retention, the account's stream is damaged, or some of its streams can't be found),
+ * `release_too_old`, `store_unavailable`, the abort reason.
  */
 export async function eraseAccount(
   context: AccountContext,
@@ -137,7 +139,10 @@ export async function eraseAccount(
   const unrecorded = new Set<string>();
   const unowned = new Set<string>();
 
-  /** Undefined when the stream can't record it; the decider rejects a stream that is gone. */
+  /**
+   * Resolves with undefined when the stream can't record its erasure. The decider rejects a missing
+   * stream.
+   */
   async function tryErase(
     stream: string,
     mayBeGone: boolean,
@@ -165,7 +170,7 @@ export async function eraseAccount(
     onProgress?.(done);
   }
 
-  /** Resolves with true when it erased a stream. */
+  /** Resolves with true when a stream was erased. */
   async function eraseAll(): Promise<boolean> {
     const before = countOf(done);
     const readModels = await context.readModelsAt(last);

@@ -22,14 +22,14 @@ import {
 /** Why a stream is erased. */
 export type Grounds = Pick<Erasure, 'reason'> & { note?: string | undefined };
 
-/** Why an erasure was begun, for the process that finishes it. */
+/** Why an erasure was started, for the process that finishes it. */
 interface ErasureReason {
   grounds: Grounds;
-  /** The actor that began it; undefined for the system. */
+  /** The actor that started the erasure; undefined for the system. */
   actor: Actor | undefined;
 }
 
-/** As text, for the key store, which keeps it until the erasure is done. */
+/** Serializes the reason for the key store, which keeps it until the erasure is complete. */
 export const serializeErasureReason = (
   { reason, note }: Grounds,
   { account_id, key_id, request_id }: Partial<Actor> = {},
@@ -51,14 +51,16 @@ export interface ErasedStream {
   /** UTC, ISO 8601. */
   erased_at: string;
   position: Position;
-  /** True when the stream was erased before. */
+  /** True when the stream had already been erased. */
   again: boolean;
   key_ids: string[];
-  /** A clause that says what of a damaged stream could not be read; undefined when all could. */
+  /**
+   * A clause about the unreadable part of a damaged stream; undefined when everything was readable.
+   */
   unread: string | undefined;
 }
 
-/** The author when another process finishes an erasure. */
+/** The author of erasures that another process finishes. */
 const SYSTEM = { key_id: 'system', request_id: 'recovery' };
 
 const commandOf = ({ reason, note }: Grounds, { keyIds }: LoadedForErasure['state']): Erasure => ({
@@ -67,13 +69,16 @@ const commandOf = ({ reason, note }: Grounds, { keyIds }: LoadedForErasure['stat
   key_ids: [...keyIds],
 });
 
-/** The decider refuses a stream without events, so the author of that case does not matter. */
+/**
+ * The author of an erasure. It does not matter for a stream without events, because the decider
+ * rejects the erasure.
+ */
 const authorFor = (actor: Actor | undefined, last: RecordedEvent | undefined): Author =>
   actor
     ? authorOf(actor)
     : { ...SYSTEM, account_id: last?.metadata.account_id ?? '', causation_id: last?.id ?? '' };
 
-/** The erasure as the log has it; undefined when nothing of the stream can be read. */
+/** The erasure as recorded in the log; undefined when no event of the stream is readable. */
 function describeErasure({
   loaded,
   appended,
@@ -94,7 +99,10 @@ function describeErasure({
   };
 }
 
-/** The keys that were found are destroyed; the rows of the stream stay. */
+/**
+ * The error for a stream that can't record its erasure. Its keys are destroyed, but its rows in the
+ * read models remain.
+ */
 const unrecordedError = (
   stream: string,
   { keyIds, flaw }: ErasureFindings,
@@ -107,8 +115,10 @@ const unrecordedError = (
   );
 
 /**
- * Records the erasure of a stream's texts, once; `endErasure` then destroys the keys. Without an
- * actor the author is the system. A damaged stream is erased as far as it can be read.
+ * Records the erasure of a stream's texts once; `endErasure` then destroys the keys. Without an
+ * actor, the author is the system. In a damaged stream, the erasure covers all readable events.
+ * Throws Rejection, `erasure_refused`, `stream_damaged` when the erasure can't be recorded, and
+ * errors of the stores.
  */
 export async function recordErasure(
   context: ErasureContext,
@@ -120,7 +130,7 @@ export async function recordErasure(
   await keys.beginErasure(stream, serializeErasureReason(grounds, actor));
   const target = createErasureTarget(stream);
   const findings = target.decider.initialState;
-  // On every attempt: a hold may have been set meanwhile.
+  // The policy is checked on every attempt, because a hold may have been set in the meantime.
   const load: typeof target.load = async (source) => {
     const loaded = await target.load(source);
     const { last } = loaded.state;
@@ -129,12 +139,12 @@ export async function recordErasure(
       await requireGrounds(context, { stream, account_id, ...grounds, last });
     return loaded;
   };
-  const order = ({ state }: LoadedForErasure): AuthoredCommand<Erasure> | undefined =>
+  const createCommand = ({ state }: LoadedForErasure): AuthoredCommand<Erasure> | undefined =>
     state.last || state.flaw === undefined
       ? { author: authorFor(actor, state.last), command: commandOf(grounds, state) }
       : undefined;
   try {
-    const done = describeErasure(await handleLoaded(context, { ...target, load }, order));
+    const done = describeErasure(await handleLoaded(context, { ...target, load }, createCommand));
     if (done) return done;
   } catch (error) {
     if (error instanceof Rejection || isTurnlogError(error, 'erasure_refused'))
@@ -149,7 +159,8 @@ export async function recordErasure(
 
 /**
  * Destroys the keys of an erased stream, and records that in the audit of its account. A damaged
- * audit is reported by health and ignored here: the erased stream records the erasure as well.
+ * audit is ignored here, because health reports it and the erased stream records the erasure as
+ * well.
  */
 export async function endErasure(
   context: ErasureContext,
@@ -167,7 +178,8 @@ export async function endErasure(
 }
 
 /**
- * Erases the texts of a stream for good: records it, and destroys the keys. Idempotent. Errors: those of recordErasure.
+ * Permanently erases the texts of a stream: records the erasure and destroys the keys. Idempotent.
+ * Throws the errors of recordErasure.
  */
 export async function eraseStream(
   context: ErasureContext,

@@ -16,13 +16,13 @@ import type { ErasureContext } from './retention/requireErasable.ts';
 type Replays = Pick<ReadModels, 'listReplaysOf'>;
 
 export interface ReplaysContext extends ErasureContext {
-  /** Read models that show the position, or a later one. */
+  /** Read models that include events up to this position. */
   replaysAt: (position: Position) => Promise<Replays>;
-  /** Told of each session that goes with the one that was asked for. */
+  /** Called for each replay session that is erased along with the requested one. */
   onErased?: ((erased: ErasedStream) => void) | undefined;
 }
 
-/** What shows where replays of a session are, as ReplaysContext has it. */
+/** Creates `replaysAt` for ReplaysContext. */
 export const readReplaysAt =
   (readModels: Replays & Pick<ReadModels, 'untilShown'>, waitMs: number) =>
   async (position: Position): Promise<Replays> => {
@@ -32,7 +32,9 @@ export const readReplaysAt =
     );
   };
 
-/** One page after the other, each session after those that replays made of it. */
+/**
+ * Erases the replays of a session page by page. The replays of each replay are erased before it.
+ */
 async function eraseReplays(
   context: ReplaysContext,
   readModels: Replays,
@@ -48,8 +50,8 @@ async function eraseReplays(
         grounds,
         ...(actor && { actor }),
       });
-      const along = { ...context, goesAlong: true } as const;
-      const erased = await eraseStream(along, sessionStream(replay), grounds, actor);
+      const replayContext = { ...context, goesAlong: true } as const;
+      const erased = await eraseStream(replayContext, sessionStream(replay), grounds, actor);
       context.onErased?.(erased);
       after = replay;
     }
@@ -58,9 +60,9 @@ async function eraseReplays(
 }
 
 /**
- * Erases a stream, and with a session those that replays made of it: they hold its inputs. The
- * erasure is not at its end before they are erased, so that somebody goes on with it.
- * Errors: those of eraseStream.
+ * Erases a stream. With a session, its replays are erased as well, because they contain its inputs.
+ * The erasure ends only after theirs, so that another process finishes it after a crash. Throws the
+ * errors of eraseStream.
  */
 export async function eraseWithReplays(
   context: ReplaysContext,

@@ -1,10 +1,10 @@
 import { TurnlogError } from '../lib/errors/turnlogError.ts';
 
-/** What everything that is asked of an erased session is answered, to its own account. */
+/** The error of every request about an erased session of the caller's account. */
 export const sessionErasedError = (cause?: unknown): TurnlogError =>
   new TurnlogError('session_erased', 'The session was erased.', { cause });
 
-/** What is answered where the turns are needed that a fork shares with an erased session. */
+/** The error of a request that needs the turns a fork shares with an erased session. */
 export const originErasedError = (cause?: unknown): TurnlogError =>
   new TurnlogError(
     'origin_erased',
@@ -12,6 +12,6 @@ export const originErasedError = (cause?: unknown): TurnlogError =>
     { cause },
   );
 
-/** The same of an agent. */
+/** The error of every request about an erased agent of the caller's account. */
 export const agentErasedError = (cause?: unknown): TurnlogError =>
   new TurnlogError('agent_erased', 'The agent was erased.', { cause });

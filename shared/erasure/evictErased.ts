@@ -9,22 +9,22 @@ import type { RunSubject } from '../runs/queueing/runsInFlight.ts';
 type Erased = Pick<ErasureRow, 'stream' | 'account_id' | 'key_ids'>;
 type Caches = Pick<RunContext, 'store' | 'runState' | 'cachedRows'>;
 
-/** Ends the runs of an erased stream with the error that they answer. */
+/** Ends the runs that use an erased stream with the matching error. */
 function endRuns({ runsInFlight }: RunContext['runState'], stream: string): void {
   const id = streamId(stream);
-  const of = (whose: keyof RunSubject) => (subject: RunSubject) => subject[whose] === id;
+  const matches = (field: keyof RunSubject) => (subject: RunSubject) => subject[field] === id;
   switch (streamKind(stream)) {
     case 'session':
-      runsInFlight.interruptMatching(of('session_id'), sessionErasedError());
+      runsInFlight.interruptMatching(matches('session_id'), sessionErasedError());
       return runsInFlight.interruptMatching(
         ({ origins }) => origins?.includes(id) === true,
         originErasedError(),
       );
     case 'agent':
-      return runsInFlight.interruptMatching(of('agent_id'), agentErasedError());
-    // Of an account: all its sessions are erased.
+      return runsInFlight.interruptMatching(matches('agent_id'), agentErasedError());
+    // An erased account: all its sessions are erased.
     default:
-      return runsInFlight.interruptMatching(of('account_id'), sessionErasedError());
+      return runsInFlight.interruptMatching(matches('account_id'), sessionErasedError());
   }
 }
 
@@ -43,13 +43,13 @@ export function evictErased(
   runState.openTurnQueue.remove({ session_id: id });
 }
 
-/** With more erasures between two polls, everything is evicted. */
+/** Limit of erasures between two polls. Beyond it, everything is evicted. */
 const MAX_ERASURES = 1_000;
 
 interface PollerOptions {
   readModels: Pick<ReadModels, 'listErasures'>;
   forget: (erased: ErasureRow) => void;
-  /** Called when the erasures since the last poll can't be told. */
+  /** Called when the erasures since the last poll are unknown. */
   forgetAll: () => void;
 }
 
@@ -64,16 +64,16 @@ export function createErasurePoller({
   forgetAll,
 }: PollerOptions): () => Promise<void> {
   let started = false;
-  let seen: Position | undefined;
+  let newestSeen: Position | undefined;
 
   return async () => {
     const limit = started ? MAX_ERASURES : 1;
-    const rows = await readModels.listErasures({ downTo: started ? seen : undefined, limit });
-    const continues = rows.at(-1)?.position === seen;
-    // In another log, the last seen erasure is missing.
-    if (started && !continues && (seen !== undefined || rows.length === limit)) forgetAll();
-    if (started) for (const row of rows) if (row.position !== seen) forget(row);
+    const rows = await readModels.listErasures({ downTo: started ? newestSeen : undefined, limit });
+    const continues = rows.at(-1)?.position === newestSeen;
+    // If the last seen erasure is missing, the read models show another log.
+    if (started && !continues && (newestSeen !== undefined || rows.length === limit)) forgetAll();
+    if (started) for (const row of rows) if (row.position !== newestSeen) forget(row);
     started = true;
-    seen = rows[0]?.position ?? seen;
+    newestSeen = rows[0]?.position ?? newestSeen;
   };
 }

@@ -20,11 +20,11 @@ const isPermanent = (error: unknown): boolean =>
   isTurnlogError(error, 'stream_damaged') ||
   isTurnlogError(error, 'erasure_refused');
 
-/** How long the process that began an erasure has to finish it alone. */
+/** How long only the process that started an erasure works on it. */
 const GRACE_MS = 30_000;
 const BACKOFF = { firstMs: 2_000, longestMs: 600_000 };
 
-/** An unfinished erasure. */
+/** The attempts to finish an erasure. */
 interface Attempts {
   /** When the next attempt is due, by the monotonic clock. */
   dueAt: number;
@@ -33,7 +33,7 @@ interface Attempts {
   reason?: string;
 }
 
-/** Why begun erasures are not finished. */
+/** Why erasures are still unfinished. */
 export interface UnfinishedErasures {
   count: number;
   reason: string;
@@ -60,8 +60,9 @@ async function finish(
 }
 
 /**
- * Finishes erasures that have been open for a while because a store was unavailable or a process
- * died. Any number of processes may call it, repeatedly. `now` in milliseconds of a monotonic clock.
+ * Finishes erasures that have been open for a while, because a store was unavailable or a process
+ * died. Any number of processes may call the result repeatedly. `now` returns milliseconds of a
+ * monotonic clock.
  */
 export function createErasureFinisher(
   context: FinishContext,
@@ -83,7 +84,7 @@ export function createErasureFinisher(
     attempt.reason = reason;
   }
 
-  /** Resolves with false when a store is unavailable, which the other erasures need too. */
+  /** Resolves with false when a store is unavailable that the other erasures need as well. */
   async function tryFinish(
     open: OpenErasure,
     attempt: Attempts,
@@ -98,7 +99,8 @@ export function createErasureFinisher(
         return !isLogUnavailable(error);
       }
       context.logger.warn({ err: error, stream: open.stream }, 'an erasure could not be finished');
-      // Its log and the keys that were found are dealt with: more attempts would not help.
+      // More attempts would not help. Everything readable is erased, and the keys that were found
+      // are destroyed.
       await keys.endErasure(open.stream, []);
     }
     attempts.delete(open.stream);
@@ -106,7 +108,10 @@ export function createErasureFinisher(
   }
 
   return {
-    /** Logs what can't be finished, and continues with the others. */
+    /**
+     * Attempts each erasure that is due. Logs those that can't be finished and continues with the
+     * others.
+     */
     async finish(signal: AbortSignal, graceMs = GRACE_MS): Promise<void> {
       const open = await keys.listErasures(LIMITS.erasure.openErasures);
       const dueAt = now() + graceMs;

@@ -1,16 +1,16 @@
 export const ERASURE_LIMITS = {
-  /** Of a sweep for sessions that are past the maximum of their account's retention. */
+  /** Limits of a sweep for sessions past their account's maximum retention. */
   retention: {
     /** Sessions that one sweep erases; the next sweep continues. */
     sessionsOfSweep: 10_000,
-    /** Sessions that it reads at a time. */
+    /** Sessions read at a time. */
     pageEntries: 500,
   },
-  /** Of the erasure of an account. */
+  /** Limits of the erasure of an account. */
   erasure: {
-    /** Parked streams whose owner it looks up: no row shows some of them. */
+    /** Parked streams whose owner is looked up, because some have no row. */
     parkedStreams: 10_000,
-    /** Unfinished erasures that one pass examines. */
+    /** Unfinished erasures examined per pass. */
     openErasures: 1_000,
   },
 } as const;

@@ -17,7 +17,7 @@ import type { SessionRow } from '../readModels/tables.ts';
 import { erasureRefusedError } from './retention/requireErasable.ts';
 import { ANY_REPLAY } from '../sessions/sessionFilter.ts';
 
-/** The kinds of streams that an account owns, and that an erasure of the account covers. */
+/** Kinds of streams that belong to an account and are erased with it. */
 type OwnedKind = Exclude<Extract<FeatureStream, { erasure: unknown }>['kind'], 'account'>;
 
 type OwnerQueries = Pick<ReadModels, 'findSession' | 'findAgent' | 'findWebhook' | 'findReplay'>;
@@ -60,14 +60,14 @@ export const listOwnedSessions = (
     ({ session_id }) => session_id,
   );
 
-/** By kind, how the streams of an account are found, and the row of one of them. */
+/** For each kind, lists an account's streams and finds the row of one stream. */
 const OWNED: {
   readonly [Kind in OwnedKind]: {
     list: (readModels: OwnedStreamQueries, accountId: string) => AsyncIterable<string>;
     find: (readModels: OwnerQueries, id: string) => Promise<{ account_id: string } | undefined>;
   };
 } = {
-  // First, so that no replay starts a session from one that is erased.
+  // Replays come first, so that none starts a session from an erased one.
   replay: {
     async *list(readModels, accountId) {
       const rows = readPages(
@@ -114,7 +114,7 @@ interface OwnerSources {
   readModels: OwnerQueries;
 }
 
-/** The owner by the log; undefined when the log does not say it, or is damaged. */
+/** The owner according to the log; undefined when the log is damaged or does not contain it. */
 async function readRecordedOwner(
   { store }: Pick<OwnerSources, 'store'>,
   stream: string,
@@ -129,7 +129,9 @@ async function readRecordedOwner(
   }
 }
 
-/** The account that owns a stream; undefined when neither log nor read models know it. */
+/**
+ * The account that owns a stream; undefined when neither the log nor the read models contain it.
+ */
 export async function findStreamOwner(
   sources: OwnerSources,
   stream: string,
@@ -146,17 +148,20 @@ interface ParkedStreams {
   unowned: string[];
 }
 
-/** The parked streams that an account may own: no row shows one that was parked at its first event. */
+/**
+ * The parked streams that an account may own. A stream that was parked at its first event has no
+ * row. Throws `erasure_refused` when too many streams are parked.
+ */
 export async function findParkedStreams(
   store: Pick<EventLog, 'readStream'>,
   readModels: OwnedStreamQueries,
   accountId: string,
 ): Promise<ParkedStreams> {
-  const most = LIMITS.erasure.parkedStreams;
-  const { count, streams } = await readModels.listParkedStreams(most);
+  const limit = LIMITS.erasure.parkedStreams;
+  const { count, streams } = await readModels.listParkedStreams(limit);
   if (count > streams.length)
     throw erasureRefusedError(
-      `${count} streams are parked, and owners are looked up for ${most} at most: some of them may belong to the account. Fix what parked them, rebuild the read models, and erase then.`,
+      `${count} streams are parked, and owners are looked up for ${limit} at most: some of them may belong to the account. Fix what parked them, rebuild the read models, and erase then.`,
     );
   const parked: ParkedStreams = { own: [], unowned: [] };
   for (const { stream } of streams) {
@@ -168,7 +173,7 @@ export async function findParkedStreams(
   return parked;
 }
 
-/** The streams that an account owns, its parked streams included. */
+/** The streams that an account owns, including its parked streams. */
 export async function* listOwnedStreams(
   readModels: OwnedStreamQueries,
   accountId: string,

@@ -3,7 +3,7 @@ import type { RowChange } from '../projections/change.ts';
 import type { RowsOf } from '../readModels/table.ts';
 import type { ERASURE_TABLES } from './tables.ts';
 
-/** Tells processes that cache something of the stream about its erasure. */
+/** Notifies processes of an erasure, so that they evict the stream from their caches. */
 export const noteErasure = (
   { stream, revision, position, metadata: { account_id } }: RecordedEvent,
   { key_ids }: { key_ids: string[] },

@@ -22,23 +22,23 @@ const ERASABLE = new Map(
   ),
 );
 
-/** How a stream is erased. Throws a plain Error for a kind without texts. */
+/** The erasure rules of a stream. Throws a plain Error for a kind without texts. */
 function erasableOf(stream: string): Erasable<unknown, DomainEvent> {
   const erasure = ERASABLE.get(streamKind(stream));
   if (!erasure) throw new Error(`streams such as ${stream} have no texts`);
   return erasure as Erasable<unknown, DomainEvent>;
 }
 
-/** What a stream says to its erasure. No text is opened for it: keys may have been lost. */
+/** Findings about a stream to be erased. No text is decrypted, because keys may be lost. */
 export interface ErasureFindings {
   stream: string;
-  /** Of the boxes that were found, and of an erasure that is there already. */
+  /** Keys of the boxes that were found, and of an earlier erasure. */
   keyIds: Set<string>;
-  /** The last event that can be read; undefined where there is none. */
+  /** The last readable event, if any. */
   last: RecordedEvent | undefined;
-  /** Half a sentence on what could not be read; undefined where all was. */
+  /** A clause about the unreadable part of the stream; undefined when everything was readable. */
   flaw: string | undefined;
-  /** What the events come to. */
+  /** The state after the readable events. */
   folded: unknown;
 }
 export type LoadedForErasure = LoadedStream<ErasureFindings>;
@@ -46,7 +46,7 @@ export type LoadedForErasure = LoadedStream<ErasureFindings>;
 const PAGE = 500;
 const NO_TEXT = '""';
 
-/** Events come to what they do with and without their texts. */
+/** Decodes an event without its texts. The folded state does not depend on them. */
 function decodeWithoutTexts(stored: StoredEvent): { recorded: RecordedEvent; event?: DomainEvent } {
   const recorded = decodeEvent({ ...stored, data: replaceBoxes(stored.data, () => NO_TEXT) });
   if (!isValidMetadata(recorded.metadata) || !belongsIn(stored.stream, stored.type))
@@ -55,16 +55,16 @@ function decodeWithoutTexts(stored: StoredEvent): { recorded: RecordedEvent; eve
   return { recorded, ...(event && { event }) };
 }
 
-function follow(found: LoadedForErasure, stored: StoredEvent): void {
-  const { state } = found;
-  const due = found.head.revision + 1;
-  if (stored.revision !== due) state.flaw ??= `revision ${due} is missing`;
-  // What is not JSON may hold boxes all the same.
+function follow(loaded: LoadedForErasure, stored: StoredEvent): void {
+  const { state } = loaded;
+  const expected = loaded.head.revision + 1;
+  if (stored.revision !== expected) state.flaw ??= `revision ${expected} is missing`;
+  // Data that is not valid JSON may still contain boxes.
   addKeyIds(stored.data, state.keyIds);
-  found.head = { ...found.head, revision: stored.revision };
+  loaded.head = { ...loaded.head, revision: stored.revision };
   try {
     const { recorded, event } = decodeWithoutTexts(stored);
-    found.head = headOf(recorded);
+    loaded.head = headOf(recorded);
     state.last = recorded;
     if (!event) return;
     state.folded = erasableOf(state.stream).evolve(state.folded, event);
@@ -79,18 +79,18 @@ type Read = Pick<StreamSource['store'], 'readStream'>;
 
 const PAGES = { limit: PAGE, maxBytes: LIMITS.store.pageBytes } as const;
 
-/** Goes on from the head that was found. */
-async function readOn(store: Read, found: LoadedForErasure): Promise<void> {
+/** Reads forward from the current head. */
+async function readOn(store: Read, loaded: LoadedForErasure): Promise<void> {
   for (;;) {
-    const from = found.head.revision + 1;
+    const from = loaded.head.revision + 1;
     const options = { ...PAGES, direction: 'forwards', from } as const;
-    const page = await store.readStream(found.state.stream, options);
+    const page = await store.readStream(loaded.state.stream, options);
     if (page.length === 0) return;
-    for (const stored of page) follow(found, stored);
+    for (const stored of page) follow(loaded, stored);
   }
 }
 
-/** A page from the end on; empty where the store shows none. */
+/** One page backwards from a revision, or from the end; empty if the store reports damage. */
 const pageBack = (store: Read, stream: string, from: number | undefined): Promise<StoredEvent[]> =>
   store
     .readStream(stream, {
@@ -103,43 +103,49 @@ const pageBack = (store: Read, stream: string, from: number | undefined): Promis
       throw error;
     });
 
-/** What can be had of a stream from its end on, where the store can't go on from its beginning. */
-async function readBack(store: Read, found: LoadedForErasure): Promise<void> {
-  const { state } = found;
-  const known = found.head.revision;
+/**
+ * Reads a stream backwards from its end as far as possible, when the store can't read on from its
+ * beginning.
+ */
+async function readBack(store: Read, loaded: LoadedForErasure): Promise<void> {
+  const { state } = loaded;
+  const knownRevision = loaded.head.revision;
   let page = await pageBack(store, state.stream, undefined);
-  if (page[0]) follow(found, page[0]);
+  if (page[0]) follow(loaded, page[0]);
   while (page.length > 0) {
     for (const { data } of page) addKeyIds(data, state.keyIds);
     const from = page.at(-1)!.revision - 1;
-    page = from > known ? await pageBack(store, state.stream, from) : [];
+    page = from > knownRevision ? await pageBack(store, state.stream, from) : [];
   }
 }
 
-async function read(store: Read, found: LoadedForErasure): Promise<void> {
+async function read(store: Read, loaded: LoadedForErasure): Promise<void> {
   try {
-    await readOn(store, found);
+    await readOn(store, loaded);
   } catch (error) {
     if (!isTurnlogError(error, 'stream_damaged')) throw error;
-    found.state.flaw ??= damageReason(found.state.stream, error);
-    await readBack(store, found);
+    loaded.state.flaw ??= damageReason(loaded.state.stream, error);
+    await readBack(store, loaded);
   }
 }
 
-/** Damaged or not, a stream is erased once. */
+/** Erases a stream once, whether it is damaged or not. */
 function decide(erasure: Erasure, { stream, folded, flaw, last }: ErasureFindings): DomainEvent[] {
   if (last && isErasure(last.type)) return [];
   const erasable = erasableOf(stream);
   return flaw === undefined ? erasable.decide(erasure, folded) : [erasable.event(erasure)];
 }
 
-/** Keys that no box of the stream names: what is found by words of an account goes with it. */
+/**
+ * Keys of a stream that none of its boxes names. The key of an account's search words is erased
+ * with the account.
+ */
 const ownKeysOf = (stream: string): string[] =>
   streamKind(stream) === 'account' ? [wordsKeyId(streamId(stream))] : [];
 
 /**
- * A stream to be erased, whatever it holds: read page by page, and after a conflict only what has
- * come since.
+ * A target for the erasure of a stream in any condition. The stream is read page by page. After a
+ * conflict, only later events are read.
  */
 export function createErasureTarget(
   stream: string,
@@ -152,13 +158,13 @@ export function createErasureTarget(
     flaw: undefined,
     folded,
   };
-  const found: LoadedForErasure = { state: initialState, head: NO_STREAM };
+  const loaded: LoadedForErasure = { state: initialState, head: NO_STREAM };
   return {
     stream,
     decider: { initialState, decide, evolve: (state) => state },
     async load({ store }) {
-      await read(store, found);
-      return found;
+      await read(store, loaded);
+      return loaded;
     },
   };
 }

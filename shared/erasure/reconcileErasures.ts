@@ -10,7 +10,7 @@ const ERASED = /^(?:session|agent|account)\.erased\.v1$/;
 export interface ReconciliationProgress {
   events: number;
   erasures: number;
-  /** Keys that existed again, or were not marked as destroyed. */
+  /** Keys that existed again or were not marked as destroyed. */
   destroyed_again: number;
   position: Position | undefined;
 }
@@ -19,14 +19,17 @@ interface Reconciliation {
   log: Pick<EventLog, 'subscribe'>;
   store: KeyStore;
   after: Position | undefined;
-  /** Stops it after a batch. */
+  /** Stops the reconciliation after a batch. */
   signal: AbortSignal;
   onProgress: (state: ReconciliationProgress) => void;
 }
 
 const isKeyId = (id: unknown): boolean => typeof id === 'string' && id.length === 16;
 
-/** Reads the event without a key, and so without the codec: an erasure has no protected text. */
+/**
+ * The destroyed keys according to the event. Parses the data without the codec and without keys,
+ * because an erasure contains no protected text.
+ */
 function keyIdsOf({ data, type, stream, revision }: StoredEvent): string[] {
   const { key_ids } = JSON.parse(data) as { key_ids?: unknown };
   if (Array.isArray(key_ids) && key_ids.every(isKeyId)) return key_ids as string[];
@@ -45,13 +48,13 @@ async function destroyAgain(store: KeyStore, event: StoredEvent): Promise<number
 }
 
 /**
- * Destroys the keys again that the erasures of a log had destroyed, for a key store that was restored
- * from a backup. Resolves with false when the signal stopped it before the end of the log; the next
- * call continues after the last position.
+ * Destroys again all keys that the erasures in a log had destroyed, after the key store was
+ * restored from a backup. Resolves with false when the signal stopped it before the end of the log.
+ * The next call continues after the last position.
  */
 export async function reconcileErasures(options: Reconciliation): Promise<boolean> {
   const { log, store, after, signal, onProgress } = options;
-  const done: ReconciliationProgress = {
+  const progress: ReconciliationProgress = {
     events: 0,
     erasures: 0,
     destroyed_again: 0,
@@ -59,18 +62,18 @@ export async function reconcileErasures(options: Reconciliation): Promise<boolea
   };
   for await (const batch of log.subscribe({ after, batchSize: BATCH, signal })) {
     for (const event of batch.events.filter(({ type }) => ERASED.test(type))) {
-      done.erasures += 1;
-      done.destroyed_again += await destroyAgain(store, event);
+      progress.erasures += 1;
+      progress.destroyed_again += await destroyAgain(store, event);
     }
-    done.events += batch.events.length;
-    done.position = batch.events.at(-1)?.position ?? done.position;
-    onProgress(done);
+    progress.events += batch.events.length;
+    progress.position = batch.events.at(-1)?.position ?? progress.position;
+    onProgress(progress);
     if (batch.caughtUp) return true;
   }
   return false;
 }
 
-/** How many erasures to look at: some may have no key, or may be unfinished. */
+/** Number of erasures to examine, because some have no keys or are unfinished. */
 const NEWEST = 100;
 
 interface RestoreSources {
@@ -79,8 +82,8 @@ interface RestoreSources {
 }
 
 /**
- * One sentence when destroyed keys may exist again: the key store is older than the newest erasure,
- * whose keys it does not mark as destroyed. Undefined otherwise.
+ * Returns a sentence when destroyed keys may exist again, because the key store predates the newest
+ * erasure and does not mark its keys as destroyed. Otherwise returns undefined.
  */
 export async function describeRestoredKeys({
   keys,

@@ -2,9 +2,9 @@ import type { Position } from '../ports/eventStore.ts';
 import type { SqlDatabase } from '../readModels/sqlDatabase.ts';
 import type { ErasureRow } from '../readModels/tables.ts';
 
-/** Queries of erasures: a part of the read models port. */
+/** Queries for erasures, part of the read models port. */
 export interface ErasureQueries {
-  /** Erased streams from the end of the log down to a position. */
+  /** Erased streams from the end of the log back to a position. */
   listErasures(page: { downTo: Position | undefined; limit: number }): Promise<ErasureRow[]>;
 }
 

@@ -2,12 +2,12 @@ import type { Position } from '../ports/eventStore.ts';
 import { integer, json, table, text, word } from '../readModels/table.ts';
 
 export const ERASURE_TABLES = {
-  /** Tells processes which erased streams to evict from their caches. */
+  /** Notifies processes which erased streams to evict from their caches. */
   erasures: table({
     columns: {
       stream: text,
       account_id: text,
-      /** The keys that were destroyed. */
+      /** The destroyed keys. */
       key_ids: json<string[]>(),
       position: word<Position>(),
       revision: integer,

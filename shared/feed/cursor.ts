@@ -9,10 +9,13 @@ import {
 } from '../eventlog/identity/logIdentity.ts';
 import type { Checkpoint, Position } from '../ports/eventStore.ts';
 
-/** Where a follower of a log begins: behind an event, or at a place that holds none of ours. */
+/**
+ * Where a follower of a log starts: after an event, or at a position whose event is not from
+ * Turnlog.
+ */
 export type LogStart = Checkpoint | Position;
 
-/** A position, the log (48 bits) and the event there (96 bits). */
+/** A position, a digest of the log id (48 bits) and a digest of the event there (96 bits). */
 export const CURSOR_PATTERN = '^([0-9]{16}|[0-9]{20}_[0-9]{20})\\.[A-Za-z0-9_-]{24}$';
 const FORM = new RegExp(CURSOR_PATTERN);
 
@@ -28,26 +31,27 @@ const cursorAt = (position: Position, identity: LogIdentity): string =>
   written(position, logIdAt(identity, position), []);
 
 /**
- * A checkpoint as it is handed to others: it names the event, which may be another account's, and
- * tells nothing of it.
+ * The public form of a checkpoint. The event it identifies may belong to another account, so the
+ * cursor reveals nothing about that event.
  */
 export const cursorOf = ({ position, log_id, event_id, event_hash }: Checkpoint): string =>
   written(position, log_id, [event_id, event_hash]);
 
-/** True for what may be a cursor of a log. */
+/** True for a string in the format of a cursor. */
 export const isCursor = (text: string): boolean => FORM.test(text);
 
-/** The answer to a cursor that the log has never held. */
+/** The error for a cursor that the log has never contained. */
 export const positionUnknown = (): TurnlogError =>
   new TurnlogError(
     'position_unknown',
     'The log holds nothing at that position: it is of another log, or of what a restored log has lost. Begin anew, and know what you have by the ids of events.',
   );
 
-/** Why a log does not hold what a cursor names. */
+/** Explains why a log does not contain the event of a cursor. */
 function misfit(cursor: string, { root, declarations }: LogIdentity): TurnlogError {
-  const log = cursor.slice(-24, -16);
-  const isNamed = (ids: readonly string[]): boolean => ids.some((id) => logDigest(id) === log);
+  const digestOfLog = cursor.slice(-24, -16);
+  const isNamed = (ids: readonly string[]): boolean =>
+    ids.some((id) => logDigest(id) === digestOfLog);
   const lineage = [root, ...declarations.map(({ id }) => id)];
   if (declarations.some(({ replaces }) => isNamed(replaces)) || !isNamed(lineage))
     return positionUnknown();
@@ -57,8 +61,9 @@ function misfit(cursor: string, { root, declarations }: LogIdentity): TurnlogErr
 }
 
 /**
- * What a cursor names. Errors: `position_unknown` where the log never held it, or was declared to be
- * restored without it; `log_changed` where it is gone and nobody has said so; `store_unavailable`.
+ * Resolves a cursor to its start position. Throws `position_unknown` if the log never contained its
+ * event or was declared restored without it, and `log_changed` if the event is missing without such
+ * a declaration.
  */
 export async function openCursor(log: IdentifiableLog, cursor: string): Promise<LogStart> {
   const identity = await readLogIdentity(log);
@@ -72,7 +77,7 @@ export async function openCursor(log: IdentifiableLog, cursor: string): Promise<
   throw misfit(cursor, identity);
 }
 
-/** The end of the log, and its cursor; neither while the log is empty. Errors: `store_unavailable`. */
+/** The end of the log and its cursor; both are undefined while the log is empty. */
 export async function endOfFeed(
   log: IdentifiableLog,
 ): Promise<{ start: LogStart | undefined; cursor: string | undefined }> {

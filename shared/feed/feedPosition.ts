@@ -3,25 +3,28 @@ import { cursorOf, type LogStart } from './cursor.ts';
 import type { LoggedEvent } from './loggedEvents.ts';
 import { LIMITS } from '../limits.ts';
 
-/** How far a follower has come. */
+/** The position of a follower. */
 export interface FeedPosition {
-  /** Where the log is read on; its beginning without one. */
+  /** Where to resume reading the log; undefined for its beginning. */
   resumesAfter: LogStart | undefined;
-  /** Names that to others. */
+  /** The cursor of that position. */
   cursor: string | undefined;
-  /** Up to here every event was looked at, which may lie beyond; empty for the beginning. */
+  /**
+   * Every event up to here was scanned. This position can be later than `resumesAfter`; empty for
+   * the beginning of the log.
+   */
   scannedTo: string;
 }
 
-/** What a follower has found, and where it has come with it. */
+/** Events read for a follower, and the position reached. */
 export interface FeedSlice {
   events: readonly LoggedEvent[];
   position: FeedPosition;
-  /** Whether there was nothing more. */
+  /** True when there were no further events. */
   caughtUp: boolean;
 }
 
-/** The place behind an event of ours, when all up to a position was looked at. */
+/** The position after one of Turnlog's events when every event up to `passed` was scanned. */
 export const positionAfter = (
   checkpoint: Checkpoint,
   passed: string = checkpoint.position,
@@ -31,15 +34,15 @@ export const positionAfter = (
   scannedTo: passed,
 });
 
-/** As many of the events, and at least one, as are handed to a follower at a time. */
+/** The events that fit into one page of a follower, and at least one. */
 export function firstPage(
   events: readonly LoggedEvent[],
   held = { events: 0, bytes: 0 },
 ): readonly LoggedEvent[] {
   let { bytes } = held;
-  const room = LIMITS.feed.pageEvents - held.events;
+  const remainingEvents = LIMITS.feed.pageEvents - held.events;
   const count = events.findIndex((event, index) => {
-    if (index > 0 && (index >= room || bytes >= LIMITS.feed.pageBytes)) return true;
+    if (index > 0 && (index >= remainingEvents || bytes >= LIMITS.feed.pageBytes)) return true;
     bytes += event.bytes;
     return false;
   });

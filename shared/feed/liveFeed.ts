@@ -5,27 +5,27 @@ import type { EventBatch, EventLog } from '../ports/eventStore.ts';
 import type { LoggedEvents, LoggedEvent } from './loggedEvents.ts';
 import { firstPage, positionAfter, type FeedSlice, type FeedPosition } from './feedPosition.ts';
 
-/** The latest events of the log, as many as are kept in memory. */
+/** The latest events of the log that fit into the memory limits. */
 interface RecentEvents {
   add(events: readonly LoggedEvent[]): void;
-  /** The kept events after a position; undefined where some that came after it are kept no more. */
+  /** The kept events after a position; undefined when later events were already dropped. */
   after(position: string): readonly LoggedEvent[] | undefined;
 }
 
-/** `floor`: the position after which events are added, all of them. */
+/** `floor`: the position after which every event is added. */
 export function createRecentEvents(
   floor: string,
   { recentEvents, recentBytes } = LIMITS.feed as { recentEvents: number; recentBytes: number },
 ): RecentEvents {
-  let kept: LoggedEvent[] = [];
+  let retained: LoggedEvent[] = [];
   let bytes = 0;
-  let from = floor;
+  let droppedTo = floor;
 
   const firstAfter = (position: string): number => {
-    let [low, high] = [0, kept.length];
+    let [low, high] = [0, retained.length];
     while (low < high) {
       const middle = (low + high) >>> 1;
-      if (kept[middle]!.stored.position > position) high = middle;
+      if (retained[middle]!.stored.position > position) high = middle;
       else low = middle + 1;
     }
     return low;
@@ -34,45 +34,46 @@ export function createRecentEvents(
   return {
     add(events) {
       for (const event of events) {
-        kept.push(event);
+        retained.push(event);
         bytes += event.bytes;
       }
-      let gone = 0;
-      for (; kept.length - gone > recentEvents || bytes > recentBytes; gone += 1)
-        bytes -= kept[gone]!.bytes;
-      if (gone === 0) return;
-      from = kept[gone - 1]!.stored.position;
-      kept = kept.slice(gone);
+      let dropped = 0;
+      for (; retained.length - dropped > recentEvents || bytes > recentBytes; dropped += 1)
+        bytes -= retained[dropped]!.bytes;
+      if (dropped === 0) return;
+      droppedTo = retained[dropped - 1]!.stored.position;
+      retained = retained.slice(dropped);
     },
-    after: (position) => (position < from ? undefined : kept.slice(firstAfter(position))),
+    after: (position) => (position < droppedTo ? undefined : retained.slice(firstAfter(position))),
   };
 }
 
-/** One who follows live, and has seen all that there was. */
+/** A live follower that has seen all events so far. */
 interface Waiting {
   accountId: string;
   place: FeedPosition;
   wake: () => void;
 }
 
-/** The one subscription for all followers, while there are some. */
+/** The subscription that all followers share. */
 interface Following {
   ended: AbortController;
   recent: RecentEvents | undefined;
-  /** How far the log was followed. */
+  /** How far the log has been followed. */
   latest: { place: FeedPosition | undefined; caughtUp: boolean };
 }
 
 export interface LiveFeed {
-  /** Follows the log from now on, for somebody who is to leave again. */
+  /** Follows the log at least until `leave` is called. */
   join(): { leave(): void };
+  /** The events of an account after a position; undefined when they must be read from the log. */
+  after(accountId: string, position: FeedPosition): FeedSlice | undefined;
   /**
-   * What has come for an account after a place; undefined where the log has to be read for that.
+   * Resolves when an event of the account arrives, the signal aborts or the progress interval ends,
+   * with the position reached in the log before such an event.
    */
-  after(accountId: string, place: FeedPosition): FeedSlice | undefined;
-  /** Resolves with how far the log has gone on without an event of the account, within the time. */
-  untilMoved(accountId: string, place: FeedPosition, signal: AbortSignal): Promise<FeedPosition>;
-  /** Lets go of the log. */
+  untilMoved(accountId: string, position: FeedPosition, signal: AbortSignal): Promise<FeedPosition>;
+  /** Ends the subscription. */
   end(): void;
 }
 
@@ -81,7 +82,7 @@ interface Reading {
   logged: LoggedEvents;
 }
 
-/** Follows the log once for all who follow live, and keeps the latest events for them. */
+/** Follows the log once for all live followers, and keeps the latest events for them. */
 export function createLiveFeed({ log, logged }: Reading): LiveFeed {
   const waiting = new Set<Waiting>();
   let following: Following | undefined;
@@ -94,15 +95,15 @@ export function createLiveFeed({ log, logged }: Reading): LiveFeed {
     const events = await logged(batch.events);
     recent.add(events);
     const { position, checkpoint, caughtUp } = batch;
-    const place = checkpoint && positionAfter(checkpoint, position);
-    now.latest = { place, caughtUp };
+    const reached = checkpoint && positionAfter(checkpoint, position);
+    now.latest = { place: reached, caughtUp };
     const accounts = new Set(events.map(({ account_id }) => account_id));
-    for (const one of waiting)
-      if (accounts.has(one.accountId)) {
-        // The next batch must not take it past what it is woken for.
-        waiting.delete(one);
-        one.wake();
-      } else if (place && place.scannedTo > one.place.scannedTo) one.place = place;
+    for (const follower of waiting)
+      if (accounts.has(follower.accountId)) {
+        // A later batch must not move the position past the event that wakes this follower.
+        waiting.delete(follower);
+        follower.wake();
+      } else if (reached && reached.scannedTo > follower.place.scannedTo) follower.place = reached;
   }
 
   async function follow(now: Following): Promise<void> {
@@ -127,7 +128,7 @@ export function createLiveFeed({ log, logged }: Reading): LiveFeed {
       latest: { place: undefined, caughtUp: false },
     };
     follow(now).catch(() => {
-      // Whoever follows reads the log then, and is told there what is wrong with it.
+      // Followers now read the log themselves, and receive its errors there.
       if (following === now) following = undefined;
       wakeAll();
     });
@@ -145,44 +146,45 @@ export function createLiveFeed({ log, logged }: Reading): LiveFeed {
       followers += 1;
       clearTimeout(lingering);
       following ??= begin();
-      let left = false;
+      let hasLeft = false;
       return {
         leave() {
-          if (left) return;
-          left = true;
+          if (hasLeft) return;
+          hasLeft = true;
           followers -= 1;
           if (followers === 0) lingering = setTimeout(end, LIMITS.feed.lingerMs).unref();
         },
       };
     },
-    after(accountId, place) {
+    after(accountId, position) {
       following ??= begin();
       const { recent, latest } = following;
-      const events = recent?.after(place.scannedTo);
+      const events = recent?.after(position.scannedTo);
       if (!events) return undefined;
       const own = events.filter(({ account_id }) => account_id === accountId);
       const page = firstPage(own);
       if (page.length < own.length)
         return { events: page, position: positionAfter(page.at(-1)!.checkpoint), caughtUp: false };
-      const isFurther = latest.place !== undefined && latest.place.scannedTo > place.scannedTo;
-      return { events: page, position: isFurther ? latest.place! : place, caughtUp: true };
+      const isFurther = latest.place !== undefined && latest.place.scannedTo > position.scannedTo;
+      return { events: page, position: isFurther ? latest.place! : position, caughtUp: true };
     },
-    async untilMoved(accountId, place, signal) {
-      // What came since it looked may be its own, and wakes nobody any more.
-      const known = following?.latest.place;
-      if (known && known.scannedTo > place.scannedTo) return place;
+    async untilMoved(accountId, position, signal) {
+      // An event of the account may have arrived since the follower's last check; it causes no
+      // further wake-up.
+      const latest = following?.latest.place;
+      if (latest && latest.scannedTo > position.scannedTo) return position;
       const { promise: woken, resolve: wake } = Promise.withResolvers<void>();
-      const one: Waiting = { accountId, place, wake };
-      waiting.add(one);
+      const follower: Waiting = { accountId, place: position, wake };
+      waiting.add(follower);
       using _aborting = addAbortListener(signal, () => wake());
       const timer = setTimeout(wake, LIMITS.feed.progressMs);
       try {
         await woken;
       } finally {
         clearTimeout(timer);
-        waiting.delete(one);
+        waiting.delete(follower);
       }
-      return one.place;
+      return follower.place;
     },
     end,
   };

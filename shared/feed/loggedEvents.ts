@@ -7,7 +7,7 @@ import { streamKind } from '../eventlog/streams.ts';
 import { bytesOf, type Checkpoint, type EventLog, type StoredEvent } from '../ports/eventStore.ts';
 import { isPublicKind } from '../publicEvents/toPublicEvents.ts';
 
-/** An event of the log that some account may be shown. */
+/** A logged event that some account may see. */
 export interface LoggedEvent {
   stored: StoredEvent;
   account_id: string;
@@ -15,7 +15,7 @@ export interface LoggedEvent {
   bytes: number;
 }
 
-/** Whose event it is; nobody's where that can't be told. */
+/** The account of an event; undefined if its metadata names none. */
 function accountOf({ metadata }: StoredEvent): string | undefined {
   try {
     const { account_id } = JSON.parse(metadata) as { account_id?: unknown };
@@ -26,25 +26,31 @@ function accountOf({ metadata }: StoredEvent): string | undefined {
 }
 
 /**
- * Gives events of the log their accounts and checkpoints, and leaves out what is public for none, or
- * is not of the account where one is asked for. Errors: `store_unavailable`.
+ * Adds accounts and checkpoints to events of the log. Omits events that are not public, and events
+ * of other accounts when `onlyAccountId` is given.
  */
 export function createLoggedEvents(log: Pick<EventLog, 'firstEvent' | 'readStream'>) {
   let identity: LogIdentity | undefined;
 
-  return async (events: readonly StoredEvent[], only?: string): Promise<LoggedEvent[]> => {
-    // An event of the log's own stream may be a declaration.
+  return async (events: readonly StoredEvent[], onlyAccountId?: string): Promise<LoggedEvent[]> => {
+    // An event in the log's own stream may declare that the log was restored.
     const declared = events.some(({ stream }) => streamKind(stream) === 'log');
     if (!identity || declared) identity = await readLogIdentity(log);
-    const known = identity;
-    if (!known) return [];
+    const logIdentity = identity;
+    if (!logIdentity) return [];
     return events.flatMap((stored) => {
       if (!isPublicKind(stored.stream)) return [];
-      if (only !== undefined && !stored.metadata.includes(only)) return [];
+      if (onlyAccountId !== undefined && !stored.metadata.includes(onlyAccountId)) return [];
       const account_id = accountOf(stored);
-      if (account_id === undefined || (only !== undefined && account_id !== only)) return [];
+      if (account_id === undefined || (onlyAccountId !== undefined && account_id !== onlyAccountId))
+        return [];
       return [
-        { stored, account_id, checkpoint: createCheckpoint(known, stored), bytes: bytesOf(stored) },
+        {
+          stored,
+          account_id,
+          checkpoint: createCheckpoint(logIdentity, stored),
+          bytes: bytesOf(stored),
+        },
       ];
     });
   };

@@ -11,35 +11,34 @@ import type { LoggedEvent } from './loggedEvents.ts';
 /** An event of an account as consumers see it. */
 export interface FeedItem {
   event: PublicEvent;
-  /** Follows on behind it. */
+  /** Resumes after this event. */
   cursor: string;
 }
 
 interface Opened {
   items: FeedItem[];
-  /** Why the event after them can't be shown. */
+  /** Why the next event can't be shown. */
   failure: Error | undefined;
 }
 
-/** What stops the relay stops this one account, in words for its clients. */
+/** Describes the error to clients. An event that stops the relay stops only this account's feed. */
 function explained(error: unknown, { id, stream, revision }: ReadableEvent): Error {
-  const place = `the event ${id} (${stream} revision ${revision})`;
+  const description = `the event ${id} (${stream} revision ${revision})`;
   if (isTurnlogError(error, 'configuration_invalid'))
     return new TurnlogError(
       'release_too_old',
-      `This replica does not know the type of ${place}: a newer release has written it.`,
+      `This replica does not know the type of ${description}: a newer release has written it.`,
       { retriable: true, retryAfterSeconds: 1, cause: error },
     );
   if (isTurnlogError(error, 'event_invalid'))
     return new TurnlogError(
       'stream_damaged',
-      `Nothing is shown beyond ${place}, which can't be understood; an operator has to look at it.`,
+      `Nothing is shown beyond ${description}, which can't be understood; an operator has to look at it.`,
       { cause: error },
     );
   return error as Error;
 }
 
-/** Errors: `store_unavailable` where the keys of texts can't be reached. */
 async function opened(
   keys: Pick<Keyring, 'find'>,
   events: readonly LoggedEvent[],
@@ -63,9 +62,9 @@ async function opened(
 }
 
 /**
- * The public views of an account's events, some at a time, without those that are not public or of
- * other types than asked for. Errors: `store_unavailable`, `key_missing`, `stream_damaged`,
- * `release_too_old` for an event past which nothing may be shown, after all before it.
+ * Yields the public views of an account's events in small batches, filtered by type. Throws
+ * `store_unavailable`, or for an event that can't be shown `key_missing`, `stream_damaged` or
+ * `release_too_old`, after all events before it.
  */
 export async function* publicItems(
   keys: Pick<Keyring, 'find'>,
@@ -73,10 +72,10 @@ export async function* publicItems(
   { accountId, types }: { accountId: string; types: ReadonlySet<string> | undefined },
 ): AsyncGenerator<{ items: FeedItem[]; cursor: string }> {
   for (let from = 0; from < events.length; from += LIMITS.feed.openedEvents) {
-    const piece = events.slice(from, from + LIMITS.feed.openedEvents);
+    const batch = events.slice(from, from + LIMITS.feed.openedEvents);
     await yieldToEventLoop(accountId);
-    const { items, failure } = await opened(keys, piece, types);
-    const last = failure ? items.at(-1)?.cursor : cursorOf(piece.at(-1)!.checkpoint);
+    const { items, failure } = await opened(keys, batch, types);
+    const last = failure ? items.at(-1)?.cursor : cursorOf(batch.at(-1)!.checkpoint);
     if (last !== undefined) yield { items, cursor: last };
     if (failure) throw failure;
   }

@@ -14,7 +14,7 @@ import { newStreamTarget, wholeStreamTarget } from '../commandHandling/targetStr
 import { findOwnReplay } from './queries.ts';
 import { readAgentAt } from './turns/agentAt.ts';
 
-/** What a replay is started with: its sessions are the account's own. */
+/** The input of a replay. All its sessions belong to the account. */
 export type ReplayInput = ReplayStartedData;
 
 export type ReplayContext = CommandContext & { catalogue: AgentCatalogue };
@@ -60,7 +60,7 @@ async function requireReplayCapacity(
     );
 }
 
-/** The replay with its agent's revision fixed. */
+/** Validates the input of a replay and fixes the revision of its agent. */
 export async function requireStartable(
   context: ReplayContext,
   { account_id }: Pick<Actor, 'account_id'>,
@@ -83,7 +83,7 @@ export async function requireStartable(
   return { ...input, agent_revision: agent.revision };
 }
 
-/** The replay that an earlier try of the request started; undefined where none did. */
+/** The replay that an earlier attempt of the request started, if any. */
 async function startedBefore(
   context: ReplayContext,
   replay_id: string,
@@ -96,10 +96,10 @@ async function startedBefore(
 }
 
 /**
- * Starts a replay of the actor's sessions in the background; visible when it resolves. An agent
- * without a revision runs at its newest one. `findInput` is only called if no earlier attempt of
- * the request has started the replay. Errors: those of findInput, requireStartable and handle,
- * `payload_too_large`.
+ * Starts a replay of the actor's sessions in the background. The replay is visible when the promise
+ * resolves. An agent without a revision runs at its newest one. `findInput` is only called if no
+ * earlier attempt of the request has started the replay. Errors: those of findInput,
+ * requireStartable and handle, `payload_too_large`.
  */
 export function startReplay(
   context: ReplayContext,
@@ -126,7 +126,7 @@ export function startReplay(
 
 /**
  * Cancels the account's replay: no further turn starts, and running turns are interrupted. An ended
- * replay stays as it is. Errors: `replay_not_found`, those of handle.
+ * replay does not change. Errors: `replay_not_found`, those of handle.
  */
 export async function cancelReplay(
   context: CommandContext,

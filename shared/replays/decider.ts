@@ -33,7 +33,7 @@ export type ReplayState =
       status: 'running' | 'ended';
       settings: ReplaySettings;
       sessions: ReplayedSessions;
-      /** Tokens that sessions took, as far as turns are compared or their session has ended. */
+      /** Tokens of compared turns and ended sessions. */
       tokens: number;
     };
 
@@ -66,7 +66,7 @@ function decide(command: ReplayCommand, state: ReplayState): ReplayEvent[] {
       return [{ type: 'replay.started.v1', data: command.replay }];
     case 'start_session': {
       const { session_id, replay_session_id } = command;
-      // Whoever began it before has named the session.
+      // The session was already started and named, before a restart or by another process.
       if (sessionIn(state, session_id).replay_session_id !== undefined) return [];
       return [{ type: 'replay.session_started.v1', data: { session_id, replay_session_id } }];
     }
@@ -98,9 +98,9 @@ function decide(command: ReplayCommand, state: ReplayState): ReplayEvent[] {
   }
 }
 
-/** Tokens that a turn and its judges took, with all tries. */
+/** Tokens of a turn and its judges, including all attempts. */
 const tokensOf = ({ replayed, other_tokens = 0, checks }: TurnComparison): number =>
-  [replayed, ...checks].reduce((sum, took) => sum + (took?.tokens?.total ?? 0), other_tokens);
+  [replayed, ...checks].reduce((sum, part) => sum + (part?.tokens?.total ?? 0), other_tokens);
 
 function withSession(
   state: ReplayState,
@@ -145,7 +145,7 @@ function evolve(state: ReplayState, event: ReplayEvent): ReplayState {
   }
 }
 
-/** A replay: recorded sessions that are run again, each in a session of its own, and compared. */
+/** A replay: each recorded session is run again in a new session, and both are compared. */
 export const replay: Decider<ReplayCommand, ReplayState, ReplayEvent> = {
   initialState: { status: 'none' },
   decide,

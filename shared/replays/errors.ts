@@ -1,6 +1,6 @@
 import { TurnlogError } from '../lib/errors/turnlogError.ts';
 
-/** The same where there is none and where it is another account's. */
+/** The same error for an unknown replay and for one of another account. */
 export const replayNotFoundError = (): TurnlogError =>
   new TurnlogError('replay_not_found', 'There is no such replay.');
 
@@ -11,7 +11,7 @@ export const sessionOfReplayError = (): TurnlogError =>
     'The session was made by a replay, and stays as it is: fork it to go on with it.',
   );
 
-/** For a turn of a replay whose model calls a tool as it was not called before. */
+/** The error of a replayed turn whose model makes a tool call that is not in the recording. */
 export const toolNotRecordedError = (tool: string): TurnlogError =>
   new TurnlogError(
     'tool_not_recorded',

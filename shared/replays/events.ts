@@ -8,9 +8,12 @@ import {
 } from '../domain/schema.ts';
 import { TurnNumber } from '../sessions/turns/promptParts.ts';
 
-/** Where the results of tools come from: from the log, or from the tools themselves. */
+/** Where tool results come from: the recording, or the tools themselves. */
 export const TOOL_SOURCES = ['recorded', 'live'] as const;
-/** What happens on a call that the log can't answer: the session's replay ends, the tool is called, or the model is told. */
+/**
+ * Handling of a call without a recorded result: end the replay of the session, call the tool, or
+ * return an error to the model.
+ */
 export const MISSING_TOOL_POLICIES = ['stop', 'live', 'error-result'] as const;
 
 const SessionToReplay = Type.Object(

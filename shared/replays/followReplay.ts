@@ -10,17 +10,17 @@ import { findOwnReplay } from './queries.ts';
 
 type Source = StreamSource & { readModels: Pick<ReadModels, 'findReplay'> };
 
-/** What is sent of a replay; each by the revision up to which all before it was sent. */
+/** An update about a replay. All updates up to its revision have been sent. */
 export type ReplayUpdate =
   | { type: 'session_ended'; revision: number; end: SessionEnd }
-  /** The last one, where the replay has ended. */
+  /** The `ended` update is the last one. */
   | { type: 'progress' | 'ended'; revision: number; row: ReplayRow };
 
 /**
- * How the replay goes on after a revision of its stream, to its end: the sessions that end, in order,
- * and what it comes to by then, as often as it has gone on when it is looked at. Any process can tell
- * it. Errors: `replay_not_found`, `stream_damaged` (noted), `release_too_old`, `key_missing`,
- * `store_unavailable`, the signal's reason.
+ * Follows a replay from a revision of its stream to its end: the sessions that end, in order, and
+ * the replay's row whenever it has changed at a poll. Works in any process. Errors:
+ * `replay_not_found`, `stream_damaged` (noted), `release_too_old`, `key_missing`,
+ * `store_unavailable`, the abort reason.
  */
 export async function* followReplay(
   source: Source,
@@ -43,7 +43,7 @@ export async function* followReplay(
         if (type !== 'replay.session_ended.v1') continue;
         yield { type: 'session_ended', revision: sent, end: data };
       }
-      // A node that only follows may not have it yet: it is sent the next time.
+      // A follower node of the cluster may lag behind. The events are sent after the next poll.
       if (events.length === 0) break;
     }
     if (row.status !== 'running' && sent >= row.revision) {

@@ -2,59 +2,62 @@ import { KIB } from '../lib/units.ts';
 
 const SECOND_MS = 1_000;
 
-/** The fixed limits of replays: a part of LIMITS. */
+/** Fixed limits of replays, part of LIMITS. */
 export const REPLAY_LIMITS = {
   replays: {
-    /** Sessions of one replay. */
+    /** Sessions per replay. */
     sessions: 2_000,
-    /** Concurrent replays of one account. */
+    /** Concurrent replays per account. */
     running: 4,
-    /** Of all accounts. The state of the largest replay is 0.8 MB. */
+    /** Concurrent replays of all accounts. The state of the largest replay takes 0.8 MB. */
     runningOfAll: 100,
-    /** Concurrent sessions of one replay. */
+    /** Concurrent sessions per replay. */
     concurrency: 4,
     /** Concurrent turns of all replays; accounts take turns. */
     turns: 4,
-    /** Interval between turns while clients have runs. */
+    /** Pause between turns while clients have runs. */
     giveWayMs: 50,
-    /** Time after the last run of a client until turns start without this interval. */
+    /** Time after the last client run until turns start without this pause. */
     quietMs: SECOND_MS,
-    /** Events of a session read at a time, as JSON; at least one. */
+    /** Bytes of a session's events, as JSON, read at a time; at least one event. */
     pageBytes: 256 * KIB,
     /** Comparisons recorded together. */
     comparedAtOnce: 20,
     /** How long a comparison waits for others to be recorded with it. */
     comparedWithinMs: SECOND_MS,
-    /** Poll interval for running replays: a cancelled one ends then. */
+    /** Poll interval for running replays, which also detects cancellations. */
     lookMs: 250,
     /** Delays between retries of a transient failure. */
     firstPauseMs: 500,
     longestPauseMs: 60 * SECOND_MS,
-    /** Attempts of a turn that takes too long or is interrupted. */
+    /** Attempts of a turn that times out or is interrupted. */
     tries: 3,
-    /** Checks of one replay, and all of them as JSON. */
+    /** Checks per replay, and their total size as JSON. */
     checks: 32,
     checksBytes: 64 * KIB,
-    /** Of a text that an answer is compared with, and of the criteria of a judge. */
+    /** Characters of a text to compare an answer with, and of criteria for a judge. */
     checkChars: 16 * KIB,
-    /** Of a regular expression. */
+    /** Characters of a regular expression. */
     patternChars: 1_000,
-    /** Turns of one response: their texts are read, and compared if they differ. */
+    /** Turns per response. Their texts are read, and compared if they differ. */
     pageTurns: 100,
-    /** Of an output that is compared word by word; longer ones are only reported as different. */
+    /**
+     * Characters of an output to compare word by word. Longer outputs are only reported as
+     * different.
+     */
     diffChars: 64 * KIB,
     /** Limits of a comparison: its time, and the number of different words. */
     diffMs: SECOND_MS,
     diffEdits: 4_000,
-    /** The longest wait for earlier comparisons. */
+    /** Longest wait for earlier comparisons. */
     diffWaitMs: 15 * SECOND_MS,
-    /** Of the comparing thread. */
+    /** Heap of the comparing thread. */
     diffHeapMb: 128,
-    /** Of all comparisons of one response. */
+    /** Time for all comparisons of one response. */
     pageDiffMs: 3 * SECOND_MS,
     /** Poll interval for a replay that clients follow. */
     followMs: SECOND_MS,
-    /** Events of its stream read at a time for that. */
+    /** Events of the replay's stream read at a time for followers. */
     followedEvents: 100,
   },
 } as const;

@@ -13,7 +13,7 @@ type ReplayRow = Rows['replays'];
 type ReplaySessionRow = Rows['replay_sessions'];
 type Change = RowChange<Rows> | Removal<'replay_sessions' | 'replay_turns'>;
 
-/** How many turns of the sessions are to be replayed. */
+/** The number of turns to replay in the sessions. */
 const turnsOf = ({ sessions, from_turn = 1, up_to_turn = Infinity }: ReplayStartedData): number =>
   sessions.reduce(
     (sum, { turns, shared_turns = 0 }) =>
@@ -21,7 +21,7 @@ const turnsOf = ({ sessions, from_turn = 1, up_to_turn = Infinity }: ReplayStart
     0,
   );
 
-/** What an event that is not the first changes in the row of the replay. */
+/** The changes that a later event makes to the replay's row. */
 function patch(
   { sums }: ReplayRow,
   event: Exclude<ReplayEvent, { type: 'replay.started.v1' }>,
@@ -47,15 +47,17 @@ function patch(
   }
 }
 
-/** What an event of a replay's stream does to `replays`, `replay_sessions` and `replay_turns`. */
+/**
+ * Maps an event of a replay's stream to changes of `replays`, `replay_sessions` and `replay_turns`.
+ */
 export function projectReplay(recorded: RecordedEvent, event: ReplayEvent): Change[] {
   const replay_id = streamId(recorded.stream);
   const { revision } = recorded;
   const { account_id, recorded_at } = recorded.metadata;
 
-  function change(found: ReplayRow | undefined): ReplayRow | undefined {
+  function change(before: ReplayRow | undefined): ReplayRow | undefined {
     if (event.type === 'replay.started.v1') {
-      absent(found, 'replay');
+      absent(before, 'replay');
       const { sessions, ...settings } = event.data;
       return {
         replay_id,
@@ -69,8 +71,8 @@ export function projectReplay(recorded: RecordedEvent, event: ReplayEvent): Chan
         revision,
       };
     }
-    if (event.type === 'replay.erased.v1' && !found) return undefined;
-    const row = present(found, 'replay');
+    if (event.type === 'replay.erased.v1' && !before) return undefined;
+    const row = present(before, 'replay');
     return { ...row, ...patch(row, event), updated_at: recorded_at, revision };
   }
 

@@ -6,7 +6,7 @@ import type { ReadModels } from '../ports/readModels.ts';
 import type { ReplayRow } from '../readModels/tables.ts';
 import { replayNotFoundError } from './errors.ts';
 
-/** The account's replay of that id. Errors: `replay_not_found`, `store_unavailable`. */
+/** The account's replay with this id. Errors: `replay_not_found`, `store_unavailable`. */
 export async function findOwnReplay(
   { readModels }: { readModels: Pick<ReadModels, 'findReplay'> },
   accountId: string,
@@ -18,8 +18,8 @@ export async function findOwnReplay(
 }
 
 /**
- * What a replay was started with, its texts open. Errors: `replay_not_found` where they are erased,
- * `key_missing`, `store_unavailable`.
+ * The decrypted settings of a replay. Errors: `replay_not_found` if they are erased, `key_missing`,
+ * `store_unavailable`.
  */
 export async function readReplaySettings(
   { store }: { store: { keys: Pick<Keyring, 'find'> } },

@@ -2,7 +2,7 @@ import type { SessionEnd, TurnComparison } from './events.ts';
 import type { Tokens } from '../domain/schema.ts';
 import { sumCosts, type Cost } from '../usage/cost.ts';
 
-/** What turns took together. */
+/** Totals of turns. */
 export interface TurnTotals {
   tokens: Tokens;
   duration_ms: number;
@@ -12,20 +12,23 @@ export interface TurnTotals {
   unpriced: number;
 }
 
-/** What the turns of a replay come to. */
+/** Totals of a replay. */
 export interface ReplaySums {
-  /** All of them, and those that have ended. */
+  /** All sessions, and ended sessions by status. */
   sessions: Record<'total' | SessionEnd['status'], number>;
   turns: Record<'total' | TurnComparison['outcome'], number>;
   requests: { same: number; changed: number };
   tools: TurnComparison['tools'];
   checks: { passed: number; failed: number };
-  /** Of turns that were run again: as they were recorded, and as they were replayed. */
+  /** Totals of replayed turns, as recorded and as replayed. */
   recorded: TurnTotals;
   replayed: TurnTotals;
-  /** Tokens of the models that judged. */
+  /** Tokens of the judging models. */
   judge_tokens: number;
-  /** Tokens of tries that were made again, and of summaries; with all the others these count to the budget. */
+  /**
+   * Tokens of repeated attempts and of compactions. They count towards the budget like all other
+   * tokens.
+   */
   other_tokens: number;
 }
 
@@ -36,7 +39,7 @@ const nothing = (): TurnTotals => ({
   unpriced: 0,
 });
 
-/** The sums of a replay of so many sessions and turns that has just begun. */
+/** The totals of a replay that has just started. */
 export const emptySums = (sessions: number, turns: number): ReplaySums => ({
   sessions: { total: sessions, completed: 0, stopped: 0, failed: 0 },
   turns: { total: turns, same: 0, changed: 0, failed: 0, skipped: 0 },
@@ -49,12 +52,12 @@ export const emptySums = (sessions: number, turns: number): ReplaySums => ({
   other_tokens: 0,
 });
 
-/** Each number of `sums` and that of `more` together. */
+/** Adds numbers by name. */
 const added = <Counts extends Record<string, number>>(sums: Counts, more: Counts): Counts =>
   Object.fromEntries(Object.entries(sums).map(([name, n]) => [name, n + more[name]!])) as Counts;
 
 function withCost({ cost, unpriced }: TurnTotals, more: Cost | undefined) {
-  // Prices of another currency can't be added: the registry was changed meanwhile.
+  // Prices of another currency can't be added. They occur when the registry has changed.
   if (!more || (cost && cost.currency !== more.currency)) return { cost, unpriced: unpriced + 1 };
   return { cost: sumCosts(cost ? [cost, more] : [more])!, unpriced };
 }
@@ -65,7 +68,7 @@ const tookMore = (took: TurnTotals, side: TurnComparison['recorded']): TurnTotal
   ...withCost(took, side.cost),
 });
 
-/** The sums with one more turn. */
+/** Adds one turn to the totals. */
 export function addTurn(sums: ReplaySums, turn: TurnComparison): ReplaySums {
   const { outcome, requests, replayed, checks, other_tokens = 0 } = turn;
   const failed = checks.filter(({ passed }) => !passed).length;

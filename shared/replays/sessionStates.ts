@@ -1,40 +1,40 @@
 import type { SessionToReplay } from './events.ts';
 
-/** How far the replay of a session is. */
+/** The progress of a session's replay. */
 export interface ReplayedSession extends SessionToReplay {
   replay_session_id: string | undefined;
-  /** The last recorded turn that was compared. */
+  /** The last recorded turn with a comparison. */
   compared: number;
   ended: boolean;
 }
 
-/** The sessions of a replay, in order; none of them changes. */
+/** The sessions of a replay in order. Immutable. */
 export interface ReplayedSessions {
   get(sessionId: string): ReplayedSession | undefined;
   all(): ReplayedSession[];
-  /** The same with one of them changed. */
+  /** A copy with one session changed. */
   with(sessionId: string, change: Partial<ReplayedSession>): ReplayedSessions;
 }
 
-/** So many are copied where one changes, and not all: each event changes one. */
+/** Sessions per group. Each event changes one session, and copies only its group. */
 const GROUP = 64;
 
 function replayedSessions(
-  places: ReadonlyMap<string, number>,
+  indexes: ReadonlyMap<string, number>,
   groups: readonly (readonly ReplayedSession[])[],
 ): ReplayedSessions {
   return {
     get(sessionId) {
-      const place = places.get(sessionId);
-      return place === undefined ? undefined : groups[Math.floor(place / GROUP)]![place % GROUP];
+      const index = indexes.get(sessionId);
+      return index === undefined ? undefined : groups[Math.floor(index / GROUP)]![index % GROUP];
     },
     all: () => groups.flat(),
     with(sessionId, change) {
-      const place = places.get(sessionId)!;
-      const at = Math.floor(place / GROUP);
+      const index = indexes.get(sessionId)!;
+      const at = Math.floor(index / GROUP);
       const group = groups[at]!;
-      const session = { ...group[place % GROUP]!, ...change };
-      return replayedSessions(places, groups.with(at, group.with(place % GROUP, session)));
+      const session = { ...group[index % GROUP]!, ...change };
+      return replayedSessions(indexes, groups.with(at, group.with(index % GROUP, session)));
     },
   };
 }
@@ -46,7 +46,7 @@ export function initialSessionStates(sessions: readonly SessionToReplay[]): Repl
     sessions.slice(at * GROUP, (at + 1) * GROUP).map((session) => ({ ...session, ...fresh })),
   );
   return replayedSessions(
-    new Map(sessions.map(({ session_id }, place) => [session_id, place])),
+    new Map(sessions.map(({ session_id }, index) => [session_id, index])),
     groups,
   );
 }

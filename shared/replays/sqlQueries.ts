@@ -12,22 +12,22 @@ export interface ReplayTurnFilter {
   session_id?: string;
 }
 
-/** Queries of replays: a part of the read models port. */
+/** Queries for replays, part of the read models port. */
 export interface ReplayQueries {
   /** By id alone, including erased replays; the caller checks the account. */
   findReplay(replayId: string): Promise<ReplayRow | undefined>;
-  /** Ids of replays that have not ended, oldest first; of one account if given. */
+  /** Ids of replays that have not ended, oldest first; optionally of one account. */
   listRunningReplays(limit: number, accountId?: string): Promise<string[]>;
-  /** Newest first, without erased ones. */
+  /** Newest first. Excludes erased replays. */
   listReplays(accountId: string, page: Page): Promise<PageOf<ReplayRow>>;
   findReplaySession(replayId: string, sessionId: string): Promise<ReplaySessionRow | undefined>;
-  /** By the ids of the recorded sessions. */
+  /** Ordered by the ids of the recorded sessions. */
   listReplaySessions(replayId: string, page: Page): Promise<PageOf<ReplaySessionRow>>;
-  /** Compared turns, by session and number; `after` is an entry. */
+  /** Compared turns by session and number. `after` is an entry. */
   listReplayTurns(replayId: string, page: Page & ReplayTurnFilter): Promise<PageOf<ReplayTurnRow>>;
 }
 
-/** The conditions of a list of turns, each with its parameters. */
+/** The SQL conditions of a list of turns, with their parameters. */
 function turnConditions(
   replayId: string,
   { only, session_id }: ReplayTurnFilter,

@@ -8,16 +8,16 @@ import type {
 import type { ReplaySums } from './replaySums.ts';
 import { integer, json, orNull, table, text, word } from '../readModels/table.ts';
 
-/** The tables that replays are read from: a part of TABLES. They hold no plain text. */
+/** Tables of replays, part of TABLES. They contain no plaintext. */
 export const REPLAY_TABLES = {
   replays: table({
     columns: {
       replay_id: text,
       account_id: text,
       status: word<'running' | ReplayEnd['status'] | 'erased'>(),
-      /** Why it failed. */
+      /** Why the replay failed. */
       code: orNull(text),
-      /** With encrypted texts, as in the log; null once they are erased. */
+      /** Texts are encrypted as in the log; null after an erasure. */
       settings: orNull(json<ReplaySettings>()),
       sums: json<ReplaySums>(),
       created_at: text,
@@ -36,12 +36,12 @@ export const REPLAY_TABLES = {
     columns: {
       replay_id: text,
       session_id: text,
-      /** Its own turns that had begun when the replay was requested. */
+      /** The session's turns that had begun when the replay was requested. */
       turns: integer,
       status: word<'waiting' | 'running' | SessionEnd['status']>(),
-      /** Why it ended before its last turn. */
+      /** Why the session's replay ended before its last turn. */
       code: orNull(text),
-      /** The session in which it is replayed; null before that one has started. */
+      /** The session that replays this one; null until it has started. */
       replay_session_id: orNull(text),
       revision: integer,
     },
@@ -52,12 +52,12 @@ export const REPLAY_TABLES = {
   replay_turns: table({
     columns: {
       replay_id: text,
-      /** Session and turn, made by `replayEntry`; pages are in this order. */
+      /** Sort key of session and turn from `replayEntry`. Pages are in this order. */
       entry: text,
       session_id: text,
       turn: integer,
       outcome: word<TurnOutcome>(),
-      /** Number of its checks that failed. */
+      /** Number of failed checks. */
       failed_checks: integer,
       comparison: json<TurnComparison>(),
       revision: integer,
@@ -70,9 +70,9 @@ export const REPLAY_TABLES = {
   }),
 };
 
-/** Digits of a turn number in an entry; no session has more turns. */
+/** Digits of a turn number in an entry. No session has more turns than fit. */
 const DIGITS = 10;
 
-/** The sort key of a replayed turn: by session, then by turn number. */
+/** The sort key of a replayed turn: session, then turn number. */
 export const replayEntry = (session_id: string, turn: number): string =>
   `${session_id}.${String(turn).padStart(DIGITS, '0')}`;

@@ -10,8 +10,8 @@ export interface RequestCommand {
 export type RequestState = { status: 'none' } | ({ status: 'begun' } & RequestBegunData);
 
 /**
- * A request that may be sent again: the first try says what it is, and what it makes. Beginning it
- * again decides nothing, and goes on with what the first one reserved; another body is refused.
+ * An idempotent request. The first attempt fixes its content and the ids it creates. Later attempts
+ * produce no events and use the reserved ids; a different body is rejected.
  */
 export const request: Decider<RequestCommand, RequestState, RequestEvent> = {
   initialState: { status: 'none' },

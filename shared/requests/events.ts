@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { eventSchema, type EventOf } from '../domain/schema.ts';
 
-/** What the first try of a request fixes for every later one. No text of a person. */
+/** Data that the first attempt fixes for later attempts. Contains no text of a person. */
 const Reserved = Type.Object(
   {
     id: Type.Optional(

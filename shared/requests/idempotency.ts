@@ -9,41 +9,41 @@ import { wholeStreamTarget } from '../commandHandling/targetStream.ts';
 import { createHmac } from 'node:crypto';
 import { canonicalJson } from '../eventlog/canonicalJson.ts';
 
-/** A request with an `Idempotency-Key`, as the API has it. */
+/** A request with an `Idempotency-Key`. */
 interface IdempotentRequest {
   key: string;
   account_id: string;
   method: string;
-  /** As served, so that one agent's requests are not another's. */
+  /** The requested path, so that the same key can be used for another agent. */
   path: string;
 }
 
 const hmacOf = (key: string, purpose: 'request' | 'content', value: unknown): string =>
   createHmac('sha256', key).update(`${purpose}\n`).update(canonicalJson(value)).digest('hex');
 
-/** The id of the request's stream: of one account, one operation on one thing, and one key. */
+/** The id of the request's stream, derived from account, method, path and key. */
 export const idempotentRequestId = ({ key, account_id, method, path }: IdempotentRequest): string =>
   hmacOf(key, 'request', [account_id, method, path]);
 
-/** What tells whether another content came with the same key. */
+/** Detects different content under the same key. */
 export const contentHmac = ({ key }: IdempotentRequest, content: object): string =>
   hmacOf(key, 'content', content);
 
 /**
- * What a request with an `Idempotency-Key` works with: what it makes has the ids of the first try,
- * so that of any number of tries, here or elsewhere, the log takes one.
+ * A claimed request. Every attempt uses the ids that the first attempt reserved, so that the log
+ * accepts only one of any number of attempts, on any replica.
  */
 export interface Claim<Prepared = unknown> {
   /** The id of the request's stream. */
   request_id: string;
   reserved: Reserved;
-  /** True if no earlier attempt exists: there is nothing to look for. */
+  /** True if there was no earlier attempt, so that there is no result to look for. */
   isFirstAttempt: boolean;
-  /** What the first attempt prepared for its operation; undefined in later attempts. */
+  /** Prepared by the first attempt for its operation; undefined in later attempts. */
   prepared?: Prepared;
 }
 
-/** What the first attempt of a request fixes for later ones, and what it prepared for itself. */
+/** Reserved by the first attempt for later ones, and prepared for its own use. */
 export interface Reservation<Prepared> {
   reserved: Reserved;
   prepared?: Prepared;
@@ -51,18 +51,21 @@ export interface Reservation<Prepared> {
 
 interface ClaimOptions<Prepared> extends Omit<RequestBegunData, 'reserved'> {
   request_id: string;
-  /** Called in a first attempt. What it throws is answered, and nothing is recorded. */
+  /**
+   * Called in a first attempt. If it throws, nothing is recorded and the request fails with its
+   * error.
+   */
   reserve: () => Promise<Reservation<Prepared>>;
 }
 
-/** The answer to a key that stands for another body or query. */
+/** The error for a key that was used with another body or query. */
 export const idempotencyConflict = (): TurnlogError =>
   new TurnlogError(
     'idempotency_conflict',
     'The Idempotency-Key was sent with another request before. Another request needs another key.',
   );
 
-/** The answer to who waits for the first request for too long. */
+/** The error for an attempt that waits too long for the first one. */
 export const idempotencyInProgress = (): TurnlogError =>
   new TurnlogError(
     'idempotency_in_progress',
@@ -71,8 +74,8 @@ export const idempotencyInProgress = (): TurnlogError =>
   );
 
 /**
- * Claims a request: the first event of its stream decides among all tries what it makes.
- * Errors: Rejection (`request_differs`), what `reserve` throws, and those of handleFound.
+ * Claims a request. The first event of its stream decides which attempt reserves the ids. Throws
+ * Rejection (`request_differs`), errors of `reserve`, and those of handleLoaded.
  */
 export async function claimRequest<Prepared>(
   context: HandleContext,
@@ -105,35 +108,35 @@ export async function claimRequest<Prepared>(
   };
 }
 
-/** How something is created under an id that the first try of a request has reserved. */
+/** Creates something under an id that the first attempt of a request reserved. */
 interface Creation<Created> {
-  /** What an earlier try created; undefined where none did. */
+  /** The result of an earlier attempt, if any. */
   findExisting: () => Promise<Created | undefined>;
   create: () => Promise<Created>;
 }
 
 /**
- * Of the tries of one claimed request one creates it, and each is given what was created. Errors:
- * those of the two.
+ * Creates the result in one attempt of a claimed request, and returns it to every attempt. Throws
+ * the errors of `findExisting` and `create`.
  */
 export async function createOnce<Created>(
   { onIdempotentReplay }: Pick<CommandContext, 'onIdempotentReplay'>,
   claim: Claim | undefined,
   { findExisting, create }: Creation<Created>,
 ): Promise<Created> {
-  const again = async (): Promise<Created | undefined> => {
+  const findAgain = async (): Promise<Created | undefined> => {
     const created = await findExisting();
     if (created) onIdempotentReplay?.();
     return created;
   };
-  const created = claim?.isFirstAttempt === false ? await again() : undefined;
+  const created = claim?.isFirstAttempt === false ? await findAgain() : undefined;
   if (created) return created;
   try {
     return await create();
   } catch (error) {
-    // Another try at the same time may have created it, and so be why this one is refused.
-    const another = claim && (await again().catch(() => undefined));
-    if (another) return another;
+    // This attempt may have failed because a concurrent attempt created the result.
+    const concurrent = claim && (await findAgain().catch(() => undefined));
+    if (concurrent) return concurrent;
     throw error;
   }
 }

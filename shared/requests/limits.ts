@@ -1,114 +1,127 @@
 import { KIB, MIB } from '../lib/units.ts';
 
-/** The fixed bounds of requests, texts and answers: a part of LIMITS. */
+/** Fixed limits of requests, texts and responses, part of LIMITS. */
 export const REQUEST_LIMITS = {
   /**
-   * Parts of the heap that Node.js may have. Each is held in more than one shape at times, and texts
-   * take two bytes a character; so all together are less than half of it.
+   * Shares of the Node.js heap. Content can be in memory in more than one form, and strings may
+   * take two bytes per character. The shares therefore add up to less than half of the heap.
    */
   heap: {
-    /** Bodies in progress, from the first byte to the answer. */
+    /** Request bodies, from the first byte to the response. */
     bodies: 0.08,
-    /** Prompts of runs in flight, where MAX_PROMPT_BYTES does not say otherwise. */
+    /** Prompts of runs in flight, unless MAX_PROMPT_BYTES is set. */
     prompts: 0.08,
-    /** Answers, until their clients have taken them. */
+    /** Responses, until clients have received them. */
     answers: 0.1,
-    /** Answers of models that are being read. */
+    /** Model responses being read. */
     modelAnswers: 0.125,
   },
-  /** Of a request. */
+  /** Limits of requests and responses. */
   http: {
-    /** So that a text within its limits comes in however a common client escapes it. */
+    /** Large enough for a text within its limits, regardless of how common clients escape it. */
     bodyBytes: 2 * MIB,
-    /** Brackets and commas of a body: reading a million of them takes a third of a second. */
+    /** Brackets and commas in a body. Parsing a million of them takes a third of a second. */
     bodyValues: 20_000,
-    /** A text as JSON, as an event holds it: an append is 1 MiB at the most (MAX_APPEND_BYTES). */
+    /**
+     * A text as JSON in an event. EventStoreDB accepts appends of up to 1 MiB (MAX_APPEND_BYTES).
+     */
     jsonTextBytes: 960 * KIB,
-    /** Connections that the system keeps until they are accepted. */
+    /** Connections that the operating system queues until they are accepted. */
     backlog: 4_096,
-    /** From the first byte of a request to its last header. */
+    /** Time from the first byte of a request to the end of its headers. */
     headersMs: 10_000,
-    /** From the first byte of a request to its last. */
+    /** Time from the first byte of a request to its last. */
     requestMs: 30_000,
-    /** Requests of a connection that wait for their answers: each takes some kilobytes. */
+    /** Requests per connection that wait for a response. Each takes some kilobytes. */
     pipelined: 8,
-    /** How long a client may go on sending that was answered before it had sent all. */
+    /** How long a client may continue to send a body after its response. */
     lingerMs: 1_000,
-    /** Large bodies that are read only to be thrown away, since their requests were refused. */
+    /** Large bodies of refused requests that are read and discarded. */
     discarded: 16,
-    /** Problems that a 400 lists: nobody reads more, and a hostile body can have a million. */
+    /**
+     * Problems listed in a 400. A hostile body can have a million, and long lists are useless to
+     * readers.
+     */
     details: 20,
-    /** Entries that a page is asked for. */
+    /** Largest page size of a request. */
     pageEntries: 1_000,
-    /** Of a page: it ends before the entry that would go beyond; a larger entry is alone on one. */
+    /**
+     * Bytes per page. A page ends before the entry that would exceed this limit; a larger entry
+     * gets a page to itself.
+     */
     pageBytes: MIB,
-    /** What a list that is answered whole reads at a time. */
+    /** Bytes read at a time for a list that is returned as a whole. */
     batchBytes: 256 * KIB,
-    /** What a compressor of an answer holds. */
+    /** Memory of a compressor for responses. */
     compressorBytes: MIB,
-    /** An answer up to this size waits for no room: the connection holds it. */
+    /**
+     * Responses up to this size are sent without waiting for memory, because the connection buffers
+     * them.
+     */
     smallAnswerBytes: 16 * KIB,
-    /** How long an answer waits for room. */
+    /** How long a response waits for memory. */
     answerWaitMs: 10_000,
-    /** For how long a client may take nothing of its answer. */
+    /** How long a client may receive nothing of its response. */
     stalledReaderMs: 20_000,
-    /** The same while other answers wait for room. */
+    /** The same limit while other responses wait for memory. */
     stalledReaderInTheWayMs: 5_000,
-    /** Between two signs of life of a stream of events. */
+    /** Interval between heartbeats of an event stream. */
     heartbeatMs: 15_000,
-    /** What a stream of events holds of them before its client takes them. */
+    /** Bytes of an event stream that are buffered for its client. */
     streamBytes: 16 * KIB,
   },
-  /** Of an export of sessions. */
+  /** Limits of session exports. */
   export: {
-    /** What it holds: a page of the log, its turns, and their text. */
+    /** Memory of an export: a page of the log, its turns, and their text. */
     bytes: 8 * MIB,
-    /** Sessions that it looks up at a time. */
+    /** Sessions looked up at a time. */
     sessions: 100,
-    /** Of the arguments of a tool call; readers of the formats refuse about 200. */
+    /** Nesting depth of a tool call's arguments. Readers of the export formats reject about 200. */
     argumentsDepth: 64,
   },
-  /** Of what a session is called. */
+  /** Limits of a session's title and labels. */
   description: {
     titleCharacters: 256,
-    /** Of a session. */
+    /** Labels per session. */
     labels: 32,
-    /** That one request names: all that there may be, and others in their place. */
+    /** Labels per request: as many as a session may have, and as many that they replace. */
     labelsChanged: 64,
     labelNameCharacters: 64,
     labelValueCharacters: 256,
-    /** That one list is asked for. */
+    /** Labels per list request. */
     labelsSought: 8,
-    /** Events behind a session's row that are looked through: it counts as too old beyond. */
+    /**
+     * Events after a session's row that are read. With more of them, the row counts as outdated.
+     */
     laterEvents: 1_000,
   },
-  /** Of what is told of the usage of an account. */
+  /** Limits of usage reports. */
   usage: {
-    /** Rows of the read models that are added up at a time: some milliseconds. */
+    /** Rows of the read models added up at a time, which takes some milliseconds. */
     sliceRows: 2_000,
   },
-  /** Of what health tells. */
+  /** Limits of health reports. */
   health: {
-    /** Parked or damaged streams that are listed; the others are counted. */
+    /** Parked or damaged streams listed. Further ones are only counted. */
     streams: 100,
   },
-  /** Of logins that failed. */
+  /** Limits of failed logins. */
   logins: {
-    /** Addresses (of IPv6: networks) that are told apart. */
+    /** Addresses (networks for IPv6) tracked separately. */
     addresses: 10_000,
-    /** Answers that are held back at a time, for all addresses and for one. */
+    /** Delayed responses at a time, for all addresses and for one. */
     held: 256,
     heldOfAddress: 20,
-    /** Between two lines of the log about one address. */
+    /** Interval between log lines about an address. */
     lineEveryMs: 10_000,
   },
-  /** Of a text that a client sends. */
+  /** Limits of texts that clients send. */
   text: {
-    /** Of agents, accounts and keys. */
+    /** Names of agents, accounts and keys. */
     nameCharacters: 256,
-    /** Of what a request names: a model, a tool, a component, a session. */
+    /** References in requests: a model, a tool, a component, a session. */
     referenceCharacters: 256,
-    /** Of a note on an erasure. */
+    /** Notes on erasures. */
     noteCharacters: 256,
     instructionBytes: 256 * KIB,
     inputBytes: 512 * KIB,

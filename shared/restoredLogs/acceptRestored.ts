@@ -6,27 +6,26 @@ import { handle, type HandleContext } from '../commandHandling/handle.ts';
 import { wholeStreamTarget } from '../commandHandling/targetStream.ts';
 
 interface Declared {
-  /** Ids of logs that this one stands for, beside its own and those that it has had. */
+  /** Ids of logs that this log replaces, in addition to its own current and earlier ids. */
   replaces: readonly string[];
-  /** For people. */
+  /** For operators. */
   reason: string;
 }
 
-/** Who declares it: the log is no account's. */
+/** The actor of the declaration, because the log belongs to no account. */
 const OPERATOR: Actor = { account_id: 'operator', key_id: 'operator', request_id: 'cli' };
 
 /**
- * Declares that the log, which is not what its followers knew, is the one to follow: it was
- * restored, or exchanged, on purpose. It has a new id from there on. Resolves with that id and with
- * those that it stands for.
- * Errors: those of handle.
+ * Declares that followers must accept this log although it differs from the one they knew, because
+ * it was deliberately restored or replaced. The log then has a new id. Resolves with this id and
+ * the ids it replaces. Throws the errors of handle.
  */
 export async function acceptRestored(
   context: HandleContext,
   { replaces, reason }: Declared,
 ): Promise<{ log_id: string; replaces: string[] }> {
   const identity = await readLogIdentity(context.store);
-  // In an empty log the declaration is the first event, by which the log is known.
+  // In an empty log, the declaration becomes the first event, whose id identifies the log.
   const id = context.ids.uuid();
   const own = identity ? [logIdAt(identity)] : [];
   const all = [...new Set([...own, ...replaces])];

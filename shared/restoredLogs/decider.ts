@@ -7,7 +7,7 @@ export interface LogCommand {
   reason: string;
 }
 
-/** The log about itself: that somebody restored it, and on purpose. */
+/** The log's own stream, which records deliberate restores. */
 export const log: Decider<LogCommand, null, LogEvent> = {
   initialState: null,
   decide: ({ replaces, reason }) => [

@@ -1,7 +1,7 @@
 import { defineStream, type Feature } from '../domain/feature.ts';
 import { logEventSchemas } from './events.ts';
 
-/** No projection: the event concerns followers of the log. */
+/** Without a projection: the event concerns only followers of the log. */
 export const restoredLogs = {
   stream: defineStream('log', logEventSchemas, {}),
   errors: ['log_restored'],

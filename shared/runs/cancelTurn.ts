@@ -36,21 +36,21 @@ type CancelContext = HandleContext &
   TurnSource &
   RunSlice<'onIdempotentReplay', 'turnWatch'>;
 
-/** What is to be cancelled: the turn of that number, or the open one. */
+/** The turn to cancel: the one with this number, or the open one. */
 export type Cancellation = Pick<TurnRef, 'session_id'> & Partial<Pick<TurnRef, 'turn'>>;
 
-/** How the turn ended, by this cancellation or before it. */
+/** The end of the turn, by this cancellation or before it. */
 export interface CancelledTurn extends TurnRef {
   status: Exclude<TurnRow['status'], 'running'>;
-  /** Whether it was cancelled, now or before. */
+  /** True if the turn was cancelled, now or earlier. */
   cancelled: boolean;
 }
 
-/** The turn whose end is in the log. */
+/** A turn with a recorded end. */
 type EndedTurn = HandleResult<LoadedSession> & { turn: number };
 
 /**
- * Appends the end of the turn, if it is open. The first read decides which turn that is, so a later
+ * Appends the end of the turn, if it is open. The first read determines the turn, so that a later
  * turn is never cancelled.
  */
 async function recordCancellation(
@@ -80,8 +80,8 @@ async function recordCancellation(
 }
 
 /**
- * The turn that the first attempt of a cancellation reserves, so that a later attempt can't cancel
- * a later turn. Errors: `session_not_found`, and those of reading the session.
+ * Reads the turn that the first attempt of a cancellation reserves, so that a later attempt can't
+ * cancel a later turn. Errors: `session_not_found`, and those of reading the session.
  */
 export async function reserveCancellation(
   context: HandleContext & OwnerSource,
@@ -90,7 +90,7 @@ export async function reserveCancellation(
 ): Promise<Reserved> {
   await requireSessionOwner(context, actor.account_id, session_id);
   if (turn !== undefined) return { turn };
-  // Without this wait, a lagging node would let a later attempt choose the turn.
+  // Without this wait, a lagging cluster node could lead a later attempt to another turn.
   const { state } = await readUntilComplete(context, sessionStream(session_id), {
     read: () => sessionTarget(session_id).load(context),
     findFlaw: findMissingEvents,
@@ -99,11 +99,12 @@ export async function reserveCancellation(
 }
 
 /**
- * Cancels the open turn of a session, in any process. Its end is recorded at once, so that its run
- * can record nothing after it, and the run is interrupted. A turn that has ended stays as it is,
- * and its end is returned. Errors: `session_not_found`, `turn_not_found`, `session_erased`,
- * `origin_erased` for a turn shared by a fork, `session_busy` under constant writes to the session,
- * `stream_damaged`, `release_too_old`, `key_missing`, `store_unavailable`.
+ * Cancels the open turn of a session, in whichever process it runs. The end of the turn is recorded
+ * immediately, so that its run can't record anything after it, and the run is interrupted. For a
+ * turn that has already ended, the recorded end is returned. Errors: `session_not_found`,
+ * `turn_not_found`, `session_erased`, `origin_erased` for a turn shared by a fork, `session_busy`
+ * under constant writes to the session, `stream_damaged`, `release_too_old`, `key_missing`,
+ * `store_unavailable`.
  */
 export async function cancelTurn(
   context: CancelContext,

@@ -25,11 +25,11 @@ import type { SessionQueue } from './queueing/sessionQueue.ts';
 import type { TurnWatch } from './queueing/turnWatch.ts';
 
 interface RunLimits {
-  /** Limit of a whole run: model calls, retries and tools. */
+  /** Time limit of a whole run: model calls, retries and tools. */
   timeoutMs: number;
   /** How long a run waits for other runs of its session, and for capacity. */
   waitMs: number;
-  /** Of each API key, on all processes together. */
+  /** Requests per second of an API key, across all processes. */
   requestsPerSecond: number;
 }
 
@@ -41,42 +41,51 @@ export interface RunState {
   sessionQueue: SessionQueue;
   runsInFlight: RunsInFlight;
   liveTurns: LiveTurns;
-  /** Turns that other processes run. */
+  /** Turns of other processes that are followed here. */
   mirroredTurns: MirroredTurns;
   turnWatch: TurnWatch;
-  /** Permits of requests that wait for the end of a turn. */
+  /** Permits for requests that wait for the end of a turn. */
   turnWaits: PermitPool;
   sessionCache: SessionCache;
-  /** Sessions whose compaction failed, and the number of their last turn then. */
+  /** Sessions with a failed compaction, and the number of their last turn at that time. */
   failedCompactions: LRUCache<string, number>;
   /**
-   * Sessions with a turn that may be open without a run: the store was unavailable when it started
-   * or ended.
+   * Sessions with a turn that may be open without a run, because the store was unavailable when it
+   * started or ended.
    */
   openTurnQueue: OpenTurnQueue;
-  /** By claimed request: the attempt that is starting its turn; settles when it has started. */
+  /**
+   * For each claimed request, the attempt that is starting its turn. Settles when the turn has
+   * started.
+   */
   startingTurns: Map<string, Promise<void>>;
-  /** By turn: the wait for its end that all attempts of its request share. */
+  /** For each turn, the wait for its end that all attempts of its request share. */
   turnEndLookups: Map<string, Promise<RecordedResult>>;
 }
 
-/** This process as the owner of turns. */
+/** This process as an owner of turns. */
 export interface Instance {
   id: string;
-  /** True for an owner that runs no turn outside this process: this process itself, or a dead one. */
+  /**
+   * True for an owner that runs no turn outside this process: this process itself, or a dead
+   * instance.
+   */
   isGone: (owner: string) => boolean;
-  /** True for a turn so long past its deadline that no process can be running it. */
+  /** True for a turn so long past its deadline that no process can still be running it. */
   isOverdue: (turn: { owner: string; deadline: string }) => boolean;
 }
 
 export interface TokenBudget {
   counter: TokenCounter;
-  /** Counted tokens of ended turns, by session and turn: they never change. */
+  /** Token counts of ended turns by session and turn. They never change. */
   turnTokens: LRUCache<string, number>;
 }
 
 export interface RunContext extends CommandContext {
-  /** The rows that a run reads before it starts; they outlast an outage of remote read models. */
+  /**
+   * The rows that a run reads before it starts. They remain available during an outage of remote
+   * read models.
+   */
   cachedRows: KnownRows;
   /** The limits of an account, at most half a second old. */
   accountLimits: (accountId: string) => Promise<AccountLimits>;
@@ -85,7 +94,10 @@ export interface RunContext extends CommandContext {
   runState: RunState;
   budget: TokenBudget;
   limits: RunLimits;
-  /** Calls back when the client disconnects before its answer. Returns a function that unsubscribes. */
+  /**
+   * Calls back when the client disconnects before its response. Returns a function that
+   * unsubscribes.
+   */
   onClientDisconnect?: (onDisconnect: (reason: Error) => void) => () => void;
   instance: Instance;
 }
@@ -96,16 +108,16 @@ export type RunSlice<Member extends keyof RunContext, State extends keyof RunSta
   Member
 > & { runState: Pick<RunState, State> };
 
-/** What calling models and counting tokens needs. */
+/** Dependencies of model calls and token counts. */
 export type ModelContext = Pick<RunContext, 'catalogue' | 'budget'>;
 
-/** What loading a session needs. */
+/** Dependencies of loading a session. */
 export type SessionReadContext = RunSlice<
   'store' | 'damaged' | 'readModels' | 'budget',
   'sessionCache' | 'sessionReads'
 >;
 
-/** A turn that has started, as its run sees it. */
+/** A started turn, as its run sees it. */
 export interface OpenRun {
   request: RunRequest;
   /** The session as the run sees it, until the turn ends. */
@@ -117,15 +129,15 @@ export interface OpenRun {
   summary: Summary | undefined;
   /** How much of the session the prompt shows. */
   context: TurnContext;
-  /** This turn so far. */
+  /** The current turn so far. */
   turn: Turn;
-  /** Id of the turn_started event, which causes all later events of the turn. */
+  /** Id of the turn_started event, which is the cause of all later events of the turn. */
   causation_id: string;
   /** Position of that event in the log. */
   position: Position;
-  /** Reserves bytes beside the prompt; false if they are not available. */
+  /** Reserves bytes in addition to the prompt; false if they are not available. */
   reserveBytes: (bytes: number) => boolean;
-  /** Receives the output of the turn as it comes. */
+  /** Receives the output of the turn as it arrives. */
   publisher: TurnPublisher;
   /** The last event of the session's stream; advances with each append of the run. */
   head: StreamHead;

@@ -21,8 +21,8 @@ type FinishTurnContext = ModelContext &
   RunSlice<'limits', 'openTurnQueue' | 'turnWatch'>;
 
 /**
- * The end of an interrupted turn: its agent or a session in its prompt was erased, or the service is
- * shutting down.
+ * The command for an interrupted turn: its agent or a session in its prompt was erased, or the
+ * service is shutting down.
  */
 const interruptTurnCommand = ({ state: { turn } }: OpenRun, reason: unknown): SessionCommand =>
   isTurnlogError(reason, 'agent_erased') || isTurnlogError(reason, 'origin_erased')
@@ -34,7 +34,7 @@ const INTERNAL_ERROR = {
   message: 'The run failed for a reason of the service itself; its log says more.',
 };
 
-/** The end of a turn that failed with `thrown`; `calls` are the model calls that were answered. */
+/** The command for a turn that failed with `thrown`. `calls` are the answered model calls. */
 function failTurnCommand({ state }: OpenRun, calls: ModelCall[], thrown: unknown): SessionCommand {
   const error = toClientError(thrown);
   const { code, message } = isTurnlogError(error) ? error : INTERNAL_ERROR;
@@ -47,7 +47,7 @@ function failTurnCommand({ state }: OpenRun, calls: ModelCall[], thrown: unknown
   };
 }
 
-/** To the client, an event that the store rejects is a model answer that is too large. */
+/** For the client, an event that the store rejects means that the model's answer is too large. */
 const toClientError = (error: unknown): unknown =>
   isTurnlogError(error, 'event_invalid')
     ? new TurnlogError('model_error', 'The model answered more than can be recorded.', {
@@ -56,8 +56,8 @@ const toClientError = (error: unknown): unknown =>
     : error;
 
 /**
- * Records the end of the turn and logs its failure; an interruption is logged with the request only.
- * Resolves with the error to answer.
+ * Records the end of a failed turn and logs the failure; an interruption is only logged with the
+ * request. Resolves with the error for the client.
  */
 async function recordFailure(
   context: FinishTurnContext,
@@ -121,7 +121,7 @@ async function answerTurn(
   } catch (error) {
     if (isTurnlogError(error, 'turn_interrupted')) throw error;
     const reason: unknown = inFlight.signal.aborted ? inFlight.signal.reason : error;
-    // A cancellation or an erasure has recorded the end of the turn already.
+    // The end of the turn was already recorded by a cancellation or an erasure.
     if (isTurnlogError(reason, 'turn_interrupted')) throw reason;
     if (isTurnlogError(reason, 'session_erased')) throw reason;
     const end = inFlight.isInterrupted()

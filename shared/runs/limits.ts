@@ -1,187 +1,200 @@
 import { KIB, MIB } from '../lib/units.ts';
 
-/** The fixed limits of runs, models and tools: a part of LIMITS. */
+/** Fixed limits of runs, models and tools, part of LIMITS. */
 export const RUN_LIMITS = {
-  /** Of a run. */
+  /** Limits of a run. */
   run: {
-    /** Model calls that end in tool calls. */
+    /** Model calls per turn that end in tool calls. */
     rounds: 8,
-    /** Tool calls of a turn: each is a permanent event. */
+    /** Tool calls per turn, because each is a permanent event. */
     toolCalls: 128,
-    /** Concurrent tool calls of one answer. */
+    /** Concurrent tool calls from one answer. */
     parallelToolCalls: 8,
-    /** Recorded bytes of a turn's tool calls; the last result may exceed it. */
+    /** Recorded bytes of a turn's tool calls. The last result may exceed this limit. */
     toolCallBytes: 2 * MIB,
-    /** The part of it that needs no reservation beside the prompt (MAX_PROMPT_BYTES). */
+    /**
+     * The part of these bytes that needs no reservation in addition to the prompt
+     * (MAX_PROMPT_BYTES).
+     */
     toolCallBytesUnheld: 64 * KIB,
-    /** Waiting runs of all accounts; half of them of one. */
+    /** Waiting runs of all accounts. One account may have half of them. */
     waiting: 4_000,
     /** Runs that wait for another run of their session. */
     waitingOfSession: 100,
-    /** Concurrent session reads, half of them of one account. */
+    /** Concurrent reads of sessions. One account may have half of them. */
     sessionReads: 8,
-    /** Of a summary of older turns; a longer one is rejected. */
+    /** Tokens of a summary of older turns. A longer summary is rejected. */
     summaryTokens: 1_024,
     summaryChars: 16_384,
     /** Turns of a session between a failed compaction and the next attempt. */
     compactionPause: 16,
-    /** Time limit of counting the tokens of one text, including the wait for other counts. */
+    /** Time limit for counting the tokens of one text, including the wait for other counts. */
     countMs: 15_000,
   },
-  /** Of turns that clients follow live. */
+  /** Limits for turns that clients follow live. */
   stream: {
-    /** Open streams, half of them of one account. */
+    /** Open streams. One account may have half of them. */
     open: 4_000,
-    /** Buffered characters for followers; beyond it, they read the record. */
+    /** Characters buffered for followers. Beyond this limit, followers read the recorded turn. */
     liveChars: 8 * MIB,
-    /** How long the text of an ended turn stays buffered for followers that are behind. */
+    /** How long the text of an ended turn stays buffered for slow followers. */
     lingerMs: 1_000,
-    /** Characters of one message to another process: below 8 kB in base64, at four bytes each. */
+    /**
+     * Characters per message to another process. At four bytes each, this is less than 8 kB in
+     * base64.
+     */
     messageChars: 1_350,
-    /** Interval between batches that a turn sends to a process, and messages of a batch. */
+    /** Interval between batches that a turn sends to a process, and messages per batch. */
     batchMs: 50,
     batchMessages: 8,
     /** Messages to other processes waiting for the database. */
     messages: 2_000,
-    /** Turns that are sent to processes. */
+    /** Senders of turns to other processes. */
     senders: 1_000,
-    /** How long a process receives a turn after it announced its interest. */
+    /** How long a process receives a turn after it last requested it. */
     interestMs: 30_000,
-    /** After this silence of a turn, the record is read. */
+    /** After a turn has been silent for this long, its record is read. */
     silentMs: 5_000,
-    /** Poll interval of the record for a turn of another process. */
+    /** Poll interval for the record of a turn in another process. */
     lookMs: 1_000,
     /** How long a turn without a recorded end is followed beyond its deadline. */
     overdueMs: 60_000,
   },
-  /** Of responses of model providers. */
+  /** Limits of responses from model providers. */
   model: {
-    /** Status line and headers. */
+    /** Bytes of the status line and headers. */
     headerBytes: 16 * KIB,
-    /** An event holds 1 MiB: a longer answer could not be recorded. */
+    /** Bytes of an answer. An event holds 1 MiB, so a longer answer could not be recorded. */
     answerBytes: 2 * MIB,
-    /** Answers read concurrently in one process. */
+    /** Bytes of all answers being read in a process. */
     answersBytes: 64 * MIB,
-    /** Of a streamed answer, including the overhead around each piece of text. */
+    /** Bytes of a streamed answer, including the overhead of each piece of text. */
     streamBytes: 32 * MIB,
-    /** JSON values in an answer: millions of tiny ones take a hundred times their bytes in memory. */
+    /**
+     * JSON values in an answer. Millions of tiny values take a hundred times their size in memory.
+     */
     answerValues: 20_000,
-    /** Bytes of an error that are read. */
+    /** Bytes read of an error response. */
     errorBytes: 64 * KIB,
-    /** Characters of an error that are logged. */
+    /** Characters logged of an error response. */
     quotedChars: 200,
-    /** Of an answer's id, model and finish reason; longer ones are truncated. */
+    /** Characters of an answer's id, model and finish reason. Longer values are truncated. */
     labelChars: 256,
-    /** Of a tool call. */
+    /** Characters of a function name in a tool call. */
     functionNameChars: 256,
     callIdChars: 1_024,
     argumentsChars: 256 * KIB,
     /** Fallbacks of a model in the models file. */
     fallbacks: 8,
-    /** Of one call, by the provider's count. */
+    /** Tokens of one call according to the provider. */
     tokens: 1_000_000_000,
   },
-  /** Of an agent's JSON Schema for its answers, which a client sends. */
+  /** Limits of an agent's JSON Schema for answers, which a client sends. */
   responseFormat: {
-    /** As JSON; each turn_started event holds it. */
+    /** Bytes of the schema as JSON. Each turn_started event contains the schema. */
     schemaBytes: 32 * KIB,
     /** Nested objects and arrays. */
     schemaDepth: 32,
-    /** To compile it, or to check an answer: a pattern may never end. */
+    /**
+     * Time to compile a schema or to check an answer, because evaluating a pattern may never end.
+     */
     checkMs: 1_000,
-    /** The longest wait for earlier checks. */
+    /** Longest wait for earlier checks. */
     waitMs: 15_000,
-    /** Of the thread that checks. */
+    /** Heap of the checking thread. */
     heapMb: 64,
-    /** Cached compiled schemas, by their length. */
+    /** Total length of cached compiled schemas. */
     cacheChars: MIB,
   },
-  /** Of one arithmetic expression of a model. */
+  /** Limits of one arithmetic expression from a model. */
   arithmetic: {
     expressionChars: 1_000,
-    /** Parentheses, signs and powers within each other. */
+    /** Nesting of parentheses, signs and powers. */
     depth: 100,
-    /** Of a numerator and of a denominator; a longer one is taken for its first 58 digits. */
+    /** Digits of a numerator or denominator. Longer numbers are rounded to 58 digits. */
     exactDigits: 3_000,
-    /** Of a result that is written out. */
+    /** Digits of a printed result. */
     resultDigits: 1_000,
     /** The largest number whose factorial is calculated. */
     factorial: 1_000,
-    /** In units of about half a millisecond: what one inexact function, such as a sine, takes. */
+    /**
+     * Work per expression, in units of about half a millisecond. An inexact function such as a sine
+     * takes one unit.
+     */
     work: 40,
   },
-  /** Of the model inside the process that needs no provider. */
+  /** Limits of the built-in model, which needs no provider. */
   offlineModel: {
     bodyBytes: 32 * MIB,
-    /** Characters of an input that are searched for a function request. */
+    /** Characters of an input searched for a function request. */
     searchedChars: 2_000,
     /** Characters of an input that the answer quotes. */
     quotedChars: 4_000,
   },
-  /** Of a request to an address from a client or a model. */
+  /** Limits of requests to addresses from clients or models. */
   web: {
     urlChars: 8_192,
-    /** Status line and headers. */
+    /** Bytes of the status line and headers. */
     headerBytes: 16 * KIB,
     /** Addresses tried per host name. */
     addresses: 16,
     /** Time limit of a name lookup. */
     resolveMs: 5_000,
-    /** Of a page that a model reads, uncompressed. */
+    /** Bytes of a page that a model reads, after decompression. */
     pageBytes: MIB,
-    /** From the first lookup to the last byte. */
+    /** Time from the first lookup to the last byte. */
     pageMs: 20_000,
     redirects: 5,
-    /** Pages read concurrently, in one process and of one account. */
+    /** Pages read concurrently, per process and per account. */
     pages: 16,
     pagesOfAccount: 8,
-    /** The longest wait of a page for a permit. */
+    /** Longest wait of a page for a permit. */
     pageWaitMs: 10_000,
-    /** Pages converted to text concurrently, each in its own thread. */
+    /** Pages converted to text concurrently, each in a separate thread. */
     conversions: 2,
     htmlMs: 5_000,
   },
-  /** Of the tools of agents. */
+  /** Limits of agents' tools. */
   tool: {
-    /** Of a result, in UTF-8. */
+    /** Bytes of a result in UTF-8. */
     resultBytes: 64 * KIB,
-    /** Functions that a model is offered. */
+    /** Functions offered to a model. */
     functions: 128,
-    /** Of all offered functions: they are recorded with each turn. */
+    /** Bytes of all offered functions, because they are recorded with each turn. */
     definitionBytes: 256 * KIB,
   },
-  /** Of MCP servers. */
+  /** Limits of MCP servers. */
   mcp: {
     servers: 32,
-    /** Tools of one server; further ones are not offered. */
+    /** Tools per server. Further tools are not offered. */
     tools: 128,
-    /** Of a tool's schema as JSON, and its depth. */
+    /** Bytes of a tool's schema as JSON, and its nesting depth. */
     schemaBytes: 32 * KIB,
     schemaDepth: 32,
     descriptionChars: 4_096,
-    /** Of one message of a server. */
+    /** Bytes of one message from a server. */
     messageBytes: 4 * MIB,
-    /** Until a started or called server has answered. */
+    /** Time limit for the response of a server when it starts or is called. */
     connectMs: 30_000,
     listMs: 10_000,
-    /** How long a run waits for a server whose tools are not listed yet. */
+    /** How long a run waits for a server whose tools have not been listed yet. */
     firstListMs: 5_000,
     /** Interval between listings of a server's tools, which also check its health. */
     refreshMs: 60_000,
-    /** The longest delay before a lost server is tried again. */
+    /** Longest delay before another attempt to reach a lost server. */
     retryMs: 60_000,
-    /** Time limit of validating arguments against a schema. */
+    /** Time limit for validating arguments against a schema. */
     checkMs: 250,
-    /** Time limits of reading one schema, and all schemas of a list. */
+    /** Time limits for compiling one schema, and all schemas of a list. */
     schemaMs: 1_000,
     schemasMs: 5_000,
-    /** Concurrent calls of one server, and of one account to it. */
+    /** Concurrent calls per server, and per account and server. */
     calls: 16,
     callsOfAccount: 8,
     callWaitMs: 10_000,
-    /** How long a server may take to stop. */
+    /** Time for a server to stop. */
     closeMs: 2_000,
-    /** Characters of the last output of a server that did not start, in the log. */
+    /** Characters logged of the last output of a server that failed to start. */
     quotedChars: 500,
   },
 } as const;

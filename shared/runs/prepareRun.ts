@@ -19,7 +19,7 @@ type PrepareContext = RunSlice<
   'sessionCache'
 >;
 
-/** Whose session it is, and the instruction that replaces the agent's. */
+/** The owner of a session, and the instruction that replaces the agent's. */
 type SessionOwnership = Readonly<{
   account_id: string | undefined;
   agent_id: string | undefined;
@@ -27,7 +27,10 @@ type SessionOwnership = Readonly<{
   instruction: string | undefined;
 }>;
 
-/** From this process's cache or the log; undefined for a session that neither shows. */
+/**
+ * Reads the ownership from this process's cache or from the log; undefined if neither contains the
+ * session.
+ */
 async function findSessionOwnership(
   { store, damaged, runState }: PrepareContext,
   sessionId: string,
@@ -56,8 +59,9 @@ async function findSessionOwnership(
 }
 
 /**
- * Checks that the session is the account's and the agent's before the run waits for it, so that other
- * accounts neither wait for its runs nor learn whether it is busy. Returns the session's own instruction.
+ * Checks that the session belongs to the account and the agent before the run waits for it. Other
+ * accounts therefore neither wait for its runs nor learn whether it is busy. Returns the session's
+ * instruction.
  */
 async function requireOwnSession(
   context: PrepareContext,
@@ -66,18 +70,18 @@ async function requireOwnSession(
   if (request.new_session) return undefined;
   const { actor, agent, session_id } = request;
   const owner = await findSessionOwnership(context, session_id);
-  const own = owner
+  const isOwn = owner
     ? owner.account_id === actor.account_id && owner.agent_id === agent.agent_id
     : await isVisible(context, request);
-  if (!own) throw sessionOfAgentNotFound();
+  if (!isOwn) throw sessionOfAgentNotFound();
   if (owner && owner.replay_id !== request.replay?.replay_id) throw sessionOfReplayError();
   return owner?.instruction;
 }
 
 /**
- * Prepares what a run needs before it waits for anything: its agent, and a session of its own.
- * Errors: `agent_not_found`, `agent_erased`, `model_not_supported`, `tool_not_supported`,
- * `session_not_found`, `session_of_replay`, `store_unavailable`.
+ * Prepares everything that a run needs before it waits: its agent and its session. Throws
+ * `agent_not_found`, `agent_erased`, `model_not_supported`, `tool_not_supported`,
+ * `session_not_found`, `session_of_replay` or `store_unavailable`.
  */
 export async function prepareRun(
   context: PrepareContext,
@@ -88,20 +92,20 @@ export async function prepareRun(
   const preparedAt = performance.now();
   const { session_id = input.claim?.reserved.id ?? ids.typeId('session'), replay } = input;
   const agent = replay?.agent ?? (await findOwnAgent(cachedRows, actor.account_id, input.agent_id));
-  // A replay checks a tool only when it calls it.
+  // A replay checks a tool only when the tool is called.
   requireSupported(catalogue, agent.model, (!replay && agent.tool) || undefined);
   if (!isIdOf('session', session_id)) throw sessionOfAgentNotFound();
   const prepared = { agent, session_id, preparedAt, new_session: input.session_id === undefined };
   const instruction = await requireOwnSession(context, { ...input, ...prepared, actor });
-  // A replay brings its own instruction.
+  // The agent of a replay already has the right instruction.
   return replay || instruction === undefined
     ? prepared
     : { ...prepared, agent: { ...agent, instruction } };
 }
 
 /**
- * What the first attempt of a run reserves for later ones: the id of its new session, or the revision
- * of its session after which its turn is found. Errors: `store_unavailable`.
+ * The data that the first attempt of a run reserves for later ones: the id of its new session, or
+ * the revision after which its turn is found in an existing one. Throws `store_unavailable`.
  */
 export async function reserveRun(
   { store }: Pick<RunContext, 'store'>,

@@ -20,8 +20,8 @@ import { sessionEvents } from '../sessions/history/loadSession.ts';
 import { turnEndedError, turnEndSignal } from './queueing/turnWatch.ts';
 
 /**
- * After a run's head comes what the run appended itself, or the end of its turn that another writer
- * appended; later events do not matter. Events may be large.
+ * After a run's head, a page must include the events that the run itself appended, or the end of
+ * its turn by another writer. Later events do not matter. Events may be large.
  */
 const NEWS_PAGE = 8;
 
@@ -38,10 +38,10 @@ function findEventEndingTurn(
 }
 
 /**
- * Reads the events at which an append of the run conflicted, and moves the run's head behind them,
- * but never into a later turn. Returns the position of the run's events if a seemingly failed
- * append had written them; undefined while the turn is open without them. Throws `turn_interrupted`
- * or `session_erased` if the turn was ended from outside.
+ * Reads the events with which an append of the run conflicted, and advances the run's head past
+ * them, but never into a later turn. Returns the position of the run's events if an append that
+ * seemed to fail had written them; undefined if the turn is open without them. Throws
+ * `turn_interrupted` or `session_erased` if the turn was ended from outside.
  */
 async function resolveAppendConflict(
   source: StreamSource,
@@ -69,7 +69,7 @@ async function resolveAppendConflict(
 }
 
 const PAUSES = { firstMs: 50, longestMs: 500 };
-/** Limit of the retries: a client waits for the answer. */
+/** Time limit for retries, because a client waits for the response. */
 const RETRY_LIMIT_MS = 10_000;
 
 export type RecordTurnContext = HandleContext & Pick<RunContext, 'logger'>;
@@ -97,8 +97,8 @@ async function appendOnce(
 
 /**
  * Records an event of a run exactly once, and advances the run's head. While the store is
- * unavailable, retries for `patienceMs`; an append of unknown outcome may have been written, which
- * the next attempt detects. Conflicts with other writers are retried for some seconds in any case.
+ * unavailable, retries for `patienceMs`. An append with an unknown outcome may have been written,
+ * which the next attempt detects. Conflicts with other writers are always retried for some seconds.
  */
 export async function recordTurnEvent(
   context: RecordTurnContext,
@@ -141,8 +141,8 @@ export async function recordTurnEvent(
 }
 
 /**
- * Records the end of a turn, with some seconds of retries. A turn that may stay open is added to
- * `openTurnQueue`, to be closed as soon as the store is available.
+ * Records the end of a turn, with some seconds of retries. A turn that may still be open is added
+ * to `openTurnQueue`, and is closed as soon as the store is available.
  */
 export async function recordTurnEnd(
   context: RecordTurnContext & { runState: Pick<RunState, 'openTurnQueue'> },

@@ -13,7 +13,7 @@ import type { RunResult } from './runResult.ts';
 import type { RunInFlight } from './queueing/runsInFlight.ts';
 import type { TurnRef } from './queueing/turnWatch.ts';
 
-/** A turn that has started, and what its run holds until it has ended. */
+/** A started turn, and the resources that its run holds until it ends. */
 interface RunningTurn {
   run: OpenRun;
   inFlight: RunInFlight;
@@ -29,9 +29,9 @@ async function beginTurn(context: RunContext, actor: Actor, input: RunInput): Pr
   const { admission, runsInFlight, sessionQueue } = context.runState;
   const { account_id } = actor;
   const accountLimits = await context.accountLimits(account_id);
-  using held = new DisposableStack();
+  using resources = new DisposableStack();
   const permit = admission.enqueue(account_id, Buffer.byteLength(input.input), accountLimits);
-  held.defer(permit.release);
+  resources.defer(permit.release);
   const prepared = input.claim?.prepared;
   // An agent that has changed or was erased since is read again.
   const isCurrent =
@@ -43,20 +43,20 @@ async function beginTurn(context: RunContext, actor: Actor, input: RunInput): Pr
     : await prepareRun(context, actor, input);
   const request = { ...input, actor, agent, session_id, new_session };
   const inFlight = runsInFlight.start({ account_id, agent_id: agent.agent_id, session_id });
-  held.defer(inFlight.end);
+  resources.defer(inFlight.end);
   const { startSignal: signal, setOrigins } = inFlight;
   const stopWatching = context.onClientDisconnect?.(inFlight.cancelStart);
-  if (stopWatching) held.defer(stopWatching);
+  if (stopWatching) resources.defer(stopWatching);
   const until = performance.now() + limits.waitMs;
-  held.defer(await sessionQueue.acquire(session_id, limits.waitMs, signal));
+  resources.defer(await sessionQueue.acquire(session_id, limits.waitMs, signal));
   const waitMs = Math.max(0, until - performance.now());
   await permit.acquire(promptBytes(request, []), waitMs, signal);
   const run = await startTurn(context, request, { permit, signal, setOrigins });
-  held.defer(run.publisher.publishEnd);
-  return { run, inFlight, held: held.move() };
+  resources.defer(run.publisher.publishEnd);
+  return { run, inFlight, held: resources.move() };
 }
 
-/** Finishes the turn, and releases what its run holds. */
+/** Finishes the turn, and releases the resources of its run. */
 async function completeRun(
   context: RunContext,
   { run, inFlight, held }: RunningTurn,
@@ -76,7 +76,7 @@ async function startNow(context: RunContext, actor: Actor, input: RunInput): Pro
 
 /**
  * Starts a run. Resolves as soon as its turn has started and is recorded. Errors: those of runAgent
- * that come before the model is called.
+ * that occur before the model is called.
  */
 export async function startRun(
   context: RunContext,
@@ -111,7 +111,7 @@ export async function runAgent(
   return started.resultWithin?.(context.limits.waitMs) ?? started.result;
 }
 
-/** A run that continues in the background, or the result of one that ended in time. */
+/** A run that continues in the background, or the result of a run that ended in time. */
 export type BackgroundStart = { running: TurnRef } | { result: RunResult };
 
 /**
@@ -126,7 +126,7 @@ export async function startInBackground(
   const started = await startRun(context, actor, { ...input, deltas: true });
   const { session_id, turn, position } = started;
   if (started.resultWithin) {
-    // The attempt that started the turn also logs its failure.
+    // The attempt that started the turn logs its failure.
     const result = waitMs > 0 ? await resultInTime(started.resultWithin(waitMs)) : undefined;
     if (result) return { result };
     context.onIdempotentReplay?.();
@@ -145,7 +145,7 @@ export async function startInBackground(
   return { running: { session_id, turn } };
 }
 
-/** Undefined for a turn that did not end in time. */
+/** Resolves with undefined for a turn that did not end in time. */
 const resultInTime = (result: Promise<RunResult>): Promise<RunResult | undefined> =>
   result.catch((error: unknown) => {
     if (!isTurnlogError(error, 'idempotency_in_progress')) throw error;

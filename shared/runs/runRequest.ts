@@ -6,56 +6,56 @@ import type { AgentRow } from '../readModels/tables.ts';
 import type { Actor } from '../commandHandling/context.ts';
 import type { Claim } from '../requests/idempotency.ts';
 
-/** What a run needs before it waits for anything, found once per request. */
+/** The agent and the session of a run, determined once per request before the run waits. */
 export interface PreparedRun {
   agent: AgentRow;
   session_id: string;
   new_session: boolean;
-  /** When it was read, in milliseconds of `performance.now()`. */
+  /** When they were read, in milliseconds of `performance.now()`. */
   preparedAt: number;
 }
 
-/** What a client sends. */
+/** The input of a client. */
 export interface RunInput {
   agent_id: string;
   input: string;
-  /** A new session when absent. */
+  /** Absent for a new session. */
   session_id?: string;
-  /** Whether the text is read as it comes: only then the model is asked for a stream. */
+  /** True if the text is read as it arrives. Only then is the model asked for a stream. */
   deltas?: boolean;
-  /** Of a request with an idempotency key. */
+  /** For a request with an idempotency key. */
   claim?: Claim<PreparedRun> | undefined;
-  /** The recorded turn that a replay runs again. */
+  /** The recorded turn to replay. */
   replay?: ReplayedTurn;
 }
 
-/** A recorded turn that a replay runs again. */
+/** A recorded turn to replay. */
 export interface ReplayedTurn {
   replay_id: string;
-  /** The recorded turn. */
+  /** Number of the recorded turn. */
   turn: number;
-  /** The last turn of the replay's session: this one is the next. */
+  /** The last turn of the replay's session. This turn is the next one. */
   after_turn: number;
-  /** The agent as it was then, with the changes of the replay. */
+  /** The agent at that time, with the changes of the replay. */
   agent: AgentRow;
-  /** The recorded settings; the agent's current settings if absent. */
+  /** The recorded settings; by default, the agent's current settings. */
   settings?: ChatSettings;
   /** The fallback model that answered the recorded turn. */
   fallback?: FallbackModel | undefined;
-  /** The turns that its prompt shows; chosen as for any run if absent. */
+  /** The turns to show in its prompt; by default, selected as for any run. */
   promptTurns?: PromptTurns;
-  /** Compactions before the turn that the replay repeats; oldest first. */
+  /** Compactions before the turn that the replay repeats, oldest first. */
   compactions: readonly ReplayedCompaction[];
-  /** Answers a tool call from the record; undefined to call the tool. */
+  /** Answers a tool call from the recording; undefined to call the tool. */
   recordedResult: (call: Pick<FunctionCall, 'name' | 'arguments'>) => ReplayedResult | undefined;
-  /** Whether the turn fails at a call without a recorded result. */
+  /** True if the turn must fail at a call without a recorded result. */
   failsOnMissingCall: boolean;
 }
 
-/** Turns of the replay's session that a prompt shows. */
+/** Turns of the replay's session to show in a prompt. */
 export interface PromptTurns {
   from_turn: number;
-  /** Whether it shows the newest summary. */
+  /** True to show the newest summary. */
   summary: boolean;
 }
 
@@ -68,7 +68,7 @@ export interface ReplayedCompaction extends PromptTurns {
 
 export type ReplayedResult = ToolResult & Required<Pick<ToolCalledData, 'replayed'>>;
 
-/** A run's input and what was prepared for it; the same object for the whole run. */
+/** The input of a run and the data prepared for it. The same object is used for the whole run. */
 export interface RunRequest extends RunInput, Pick<PreparedRun, 'agent' | 'new_session'> {
   actor: Actor;
   session_id: string;

@@ -10,12 +10,12 @@ export interface RunResult {
     tool_used: string;
     tokens: Tokens;
     finish_reason: string;
-    /** Absent for turns of releases that did not record it. */
+    /** Absent for turns of old releases, which did not record it. */
     context?: TurnContext;
   };
 }
 
-/** The answer to an ended turn, and the position of its end. */
+/** The response for an ended turn, and the position of its end. */
 export interface RecordedResult {
   answer: RunResult | Error;
   position: Position;
@@ -31,8 +31,8 @@ interface Completed {
 }
 
 /**
- * The answer to a run, the same from the run and from the record, including the order of its
- * members.
+ * The response for a run. It is identical whether it comes from the run or from the record,
+ * including the order of its members.
  */
 export const runResultOf = (
   session_id: string,

@@ -17,24 +17,24 @@ import { sleep } from '../lib/time/sleep.ts';
 import { interruptIfOrphaned, type RecoveryContext } from './recovery/interruptTurn.ts';
 import { turnEndedError } from './queueing/turnWatch.ts';
 
-/** What waiting for a turn of another attempt needs. */
+/** Dependencies of waiting for a turn of another attempt. */
 type JoinContext = RecoveryContext &
   VisibilityContext &
   RunSlice<'instance' | 'limits' | 'onIdempotentReplay', 'turnEndLookups' | 'turnWaits'>;
 
 const PAGE = 32;
 const PAUSES = { firstMs: 10, longestMs: 250 };
-/** How often the owner of the turn is checked. */
+/** Interval between checks that the owner of the turn is alive. */
 const ORPHAN_CHECK_INTERVAL_MS = 2_000;
 
-/** Failures that are answered with a time to wait. */
+/** Failures whose response contains a time to wait. */
 const TRANSIENT_ERRORS: ReadonlySet<string> = new Set<ErrorCode>([
   'model_overloaded',
   'overloaded',
   'store_unavailable',
 ]);
 
-/** The answer to a turn with this end, the same for each attempt. */
+/** The response for a turn with this end, the same for every attempt. */
 function recordedAnswer(
   { session_id, context }: RequestTurn,
   { event, recorded }: DecodedEvent,
@@ -59,7 +59,7 @@ const TURN_END_TYPES: ReadonlySet<string> = new Set([
   'session.erased.v1',
 ]);
 
-/** Each call reads the events since the last one, up to the end of the turn. */
+/** Each call reads the events since the previous call, up to the end of the turn. */
 function createEndReader(context: StreamSource, { session_id, revision }: RequestTurn) {
   let from = revision;
   return async (): Promise<DecodedEvent | undefined> => {
@@ -78,8 +78,8 @@ function createEndReader(context: StreamSource, { session_id, revision }: Reques
 }
 
 /**
- * Waits for the end of a turn that another attempt started, and closes a turn without a run. Throws
- * `idempotency_in_progress` at `until`, in milliseconds of `performance.now()`.
+ * Waits for the end of a turn that another attempt started, and closes the turn if no run has it.
+ * Throws `idempotency_in_progress` at `until`, in milliseconds of `performance.now()`.
  */
 async function waitForRecordedResult(
   context: RecoveryContext & Pick<RunContext, 'instance'>,
@@ -94,7 +94,7 @@ async function waitForRecordedResult(
     const end = await readEnd();
     if (end) return { answer: recordedAnswer(turn, end), position: end.recorded.position };
     const now = performance.now();
-    // This process closes its own turns.
+    // This process closes its turns itself.
     if (owner !== context.instance.id && now - checkedAt > ORPHAN_CHECK_INTERVAL_MS) {
       checkedAt = now;
       await interruptIfOrphaned(context, { session_id }, { until });
@@ -105,7 +105,7 @@ async function waitForRecordedResult(
   }
 }
 
-/** A run whose turn has started. It continues and is recorded without a client that waits. */
+/** A run whose turn has started. It continues and is recorded even if no client waits. */
 export interface StartedRun {
   session_id: string;
   turn: number;
@@ -113,16 +113,19 @@ export interface StartedRun {
   position: Position;
   readonly result: Promise<RunResult>;
   /**
-   * Present if another attempt of the request started the turn: the same, with a limit to the wait.
-   * Throws `idempotency_in_progress` after it.
+   * Present if another attempt of the request started the turn. Like `result`, but throws
+   * `idempotency_in_progress` after `waitMs`.
    */
   resultWithin?: (waitMs: number) => Promise<RunResult>;
 }
 
-/** How long an attempt waits for the turn of another one, beyond the time limit of a run. */
+/**
+ * How long an attempt waits for the turn of another attempt, in addition to the time limit of a
+ * run.
+ */
 const EXTRA_WAIT_MS = 30_000;
 
-/** All attempts that wait for a turn share one wait for its end. */
+/** Finds the end of a turn. All attempts that wait for a turn share one search. */
 function findSharedEnd(context: JoinContext, turn: RequestTurn): Promise<RecordedResult> {
   const { turnEndLookups } = context.runState;
   const key = `${turn.session_id} ${turn.turn}`;
@@ -136,7 +139,7 @@ function findSharedEnd(context: JoinContext, turn: RequestTurn): Promise<Recorde
   return lookup;
 }
 
-/** The answer to the turn, when reads show its end. */
+/** The response for the turn, once reads show its end. */
 async function waitForResult(
   context: JoinContext,
   turn: RequestTurn,
@@ -182,8 +185,8 @@ function joinTurn(context: JoinContext, account_id: string, started: RequestTurn
 }
 
 /**
- * Starts the turn of a request, or joins the turn that another attempt started. In this process one
- * attempt at a time starts a turn; between processes the session's stream accepts one.
+ * Starts the turn of a request, or joins the turn that another attempt started. In this process,
+ * attempts start turns one at a time. Across processes, the session's stream accepts only one.
  */
 export async function startOnce(
   context: JoinContext & RunSlice<'store', 'startingTurns'>,
@@ -193,9 +196,9 @@ export async function startOnce(
   const { startingTurns } = context.runState;
   const until = performance.now() + context.limits.waitMs;
   for (let { isFirstAttempt } = claim; ; isFirstAttempt = false) {
-    const other = startingTurns.get(claim.request_id);
-    if (other) {
-      const wait = (): Promise<boolean> => resolvesWithin(other, until - performance.now());
+    const startingTurn = startingTurns.get(claim.request_id);
+    if (startingTurn) {
+      const wait = (): Promise<boolean> => resolvesWithin(startingTurn, until - performance.now());
       if (!(await withWaitPermit(context, account_id, wait))) throw idempotencyInProgress();
       continue;
     }

@@ -32,7 +32,7 @@ type StartTurnContext = CompactionContext &
   RecoveryContext &
   RunSlice<'instance', 'liveTurns' | 'openTurnQueue'>;
 
-/** The settings and the session that a turn starts with. */
+/** The settings and the session for the start of a turn. */
 interface TurnStart {
   settings: ChatSettings;
   loaded: SessionForRun;
@@ -65,7 +65,10 @@ function startTurnCommand(
   };
 }
 
-/** Decides and appends `turn_started`. An append of unknown outcome is noted in `openTurnQueue`. */
+/**
+ * Decides and appends `turn_started`. An append with an unknown outcome is added to
+ * `openTurnQueue`.
+ */
 async function appendTurnStarted(
   context: StartTurnContext,
   request: RunRequest,
@@ -106,8 +109,8 @@ async function appendTurnStarted(
 const PAUSES = { firstMs: 5, longestMs: 250 };
 
 /**
- * Starts a turn of the session. While another run holds the session, retries until the wait limit;
- * a turn without a run is closed first.
+ * Starts a turn of the session. While another run holds the session, retries until the wait limit.
+ * An open turn without a run is closed first.
  */
 export async function startTurn(
   context: StartTurnContext,
@@ -129,7 +132,9 @@ export async function startTurn(
   let compactionTried = false;
   const search = claim && createTurnSearch(context.store, session_id, claim);
 
-  /** `turn_open` while another run holds the session; `reload` when the session must be loaded again. */
+  /**
+   * `turn_open` while another run holds the session; `reload` if the session must be loaded again.
+   */
   async function attempt(): Promise<OpenRun | 'turn_open' | 'reload'> {
     const loaded = await loadSessionForRun(context, request, historyTokens, bounds);
     if (search) await search.requireNone(loaded.head.revision, bounds);
@@ -139,7 +144,7 @@ export async function startTurn(
       await permit.acquire(bytes, Math.max(0, bounds.until - performance.now()), signal);
       return 'reload';
     }
-    // Compaction is tried once; without a summary the turn starts with fewer older turns.
+    // Compaction is attempted once. Without a summary, the turn starts with fewer older turns.
     if (!compactionTried) {
       compactionTried = true;
       const before = { settings, loaded, tokens: historyTokens, signal };
@@ -153,7 +158,7 @@ export async function startTurn(
       return { ...run, publisher: live, reserveBytes: (more) => permit.resize(bytes + more) };
     } catch (error) {
       if (isRejection(error, 'turn_open')) {
-        // This run holds the session queue, so no run of this process has that turn.
+        // This run holds the session queue, so no other run of this process has that turn.
         const { appended } = await interruptIfOrphaned(context, { session_id, loaded }, bounds);
         return appended ? 'reload' : 'turn_open';
       }

@@ -15,11 +15,11 @@ export interface RequestTurn {
   owner: string;
   revision: number;
   position: Position;
-  /** As recorded; undefined for turns of releases that did not record it. */
+  /** As recorded; undefined for turns of old releases, which did not record it. */
   context: TurnContext | undefined;
 }
 
-/** Another attempt of the request has started its turn; the end of that turn is the answer. */
+/** Another attempt of the request has started its turn. The end of that turn is the response. */
 export class TurnAlreadyStarted extends Error {
   readonly turn: RequestTurn;
 
@@ -31,7 +31,7 @@ export class TurnAlreadyStarted extends Error {
 }
 
 const PAGE = 64;
-/** Followers of a cluster show events with a delay. */
+/** Follower nodes of a cluster show events with a delay. */
 const POLL_MS = 50;
 
 /** The turn that an event started for the request; undefined for any other event. */
@@ -46,12 +46,15 @@ function turnStartedFor(
     : undefined;
 }
 
-/** Searches the session's stream for the turn of a request; each call continues where the last one ended. */
+/**
+ * Searches the session's stream for the turn of a request. Each call continues where the previous
+ * one ended.
+ */
 export interface TurnSearch {
   /** Searches to the end of the stream. */
   find(): Promise<RequestTurn | undefined>;
   /**
-   * Resolves after a search up to this revision, so that a turn appended right after it is the
+   * Resolves after a search up to this revision, so that a turn appended directly after it is the
    * request's only one. Throws TurnAlreadyStarted, `store_unavailable` (also at the time limit) or
    * the abort reason.
    */
@@ -64,20 +67,20 @@ export function createTurnSearch(
   session_id: string,
   claim: Claim,
 ): TurnSearch {
-  let seen = claim.reserved.revision ?? -1;
+  let scannedTo = claim.reserved.revision ?? -1;
 
   async function find(): Promise<RequestTurn | undefined> {
     for (;;) {
       const page = await store.readStream(sessionStream(session_id), {
         direction: 'forwards',
-        from: seen + 1,
+        from: scannedTo + 1,
         limit: PAGE,
         maxBytes: LIMITS.store.pageBytes,
       });
       for (const stored of page) {
         const turn = turnStartedFor(claim, stored);
         if (turn) return { session_id, ...turn };
-        seen = stored.revision;
+        scannedTo = stored.revision;
       }
       if (page.length === 0) return undefined;
     }
@@ -86,10 +89,10 @@ export function createTurnSearch(
   return {
     find,
     async requireNone(upTo, { until = Infinity, signal }) {
-      while (seen < upTo) {
+      while (scannedTo < upTo) {
         const turn = await find();
         if (turn) throw new TurnAlreadyStarted(turn);
-        if (seen >= upTo) return;
+        if (scannedTo >= upTo) return;
         if (performance.now() + POLL_MS > until)
           throw storeUnavailableError('The store does not show all of the session yet.');
         await sleep(POLL_MS, signal);

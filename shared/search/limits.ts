@@ -1,34 +1,43 @@
 import { KIB } from '../lib/units.ts';
 
-/** The fixed bounds of searching: a part of LIMITS. */
+/** Fixed limits of search, part of LIMITS. */
 export const SEARCH_LIMITS = {
-  /** Of the index of words, and of what is sought in it. */
+  /** Limits of the word index and of queries. */
   search: {
-    /** Of an input or an output, from its beginning on: what comes later is not found. */
+    /** Indexed characters of an input or output. Later text can't be found. */
     textCharacters: 64 * KIB,
-    /** Of a word: longer ones are the same as far as that. */
+    /** Characters per word. Longer words are compared only up to this length. */
     wordCharacters: 64,
-    /** Different ones of a turn, half of them the input's if need be: what comes later is not found. */
+    /**
+     * Different words per turn, of which half are reserved for the input if necessary. Further
+     * words can't be found.
+     */
     wordsOfTurn: 2_000,
-    /** Of what is sought. */
+    /** Characters of a query. */
     queryCharacters: 256,
-    /** Different ones that are sought at once. */
+    /** Different words of a query. */
     queryWords: 16,
-    /** Turns that are named for a session that was found, the first ones. */
+    /** Turns reported for a session that was found, starting with the first. */
     matches: 20,
     /** How long a search waits for the index. */
     waitMs: 2_000,
-    /** Turns, and characters of their closed texts, that are indexed in one go. */
+    /** Turns, and characters of their encrypted texts, indexed in one transaction. */
     turnsAtOnce: 64,
     charactersAtOnce: 512 * KIB,
-    /** Turns still to be indexed that health counts. */
+    /** Turns not yet indexed that health counts. */
     countedTurns: 10_000,
-    /** Sessions that a filter leaves, and turns of theirs, which are looked at without the index. */
+    /**
+     * Searches with a filter that leaves no more sessions, and turns in them, read these without
+     * the index.
+     */
     fewSessions: 2_500,
     turnsOfFew: 25_000,
-    /** Pages of the index, of 4 KB, that are written in one go to take erased words out of it. */
+    /** Index pages of 4 KB rewritten in one transaction to remove erased words. */
     pagesAtOnce: 16,
-    /** How often that begins at the most, so that erasures gather: each time the whole index is written anew. */
+    /**
+     * Minimum interval between removals. Erasures are batched, because each removal rewrites the
+     * whole index.
+     */
     forgetEveryMs: 30_000,
   },
 } as const;

@@ -11,16 +11,16 @@ import { createWordTokenizer } from './wordTokens.ts';
 
 const { queryWords, waitMs } = LIMITS.search;
 
-/** How often it is looked whether the index has come on. */
+/** Interval between checks of the index's progress. */
 const LOOK_MS = 20;
 
-/** What the words of sessions are sought in. */
+/** Dependencies of a search. */
 export interface SearchSource {
   readModels: Pick<ReadModels, 'listSessions' | 'indexProgress'>;
   store: { keys: Pick<Keyring, 'ensureKey'> };
 }
 
-/** Which sessions are sought: `q` are words that one of their turns has. */
+/** Search conditions. `q` contains words that must all occur in one turn. */
 export type SessionSearch = SessionFilter & { q?: string };
 
 function invalid(what: string): TurnlogError {
@@ -41,17 +41,18 @@ const reached = ({ indexed }: IndexProgress, { ended }: IndexProgress): boolean 
   ended === null || (indexed !== null && indexed >= ended);
 
 /**
- * Waits until all is indexed that was shown when it was asked for, and says in which generation.
+ * Waits until the index includes all turns that were visible when the search began. Resolves with
+ * the generation of the index.
  */
 async function untilIndexed(
   { readModels }: SearchSource,
-  asked: IndexProgress,
+  target: IndexProgress,
   { until, signal }: Required<WaitLimits>,
 ): Promise<number> {
   let now = await readModels.indexProgress();
-  while (!reached(now, asked)) {
+  while (!reached(now, target)) {
     if (performance.now() > until) {
-      const percent = percentOf(now.indexed ?? undefined, asked.ended ?? undefined);
+      const percent = percentOf(now.indexed ?? undefined, target.ended ?? undefined);
       throw storeUnavailableError(
         `The index that words are found by is not up to date: it has come to ${Math.floor(percent)} % of the log.`,
       );
@@ -63,29 +64,28 @@ async function untilIndexed(
 }
 
 /**
- * The account's sessions that are asked for; with words, those in which one turn has all of them in
- * its input or output, whatever was acknowledged before.
- * Errors: `invalid_request` where there are no words or too many, `store_unavailable`, the reason
- * of the signal, which ends a search that nobody waits for any more.
+ * Lists the account's sessions. With words, lists those with a turn whose input or output contains
+ * all words; turns acknowledged before the search are included. Errors: `invalid_request` for no
+ * words or too many, `store_unavailable`, the abort reason.
  */
 export async function findSessions(
   source: SearchSource,
   accountId: string,
-  { q, ...asked }: Page & SessionSearch,
+  { q, ...filter }: Page & SessionSearch,
   signal?: AbortSignal,
 ): Promise<PageOf<ListedSession>> {
   const { readModels } = source;
-  if (q === undefined) return readModels.listSessions(accountId, asked);
-  const sought = wordsIn(q);
+  if (q === undefined) return readModels.listSessions(accountId, filter);
+  const queryTerms = wordsIn(q);
   const progress = await readModels.indexProgress();
   const bounds = { until: performance.now() + waitMs, signal };
   const tokenOf = await createWordTokenizer(source.store.keys, accountId);
   if (!tokenOf) return { rows: [], more: false };
-  const words = [...new Set(Array.from(sought, tokenOf))];
+  const words = [...new Set(Array.from(queryTerms, tokenOf))];
   for (;;) {
     const generation = await untilIndexed(source, progress, bounds);
-    const page = await readModels.listSessions(accountId, { ...asked, words }, signal);
-    // One that came meanwhile had an empty index at first.
+    const page = await readModels.listSessions(accountId, { ...filter, words }, signal);
+    // Otherwise a new generation has appeared, whose index started empty.
     if ((await readModels.indexProgress()).generation === generation) return page;
   }
 }

@@ -2,11 +2,11 @@ import { LIMITS } from '../limits.ts';
 import type { SqlDatabase } from '../readModels/sqlDatabase.ts';
 import type { IndexProgress } from './turnIndex.ts';
 
-/** Queries of the word index's progress: a part of the read models port. */
+/** Queries for the progress of the word index, part of the read models port. */
 export interface IndexQueries {
-  /** Every search that waits calls it often. */
+  /** Polled by every waiting search. */
   indexProgress(): Promise<IndexProgress>;
-  /** Ended turns that are not indexed yet, at most LIMITS.search.countedTurns. */
+  /** Number of ended turns not yet indexed, at most LIMITS.search.countedTurns. */
   countUnindexed(): Promise<number>;
 }
 

@@ -1,57 +1,60 @@
-/** What the read models' port says of finding sessions by words. */
+/** The read models port for searches by words. */
 import type { Position } from '../ports/eventStore.ts';
 import type { SessionFilter } from '../sessions/sessionFilter.ts';
 import type { SessionRow, TurnRow } from '../readModels/tables.ts';
 
-/** A search for sessions of which one turn has all of the words. */
+/** A search for sessions with a turn that contains all words. */
 export type WordSearch = SessionFilter & { words: readonly string[] };
 
-/** A session as a list has it; where words were sought, with the first turns that have them. */
+/** A listed session. A search by words adds the first matching turns. */
 export type ListedSession = SessionRow & { matches?: number[] };
 
-/** How far the index of words is. */
+/** The progress of the word index. */
 export interface IndexProgress {
-  /** Of the read models: each has an index of its own, which is empty at first. */
+  /** Generation of the read models. Each has its own index, which starts empty. */
   generation: number;
-  /** The end of the last turn that is shown; null before there is one. */
+  /** The end of the last visible turn; null before the first. */
   ended: Position | null;
-  /** Turns that ended up to here are found; null where none was indexed. */
+  /** Turns that ended up to this position are indexed; null before the first. */
   indexed: Position | null;
 }
 
-/** A turn that has ended, with its texts as its row has them. */
+/** An ended turn with its encrypted texts. */
 export type EndedTurn = Pick<
   TurnRow,
   'session_id' | 'turn' | 'input' | 'output' | 'end_position' | 'revision'
 > &
   Pick<SessionRow, 'account_id'>;
 
-/** What a turn is found by; none where it is not to be found. */
+/** A turn with its search tokens. Without tokens, it can't be found. */
 export interface TurnWords extends EndedTurn {
-  /** Tokens, each once. */
+  /** Distinct tokens. */
   tokens: readonly string[];
 }
 
-/** Of what erasures left in the index: whether a piece was taken out, the first one of a round, or the last one of all. */
+/**
+ * The progress of removing erased words from the index: nothing was removed, the first part of a
+ * round, a further part, or the last part.
+ */
 export type Forgotten = 'nothing' | 'begun' | 'some' | 'all';
 
-/** The projector's half of the index of words. */
+/** The projector's part of the word index. */
 export interface TurnIndex {
   /**
-   * The turns that ended after those that are indexed, in that order, within the bounds of
-   * LIMITS.search; one at least, where there is one. Errors: `store_unavailable`.
+   * The next turns to index, in order of their end and within LIMITS.search, but at least one if
+   * any is left. Errors: `store_unavailable`.
    */
   unindexed(): Promise<EndedTurn[]>;
   /**
-   * Indexes turns that `unindexed` gave, in one transaction, and goes on after the last of them; one
-   * whose rows were erased meanwhile is passed over. Errors: `store_unavailable`.
+   * Indexes turns returned by `unindexed` in one transaction, and advances the index to the last of
+   * them. Skips turns whose rows were erased in the meantime. Errors: `store_unavailable`.
    */
   index(turns: readonly TurnWords[]): Promise<void>;
   /**
-   * Takes a piece of the words of erased turns, which nothing finds any more, out of the index's file,
-   * and with the last one what its write-ahead file has of them. A round takes out what was erased
-   * before it, and writes the whole index anew: without `begin` none is begun. Absent where the database
-   * clears what it can by itself. Errors: `store_unavailable`.
+   * Removes some words of erased turns from the index file. They can't be found any more, but their
+   * bytes remain there. The last part of a round also clears the write-ahead file. A round removes
+   * everything erased before it, and rewrites the whole index. It starts only with `begin`. Absent
+   * if the database removes such data itself. Errors: `store_unavailable`.
    */
   forget?(begin: boolean): Promise<Forgotten>;
 }

@@ -8,9 +8,9 @@ import { extractWords } from './words.ts';
 import { createWordTokenizer } from './wordTokens.ts';
 
 /**
- * What makes the tokens of turns; it remembers words, and is to be let go of soon. There are none
- * where the turn is being erased; they are undefined where its texts can't be read: their key is
- * lost, or they were changed.
+ * Creates a function that computes the tokens of turns. It caches keys and words, so discard it
+ * soon. The tokens are empty for a turn that is being erased, and undefined for a turn whose texts
+ * can't be decrypted because their key is lost or they were changed.
  */
 export function createTurnTokenizer(keys: Pick<Keyring, 'find' | 'ensureKey'>) {
   const byAccount = new Map<string, Awaited<ReturnType<typeof createWordTokenizer>>>();

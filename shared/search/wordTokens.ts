@@ -1,11 +1,15 @@
 /**
- * What stands in the index in place of a word: an HMAC of it under a key of its account, cut short.
- * Without the key it tells nothing of the word, and of two accounts it is never the same but by chance.
+ * Tokens replace words in the index. A token is a truncated HMAC of the word under a key of its
+ * account. It reveals nothing about the word without the key, and tokens of two accounts differ
+ * except by coincidence.
  */
 import { createHash, createHmac, createSecretKey } from 'node:crypto';
 import type { Keyring } from '../eventlog/encryption/keyring.ts';
 
-/** Letters only, so that no database takes a token for anything but a word; some 37 bits. */
+/**
+ * Tokens contain only letters, so that every database treats them as words. They have about 37
+ * bits.
+ */
 const [LETTERS, LENGTH, BYTES] = [26, 8, 6];
 const A = 'a'.charCodeAt(0);
 
@@ -19,26 +23,29 @@ function tokenOf(bytes: Buffer): string {
   return String.fromCharCode(...codes);
 }
 
-/** The id of the key of an account's words: found without a table, and by whoever erases the account. */
+/**
+ * The id of the key for an account's words. It is derived from the account's id, so that an erasure
+ * finds it without a table.
+ */
 export const wordsKeyId = (accountId: string): string =>
   createHash('sha256').update(`words of ${accountId}`).digest('base64url').slice(0, 16);
 
 /**
- * What makes tokens of an account's words; it remembers those that it has made, and is to be let go
- * of soon. Undefined where the account was erased.
+ * Creates a function that computes the token of a word in an account. It caches tokens, so discard
+ * it soon. Resolves with undefined for an erased account.
  */
 export async function createWordTokenizer(
   keys: Pick<Keyring, 'ensureKey'>,
   accountId: string,
 ): Promise<((word: string) => string) | undefined> {
-  const found = await keys.ensureKey(wordsKeyId(accountId));
-  if (!found) return undefined;
-  const key = createSecretKey(found.secret, 'base64url');
-  const known = new Map<string, string>();
+  const accountKey = await keys.ensureKey(wordsKeyId(accountId));
+  if (!accountKey) return undefined;
+  const key = createSecretKey(accountKey.secret, 'base64url');
+  const tokens = new Map<string, string>();
   return (word) => {
-    let token = known.get(word);
+    let token = tokens.get(word);
     if (token === undefined)
-      known.set(word, (token = tokenOf(createHmac('sha256', key).update(word).digest())));
+      tokens.set(word, (token = tokenOf(createHmac('sha256', key).update(word).digest())));
     return token;
   };
 }

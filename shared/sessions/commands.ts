@@ -11,7 +11,7 @@ import type {
   TurnStartedData,
 } from './events.ts';
 
-/** The open turn that a run acts for, and the instance that runs it. */
+/** The open turn of a run, and the instance that runs it. */
 export interface OwnedTurn {
   turn: number;
   owner: string;
@@ -22,17 +22,17 @@ export interface ForkStart extends Pick<SessionStartedData, 'agent_id' | 'instru
   forked_from: ForkPoint;
 }
 
-/** A run names its agent and leaves the turn's number to the session. */
+/** Commands on sessions. A run names its agent, and the session assigns the number of the turn. */
 export type SessionCommand =
   | {
       type: 'start_turn';
       agent_id: string;
       new_session: boolean;
       turn: Omit<TurnStartedData, 'turn'>;
-      /** Of a turn that a replay runs: whose session it is, and the last turn that it has seen there. */
+      /** For a turn of a replay: the replay, and the last turn that it has seen in the session. */
       replay?: { replay_id: string; after_turn: number };
     }
-  /** Begins the session of a replay, before its first turn. */
+  /** Creates the session of a replay before its first turn. */
   | ({ type: 'begin_session' } & Required<Pick<SessionStartedData, 'replay'>> &
       Omit<SessionStartedData, 'replay'>)
   | ({ type: 'fork_session' } & ForkStart)
@@ -46,11 +46,14 @@ export type SessionCommand =
 export type CommandOf<Type> = Extract<SessionCommand, { type: Type }>;
 export type SessionState =
   | { status: 'none' }
-  /** `turn` is the last turn that began, 0 before the first. */
+  /** `turn` is the last turn that began; 0 before the first. */
   | ({ status: 'idle'; turn: number } & SessionIdentity)
   | ({ status: 'running'; deadline: string } & OwnedTurn & SessionIdentity)
   | ({ status: 'erased'; turn: number } & SessionIdentity);
-/** The agent of a session, its own instruction, and the replay that made it, where it has them. */
+/**
+ * The agent of a session and, if present, the session's instruction and the replay that made the
+ * session.
+ */
 interface SessionIdentity {
   agent_id: string;
   instruction?: string;

@@ -11,7 +11,7 @@ import type {
 import type { SessionEvent } from './events.ts';
 import type { Erasure } from '../domain/schema.ts';
 
-/** The events that erase a session, once; an open turn ends with it. */
+/** The events of an erasure. An open turn ends with it. A second erasure produces no events. */
 function eraseSessionEvents(
   data: Erasure,
   state: { status: string; turn?: number },
@@ -39,7 +39,10 @@ function requireBetweenTurns(state: SessionState): void {
     throw new Rejection('turn_open', `Turn ${state.turn} of the session is running.`);
 }
 
-/** For commands that end a turn from outside. The sender checks whether a run still has it. */
+/**
+ * For commands that end a turn from outside. The sender must make sure that no run still has the
+ * turn.
+ */
 function requireOpenTurn(
   state: SessionState,
   { turn }: { turn: number },
@@ -49,18 +52,18 @@ function requireOpenTurn(
     throw new Rejection('turn_not_open', `Turn ${turn} of the session is not running.`);
 }
 
-/** For commands that end the session, and an open turn with it. */
+/** For commands that also end an open turn. */
 function requireExisting({ status }: SessionState): void {
   if (status === 'none') throw new Rejection('session_missing', 'There is no such session.');
 }
 
-/** For commands that wait until no turn is open, and start no session. */
+/** For commands that wait until no turn is open and do not start a session. */
 function requireExistingBetweenTurns(state: SessionState): void {
   requireExisting(state);
   requireBetweenTurns(state);
 }
 
-/** For commands of a turn's own run. */
+/** For commands of the turn's own run. */
 function requireOwnRun(state: SessionState, { run }: { run: OwnedTurn }): void {
   requireOpenTurn(state, run);
   if (state.owner !== run.owner)
@@ -68,10 +71,10 @@ function requireOwnRun(state: SessionState, { run }: { run: OwnedTurn }): void {
 }
 
 /**
- * When each command is allowed. While a turn is open, its run is the only writer of the session, so
- * that nothing precedes the answer. Only an interruption or the session's erasure ends the turn
- * from outside; an erased session accepts no events. A command type without an entry does not
- * compile.
+ * The precondition of each command. While a turn is open, only its run writes to the session, so
+ * that no other event precedes the answer. From outside, only an interruption or the erasure of the
+ * session can end the turn. An erased session accepts no events. A command type without an entry
+ * does not compile.
  */
 const PRECONDITIONS: {
   [Type in SessionCommand['type']]: (state: SessionState, command: CommandOf<Type>) => void;
@@ -212,8 +215,8 @@ function evolve(state: SessionState, event: SessionEvent): SessionState {
 }
 
 /**
- * A session: consecutive turns, each ended once. Its state needs only `session.started` and the
- * last turn's events. A second erasure decides no events.
+ * A session: consecutive turns, each of which ends once. The state only needs `session.started` and
+ * the events of the last turn. A second erasure produces no events.
  */
 export const session: Decider<SessionCommand, SessionState, SessionEvent> = {
   initialState: { status: 'none' },

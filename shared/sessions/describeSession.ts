@@ -41,7 +41,7 @@ type DescribeContext = RecoveryContext &
   VisibilityContext &
   RunSlice<'limits' | 'onClientDisconnect', 'sessionQueue' | 'sessionReads'>;
 
-/** A session, and its title and labels. */
+/** A session with its title and labels. */
 interface FoundSession extends LoadedSession {
   row: SessionRow;
   described: Description;
@@ -53,7 +53,10 @@ interface DescribeRequest {
   change: DescriptionChange;
 }
 
-/** The title and labels at a revision of the session's stream: those of its row and of later events. */
+/**
+ * The title and labels at a revision of the session's stream, from the session's row and later
+ * events.
+ */
 async function descriptionAt(
   context: StreamSource,
   row: SessionRow,
@@ -83,7 +86,7 @@ function describeCommandFor(
   { actor, change }: DescribeRequest,
   { state, described }: FoundSession,
 ): AuthoredCommand<SessionCommand> | undefined {
-  // A damaged stream, or a node that lags behind.
+  // The stream is damaged, or a node of the cluster lags behind.
   if (state.status === 'none') return undefined;
   const after = applyDescriptionChange(described, change);
   const maxLabels = LIMITS.description.labels;
@@ -99,7 +102,7 @@ function describeCommandFor(
   };
 }
 
-/** Describes the session; rejected while a turn is open. */
+/** Describes the session. Rejects while a turn is open. */
 function describe(
   context: DescribeContext,
   request: DescribeRequest,
@@ -133,7 +136,10 @@ function describe(
   );
 }
 
-/** Describes the session when no turn is open. Throws `session_busy` when one is open for too long. */
+/**
+ * Describes the session when no turn is open. Throws `session_busy` if a turn stays open for too
+ * long.
+ */
 async function describeBetweenTurns(
   context: DescribeContext,
   request: DescribeRequest,
@@ -155,11 +161,11 @@ async function describeBetweenTurns(
 }
 
 /**
- * Gives a session of the actor's account a title and labels (RFC 7396); durable and visible when it
- * resolves. Waits for runs of the session. An unchanged description records nothing.
- * Errors: `session_not_found`, `session_erased`, `session_busy`, `invalid_request` for too many
- * labels, `stream_damaged`, `release_too_old`, `key_missing`, `store_unavailable`, the reason of the
- * client's disconnect.
+ * Gives a session of the actor's account a title and labels (RFC 7396). The description is durable
+ * and visible when the promise resolves. Waits for runs of the session. Records nothing if the
+ * description is unchanged. Errors: `session_not_found`, `session_erased`, `session_busy`,
+ * `invalid_request` for too many labels, `stream_damaged`, `release_too_old`, `key_missing`,
+ * `store_unavailable`, the reason of the client's disconnect.
  */
 export async function describeSession(
   context: DescribeContext,

@@ -4,7 +4,7 @@ import type { SessionDescribed, SessionEvent } from './events.ts';
 /** The title and labels of a session. */
 export type Description = {
   title: string | null;
-  /** By their names. */
+  /** Label values by name. */
   labels: Record<string, string>;
 };
 
@@ -16,10 +16,10 @@ export interface DescriptionChange {
 
 type Data = EventOf<typeof SessionDescribed>['data'];
 
-/** The description of a session without one. */
+/** The description of a session that was never described. */
 export const NO_DESCRIPTION: Description = { title: null, labels: {} };
 
-/** The labels in the order of their names. */
+/** The labels, sorted by name. */
 const sorted = (labels: Readonly<Record<string, string | null>>): [string, string][] =>
   Object.entries(labels)
     .filter((label): label is [string, string] => label[1] !== null)

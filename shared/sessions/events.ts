@@ -157,7 +157,10 @@ export const TurnFailed = eventSchema(
 const INTERRUPTION_REASONS = ['crash', 'cancelled', 'deadline'] as const;
 export type InterruptionReason = (typeof INTERRUPTION_REASONS)[number];
 
-/** What is said beside a reason, which older releases know alone. */
+/**
+ * The cause of an interruption, separate from its reason because older releases only know the
+ * reason.
+ */
 const INTERRUPTION_CAUSES = ['shutdown'] as const;
 export type InterruptionCause = (typeof INTERRUPTION_CAUSES)[number];
 
@@ -238,7 +241,7 @@ export const sessionEventSchemas = [
 export type SessionEvent = EventOf<(typeof sessionEventSchemas)[number]>;
 export type ForkedFrom = NonNullable<EventOf<typeof SessionStarted>['data']['forked_from']>;
 export type SessionStartedData = EventOf<typeof SessionStarted>['data'];
-/** Where a session was forked, as every fork that this release records says it. */
+/** The origin of a fork with all members, which forks recorded by this release have. */
 export type ForkPoint = Required<ForkedFrom>;
 export type TurnStartedData = EventOf<typeof TurnStarted>['data'];
 export type ToolCalledData = EventOf<typeof ToolCalled>['data'];

@@ -16,7 +16,7 @@ import { type Claim, createOnce } from '../requests/idempotency.ts';
 import { readOrigins, requireMatchingForkPoint } from './history/origins.ts';
 import { newStreamTarget } from '../commandHandling/targetStream.ts';
 
-/** A session, and the turn after which it is forked. */
+/** The session to fork, and the turn after which to fork it. */
 export interface ForkInput {
   session_id: string;
   at_turn: number;
@@ -58,7 +58,7 @@ async function readForkPoint(
   return point;
 }
 
-/** The data that a fork starts with, from the log. Errors: those of forkSession. */
+/** Reads the start data of a fork from the log. Errors: those of forkSession. */
 export async function prepareFork(
   context: CommandContext,
   actor: Actor,
@@ -90,7 +90,7 @@ const newForkRow = (
   status: 'idle',
   turns: turn,
   ...NO_DESCRIPTION,
-  // Members in a fixed order, so that each answer has the same bytes.
+  // Members are in a fixed order, so that every response has the same bytes.
   forked_from: { session_id: origin, turn, revision, hash },
   replay_id: null,
   replay_of: null,
@@ -99,7 +99,7 @@ const newForkRow = (
   revision: 0,
 });
 
-/** The fork that an earlier attempt of the request created. */
+/** The fork that an earlier attempt of the request created, if any. */
 async function findFork(
   context: CommandContext,
   session_id: string,
@@ -128,12 +128,12 @@ async function createFork(
 }
 
 /**
- * Creates a session of the actor's account that continues another one after a turn. The turns up to
- * it are shared, and stay in their session. Durable and visible when it resolves; all attempts of
- * one claimed request create one fork and get the same answer. Errors: `session_not_found`,
- * `session_erased`, `origin_erased`, `invalid_request` for a turn that does not exist, is open, or
- * is in a fork of too many, `stream_damaged`, `release_too_old`, `key_missing`, and those of
- * handle.
+ * Creates a session of the actor's account that continues another one after a turn. The fork shares
+ * the turns up to that one, which remain in their session. The fork is durable and visible when the
+ * promise resolves. All attempts of a claimed request create one fork and get the same response.
+ * Errors: `session_not_found`, `session_erased`, `origin_erased`, `invalid_request` for a turn that
+ * does not exist, is open, or is in a fork of too many sessions, `stream_damaged`,
+ * `release_too_old`, `key_missing`, and those of handle.
  */
 export async function forkSession(
   context: CommandContext,

@@ -1,18 +1,21 @@
-/** The fixed bounds of waits for the end of a turn: a part of LIMITS. */
+/** Fixed limits of waits for the end of a turn, part of LIMITS. */
 export const TURN_LIMITS = {
-  /** Of turns whose end is waited for, and of runs that others may cancel. */
+  /** Limits of waits for turns, and of runs that other requests may cancel. */
   turn: {
-    /** How long one request waits for the end of a turn (`Prefer: wait`), in seconds. */
+    /** Longest wait of a request for the end of a turn (`Prefer: wait`), in seconds. */
     waitSeconds: 60,
-    /** Requests that wait for a turn, by `Prefer` or as one sent again; half of them of one account. */
+    /**
+     * Requests that wait for a turn because of `Prefer` or as a retry. One account may have half of
+     * them.
+     */
     waiting: 2_000,
-    /** Characters of a `Prefer` header that are looked at. */
+    /** Characters of a `Prefer` header that are parsed. */
     preferChars: 1_024,
-    /** Sessions that a fork shares turns of: a fork of a fork has two. */
+    /** Sessions whose turns a fork shares. A fork of a fork has two. */
     origins: 16,
-    /** Sessions of which other processes are still to be told. */
+    /** Sessions with a signal still to be sent to other processes. */
     signals: 1_000,
-    /** Sessions whose end is read from the log at a time, to see what others have done. */
+    /** Sessions polled at a time for events of other processes. */
     looks: 16,
   },
 } as const;

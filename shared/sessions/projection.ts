@@ -22,7 +22,10 @@ type SessionRow = Rows['sessions'];
 type Change =
   RowChange<Rows> | Removal<'session_labels' | 'turns' | 'turn_words' | 'usage'> | Addition;
 
-/** What a session's event does to `sessions`, `session_labels`, `turns` and `usage`. The session's row follows them all. */
+/**
+ * Maps an event of a session to changes of `sessions`, `session_labels`, `turns` and `usage`. Every
+ * event updates the session's row.
+ */
 export function projectSession(recorded: RecordedEvent, event: SessionEvent): Change[] {
   const session_id = streamId(recorded.stream);
   const { revision } = recorded;
@@ -33,8 +36,8 @@ export function projectSession(recorded: RecordedEvent, event: SessionEvent): Ch
     change,
   });
   const follow = (patch: (row: SessionRow) => Partial<SessionRow>): Change =>
-    session((found) => {
-      const row = present(found, 'session');
+    session((before) => {
+      const row = present(before, 'session');
       return { ...row, ...patch(row), updated_at: recorded_at, revision };
     });
   switch (event.type) {
@@ -101,7 +104,7 @@ export function projectSession(recorded: RecordedEvent, event: SessionEvent): Ch
         { table: 'session_labels', owner: session_id },
         { table: 'turns', owner: session_id },
         { table: 'turn_words', owner: session_id },
-        // What turns have added that ended when the account was erased already.
+        // Removes the usage of turns that ended after the account was erased.
         ...(event.data.reason === 'account'
           ? [{ table: 'usage', owner: account_id } as const]
           : []),

@@ -11,27 +11,24 @@ import { mapTexts, withheld } from '../transparency/proof/shownTexts.ts';
 import type { SessionRow } from '../readModels/tables.ts';
 import type { Bounds, PageOf, ReadModels } from '../ports/readModels.ts';
 
-/** `session_not_found`: the same where there is none and where it is another account's. */
+/** The same error for an unknown session and for one of another account. */
 export const sessionNotFound = (): TurnlogError =>
   new TurnlogError('session_not_found', 'There is no such session.');
 
 export type NumberedPage = Bounds & { after?: number };
 
-/**
- * What one look at a page of a stream showed, and the event at revision 0 where the page does not
- * begin there.
- */
+/** A page of a stream, and the event at revision 0 if the page starts later. */
 interface PageOfStream {
   page: PageOf<RecordedEvent>;
   beginning: RecordedEvent[] | undefined;
 }
 
-/** Events that are read at a time: each may have a megabyte. */
+/** Events read at a time, because an event may have a megabyte. */
 const GROUP = 8;
 
 type ReadGroup = (from: number, limit: number) => Promise<RecordedEvent[]>;
 
-/** Reads a page, a group of events at a time, and no more than one group beyond it. */
+/** Reads a page in groups of events, with at most one group beyond it. */
 async function readInGroups(
   read: ReadGroup,
   from: number,
@@ -52,11 +49,11 @@ async function readInGroups(
 }
 
 /**
- * A page of a session's events as they were recorded, oldest first, after revision `after`; each
- * protected text with its salt and its commitment.
- * Errors: `session_not_found`, `session_erased`, `stream_damaged` (noted) where the page, or the beginning of the
- * stream, is not whole, or the stream ends, for some seconds, before what the read models have seen
- * of it; `key_missing`, `store_unavailable`.
+ * A page of a session's events as recorded, oldest first, after revision `after`. Each protected
+ * text comes with its salt and its commitment. Errors: `session_not_found`, `session_erased`,
+ * `stream_damaged` (noted) if the page or the beginning of the stream is incomplete, or if the
+ * stream ends for some seconds before the revision in the read models; `key_missing`,
+ * `store_unavailable`.
  */
 export async function readSessionEvents(
   source: SessionSource,
@@ -70,8 +67,9 @@ export async function readSessionEvents(
 }
 
 /**
- * The same events with none of their texts, only what commits to them: of an erased session too.
- * Errors: as above, but for whose session it is.
+ * The same events without their texts, only with the commitments. Works for erased sessions, and
+ * does not check the account. Errors: those of readSessionEvents, except `session_not_found` and
+ * `session_erased`.
  */
 export async function readCommitments(
   source: SessionSource,
@@ -82,10 +80,10 @@ export async function readCommitments(
   return { rows: rows.map((event) => ({ ...event, data: mapTexts(event.data, withheld) })), more };
 }
 
-/** What sessions are read from. */
+/** Where sessions are read. */
 export type SessionSource = StreamSource & { readModels: Pick<ReadModels, 'findSession'> };
 
-/** A session of the account. Errors: `session_not_found`. */
+/** A session of the account. Errors: `session_not_found`, `store_unavailable`. */
 export async function findOwnSession(
   { readModels }: SessionSource,
   accountId: string,
@@ -98,42 +96,42 @@ export async function findOwnSession(
 
 async function readEvents(
   source: SessionSource,
-  { session_id, revision: shown }: SessionRow,
+  { session_id, revision: visibleRevision }: SessionRow,
   page: NumberedPage,
 ): Promise<PageOf<RecordedEvent>> {
   const stream = sessionStream(session_id);
   const from = page.after === undefined ? 0 : page.after + 1;
   const read: ReadGroup = async (first, limit) => {
-    const known = await readPage(source, stream, { direction: 'forwards', from: first, limit });
+    const events = await readPage(source, stream, { direction: 'forwards', from: first, limit });
     return withLostKeyReports(source, stream, () =>
       discloseEvents(
         source.store.keys,
-        known.map(({ stored }) => stored),
+        events.map(({ stored }) => stored),
       ),
     );
   };
   const lastOf = ({ rows }: PageOf<RecordedEvent>): number => rows.at(-1)?.revision ?? from - 1;
 
   async function look(): Promise<PageOfStream> {
-    const [found, beginning] = await Promise.all([
+    const [events, beginning] = await Promise.all([
       readInGroups(read, from, page),
       from > 0 ? read(0, 1) : undefined,
     ]);
-    return { page: found, beginning };
+    return { page: events, beginning };
   }
 
-  function missing({ page: found, beginning }: PageOfStream): StreamFlaw | undefined {
+  function missing({ page: events, beginning }: PageOfStream): StreamFlaw | undefined {
     if (beginning?.length === 0) return { reason: 'its beginning is missing', revision: 0 };
-    const due = lastOf(found) + 1;
-    return found.more || due > shown
+    const next = lastOf(events) + 1;
+    return events.more || next > visibleRevision
       ? undefined
-      : { reason: `revision ${due} is missing`, revision: due };
+      : { reason: `revision ${next} is missing`, revision: next };
   }
 
-  const { page: found } = await readUntilComplete(source, stream, {
+  const { page: events } = await readUntilComplete(source, stream, {
     read: look,
     findFlaw: missing,
   });
-  source.damaged.clear(stream, { from, to: lastOf(found) });
-  return found;
+  source.damaged.clear(stream, { from, to: lastOf(events) });
+  return events;
 }

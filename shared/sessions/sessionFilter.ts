@@ -1,13 +1,13 @@
-/** Sessions that a replay made as well as others. */
+/** Includes sessions of replays and all others. */
 export const ANY_REPLAY = Symbol('any replay');
 
-/** Which sessions are meant, all of it together, and in which order; instants in ISO 8601. */
+/** Conditions for sessions, all of which must apply, and their order. Instants are in ISO 8601. */
 export interface SessionFilter {
   agent_id?: string;
   status?: 'idle' | 'running';
-  /** Names and values; a session has to have all of them. */
+  /** Names and values of labels. A session must have all of them. */
   labels?: readonly (readonly [name: string, value: string])[];
-  /** Tokens of words; one turn of a session has to have all of them. */
+  /** Tokens of words. A single turn of the session must contain all of them. */
   words?: readonly string[];
   /** Inclusive. */
   created_from?: string;
@@ -16,10 +16,10 @@ export interface SessionFilter {
   updated_from?: string;
   updated_to?: string;
   /**
-   * The sessions that this replay made, or all sessions of whatever origin; without it only those
-   * that no replay made.
+   * Only sessions of this replay, or sessions of any origin. By default, only sessions that no
+   * replay made.
    */
   replay_id?: string | typeof ANY_REPLAY;
-  /** By their ids. */
+  /** Order by id. */
   order?: 'newest' | 'oldest';
 }

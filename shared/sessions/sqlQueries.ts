@@ -13,12 +13,12 @@ export interface TranscriptRows {
   turns: PageOf<TurnRow>;
 }
 
-/** Queries of sessions and turns: a part of the read models port. */
+/** Queries for sessions and turns, part of the read models port. */
 export interface SessionQueries {
   findSession(sessionId: string): Promise<SessionRow | undefined>;
   /**
-   * Newest first unless the oldest are requested, without erased sessions. The signal ends a search
-   * for words between two of its steps, if it has several. Throws the abort reason.
+   * Newest first unless `order` says otherwise. Excludes erased sessions. The signal can end a
+   * search by words between two of its steps. Throws the abort reason.
    */
   listSessions(
     accountId: string,
@@ -26,32 +26,36 @@ export interface SessionQueries {
     signal?: AbortSignal,
   ): Promise<PageOf<ListedSession>>;
   /**
-   * The account's session and its turns as of one moment, oldest first, after turn number `after`.
-   * Reads no turns of another account's session, so that it takes as long as for an unknown id.
+   * The account's session and a page of its turns from the same moment, oldest first, after turn
+   * number `after`. Reads no turns if the session belongs to another account, so that the query
+   * takes as long as for an unknown id.
    */
   findTranscript(
     accountId: string,
     sessionId: string,
     page: Bounds & { after?: number },
   ): Promise<TranscriptRows | undefined>;
-  /** The sessions that replays made of one session, by their ids, without erased ones. */
+  /** Sessions in which replays repeated this one, ordered by id. Excludes erased sessions. */
   listReplaysOf(sessionId: string, page: Page): Promise<PageOf<SessionRow>>;
-  /** Turns whose end is not recorded. */
+  /** Turns without a recorded end. */
   listOpenTurns(): Promise<OpenTurn[]>;
 }
 
 export interface SessionConditions {
-  /** On `sessions`. */
+  /** Condition on `sessions`. */
   where: string;
   parameters: string[];
-  /** True when the filter may exclude most of an account's sessions. */
+  /** True if the filter may exclude most of an account's sessions. */
   isFiltered: boolean;
 }
 
 const HAS_LABEL =
   'EXISTS (SELECT 1 FROM {session_labels} AS other WHERE other.session_id = sessions.session_id AND other.token = ?)';
 
-/** Selects the sessions of an account that a filter describes, whatever its words, without erased ones. */
+/**
+ * The SQL conditions of a filter on an account's sessions, except its words. Excludes erased
+ * sessions.
+ */
 export function sessionConditions(
   accountId: string,
   { labels = [], replay_id, ...filter }: SessionFilter,
@@ -84,8 +88,9 @@ export function sessionConditions(
 }
 
 /**
- * The same sessions as a list. It follows the first label's index, which has the order of the list, so
- * that sessions without that label are not read. SQLite keeps the order of tables in a CROSS JOIN.
+ * The SQL of the same selection as a list. It follows the index of the first label, which is in the
+ * order of the list, so that sessions without that label are not read. SQLite keeps the order of
+ * tables in a CROSS JOIN.
  */
 export function sessionListing(
   accountId: string,

@@ -4,22 +4,22 @@ import type { TurnContext } from './turns/promptParts.ts';
 import type { Position } from '../ports/eventStore.ts';
 import { integer, json, orNull, table, text, word } from '../readModels/table.ts';
 
-/** The tables that sessions and turns are read from: a part of TABLES. */
+/** Tables of sessions and turns, part of TABLES. */
 export const SESSION_TABLES = {
   sessions: table({
     columns: {
       session_id: text,
       agent_id: text,
       account_id: text,
-      /** `running` while its last turn is open; an `erased` session has no turns. */
+      /** `running` while the last turn is open. An `erased` session has no turns. */
       status: word<'idle' | 'running' | 'erased'>(),
-      /** Turns that began, including those that a fork shares. */
+      /** Number of turns, including those shared by a fork. */
       turns: integer,
       title: orNull(text),
       labels: json<Record<string, string>>(),
-      /** The session and turn that it was forked from. */
+      /** The session and turn from which this session was forked. */
       forked_from: orNull(json<ForkedFrom>()),
-      /** For a session that a replay made: the replay and the recorded session. */
+      /** The replay that made this session, and the recorded session; otherwise null. */
       replay_id: orNull(text),
       replay_of: orNull(text),
       created_at: text,
@@ -38,7 +38,7 @@ export const SESSION_TABLES = {
     ],
   }),
 
-  /** Finds sessions by label; the labels themselves are in `sessions`. */
+  /** An index of sessions by label. The labels themselves are in `sessions`. */
   session_labels: table({
     columns: { session_id: text, token: text, account_id: text, revision: integer },
     key: ['session_id', 'token'],
@@ -51,7 +51,7 @@ export const SESSION_TABLES = {
       turn: integer,
       status: word<'running' | 'completed' | 'failed' | 'interrupted'>(),
       input: text,
-      /** Revision of the agent's stream that the turn runs with. */
+      /** Revision of the agent's stream with which the turn runs. */
       agent_revision: integer,
       output: orNull(text),
       model: text,
@@ -62,18 +62,18 @@ export const SESSION_TABLES = {
       tokens: orNull(json<Tokens>()),
       /** Finish reason from the provider, for a completed turn. */
       finish_reason: orNull(text),
-      /** Code and message of a failed turn; for an interrupted turn the code is the reason. */
+      /** Code and message of a failed turn. For an interrupted turn, the code is the reason. */
       error: orNull(json<{ code: string; message: string }>()),
-      /** How much of the session its model sees; null for old turns that did not record it. */
+      /** How much of the session the model sees; null for old turns that did not record it. */
       context: orNull(json<TurnContext>()),
       started_at: text,
       ended_at: orNull(text),
       /** The API key that started the run, or `system`. */
       key_id: text,
-      /** The instance that runs it, and its deadline. */
+      /** The instance that runs the turn, and the turn's deadline. */
       owner: text,
       deadline: text,
-      /** Position of the event that ended it; turns are indexed in this order. */
+      /** Position of the event that ended the turn. Turns are indexed in this order. */
       end_position: orNull(word<Position>()),
       revision: integer,
     },
@@ -87,8 +87,8 @@ export const SESSION_TABLES = {
   }),
 
   /**
-   * The words of ended turns, as tokens separated by blanks. The indexer fills it from the rows of
-   * `turns`; no projection writes it.
+   * The words of ended turns, as tokens separated by spaces. The indexer fills this table from the
+   * rows of `turns`; no projection writes it.
    */
   turn_words: table({
     columns: { session_id: text, turn: integer, words: text, revision: integer },
@@ -97,7 +97,7 @@ export const SESSION_TABLES = {
   }),
 };
 
-/** Progress of `turn_words`: it holds every turn that ended up to this position. */
+/** Progress of `turn_words`, which contains every turn that ended up to this position. */
 export const INDEXED = table({
   columns: { only_row: integer, position: word<Position>() },
   key: ['only_row'],

@@ -1,6 +1,6 @@
 import type { UsageRow } from '../readModels/tables.ts';
 
-/** Adds an amount to the sum that has its key, in place; a sum that is new is a copy of the amount. */
+/** Adds an amount in place to the sum with its key. A new sum is a copy of the amount. */
 export function addUsage(sums: Map<string, UsageRow>, amount: UsageRow): void {
   const { account_id, day, agent_id, model, key_id, kind, code } = amount;
   const id = `${account_id}/${day}/${agent_id}/${model}/${key_id}/${kind}/${code}`;

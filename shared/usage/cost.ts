@@ -1,24 +1,27 @@
 import type { Tokens } from '../domain/schema.ts';
 
-/** What a model's tokens cost; decimals as text, so that none is rounded. */
+/** Prices of a model's tokens, as decimal strings to avoid rounding. */
 export interface Price {
   input_per_million: string;
   output_per_million: string;
-  /** ISO 4217; the same one for all models. */
+  /** ISO 4217 code, the same for all models. */
   currency: string;
 }
 
-/** Money, as a decimal that is exact: no digit of it was rounded. */
+/** An exact amount of money as a decimal. */
 export interface Cost {
   amount: string;
   currency: string;
 }
 
-/** The most decimals of a price, and the places by which a price of a million moves the point. */
+/**
+ * Maximum decimals of a price. A price per million tokens moves the decimal point by six more
+ * places.
+ */
 const PRICE_DECIMALS = 9;
 const DECIMALS = PRICE_DECIMALS + 6;
 
-/** A decimal, in units of its last place. */
+/** Converts a decimal to units of its last place. */
 function unitsOf(amount: string, decimals: number): bigint {
   const [whole = '', fraction = ''] = amount.split('.');
   return BigInt(whole + fraction.padEnd(decimals, '0'));
@@ -31,8 +34,8 @@ function decimalOf(units: bigint): string {
 }
 
 /**
- * What tokens of a model cost at the price that the registry gives now; undefined where it gives
- * none, or does not have the model (any more).
+ * The cost of a model's tokens at the registry's current price; undefined if the registry lacks the
+ * model or its price.
  */
 export function computeCost(
   model: { price?: Price } | undefined,
@@ -46,7 +49,7 @@ export function computeCost(
   return { amount: decimalOf(units), currency };
 }
 
-/** The sum of costs, which have one currency as all prices of a registry do; undefined of none. */
+/** The sum of costs in the registry's single currency; undefined for no costs. */
 export function sumCosts(costs: readonly Cost[]): Cost | undefined {
   const [first] = costs;
   if (!first) return undefined;

@@ -16,10 +16,10 @@ type TurnEnd = Extract<
 >;
 type Compaction = Extract<SessionEvent, { type: 'session.compacted.v1' }>;
 
-/** `2026-11-20` of an instant. */
+/** Length of the date `2026-11-20` in an instant. */
 const DAY_LENGTH = 10;
 
-/** A new row, to which no turn and no call has added yet. */
+/** A new row with all counts at zero. */
 function nothing(
   { stream, metadata: { account_id, key_id, recorded_at } }: RecordedEvent,
   find: Parameters<Addition['amounts']>[0],
@@ -45,7 +45,7 @@ function nothing(
   };
 }
 
-// Rows are filled in place, here and in addUsage.ts: copies of them took an eighth of a rebuild.
+// Rows are filled in place, here and in addUsage.ts, because copies took an eighth of a rebuild.
 function addCalls(row: UsageRow, calls: readonly ModelCall[]): void {
   for (const { tokens } of calls) {
     row.prompt_tokens += tokens.prompt;
@@ -74,26 +74,29 @@ function addOutcome(row: UsageRow, event: TurnEnd): void {
 }
 
 /**
- * What the end of a turn adds: all of the turn, on the day of its end and for the key that began it. The
- * model is the one that answered, a fallback too, or that was asked in vain: a turn has one, since
- * whoever has answered first goes on alone.
+ * The usage of an ended turn, on the day of its end and for the key that began it. The model is the
+ * one that answered, including a fallback, or the last one that was called in vain. Each turn has
+ * only one, because the first model that answers makes all further calls.
  */
 export const usageOfTurn = (recorded: RecordedEvent, event: TurnEnd): Addition => ({
   table: 'usage',
   amounts: (find) => {
     const { turn } = event.data;
-    const begun = present(find('turns', [streamId(recorded.stream), turn]), 'turn');
+    const startedTurn = present(find('turns', [streamId(recorded.stream), turn]), 'turn');
     const calls = event.type === 'session.turn_interrupted.v1' ? [] : event.data.calls;
-    const row = nothing(recorded, find, calls.at(-1)?.fallback?.model ?? begun.model);
-    row.key_id = begun.key_id;
-    row.tool_calls = begun.tool_calls.length;
+    const row = nothing(recorded, find, calls.at(-1)?.fallback?.model ?? startedTurn.model);
+    row.key_id = startedTurn.key_id;
+    row.tool_calls = startedTurn.tool_calls.length;
     addOutcome(row, event);
     addCalls(row, calls);
     return [row];
   },
 });
 
-/** What a summary of older turns adds: its call, and no turn. Old ones name the provider's model only. */
+/**
+ * The usage of a compaction: its call and no turn. Old compaction events name only the provider's
+ * model.
+ */
 export const usageOfCompaction = (recorded: RecordedEvent, { data }: Compaction): Addition => ({
   table: 'usage',
   amounts: (find) => {

@@ -9,29 +9,29 @@ import { computeCost, sumCosts, type Cost } from './cost.ts';
 
 interface UsageSource {
   readModels: Pick<ReadModels, 'sumUsage'>;
-  /** For their prices. */
+  /** For prices. */
   models: Pick<ChatModels, 'find'>;
 }
 
 export interface UsageQuestion {
-  /** UTC dates, both included. */
+  /** UTC dates, both inclusive. */
   from: string;
   to: string;
   by: readonly UsageColumn[];
-  /** The most entries of the page. */
+  /** Maximum entries per page. */
   limit: number;
-  /** Exclusive start: the values of the last entry of the page before. */
+  /** Exclusive start: the values of the previous page's last entry. */
   after?: readonly string[];
 }
 
-/** What one part of the usage comes to. */
+/** The usage of one group. */
 export interface UsageEntry {
-  /** What it is told apart by: of the columns that were asked for, in the order of USAGE_COLUMNS. */
+  /** The values that identify the group: the requested columns in the order of USAGE_COLUMNS. */
   values: string[];
   counts: UsageCounts;
-  /** At the prices of now; undefined where no model of it has one. */
+  /** At current prices; undefined if none of the models has a price. */
   cost: Cost | undefined;
-  /** Tokens of models without a price, which the cost leaves out. */
+  /** Tokens of models without a price, which are not part of the cost. */
   unpriced_tokens: number;
 }
 
@@ -39,7 +39,7 @@ interface Group extends Pick<UsageEntry, 'values' | 'counts'> {
   tokens: Map<string, Tokens>;
 }
 
-/** Byte by byte is not needed, only an order that all pages have. */
+/** An order that is the same on all pages. It need not be the order of bytes. */
 function compare(one: readonly string[], other: readonly string[]): number {
   const index = one.findIndex((value, at) => value !== other[at]);
   if (index === -1) return 0;
@@ -54,19 +54,19 @@ const plus = <Counts extends object>(one: Counts, other: Counts): Counts =>
     ]),
   ) as Counts;
 
-/** The first groups in their order, as many as a page may need; what lies behind them is let go. */
-function firstGroups(most: number, after: readonly string[] | undefined) {
+/** Keeps the first groups in order, as many as a page needs, and drops the others. */
+function firstGroups(limit: number, after: readonly string[] | undefined) {
   let groups = new Map<string, Group>();
-  /** The last group that is kept, once there are too many. */
+  /** The last kept group, once others were dropped. */
   let last: readonly string[] | undefined;
 
   const sorted = (): Group[] =>
     [...groups.values()].toSorted((one, other) => compare(one.values, other.values));
 
   function trim(): void {
-    const kept = sorted().slice(0, most);
-    last = kept.at(-1)!.values;
-    groups = new Map(kept.map((group) => [group.values.join('\n'), group]));
+    const remaining = sorted().slice(0, limit);
+    last = remaining.at(-1)!.values;
+    groups = new Map(remaining.map((group) => [group.values.join('\n'), group]));
   }
 
   function add(values: string[], { model, ...sum }: UsageSum & { model: string }): void {
@@ -83,15 +83,15 @@ function firstGroups(most: number, after: readonly string[] | undefined) {
       const before = group.tokens.get(model);
       group.tokens.set(model, before ? plus(before, tokens) : tokens);
     }
-    if (groups.size >= 2 * most) trim();
+    if (groups.size >= 2 * limit) trim();
   }
 
   return {
     add,
     sorted,
-    /** True where nothing of that day or later can come before what is kept. */
+    /** True if no group of this day or a later one can precede the kept groups. */
     isFullBefore(day: string): boolean {
-      if (groups.size >= most) trim();
+      if (groups.size >= limit) trim();
       return last !== undefined && last[0]! < day;
     },
   };
@@ -123,8 +123,8 @@ function priced({ values, counts, tokens }: Group, models: UsageSource['models']
 }
 
 /**
- * A page of what an account's runs took in some days, added up by what is asked for. It gives way to
- * others between slices, and ends with the signal. Errors: `store_unavailable`, the signal's reason.
+ * Reads a page of an account's usage in a range of days, grouped by the requested columns. Yields
+ * to other work between slices. Errors: `store_unavailable`, the abort reason.
  */
 export async function readUsage(
   { readModels, models }: UsageSource,
@@ -137,13 +137,13 @@ export async function readUsage(
   const groups = firstGroups(limit + 1, after);
   const sliceOf = { to, by: [...new Set([...columns, 'model' as const])] };
   const first = byDay && after && after[0]! > from ? after[0]! : from;
-  let place: UsageKey | undefined = keyBeforeDay(first);
-  while (place) {
+  let position: UsageKey | undefined = keyBeforeDay(first);
+  while (position) {
     await yieldToEventLoop(accountId);
     signal.throwIfAborted();
     const { sums, next } = await readModels.sumUsage(accountId, {
       ...sliceOf,
-      after: place,
+      after: position,
       limit: LIMITS.usage.sliceRows,
     });
     for (const sum of sums)
@@ -151,11 +151,11 @@ export async function readUsage(
         columns.map((column) => sum[column]!),
         sum as UsageSum & { model: string },
       );
-    place = byDay && next && groups.isFullBefore(next[0]!) ? undefined : next;
+    position = byDay && next && groups.isFullBefore(next[0]!) ? undefined : next;
   }
-  const found = groups.sorted();
+  const sorted = groups.sorted();
   return {
-    rows: found.slice(0, limit).map((group) => priced(group, models)),
-    more: found.length > limit,
+    rows: sorted.slice(0, limit).map((group) => priced(group, models)),
+    more: sorted.length > limit,
   };
 }

@@ -7,19 +7,19 @@ export type UsageCounts = Pick<UsageRow, (typeof USAGE_COUNTS)[number]>;
 /** A row's key within its account: the values of USAGE_COLUMNS. */
 export type UsageKey = readonly string[];
 
-/** Which rows to add up, grouped by which columns. */
+/** Rows to add up, and columns to group them by. */
 export interface UsageSlice {
   /** Exclusive start. */
   after: UsageKey;
   /** The last day, inclusive. */
   to: string;
-  /** At least one. */
+  /** At least one column. */
   by: readonly UsageColumn[];
-  /** The most rows. */
+  /** Maximum number of rows. */
   limit: number;
 }
 
-/** Sums, with the columns that they are grouped by. */
+/** Sums, and the columns by which they are grouped. */
 export type UsageSum = UsageCounts & Partial<Pick<UsageRow, UsageColumn>>;
 
 export interface SlicedUsage {
@@ -28,13 +28,13 @@ export interface SlicedUsage {
   next: UsageKey | undefined;
 }
 
-/** Queries of usage: a part of the read models port. */
+/** Queries for usage, part of the read models port. */
 export interface UsageQueries {
-  /** Adds up one slice of an account's usage, which has few enough rows to be read at once. */
+  /** Adds up one slice of an account's usage. A slice is small enough to be read at once. */
   sumUsage(accountId: string, slice: UsageSlice): Promise<SlicedUsage>;
 }
 
-/** The key before all rows of a day: every row has an agent. */
+/** A key before all rows of a day, because every row has a nonempty agent. */
 export const keyBeforeDay = (day: string): UsageKey => [day, '', '', '', '', ''];
 
 const COLUMNS = USAGE_COLUMNS.join(', ');
@@ -42,7 +42,7 @@ const KEY = `(${USAGE_COLUMNS.map(() => '?').join(', ')})`;
 const SLICE = `FROM {usage} WHERE account_id = ? AND day <= ? AND (${COLUMNS}) > ${KEY}`;
 const SUMS = USAGE_COUNTS.map((name) => `CAST(sum(${name}) AS bigint) AS ${name}`).join(', ');
 
-/** The last row of a full slice; none where fewer rows are left. */
+/** The last row of a full slice; no row if fewer rows are left. */
 const LAST_ROW = `SELECT ${COLUMNS} ${SLICE} ORDER BY ${COLUMNS} LIMIT 1 OFFSET ?`;
 
 type LastRow = Record<UsageColumn, string>;

@@ -17,9 +17,10 @@ export const USAGE_COUNTS = [
 ] as const;
 
 /**
- * Sums of what turns and model calls used: an event adds to a row, once, because the row of its stream
- * changes in the same transaction and knows which events it has seen. The sums hold no text; they
- * outlive the erasure of their sessions and are deleted with their account. A part of TABLES.
+ * Sums of what turns and model calls used. Each event is added exactly once, because the row of its
+ * stream changes in the same transaction and stores the last applied revision. The sums contain no
+ * text. They outlive the erasure of their sessions and are deleted with their account. Part of
+ * TABLES.
  */
 export const USAGE_TABLES = {
   usage: table({
@@ -28,12 +29,12 @@ export const USAGE_TABLES = {
       /** UTC date, `2026-11-20`, on which the turn or the summary ended. */
       day: text,
       agent_id: text,
-      /** Registry id of the model that answered, or that was called. */
+      /** Registry id of the model that answered, or of the last one called. */
       model: text,
       /** API key of the run. */
       key_id: text,
       kind: word<'run' | 'replay'>(),
-      /** Why turns failed or were interrupted; empty for others. */
+      /** Why turns failed or were interrupted; otherwise empty. */
       code: text,
       completed: integer,
       failed: integer,

@@ -22,14 +22,15 @@ async function commandOwn(
     const appended = await handle(context, actor, target, command);
     if (appended) await waitUntilVisible(context, appended.position);
   } catch (error) {
-    // Somebody deleted it meanwhile.
+    // Another request deleted the webhook in the meantime.
     throw isRejection(error, 'webhook_missing') ? webhookNotFound() : error;
   }
 }
 
 /**
- * Changes the settings of the account's webhook, or enables or disables it; shown when it resolves.
- * Errors: `webhook_not_found`, `invalid_request` (the address), those of handle.
+ * Changes the settings of the account's webhook, or enables or disables it. The change is visible
+ * when the promise resolves. Errors: `webhook_not_found`, `invalid_request` (the address), those of
+ * handle.
  */
 export async function changeWebhook(
   context: WebhookContext,
@@ -43,7 +44,10 @@ export async function changeWebhook(
   await commandOwn(context, actor, webhookId, command);
 }
 
-/** Deletes the account's webhook: nothing more is sent. Errors: `webhook_not_found`, those of handle. */
+/**
+ * Deletes the account's webhook. Nothing more is sent to it. Errors: `webhook_not_found`, those of
+ * handle.
+ */
 export const deleteWebhook = (
   context: WebhookContext,
   actor: Actor,
@@ -51,8 +55,8 @@ export const deleteWebhook = (
 ): Promise<void> => commandOwn(context, actor, webhookId, { type: 'delete_webhook' });
 
 /**
- * Disables a webhook that can't be delivered to, unless it was changed since it was tried. Errors:
- * those of handle.
+ * Disables a webhook whose deliveries keep failing, unless it has changed since the last attempt.
+ * Errors: those of handle.
  */
 export async function giveUpWebhook(
   context: HandleContext,

@@ -11,7 +11,7 @@ import { type Claim, createOnce } from '../requests/idempotency.ts';
 import { newStreamTarget } from '../commandHandling/targetStream.ts';
 import { requireWebhookUrl } from './webhookUrl.ts';
 
-/** What commands on webhooks work with. */
+/** Dependencies of the webhook commands. */
 export type WebhookContext = CommandContext & { webhooks: { allowPrivate: boolean } };
 
 export interface CreatedWebhook {
@@ -22,10 +22,10 @@ export interface CreatedWebhook {
   created_at: string;
 }
 
-/** As Standard Webhooks writes it; 256 random bits. */
+/** 256 random bits in the format of Standard Webhooks. */
 const mintSecret = (): string => `whsec_${randomBytes(32).toString('base64')}`;
 
-/** Errors: `webhook_limit_reached`. */
+/** Throws `webhook_limit_reached`. */
 async function requireRoom({ readModels }: WebhookContext, accountId: string): Promise<void> {
   const limit = LIMITS.webhooks.ofAccount;
   const page = { limit, bytes: LIMITS.http.pageBytes };
@@ -42,7 +42,7 @@ interface WebhookInput {
   types?: string[];
 }
 
-/** The address, as it is kept. Errors: `invalid_request`, `webhook_limit_reached`. */
+/** The normalized address. Errors: `invalid_request`, `webhook_limit_reached`. */
 export async function requireCreatable(
   context: WebhookContext,
   { account_id }: Pick<Actor, 'account_id'>,
@@ -53,7 +53,7 @@ export async function requireCreatable(
   return checked;
 }
 
-/** The webhook that an earlier try of the request created; undefined where none did. */
+/** The webhook that an earlier attempt of the request created, if any. */
 async function createdBefore(
   context: WebhookContext,
   webhook_id: string,
@@ -69,9 +69,9 @@ async function createdBefore(
 }
 
 /**
- * Creates a webhook of the actor's account, to which all later events are sent, of these types where
- * some are named. Its secret is shown in the answer, and in that to later tries of the same request.
- * Errors: `invalid_request` (the address), `webhook_limit_reached`, those of handle.
+ * Creates a webhook of the actor's account. All later events are sent to it, or only those of the
+ * given types. The response contains its secret, and so do the responses to retries of the same
+ * request. Errors: `invalid_request` (the address), `webhook_limit_reached`, those of handle.
  */
 export function createWebhook(
   context: WebhookContext,
@@ -80,7 +80,8 @@ export function createWebhook(
   claim?: Claim,
 ): Promise<CreatedWebhook> {
   const webhook_id = claim?.reserved.id ?? context.ids.typeId('webhook');
-  // One after the other, so that each sees the one before in the read models.
+  // Webhooks are created one at a time, so that each creation sees the previous one in the read
+  // models.
   const create = (): Promise<CreatedWebhook> =>
     runExclusive(context.readModels, actor.account_id, async () => {
       const url = await requireCreatable(context, actor, input);

@@ -3,7 +3,10 @@ import { Rejection } from '../domain/rejection.ts';
 import type { Erasure } from '../domain/schema.ts';
 import type { DisabledReason, WebhookEvent, WebhookSettings } from './events.ts';
 
-/** What may be changed of a webhook; what is absent stays. `types: null` is all types again. */
+/**
+ * Changes to a webhook's settings. Absent settings do not change; `types: null` selects all types
+ * again.
+ */
 export interface WebhookChange {
   url?: string;
   types?: string[] | null;
@@ -30,7 +33,7 @@ function live(state: WebhookState): Live {
   return state;
 }
 
-/** The settings after the change; undefined where they stay as they are. */
+/** The settings after the change; undefined when nothing changes. */
 function changed(before: WebhookSettings, change: WebhookChange): WebhookSettings | undefined {
   const types = change.types === undefined ? before.types : (change.types ?? undefined);
   const after = { url: change.url ?? before.url, ...(types && { types }) };
@@ -59,7 +62,7 @@ function decide(command: WebhookCommand, state: WebhookState): WebhookEvent[] {
     case 'change_webhook':
       return decideChange(command.change, live(state));
     case 'disable_webhook': {
-      // Who was changed meanwhile is tried again first.
+      // A webhook that has changed since the failed attempts is tried again first.
       const isAsTried = 'settings' in state && state.revision === command.at;
       if (state.status !== 'enabled' || !isAsTried) return [];
       return [{ type: 'webhook.disabled.v1', data: { reason: command.reason } }];
@@ -77,7 +80,7 @@ function decide(command: WebhookCommand, state: WebhookState): WebhookEvent[] {
   }
 }
 
-/** Nothing else follows the end of a webhook. */
+/** Events after the deletion of a webhook change nothing. */
 const onLive = (state: WebhookState, change: Partial<Live>): WebhookState =>
   'settings' in state ? { ...state, ...change, revision: state.revision + 1 } : state;
 
@@ -102,7 +105,7 @@ function evolve(state: WebhookState, event: WebhookEvent): WebhookState {
   }
 }
 
-/** A webhook: an address that the events of its account are sent to. */
+/** A webhook: an address to which the events of its account are sent. */
 export const webhook: Decider<WebhookCommand, WebhookState, WebhookEvent> = {
   initialState: { status: 'none' },
   decide,

@@ -1,7 +1,9 @@
 import { Type } from 'typebox';
 import { Erasure, eventSchema, ProtectedTextSchema, type EventOf } from '../domain/schema.ts';
 
-/** Where events are sent, and which; without `types` all. An address may hold a secret. */
+/**
+ * The address and the event types to send; all types by default. An address may contain a secret.
+ */
 const Settings = {
   url: ProtectedTextSchema(),
   types: Type.Optional(Type.Array(Type.String())),
@@ -23,7 +25,9 @@ export const WebhookEnabled = eventSchema(
   'A webhook that was disabled goes on from where it was',
 );
 
-/** Why nothing is sent any more: a client said so, a day of failures, or the receiver is gone. */
+/**
+ * Why a webhook is disabled: on request, after a day of failures, or because the receiver is gone.
+ */
 export const DISABLED_REASONS = ['request', 'failing', 'gone'] as const;
 export const WebhookDisabled = eventSchema(
   'webhook.disabled.v1',

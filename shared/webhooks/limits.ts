@@ -3,31 +3,34 @@ import { KIB, MIB } from '../lib/units.ts';
 const SECOND_MS = 1_000;
 const HOUR_MS = 3_600 * SECOND_MS;
 
-/** The fixed bounds of webhooks: a part of LIMITS. */
+/** Fixed limits of webhooks, part of LIMITS. */
 export const WEBHOOK_LIMITS = {
   webhooks: {
-    /** Of one account, disabled ones included. */
+    /** Webhooks per account, including disabled ones. */
     ofAccount: 20,
-    /** Of all accounts that events are sent to; the newest beyond it wait. */
+    /** Enabled webhooks of all accounts. The newest ones beyond this limit wait. */
     enabled: 10_000,
     urlCharacters: 2_048,
-    /** Messages of one webhook on their way, each of another session or agent. */
+    /** Messages of one webhook in flight, each of a different session or agent. */
     ahead: 16,
-    /** The same of all webhooks: an account has its share. */
+    /** Messages of all webhooks in flight. Each account gets its share. */
     messages: 256,
     messageBytes: 64 * MIB,
-    /** From the first look at the address to the status of the answer. */
+    /** Time from resolving the address to the status line of the response. */
     answerMs: 10 * SECOND_MS,
-    /** What is read of an answer, for the connection's sake; nobody looks at it. */
+    /** Bytes read of a response so that the connection can be reused. Their content is ignored. */
     answerBytes: 4 * KIB,
-    /** Between two tries of a receiver that fails. */
+    /** Pauses between attempts while a receiver fails. */
     firstPauseMs: 500,
     longestPauseMs: 600 * SECOND_MS,
-    /** The longest wait that a receiver may ask for. */
+    /** The longest `Retry-After` that is honored. */
     retryAfterMs: HOUR_MS,
-    /** Tries without a success before a webhook is disabled: the time that this process waited and tried. */
+    /** Time of failed attempts and pauses in running processes before a webhook is disabled. */
     failingMs: 24 * HOUR_MS,
-    /** How long progress waits to be kept: what a crash forgets of it is sent again. */
+    /**
+     * Interval between saves of the progress. Deliveries since the last save are repeated after a
+     * crash.
+     */
     keepMs: SECOND_MS,
   },
 } as const;

@@ -11,7 +11,7 @@ type Rows = RowsOf<typeof WEBHOOK_TABLES & typeof ERASURE_TABLES>;
 type WebhookRow = Rows['webhooks'];
 type Change = RowChange<Rows>;
 
-/** What an event that is not the first changes in the row; what is erased goes out of it. */
+/** The changes that a later event makes to the row. An erasure clears the erased texts. */
 function patch(event: Exclude<WebhookEvent, { type: 'webhook.created.v1' }>): Partial<WebhookRow> {
   switch (event.type) {
     case 'webhook.changed.v1':
@@ -29,15 +29,15 @@ function patch(event: Exclude<WebhookEvent, { type: 'webhook.created.v1' }>): Pa
   }
 }
 
-/** What an event of a webhook's stream does to `webhooks`. */
+/** Maps an event of a webhook's stream to changes of `webhooks`. */
 export function projectWebhook(recorded: RecordedEvent, event: WebhookEvent): Change[] {
   const webhook_id = streamId(recorded.stream);
   const { revision, position } = recorded;
   const { account_id, recorded_at } = recorded.metadata;
 
-  function change(found: WebhookRow | undefined): WebhookRow | undefined {
+  function change(row: WebhookRow | undefined): WebhookRow | undefined {
     if (event.type === 'webhook.created.v1') {
-      absent(found, 'webhook');
+      absent(row, 'webhook');
       const { url, secret, types = null } = event.data;
       return {
         webhook_id,
@@ -54,8 +54,8 @@ export function projectWebhook(recorded: RecordedEvent, event: WebhookEvent): Ch
         revision,
       };
     }
-    if (event.type === 'webhook.erased.v1' && !found) return undefined;
-    return { ...present(found, 'webhook'), ...patch(event), updated_at: recorded_at, revision };
+    if (event.type === 'webhook.erased.v1' && !row) return undefined;
+    return { ...present(row, 'webhook'), ...patch(event), updated_at: recorded_at, revision };
   }
 
   const changes: Change[] = [{ table: 'webhooks', key: [webhook_id], change }];

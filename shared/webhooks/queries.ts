@@ -7,13 +7,13 @@ import type { ReadModels } from '../ports/readModels.ts';
 import type { WebhookProgress, WebhookProgressReader } from './webhookProgress.ts';
 import type { WebhookRow } from '../readModels/tables.ts';
 
-/** The same where there is none and where it is another account's. */
+/** The same error for an unknown webhook and for one of another account. */
 export const webhookNotFound = (): TurnlogError =>
   new TurnlogError('webhook_not_found', 'There is no such webhook.');
 
-/** Webhooks as the API serves them. */
+/** Dependencies for serving webhooks through the API. */
 export interface ServedWebhooks {
-  /** Whether an address may be private, and without TLS. */
+  /** Allows private addresses, and addresses without TLS. */
   allowPrivate: boolean;
   progress: WebhookProgressReader;
 }
@@ -31,7 +31,7 @@ interface Source {
   webhooks: { progress: WebhookProgressReader };
 }
 
-/** The texts of a row, open. Errors: `key_missing`, `store_unavailable`, BoxBroken. */
+/** Decrypts the texts of a row. Throws `key_missing`, `store_unavailable` or BoxBroken. */
 export async function textsOf(
   { store }: Pick<Source, 'store'>,
   { webhook_id, url, secret }: WebhookRow,
@@ -45,7 +45,7 @@ async function shown(source: Source, row: WebhookRow): Promise<ShownWebhook> {
   return { row, url, progress: await source.webhooks.progress.find(row.webhook_id) };
 }
 
-/** The account's webhook of that id. Errors: `webhook_not_found`, `store_unavailable`. */
+/** The account's webhook with this id. Errors: `webhook_not_found`, `store_unavailable`. */
 export async function ownWebhook(
   { readModels }: Pick<Source, 'readModels'>,
   accountId: string,
@@ -56,7 +56,10 @@ export async function ownWebhook(
   return row;
 }
 
-/** The same with how far it is. Errors: `webhook_not_found`, `key_missing`, `store_unavailable`. */
+/**
+ * The account's webhook with its progress. Errors: `webhook_not_found`, `key_missing`,
+ * `store_unavailable`.
+ */
 export const readWebhook = async (
   source: Source,
   accountId: string,

@@ -2,13 +2,13 @@ import type { Page, PageOf } from '../readModels/page.ts';
 import type { Listing, SqlDatabase } from '../readModels/sqlDatabase.ts';
 import type { WebhookRow } from '../readModels/tables.ts';
 
-/** Queries of webhooks: a part of the read models port. */
+/** Queries for webhooks, part of the read models port. */
 export interface WebhookQueries {
   /** By id alone, including deleted and erased webhooks; the caller checks the account. */
   findWebhook(webhookId: string): Promise<WebhookRow | undefined>;
-  /** Oldest first, without erased webhooks; with deleted ones on request. */
+  /** Oldest first. Excludes erased webhooks, and deleted ones unless requested. */
   listWebhooks(accountId: string, page: Page & { deleted?: true }): Promise<PageOf<WebhookRow>>;
-  /** The webhooks of all accounts that events are sent to, oldest first. */
+  /** The enabled webhooks of all accounts, oldest first. */
   listEnabledWebhooks(limit: number): Promise<WebhookRow[]>;
 }
 

@@ -10,13 +10,13 @@ export const WEBHOOK_TABLES = {
       /** Encrypted as in the log, like the secret. */
       url: text,
       secret: text,
-      /** Event types to send; null: all. */
+      /** Event types to send; null for all. */
       types: orNull(json<string[]>()),
-      /** Why nothing is sent; null while it is enabled. */
+      /** Why nothing is sent; null while the webhook is enabled. */
       disabled: orNull(word<DisabledReason>()),
       created_at: text,
       updated_at: text,
-      /** Position of its first event: only later events are sent. */
+      /** Position of the webhook's first event. Only later events are sent. */
       position: word<Position>(),
       deleted: boolean,
       erased: boolean,

@@ -1,40 +1,46 @@
 /**
- * How far webhooks are: beside the log, and kept over restarts. Whoever loses it sends everything
- * since the webhook's creation again. Every adapter passes test/contracts/webhookProgress.ts.
+ * The delivery progress of webhooks. It is stored outside the log and survives restarts. If it is
+ * lost, all events since the webhook's creation are sent again. Every adapter passes
+ * test/contracts/webhookProgress.ts.
  */
 export interface WebhookProgress {
-  /** Of the account's feed: everything up to here is delivered; absent before the first. */
+  /** Cursor in the account's feed: every event up to here is delivered. Absent before the first. */
   cursor?: string;
-  /** When the last message was taken; instants are UTC, ISO 8601. */
+  /** When the last message was accepted. Instants are UTC in ISO 8601. */
   delivered_at?: string;
-  /** Since when nothing could be delivered; absent while all is well. */
+  /** Start of the current failures; absent while deliveries succeed. */
   failing_since?: string;
-  /** How long it was tried since, in milliseconds of running processes. */
+  /**
+   * Duration of the current failures, counting only the time of running processes, in milliseconds.
+   */
   failing_ms?: number;
-  /** One sentence on the last failure, and when that was. */
+  /** Time and one-sentence description of the last failure. */
   last_error?: { message: string; at: string };
-  /** When the oldest event was recorded that is known to wait. */
+  /** When the oldest event known to be pending was recorded. */
   oldest_at?: string;
-  /** Of the webhook's stream, when this was so. */
+  /** Revision of the webhook's stream to which this progress applies. */
   revision: number;
 }
 
-/** By the ids of webhooks; undefined for one of which nothing is kept any more. */
+/** Progress by webhook id; undefined deletes it. */
 export type WebhookChanges = ReadonlyMap<string, WebhookProgress | undefined>;
 
-/** What queries ask. */
+/** The part of the port for queries. */
 export interface WebhookProgressReader {
   /** Errors: `store_unavailable`. */
   find(webhookId: string): Promise<WebhookProgress | undefined>;
 }
 
-/** The half of whoever delivers: one process at a time. */
+/** The part of the port for delivery, which only one process holds at a time. */
 export interface WebhookProgressStore {
-  /** All that is kept. Errors: `store_unavailable`. */
+  /** All stored progress. Errors: `store_unavailable`. */
   load(): Promise<Map<string, WebhookProgress>>;
-  /** Durable when it resolves. Errors: `store_unavailable`; nothing, or some of it, is kept then. */
+  /**
+   * Durable when the promise resolves. Errors: `store_unavailable`; the changes may then be saved
+   * in part.
+   */
   save(changes: WebhookChanges): Promise<void>;
-  /** Aborted when another process may deliver. */
+  /** Aborts when another process may deliver. */
   lost: AbortSignal;
   close(): Promise<void>;
 }

@@ -1,26 +1,29 @@
-/** A message to a receiver; `secret` signs it. */
+/** A message for a receiver, signed with `secret`. */
 export interface WebhookMessage {
   url: string;
   secret: string;
-  /** The same each time that the message is sent. */
+  /** Identical in every attempt to send this message. */
   id: string;
   body: string;
   /** Ends the attempt. */
   signal: AbortSignal;
 }
 
-/** What became of an attempt. */
+/** The result of an attempt. */
 export type DeliveryOutcome =
   | { accepted: true }
   | {
       accepted: false;
-      /** One sentence, without the address and what the receiver said. */
+      /** One sentence without the address or the content of the response. */
       reason: string;
-      /** The receiver wants no message any more. */
+      /** True when the receiver wants no further messages. */
       gone?: true;
-      /** How long the receiver asks to be left alone, in milliseconds. */
+      /** How long the receiver asks to pause, in milliseconds. */
       retryAfterMs?: number;
     };
 
-/** Sends one message once. Errors: the signal's reason; whatever else happens is an outcome. */
+/**
+ * Makes one attempt to send a message. Throws only the abort reason; every other failure is an
+ * outcome.
+ */
 export type WebhookSender = (message: WebhookMessage) => Promise<DeliveryOutcome>;

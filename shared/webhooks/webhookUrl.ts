@@ -7,8 +7,9 @@ const refused = (message: string): TurnlogError =>
   });
 
 /**
- * The address as it is sent to. Where private ones are allowed so is one without TLS; whether it is
- * private is looked at when its name is resolved, each time. Errors: `invalid_request`.
+ * Validates and normalizes an address. Addresses without TLS are accepted only where private
+ * addresses are. Each delivery checks whether the resolved address is private. Errors:
+ * `invalid_request`.
  */
 export function requireWebhookUrl(url: string, allowPrivate: boolean): string {
   if (!URL.canParse(url)) throw refused('must be an absolute URL');

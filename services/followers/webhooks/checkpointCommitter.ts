@@ -7,13 +7,16 @@ import type {
   WebhookProgressStore,
 } from '../../../shared/webhooks/webhookProgress.ts';
 
-/** The progress of all webhooks, committed about once a second: what is lost of it is sent again. */
+/**
+ * The progress of all webhooks, committed about once a second. Events delivered after the last
+ * commit before a crash are sent again.
+ */
 export interface WebhookCheckpoints {
   get(webhookId: string): WebhookProgress | undefined;
   ids(): string[];
-  /** With undefined, the progress of the webhook is deleted. */
+  /** Passing undefined deletes the webhook's progress. */
   set(webhookId: string, progress: WebhookProgress | undefined): void;
-  /** Saves what has changed; after a failure it still counts as changed. */
+  /** Saves all changes. Changes that could not be saved are saved by the next commit. */
   commit(): Promise<void>;
 }
 
@@ -42,7 +45,10 @@ export async function loadCheckpoints(store: WebhookProgressStore): Promise<Webh
   };
 }
 
-/** Commits checkpoints until the signal aborts, and once more then; logs the first of failures in a row. */
+/**
+ * Commits checkpoints until the signal aborts, and once after that. Logs only the first of
+ * consecutive failures.
+ */
 export async function commitUntilAborted(
   { commit }: Pick<WebhookCheckpoints, 'commit'>,
   logger: Pick<Logger, 'warn'>,
@@ -52,7 +58,7 @@ export async function commitUntilAborted(
   let isLast = false;
   while (!isLast) {
     await sleepUntilAborted(LIMITS.webhooks.keepMs, { signal, ref: false });
-    // Changes that come during a commit need one more.
+    // Changes made during a commit need another commit.
     isLast = signal.aborted;
     await commit().then(
       () => void (hasFailed = false),

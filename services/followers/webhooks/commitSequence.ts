@@ -7,27 +7,34 @@ interface Entry {
 }
 
 /**
- * Orders deliveries, which end in any order, by the log: the cursor before the oldest pending event is
- * the one to commit. It remembers which events beyond that cursor are delivered.
+ * Deliveries finish in any order. The sequence sorts them by log position, because only the cursor
+ * before the oldest pending event can be committed. It remembers which events after that cursor are
+ * delivered.
  */
 export interface CommitSequence {
-  /** Begins again at the committed cursor, with nothing pending. */
+  /** Restarts at the committed cursor with no pending events. */
   restart(): void;
   isDelivered(id: string): boolean;
-  /** Adds an event that is being delivered; the returned function marks it as delivered. */
+  /** Adds an event whose delivery has begun. Call the returned function once it is delivered. */
   begin(cursor: string, event: { id: string; time: string }): () => void;
-  /** Adds a cursor up to which nothing is to be delivered, and the delivered event there, if any. */
+  /**
+   * Adds a cursor up to which there is nothing to deliver, and the id of the already delivered
+   * event there, if any.
+   */
   skip(cursor: string, id?: string): void;
   /** When the oldest pending event was recorded. */
   oldestPending(): string | undefined;
 }
 
-/** Calls `onCommit` with each cursor before which nothing is pending, and the deliveries it covers. */
+/**
+ * Calls `onCommit` with each cursor that has no pending events before it, and the number of
+ * deliveries that it covers.
+ */
 export function createCommitSequence(
   onCommit: (cursor: string, deliveries: number) => void,
 ): CommitSequence {
   const entries: Entry[] = [];
-  /** Beyond the committed cursor. */
+  /** Ids of delivered events after the committed cursor. */
   const delivered = new Set<string>();
 
   function commit(): void {
@@ -58,7 +65,7 @@ export function createCommitSequence(
     skip(cursor, id) {
       const ids = id === undefined ? [] : [id];
       const last = entries.at(-1);
-      // Many may be skipped while one event is pending.
+      // Skipped cursors are merged, because many can follow while one event is pending.
       if (last && last.pendingSince === undefined) {
         last.cursor = cursor;
         last.ids.push(...ids);

@@ -8,17 +8,17 @@ import type { PublicEvent } from '../../../shared/publicEvents/publicEvent.ts';
 import type { WebhookRow } from '../../../shared/readModels/tables.ts';
 import type { FollowAccount } from './followAccount.ts';
 
-/** What deliveries to all webhooks use. */
+/** Dependencies shared by the deliveries to all webhooks. */
 export interface DeliveryContext {
   follow: FollowAccount;
   send: WebhookSender;
   /** The message of an event, as JSON. */
   bodyOf: (event: PublicEvent) => string;
-  /** Bounds the messages in flight, fairly among accounts. */
+  /** Limits the messages in flight, fairly across accounts. */
   semaphore: FairSemaphore;
-  /** Address and secret. Errors: `key_missing`, `store_unavailable`. */
+  /** Decrypts the address and the secret. Errors: `key_missing`, `store_unavailable`. */
   textsOf: (row: WebhookRow) => Promise<{ url: string; secret: string }>;
-  /** Disables the webhook. Errors: those of a command. */
+  /** Disables the webhook. Errors: those of handle. */
   disable: (row: WebhookRow, reason: DisabledReason) => Promise<void>;
   clock: Clock;
   logger: Pick<Logger, 'info' | 'warn' | 'error'>;
@@ -29,11 +29,14 @@ export interface Delivery extends DeliveryContext {
   row: WebhookRow;
   progress: () => WebhookProgress;
   onProgress: (progress: WebhookProgress) => void;
-  /** Why nothing can be sent for a reason that is not the receiver's; undefined once it can. */
+  /**
+   * Reports why sending is impossible for a reason other than the receiver; undefined once sending
+   * works again.
+   */
   onTrouble: (reason: string | undefined) => void;
-  /** Aborts when no further message is to be sent. */
+  /** Aborts when no further messages may be sent. */
   signal: AbortSignal;
-  /** Aborts when messages in flight are to be cut off. */
+  /** Aborts when messages in flight must be cancelled. */
   cutOff: AbortSignal;
 }
 

@@ -10,22 +10,24 @@ import { MessageRejected, type Delivery } from './delivery.ts';
 import { isCursorLost } from './followAccount.ts';
 import type { PublicEvent } from '../../../shared/publicEvents/publicEvent.ts';
 
-/** Waiting for the semaphore ends with a permit or the signal; it has no other limit. */
+/**
+ * The largest delay of a timer. The wait for a permit ends only with a permit or with the signal.
+ */
 const WAIT_MS = 2 ** 31 - 1;
 
 interface Attempt {
   sequence: CommitSequence;
   /** Sends one message at a time until one is accepted. */
   isProbe: boolean;
-  /** Called whenever an event has become pending. */
+  /** Called whenever an event becomes pending. */
   onPending: () => void;
 }
 
 /**
- * Delivers what follows the committed cursor until the signal aborts: the events of a key one after
- * another, those of several keys concurrently. After the first failure no further message is sent, and
- * those in flight end. Throws MessageRejected, and what following the account or opening the texts
- * throws.
+ * Delivers the events after the committed cursor until the signal aborts. Events with the same key
+ * are sent in order, events with different keys concurrently. After the first failure, no further
+ * messages are sent and those in flight finish. Throws MessageRejected, and errors of following the
+ * account or decrypting the texts.
  */
 async function deliverEvents(
   delivery: Delivery,
@@ -91,15 +93,18 @@ async function deliverEvents(
 }
 
 const { answerMs, firstPauseMs, longestPauseMs, retryAfterMs, failingMs } = LIMITS.webhooks;
-/** Spread, so that webhooks don't return to a receiver all at once. */
+/** Randomized, so that webhooks do not all return to a receiver at once. */
 const PAUSES = { firstMs: firstPauseMs, longestMs: longestPauseMs, spread: [0.5, 1] } as const;
-/** After failures that are not the receiver's; they count anew after an attempt of this length. */
+/**
+ * Pauses after failures that are not the receiver's. They start over after an attempt that lasted
+ * `STEADY_MS`.
+ */
 const OWN_PAUSES = { ...PAUSES, longestMs: 30_000 } as const;
 const STEADY_MS = 60_000;
-/** Failures of a store, or of load, that pass without an operator. */
+/** Failures of a store, or from overload, that pass without an operator. */
 const PASSING = ['store_unavailable', 'rate_limited', 'overloaded'] as const;
 
-/** The sequence of a delivery, whose progress it updates. */
+/** Creates the sequence of a delivery, which updates the delivery's progress. */
 function sequenceOf({ progress, onProgress, clock }: Delivery): {
   sequence: CommitSequence;
   onPending: () => void;
@@ -118,7 +123,10 @@ function sequenceOf({ progress, onProgress, clock }: Delivery): {
   return { sequence, onPending: () => update(progress()) };
 }
 
-/** Records a failure of the receiver, `elapsedMs` after the one before. Returns for how long it fails. */
+/**
+ * Records a failure of the receiver, `elapsedMs` after the previous failure. Returns for how many
+ * milliseconds the receiver has been failing.
+ */
 function recordFailure(
   { progress, onProgress, clock }: Delivery,
   { message }: MessageRejected,
@@ -141,7 +149,7 @@ async function disable(delivery: Delivery, reason: 'failing' | 'gone'): Promise<
   );
 }
 
-/** Reports, to operators, a failure that is not the receiver's. */
+/** Reports a failure that is not the receiver's to operators. */
 function reportTrouble(
   { row, onTrouble, onProgress, progress, logger }: Delivery,
   error: unknown,
@@ -162,9 +170,9 @@ function reportTrouble(
 }
 
 /**
- * Delivers events to one webhook until the signal aborts. After a failure it resumes from the committed
- * cursor, with growing pauses, and sends one message at a time until one is accepted. A webhook is
- * disabled when its receiver has failed for a day, or says that it is gone.
+ * Delivers events to one webhook until the signal aborts. After a failure, the task resumes from
+ * the committed cursor with growing pauses, and sends one message at a time until one is accepted.
+ * A webhook is disabled when its receiver has been failing for a day or answers that it is gone.
  */
 export async function runDeliveryTask(delivery: Delivery): Promise<void> {
   const { signal } = delivery;
@@ -173,7 +181,10 @@ export async function runDeliveryTask(delivery: Delivery): Promise<void> {
   const ownPauses = createBackoff(OWN_PAUSES);
   let begunAt = 0;
   let failedAt: number | undefined;
-  /** From one failure to the next, where no failure of Turnlog comes between them. */
+  /**
+   * The longest time between two failures of the receiver, provided that no failure of Turnlog
+   * comes between them.
+   */
   let expectedMs = 0;
 
   const isFailing = (): boolean => delivery.progress().failing_since !== undefined;
@@ -204,7 +215,7 @@ export async function runDeliveryTask(delivery: Delivery): Promise<void> {
     async run() {
       begunAt = performance.now();
       await deliverEvents(delivery, { sequence, onPending, isProbe: isFailing() });
-      // The feed has ended, because the process stops.
+      // The feed has ended because the process is stopping.
       return firstPauseMs;
     },
     async onFailure(error) {

@@ -8,21 +8,21 @@ import type { AccountFeed, FeedItem } from '../../../shared/feed/accountFeed.ts'
 import { cursorOf } from '../../../shared/feed/cursor.ts';
 import type { Position } from '../../../shared/ports/eventStore.ts';
 
-/** How far the log was followed, and the event to deliver, where there is one. */
+/** The position reached in the log, and the event to deliver there, if any. */
 export type FollowedItem = Pick<FeedItem, 'cursor'> & Partial<FeedItem>;
 
 interface FollowAccountOptions {
   accountId: string;
-  /** The committed cursor; undefined for what comes after `position`. */
+  /** The committed cursor. Undefined starts after `position`. */
   cursor: string | undefined;
-  /** Of the event that created the webhook. */
+  /** Position of the event that created the webhook. */
   position: Position;
   types: readonly string[] | null;
-  /** Ends it without an error. */
+  /** Ends the iteration without an error. */
   signal: AbortSignal;
 }
 
-/** Yields what is to be delivered to a webhook, first what is there, then live. */
+/** Yields the events for a webhook: existing events first, then live ones. */
 export type FollowAccount = (options: FollowAccountOptions) => AsyncIterable<FollowedItem>;
 
 async function cursorAt(log: IdentifiableLog, position: Position): Promise<string | undefined> {
@@ -30,7 +30,7 @@ async function cursorAt(log: IdentifiableLog, position: Position): Promise<strin
   return identity && event && cursorOf(createCheckpoint(identity, event));
 }
 
-/** Follows accounts by their feed. */
+/** Follows accounts through their feed. */
 export const followFeed = (
   feed: Pick<AccountFeed, 'followAccount'>,
   log: IdentifiableLog,
@@ -45,5 +45,5 @@ export const followFeed = (
     }
   };
 
-/** Returns true when the log was declared to be restored, and lacks the committed cursor. */
+/** Returns true when the log was declared restored and no longer contains the committed cursor. */
 export const isCursorLost = (error: unknown): boolean => isTurnlogError(error, 'position_unknown');

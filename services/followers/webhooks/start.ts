@@ -13,9 +13,9 @@ import type { WebhookRow } from '../../../shared/readModels/tables.ts';
 import { resolvesWithin } from '../../../shared/lib/time/resolvesWithin.ts';
 import { runDeliveryTask } from './deliveryTask.ts';
 
-/** How long messages in flight may take at the end. */
+/** Time allowed for messages in flight when a task stops. */
 const END_MS = 2_000;
-/** One poll in so many also looks for deleted webhooks. */
+/** Every `POLLS`th poll also looks for deleted webhooks. */
 const POLLS = 120;
 
 interface DeliveryTask {
@@ -26,7 +26,7 @@ interface DeliveryTask {
 
 /** The deliveries to all enabled webhooks. */
 interface DeliveryTasks {
-  /** Starts and stops deliveries as the read models say. */
+  /** Starts and stops deliveries to match the read models. */
   poll(): Promise<void>;
   count(): { enabled: number; failing: number };
   trouble(): string | undefined;
@@ -35,7 +35,7 @@ interface DeliveryTasks {
 
 type WebhookReads = Pick<ReadModels, 'listEnabledWebhooks' | 'findWebhook'>;
 
-/** One delivery task for each enabled webhook. */
+/** Creates a delivery task for each enabled webhook. */
 function createDeliveryTasks(
   context: DeliveryContext,
   readModels: WebhookReads,
@@ -50,7 +50,7 @@ function createDeliveryTasks(
     const task: DeliveryTask = { row, trouble: undefined, stop };
     const last = checkpoints.get(id);
     if (last?.revision !== revision) {
-      // It was changed or enabled again: earlier failures don't count any more.
+      // The webhook was changed or enabled again, so earlier failures no longer count.
       const { failing_since: _since, failing_ms: _ms, ...rest } = last ?? {};
       checkpoints.set(id, { ...rest, revision });
     }
@@ -72,7 +72,10 @@ function createDeliveryTasks(
     return task;
   }
 
-  /** Deletes the progress of deleted webhooks. One that the read models don't know yet may exist. */
+  /**
+   * Deletes the progress of deleted webhooks. Progress without a row stays, because the read models
+   * may not have caught up with a new webhook.
+   */
   async function deleteOldCheckpoints(enabled: ReadonlyMap<string, WebhookRow>): Promise<void> {
     for (const id of checkpoints.ids()) {
       if (enabled.has(id)) continue;
@@ -114,21 +117,23 @@ export interface Webhooks {
   delivery: DeliveryContext;
   readModels: Pick<ReadModels, 'listEnabledWebhooks' | 'findWebhook'>;
   /**
-   * Why the read models can't be trusted now; undefined while they can. While they are rebuilt, they
-   * may show a deleted webhook, with an address that it no longer has.
+   * Why the read models can't be trusted now; undefined while they can. During a rebuild, they may
+   * show a deleted webhook or an outdated address.
    */
   pausedReason: () => string | undefined;
-  /** Waits until no other process delivers; resolves with undefined when the signal aborted first. */
+  /**
+   * Waits until no other process delivers. Resolves with undefined when the signal aborts first.
+   */
   acquireLeadership: (signal: AbortSignal) => Promise<WebhookProgressStore | undefined>;
 }
 
 export interface RunningWebhooks {
   health(): WebhooksHealth;
-  /** Lets messages in flight end, within limits. */
+  /** Waits for messages in flight, with a time limit. */
   close(): Promise<void>;
 }
 
-/** Delivers events to webhooks, in this process or after another one. Failures are retried. */
+/** Delivers events to webhooks as soon as no other process does. Failed deliveries are retried. */
 export function startWebhooks(webhooks: Webhooks): RunningWebhooks {
   const { delivery, readModels, acquireLeadership, pausedReason } = webhooks;
   const { logger } = delivery;
@@ -145,7 +150,7 @@ export function startWebhooks(webhooks: Webhooks): RunningWebhooks {
       async stop() {
         await started.stop();
         tasks = undefined;
-        // The last commit includes what the stopped tasks have reported.
+        // The last commit includes the progress that the stopped tasks reported.
         ended.abort();
         await committing;
       },

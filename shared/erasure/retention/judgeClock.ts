@@ -1,6 +1,7 @@
 /**
- * Whether the time can be trusted with erasing: a clock that is ahead by years would have every
- * session past its maximum. Times in milliseconds, since the epoch where they are no durations.
+ * Judges whether the time is reliable enough for erasures. If a clock is years ahead, every session
+ * appears to be past its maximum retention. Times are milliseconds since the epoch, durations are
+ * milliseconds.
  */
 import { isoTime } from '../../ports/clock.ts';
 
@@ -10,29 +11,29 @@ const DAY_MS = 24 * HOUR_MS;
 
 /** The largest difference between correct clocks. */
 export const CLOCK_TOLERANCE_MS = 5 * MINUTE_MS;
-/** A log that has been silent for longer looks as it does to a clock that is ahead. */
+/** A longer silence in the log is indistinguishable from a clock that is ahead. */
 export const SILENCE_MS = 30 * DAY_MS;
-/** How long a process has to be up, by its monotonic clock, before it trusts such a clock. */
+/** Uptime by the monotonic clock after which a process trusts the clock despite such a silence. */
 export const TRUSTED_AFTER_MS = 24 * HOUR_MS;
 
 export interface Clocks {
-  /** The clock that decides: of the database where there is one. */
+  /** The clock that decides: that of the database, if there is one. */
   now: () => number | Promise<number>;
-  /** The own clock, where another one decides. */
+  /** The clock of this process, if another clock decides. */
   own?: () => number;
   monotonic: () => number;
-  /** When the newest event of the log was recorded; undefined where that can't be told. */
+  /** When the newest event of the log was recorded; undefined if unknown. */
   newest: () => Promise<number | undefined>;
 }
 
-/** The time, or one sentence on why it is not trusted. */
+/** The time, or a sentence on why it is not trusted. */
 export type JudgedTime = { now: number; problem?: undefined } | { problem: string };
 
 const days = (ms: number): number => Math.floor(ms / DAY_MS);
 
 /**
- * Checks the clock on each call: against the time that has passed since the first call, the process's
- * own clock, and the newest event of the log.
+ * Checks the clock on each call against the time elapsed since the first call, the clock of this
+ * process, and the newest event of the log.
  */
 export function createClockJudge(clocks: Clocks): () => Promise<JudgedTime> {
   const { monotonic } = clocks;

@@ -13,17 +13,17 @@ import { readRetentionPolicy } from './retentionPolicy.ts';
 
 const DAY_MS = 86_400_000;
 
-/** What protects an account's sessions from erasure, as its row and its state have it. */
+/** The settings of an account that protect its sessions from erasure, from its row or its state. */
 export interface RetentionPolicy {
   retention: AccountRetention;
   hold: AccountHold;
 }
 
-/** What erasures work with. */
+/** Dependencies of erasures. */
 export type ErasureContext = HandleContext & {
-  /** The time, if it can be trusted; without it, that of `clock`. */
+  /** The time, if it is reliable. Without it, `clock` is used. */
   judge?: () => Promise<JudgedTime>;
-  /** True for a stream that is erased with another one, which was checked. */
+  /** True for a replay that is erased with its session, which has already been checked. */
   goesAlong?: true;
 };
 
@@ -39,43 +39,52 @@ export function requireNoHold({ hold }: RetentionPolicy): void {
 }
 
 /**
- * May a session that was active last at that instant be erased on request? No minimum protects an
- * agent; of an account its sessions are asked about one by one. `now` in milliseconds since the
- * epoch.
+ * Checks that a session with this last activity may be erased on request. Minimum retention does
+ * not apply to agents; before an account is erased, each of its sessions is checked. `now` in
+ * milliseconds since the epoch. Throws `erasure_refused`.
  */
 export function requireErasable(
-  keeping: RetentionPolicy,
+  policy: RetentionPolicy,
   lastActivityAt: string,
   now: number,
 ): void {
-  requireNoHold(keeping);
-  const { minimum_days: days } = keeping.retention;
+  requireNoHold(policy);
+  const { minimum_days: days } = policy.retention;
   if (days === undefined) return;
-  const until = Date.parse(lastActivityAt) + days * DAY_MS;
-  if (until <= now) return;
+  const keptUntil = Date.parse(lastActivityAt) + days * DAY_MS;
+  if (keptUntil <= now) return;
   throw erasureRefusedError(
-    Number.isNaN(until)
+    Number.isNaN(keptUntil)
       ? `Sessions of the account are kept for at least ${days} days, and this one does not say when it was active last.`
-      : `Sessions of the account are kept for at least ${days} days after their last event: this one until ${isoTime(until)}.`,
+      : `Sessions of the account are kept for at least ${days} days after their last event: this one until ${isoTime(keptUntil)}.`,
   );
 }
 
-/** The instant before which a session was active last that is past the maximum; milliseconds. */
+/**
+ * Sessions whose last activity is before this instant (in milliseconds) are past their maximum
+ * retention.
+ */
 export const retentionCutoff = (days: number, now: number): number => now - days * DAY_MS;
 
-/** Must what was active last at that instant be erased because its time is over? */
+/**
+ * Checks that a session with this last activity is past its maximum retention. Throws
+ * `erasure_refused`.
+ */
 export function requirePastMaximum(
-  keeping: RetentionPolicy,
+  policy: RetentionPolicy,
   lastActivityAt: string,
   now: number,
 ): void {
-  requireNoHold(keeping);
-  const { maximum_days: days } = keeping.retention;
+  requireNoHold(policy);
+  const { maximum_days: days } = policy.retention;
   if (days !== undefined && Date.parse(lastActivityAt) < retentionCutoff(days, now)) return;
   throw erasureRefusedError('The session is not past the maximum for which the account keeps it.');
 }
 
-/** The time by which a minimum is over: who sets a clock ahead is not to end it. */
+/**
+ * The time for checks of minimum retention. It must be reliable, because setting a clock ahead must
+ * not end the minimum. Throws `erasure_refused`.
+ */
 export async function trustedTime({ clock, judge }: ErasureContext): Promise<number> {
   const judged = (await judge?.()) ?? { now: clock.now() };
   if (judged.problem === undefined) return judged.now;
@@ -84,7 +93,10 @@ export async function trustedTime({ clock, judge }: ErasureContext): Promise<num
   );
 }
 
-/** An unreadable event may have set a hold. */
+/**
+ * Reads the policy. Throws `erasure_refused` for a damaged account stream, because an unreadable
+ * event may have set a hold.
+ */
 const requireReadablePolicy = (source: StreamSource, accountId: string): Promise<AccountState> =>
   readRetentionPolicy(source, accountId).catch((error: unknown) => {
     if (!isTurnlogError(error, 'stream_damaged')) throw error;
@@ -93,7 +105,7 @@ const requireReadablePolicy = (source: StreamSource, accountId: string): Promise
 
 interface ErasureRequest {
   stream: string;
-  /** Whose the stream is. */
+  /** The account that owns the stream. */
   account_id: string;
   reason: Erasure['reason'];
   /** The last event of the stream. */
@@ -101,8 +113,8 @@ interface ErasureRequest {
 }
 
 /**
- * May the stream be erased for that reason now? What was erased already may be so again, what goes
- * with its account may with that, and of an account's own stream its decider knows.
+ * Checks that the stream may be erased now for this reason. A repeated erasure and the erasure with
+ * an account always may; for an account's own stream, the decider checks. Throws `erasure_refused`.
  */
 export async function requireGrounds(
   context: ErasureContext,
@@ -110,15 +122,14 @@ export async function requireGrounds(
 ): Promise<void> {
   const kind = streamKind(stream);
   if (reason === 'account' || kind === 'account' || isErasure(last.type)) return;
-  const keeping = await requireReadablePolicy(context, account_id);
-  if (keeping.erased) return;
-  if (!keeping.opened)
+  const policy = await requireReadablePolicy(context, account_id);
+  if (policy.erased) return;
+  if (!policy.opened)
     throw erasureRefusedError(
       'There is no such account, so nothing says whether it may be erased.',
     );
   const { recorded_at } = last.metadata;
-  if (reason === 'retention') requirePastMaximum(keeping, recorded_at, context.clock.now());
-  else if (kind !== 'session' || keeping.retention.minimum_days === undefined)
-    requireNoHold(keeping);
-  else requireErasable(keeping, recorded_at, await trustedTime(context));
+  if (reason === 'retention') requirePastMaximum(policy, recorded_at, context.clock.now());
+  else if (kind !== 'session' || policy.retention.minimum_days === undefined) requireNoHold(policy);
+  else requireErasable(policy, recorded_at, await trustedTime(context));
 }

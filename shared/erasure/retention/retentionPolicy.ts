@@ -13,8 +13,8 @@ const withoutTexts = (stored: StoredEvent): ReadableEvent => ({
 });
 
 /**
- * What an account says of keeping, by its own stream: read models may be late. No text is opened
- * for it, so it is known also where their key was lost.
+ * The retention policy of an account from its own stream, because read models may lag behind. No
+ * text is decrypted, so that the policy is known even if the key is lost.
  */
 export async function readRetentionPolicy(
   { store, damaged }: StreamSource,
@@ -24,9 +24,9 @@ export async function readRetentionPolicy(
   const source: StreamSource = {
     store: {
       keys,
-      readStream: async (...asked) => (await readStream(...asked)).map(withoutTexts),
+      readStream: async (...args) => (await readStream(...args)).map(withoutTexts),
     },
-    // It is not read whole.
+    // Events are read without their texts, so this read must not clear any noted damage.
     damaged: { ...damaged, clear: () => undefined },
   };
   return (await wholeStreamTarget(accountStream(accountId), account).load(source)).state;

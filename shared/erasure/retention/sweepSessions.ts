@@ -9,32 +9,40 @@ import { retentionCutoff } from './requireErasable.ts';
 import { ANY_REPLAY } from '../../sessions/sessionFilter.ts';
 
 const HOUR_MS = 3_600_000;
-/** Between two pages, for everybody else. */
+/** Pause between two pages, so that other work can proceed. */
 const PAUSE_MS = 10;
-/** In a row: what fails so often fails for a reason that the next session will not mend. */
+/**
+ * After this many consecutive failures, the sweep stops: the cause probably affects all sessions.
+ */
 const MAX_FAILURES = 10;
-/** As many of those are named in the log that fail each for itself; health has how many there are. */
+/** Damaged sessions logged per sweep. Health reports the total number. */
 const MAX_LINES = 10;
-/** Clocks that were right may have been so far apart when the account was opened. */
+/** Correct clocks may have differed by this much when the account was opened. */
 const AGE_TOLERANCE_MS = 86_400_000;
 
-/** What a sweep has found and done. */
+/** The result of a sweep. */
 export interface SweepResult {
-  /** Sessions that it erased. */
+  /** Sessions erased by the sweep. */
   erased: number;
-  /** Sessions that are past their maximum and still there: what failed, and what was too much. */
+  /**
+   * Remaining sessions that are past their maximum retention, because they failed or exceeded the
+   * sweep's limit.
+   */
   due: number;
-  /** Those of them whose account is held. */
+  /** Remaining sessions whose account is on hold. */
   held: number;
-  /** Those of them that could not be erased. */
+  /** Remaining sessions that could not be erased. */
   failed: number;
-  /** Why the last one of them could not. */
+  /** Why the last of them could not be erased. */
   reason?: string;
 }
 
 interface Sweep {
   readModels: Pick<ReadModels, 'listAccounts' | 'listSessions'>;
-  /** Erases a session unless it went on, or was held, meanwhile: `erasure_refused` then. */
+  /**
+   * Erases a session. Rejects with `erasure_refused` when the session was continued or put on hold
+   * in the meantime.
+   */
   erase: (session: SessionRow) => Promise<void>;
   logger: Pick<Logger, 'info' | 'warn'>;
   /** In milliseconds since the epoch. */
@@ -42,22 +50,22 @@ interface Sweep {
   signal: AbortSignal;
 }
 
-/** The session is damaged, or its account is. */
-const isItsOwn = (error: unknown): boolean => isTurnlogError(error, 'stream_damaged');
+/** True when the session or its account is damaged. */
+const isDamage = (error: unknown): boolean => isTurnlogError(error, 'stream_damaged');
 
-/** No clock that was right can have recorded it. */
+/** True for a time of last activity that no correct clock can have recorded. */
 const isOlderThanAccount = ({ updated_at }: SessionRow, { opened_at }: AccountRow): boolean =>
   !(Date.parse(updated_at) >= Date.parse(opened_at) - AGE_TOLERANCE_MS);
 
-/** An account, what is due of it, and how far it was looked at. */
+/** An account and how far its sessions have been examined. */
 interface Turn {
   account: AccountRow;
-  /** Sessions that were active last before then are due; milliseconds. */
+  /** Sessions whose last activity is before this time are due; milliseconds. */
   before: number;
   after?: string;
 }
 
-/** Another account begins each hour: with many of them a sweep may not come to the last ones. */
+/** Starts with another account each hour, because a sweep may not reach the last accounts. */
 function firstTurns(accounts: readonly AccountRow[], now: number): Turn[] {
   const turns = accounts.flatMap((account): Turn[] => {
     const { maximum_days: days } = account.retention;
@@ -68,9 +76,9 @@ function firstTurns(accounts: readonly AccountRow[], now: number): Turn[] {
 }
 
 /**
- * Erases the sessions of all accounts that are past their account's maximum, as many as one sweep
- * may, and counts the others. The accounts take turns, a page each. It keeps no more than a page.
- * What it leaves, the next one finds.
+ * Erases sessions that are past their account's maximum retention, up to the limit of a sweep, and
+ * counts the others. The accounts take turns, one page each, and only one page is kept in memory.
+ * The next sweep finds the remaining sessions.
  */
 export async function sweepSessions({
   readModels,
@@ -79,45 +87,48 @@ export async function sweepSessions({
   now,
   signal,
 }: Sweep): Promise<SweepResult> {
-  const swept: SweepResult = { erased: 0, due: 0, held: 0, failed: 0 };
-  let inARow = 0;
-  let lines = 0;
+  const result: SweepResult = { erased: 0, due: 0, held: 0, failed: 0 };
+  let consecutiveFailures = 0;
+  let loggedFailures = 0;
 
   function failed(session: SessionRow, reason: string): void {
-    swept.failed += 1;
-    swept.reason = `${session.session_id}: ${reason}`;
+    result.failed += 1;
+    result.reason = `${session.session_id}: ${reason}`;
   }
 
   async function eraseOne(session: SessionRow, account: AccountRow): Promise<void> {
-    swept.due += 1;
+    result.due += 1;
     if (isOlderThanAccount(session, account))
       return failed(session, 'its last event says that it is older than its account.');
-    if (swept.erased >= LIMITS.retention.sessionsOfSweep) return;
+    if (result.erased >= LIMITS.retention.sessionsOfSweep) return;
     try {
       await erase(session);
-      swept.erased += 1;
-      inARow = 0;
+      result.erased += 1;
+      consecutiveFailures = 0;
     } catch (error) {
       signal.throwIfAborted();
-      const itsOwn = isItsOwn(error);
-      if (isLogUnavailable(error) && !itsOwn) throw error;
-      // It went on, or was held, since the page was read.
+      const isDamaged = isDamage(error);
+      if (isLogUnavailable(error) && !isDamaged) throw error;
+      // The session was continued or put on hold after the page was read.
       if (!isTurnlogError(error, 'erasure_refused')) {
         failed(session, isTurnlogError(error) ? error.message : 'it failed; the log says why.');
-        if (!itsOwn || (lines += 1) <= MAX_LINES)
+        if (!isDamaged || (loggedFailures += 1) <= MAX_LINES)
           logger.warn(
             { session_id: session.session_id, ...errorSummary(error) },
             'a session past its retention could not be erased',
           );
-        // However many of these there are: they are no reason to keep the others.
-        if (!itsOwn && (inARow += 1) >= MAX_FAILURES) throw error;
+        // Damaged sessions do not stop the sweep, regardless of their number.
+        if (!isDamaged && (consecutiveFailures += 1) >= MAX_FAILURES) throw error;
         return;
       }
     }
-    swept.due -= 1;
+    result.due -= 1;
   }
 
-  /** A page of an account, after a session; resolves with where to go on, if there is more. */
+  /**
+   * Sweeps one page of an account's sessions. Resolves with the session to continue after, if there
+   * are more.
+   */
   async function sweepPage({ account, before, after }: Turn): Promise<string | undefined> {
     const { account_id, hold } = account;
     const page = await readModels.listSessions(account_id, {
@@ -126,18 +137,18 @@ export async function sweepSessions({
       replay_id: ANY_REPLAY,
       ...(after !== undefined && { after }),
     });
-    const erasedBefore = swept.erased;
+    const erasedBefore = result.erased;
     for (const session of page.rows) {
       if (!(Date.parse(session.updated_at) < before)) continue;
       signal.throwIfAborted();
       if (hold.held) {
-        swept.due += 1;
-        swept.held += 1;
+        result.due += 1;
+        result.held += 1;
       } else await eraseOne(session, account);
     }
-    if (swept.erased > erasedBefore)
+    if (result.erased > erasedBefore)
       logger.info(
-        { account_id, erased: swept.erased - erasedBefore, failed: swept.failed },
+        { account_id, erased: result.erased - erasedBefore, failed: result.failed },
         'sessions past the maximum of their retention were erased',
       );
     return page.more ? page.rows.at(-1)?.session_id : undefined;
@@ -154,5 +165,5 @@ export async function sweepSessions({
     }
     turns = next;
   }
-  return swept;
+  return result;
 }

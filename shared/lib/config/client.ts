@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 
-/** The running service that a command is a client of. */
+/** Options for the running service that a client command connects to. */
 export const clientOptions = {
   TURNLOG_URL: Type.String({
     pattern: '^https?://[^\\s/]\\S*$',

@@ -18,7 +18,7 @@ import {
   type ProblemMessages,
 } from '../validation/validation.ts';
 
-/** Every option: one environment variable each. An empty variable counts as absent. */
+/** All options, one environment variable each. Empty variables count as absent. */
 export const ConfigSchema = Type.Object(
   {
     ...serverOptions,
@@ -40,7 +40,7 @@ export const ConfigSchema = Type.Object(
 );
 export type Config = Static<typeof ConfigSchema>;
 
-/** Options of the commands that are clients of a running service: no other one reads them. */
+/** Options of commands that are clients of a running service. No other command reads them. */
 export const ClientConfigSchema = Type.Object(clientOptions);
 
 const WORDS: ProblemMessages = {
@@ -50,14 +50,14 @@ const WORDS: ProblemMessages = {
     `must be equal to one of the allowed values: ${(allowedValues as string[]).join(', ')}`,
 };
 
-/** Variables by their names, as `process.env` has them. */
+/** Variables by name, as in `process.env`. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Variables that look like an option of ours, and are none. */
+/** Finds variables that resemble an option but are none. */
 export const misspeltOptions = (env: Environment): Misspelt[] =>
   misspeltIn(env, Object.keys(ConfigSchema.properties));
 
-/** What is wrong with options that their schema does not know; a sentence's rest for each. */
+/** Finds problems beyond the schema: the second half of a sentence for each option. */
 type FurtherProblems = (given: Record<string, unknown>) => Record<string, string>;
 
 function parserOf<Schema extends TObject>(
@@ -69,15 +69,15 @@ function parserOf<Schema extends TObject>(
     const texts = Object.fromEntries(
       Object.keys(schema.properties).flatMap((name) => (env[name] ? [[name, env[name]]] : [])),
     );
-    const given = fromText(schema, texts);
+    const options = fromText(schema, texts);
     const validate = validator();
-    const valid = validate(given);
+    const valid = validate(options);
     const details: Record<string, ErrorDetail> = {};
     const add = (name: string, message: string): void =>
       void (details[name] = { message, path: name });
-    for (const [name, message] of Object.entries(furtherProblems(given))) add(name, message);
+    for (const [name, message] of Object.entries(furtherProblems(options))) add(name, message);
     for (const { path, message } of problemsOf(validate.errors, WORDS)) add(path.slice(1), message);
-    if (valid && Object.keys(details).length === 0) return given;
+    if (valid && Object.keys(details).length === 0) return options;
     const lines = Object.entries(details).map(([name, { message }]) => `  ${name} ${message}`);
     const count = lines.length === 1 ? 'a problem' : `${lines.length} problems`;
     throw new TurnlogError(
@@ -89,10 +89,10 @@ function parserOf<Schema extends TObject>(
 }
 
 /**
- * Reads the options from the environment. Errors: `configuration_invalid` whose message lists every
- * problem, a line each, without any value, because a value may be a secret.
+ * Reads the options from the environment. Throws `configuration_invalid`, whose message lists each
+ * problem on one line, without values, because they may be secrets.
  */
 export const parseConfig = parserOf(ConfigSchema, plaintextPasswords);
 
-/** Reads the options of a client from the environment. Errors: those of parseConfig. */
+/** Reads the options of a client from the environment. Throws the errors of parseConfig. */
 export const parseClientConfig = parserOf(ClientConfigSchema);

@@ -1,9 +1,12 @@
 import { TurnlogError, type ErrorDetail } from '../errors/turnlogError.ts';
 
-/** What is wrong in a file, by JSON pointer: the rest of a sentence that begins with the place. */
+/**
+ * Problems in a file by JSON pointer. Each is the second half of a sentence that starts with the
+ * pointer.
+ */
 export type Problems = Record<string, string>;
 
-/** One error for all the problems of a file that an option names. */
+/** Creates one error for all problems in a file that an option names. */
 export function badFile(
   { option, file }: { option: string; file: string },
   problems: Problems,
@@ -21,7 +24,7 @@ export function badFile(
   });
 }
 
-/** What is wrong with a file whose text could not be had, or is no JSON. */
+/** The problem of a file that can't be read or is not JSON. */
 export const unreadable = (error: unknown): Problems => ({
   '':
     error instanceof SyntaxError

@@ -4,7 +4,7 @@ const SASL_MECHANISMS = ['plain', 'scram-sha-256', 'scram-sha-512'] as const;
 
 const TOPIC = '^[\\w.-]{1,230}$';
 
-/** The relay to Kafka. */
+/** Options of the relay to Kafka. */
 export const kafkaOptions = {
   KAFKA_BROKERS: Type.Optional(
     Type.String({

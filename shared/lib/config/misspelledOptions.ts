@@ -1,14 +1,17 @@
-/** A variable of the environment that is none of ours, and the option that it may be meant for. */
+/** An unknown environment variable and the option that is probably meant. */
 export interface Misspelt {
   variable: string;
   option: string;
 }
 
-/** A letter for each so many of the option's may be wrong: HOST and PORT are like too much else. */
+/**
+ * One mistake is allowed per this many letters of an option. Short names such as HOST and PORT are
+ * too generic for typo detection.
+ */
 const LETTERS_PER_MISTAKE = 6;
 const MOST_MISTAKES = 2;
 
-/** How many letters have to be left out, put in or exchanged to come from one to the other. */
+/** The edit distance: how many letters must be removed, inserted or replaced. */
 function mistakesBetween(one: string, other: string): number {
   let above = Array.from({ length: other.length + 1 }, (_, column) => column);
   for (let row = 1; row <= one.length; row += 1) {
@@ -29,9 +32,9 @@ function isLike(variable: string, option: string): boolean {
 }
 
 /**
- * Variables that are set and look like an option which is not: misspelt by a letter or two, in
- * small letters, or with TURNLOG_ before it. They are for a warning and no more: the environment is
- * not ours alone (`DATABASE_URI` may be another program's), and no start may fail by it.
+ * Finds variables that resemble an unset option: with one or two wrong letters, in lower case, or
+ * with the prefix TURNLOG_. They only cause a warning, because other programs share the environment
+ * (`DATABASE_URI` may belong to one) and must not prevent a start.
  */
 export function misspeltIn(
   env: Readonly<Record<string, string | undefined>>,
@@ -41,11 +44,11 @@ export function misspeltIn(
   return Object.keys(env)
     .filter((variable) => env[variable] && !options.includes(variable))
     .flatMap((variable) => {
-      const plain = variable
+      const normalized = variable
         .toUpperCase()
         .replaceAll('-', '_')
         .replace(/^TURNLOG_/, '');
-      const option = unset.find((name) => isLike(plain, name));
+      const option = unset.find((name) => isLike(normalized, name));
       return option === undefined ? [] : [{ variable, option }];
     });
 }

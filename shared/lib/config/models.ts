@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 
-/** The models on offer, and how they are called. */
+/** Options of the available models and of calls to them. */
 export const modelOptions = {
   OPENAI_API_KEY: Type.Optional(
     Type.String({

@@ -1,4 +1,4 @@
-/** What the rules below need to know of the options. */
+/** The options that the checks below need. */
 interface Connections {
   ALLOW_PLAINTEXT_PASSWORDS?: boolean;
   KAFKA_BROKERS?: string | undefined;
@@ -8,7 +8,7 @@ interface Connections {
   DATABASE_URL?: string | undefined;
 }
 
-/** The part of a URL before the path that names a user, and the one that names hosts. */
+/** The parts of a URL that contain the user and the hosts. */
 const AUTHORITY = /^[\w+.-]+:\/\/(?:([^/?#]*)@)?([^/?#]*)/;
 
 const isLoopback = (host: string): boolean =>
@@ -17,7 +17,10 @@ const isLoopback = (host: string): boolean =>
 const leavesMachine = (hosts: string): boolean =>
   hosts.split(',').some((host) => !isLoopback(host.trim()));
 
-/** Where a password goes over the network to, by a URL that asks for no TLS; else undefined. */
+/**
+ * The hosts to which a password would be sent over the network, according to a URL without TLS;
+ * otherwise undefined.
+ */
 function remoteWithPassword(url: string | undefined): string | undefined {
   const [, user, hosts = ''] = AUTHORITY.exec(url ?? '') ?? [];
   return user?.includes(':') && leavesMachine(hosts) ? hosts : undefined;
@@ -26,9 +29,9 @@ function remoteWithPassword(url: string | undefined): string | undefined {
 const MEANT = 'or set ALLOW_PLAINTEXT_PASSWORDS=true where the network is trusted';
 
 /**
- * Passwords that would be sent to another host in the clear, by option, as the rest of a sentence:
- * refused, because nothing but a mistake, or a trusted network that the operator can name, asks for
- * it.
+ * Finds passwords that would be sent to another host in plaintext: the second half of a sentence
+ * for each option. They are refused, because the cause is a mistake unless the operator explicitly
+ * trusts the network.
  */
 export function plaintextPasswords(config: Connections): Record<string, string> {
   if (config.ALLOW_PLAINTEXT_PASSWORDS === true) return {};
@@ -45,9 +48,9 @@ export function plaintextPasswords(config: Connections): Record<string, string> 
 }
 
 /**
- * A sentence where the password of PostgreSQL goes to another host without TLS; else undefined. It
- * is a warning, because that is how databases in a network of containers are reached, and the
- * server's usual exchange (SCRAM) does not send the password itself.
+ * A warning when the password for PostgreSQL goes to another host without TLS, otherwise undefined.
+ * It is only a warning, because databases in container networks are usually reached that way, and
+ * the server's default authentication (SCRAM) does not send the password itself.
  */
 export function databaseInTheClear(config: Connections): string | undefined {
   const { ALLOW_PLAINTEXT_PASSWORDS: meant, DATABASE_URL: url } = config;

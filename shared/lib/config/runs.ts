@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 
-/** Agents and their runs. */
+/** Options of agents and their runs. */
 export const runOptions = {
   COMPONENTS: Type.String({
     default: 'Chat',

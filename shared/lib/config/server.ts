@@ -3,7 +3,7 @@ import { STRONG_KEY } from '../../accounts/apiKey.ts';
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 
-/** The HTTP server, and the process as a whole. */
+/** Options of the HTTP server and of the process. */
 export const serverOptions = {
   HOST: Type.String({ default: '127.0.0.1', description: 'Address to listen on' }),
   PORT: Type.Integer({

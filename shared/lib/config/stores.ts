@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 
-/** Where the log and the read models are kept. */
+/** Options of the stores for the log and the read models. */
 export const storeOptions = {
   DATA_DIR: Type.String({
     default: './data',

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 
-/** The tools on offer. */
+/** Options of the available tools. */
 export const toolOptions = {
   TOOLS_FILE: Type.Optional(
     Type.String({

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 
-/** The transparency log: whose it is, and who may read it. */
+/** Options of the transparency log: its origin and its readers. */
 export const transparencyOptions = {
   LOG_ORIGIN: Type.String({
     default: 'turnlog',

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 
-/** What webhooks may do. */
+/** Options of webhooks. */
 export const webhookOptions = {
   WEBHOOKS_ALLOW_PRIVATE: Type.Boolean({
     default: false,

@@ -4,21 +4,21 @@ import { TOO_SLOW, type SchemaChecker } from '../../ports/schemaChecker.ts';
 import type { AgentCatalogue } from '../../agents/catalogue.ts';
 import { refusedSchema } from '../../agents/validateParameters.ts';
 
-/** What the answer of a replayed turn has to be. */
+/** A requirement for the answer of a replayed turn. */
 export type Expectation =
   | { equals: string }
   | { contains: string }
-  /** A regular expression of ECMAScript, with the flag u. */
+  /** An ECMAScript regular expression with the flag u. */
   | { matches: string }
-  /** The answer has to be JSON that fits it. */
+  /** The answer must be JSON that is valid against this schema. */
   | { json_schema: Record<string, unknown> }
-  /** A model says whether the answer fulfils the criteria. */
+  /** A model judges whether the answer meets the criteria. */
   | { judge: { model: string; criteria: string } };
 
-/** An expectation of each turn; of those of one number, or of one session, where it names them. */
+/** An expectation for each turn, optionally limited to a turn number or a session. */
 export type Check = Expectation & { turn?: number; session_id?: string };
 
-/** The JSON Schema that texts fit, as JSON strings, which match the pattern. */
+/** A JSON Schema for texts that match the pattern, encoded as JSON strings. */
 const patternSchema = (pattern: string): string => JSON.stringify({ type: 'string', pattern });
 
 function invalid(path: string, problem: string): TurnlogError {
@@ -29,7 +29,7 @@ function invalid(path: string, problem: string): TurnlogError {
   });
 }
 
-/** Makes sure that checks can be made. */
+/** Throws `invalid_request` for checks that can't be run. */
 export async function requireChecks(
   catalogue: Pick<AgentCatalogue, 'schemas' | 'models'>,
   checks: readonly Check[],
@@ -56,7 +56,8 @@ export async function requireChecks(
 }
 
 /**
- * Checks that each check names a replayed turn: a wrong number would disable the check silently.
+ * Throws `invalid_request` unless each check applies to a replayed turn. A check with a wrong turn
+ * number would otherwise never run.
  */
 export function requireTurnsOf(
   checks: readonly Check[],
@@ -66,13 +67,13 @@ export function requireTurnsOf(
   for (const [index, check] of checks.entries()) {
     const path = `/checks/${index}`;
     const { session_id, turn } = check;
-    const among = sessions.filter(
+    const candidates = sessions.filter(
       (session) => (session_id ?? session.session_id) === session.session_id,
     );
-    if (among.length === 0)
+    if (candidates.length === 0)
       throw invalid(`${path}/session_id`, 'must be one of the sessions that are replayed');
     if (turn === undefined) continue;
-    const isReplayed = among.some(
+    const isReplayed = candidates.some(
       ({ shared_turns = 0, turns }) =>
         turn >= Math.max(from, shared_turns + 1) && turn <= Math.min(up_to, turns),
     );
@@ -80,16 +81,13 @@ export function requireTurnsOf(
   }
 }
 
-/** What an answer is checked with. */
+/** Dependencies of a check. */
 interface Checking {
   schemas: SchemaChecker;
   account_id: string;
 }
 
-/**
- * Whether an answer is what a check that asks no model expects; `undecided` where that takes too
- * long to find out.
- */
+/** Whether an answer meets a check that needs no model; `undecided` if the check takes too long. */
 export async function meetsExpectation(
   { schemas, account_id }: Checking,
   check: Exclude<Expectation, { judge: unknown }>,

@@ -5,7 +5,7 @@ import { sumCosts, type Cost } from '../../usage/cost.ts';
 import type { TurnEnded, WholeTurn } from './turnPair.ts';
 import type { ToolCalledData } from '../../sessions/events.ts';
 
-/** A tool call, as far as it is compared. */
+/** The compared parts of a tool call. */
 export type ComparedCall = Pick<
   ToolCalledData,
   'round' | 'tool' | 'arguments' | 'result' | 'is_error' | 'replayed'
@@ -17,7 +17,7 @@ const all: Texts = ({ tool, arguments: args, result, is_error }) =>
   JSON.stringify([tool, args, result, is_error]);
 const name: Texts = ({ tool }) => tool;
 
-/** Both lists without pairs of calls with equal texts, in order. */
+/** Removes pairs of calls with equal texts from both lists, and keeps the order. */
 function withoutPairs(
   left: readonly ComparedCall[],
   right: readonly ComparedCall[],
@@ -29,9 +29,9 @@ function withoutPairs(
 }
 
 /**
- * The tool calls of a recorded turn beside those of its replay, round by round: those that are the
- * same count for nothing, then one of the same name is `changed`. `unanswered` are those that the log
- * had no result for.
+ * Compares the tool calls of a recorded turn with those of its replay, round by round. Identical
+ * calls are ignored, and further calls with the same name are paired as `changed`. `unanswered`
+ * counts calls without a recorded result.
  */
 export function compareTools(
   recorded: readonly ComparedCall[],
@@ -52,19 +52,19 @@ export function compareTools(
   return counts;
 }
 
-/** A turn, as far as it is compared. */
+/** The compared parts of a turn. */
 export type ComparedTurn = Pick<WholeTurn, 'started' | 'calls' | 'end'> & {
   other_tokens?: number;
 };
 
-/** The cost of tokens of a model; undefined without a price. */
+/** The cost of a model's tokens; undefined without a price. */
 export type CostOf = (model: string, tokens: Tokens) => Cost | undefined;
 
-/** The output of a turn; undefined where it was not answered. */
+/** The output of a turn; undefined if it was not answered. */
 export const outputOfTurn = ({ end }: Pick<WholeTurn, 'end'>): string | undefined =>
   end?.type === 'session.turn_completed.v1' ? end.data.output : undefined;
 
-/** Why a turn was not answered; undefined where it was, or is open. */
+/** Why a turn was not answered; undefined if it was answered or is open. */
 export function codeOf(end: TurnEnded | undefined): string | undefined {
   if (!end || end.type === 'session.turn_completed.v1') return undefined;
   return end.type === 'session.turn_failed.v1'
@@ -115,7 +115,7 @@ function outcomeOf(
 
 const NO_TOOLS = { added: 0, missing: 0, changed: 0, unanswered: 0 };
 
-/** The comparison of a recorded turn with its replay, if there is one; without checks. */
+/** Compares a recorded turn with its replay, if any. Checks are not included. */
 export function compareTurn(
   recorded: ComparedTurn,
   replayed: ComparedTurn | undefined,

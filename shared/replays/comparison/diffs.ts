@@ -12,21 +12,21 @@ type Source = StreamSource & {
   differ: TextDiffer;
 };
 
-/** What differs between two outputs; or why that is not shown. */
+/** The differences between two outputs, or why they are omitted. */
 export type OutputDiff =
   { diff: DiffPart[] } | { diff_omitted: 'erased' | 'too_long' | 'too_different' };
 
-/** A turn of a replay, and, where its output is another one, what differs. */
+/** A replayed turn and, if its output changed, the differences. */
 export interface ComparedOutputs {
   row: ReplayTurnRow;
   replay_session_id: string | null;
   difference?: OutputDiff;
 }
 
-/** Characters of a part as JSON, without its text, about. */
+/** Approximate size of a part in JSON, without its text, in characters. */
 const PART_CHARS = 32;
 
-/** The output of a turn; undefined where its session is erased, or does not show it. */
+/** The output of a turn; undefined if its session is erased or no longer contains it. */
 async function outputOf(
   source: Source,
   accountId: string,
@@ -44,7 +44,7 @@ async function outputOf(
   }
 }
 
-/** `erased` where one of the two sessions is. */
+/** The difference is `erased` if either session is. */
 async function differenceOf(
   source: Source,
   accountId: string,
@@ -69,8 +69,8 @@ const charsOf = (difference: OutputDiff | undefined): number =>
     : 0;
 
 /**
- * The turns of a page with what differs between their outputs, one after the other, until these
- * texts fill a page, or took their time.
+ * Adds the differences between outputs to a page of turns, one at a time. The page ends early when
+ * the texts fill it or the time limit is reached.
  */
 export async function withDiffs(
   source: Source,
@@ -78,21 +78,21 @@ export async function withDiffs(
   { rows, more }: PageOf<ReplayTurnRow>,
 ): Promise<PageOf<ComparedOutputs>> {
   const sessions = new Map<string, ReplaySessionRow | undefined>();
-  const shown: ComparedOutputs[] = [];
-  const began = performance.now();
+  const compared: ComparedOutputs[] = [];
+  const startedAt = performance.now();
   let chars = 0;
   for (const row of rows) {
     const { replay_id, session_id } = row;
     if (!sessions.has(session_id))
       sessions.set(session_id, await source.readModels.findReplaySession(replay_id, session_id));
     const replay_session_id = sessions.get(session_id)?.replay_session_id ?? null;
-    const beside: ComparedOutputs = { row, replay_session_id };
-    const difference = await differenceOf(source, accountId, beside);
+    const outputs: ComparedOutputs = { row, replay_session_id };
+    const difference = await differenceOf(source, accountId, outputs);
     chars += charsOf(difference);
-    if (chars > LIMITS.http.pageBytes && shown.length > 0) return { rows: shown, more: true };
-    shown.push({ ...beside, ...(difference && { difference }) });
-    if (performance.now() - began > LIMITS.replays.pageDiffMs && shown.length < rows.length)
-      return { rows: shown, more: true };
+    if (chars > LIMITS.http.pageBytes && compared.length > 0) return { rows: compared, more: true };
+    compared.push({ ...outputs, ...(difference && { difference }) });
+    if (performance.now() - startedAt > LIMITS.replays.pageDiffMs && compared.length < rows.length)
+      return { rows: compared, more: true };
   }
-  return { rows: shown, more };
+  return { rows: compared, more };
 }

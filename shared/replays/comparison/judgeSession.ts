@@ -2,7 +2,9 @@ import { createHash } from 'node:crypto';
 import type { Ids } from '../../ports/clock.ts';
 import type { TurnPair } from './turnPair.ts';
 
-/** A UUIDv7 (RFC 9562, 5.7) of that time whose other bits are those of the text's hash. */
+/**
+ * A UUIDv7 (RFC 9562, section 5.7) with this time. Its other bits come from the hash of the text.
+ */
 function uuidOf(milliseconds: number, text: string): string {
   const time = milliseconds.toString(16).padStart(12, '0');
   const hash = createHash('sha256').update(text).digest('hex');
@@ -12,8 +14,9 @@ function uuidOf(milliseconds: number, text: string): string {
 }
 
 /**
- * The id of the session in which a model judges a replayed turn for a check. A resumed replay finds
- * the session, and does not ask the model again. The id sorts by the end of the replayed turn.
+ * The id of the session in which a model judges a replayed turn for a check. It is deterministic,
+ * so that a resumed replay finds the session and does not ask the model again. The id sorts by the
+ * end of the replayed turn.
  */
 export function judgeSessionId(
   ids: Pick<Ids, 'typeId'>,

@@ -1,20 +1,22 @@
-/** A piece of two texts: of both, only of the first (removed), or only of the second (added). */
+/**
+ * A piece of two texts: common to both, removed (only in the first), or added (only in the second).
+ */
 export interface DiffPart {
   op: 'same' | 'removed' | 'added';
   text: string;
 }
 
-/** Two outputs: the one that is compared, and the one that it became. */
+/** A recorded output and its replayed counterpart. */
 export interface TextPair {
   recorded: string;
   replayed: string;
 }
 
-/** Finds what differs between texts that models wrote: they may hold nothing up, whatever they are. */
+/** Compares texts that models wrote. No text may block other work. */
 export interface TextDiffer {
   /**
-   * What differs, word by word; undefined where too much does to be found in time. Errors:
-   * `overloaded`, `rate_limited`.
+   * The word-by-word differences; undefined if there are too many to find within the time limit.
+   * Errors: `overloaded`, `rate_limited`.
    */
   diffOf(texts: TextPair, accountId: string): Promise<DiffPart[] | undefined>;
 }

@@ -13,21 +13,21 @@ export type TurnEnded = Extract<
   }
 >;
 
-/** A turn as the log has it, with its texts. */
+/** A recorded turn with its texts. */
 export interface WholeTurn {
   started: TurnStartedData;
-  /** Summaries of older turns that were made since the turn before, oldest first. */
+  /** Compactions since the previous turn, oldest first. */
   compactions: SessionCompactedData[];
   calls: ToolCalledData[];
-  /** Undefined while it is open. */
+  /** Undefined while the turn is open. */
   end: TurnEnded | undefined;
-  /** Of its last event, as are its hash and its time. */
+  /** Revision of the turn's last event, as are hash and time. */
   revision: number;
   hash: string;
   recorded_at: string;
 }
 
-/** The parts of a replay that never change. */
+/** The immutable parts of a replay. */
 export interface RunningReplay {
   replay_id: string;
   account_id: string;
@@ -39,7 +39,7 @@ export interface TurnPair {
   replay: RunningReplay;
   session_id: string;
   recorded: WholeTurn;
-  /** Undefined for a turn that was not run again. */
+  /** Undefined for a turn that was not replayed. */
   replayed: (WholeTurn & { session_id: string; other_tokens: number }) | undefined;
   /** The error code that prevented the replay of the turn. */
   refused?: string | undefined;
@@ -48,13 +48,13 @@ export interface TurnPair {
 /** The token budget of a replay. */
 export interface Budget {
   /**
-   * Reports the tokens of a recorded turn so far in a session of the replay, `in`, with all its
-   * attempts. After the comparison, the recorded number counts instead.
+   * Reports the tokens that all attempts of a recorded turn used so far in the replay's session
+   * `in`. The comparison then replaces this number with the recorded one.
    */
   took(taken: { session_id: string; turn: number; in: string; tokens: number }): void;
-  /** Tokens of a session's turns without a comparison so far. */
+  /** Tokens of a session's turns that have not been compared yet. */
   uncompared(sessionId: string): number;
-  /** Whether the budget is spent: no further turn starts. */
+  /** True when the budget is spent, so that no further turn starts. */
   isSpent(): boolean;
 }
 

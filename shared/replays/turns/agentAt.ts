@@ -7,14 +7,14 @@ import { configurationColumns } from '../../agents/projection.ts';
 import { agentNotFoundError } from '../../agents/queries.ts';
 import type { AgentRow } from '../../readModels/tables.ts';
 
-/** An agent's revision, and whose it is. */
+/** A revision of an agent and the account that owns the agent. */
 interface AgentRevision {
   account_id: string;
   agent_id: string;
   revision: number;
 }
 
-/** An agent as it was at a revision, from its stream; of a deleted one, too. */
+/** Reads an agent at a revision from its stream. Works for deleted agents as well. */
 export async function readAgentAt(
   source: StreamSource,
   { account_id, agent_id, revision }: AgentRevision,

@@ -4,7 +4,7 @@ import { sumTokens } from '../../runs/model/modelLoop.ts';
 import type { WholeTurn } from '../comparison/turnPair.ts';
 import { readWholeTurns } from './wholeTurns.ts';
 
-/** The turns of a replay's session, read in the order of the recorded ones. */
+/** Reads the turns of a replay's session in the order of the recorded turns. */
 export interface ReplayedTurns {
   /**
    * The last ended attempt of a recorded turn, as recorded so far; undefined if there is none.
@@ -13,28 +13,33 @@ export interface ReplayedTurns {
   lastTry(recorded: number): Promise<WholeTurn | undefined>;
   /** The last turn read, including an open one; `shared` before the first. */
   lastTurn(): number;
-  /** Whether an attempt of a later turn follows those of this recorded turn. */
+  /** True if an attempt of a later turn follows the attempts of this recorded turn. */
   isPassed(recorded: number): boolean;
-  /** Tokens of all attempts of the last requested turn, with the summaries before them. */
+  /** Tokens of all attempts of the last requested turn, including the compactions before them. */
   tokens(): Tokens;
 }
 
 /** The session to read. */
 interface Reading {
   sessionId: string;
-  /** The last turn that it shares with another session. */
+  /** The last turn shared with another session. */
   shared?: number;
-  /** Called with each ended attempt, and the tokens of the recorded turn's attempts so far. */
+  /**
+   * Called with each ended attempt, and the tokens that attempts of its recorded turn used so far.
+   */
   onTry: (turn: WholeTurn, recorded: number, tokens: number) => void;
 }
 
-/** The recorded tokens of a turn, with the summaries before it. */
+/** The recorded tokens of a turn, including the compactions before it. */
 const tokensOf = ({ compactions, end }: WholeTurn): Tokens => {
-  const own = (end?.data as { tokens?: Tokens } | undefined)?.tokens;
-  return sumTokens([...compactions.map(({ call }) => call), ...(own ? [{ tokens: own }] : [])]);
+  const ownTokens = (end?.data as { tokens?: Tokens } | undefined)?.tokens;
+  return sumTokens([
+    ...compactions.map(({ call }) => call),
+    ...(ownTokens ? [{ tokens: ownTokens }] : []),
+  ]);
 };
 
-/** Reads a session as it grows; only a turn that was open is read again. */
+/** Reads a session incrementally. Only a turn that was open is read again. */
 export function readReplayedTurns(
   source: StreamSource,
   { sessionId, shared = 0, onTry }: Reading,
@@ -51,7 +56,7 @@ export function readReplayedTurns(
     reading ??= readWholeTurns(source, sessionId, { from, upTo: Infinity });
     try {
       const { value, done } = await reading.next();
-      // Later events are read from the last ended turn on.
+      // The next read starts after the last ended turn.
       if (done || !value.end) reading = undefined;
       if (done) return undefined;
       lastTurn = value.started.turn;

@@ -11,7 +11,7 @@ import {
 
 type Source = SearchSource & { readModels: Pick<ReadModels, 'findSession'> };
 
-/** Which sessions are to be replayed: those, or those that the list shows. */
+/** Selects sessions by id, by filter, or both. */
 export interface SessionSelection {
   sessions?: readonly string[] | undefined;
   filter?: SessionSearch | undefined;
@@ -31,7 +31,7 @@ const pinned = ({ session_id, revision, turns, forked_from }: SessionRow): Sessi
   ...(forked_from && { shared_turns: forked_from.turn }),
 });
 
-/** Rows that are read at a time. */
+/** Rows read at a time. */
 const AT_ONCE = 16;
 
 async function named(
@@ -59,7 +59,7 @@ async function filtered(
   accountId: string,
   filter: SessionSearch,
 ): Promise<SessionToReplay[]> {
-  const most = LIMITS.replays.sessions;
+  const limit = LIMITS.replays.sessions;
   const sessions: SessionToReplay[] = [];
   let after: string | undefined;
   for (;;) {
@@ -70,8 +70,8 @@ async function filtered(
       ...(after !== undefined && { after }),
     });
     sessions.push(...rows.map(pinned));
-    if (sessions.length > most || (sessions.length === most && more))
-      throw refused('invalid_request', 'filter', `is of more than ${most} sessions`);
+    if (sessions.length > limit || (sessions.length === limit && more))
+      throw refused('invalid_request', 'filter', `is of more than ${limit} sessions`);
     after = rows.at(-1)?.session_id;
     if (!more || after === undefined) break;
   }
@@ -79,18 +79,22 @@ async function filtered(
 }
 
 /**
- * The sessions as they are now: what comes later is not replayed. Named ones come first, then those
- * that the list shows with the filter; without either all that it shows.
+ * Selects sessions in their current state; later turns are not replayed. Named sessions come first,
+ * then those that match the filter. Without either, all listed sessions are selected. Errors:
+ * `session_not_found`, `session_erased`, `invalid_request` for too many sessions, those of
+ * findSessions.
  */
 export async function findSessionsToReplay(
   source: Source,
   accountId: string,
   { sessions, filter }: SessionSelection,
 ): Promise<SessionToReplay[]> {
-  const own = sessions ? await named(source, accountId, sessions) : [];
-  if (sessions && !filter) return own;
+  const namedSessions = sessions ? await named(source, accountId, sessions) : [];
+  if (sessions && !filter) return namedSessions;
   const matching = await filtered(source, accountId, filter ?? {});
-  const all = new Map([...own, ...matching].map((session) => [session.session_id, session]));
+  const all = new Map(
+    [...namedSessions, ...matching].map((session) => [session.session_id, session]),
+  );
   if (all.size === 0) throw refused('session_not_found', 'filter', 'is of no session');
   if (all.size > LIMITS.replays.sessions)
     throw refused(

@@ -18,15 +18,16 @@ export async function readSessionStart(
 ): Promise<SessionStartedData> {
   const beginning = { direction: 'forwards', from: 0, limit: 1 } as const;
   const [first] = await readPage(source, sessionStream(sessionId), beginning);
-  const own = first?.recorded.metadata.account_id === accountId;
-  if (!own || first.event.type !== 'session.started.v1') throw sessionOfAgentNotFound();
+  const isOwn = first?.recorded.metadata.account_id === accountId;
+  if (!isOwn || first.event.type !== 'session.started.v1') throw sessionOfAgentNotFound();
   return first.event.data;
 }
 
 /**
- * An erasure includes the sessions that replays have started by then, so the recorded session is
- * checked after the start. It may be a replay's session itself; the texts are those of the first
- * session.
+ * Throws `session_erased` if the recorded session is erased. It is checked after the start, because
+ * an erasure only covers replay sessions that have started. The recorded session may itself belong
+ * to a replay. Its texts then come from the first session of that chain, so the whole chain is
+ * checked.
  */
 async function requireUnerased(source: StreamSource, sessionId: string): Promise<void> {
   const newest = { direction: 'backwards', limit: 1 } as const;

@@ -1,14 +1,18 @@
-/** Which turns of a replay's session stand for which recorded ones, as far as both have an answer. */
+/**
+ * Maps numbers of recorded turns to those of their replays, for turns answered in both sessions.
+ */
 export interface TurnNumbers {
-  /** They come in order. */
+  /** Pairs must be added in order. */
   add(recorded: number, replayed: number): void;
-  /** The first turn that stands for the recorded one or a later one; undefined where none does yet. */
+  /**
+   * The first turn that replays the recorded turn or a later one; undefined if there is none yet.
+   */
   from(recorded: number): number | undefined;
-  /** The last turn that stands for the recorded one or an earlier one; 0 where none does. */
+  /** The last turn that replays the recorded turn or an earlier one; 0 if there is none. */
   upTo(recorded: number): number;
 }
 
-/** `shared`: the last turn that both sessions have, under the same number. */
+/** `shared`: the last turn that both sessions contain under the same number. */
 export function createTurnNumbers(shared: number): TurnNumbers {
   const pairs: { recorded: number; replayed: number }[] = [];
   return {

@@ -13,7 +13,7 @@ import { readAgentAt } from './agentAt.ts';
 import type { TurnNumbers } from './turnNumbers.ts';
 import type { RunningReplay, WholeTurn } from '../comparison/turnPair.ts';
 
-/** A recorded session, and the one in which it is replayed. */
+/** A recorded session and the session that replays it. */
 export interface SessionPair {
   replay: RunningReplay;
   recorded: SessionStartedData;
@@ -21,12 +21,12 @@ export interface SessionPair {
   numbers: TurnNumbers;
 }
 
-/** A recorded turn that is to be run again. */
+/** A recorded turn to replay. */
 interface TurnToReplay {
   turn: WholeTurn;
-  /** Summaries that were made since the last turn that was replayed. */
+  /** Compactions since the last replayed turn. */
   compactions: readonly SessionCompactedData[];
-  /** The last turn that the replay's session has. */
+  /** The last turn in the replay's session. */
   after_turn: number;
 }
 
@@ -35,7 +35,10 @@ type Context = StreamSource & { catalogue: AgentCatalogue };
 const isOtherAgent = ({ agent_id, agent_revision }: ReplaySettings): boolean =>
   agent_id !== undefined || agent_revision !== undefined;
 
-/** The instruction that replaces the agent's; another agent keeps its own. */
+/**
+ * The instruction to use in place of the agent's. A replacement agent keeps its own, unless the
+ * settings contain one.
+ */
 export const chooseInstruction = (
   settings: ReplaySettings,
   recorded: SessionStartedData,
@@ -43,8 +46,8 @@ export const chooseInstruction = (
   settings.instruction ?? (isOtherAgent(settings) ? undefined : recorded.instruction);
 
 /**
- * The agent of a replayed turn: its revision then, or its replacement. The recorded turn may itself
- * come from a replay or a judge with another model or instruction.
+ * The agent of a replayed turn: the recorded revision, or its replacement. The recorded turn may
+ * itself come from a replay or a judge with another model or instruction.
  */
 async function agentFor(
   context: Context,
@@ -61,7 +64,7 @@ async function agentFor(
   return { ...agent, instruction, model: settings.model ?? model };
 }
 
-/** The recorded settings; undefined to use the agent's. */
+/** The recorded settings, adapted to a replaced model; undefined to use the agent's. */
 function settingsFor(
   { catalogue }: Context,
   settings: ReplaySettings,
@@ -87,18 +90,18 @@ const compactionsOf = (
   numbers: TurnNumbers,
   compactions: readonly SessionCompactedData[],
 ): ReplayedCompaction[] =>
-  compactions.flatMap((made) => {
-    const from_turn = numbers.from(made.from_turn);
+  compactions.flatMap((compaction) => {
+    const from_turn = numbers.from(compaction.from_turn);
     if (from_turn === undefined) return [];
-    const { settings, call, summary_revision } = made;
-    const up_to_turn = numbers.upTo(made.up_to_turn);
+    const { settings, call, summary_revision } = compaction;
+    const up_to_turn = numbers.upTo(compaction.up_to_turn);
     const summary = summary_revision !== undefined;
     return [{ from_turn, up_to_turn, summary, settings, fallback: call.fallback }];
   });
 
 /**
- * The run that replays a turn. Without replacements, its requests equal the recorded ones;
- * otherwise it shows the session as any run does.
+ * Builds the run that replays a turn. Without replacements, its requests equal the recorded ones.
+ * Otherwise, its prompt shows the session as in any run.
  */
 export async function buildReplayedRun(
   context: Context,
@@ -133,13 +136,13 @@ export async function buildReplayedRun(
   return { agent_id, input: started.input, session_id: replay_session_id, replay: replayed };
 }
 
-/** No tool name contains a line break. */
+/** No tool name contains a line break, so the key is unambiguous. */
 const keyOf = (name: string, args: string): string => `${name}\n${args}`;
 
 /**
- * Answers the tool calls of a replayed turn from the recorded one: the k-th call of a name with
- * exactly the same arguments gets the k-th result. Further calls are answered by policy; undefined
- * to call the tool.
+ * Answers the tool calls of a replayed turn from the recorded turn. The k-th call of a tool with
+ * exactly the same arguments gets the k-th recorded result. Further calls follow `missing_tools`;
+ * undefined means that the tool is called.
  */
 export function answerFromRecording(
   { tools, missing_tools }: Pick<ReplaySettings, 'tools' | 'missing_tools'>,

@@ -7,10 +7,10 @@ import type { DecodedEvent } from '../../eventlog/reading/wholeStream.ts';
 import { LIMITS } from '../../limits.ts';
 import type { TurnEnded, WholeTurn } from '../comparison/turnPair.ts';
 
-/** Events that are read at a time; their texts may be large. */
+/** Events read at a time, because their texts may be large. */
 const GROUP = 32;
 
-/** Revisions of a session's stream, both included. */
+/** Revisions of a session's stream, both inclusive. */
 interface Stretch {
   from: number;
   upTo: number;
@@ -41,8 +41,8 @@ const isEnd = (event: SessionEvent): event is TurnEnded =>
   event.type === 'session.turn_interrupted.v1';
 
 /**
- * The turns that began in a stretch of a session, oldest first, each with its texts; never more
- * than one and a page of events is held. Only the last one may be open.
+ * Yields the turns that began in a range of a session with their texts, oldest first. Keeps at most
+ * one turn and a page of events in memory. Only the last turn may be open.
  */
 export async function* readWholeTurns(
   source: StreamSource,

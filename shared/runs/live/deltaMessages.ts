@@ -11,9 +11,9 @@ const name = Type.String({ minLength: 1, maxLength: 100 });
 const Of = { session_id: name, turn: count };
 
 const Message = Type.Union([
-  /** A process follows a turn from a position on. */
+  /** Requests the output of a turn from a position on. */
   Type.Object({ is: Type.Literal('follow'), ...Of, to: name, round: count, chars: count }),
-  /** More text of a turn; `key` is the id of the key that seals it. */
+  /** More text of a turn, sealed with the key that has the id `key`. */
   Type.Object({
     is: Type.Literal('text'),
     ...Of,
@@ -22,7 +22,7 @@ const Message = Type.Union([
     key: name,
     box: Type.String(),
   }),
-  /** The record has something new. */
+  /** Announces that the record of a turn has grown. */
   Type.Object({ is: Type.Literal('recorded'), ...Of }),
 ]);
 /** A message between processes about a followed turn. */

@@ -18,7 +18,7 @@ export type TurnUpdate =
 /** The recorded turn. */
 export interface TurnSnapshot {
   turn: RecordedTurn;
-  /** Releases the memory of the snapshot, after its parts were passed on. */
+  /** Releases the memory of the snapshot. Called after its parts were passed on. */
   done: () => void;
 }
 
@@ -26,11 +26,11 @@ interface FollowOptions {
   liveTurns: Pick<LiveTurns, 'find'>;
   mirroredTurns: Pick<MirroredTurns, 'follow'>;
   readSnapshot: () => Promise<TurnSnapshot>;
-  /** The end of the run in this process, for its own client. */
+  /** Resolves with the end of a run in this process, for the client that started it. */
   awaitOwnOutcome?: (() => Promise<RecordedTurnOutcome>) | undefined;
   /** Milliseconds since the epoch. */
   now: () => number;
-  /** Aborts when this process no longer waits for others. */
+  /** Aborts when this process no longer waits for other processes. */
   stopping: AbortSignal;
 }
 
@@ -53,10 +53,10 @@ async function* followLiveTurn(
 }
 
 /**
- * The output of a turn after a position, while it runs or at any time later, and then its end. Read
- * from the run itself if it is in this process and buffered, otherwise from the record. Errors:
- * those of `readSnapshot`, `store_unavailable` for a turn whose end is long overdue, the reason of
- * `signal`, and that of `stopping` when another process must continue.
+ * Yields the output of a turn after a position, and then its end, while the turn runs or at any
+ * later time. Reads it from the run if that is in this process and buffered, and otherwise from the
+ * record. Throws the errors of `readSnapshot`, `store_unavailable` for a turn whose end is long
+ * overdue, the reason of `signal`, and the reason of `stopping` when another process must continue.
  */
 export async function* followTurn(
   options: FollowOptions,
@@ -70,7 +70,7 @@ export async function* followTurn(
   let position = after;
   for (;;) {
     const running = liveTurns.find(session_id, turn);
-    // Before the read, so that changes during it are not missed.
+    // Created before the read, so that changes during the read are not missed.
     const changed = running?.nextChange();
     if (running?.isBuffered()) {
       position = yield* followLiveTurn(running, position, signal);

@@ -7,25 +7,28 @@ import {
 import type { TextKey } from '../../eventlog/encryption/protectedText.ts';
 import { LIMITS } from '../../limits.ts';
 
-/** A text that grows, and is read while it does, by any number of readers. */
+/** A growing text that any number of readers can read meanwhile. */
 interface LiveText {
   add(piece: string): void;
   length(): number;
-  /** The next part from a character on, and the length up to its end; never splits a character. */
+  /**
+   * The next part from a character on, and the length of the text up to its end. Never splits a
+   * character.
+   */
   next(from: number): { text: string; chars: number } | undefined;
 }
 
 /**
- * Pieces are joined up to this size: a list of millions would take more memory than the text, and
- * joined text is copied when read.
+ * Pieces are joined up to this size. A list of millions of pieces would take more memory than the
+ * text, and reading joined text copies it.
  */
 const CHUNK_CHARS = 256;
 /** The longest part read at a time. */
 const READ_CHARS = 8_192;
 
 /**
- * Keeps a text in chunks, so that adding costs the length added, and reading the length read. Added
- * pieces never split a character.
+ * Keeps a text in chunks, so that appending and reading cost only the length appended or read.
+ * Pieces must not split characters.
  */
 function createLiveText(): LiveText {
   const chunks: { start: number; text: string }[] = [];
@@ -79,7 +82,7 @@ export interface LiveTurn extends AccountTurn {
   /** Resolves with the next change. */
   nextChange(): Promise<void>;
   hasEnded(): boolean;
-  /** Whether its text is buffered; otherwise only the record shows it, later. */
+  /** True if the text is buffered. Otherwise, only the record contains it, with a delay. */
   isBuffered(): boolean;
 }
 
@@ -89,13 +92,15 @@ export interface TurnPublisher {
   publishText(round: number, piece: string): void;
   /** A recorded tool call. */
   publishToolCall(call: ToolCalledData): void;
-  /** The turn has ended; the end is recorded, or will be as soon as the store is available. */
+  /**
+   * Announces the end of the turn, which is recorded or will be as soon as the store is available.
+   */
   publishEnd(): void;
 }
 
 /** The running turns of this process. */
 export interface LiveTurns {
-  /** Starts a turn; `buffered` if its text can be followed as it comes. */
+  /** Starts a turn. If `buffered`, followers receive its text as it arrives. */
   begin(subject: AccountTurn, buffered: boolean, key?: TextKey): TurnPublisher;
   find(sessionId: string, turn: number): LiveTurn | undefined;
   /** Characters of buffered texts. */
@@ -124,9 +129,9 @@ function nextPartOf(rounds: readonly LiveRound[], after: TurnOutputPosition): Tu
 }
 
 /**
- * Buffers the output of each turn once, while it runs and a moment longer; followers hold a
+ * Buffers the output of each turn once, while it runs and for a moment longer. Followers keep their
  * position in it. When an account exceeds its share of the buffer, the text of a turn is dropped,
- * and its followers wait for the record.
+ * and its followers read the record instead.
  */
 export function createLiveTurns({
   maxChars = LIMITS.stream.liveChars,
@@ -136,16 +141,19 @@ export function createLiveTurns({
   const bufferedOf = new Map<string, number>();
   let buffered = 0;
 
-  /** Whether an account may buffer more characters: at most half of what the others leave. */
+  /**
+   * True if an account may buffer more characters: at most half of the space that other accounts
+   * leave.
+   */
   function canBuffer(account_id: string, chars: number): boolean {
-    const own = bufferedOf.get(account_id) ?? 0;
-    return own + chars <= (maxChars - (buffered - own)) / 2;
+    const ofAccount = bufferedOf.get(account_id) ?? 0;
+    return ofAccount + chars <= (maxChars - (buffered - ofAccount)) / 2;
   }
 
   function addBuffered(account_id: string, chars: number): void {
-    const own = (bufferedOf.get(account_id) ?? 0) + chars;
+    const ofAccount = (bufferedOf.get(account_id) ?? 0) + chars;
     buffered += chars;
-    if (own > 0) bufferedOf.set(account_id, own);
+    if (ofAccount > 0) bufferedOf.set(account_id, ofAccount);
     else bufferedOf.delete(account_id);
   }
 
@@ -153,7 +161,7 @@ export function createLiveTurns({
     let rounds: LiveRound[] = [];
     let isBuffered = bufferText;
     let ended = false;
-    let own = 0;
+    let bufferedChars = 0;
     let change: PromiseWithResolvers<void> | undefined;
     const { account_id } = subject;
     const key = keyOf(subject.session_id, subject.turn);
@@ -165,8 +173,8 @@ export function createLiveTurns({
     const dropBuffer = (): void => {
       isBuffered = false;
       rounds = [];
-      addBuffered(account_id, -own);
-      own = 0;
+      addBuffered(account_id, -bufferedChars);
+      bufferedChars = 0;
       notify();
     };
     const roundOf = (round: number): LiveRound => {
@@ -187,7 +195,7 @@ export function createLiveTurns({
         if (!isBuffered) return;
         if (!canBuffer(account_id, piece.length)) return dropBuffer();
         addBuffered(account_id, piece.length);
-        own += piece.length;
+        bufferedChars += piece.length;
         roundOf(round).text.add(piece);
         notify();
       },
@@ -199,7 +207,7 @@ export function createLiveTurns({
         turns.delete(key);
         ended = true;
         notify();
-        // A follower that is still behind then reads the rest from the record.
+        // Followers that are still behind then read the rest from the record.
         if (isBuffered) setTimeout(dropBuffer, lingerMs).unref();
       },
     };

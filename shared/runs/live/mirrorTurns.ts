@@ -10,11 +10,11 @@ import {
   type AccountTurn,
 } from './liveTurns.ts';
 
-/** Turns of other processes, as followed in this one. */
+/** Turns of other processes that are followed in this one. */
 export interface MirroredTurns extends Disposable {
   /**
-   * Follows a turn whose rounds before this one are recorded. All followers in this process share
-   * one mirror. It ends when the record has more, after a silence, or without followers.
+   * Follows a turn whose rounds before `round` are recorded. All followers in this process share
+   * one mirror. It ends when the record contains more, after a silence, or without followers.
    */
   follow(subject: AccountTurn, round: number): { turn: LiveTurn; leave: () => void };
 }
@@ -28,14 +28,17 @@ interface Mirror {
   /** Processes messages one at a time. */
   lastMessage: Promise<void>;
   silence: NodeJS.Timeout;
-  /** Renews the interest in the turn. */
+  /** Timer that renews the interest in the turn. */
   renewal: NodeJS.Timeout;
 }
 
 const keyOf = ({ session_id, turn }: { session_id: string; turn: number }): string =>
   `${session_id}/${turn}`;
 
-/** Requests the output of other processes' turns while it is followed here, and again after a gap. */
+/**
+ * Requests the output of other processes' turns while they are followed here, and requests it again
+ * after a gap.
+ */
 export function createMirroredTurns({
   broadcast,
   keys,
@@ -66,7 +69,7 @@ export function createMirroredTurns({
   async function receiveText(mirror: Mirror, message: TextDelta): Promise<void> {
     if (message.round > mirror.round) return end(mirror);
     if (message.round < mirror.round) return;
-    // Messages were lost: request them again.
+    // Messages were lost, so the output is requested again.
     if (message.chars > mirror.chars) return requestOutput(mirror.turn, mirror);
     const text = await openDeltaText(message, keys);
     const more = text?.slice(mirror.chars - message.chars) ?? '';

@@ -11,16 +11,16 @@ const { senders: MAX_SENDERS, interestMs, batchMs, batchMessages, messageChars }
 /** Sends the output of one turn to one process. */
 interface Sender {
   position: TurnOutputPosition;
-  /** When the process no longer follows the turn, in milliseconds of `performance.now()`. */
+  /** When the process stops following the turn, in milliseconds of `performance.now()`. */
   until: number;
 }
 
 type Follow = Extract<DeltaMessage, { is: 'follow' }>;
 
 /**
- * Sends the output of this process's turns to the processes that follow them, while they renew
- * their interest: at once, then in batches. Output that does not fit a message is only announced as
- * recorded.
+ * Sends the output of this process's turns to processes that follow them, as long as they renew
+ * their interest. The first output is sent immediately, later output in batches. Output that does
+ * not fit into a message is only announced as recorded.
  */
 export function startSendingDeltas({
   broadcast,
@@ -35,7 +35,7 @@ export function startSendingDeltas({
   const send = (to: string, message: DeltaMessage): boolean =>
     broadcast.send(to, JSON.stringify(message));
 
-  /** Sends the next batch; false if only the record has the next part. */
+  /** Sends the next batch; false if the next part is only in the record. */
   function sendBatch(turn: LiveTurn, sender: Sender, to: string): boolean {
     for (let sent = 0; sent < batchMessages;) {
       const part = turn.nextPart(sender.position);
@@ -61,7 +61,7 @@ export function startSendingDeltas({
       if (turn.nextPart(sender.position) === undefined) {
         if (turn.hasEnded()) break;
         await resolvesWithin(change, interestMs, { ref: false });
-        // The changes of an unbuffered turn are only in the record.
+        // Changes of an unbuffered turn are only in the record.
         if (!turn.isBuffered()) break;
       }
       await sleepUntilAborted(batchMs, { signal: closing.signal, ref: false });
@@ -95,5 +95,5 @@ export function startSendingDeltas({
   };
 }
 
-/** Pieces that fit one message; the `u` flag never splits a character. */
+/** Splits a text into pieces that fit one message. With the `u` flag, no character is split. */
 const PIECES = new RegExp(`[^]{1,${messageChars}}`, 'gu');

@@ -19,11 +19,11 @@ export interface FallbackCall {
   request: ChatRequest;
   /** Answered calls of the turn so far. */
   calls: readonly ModelCall[];
-  /** Receives the answer's text as it comes. */
+  /** Receives the text of the answer as it arrives. */
   onDelta?: ((text: string) => void) | undefined;
 }
 
-/** An answer, the request that was sent for it, and the fallback model that gave it, if any did. */
+/** An answer, the request that was sent for it, and the fallback model that answered, if any. */
 export interface Completion {
   answer: ChatAnswer;
   request: ChatRequest;
@@ -40,20 +40,20 @@ function fallbackModel({ id, upstream_model, max_output_tokens }: ModelInfo, age
 }
 
 /**
- * Calls the agent's model or, while that has trouble, its fallbacks in their order, if the prompt
- * fits them. After part of an answer was shown or recorded, only the model that gave it is called.
- * Throws the error of the model that was called first.
+ * Calls the agent's model, and if it is unavailable its fallbacks in order, provided the prompt
+ * fits them. Once part of an answer has been shown or recorded, only the model that gave it is
+ * called. Throws the error of the first model.
  */
 export async function completeWithFallbacks(
   { catalogue: { models }, budget }: ModelContext,
   { run: { agent, actor, replay }, request, calls, onDelta }: FallbackCall,
   signal: AbortSignal,
 ): Promise<Completion> {
-  let shown = false;
+  let hasShown = false;
   const show =
     onDelta &&
     ((text: string): void => {
-      shown = true;
+      hasShown = true;
       onDelta(text);
     });
   const call = async (fallback: FallbackModel | undefined): Promise<Completion> => {
@@ -68,7 +68,7 @@ export async function completeWithFallbacks(
   try {
     return await call(undefined);
   } catch (error) {
-    if (shown || !isModelTrouble(error)) throw error;
+    if (hasShown || !isModelTrouble(error)) throw error;
     for (const id of models.find(agent.model)?.fallbacks ?? []) {
       signal.throwIfAborted();
       const model = models.find(id)!;
@@ -76,7 +76,7 @@ export async function completeWithFallbacks(
       const fallback = fallbackModel(model, agent.parameters?.max_output_tokens);
       const completion = await call(fallback).catch((failure: unknown) => {
         signal.throwIfAborted();
-        if (shown || !isTurnlogError(failure)) throw failure;
+        if (hasShown || !isTurnlogError(failure)) throw failure;
       });
       if (completion) return completion;
     }
@@ -84,7 +84,7 @@ export async function completeWithFallbacks(
   }
 }
 
-/** Calls the agent's model, and adds an answered call to `calls`. */
+/** Calls the agent's model, and adds the answered call to `calls`. */
 export async function callModel(
   context: ModelContext,
   call: FallbackCall & { calls: ModelCall[] },
@@ -112,7 +112,7 @@ export async function callModel(
   return answer;
 }
 
-/** For a provider that reports no usage. */
+/** Counts tokens for a provider that reports no usage. */
 async function countCallTokens(
   { budget: { counter } }: Pick<ModelContext, 'budget'>,
   { actor: { account_id } }: RunRequest,

@@ -11,11 +11,14 @@ import type { OpenRun, RunContext } from '../context.ts';
 import { recordTurnEvent, type RecordTurnContext } from '../recordTurn.ts';
 import { TurnlogError } from '../../lib/errors/turnlogError.ts';
 
-/** Limits the tool calls of one turn, so that the turn stays readable. */
+/** Limits the tool calls of a turn, so that the turn remains readable. */
 interface ToolAllowance {
-  /** Counts calls before they are made. Throws `tool_error` beyond `LIMITS.run.toolCalls`. */
+  /** Counts calls before they are made. Throws `tool_error` above `LIMITS.run.toolCalls`. */
   countCalls(calls: number): void;
-  /** Counts recorded texts. Throws `tool_error` beyond `LIMITS.run.toolCallBytes` or without memory for them. */
+  /**
+   * Counts recorded texts. Throws `tool_error` above `LIMITS.run.toolCallBytes`, or without memory
+   * for the texts.
+   */
   countBytes(...texts: string[]): void;
 }
 
@@ -23,9 +26,9 @@ const tooManyCalls = (limit: string): TurnlogError =>
   new TurnlogError('tool_error', `The model called tools too often: ${limit}.`);
 
 /**
- * The allowance of a new turn. `reserveBytes` reserves memory beside the prompt for all recorded
- * texts together; false if there is none. Small results need none, so small tools work in a full
- * process.
+ * The allowance of a new turn. `reserveBytes` reserves memory in addition to the prompt for all
+ * recorded texts together, and returns false if there is none. Small results need no reservation,
+ * so that small tools also work in a process without free capacity.
  */
 export function createToolAllowance(reserveBytes: (bytes: number) => boolean): ToolAllowance {
   const { toolCalls, toolCallBytes, toolCallBytesUnheld } = LIMITS.run;
@@ -61,15 +64,15 @@ interface Round {
 
 type ToolCallRecord = Omit<ToolCalledData, 'round' | 'content'>;
 
-/** A started call, and its record when it has ended. */
+/** A started call, and its record once it has ended. */
 interface PendingCall {
   result: Promise<ToolCallRecord>;
   settled: ToolCallRecord | undefined;
 }
 
 /**
- * Makes the tool calls of one answer concurrently, and records them in the model's order. A call
- * that ended is always recorded; calls still pending at an interruption are abandoned.
+ * Makes the tool calls of an answer concurrently, and records them in the model's order. Ended
+ * calls are always recorded. Calls still pending at an interruption are abandoned.
  */
 export async function callTools(
   context: ToolCallContext,
@@ -85,7 +88,8 @@ export async function callTools(
   let recording = false;
 
   async function start(call: ToolCallRequest): Promise<void> {
-    // Calls that resolve at once would block the event loop, and the run's time limit with it.
+    // Calls that resolve immediately would otherwise block the event loop, and the timer of the
+    // run's time limit.
     if (pending.length > 0) await yieldToOthers();
     signal.throwIfAborted();
     const content = pending.length === 0 ? (answer.content ?? '') : '';
@@ -96,14 +100,18 @@ export async function callTools(
   async function record(called: ToolCallRecord): Promise<void> {
     recording = true;
     const content = recorded === 0 && answer.content ? { content: answer.content } : {};
-    const whole = { ...called, ...content, round };
-    await recordTurnEvent(context, run, { type: 'record_tool_call', run: run.state, call: whole });
+    const toolCall = { ...called, ...content, round };
+    await recordTurnEvent(context, run, {
+      type: 'record_tool_call',
+      run: run.state,
+      call: toolCall,
+    });
     recorded += 1;
     recording = false;
-    run.turn.tool_calls.push(whole);
-    run.publisher.publishToolCall(whole);
-    if (whole.replayed === 'missing' && run.request.replay?.failsOnMissingCall)
-      throw toolNotRecordedError(whole.tool);
+    run.turn.tool_calls.push(toolCall);
+    run.publisher.publishToolCall(toolCall);
+    if (toolCall.replayed === 'missing' && run.request.replay?.failsOnMissingCall)
+      throw toolNotRecordedError(toolCall.tool);
   }
 
   try {
@@ -119,7 +127,8 @@ export async function callTools(
     const unrecorded = recording
       ? []
       : pending.slice(recorded).flatMap(({ settled }) => settled ?? []);
-    // The run fails with the first error; recording its end shows whether the log is unavailable.
+    // The run fails with the first error. Recording its end will show whether the log is
+    // unavailable.
     await recordEach(unrecorded, record).catch(() => undefined);
     throw error;
   } finally {

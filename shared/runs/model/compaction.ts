@@ -21,7 +21,10 @@ import {
 import { summaryReference } from '../../sessions/history/loadSession.ts';
 import { appendEvents } from '../../eventlog/append.ts';
 
-/** Shares of the tokens for earlier turns: where compaction starts, and what it keeps verbatim. */
+/**
+ * Shares of the tokens available for earlier turns: the threshold for compaction, and the part kept
+ * verbatim.
+ */
 const COMPACTION_THRESHOLD = 0.75;
 const KEPT_SHARE = 0.4;
 
@@ -34,12 +37,12 @@ export type CompactionContext = ModelContext &
 export interface CompactionInput {
   settings: ChatSettings;
   loaded: SessionForRun;
-  /** Tokens that the prompt has for earlier turns. */
+  /** Tokens available for earlier turns in the prompt. */
   tokens: number;
   signal: AbortSignal;
 }
 
-/** The turns to summarize; none while the next ones fit. */
+/** The turns to summarize; empty while all turns fit. */
 async function olderTurns(
   { budget }: Pick<ModelContext, 'budget'>,
   request: RunRequest,
@@ -52,8 +55,8 @@ async function olderTurns(
   const showsAll = whole && history.length === turns.length;
   if (showsAll && (await countTurns(budget, request, history)) <= available * COMPACTION_THRESHOLD)
     return [];
-  const kept = await newestTurnsThatFit(budget, available * KEPT_SHARE, request, history);
-  return history.slice(0, history.length - kept.length);
+  const newestTurns = await newestTurnsThatFit(budget, available * KEPT_SHARE, request, history);
+  return history.slice(0, history.length - newestTurns.length);
 }
 
 async function summarize(
@@ -83,9 +86,9 @@ async function summarize(
 }
 
 /**
- * Summarizes the older turns of a session whose prompts are nearly full, if its agent has
- * compaction on, and records the summary. Returns true when the session must be loaded again. If
- * the model fails, the run continues without a summary, and the next turns do not retry.
+ * Summarizes the older turns of a session whose prompts are nearly full, if compaction is enabled
+ * for its agent, and records the summary. Returns true if the session must be loaded again. If the
+ * model fails, the run continues without a summary, and the next turns do not try again.
  */
 export async function compactIfNearlyFull(
   context: CompactionContext,
@@ -103,7 +106,7 @@ export async function compactIfNearlyFull(
   return older.length > 0 && compact(context, request, before, older);
 }
 
-/** Summarizes these turns. Returns true when the session must be loaded again. */
+/** Summarizes these turns. Returns true if the session must be loaded again. */
 export async function compact(
   context: CompactionContext,
   request: RunRequest,
@@ -151,8 +154,8 @@ export async function compact(
 }
 
 /**
- * Summarizes older turns before a turn starts: when prompts are nearly full or, in a replay, as
- * recorded. Returns true when the session must be loaded again.
+ * Summarizes older turns before a turn starts, when prompts are nearly full, or as recorded in a
+ * replay. Returns true if the session must be loaded again.
  */
 export async function compactBeforeTurn(
   context: CompactionContext,

@@ -27,7 +27,10 @@ export const messageTexts = (messages: readonly ChatMessage[]): string[] =>
 const promptMessageBytes = (messages: readonly ChatMessage[]): number =>
   messageTexts(messages).reduce((sum, text) => sum + Buffer.byteLength(text), 0);
 
-/** Upper bound: no tokenizer in use makes more tokens than bytes. Often saves the exact count. */
+/**
+ * An upper bound, because no tokenizer in use produces more tokens than bytes. Often makes an exact
+ * count unnecessary.
+ */
 const maxTokens = (messages: readonly ChatMessage[]): number =>
   promptMessageBytes(messages) + messages.length * MESSAGE_OVERHEAD;
 
@@ -41,12 +44,12 @@ const countMessages = async (
   messages.length * MESSAGE_OVERHEAD +
   (await counter.count(messageTexts(messages), accountId, atMost));
 
-/** About the average of English. */
+/** Approximate average for English. */
 const BYTES_OF_A_TOKEN = 4;
 
 /**
- * Tokens of an answered model call. Estimated if counting takes too long, so that the answer is not
- * lost.
+ * Tokens of an answered model call. The number is estimated if counting takes too long, so that the
+ * answer is not lost.
  */
 export const countOrEstimate = (
   counter: TokenCounter,
@@ -68,7 +71,10 @@ export const promptBytes = ({ agent, input }: RunRequest, history: readonly Turn
   Buffer.byteLength(input) +
   history.reduce((sum, turn) => sum + promptMessageBytes(turnMessages(turn)), 0);
 
-/** Tokens of the context window for the prompt. The agent's output limit is reserved in full. */
+/**
+ * Tokens of the context window available for the prompt. The agent's output limit is fully
+ * reserved.
+ */
 function promptTokenLimit(model: ModelInfo, { parameters }: Pick<AgentRow, 'parameters'>): number {
   const { context_window, max_output_tokens: modelLimit } = model;
   const agentLimit = parameters?.max_output_tokens;
@@ -79,14 +85,14 @@ function promptTokenLimit(model: ModelInfo, { parameters }: Pick<AgentRow, 'para
   return Math.max(0, context_window - reserve);
 }
 
-/** The part of a request beside its messages: tools and response format. */
+/** The text of a request's parts beside the messages: tools and response format. */
 const toolsAndFormatText = ({
   tools,
   response_format,
 }: Pick<ChatRequest, 'tools'> & { response_format?: object }) =>
   (tools ? JSON.stringify(tools) : '') + (response_format ? JSON.stringify(response_format) : '');
 
-/** Whether a request fits a model's context window; false if counting takes too long. */
+/** True if a request fits a model's context window; false if counting takes too long. */
 export async function fitsContext(
   { counter }: TokenBudget,
   model: ModelInfo,
@@ -113,8 +119,8 @@ export async function fitsContext(
 }
 
 /**
- * Tokens that are left for earlier turns beside the instruction, the tools and the input.
- * Errors: `invalid_request` when these alone don't fit the model's context; those of the counter.
+ * Tokens left for earlier turns beside the instruction, the tools and the input. Throws
+ * `invalid_request` if these alone exceed the model's context, and errors of the token counter.
  */
 export async function historyBudget(
   { counter }: TokenBudget,
@@ -140,13 +146,13 @@ export async function historyBudget(
   });
 }
 
-/** The session of the turns, and its account. */
+/** The session of the turns, and the account that owns it. */
 type TurnOwner = Pick<RunRequest, 'session_id'> & {
   actor: Pick<RunRequest['actor'], 'account_id'>;
 };
 
 /**
- * The newest of `turns` (completed, oldest first) that fit into `tokens` together, oldest first.
+ * The newest of `turns` (completed, oldest first) that together fit into `tokens`, oldest first.
  */
 export async function newestTurnsThatFit(
   budget: TokenBudget,
@@ -166,7 +172,7 @@ export async function newestTurnsThatFit(
 
 /**
  * Tokens that a summary leaves for the turns after it; undefined if it leaves less than half of
- * `tokens`, since then the turns are worth more.
+ * `tokens`, because the turns are then more useful than the summary.
  */
 export async function tokensBesideSummary(
   budget: TokenBudget,
@@ -184,7 +190,7 @@ export async function tokensBesideSummary(
   return needed <= tokens / 2 ? tokens - needed : undefined;
 }
 
-/** Tokens that turns take in a prompt. */
+/** Tokens of turns in a prompt. */
 export async function countTurns(
   budget: TokenBudget,
   owner: TurnOwner,
@@ -195,7 +201,7 @@ export async function countTurns(
   return sum;
 }
 
-/** Counts once per key, and caches the count. */
+/** Counts once per key and caches the result. */
 async function countOnce(
   { turnTokens }: TokenBudget,
   key: string,
@@ -211,10 +217,10 @@ const countTurn = (budget: TokenBudget, owner: TurnOwner, turn: Turn): Promise<n
     countMessages(budget.counter, turnMessages(turn), owner.actor.account_id),
   );
 
-/** The prompt's settings, chosen before the session is read. */
+/** The settings of the prompt, determined before the session is read. */
 interface PromptPlan {
   settings: ChatSettings;
-  /** Tokens that are left for earlier turns. */
+  /** Tokens left for earlier turns. */
   historyTokens: number;
 }
 
@@ -241,7 +247,7 @@ export async function planPromptBudget(
 ): Promise<PromptPlan> {
   const { settings: recorded, promptTurns } = request.replay ?? {};
   const settings = recorded ?? (await chatSettingsFor(catalogue, request.agent));
-  // A replay shows the recorded turns, whatever their size.
+  // A replay shows the recorded turns regardless of their size.
   if (promptTurns) return { settings, historyTokens: Infinity };
   const model = catalogue.models.find(request.agent.model)!;
   return { settings, historyTokens: await historyBudget(budget, model, settings, request) };

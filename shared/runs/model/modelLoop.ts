@@ -11,10 +11,10 @@ import { callTools, createToolAllowance } from './callTools.ts';
 import type { ModelContext, OpenRun } from '../context.ts';
 import type { RecordTurnContext } from '../recordTurn.ts';
 
-/** Any JSON object. */
+/** A schema that allows any JSON object. */
 const ANY_OBJECT = '{"type":"object"}';
 
-/** An answer in another format than requested. Its text is recorded with the failed turn. */
+/** An answer that is not in the requested format. Its text is recorded with the failed turn. */
 export class ResponseFormatError extends TurnlogError {
   /** Undefined if the text is too long to be recorded. */
   readonly output: string | undefined;
@@ -26,7 +26,7 @@ export class ResponseFormatError extends TurnlogError {
   }
 }
 
-/** Throws a ResponseFormatError unless the answer has the format that its turn requested. */
+/** Throws a ResponseFormatError unless the answer is in the format that its turn requested. */
 export async function requireResponseFormat(
   { catalogue: { schemas } }: Pick<ModelContext, 'catalogue'>,
   { settings: { response_format }, request }: OpenRun,
@@ -48,7 +48,7 @@ export async function requireResponseFormat(
 /** The answer that completes a turn. */
 export type TurnAnswer = Omit<TurnCompletedData, 'turn'>;
 
-/** The tokens of a turn's model calls together. */
+/** Total tokens of a turn's model calls. */
 export const sumTokens = (calls: readonly Pick<ModelCall, 'tokens'>[]): Tokens =>
   calls.reduce(
     (sum, { tokens }) => ({
@@ -60,10 +60,10 @@ export const sumTokens = (calls: readonly Pick<ModelCall, 'tokens'>[]): Tokens =
   );
 
 /**
- * Calls the model, and the tools that it requests, until it answers. Each tool call is recorded before
- * its result goes back to the model; each answered model call is added to `calls`, also for a run
- * that fails later. Checks the signal before each call. Throws `tool_error` after `LIMITS.run.rounds`
- * rounds without an answer.
+ * Calls the model and the requested tools until the model answers. Each tool call is recorded
+ * before its result is sent to the model. Each answered model call is added to `calls`, even if the
+ * run fails later. Checks the signal before each call. Throws `tool_error` after
+ * `LIMITS.run.rounds` rounds without an answer.
  */
 export async function runModelLoop(
   context: ModelContext & RecordTurnContext,
@@ -102,7 +102,10 @@ export async function runModelLoop(
   );
 }
 
-/** The first called function that the agent offers. Models also call functions that do not exist. */
+/**
+ * The first called function that the agent offers, because models also call functions that do not
+ * exist.
+ */
 function firstToolUsed({ settings, turn }: OpenRun): string {
   const offered = settings.tools?.map((tool) => tool.function.name) ?? [];
   return turn.tool_calls.find(({ tool }) => offered.includes(tool))?.tool ?? '';

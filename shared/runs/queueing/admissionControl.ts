@@ -3,38 +3,39 @@ import { LIMITS } from '../../limits.ts';
 import { createPermitPool, type Permit, type Capacity } from '../../lib/concurrency/capacity.ts';
 import type { AccountLimits } from '../../accounts/events.ts';
 
-/** Capacity for the runs of a process. */
+/** The capacity of a process for runs. */
 interface AdmissionLimits {
-  /** Runs in flight, and bytes of their prompts. */
+  /** Total number of runs in flight and bytes of their prompts. */
   all: Capacity;
-  /** The largest part of it that one account gets, while no other account has runs. */
+  /** The largest share for one account while no other account has runs. */
   share: Capacity;
 }
 
-/** Capacity that a run holds: first for waiting, then for being in flight. */
+/** Capacity held by a run, first while it waits and then while it is in flight. */
 export interface RunPermit {
   /**
-   * Waits for capacity for a prompt of `bytes`, after releasing capacity that the run has. Throws
-   * `rate_limited`, `overloaded` or the abort reason.
+   * Waits for capacity for a prompt of `bytes`. Capacity that the run already has is released
+   * first. Throws `rate_limited`, `overloaded` or the abort reason.
    */
   acquire(bytes: number, waitMs: number, signal: AbortSignal): Promise<void>;
-  /** Changes the bytes of a run in flight; false where they are not available without waiting. */
+  /** Changes the bytes of a run in flight; false if they are not available without waiting. */
   resize(bytes: number): boolean;
-  /** To be called when the run is over, however it ended. */
+  /** Must be called when the run ends in any way. */
   release(): void;
 }
 
 export interface AdmissionControl {
-  /** Adds a waiting run that holds `bytes`. Throws `rate_limited` or `overloaded`. */
+  /** Adds a waiting run with an input of `bytes`. Throws `rate_limited` or `overloaded`. */
   enqueue(accountId: string, bytes: number, limits: AccountLimits): RunPermit;
-  /** Runs in flight. */
+  /** Number of runs in flight. */
   activeCount(): number;
   waitingCount(): number;
 }
 
 /**
- * Admits runs while the process and their accounts have capacity, taking turns between accounts
- * (createFairSemaphore). Waiting runs hold their input, so their number and bytes are limited too.
+ * Admits runs while the process and their accounts have capacity, in turn among accounts
+ * (createFairSemaphore). The number and the bytes of waiting runs are limited as well, because they
+ * keep their input in memory.
  */
 export function createAdmissionControl({ all, share }: AdmissionLimits): AdmissionControl {
   const active = createFairSemaphore(all, share);

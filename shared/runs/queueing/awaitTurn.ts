@@ -4,22 +4,22 @@ import type { TurnRow } from '../../readModels/tables.ts';
 import type { RunState } from '../context.ts';
 import type { WatchedTurn } from './turnWatch.ts';
 
-/** Delay before a turn that was signalled as ended, but does not show its end, is read again. */
+/** Delay before a turn is read again whose end was signalled but is not visible yet. */
 const REREAD_DELAY_MS = 100;
 
 interface AwaitTurnOptions {
   account_id: string;
-  /** The longest wait, in milliseconds. */
+  /** Longest wait in milliseconds. */
   waitMs: number;
-  /** Ends the wait: the client disconnected, or the process stops. */
+  /** Ends the wait when the client disconnects or the process stops. */
   signal: AbortSignal;
-  /** Reads the turn as it is now. */
+  /** Reads the current state of the turn. */
   readTurn: () => Promise<TurnRow>;
 }
 
 type WatchContext = Pick<RunState, 'turnWatch' | 'turnWaits'>;
 
-/** Resolves when the turn may have ended, and when the wait is over. */
+/** Resolves when the turn may have ended or the wait is over. */
 function untilTurnMayHaveEnded(
   { turnWatch }: WatchContext,
   turn: Pick<WatchedTurn, 'session_id' | 'turn' | 'revision'>,
@@ -37,8 +37,8 @@ function untilTurnMayHaveEnded(
 }
 
 /**
- * The turn when it has ended, in whichever process, or at the end of the wait. Errors: those of
- * `readTurn`; `rate_limited`, `overloaded` with too many waits.
+ * Resolves with the turn when it has ended in any process, or at the end of the wait. Errors: those
+ * of `readTurn`; `rate_limited`, `overloaded` if too many requests wait.
  */
 export async function awaitTurn(
   context: WatchContext,

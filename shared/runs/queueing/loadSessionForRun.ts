@@ -21,9 +21,9 @@ export interface RunWaitLimits {
   signal: AbortSignal;
 }
 
-/** The same for loading a session. */
+/** Limits for loading a session. */
 export interface SessionLoadLimits extends RunWaitLimits {
-  /** Receives the other sessions whose turns the prompt holds, at each load. */
+  /** Receives the other sessions whose turns the prompt contains, at each load. */
   setOrigins: (origins: readonly string[]) => void;
 }
 
@@ -40,8 +40,8 @@ export const sessionOfAgentNotFound = (): TurnlogError =>
   new TurnlogError('session_not_found', 'There is no such session of this agent.');
 
 /**
- * Whether the read models show the session to this account and agent. Used where the log does not
- * tell.
+ * True if the read models show the session to this account and agent. Used if the log does not
+ * contain that information.
  */
 export async function isVisible(
   { readModels }: Pick<SessionReadContext, 'readModels'>,
@@ -51,7 +51,9 @@ export async function isVisible(
   return row?.account_id === actor.account_id && row.agent_id === agent.agent_id;
 }
 
-/** Reads with a permit of `sessionReads`, in which accounts take turns: events may be large. */
+/**
+ * Reads with a permit of `sessionReads`, which accounts get in turn, because events may be large.
+ */
 export async function withSessionReadPermit<Result>(
   { runState }: { runState: Pick<RunState, 'sessionReads'> },
   { actor: { account_id } }: Pick<RequestedSession, 'actor'>,
@@ -116,8 +118,8 @@ export async function loadSessionForRun(
 }
 
 /**
- * The error that a run answers. `stream_damaged` is only shown to the session's owner; to others,
- * the session does not exist.
+ * The error for the client of a run. Only the owner of the session may see `stream_damaged`; for
+ * others, the session does not exist.
  */
 export async function toClientSessionError(
   context: SessionReadContext,
@@ -148,7 +150,7 @@ export function turnContextOf({
   const before = state.status === 'none' ? 0 : state.turn;
   const oldest = history[0]?.turn ?? before + 1;
   const showsAll = whole && history.length === turns.length;
-  // Without the summary, its turns are dropped too.
+  // Without the summary, the turns it covers are dropped as well.
   const hidden = summaryInPrompt ? summaryInPrompt.dropped : (summary?.up_to_turn ?? 0);
   return {
     turns: history.length,

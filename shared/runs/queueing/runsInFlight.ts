@@ -1,6 +1,6 @@
 import { TurnlogError } from '../../lib/errors/turnlogError.ts';
 
-/** Why a shutdown ended a run; a turn that had started is recorded as interrupted. */
+/** The error of runs that a shutdown ends. A turn that had started is recorded as interrupted. */
 export const shutdownError = (cause?: unknown): TurnlogError =>
   new TurnlogError('store_unavailable', 'The service is shutting down. Try again in a moment.', {
     retriable: true,
@@ -10,25 +10,25 @@ export const shutdownError = (cause?: unknown): TurnlogError =>
 
 export interface RunInFlight {
   /**
-   * For everything before the turn starts: aborts at `cancelStart`, `interrupt` and
-   * `interruptMatching` (with their reasons) and at `interruptAll` (with a `shutdownError`).
+   * The signal for everything before the turn starts. Aborts at `cancelStart`, `interrupt` and
+   * `interruptMatching` (with their reasons), and at `interruptAll` (with a `shutdownError`).
    */
   startSignal: AbortSignal;
-  /** Ends the run if its turn has not started: nothing is lost then. */
+  /** Ends the run if its turn has not started, so that nothing is lost. */
   cancelStart: (reason: Error) => void;
   /**
    * Aborts at the run's time limit (reason `model_timeout`), at `interrupt` and `interruptMatching`
    * (with their reasons), and at `interruptAll` (with a `shutdownError`).
    */
   signal: AbortSignal;
-  /** Ends the run after its turn was ended from outside; `reason` says how. */
+  /** Ends the run after its turn was ended from outside, as described by `reason`. */
   interrupt: (reason: TurnlogError) => void;
   isInterrupted: () => boolean;
-  /** Names the sessions whose turns the prompt holds, before the turn starts. */
+  /** Sets the sessions whose turns the prompt contains, before the turn starts. */
   setOrigins: (origins: readonly string[]) => void;
-  /** Starts the run's clock: `signal` aborts after `timeoutMs`. */
+  /** Starts the run's timer. `signal` aborts after `timeoutMs`. */
   startTimeout: (timeoutMs: number) => void;
-  /** To be called once, when the run is over: the run is no longer in flight. */
+  /** Must be called once when the run is over. The run is then no longer in flight. */
   end: () => void;
 }
 
@@ -37,19 +37,22 @@ export type RunSubject = Readonly<{
   account_id: string;
   agent_id: string;
   session_id: string;
-  /** Other sessions whose turns the prompt holds. */
+  /** Other sessions whose turns the prompt contains. */
   origins?: readonly string[];
 }>;
 
 export interface RunsInFlight {
-  /** Adds a run, until its `end`. Throws `shutdownError` after `interruptAll`. */
+  /** Adds a run until its `end` is called. Throws `shutdownError` after `interruptAll`. */
   start(subject: RunSubject): RunInFlight;
-  /** Interrupts the matching runs; `reason` also decides how their turns are recorded. */
+  /** Interrupts matching runs. `reason` also determines how their turns are recorded. */
   interruptMatching(matches: (subject: RunSubject) => boolean, reason: TurnlogError): void;
-  /** Whether `interruptMatching` was called since: a run prepared before may have been missed. */
+  /**
+   * True if `interruptMatching` was called since this time. It may have missed a run that was
+   * prepared earlier.
+   */
   interruptedSince(time: number): boolean;
   count(): number;
-  /** Interrupts all runs, and lets no other start. */
+  /** Interrupts all runs, and prevents new ones. */
   interruptAll(): void;
   /** Resolves when no run is in flight. */
   whenIdle(): Promise<void>;

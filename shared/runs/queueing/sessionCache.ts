@@ -25,20 +25,23 @@ interface CachedSession extends LoadedSession {
 }
 
 /**
- * Idle sessions as a run last loaded them, by id. Recorded events never change, so only later
- * events are read.
+ * Idle sessions by id, as of their last load. Recorded events never change, so only later events
+ * are read.
  */
 export type SessionCache = LRUCache<string, CachedSession>;
 
-/** The last cached event and the events of a run or two; with more, the whole session is read again. */
+/**
+ * Room for the last cached event and the events of one or two runs. If there are more, the whole
+ * session is read again.
+ */
 const NEWS_PAGE = 12;
 
 /** Minimum interval between checks that the stream still has its beginning. */
 const BEGINNING_CHECK_MS = 30_000;
 
 /**
- * Loads a session, from the cache where possible; a damaged session is read in full. The origins of
- * a fork are checked each time, after `setOrigins`, so that an erasure that this check misses
+ * Loads a session, using the cache if possible. A damaged session is fully read. The origins of a
+ * fork are checked each time, after `setOrigins`, so that an erasure that this check misses
  * interrupts the run.
  */
 export async function loadCachedSession(
@@ -64,13 +67,13 @@ export async function loadCachedSession(
   return loaded;
 }
 
-/** Events after the cached ones; at intervals, also checks the stream's beginning. */
+/** Reads events after the cached ones. At intervals, also checks the beginning of the stream. */
 async function readNewEvents(
   source: StreamSource,
   stream: string,
   cached: CachedSession,
 ): Promise<NewStreamEvents | undefined> {
-  const due = performance.now() - cached.beginningSeenAt >= BEGINNING_CHECK_MS;
+  const isCheckDue = performance.now() - cached.beginningSeenAt >= BEGINNING_CHECK_MS;
   const { lastEventId, head } = cached;
   const reading = readEventsSince(
     source,
@@ -78,12 +81,17 @@ async function readNewEvents(
     { id: lastEventId!, revision: head.revision },
     NEWS_PAGE,
   );
-  const [news] = await Promise.all([reading, due ? readFirstEvent(source, stream) : undefined]);
-  if (due || news?.reachesBeginning) cached.beginningSeenAt = performance.now();
+  const [news] = await Promise.all([
+    reading,
+    isCheckDue ? readFirstEvent(source, stream) : undefined,
+  ]);
+  if (isCheckDue || news?.reachesBeginning) cached.beginningSeenAt = performance.now();
   return news;
 }
 
-/** Undefined with too many new events, or when older turns are needed than are cached. */
+/**
+ * Undefined if there are too many new events, or if older turns are needed than those in the cache.
+ */
 async function applyNewEvents(
   source: StreamSource,
   { sessionId, cached }: { sessionId: string; cached: CachedSession },
@@ -111,7 +119,10 @@ async function applyNewEvents(
   };
 }
 
-/** Without turns too old to be shown again, except one, which shows that there are older turns. */
+/**
+ * Removes turns that are too old to be shown again, except one, which indicates that there are
+ * older turns.
+ */
 function trimForCache(loaded: CachedSession): CachedSession {
   const turns = loaded.turns.slice(-(loaded.history.length + 1));
   return {
@@ -122,10 +133,10 @@ function trimForCache(loaded: CachedSession): CachedSession {
   };
 }
 
-/** Of a turn or a session, beside its texts. */
+/** Overhead of a turn or a session beside its texts. */
 const OVERHEAD_CHARS = 500;
 
-/** Approximate characters of a cached session. */
+/** Approximate size of a cached session in characters. */
 export const cachedSessionChars = ({ state, turns, summary }: CachedSession): number =>
   (('instruction' in state && state.instruction?.length) || 0) +
   (summary?.text.length ?? 0) +

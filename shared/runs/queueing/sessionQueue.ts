@@ -4,9 +4,9 @@ import { acquireWithTimeout } from '../../lib/concurrency/acquireWithTimeout.ts'
 
 export interface SessionQueue {
   /**
-   * Waits for the session's other runs in this process, first come, first served. Callers check the
-   * session's owner before. Resolves with the function that admits the next run. Throws
-   * `session_busy` after `waitMs`, or at once with too many waiting; or the abort reason.
+   * Waits for the session's other runs in this process, in order of arrival. Callers must have
+   * checked the owner of the session. Resolves with the function that admits the next run. Throws
+   * `session_busy` after `waitMs`, or immediately if too many runs wait, or the abort reason.
    */
   acquire(sessionId: string, waitMs: number, signal: AbortSignal): Promise<() => void>;
 }
@@ -23,7 +23,7 @@ export const sessionBusy = (): TurnlogError =>
 
 /** Serializes the runs of a session, so that they do not conflict on its stream. */
 export function createSessionQueue(): SessionQueue {
-  /** A session is present while one of its runs is active. */
+  /** Contains a session while one of its runs is active. */
   const queues = new Map<string, Waiters>();
 
   const release = (sessionId: string): void => {

@@ -5,12 +5,12 @@ import { sessionErasedError } from '../../erasure/errors.ts';
 import { TurnlogError } from '../../lib/errors/turnlogError.ts';
 import { ALL, type Broadcast } from '../../ports/broadcast.ts';
 
-/** No other message starts with it. */
+/** Prefix of turn signals, which no other message has. */
 const PREFIX = 'turn ';
 /** Delay of a retry while too many messages are queued. */
 const RETRY_MS = 50;
 
-/** Receives signals. They may be late, repeated or wrong, so the listener reads the log. */
+/** Receives signals. Signals may be late, repeated or wrong, so listeners must read the log. */
 export interface TurnListener {
   /** A turn of the session may have ended. */
   onTurnEnded(sessionId: string): void;
@@ -19,17 +19,17 @@ export interface TurnListener {
 }
 
 export interface TurnSignals {
-  /** Signals the other processes soon; dropped with too many pending signals. */
+  /** Signals the other processes soon. The signal is dropped if too many are pending. */
   send(sessionId: string): void;
   /** Starts to receive signals. Call once. */
   listen(listener: TurnListener): void;
-  /** Whether signals arrive now, as far as is known. */
+  /** True if signals currently arrive, as far as this process knows. */
   connected(): boolean;
 }
 
 /**
- * Signals over a broadcast. While it is disconnected, signals are queued up to a limit; signals
- * beyond it, or in transit when the connection breaks, are lost.
+ * Sends signals over a broadcast. While it is disconnected, signals are queued up to a limit.
+ * Signals above the limit, or in transit when the connection breaks, are lost.
  */
 export function createTurnSignals(broadcast: Broadcast): TurnSignals {
   /** Sessions with a signal still to be sent. */
@@ -74,7 +74,7 @@ export function turnEndedError(end: TurnEndKind, cause?: unknown): TurnlogError 
     case 'erased':
       return sessionErasedError(cause);
     case 'cancelled':
-      // Not retriable: a retry would run again what was cancelled.
+      // Not retriable, because a retry would run again what was cancelled.
       return new TurnlogError('turn_interrupted', 'The turn was cancelled.', { cause });
     case 'ended':
       return new TurnlogError(
@@ -87,14 +87,14 @@ export function turnEndedError(end: TurnEndKind, cause?: unknown): TurnlogError 
   }
 }
 
-/** What an event of a session means for turns before it. */
+/** The effect of an event of a session on open turns. */
 interface TurnEndSignal {
-  /** No turn up to this one is open after it. */
+  /** Turns up to this one are no longer open after the event. */
   turn: number;
   kind: TurnEndKind;
 }
 
-/** The fields read from an event's data; they are untrusted. */
+/** Fields read from the untrusted data of an event. */
 interface EventFields {
   turn?: unknown;
   reason?: unknown;
@@ -121,10 +121,13 @@ export function turnEndSignal({
 
 /** Poll interval for a turn that a client waits for, in milliseconds. */
 const CLIENT_POLL_MS = 500;
-/** Poll intervals for a turn of this process, which others may cancel: without and with signals. */
+/**
+ * Poll intervals for a turn of this process that other processes may cancel, without and with
+ * signals.
+ */
 const RUN_POLL_MS = 600;
 const SIGNALLED_RUN_POLL_MS = 3_000;
-/** The end of a turn and of its session are two events; a run may record a few more. */
+/** The end of a turn and of its session are two events, and a run may record a few more. */
 const NEWS_PAGE = 8;
 
 export interface TurnRef {
@@ -132,7 +135,7 @@ export interface TurnRef {
   turn: number;
 }
 
-/** A turn whose end a client or its own run waits for. */
+/** A turn whose end a client or its run waits for. */
 export interface WatchedTurn extends TurnRef {
   by: 'client' | 'run';
   /** A revision of the stream at which the turn is open. */
@@ -142,17 +145,17 @@ export interface WatchedTurn extends TurnRef {
 }
 
 /**
- * Reports the ends of turns in any process. This process reports its own; those of others are read
- * from the log, on a signal and at intervals.
+ * Reports the ends of turns in any process. Those in this process are reported by it. Those in
+ * other processes are read from the log, after a signal and at intervals.
  */
 export interface TurnWatch {
   /** Returns a function that unsubscribes. */
   subscribe(turn: WatchedTurn): () => void;
-  /** Reports an end that this process has seen. */
+  /** Reports an end that occurred in this process. */
   notifyEnded(turn: TurnRef, end: TurnEndKind): void;
   /** Signals other processes, if any, that a turn of the session has ended. */
   notifyOthers(sessionId: string): void;
-  /** Starts polls that are due. Call several times a second. Never throws. */
+  /** Starts all polls that are due. Call several times a second. Never throws. */
   pollDue(): void;
   /** Resolves when no poll is running. */
   whenIdle(): Promise<void>;
@@ -162,20 +165,20 @@ export interface TurnWatchOptions {
   store: Pick<EventStore, 'readStream'>;
   /** Undefined if no other process can write to the log. */
   signals: TurnSignals | undefined;
-  /** Whether other processes may write to the log. */
+  /** True if other processes may write to the log. */
   shared: boolean;
   /** Milliseconds of a monotonic clock. */
   now?: () => number;
 }
 
-/** A session with turns that are watched. */
+/** A session with watched turns. */
 interface Entry {
   session_id: string;
   turns: Set<WatchedTurn>;
   /** Events up to this revision were read. */
   revision: number;
   polledAt: number;
-  /** The running poll, and whether it must read once more. */
+  /** The running poll, and whether another read must follow it. */
   polling: Promise<void> | undefined;
   again: boolean;
 }
@@ -218,7 +221,7 @@ export function createTurnWatch(options: TurnWatchOptions): TurnWatch {
     } while (entry.again && entry.turns.size > 0);
   }
 
-  /** After an error the stream is polled again later. */
+  /** Polls a stream. After an error, it is polled again later. */
   function poll(entry: Entry): Promise<void> {
     entry.again = true;
     entry.polling ??= readEventsSince(entry)
@@ -239,10 +242,10 @@ export function createTurnWatch(options: TurnWatchOptions): TurnWatch {
   /** Polls all sessions that are due, a few at a time. */
   async function pollRound(): Promise<void> {
     const at = now();
-    const due = [...entries.values()].filter(
+    const dueEntries = [...entries.values()].filter(
       (entry) => at - entry.polledAt >= pollIntervalMs(entry),
     );
-    const queue = due.values();
+    const queue = dueEntries.values();
     const pollNext = async (): Promise<void> => {
       for (const entry of queue) await poll(entry);
     };

@@ -6,29 +6,29 @@ import { interruptOrphanedTurns, isPastDeadline } from './interruptTurn.ts';
 import type { OpenTurnQueue } from './openTurnQueue.ts';
 
 /**
- * How long an instance must be seen with the same last beat. After an outage of the list, every
- * last beat is old; this leaves time for one and a half beats.
+ * How long the same last beat of an instance must be observed. After an outage of the list of
+ * instances, every last beat is old. This leaves time for one and a half beats.
  */
 const CONFIRM_MS = 8_000;
-/** After a longer gap between two polls, earlier observations are dropped. */
+/** After a longer gap between two polls, earlier observations are discarded. */
 const MAX_POLL_GAP_MS = 6_000;
 
 /** Detects dead instances by polling the list of instances. */
 export interface InstanceMonitor {
   poll(): Promise<void>;
   /**
-   * True for an instance without a beat for DEAD_AFTER_MS, the last CONFIRM_MS of them observed by
-   * this monitor.
+   * True for an instance without a beat for DEAD_AFTER_MS, of which this monitor observed the last
+   * CONFIRM_MS.
    */
   isDead(instanceId: string): boolean;
 }
 
-/** `now` in milliseconds of a monotonic clock. */
+/** `now` returns milliseconds of a monotonic clock. */
 export function createInstanceMonitor(
   instances: Pick<Instances, 'listDeadInstances'>,
   now = (): number => performance.now(),
 ): InstanceMonitor {
-  /** When an instance was first seen with its last beat, by instance and beat. */
+  /** When an instance was first observed with its last beat, by instance and beat. */
   let seenSince = new Map<string, number>();
   let dead = new Set<string>();
   let polledAt = -Infinity;
@@ -44,13 +44,13 @@ export function createInstanceMonitor(
       try {
         const silent = await instances.listDeadInstances(DEAD_AFTER_MS - CONFIRM_MS);
         polledAt = now();
-        const seen = silent.map(({ instance_id, last_beat_at }) => ({
+        const silentBeats = silent.map(({ instance_id, last_beat_at }) => ({
           instance_id,
           beat: `${instance_id} ${last_beat_at}`,
         }));
-        seenSince = new Map(seen.map(({ beat }) => [beat, seenSince.get(beat) ?? polledAt]));
+        seenSince = new Map(silentBeats.map(({ beat }) => [beat, seenSince.get(beat) ?? polledAt]));
         dead = new Set(
-          seen
+          silentBeats
             .filter(({ beat }) => polledAt - seenSince.get(beat)! >= CONFIRM_MS)
             .map(({ instance_id }) => instance_id),
         );
@@ -64,7 +64,7 @@ export function createInstanceMonitor(
 }
 
 /**
- * By then every turn of a dead instance is past its deadline, which is at most an hour after its
+ * By then, every turn of a dead instance is past its deadline, which is at most an hour after its
  * start.
  */
 const FORGET_AFTER_MS = 2 * 3_600_000;
@@ -80,9 +80,9 @@ export interface SweepContext extends HandleContext, Pick<CommandContext, 'logge
 type Owned = Pick<OpenTurn, 'owner' | 'deadline'>;
 
 /**
- * Finds turns past their deadline whose owners have left the list of instances. A listed instance
- * that beats still runs its turns, since the deadline is by the owner's clock; a silent one is
- * found dead soon.
+ * Finds turns past their deadline whose owners are no longer in the list of instances. A listed
+ * instance that beats is still running its turns, because deadlines are by the owner's clock. A
+ * silent one will soon be detected as dead.
  */
 async function findOverdue(
   instances: Pick<Instances, 'list'>,
@@ -95,10 +95,10 @@ async function findOverdue(
 }
 
 /**
- * Closes the open turns of dead instances, and overdue turns of unknown owners; times are those of
- * the list of instances. Overdue turns of this process, by its own clock, are added to
- * `openTurnQueue`. Call every few seconds, in any number of processes: the first append closes a
- * turn. When the signal aborts, the rest is left to the next call.
+ * Closes the open turns of dead instances, and overdue turns of unknown owners. Times are those of
+ * the list of instances. Overdue turns of this process, by its clock, are added to `openTurnQueue`.
+ * Call every few seconds, in any number of processes: the first append closes a turn. When the
+ * signal aborts, the remaining turns are left to the next call.
  */
 export async function closeOrphanedTurns(
   { readModels, instances, instanceMonitor, own, ...parts }: SweepContext,

@@ -21,7 +21,7 @@ import {
 import type { Instance } from '../context.ts';
 import { sessionBusy } from '../queueing/sessionQueue.ts';
 
-/** The owner may still be writing the end. */
+/** Time after the deadline, because the owner may still be writing the end. */
 const DEADLINE_GRACE_MS = 15_000;
 
 export interface RecoveryContext extends HandleContext {
@@ -29,13 +29,13 @@ export interface RecoveryContext extends HandleContext {
 }
 
 /**
- * True for a turn so long past its deadline that its owner has given it up; `now` in milliseconds
+ * True for a turn so long past its deadline that its owner has abandoned it. `now` in milliseconds
  * since the epoch.
  */
 export const isPastDeadline = (deadline: string, now: number): boolean =>
   now > Date.parse(deadline) + DEADLINE_GRACE_MS;
 
-/** Why no run has the open turn any more. Undefined while it may still be running. */
+/** Why no run has the open turn any more; undefined while it may still be running. */
 function orphanReason(
   { instance }: RecoveryContext,
   turn: RunningSession,
@@ -60,8 +60,8 @@ function interruptOrphanCommand(
 }
 
 /**
- * Closes a session's open turn if no run has it, by the log alone; starts with `loaded` if the
- * session was just read.
+ * Closes a session's open turn if no run has it, based on the log alone. Starts with `loaded` if
+ * the session was just read.
  */
 export const interruptIfOrphaned = (
   context: RecoveryContext,
@@ -75,7 +75,7 @@ export const interruptIfOrphaned = (
     { ...bounds, limitError: sessionBusy },
   );
 
-/** The same for a session that the read models show, so its stream must exist. */
+/** Does the same for a session in the read models, so its stream must exist. */
 const interruptVisible = (
   context: RecoveryContext,
   session_id: string,
@@ -91,14 +91,13 @@ const interruptVisible = (
     { signal },
   );
 
-/** Checking an incomplete session takes some seconds; so many are checked at a time. */
+/** Sessions checked at a time, because checking an incomplete session takes some seconds. */
 const CONCURRENCY = 16;
 
 /**
- * Closes those turns that no run has any more, until the signal aborts. Sessions that can't be
- * read, or that others write to constantly, are skipped, so that they do not block the others:
- * damage is reported and retried after a minute, other errors are logged. Throws
- * `store_unavailable`.
+ * Closes turns that no run has any more, until the signal aborts. Sessions that can't be read, or
+ * to which others write constantly, are skipped so that they do not block the rest. Damage is
+ * reported and retried after a minute, and other errors are logged. Throws `store_unavailable`.
  */
 export async function interruptOrphanedTurns(
   context: RecoveryContext & Pick<CommandContext, 'logger'>,

@@ -7,15 +7,15 @@ import type { RunState } from '../context.ts';
 import { interruptIfOrphaned, type RecoveryContext } from './interruptTurn.ts';
 import type { QueuedTurn } from './openTurnQueue.ts';
 
-/** Concurrent attempts while the store may be unavailable, and after one was answered. */
+/** Concurrent attempts while the store may be unavailable, and after an attempt succeeded. */
 const PROBING_CONCURRENCY = 4;
 const FULL_CONCURRENCY = 16;
 
 /** Closes the turns in `openTurnQueue`. */
 export interface OpenTurnCloser {
   /**
-   * Starts attempts that are due, and continues while the store answers. Call several times a
-   * second: without due turns it costs nothing. Never throws.
+   * Starts attempts that are due, and continues while the store responds. Call several times a
+   * second; without due turns, a call costs nothing. Never throws.
    */
   closeDue(signal: AbortSignal): void;
   /** Resolves when no attempt is running. */
@@ -36,9 +36,9 @@ interface CloseAttempt {
 const TIMED_OUT = new Error('closing the turn took too long');
 
 /**
- * Closes the turn of one session, in its queue. A busy session closes the turn itself, unless its
- * run fails too. An aborted attempt appends nothing more; an append in transit only fits while the
- * turn is open.
+ * Closes the turn of a session, in the session's queue. A busy session closes the turn itself,
+ * unless its run fails as well. An aborted attempt appends nothing more. An append in transit only
+ * succeeds while the turn is open.
  */
 async function closeTurn(context: Context, turn: QueuedTurn, signal: AbortSignal): Promise<void> {
   const { sessionQueue, openTurnQueue } = context.runState;
@@ -55,8 +55,8 @@ async function closeTurn(context: Context, turn: QueuedTurn, signal: AbortSignal
 }
 
 /**
- * While the store is unavailable, few attempts wait for it; after the first answer, many run at a
- * time.
+ * While the store is unavailable, only a few attempts wait for it. After the first response, many
+ * run at a time.
  */
 export function createOpenTurnCloser(context: Context): OpenTurnCloser {
   const { logger, store } = context;
@@ -102,8 +102,8 @@ export function createOpenTurnCloser(context: Context): OpenTurnCloser {
   }
 
   /**
-   * Aborts attempts that hang although the store is available: their responses may have been lost
-   * in an outage.
+   * Aborts attempts that hang although the store is available, because their responses may have
+   * been lost in an outage.
    */
   function abortHanging(): void {
     if (store.trouble() !== undefined) return;

@@ -1,16 +1,16 @@
 /**
- * Beyond this, the oldest are dropped: the next run of the session, the next start, or the sweep by
- * deadline closes them.
+ * Above this limit, the oldest sessions are dropped. Their turns are closed by the session's next
+ * run, the next start of the process, or the sweep by deadline.
  */
 const MAX_SESSIONS = 10_000;
 /**
- * A server may write an append long after it failed to answer. A turn whose start is missing is
- * rechecked after these delays, in milliseconds, and then dropped.
+ * A server may write an append long after it failed to respond. A turn whose start is missing is
+ * rechecked after these delays (in milliseconds) and then dropped.
  */
 const RECHECK_DELAYS_MS = [1_000, 2_000, 4_000, 8_000, 15_000];
-/** Delay after an attempt that failed since the store was unavailable or the session busy. */
+/** Delay after an attempt that failed because the store was unavailable or the session busy. */
 const RETRY_DELAY_MS = 250;
-/** Short, since a call sent before an outage may never be answered. */
+/** Short, because a call sent before an outage may never get a response. */
 const FIRST_TIMEOUT_MS = 1_000;
 const MAX_TIMEOUT_MS = 16_000;
 
@@ -18,8 +18,8 @@ const MAX_TIMEOUT_MS = 16_000;
 export interface QueuedTurn {
   readonly session_id: string;
   /**
-   * Revision of the event whose append has an unknown outcome, if it was written; beyond it, no
-   * append can come late.
+   * Revision that the event with an unknown append outcome would have. Above it, no late append is
+   * possible.
    */
   readonly revision: number;
   /** Time limit of an attempt while the store seems available, in milliseconds. */
@@ -27,23 +27,28 @@ export interface QueuedTurn {
 }
 
 /**
- * Sessions with turns that this instance had to leave open, since the store was unavailable when
+ * Sessions with turns that this instance had to leave open, because the store was unavailable when
  * they started or ended.
  */
 export interface OpenTurnQueue {
   readonly size: number;
   add(sessionId: string, revision: number): void;
-  /** Takes the next due session, until it is given back; undefined if none is due. */
+  /** Takes the next session that is due until it is returned; undefined if none is due. */
   take(): QueuedTurn | undefined;
   /** Removes a session without an open turn. */
   remove(turn: Pick<QueuedTurn, 'session_id'>): void;
-  /** The attempt failed; due again soon. `tookTooLong` doubles the time limit of the session. */
+  /**
+   * After a failed attempt, makes the session due again soon. `tookTooLong` doubles its time limit.
+   */
   retry(turn: QueuedTurn, tookTooLong?: boolean): void;
-  /** An append may still be written. Due again after a delay, or dropped after the last recheck. */
+  /**
+   * An append may still be written. The session is due again after a delay, or dropped after the
+   * last recheck.
+   */
   recheck(turn: QueuedTurn): void;
 }
 
-/** Updated in place, so that a running attempt sees what a run adds meanwhile. */
+/** Updated in place, so that a running attempt sees changes that a run makes in the meantime. */
 interface Entry {
   readonly session_id: string;
   revision: number;
@@ -53,7 +58,7 @@ interface Entry {
   taken: boolean;
 }
 
-/** `now` in milliseconds of a monotonic clock. */
+/** `now` returns milliseconds of a monotonic clock. */
 export function createOpenTurnQueue(now: () => number = () => performance.now()): OpenTurnQueue {
   const entries = new Map<string, Entry>();
 

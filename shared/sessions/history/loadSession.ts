@@ -22,8 +22,8 @@ const summaryIn = (compaction: DecodedEvent | undefined): Summary | undefined =>
 };
 
 /**
- * The newest summary of a session, given its newest events: it is among them, or the start of a
- * turn names it. `known` is the newest one before them.
+ * The newest summary of a session, from its newest events: the last of them that holds or names a
+ * summary. `cached` is the newest summary before these events.
  */
 export async function findSummary(
   source: StreamSource,
@@ -45,7 +45,7 @@ export async function findSummary(
   return cached;
 }
 
-/** How an event of a session refers to a summary. */
+/** The reference to a summary in an event of a session. */
 export const summaryReference = (
   { session_id, revision }: Summary,
   sessionId: string,
@@ -55,25 +55,25 @@ export const summaryReference = (
 });
 
 export interface LoadedSession extends LoadedStream<SessionState> {
-  /** Id of the last event, which a recovery names as the cause. */
+  /** Id of the last event, which a recovery records as its cause. */
   lastEventId: string | undefined;
   account_id: string | undefined;
-  /** The sessions whose turns a fork shares, the nearest first. */
+  /** The sessions whose turns a fork shares, nearest first. */
   origins: readonly ForkPoint[];
-  /** The summary that stands for older turns. */
+  /** The summary that replaces older turns. */
   summary: Summary | undefined;
-  /** The completed turns to show the model, oldest first. */
+  /** The completed turns to show to the model, oldest first. */
   history: Turn[];
   /**
    * The newest completed turns, oldest first: those of `history` and, unless `whole`, at least one
    * that did not fit.
    */
   turns: Turn[];
-  /** Whether `turns` are all completed turns, except those in the summary. */
+  /** True if `turns` contains all completed turns except the summarized ones. */
   whole: boolean;
 }
 
-/** A session with a new id: there is nothing to read. */
+/** A session with a new id, whose stream need not be read. */
 export const NEW_SESSION: LoadedSession = {
   state: session.initialState,
   head: NO_STREAM,
@@ -90,7 +90,7 @@ export const NEW_SESSION: LoadedSession = {
 export const findMissingEvents = ({ state }: LoadedSession): StreamFlaw | undefined =>
   state.status === 'none' ? { reason: 'its events are gone', revision: 0 } : undefined;
 
-/** Selects the newest completed turns (oldest first) that fit beside the summary. */
+/** Selects the newest completed turns (oldest first) that fit into the prompt with the summary. */
 export type SelectTurns = (turns: Turn[], summary: Summary | undefined) => Promise<Turn[]>;
 
 /**
@@ -112,7 +112,7 @@ export async function loadSession(
   let last: OpenedEvent | undefined;
   for (;;) {
     const page = await reader.readOlder();
-    // There may be any number of descriptions between two turns.
+    // Descriptions are skipped, because there may be any number of them between two turns.
     tail = [...page.filter(({ event }) => event.type !== 'session.described.v1'), ...tail];
     if (page[0]?.recorded.stream === stream) oldest = page[0].recorded;
     last ??= page.at(-1)?.recorded;
@@ -129,14 +129,14 @@ export async function loadSession(
     if (!isEnough) continue;
     const first = reader.beginning() ?? (await readFirstEvent(source, stream));
     source.damaged.clear(stream, { from: oldest.revision, to: last.revision });
-    const own = tail.filter(({ recorded }) => recorded.stream === stream);
-    const state = sessionEvents([...(hasBeginning ? [] : [first]), ...own]).reduce(
+    const ownEvents = tail.filter(({ recorded }) => recorded.stream === stream);
+    const state = sessionEvents([...(hasBeginning ? [] : [first]), ...ownEvents]).reduce(
       session.evolve,
       session.initialState,
     );
     return {
       state,
-      head: headOf(last, headAfter(NO_STREAM, own)),
+      head: headOf(last, headAfter(NO_STREAM, ownEvents)),
       lastEventId: last.id,
       account_id: last.metadata.account_id,
       origins: select ? await reader.origins(first) : [],
@@ -148,7 +148,9 @@ export async function loadSession(
   }
 }
 
-/** For commands that need no earlier turns: only the beginning and the end are read. */
+/**
+ * For commands that need no earlier turns: only the beginning and the end of the stream are read.
+ */
 export const sessionTarget = (
   sessionId: string,
 ): TargetStream<SessionCommand, SessionState, SessionEvent, LoadedSession> => ({
@@ -157,7 +159,7 @@ export const sessionTarget = (
   load: (source) => loadSession(source, sessionId),
 });
 
-/** True where the events go back to turns that the summary stands for. */
+/** True if the events reach back to turns that the summary replaces. */
 const reachesSummary = (events: readonly SessionEvent[], summary: Summary | undefined): boolean =>
   summary !== undefined &&
   events.some(
@@ -166,12 +168,12 @@ const reachesSummary = (events: readonly SessionEvent[], summary: Summary | unde
       (type === 'session.started.v1' && (data.forked_from?.turn ?? 0) <= summary.up_to_turn),
   );
 
-/** Those that a summary stands for are left out. */
+/** The completed turns in the events, without those that the summary replaces. */
 export const completedTurns = (events: readonly SessionEvent[], summary?: Summary): Turn[] =>
   turnsFromEvents(events).filter(
     ({ turn, output }) => output !== undefined && turn > (summary?.up_to_turn ?? 0),
   );
 
-/** Events of a session's stream; a stream that was checked holds no others. */
+/** The events of a session's stream. A checked stream contains no other events. */
 export const sessionEvents = (events: readonly DecodedEvent[]): SessionEvent[] =>
   events.map(({ event }) => event as SessionEvent);

@@ -21,13 +21,13 @@ const ENDS: ReadonlySet<string> = new Set([
 export const endedTurnNumber = (stored: StoredEvent): number | undefined =>
   ENDS.has(stored.type) ? (decodeEvent(stored).data as { turn: number }).turn : undefined;
 
-/** The origin in a session's first event; undefined for a session that is no fork. */
+/** The origin in a session's first event; undefined if the session is not a fork. */
 export const forkOriginIn = ({ event }: DecodedEvent): ForkedFrom | undefined =>
   event.type === 'session.started.v1' ? event.data.forked_from : undefined;
 
 /**
- * The sessions whose turns a fork shares, the nearest first, from the fork's first event. Empty for
- * a session that is no fork.
+ * The sessions whose turns a fork shares, nearest first, from the fork's first event. Empty for a
+ * session that is not a fork.
  */
 export async function readOrigins(
   source: StreamSource,
@@ -70,13 +70,13 @@ interface PromptContent {
   summary: Summary | undefined;
 }
 
-/** The other sessions whose turns a prompt holds, in full or summarized. */
+/** The other sessions whose turns a prompt contains, verbatim or summarized. */
 export function originsInPrompt({ origins, history, summary }: PromptContent): string[] {
   const oldest = Math.min(history[0]?.turn ?? Infinity, summary?.oldest ?? Infinity);
   return origins.filter(({ turn }) => turn >= oldest).map(({ session_id }) => session_id);
 }
 
-/** Checks that no session whose turns a prompt holds is erased. */
+/** Throws if a session whose turns a prompt contains is erased. */
 export async function requireOriginsPresent(
   { store }: StreamSource,
   shown: PromptContent,
@@ -111,6 +111,9 @@ export async function findRecordingSession(
   return sharing.at(-1)?.session_id;
 }
 
-/** For a fork, the erasure of the session that recorded a turn is an erased origin. */
+/**
+ * Maps `session_erased` to `origin_erased`: for a fork, the session that recorded a shared turn is
+ * an origin.
+ */
 export const asOriginErased = (error: unknown): unknown =>
   isTurnlogError(error, 'session_erased') ? originErasedError(error) : error;

@@ -12,21 +12,21 @@ const FIRST_PAGE = 8;
 const LATER_PAGE = 32;
 const LARGEST_PAGE = 1_024;
 
-/** Reads a session backwards, and a fork on into the sessions whose turns it shares. */
+/** Reads a session backwards. For a fork, continues in the sessions whose turns it shares. */
 export interface BackwardReader {
   /** The next older page, oldest first. */
   readOlder(): Promise<DecodedEvent[]>;
-  /** The session's own first event, when it has been read. */
+  /** The session's first event, once it has been read. */
   beginning(): DecodedEvent | undefined;
-  /** The sessions whose turns it shares, from its first event. */
+  /** The sessions whose turns the session shares, from its first event. */
   origins(beginning: DecodedEvent): Promise<readonly ForkPoint[]>;
-  /** Whether there are no older events, in other sessions either. */
+  /** True if there are no older events, including those in other sessions. */
   isWhole(): boolean;
 }
 
 /**
- * Starts at a revision of the session, by default its last one. Each page doubles what was read, so
- * at most twice the needed events are read.
+ * Starts at a revision of the session, by default its last one. Each page doubles the number of
+ * events read, so that at most twice the needed events are read.
  */
 export function createBackwardReader(
   source: StreamSource,
@@ -43,7 +43,7 @@ export function createBackwardReader(
   const originsAfter = async (first: DecodedEvent): Promise<ForkPoint[]> =>
     (origins ??= await readOrigins(source, first));
 
-  /** Continues in the next older session. */
+  /** Continues in the nearest session whose turns are shared. */
   async function enterOrigin(): Promise<{ stream: string; origin: ForkPoint } | undefined> {
     const origin = (await originsAfter(beginning!))[entered];
     if (!origin) return undefined;

@@ -10,8 +10,9 @@ import { readTranscript, type Transcript } from './transcript.ts';
 import { readTurn, turnNotFound, type TurnLookup, type TurnSource } from '../turns/turn.ts';
 
 /**
- * The revision of the last event of a turn that an account's session recorded, when the log shows
- * what the read models show; undefined if the read models have no such ended turn.
+ * The revision of the last event of a turn that an account's session recorded; undefined if the
+ * read models contain no such ended turn. Checks that the log contains everything that the read
+ * models show.
  */
 export async function findTurnEndRevision(
   source: TurnSource,
@@ -26,9 +27,9 @@ export async function findTurnEndRevision(
   const [last] = await readUntilComplete(source, stream, {
     read: () => readPage(source, stream, { direction: 'backwards', limit: 1 }),
     findFlaw: ([newest]) => {
-      const due = (newest?.recorded.revision ?? -1) + 1;
-      if (due > session.revision) return undefined;
-      return { reason: `revision ${due} is missing`, revision: due };
+      const next = (newest?.recorded.revision ?? -1) + 1;
+      if (next > session.revision) return undefined;
+      return { reason: `revision ${next} is missing`, revision: next };
     },
   });
   if (last?.event.type === 'session.erased.v1') throw sessionErasedError();
@@ -37,9 +38,9 @@ export async function findTurnEndRevision(
   return ended ? row.revision : undefined;
 }
 
-/** The last event of an ended turn, which identifies the state of the session then. */
+/** The last event of an ended turn. It identifies the state of the session at that point. */
 export interface RecordedTurnEnd {
-  /** The session that recorded the turn; for a turn that a fork shares, not the fork. */
+  /** The session that recorded the turn. For a turn shared by a fork, this is not the fork. */
   session_id: string;
   turn: number;
   revision: number;
@@ -47,9 +48,7 @@ export interface RecordedTurnEnd {
   recorded_at: string;
 }
 
-/**
- * The recorded end of a turn. Errors: those of readTurn, `turn_not_found` also while it is open.
- */
+/** The recorded end of a turn. Errors: those of readTurn, and `turn_not_found` for an open turn. */
 export async function readTurnEnd(
   source: TurnSource,
   lookup: TurnLookup,
@@ -67,9 +66,9 @@ export async function readTurnEnd(
 }
 
 /**
- * A session as of the end of a turn, and a page of its turns up to that one; with the current title
- * and labels. Errors: those of readTranscript and readTurnEnd, `store_unavailable` while the read
- * models do not show that end.
+ * A session as of the end of a turn, and a page of its turns up to that one. Title and labels are
+ * the current ones. Errors: those of readTranscript and readTurnEnd, `store_unavailable` while the
+ * read models do not show that end.
  */
 export async function readTranscriptAt(
   source: TurnSource,

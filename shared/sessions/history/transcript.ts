@@ -16,7 +16,7 @@ import { createTextOpener } from '../../eventlog/encryption/closedText.ts';
 import type { Keyring } from '../../eventlog/encryption/keyring.ts';
 import { yieldToEventLoop, SLICE_BYTES } from '../../lib/concurrency/yieldToEventLoop.ts';
 
-/** A turn's row with each of its texts replaced. */
+/** A copy of a turn's row with each text replaced. */
 const mapTexts = (row: TurnRow, replace: (text: string) => string): TurnRow => ({
   ...row,
   input: replace(row.input),
@@ -40,8 +40,8 @@ function textsOf(row: TurnRow): string[] {
 }
 
 /**
- * Opens the texts of a session's turns, one row after the other, in place: closed and open they are
- * never held all at once.
+ * Decrypts the texts of a session's turns row by row and in place, so that encrypted and decrypted
+ * texts are never all in memory at once.
  */
 async function openTurnTexts(
   keys: Pick<Keyring, 'find'>,
@@ -64,19 +64,22 @@ export type TranscriptSource = StreamSource & {
   readModels: Pick<ReadModels, 'findTranscript' | 'findSession'>;
 };
 
-/** Turns that a fork shares are rows of the session that recorded them. */
+/**
+ * A session and a page of its turns. Shared turns of a fork are rows of the session that recorded
+ * them.
+ */
 export interface Transcript extends TranscriptRows {
-  /** True where the turns that a fork shares, or the first of them, were erased. */
+  /** True if shared turns of the fork, or the first of them, were erased. */
   origin_erased: boolean;
 }
 
-/** Turns of a transcript that one session recorded, up to a number. */
+/** Turns of a transcript that one session recorded, up to a turn number. */
 interface OriginSegment {
   session: SessionRow;
   upTo: number;
 }
 
-/** Opens the texts of a session's turns; false where it was erased. */
+/** Decrypts the texts of a session's turns. Resolves with false if the session was erased. */
 async function openTexts(
   source: TranscriptSource,
   session: SessionRow,
@@ -107,7 +110,7 @@ function createPageBudget({ limit, bytes }: NumberedPage) {
   return {
     isFull: () => rows === limit || used >= bytes,
     remaining: () => ({ limit: limit - rows, bytes: bytes - used }),
-    /** The first rows, up to one that does not fit. */
+    /** Takes the first rows, up to one that does not fit. */
     takeFitting(candidates: readonly TurnRow[]): TurnRow[] {
       const end = candidates.findIndex((row) => !take(row));
       return end === -1 ? [...candidates] : candidates.slice(0, end);
@@ -118,7 +121,7 @@ function createPageBudget({ limit, bytes }: NumberedPage) {
 const turnsNotVisible = () =>
   storeUnavailableError('The read models do not show all of the turns that the session shares.');
 
-/** The segments of a fork, oldest first, without an erased session and those before it. */
+/** The segments of a fork, oldest first, without an erased session and the segments before it. */
 async function findSegments(
   { readModels }: TranscriptSource,
   fork: SessionRow,
@@ -138,7 +141,7 @@ async function findSegments(
   return { segments, erased: false };
 }
 
-/** A page of the segments' turns, or the session that was erased meanwhile. */
+/** A page of the segments' turns, or the session that was erased in the meantime. */
 async function readSegments(
   source: TranscriptSource,
   segments: readonly OriginSegment[],
@@ -182,9 +185,9 @@ async function readFork(
 }
 
 /**
- * A session and a page of its turns, oldest first, after turn number `after`, with their texts. A
- * fork starts with the turns that it shares, except erased ones. Errors: `session_not_found`,
- * `session_erased`, `stream_damaged` for a text that differs from the sealed one, or whose key was
+ * A session and a page of its turns with their texts, oldest first, after turn number `after`. A
+ * fork starts with its shared turns, except erased ones. Errors: `session_not_found`,
+ * `session_erased`, `stream_damaged` for a text that differs from the sealed one or whose key was
  * destroyed without an erasure; `key_missing`, `store_unavailable`.
  */
 export async function readTranscript(
@@ -197,7 +200,7 @@ export async function readTranscript(
   if (!transcript) throw sessionNotFound();
   const { session, turns } = transcript;
   if (session.status === 'erased') throw sessionErasedError();
-  // A fork's own turns are read again after its shared ones, so that both are never in memory at once.
+  // A fork's own turns are read after its shared turns, so that both are never in memory at once.
   if (session.forked_from) return readFork(source, session, page);
   if (!(await openTexts(source, session, turns.rows))) throw sessionErasedError();
   return { ...transcript, origin_erased: false };

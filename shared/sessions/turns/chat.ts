@@ -1,8 +1,8 @@
 import type { RecordedResponseFormat } from '../../agents/parameters.ts';
 
 /**
- * The shapes of the chat completions API that model requests are made of. They are the provider's,
- * to the letter: the recorded request hash is taken over exactly this body.
+ * Types of the chat completions API for model requests. They follow the provider's format exactly,
+ * because the recorded request hash covers exactly this body.
  */
 export interface ToolCallRequest {
   id: string;
@@ -20,7 +20,7 @@ export interface ToolDefinition {
   function: { name: string; description: string; parameters: Record<string, unknown> };
 }
 
-/** What an answer has to be. */
+/** The required format of an answer. */
 export type ChatResponseFormat =
   | { type: 'text' | 'json_object' }
   | {
@@ -29,8 +29,8 @@ export type ChatResponseFormat =
     };
 
 /**
- * What a request says beside its messages, as it is recorded: a JSON Schema as its text. `model` is
- * the provider's own name for it.
+ * The parts of a request beside its messages, as recorded. A JSON Schema is recorded as its text.
+ * `model` is the provider's name of the model.
  */
 export interface ChatSettings {
   model: string;

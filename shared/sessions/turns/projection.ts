@@ -12,7 +12,7 @@ type TurnRow = Rows['turns'];
 export type TurnEvent = Extract<SessionEvent, { data: { turn: number } }>;
 type LaterEvent = Exclude<TurnEvent, { type: 'session.turn_started.v1' }>;
 
-/** What is told of a turn that was cut off. */
+/** Descriptions of interruptions for clients. */
 const INTERRUPTIONS: Record<InterruptionReason | InterruptionCause, string> = {
   crash: 'The service stopped while the turn was running.',
   cancelled: 'The turn was cancelled.',
@@ -24,7 +24,7 @@ function patch(row: TurnRow, event: LaterEvent): Partial<TurnRow> {
   switch (event.type) {
     case 'session.tool_called.v1': {
       const { turn: _, ...call } = event.data;
-      // Models also call functions that they were not offered.
+      // Models also call functions that they were not offered. Those do not count as a used tool.
       const used = row.offered.includes(call.tool) ? call.tool : '';
       return { tool_used: row.tool_used || used, tool_calls: [...row.tool_calls, call] };
     }
@@ -50,7 +50,7 @@ function patch(row: TurnRow, event: LaterEvent): Partial<TurnRow> {
   }
 }
 
-/** A turn's row after an event of it. Only an open turn can go on or end. */
+/** Applies an event to a turn's row. Only an open turn accepts events. */
 export function applyTurnEvent(
   found: TurnRow | undefined,
   recorded: RecordedEvent,
@@ -100,7 +100,7 @@ export function applyTurnEvent(
   };
 }
 
-/** What an event of a turn does to its row. */
+/** Maps an event of a turn to a change of its row. */
 export const projectTurn = (recorded: RecordedEvent, event: TurnEvent): RowChange<Rows> => ({
   table: 'turns',
   key: [streamId(recorded.stream), event.data.turn],

@@ -15,29 +15,28 @@ export interface Turn {
   input: string;
   tool_calls: ToolCalledData[];
   /**
-   * Undefined unless the turn completed: a turn without an answer is never shown to the model
-   * again.
+   * Undefined unless the turn completed. Only turns with an answer are shown to the model again.
    */
   output: string | undefined;
 }
 
-/** A summary that stands for older turns in prompts. */
+/** A summary that replaces older turns in prompts. */
 export interface Summary {
   text: string;
   up_to_turn: number;
-  /** Turns before the summarized ones that no longer fit the prompt. */
+  /** Turns before the summarized ones that were dropped because they did not fit. */
   dropped: number;
   /**
-   * The oldest turn that may be in it. For a summary that continues an earlier one, this is the
-   * first turn of that one; dropped turns may lie between them.
+   * The oldest turn that the summary may cover. For a summary that continues an earlier one, this
+   * is the first turn of that summary. Dropped turns may lie in between.
    */
   oldest: number;
-  /** The session of the event that holds it; a fork may show the summary of another session. */
+  /** The session of the event with the summary. A fork may use the summary of another session. */
   session_id: string;
   revision: number;
 }
 
-/** The turns in consecutive events, oldest first, without those whose start is missing. */
+/** Builds turns from consecutive events, oldest first. Turns whose start is missing are omitted. */
 export function turnsFromEvents(events: readonly SessionEvent[]): Turn[] {
   const turns: Turn[] = [];
   for (const event of events) {
@@ -87,8 +86,8 @@ export const turnMessages = (turn: Turn): ChatMessage[] => [
 ];
 
 /**
- * The system message: the instruction and, if older turns were summarized, the summary. Many models
- * accept only one system message.
+ * The system message: the instruction, and the summary if older turns were summarized. Both are in
+ * one message, because many models accept only one system message.
  */
 export const systemText = (
   instruction: string,
@@ -101,7 +100,7 @@ export const systemText = (
 const COMPACTION_INSTRUCTION =
   'You are given the beginning of a conversation between a user and an assistant. Sum it up for the assistant, who goes on with the conversation and sees your summary in its place. Keep what the user wants, facts, names, numbers, decisions and open questions. Do not answer the user, and do not add anything. Write at most 400 words, in the language of the conversation.';
 
-/** A turn as plain text, so that the model summarizes it and does not continue it. */
+/** A turn as plain text. A transcript of messages would lead the model to continue it. */
 const turnText = (turn: Turn): string =>
   [
     `User: ${turn.input}`,
@@ -111,7 +110,7 @@ const turnText = (turn: Turn): string =>
     `Assistant: ${turn.output ?? ''}`,
   ].join('\n');
 
-/** The exact body of the model call that summarizes `turns` and an earlier summary. */
+/** The exact body of the model call that summarizes `turns` together with an earlier summary. */
 export const compactionRequest = (
   settings: ChatSettings,
   before: Pick<Summary, 'text'> | undefined,
@@ -131,10 +130,10 @@ export const compactionRequest = (
 };
 
 /**
- * The exact body of a model call, from recorded events alone: the instruction, the completed turns
- * of `history` (oldest first), then the current turn with its tool rounds so far, so that prompts
- * never hold an unpaired message. Members are in canonical order, which makes the request's hash
- * cheapest.
+ * The exact body of a model call, built only from recorded events: the instruction, the completed
+ * turns of `history` (oldest first), and the current turn with its tool rounds so far. Prompts
+ * therefore never contain an unpaired message. Members are in canonical order, which makes hashing
+ * the request cheapest.
  */
 export const chatRequest = (
   { model, response_format, temperature, tools, ...limits }: ChatSettings,
@@ -154,8 +153,8 @@ export const chatRequest = (
 });
 
 /**
- * The response format of a request. A schema is sent as given: the order of its members is the
- * order in the answer.
+ * The response format of a request. A schema is sent verbatim, because the order of its members
+ * determines the order in the answer.
  */
 export function requestFormat({ type, json_schema }: RecordedResponseFormat): ChatResponseFormat {
   if (type !== 'json_schema') return { type };

@@ -9,7 +9,7 @@ export const TurnNumber = Type.Integer({
 
 export const ModelCall = Type.Object(
   {
-    // Without a salt it would tell whether a guess at the erased texts is right.
+    // Protected, because a hash without a salt would confirm a guess at the erased texts.
     request_sha256: ProtectedTextSchema({
       description: 'SHA-256 in hex of the request body in canonical JSON (RFC 8785)',
     }),
@@ -48,8 +48,8 @@ const FunctionDefinition = Type.Object(
 );
 
 /**
- * What every request of the turn says beside its messages: the requests can be built again from
- * events alone.
+ * The parts beside the messages that all requests of a turn have in common. They are recorded so
+ * that the requests can be rebuilt from events alone.
  */
 export const Settings = Type.Object(
   {

@@ -12,7 +12,7 @@ export interface RecordedTurn {
   rounds: TurnRound[];
   /** Undefined while the turn is open. */
   outcome: RecordedTurnOutcome | undefined;
-  /** The time limit of its run. */
+  /** The deadline of the turn's run. */
   deadline: string;
 }
 
@@ -20,17 +20,17 @@ function roundsOf(calls: readonly ToolCalledData[], output: string | undefined):
   const byRound = Map.groupBy(calls, ({ round }) => round);
   const rounds: TurnRound[] = [];
   for (let round = 1; round <= (calls.at(-1)?.round ?? 0); round += 1) {
-    const own = byRound.get(round) ?? [];
-    rounds.push({ text: own[0]?.content ?? '', calls: own });
+    const callsOfRound = byRound.get(round) ?? [];
+    rounds.push({ text: callsOfRound[0]?.content ?? '', calls: callsOfRound });
   }
   return output === undefined ? rounds : [...rounds, { text: output, calls: [] }];
 }
 
-/** The end of the turn in a row; undefined while it is open. */
+/** The end of a turn from its row; undefined while the turn is open. */
 function outcomeOf(row: TurnRow): RecordedTurnOutcome | undefined {
   const { session_id, status, output, tokens, error, context } = row;
   if (status === 'running') return undefined;
-  // A failed turn may have both, too.
+  // A failed turn may also have output and tokens.
   if (status === 'completed' && output !== null && tokens !== null) {
     const finish_reason = row.finish_reason ?? '';
     const completed = { ...row, output, tokens, finish_reason };
@@ -40,7 +40,7 @@ function outcomeOf(row: TurnRow): RecordedTurnOutcome | undefined {
   return { failed: { code, message: error?.message ?? '' } };
 }
 
-/** The turn in a row with opened texts. */
+/** Builds a recorded turn from a row with decrypted texts. */
 export function recordedTurn(row: TurnRow): RecordedTurn {
   const calls = row.tool_calls.map((call) => ({ ...call, turn: row.turn }));
   return {

@@ -11,45 +11,45 @@ import {
   type Turn,
 } from './prompt.ts';
 
-/** What is recorded of the model calls of a turn, and of those that summed older turns up for it. */
+/** The recorded model calls of a turn, and those of compactions for it. */
 export interface RecordedCalls {
   started: TurnStartedData;
   turn: Turn;
-  /** Those that were answered; of a turn that is open, or was interrupted, none is recorded. */
+  /** Answered calls. Turns that are open or were interrupted have none. */
   calls: readonly ModelCall[];
-  /** Made right before the turn began. */
+  /** Compactions right before the turn. */
   compactions: readonly SessionCompactedData[];
 }
 
-/** A model call that was answered, and the body of its request. */
+/** An answered model call and the body of its request. */
 export interface RecordedCall {
   purpose: 'answer' | 'compaction';
-  /** Which answered call of the turn it is, from 1; null of a compaction. */
+  /** Number of the answered call within the turn, from 1; null for a compaction. */
   round: number | null;
   call: ModelCall;
   request: ChatRequest;
 }
 
-/** How an event names the summary that a request holds. */
+/** The reference to the summary in a request. */
 export type SummaryReference = Pick<TurnStartedData, 'summary_revision' | 'summary_session_id'>;
 
-/** What requests hold of before the turn. */
+/** The content of requests from before the turn. */
 export interface PriorContext {
-  /** Of the session, or else of the agent at the revision that the turn runs with. */
+  /** The session's instruction, or else that of the agent at the turn's revision. */
   instruction: string;
-  /** The turns before it, oldest first, as far back as `oldestTurnOf` says. */
+  /** The turns before this one, oldest first, back to the one that `oldestTurnOf` returns. */
   turns: readonly Turn[];
   summaryOf: (named: SummaryReference) => Pick<Summary, 'text'> | undefined;
 }
 
-/** The number of the turn that an event belongs to; undefined for one of the session itself. */
+/** The turn number of an event; undefined for an event of the session itself. */
 export const turnNumberOf = ({ data }: Pick<SessionEvent, 'data'>): number | undefined =>
   'turn' in data ? data.turn : undefined;
 
 /**
- * What consecutive events, oldest first, say of the model calls of a turn. They go back beyond its
- * start to an event of another turn, or to the session's beginning. Undefined where they do not have
- * its start.
+ * Collects the recorded model calls of a turn from consecutive events, oldest first. The events
+ * must reach back to an event of an earlier turn or to the beginning of the session. Undefined if
+ * they do not include the start of the turn.
  */
 export function collectRecordedCalls(
   events: readonly SessionEvent[],
@@ -60,13 +60,13 @@ export function collectRecordedCalls(
   );
   const started = events[start];
   if (started?.type !== 'session.turn_started.v1') return undefined;
-  const own = events.slice(start).filter((event) => turnNumberOf(event) === number);
-  const end = own.at(-1)!;
+  const ownEvents = events.slice(start).filter((event) => turnNumberOf(event) === number);
+  const end = ownEvents.at(-1)!;
   const before = events.slice(0, start);
   const idle = before.slice(before.findLastIndex((event) => turnNumberOf(event) !== undefined) + 1);
   return {
     started: started.data,
-    turn: turnsFromEvents(own)[0]!,
+    turn: turnsFromEvents(ownEvents)[0]!,
     calls: 'calls' in end.data ? end.data.calls : [],
     compactions: idle.flatMap((event) =>
       event.type === 'session.compacted.v1' ? [event.data] : [],
@@ -74,7 +74,7 @@ export function collectRecordedCalls(
   };
 }
 
-/** The oldest turn that the requests hold. */
+/** The oldest turn that the requests contain. */
 export const oldestTurnOf = ({ started, compactions }: RecordedCalls): number =>
   Math.min(started.context_from_turn, ...compactions.map(({ from_turn }) => from_turn));
 
@@ -87,8 +87,8 @@ const recordedCall = (
 });
 
 /**
- * The model calls of a turn in the order in which they were made, each with the exact body of its
- * request, from events alone: the rule that docs/replay.md tells.
+ * Yields the model calls of a turn in the order they were made, each with the exact body of its
+ * request, built only from events. docs/replay.md describes this rule.
  */
 export function* rebuildRequests(
   { started, turn, calls, compactions }: RecordedCalls,
@@ -97,14 +97,17 @@ export function* rebuildRequests(
   for (const compaction of compactions) {
     const { settings, from_turn, up_to_turn, call } = compaction;
     const older = turns.filter(
-      (one) => one.output !== undefined && one.turn >= from_turn && one.turn <= up_to_turn,
+      (earlier) =>
+        earlier.output !== undefined && earlier.turn >= from_turn && earlier.turn <= up_to_turn,
     );
     const request = compactionRequest(settings, summaryOf(compaction), older);
     yield { purpose: 'compaction', round: null, ...recordedCall(call, request) };
   }
   const { settings, context, context_from_turn } = started;
   const summary = context?.compacted === undefined ? undefined : summaryOf(started);
-  const history = turns.filter((one) => one.turn >= context_from_turn && one.turn < turn.turn);
+  const history = turns.filter(
+    (earlier) => earlier.turn >= context_from_turn && earlier.turn < turn.turn,
+  );
   for (const [index, call] of calls.entries()) {
     const tool_calls = turn.tool_calls.filter(({ round }) => round <= index);
     const soFar = { ...turn, tool_calls, output: undefined };

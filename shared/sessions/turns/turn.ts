@@ -13,7 +13,7 @@ import { asOriginErased, findRecordingSession } from '../history/origins.ts';
 
 export type TurnSource = TranscriptSource;
 
-/** A turn of a session, and the account that reads it. */
+/** A turn of a session, and the account that reads the turn. */
 export interface TurnLookup {
   account_id: string;
   session_id: string;
@@ -26,7 +26,10 @@ const LATER_PAGE = 64;
 export const turnNotFound = (message = 'The session has no such turn.'): TurnlogError =>
   new TurnlogError('turn_not_found', message);
 
-/** Checks in the log that the session is the account's. Errors: `session_not_found`, `store_unavailable`. */
+/**
+ * Checks in the log that the session belongs to the account. Errors: `session_not_found`,
+ * `store_unavailable`.
+ */
 export async function requireSessionOwner(
   source: Parameters<typeof findStreamOwner>[0],
   accountId: string,
@@ -37,7 +40,7 @@ export async function requireSessionOwner(
     throw sessionNotFound();
 }
 
-/** The turn with its texts, if the read models show it. */
+/** The turn with its texts, if the read models contain it. */
 async function findVisibleTurn(
   source: TurnSource,
   { account_id, session_id, turn }: TurnLookup,
@@ -53,11 +56,11 @@ async function findVisibleTurn(
   }
 }
 
-/** The number of the turn that an event belongs to; undefined for one of the session itself. */
+/** The turn number of an event; undefined for an event of the session itself. */
 const turnNumberIn = ({ event }: DecodedEvent): number | undefined =>
   (event.data as { turn?: number }).turn;
 
-/** A turn from its events, starting with turn_started. */
+/** Builds a turn's row from its events, starting with turn_started. */
 const turnRowFrom = (events: readonly DecodedEvent[]): TurnRow =>
   events.reduce<TurnRow | undefined>(
     (row, { recorded, event }) => applyTurnEvent(row, recorded, event as TurnEvent),
@@ -65,10 +68,10 @@ const turnRowFrom = (events: readonly DecodedEvent[]): TurnRow =>
   )!;
 
 /**
- * One turn of a session, with its texts: from the log, which has every acknowledged event, or an
- * old turn from the read models unless they lag. The read models may also show what a lagging node
- * of a cluster does not. A turn that a fork shares is read from the session that recorded it.
- * Errors: `session_not_found` (also for another account's session), `turn_not_found`,
+ * One turn of a session, with its texts. The turn is read from the log, which contains every
+ * acknowledged event. An old turn is read from the read models unless they lag. The read models may
+ * also be ahead of a lagging cluster node. A turn shared by a fork is read from the session that
+ * recorded it. Errors: `session_not_found` (also for another account's session), `turn_not_found`,
  * `session_erased`, `origin_erased`, `stream_damaged`, `release_too_old`, `key_missing`,
  * `store_unavailable`.
  */
@@ -97,10 +100,10 @@ export async function readTurn(source: TurnSource, lookup: TurnLookup): Promise<
       return readTurn(source, { ...lookup, session_id: recorder }).catch((error: unknown) => {
         throw asOriginErased(error);
       });
-    const shown = events.length === 0 ? await findVisibleTurn(source, lookup) : undefined;
+    const visibleTurn = events.length === 0 ? await findVisibleTurn(source, lookup) : undefined;
     const newest = page.findLast((event) => turnNumberIn(event) !== undefined);
     const isAhead = from === undefined && (newest ? turnNumberIn(newest)! : 0) < turn;
-    if (shown && (isAhead || shown.status !== 'running')) return shown;
+    if (visibleTurn && (isAhead || visibleTurn.status !== 'running')) return visibleTurn;
     if (!last && from === undefined) throw sessionNotFound();
     if (isAhead || first === 0) throw turnNotFound();
     from = first - 1;

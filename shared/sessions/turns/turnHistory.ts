@@ -15,7 +15,7 @@ import { createBackwardReader } from '../history/readBackwards.ts';
 import { originErasedError, sessionErasedError } from '../../erasure/errors.ts';
 import { readPage } from '../../eventlog/reading/readWhole.ts';
 
-/** Throws if an erasure emptied events of the session or of one whose turns it shares. */
+/** Throws if an erasure removed texts of the session or of a session whose turns it shares. */
 function requireTexts(page: readonly DecodedEvent[], sessionId: string): void {
   const emptied = page.find(({ recorded }) => recorded.erased)?.recorded;
   if (!emptied) return;
@@ -23,8 +23,9 @@ function requireTexts(page: readonly DecodedEvent[], sessionId: string): void {
 }
 
 /**
- * The events of a session from a revision, or from its newest event, back to its beginning, and of
- * a fork on in the sessions whose turns it shares: in pages, newest page first, each oldest first.
+ * Yields the events of a session from a revision, or from its newest event, back to its beginning,
+ * in pages. The newest page comes first, and each page is sorted oldest first. For a fork,
+ * continues in the sessions whose turns it shares.
  */
 async function* readHistoryBackwards(
   source: StreamSource,
@@ -40,13 +41,13 @@ async function* readHistoryBackwards(
   } while (!reader.isWhole());
 }
 
-/** The session and revision of an event that holds a summary. */
+/** The session and revision of an event with a summary. */
 interface SummaryLocation {
   session_id: string;
   revision: number;
 }
 
-/** The summary that an event holds, for the session whose requests show it. */
+/** The summary in an event, for the session whose requests contain it. */
 async function readSummaryAt(
   source: StreamSource,
   sessionId: string,
@@ -59,30 +60,33 @@ async function readSummaryAt(
   return event?.type === 'session.compacted.v1' ? event.data.summary : undefined;
 }
 
-/** An event and its location; for a fork, perhaps in a session whose turns it shares. */
+/** An event and its location. For a fork, the event may be in a session whose turns it shares. */
 interface LocatedEvent extends SummaryLocation {
   event: SessionEvent;
 }
 
-/** The events of a session that the requests of a turn need. */
+/** Events of a session for rebuilding the requests of a turn. */
 interface TurnHistory {
   events: readonly SessionEvent[];
   recorded: RecordedCalls;
   /** Stored size of the events. */
   bytes: number;
-  /** The summary that a reference names. */
+  /** The summary for a reference. */
   summaryOf: (reference: SummaryReference) => { text: string } | undefined;
 }
 
-/** A turn of the session that recorded it. */
+/** A turn in the session that recorded it. */
 interface OwnTurn {
   session_id: string;
   turn: number;
-  /** Revision of its last event; undefined if the turn may not have ended. */
+  /** Revision of the turn's last event; undefined if the turn may not have ended. */
   revision: number | undefined;
 }
 
-/** Without descriptions, which no prompt shows: a session may have any number of them. */
+/**
+ * The located events without descriptions, because no prompt contains them and a session may have
+ * any number of them.
+ */
 const locatedEvents = (page: readonly DecodedEvent[]): LocatedEvent[] =>
   page.flatMap(({ recorded: { stream, revision }, event }) =>
     event.type === 'session.described.v1'
@@ -93,7 +97,7 @@ const locatedEvents = (page: readonly DecodedEvent[]): LocatedEvent[] =>
 const eventsOf = (history: readonly LocatedEvent[]): SessionEvent[] =>
   history.map(({ event }) => event);
 
-/** Whether an event is older than a turn. */
+/** True if an event is older than a turn. */
 const isBefore = (event: SessionEvent, turn: number): boolean =>
   event.type === 'session.started.v1'
     ? (event.data.forked_from?.turn ?? 0) < turn
@@ -102,7 +106,7 @@ const isBefore = (event: SessionEvent, turn: number): boolean =>
 const isAt = (a: SummaryLocation, b: SummaryLocation): boolean =>
   a.session_id === b.session_id && a.revision === b.revision;
 
-/** The summaries that the requests hold. */
+/** Finds the summaries that the requests contain. */
 async function findSummaries(
   source: StreamSource,
   sessionId: string,
@@ -120,11 +124,11 @@ async function findSummaries(
     const location = locationOf(reference);
     return location && summaries.find((summary) => isAt(summary, location));
   };
-  const shown = started.context?.compacted === undefined ? [] : [started];
-  for (const reference of [...compactions, ...shown]) {
+  const summaryReferences = started.context?.compacted === undefined ? [] : [started];
+  for (const reference of [...compactions, ...summaryReferences]) {
     const location = locationOf(reference);
     if (!location || summaryOf(reference)) continue;
-    const event = events.find((one) => isAt(one, location))?.event;
+    const event = events.find((located) => isAt(located, location))?.event;
     const text =
       event?.type === 'session.compacted.v1'
         ? event.data.summary
@@ -135,8 +139,8 @@ async function findSummaries(
 }
 
 /**
- * The events of a turn and the earlier ones that its requests hold, read in pages. Reserves memory
- * for each page.
+ * Reads the events of a turn, and the earlier events that its requests contain, in pages. Reserves
+ * memory for each page.
  */
 export async function readTurnHistory(
   source: StreamSource,

@@ -1,8 +1,8 @@
 import type { ToolCalledData } from '../events.ts';
 
 /**
- * How much of a turn's output a reader has: all rounds before `round`, and of that round `chars`
- * characters (UTF-16 units) of its text and `calls` of its tool calls.
+ * A reader's position in the output of a turn. The reader has all rounds before `round` and, of
+ * this round, `chars` characters (UTF-16 units) of the text and `calls` tool calls.
  */
 export interface TurnOutputPosition {
   round: number;
@@ -10,7 +10,7 @@ export interface TurnOutputPosition {
   calls: number;
 }
 
-/** The output of one model call of a turn: its text, then the tool calls that it requested. */
+/** The output of one model call of a turn: its text, then the requested tool calls. */
 export interface TurnRound {
   text: string;
   calls: readonly ToolCalledData[];
@@ -29,8 +29,8 @@ const PART_CHARS = 8_192;
 const isLowSurrogate = (unit: number): boolean => unit >= 0xdc00 && unit <= 0xdfff;
 
 /**
- * The next part of a text, and the length of the text up to its end. Never splits a character;
- * `from` within a character returns it whole.
+ * The next part of a text, and the length of the text up to its end. Never splits a character: if
+ * `from` lies within a character, the part contains the whole character.
  */
 export function nextTextPart(text: string, from: number): { text: string; chars: number } {
   const start = from > 0 && isLowSurrogate(text.charCodeAt(from)) ? from - 1 : from;
@@ -39,7 +39,10 @@ export function nextTextPart(text: string, from: number): { text: string; chars:
   return { text: text.slice(start, end), chars: end };
 }
 
-/** The output of a turn after a position, in order; nothing for a position beyond it. */
+/**
+ * Yields the output of a turn after a position, in order. Yields nothing for a position beyond the
+ * output.
+ */
 export function* partsAfter(
   rounds: readonly TurnRound[],
   after: TurnOutputPosition,
@@ -60,7 +63,7 @@ export function* partsAfter(
   }
 }
 
-/** A position, or the end of a turn, as text. */
+/** Formats a position, or the end of a turn, as text. */
 export const formatTurnPosition = (turn: number, position: TurnOutputPosition | 'end'): string =>
   position === 'end'
     ? `${turn}-end`
@@ -71,7 +74,7 @@ export const TURN_POSITION_PATTERN =
   '^[1-9][0-9]{0,9}-(end|[1-9][0-9]{0,5}-[0-9]{1,9}(-[1-9][0-9]{0,5})?)$';
 const NAME = new RegExp(TURN_POSITION_PATTERN);
 
-/** The position in this turn that a text names; undefined for any other text. */
+/** Parses a position in this turn; undefined for any other text. */
 export function parseTurnPosition(
   name: string,
   turn: number,

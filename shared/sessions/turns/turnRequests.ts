@@ -16,23 +16,23 @@ import type { TurnLookup, TurnSource } from './turn.ts';
 import { readTurnHistory } from './turnHistory.ts';
 import { asOriginErased, findRecordingSession } from '../history/origins.ts';
 
-/** A model call of a turn, with its request as the events come to it. */
+/** A model call of a turn, with its request rebuilt from events. */
 export interface RebuiltRequest extends RecordedCall {
-  /** Its place among those of the turn, from 1. */
+  /** Number of the call within the turn, from 1. */
   number: number;
   request_sha256: string;
-  /** False where the events do not come to the request that was sent. */
+  /** False if the rebuilt request differs from the sent one. */
   matches: boolean;
 }
 
 type RequestSource = TurnSource & { logger: Pick<Logger, 'warn'> };
 
 type RequestsPage = NumberedPage & {
-  /** Takes room for events of so many bytes, which are held until the requests are told. */
+  /** Reserves memory for events of this size until all requests are returned. */
   hold: (bytes: number) => Promise<void>;
 };
 
-/** What the system message of a turn begins with. */
+/** The instruction at the start of a turn's system message. */
 async function instructionOf(
   source: StreamSource,
   { agent_id, instruction }: SessionStartedData,
@@ -42,13 +42,12 @@ async function instructionOf(
 }
 
 /**
- * A page of the requests of a turn's model calls that were answered, each after its number, in the
- * order in which they were made, with the compaction that was made right before the turn: as its
- * events come to them, and whether those are the ones that were sent. One that is not is told to the
- * log. Those of a turn that a fork shares are those of the session that recorded it.
- * Errors: `session_not_found`, also for another account's, `turn_not_found`, `session_erased`,
- * `origin_erased`, `agent_erased`, `stream_damaged` (noted), `release_too_old`, `key_missing`, `store_unavailable`;
- * those of `hold`.
+ * A page of the requests of a turn's answered model calls after a number, in order, including the
+ * compaction right before the turn. Each is rebuilt from events and compared with the hash of the
+ * sent request. Differences are logged. Requests of a turn shared by a fork are those of the
+ * session that recorded it. Errors: `session_not_found` (also for another account's session),
+ * `turn_not_found`, `session_erased`, `origin_erased`, `agent_erased`, `stream_damaged` (noted),
+ * `release_too_old`, `key_missing`, `store_unavailable`; those of `hold`.
  */
 export async function readRequests(
   source: RequestSource,
@@ -90,29 +89,29 @@ export async function readRequests(
   return result;
 }
 
-/** A page of the requests, each with its hash. */
+/** A page of the requests, each compared with the hash of the sent request. */
 async function compareRequests(
-  made: Iterable<RecordedCall>,
+  rebuilt: Iterable<RecordedCall>,
   { after = 0, limit, bytes }: NumberedPage,
   breathe: () => Promise<void>,
 ): Promise<PageOf<RebuiltRequest>> {
   const rows: RebuiltRequest[] = [];
   let used = 0;
   let number = 0;
-  for (const one of made) {
+  for (const rebuiltCall of rebuilt) {
     number += 1;
     if (number <= after) continue;
     if (rows.length === limit) return { rows, more: true };
     await breathe();
-    const text = canonicalJson(one.request);
+    const text = canonicalJson(rebuiltCall.request);
     used += text.length;
     if (rows.length > 0 && used > bytes) return { rows, more: true };
     const request_sha256 = sha256(text);
     rows.push({
-      ...one,
+      ...rebuiltCall,
       number,
       request_sha256,
-      matches: request_sha256 === one.call.request_sha256,
+      matches: request_sha256 === rebuiltCall.call.request_sha256,
     });
   }
   return { rows, more: false };
