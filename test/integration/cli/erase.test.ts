@@ -41,12 +41,14 @@ test('an account is erased beside a running server: its keys, its sessions and i
   expect((await client.get('/v1/agents')).status).toBe(200);
 
   const done = await runCli(service.folder, '--json', ...erase, key.account_id);
-  expect(JSON.parse(done.out)).toMatchObject({
-    account_id: key.account_id,
-    sessions: 3,
-    agents: 1,
-    unrecorded: [],
-  });
+  const erased = JSON.parse(done.out) as { sessions: number; agents: number };
+  expect(erased).toMatchObject({ account_id: key.account_id, unrecorded: [] });
+  // The server continues an erasure that it sees begun, so on a busy machine it takes a part of it.
+  expect(erased.sessions).toBeLessThanOrEqual(3);
+  expect(erased.agents).toBeLessThanOrEqual(1);
+  const log = (await runCli(service.folder, '--json', 'events', 'tail', '--no-follow')).out;
+  expect(log.match(/"type":"session.erased.v1"/g)).toHaveLength(3);
+  expect(log.match(/"type":"agent.erased.v1"/g)).toHaveLength(1);
   await eventually(
     () => client.get('/v1/agents'),
     ({ status }) => status === 401,
