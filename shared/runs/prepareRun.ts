@@ -12,6 +12,7 @@ import {
   sessionOfAgentNotFound,
   type RequestedSession,
 } from './queueing/loadSessionForRun.ts';
+import type { RunsInFlight } from './queueing/runsInFlight.ts';
 import type { PreparedRun, RunInput } from './runRequest.ts';
 
 type PrepareContext = RunSlice<
@@ -102,6 +103,16 @@ export async function prepareRun(
     ? prepared
     : { ...prepared, agent: { ...agent, instruction } };
 }
+
+/** As long as another replica may take to hear of an erasure. */
+const MAX_AGE_MS = 1_000;
+
+/** Whether a run may use what was prepared: the agent may have changed or been erased since. */
+export const isCurrent = (
+  { preparedAt }: Pick<PreparedRun, 'preparedAt'>,
+  runsInFlight: Pick<RunsInFlight, 'interruptedSince'>,
+  now: number,
+): boolean => now - preparedAt < MAX_AGE_MS && !runsInFlight.interruptedSince(preparedAt);
 
 /**
  * The data that the first attempt of a run reserves for later ones: the id of its new session, or

@@ -7,7 +7,7 @@ import { startOnce, type StartedRun } from './startOnce.ts';
 import { startTurn } from './startTurn.ts';
 import type { OpenRun, RunContext } from './context.ts';
 import { promptBytes } from './model/contextWindow.ts';
-import { prepareRun } from './prepareRun.ts';
+import { isCurrent, prepareRun } from './prepareRun.ts';
 import type { RunInput } from './runRequest.ts';
 import type { RunResult } from './runResult.ts';
 import type { RunInFlight } from './queueing/runsInFlight.ts';
@@ -20,9 +20,6 @@ interface RunningTurn {
   held: DisposableStack;
 }
 
-/** As long as another replica may take to hear of an erasure. */
-const PREPARED_MAX_AGE_MS = 1_000;
-
 /** Waits for the session and for capacity, and starts the turn. */
 async function beginTurn(context: RunContext, actor: Actor, input: RunInput): Promise<RunningTurn> {
   const { limits } = context;
@@ -33,14 +30,10 @@ async function beginTurn(context: RunContext, actor: Actor, input: RunInput): Pr
   const permit = admission.enqueue(account_id, Buffer.byteLength(input.input), accountLimits);
   resources.defer(permit.release);
   const prepared = input.claim?.prepared;
-  // An agent that has changed or was erased since is read again.
-  const isCurrent =
-    prepared &&
-    performance.now() - prepared.preparedAt < PREPARED_MAX_AGE_MS &&
-    !runsInFlight.interruptedSince(prepared.preparedAt);
-  const { agent, session_id, new_session } = isCurrent
-    ? prepared
-    : await prepareRun(context, actor, input);
+  const { agent, session_id, new_session } =
+    prepared && isCurrent(prepared, runsInFlight, performance.now())
+      ? prepared
+      : await prepareRun(context, actor, input);
   const request = { ...input, actor, agent, session_id, new_session };
   const inFlight = runsInFlight.start({ account_id, agent_id: agent.agent_id, session_id });
   resources.defer(inFlight.end);

@@ -139,7 +139,7 @@ export async function forkSession(
   context: CommandContext,
   actor: Actor,
   input: ForkInput,
-  claim?: Claim<ForkStart>,
+  claim?: Claim,
 ): Promise<SessionRow> {
   const session_id = claim?.reserved.id ?? context.ids.typeId('session');
   return createOnce(context, claim, {

@@ -188,7 +188,7 @@ export function createKeyring({ store, masterKeys }: Parts): Keyring {
       const keysById = inMemory(new Set([id]));
       return keysById.has(id) ? keysById.get(id) : ensureStoredKey(id);
     },
-    evict: evict,
+    evict,
     beginErasure: store.beginErasure,
     listErasures: store.listErasures,
     async endErasure(stream, ids) {

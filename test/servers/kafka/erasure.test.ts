@@ -1,9 +1,6 @@
-import { rm } from 'node:fs/promises';
-import { afterAll, afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { expect, jest, test } from '@jest/globals';
 import { openKafkaPublisher } from '../../../infra/kafka/publisher.ts';
-import { openSqliteEventStore } from '../../../infra/sqlite/eventStore/eventStore.ts';
 import { republishLog } from '../../../services/followers/relay/republishLog.ts';
-import type { EventStore } from '../../../shared/ports/eventStore.ts';
 import {
   agentCreated,
   agentErased,
@@ -12,43 +9,21 @@ import {
   sessionStarted,
 } from '../../support/builders/events.ts';
 import { collectFrom, type Received } from '../../support/servers/kafka/kafkaConsumer.ts';
-import { startKafkaServer } from '../../support/servers/kafka/kafkaServer.ts';
+import { setUpRelayTests } from '../../support/servers/kafka/relayFixture.ts';
 import { administer, untilTopicsExist } from '../../support/servers/kafka/kafkaTopics.ts';
-import {
-  publisherOptions,
-  relayTo,
-  topicsOf,
-  uniquePrefix,
-} from '../../support/servers/kafka/relay.ts';
+import { publisherOptions, relayTo, topicsOf } from '../../support/servers/kafka/relay.ts';
 import { appendMore, appendTo } from '../../support/stores/projections/projector.ts';
-import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 
 jest.setTimeout(120_000);
 
-const kafka = await startKafkaServer();
-const onKafka = kafka ? describe : describe.skip;
-const brokers = kafka?.brokers ?? '';
-
-let folder: string;
-let log: EventStore;
-let prefix: string;
-const closing: Array<() => Promise<void>> = [];
-
-beforeEach(async () => {
-  folder = await temporaryFolder();
-  log = await openSqliteEventStore({ folder });
-  prefix = uniquePrefix();
-});
-afterEach(async () => {
-  await Promise.all(closing.splice(0).map((close) => close()));
-  await log.close();
-  await rm(folder, { recursive: true });
-});
-afterAll(async () => kafka?.close());
+const { fixture, brokers, onKafka } = await setUpRelayTests();
 
 function start(changes: Partial<ReturnType<typeof publisherOptions>> = {}): void {
-  const publisher = openKafkaPublisher({ ...publisherOptions(brokers, prefix), ...changes });
-  closing.push(relayTo(publisher, log).close);
+  const publisher = openKafkaPublisher({
+    ...publisherOptions(brokers, fixture.prefix),
+    ...changes,
+  });
+  fixture.closing.push(relayTo(publisher, fixture.log).close);
 }
 
 const create = (topic: string, policy: string): Promise<boolean> =>
@@ -63,7 +38,7 @@ const create = (topic: string, policy: string): Promise<boolean> =>
 async function read(topics: string[], last: string): Promise<Record<string, (string | null)[]>> {
   await untilTopicsExist(brokers, topics);
   const consumer = await collectFrom(brokers, topics);
-  closing.push(consumer.close);
+  fixture.closing.push(consumer.close);
   const received = await consumer.until((all) => all.some(({ key }) => key === last));
   const byKey = Map.groupBy(received, ({ key }) => key);
   const typeOf = ({ value, headers }: Received) =>
@@ -76,17 +51,17 @@ const ERASED = 'session.erased.v1';
 
 /** Two sessions, the first of them erased, and one more that is the last of the log. */
 async function appendErased(): Promise<void> {
-  await appendTo(log, 'session-session_1', [sessionStarted()]);
-  await appendTo(log, 'session-session_2', [sessionStarted()]);
-  await appendMore(log, 'session-session_1', [sessionErased()]);
-  await appendTo(log, 'session-session_9', [sessionStarted()]);
+  await appendTo(fixture.log, 'session-session_1', [sessionStarted()]);
+  await appendTo(fixture.log, 'session-session_2', [sessionStarted()]);
+  await appendMore(fixture.log, 'session-session_1', [sessionErased()]);
+  await appendTo(fixture.log, 'session-session_9', [sessionStarted()]);
 }
 
 onKafka('an erased session', () => {
   test.each(['compact', 'compact,delete'])(
     'is followed by a tombstone in a topic with cleanup.policy=%s',
     async (policy) => {
-      const { sessions } = topicsOf(prefix);
+      const { sessions } = topicsOf(fixture.prefix);
       await create(sessions, policy);
       await appendErased();
       start({ partitions: 1 });
@@ -101,12 +76,12 @@ onKafka('an erased session', () => {
   test('has no tombstone in a topic that is not compacted, whose consumers would wonder', async () => {
     await appendErased();
     start({ partitions: 1 });
-    const types = await read([topicsOf(prefix).sessions], 'session_9');
+    const types = await read([topicsOf(fixture.prefix).sessions], 'session_9');
     expect(types['session_1']).toEqual([STARTED, ERASED]);
   });
 
   test('is told though its key is parked, with a tombstone for what was published before', async () => {
-    const { agents } = topicsOf(prefix);
+    const { agents } = topicsOf(fixture.prefix);
     await administer(brokers, (admin) =>
       admin.createTopics({
         topics: [
@@ -121,30 +96,30 @@ onKafka('an erased session', () => {
         waitForLeaders: true,
       }),
     );
-    await appendTo(log, 'agent-agent_1', [
+    await appendTo(fixture.log, 'agent-agent_1', [
       agentCreated(),
       agentUpdated({ instruction: 'x'.repeat(5_000) }),
       agentErased(),
     ]);
-    await appendTo(log, 'agent-agent_9', [agentCreated()]);
+    await appendTo(fixture.log, 'agent-agent_9', [agentCreated()]);
     start({ partitions: 1 });
     const types = await read([agents], 'agent_9');
     expect(types['agent_1']).toEqual(['agent.created.v1', 'agent.erased.v1', null]);
   });
 
   test('is replayed with its tombstone', async () => {
-    const topic = `${prefix}.again`;
+    const topic = `${fixture.prefix}.again`;
     await create(topic, 'compact');
     await appendErased();
     const publisher = openKafkaPublisher({
-      ...publisherOptions(brokers, prefix),
+      ...publisherOptions(brokers, fixture.prefix),
       topics: { agents: topic, sessions: topic },
       deadLetterTopic: undefined,
     });
-    closing.push(() => publisher.close());
+    fixture.closing.push(() => publisher.close());
     const { signal } = new AbortController();
     const what = { after: undefined, only: undefined, onProgress: () => undefined };
-    expect(await republishLog({ log, publisher, signal, ...what })).toBe(true);
+    expect(await republishLog({ log: fixture.log, publisher, signal, ...what })).toBe(true);
     const types = await read([topic], 'session_9');
     expect(types['session_1']).toEqual([STARTED, ERASED, null]);
   });

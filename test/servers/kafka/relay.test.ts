@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { expect, jest, test } from '@jest/globals';
 import { openKafkaPublisher } from '../../../infra/kafka/publisher.ts';
 import { openSqliteEventStore } from '../../../infra/sqlite/eventStore/eventStore.ts';
 import {
@@ -9,13 +9,13 @@ import {
 } from '../../../services/followers/relay/republishLog.ts';
 import { toPublicEvents } from '../../../shared/publicEvents/toPublicEvents.ts';
 import { retry } from '../../../shared/lib/time/backoff.ts';
-import type { EventStore, Position } from '../../../shared/ports/eventStore.ts';
+import type { Position } from '../../../shared/ports/eventStore.ts';
 import {
   collectFrom,
   type CollectingConsumer,
   type Received,
 } from '../../support/servers/kafka/kafkaConsumer.ts';
-import { startKafkaServer } from '../../support/servers/kafka/kafkaServer.ts';
+import { setUpRelayTests } from '../../support/servers/kafka/relayFixture.ts';
 import { administer, untilTopicsExist } from '../../support/servers/kafka/kafkaTopics.ts';
 import { agentId, appendAgents, appendTo } from '../../support/stores/projections/projector.ts';
 import {
@@ -34,50 +34,30 @@ import {
   publisherOptions,
   relayToKafka,
   topicsOf,
-  uniquePrefix,
   type TestRelay,
 } from '../../support/servers/kafka/relay.ts';
 import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 
 jest.setTimeout(60_000);
 
-const kafka = await startKafkaServer();
-const onKafka = kafka ? describe : describe.skip;
-const brokers = kafka?.brokers ?? '';
-
-let folder: string;
-let log: EventStore;
-let prefix: string;
-const closing: Array<() => Promise<void>> = [];
-
-beforeEach(async () => {
-  folder = await temporaryFolder();
-  log = await openSqliteEventStore({ folder });
-  prefix = uniquePrefix();
-});
-afterEach(async () => {
-  await Promise.all(closing.splice(0).map((close) => close()));
-  await log.close();
-  await rm(folder, { recursive: true });
-});
-afterAll(async () => kafka?.close());
+const { fixture, brokers, onKafka } = await setUpRelayTests();
 
 function start(
   ...changes: Parameters<typeof relayToKafka> extends [string, string, unknown, ...infer Rest]
     ? Rest
     : never
 ): TestRelay {
-  const relay = relayToKafka(brokers, prefix, log, ...changes);
-  closing.push(relay.close);
+  const relay = relayToKafka(brokers, fixture.prefix, fixture.log, ...changes);
+  fixture.closing.push(relay.close);
   return relay;
 }
 
 async function consume(
-  topics: string[] = Object.values(topicsOf(prefix)),
+  topics: string[] = Object.values(topicsOf(fixture.prefix)),
 ): Promise<CollectingConsumer> {
   await untilTopicsExist(brokers, topics);
   const consumer = await collectFrom(brokers, topics);
-  closing.push(consumer.close);
+  fixture.closing.push(consumer.close);
   return consumer;
 }
 
@@ -95,9 +75,9 @@ async function untilHealth(
 }
 
 async function appendConversation(): Promise<Position> {
-  await appendTo(log, 'account-acct_1', [accountOpened(), keyIssued('key_1')]);
-  await appendTo(log, 'agent-agent_1', [agentCreated()]);
-  return appendTo(log, 'session-session_1', [
+  await appendTo(fixture.log, 'account-acct_1', [accountOpened(), keyIssued('key_1')]);
+  await appendTo(fixture.log, 'agent-agent_1', [agentCreated()]);
+  return appendTo(fixture.log, 'session-session_1', [
     sessionStarted('agent_1'),
     turnStarted(1),
     toolCalled(1),
@@ -111,9 +91,12 @@ onKafka('relaying to Kafka', () => {
     start();
     const { until } = await consume();
     const received = await until(count(5));
-    const [agent] = received.filter(({ topic }) => topic === topicsOf(prefix).agents);
-    const sessions = received.filter(({ topic }) => topic === topicsOf(prefix).sessions);
-    const [first] = await log.readStream('agent-agent_1', { direction: 'forwards', limit: 1 });
+    const [agent] = received.filter(({ topic }) => topic === topicsOf(fixture.prefix).agents);
+    const sessions = received.filter(({ topic }) => topic === topicsOf(fixture.prefix).sessions);
+    const [first] = await fixture.log.readStream('agent-agent_1', {
+      direction: 'forwards',
+      limit: 1,
+    });
     expect(agent?.headers).toEqual({
       'content-type': 'application/json',
       ce_specversion: '1.0',
@@ -143,21 +126,21 @@ onKafka('relaying to Kafka', () => {
   test('what is appended later follows, and the health shows that nothing is left', async () => {
     const relay = start();
     const { until } = await consume();
-    await appendAgents(log, 0, 1, 1);
+    await appendAgents(fixture.log, 0, 1, 1);
     await until(count(2));
-    const last = await appendAgents(log, 1, 2, 1);
+    const last = await appendAgents(fixture.log, 1, 2, 1);
     await until(count(4));
     await untilHealth(relay, ({ position }) => position === last);
     expect(await relay.health()).toEqual({ state: 'relaying', position: last, lag_ms: 0 });
   });
 
   test('a relay that is started again goes on where the last one was', async () => {
-    await appendAgents(log, 0, 3, 2);
+    await appendAgents(fixture.log, 0, 3, 2);
     const first = start();
     const { until, received } = await consume();
     await until(count(9));
     await first.close();
-    await appendAgents(log, 3, 4, 2);
+    await appendAgents(fixture.log, 3, 4, 2);
     start();
     await until(count(12));
     expect(new Set(received.map(({ headers }) => headers['ce_id'])).size).toBe(12);
@@ -172,13 +155,13 @@ onKafka('relaying to Kafka', () => {
     const second = start({ takeOverMs: 1_000 });
     await untilHealth(second, ({ state }) => state === 'relaying');
     const { until, received } = await consume();
-    await appendAgents(log, 0, 2, 1);
+    await appendAgents(fixture.log, 0, 2, 1);
     await untilHealth(first, ({ state }) => state === 'standing_by');
     expect(await first.health()).toMatchObject({ lag_ms: null });
     await until(count(4));
     await second.close();
     await untilHealth(first, ({ state }) => state === 'relaying');
-    await appendAgents(log, 2, 3, 1);
+    await appendAgents(fixture.log, 2, 3, 1);
     await until(count(6));
     expect(received.map(({ headers }) => headers['ce_id'])).toHaveLength(6);
     for (const index of [0, 1, 2]) expect(revisionsOf(received, agentId(index))).toEqual([0, 1]);
@@ -187,7 +170,7 @@ onKafka('relaying to Kafka', () => {
   test('events of nearly a mebibyte pass, many at once', async () => {
     const instruction = 'x'.repeat(1_000_000);
     for (let index = 0; index < 8; index += 1)
-      await appendTo(log, `agent-${agentId(index)}`, [agentCreated({ instruction })]);
+      await appendTo(fixture.log, `agent-${agentId(index)}`, [agentCreated({ instruction })]);
     start();
     const { until } = await consume();
     const received = await until(count(8));
@@ -199,8 +182,8 @@ onKafka('relaying to Kafka', () => {
   });
 
   test('a relay can begin after any position', async () => {
-    const after = await appendAgents(log, 0, 3, 2);
-    await appendAgents(log, 3, 4, 2);
+    const after = await appendAgents(fixture.log, 0, 3, 2);
+    await appendAgents(fixture.log, 3, 4, 2);
     start({ startAfter: after });
     const { until } = await consume();
     const received = await until(count(3));
@@ -208,14 +191,14 @@ onKafka('relaying to Kafka', () => {
   });
 
   test('a checkpoint of another log stops the relay before it leaves anything out', async () => {
-    await appendAgents(log, 0, 3, 2);
+    await appendAgents(fixture.log, 0, 3, 2);
     const first = start();
     await (await consume()).until(count(9));
     await first.close();
     const otherFolder = await temporaryFolder();
     const other = await openSqliteEventStore({ folder: otherFolder });
     await appendAgents(other, 0, 1);
-    const relay = relayToKafka(brokers, prefix, other);
+    const relay = relayToKafka(brokers, fixture.prefix, other);
     // Taking over may fail a few times before, while the broker still finishes the last
     // transaction.
     while (!relay.lines.some(({ fields }) => String(fields['err']).includes('The log has changed')))
@@ -227,8 +210,8 @@ onKafka('relaying to Kafka', () => {
   });
 
   test('while the broker is away the relay retries, says so, and its lag grows', async () => {
-    await appendAgents(log, 0, 1);
-    const relay = relayToKafka('127.0.0.1:9', prefix, log);
+    await appendAgents(fixture.log, 0, 1);
+    const relay = relayToKafka('127.0.0.1:9', fixture.prefix, fixture.log);
     await untilHealth(relay, ({ state, lag_ms }) => state === 'retrying' && (lag_ms ?? 0) > 0);
     expect(relay.lines[0]).toMatchObject({
       level: 'warn',
@@ -249,14 +232,14 @@ onKafka('replaying into a topic', () => {
     } = {},
   ): Promise<boolean> {
     const publisher = openKafkaPublisher({
-      ...publisherOptions(brokers, prefix),
+      ...publisherOptions(brokers, fixture.prefix),
       topics: { agents: topic, sessions: topic },
       checkpointTopic: `${topic}.checkpoint`,
-      transactionalId: `${prefix}.replay.${topic}`,
+      transactionalId: `${fixture.prefix}.replay.${topic}`,
     });
-    closing.push(publisher.close);
+    fixture.closing.push(publisher.close);
     return republishLog({
-      log,
+      log: fixture.log,
       publisher,
       after: options.after,
       only: options.only,
@@ -266,20 +249,20 @@ onKafka('replaying into a topic', () => {
   }
 
   test('publishes all there is, once, beside a running relay, with progress', async () => {
-    const head = await appendAgents(log, 0, 800, 2);
+    const head = await appendAgents(fixture.log, 0, 800, 2);
     start();
     const live = await consume();
     const progress: RepublishProgress[] = [];
-    expect(await replayInto(`${prefix}.again`, { onProgress: (step) => progress.push(step) })).toBe(
-      true,
-    );
+    expect(
+      await replayInto(`${fixture.prefix}.again`, { onProgress: (step) => progress.push(step) }),
+    ).toBe(true);
     expect(progress.map(({ published, percent }) => [published, Math.round(percent)])).toEqual([
       [1000, 42],
       [2000, 83],
       [2400, 100],
     ]);
     expect(progress.at(-1)?.position).toBe(head);
-    const again = await (await consume([`${prefix}.again`])).until(count(2400));
+    const again = await (await consume([`${fixture.prefix}.again`])).until(count(2400));
     const received = await live.until(count(2400));
     const ids = (messages: Received[]) => new Set(messages.map(({ headers }) => headers['ce_id']));
     expect(ids(again)).toEqual(ids(received));
@@ -287,25 +270,25 @@ onKafka('replaying into a topic', () => {
   });
 
   test('an interrupted replay goes on where it was', async () => {
-    await appendAgents(log, 0, 800, 2);
+    await appendAgents(fixture.log, 0, 800, 2);
     const interrupted = new AbortController();
     expect(
-      await replayInto(`${prefix}.again`, {
+      await replayInto(`${fixture.prefix}.again`, {
         signal: interrupted.signal,
         onProgress: () => interrupted.abort(),
       }),
     ).toBe(false);
-    expect(await replayInto(`${prefix}.again`)).toBe(true);
-    const received = await (await consume([`${prefix}.again`])).until(count(2400));
+    expect(await replayInto(`${fixture.prefix}.again`)).toBe(true);
+    const received = await (await consume([`${fixture.prefix}.again`])).until(count(2400));
     expect(new Set(received.map(({ headers }) => headers['ce_id'])).size).toBe(2400);
     expect(received).toHaveLength(2400);
   });
 
   test('begins after a position and leaves out what was not asked for', async () => {
-    const after = await appendAgents(log, 0, 3, 2);
+    const after = await appendAgents(fixture.log, 0, 3, 2);
     await appendConversation();
-    expect(await replayInto(`${prefix}.some`, { after, only: 'sessions' })).toBe(true);
-    const received = await (await consume([`${prefix}.some`])).until(count(4));
+    expect(await replayInto(`${fixture.prefix}.some`, { after, only: 'sessions' })).toBe(true);
+    const received = await (await consume([`${fixture.prefix}.some`])).until(count(4));
     expect(received.map(({ key }) => key)).toEqual([
       'session_1',
       'session_1',
@@ -315,10 +298,10 @@ onKafka('replaying into a topic', () => {
   });
 
   test('refuses a topic that holds something else', async () => {
-    await appendAgents(log, 0, 1);
+    await appendAgents(fixture.log, 0, 1);
     start();
     await (await consume()).until(count(1));
-    await expect(replayInto(topicsOf(prefix).agents)).rejects.toMatchObject({
+    await expect(replayInto(topicsOf(fixture.prefix).agents)).rejects.toMatchObject({
       code: 'configuration_invalid',
       message: expect.stringContaining('already holds messages'),
     });
@@ -331,8 +314,8 @@ onKafka('a batch', () => {
     const stream = `agent-${agentId(0)}`;
     const created = record({ stream }, agentCreated());
     const updated = record({ stream }, agentUpdated());
-    const publisher = openKafkaPublisher(publisherOptions(brokers, prefix));
-    closing.push(publisher.close);
+    const publisher = openKafkaPublisher(publisherOptions(brokers, fixture.prefix));
+    fixture.closing.push(publisher.close);
     // A broker that has just begun, or still undoes a transaction, refuses a few times.
     const takeOver = () =>
       retry(publisher.takeOver, {
@@ -359,22 +342,26 @@ onKafka('a batch', () => {
 
 onKafka('the topics', () => {
   test('are created when they are missing: the checkpoint compacted in one partition, the others as configured', async () => {
-    await appendAgents(log, 0, 1);
+    await appendAgents(fixture.log, 0, 1);
     start();
     await (await consume()).until(count(1));
     const { topics } = await administer(brokers, (admin) =>
-      admin.fetchTopicMetadata({ topics: [topicsOf(prefix).agents, `${prefix}.checkpoints`] }),
+      admin.fetchTopicMetadata({
+        topics: [topicsOf(fixture.prefix).agents, `${fixture.prefix}.checkpoints`],
+      }),
     );
     expect(topics.map(({ name, partitions }) => [name, partitions.length])).toEqual(
       expect.arrayContaining([
-        [topicsOf(prefix).agents, 3],
-        [`${prefix}.checkpoints`, 1],
+        [topicsOf(fixture.prefix).agents, 3],
+        [`${fixture.prefix}.checkpoints`, 1],
       ]),
     );
     const { resources } = await administer(brokers, (admin) =>
       admin.describeConfigs({
         includeSynonyms: false,
-        resources: [{ type: 2, name: `${prefix}.checkpoints`, configNames: ['cleanup.policy'] }],
+        resources: [
+          { type: 2, name: `${fixture.prefix}.checkpoints`, configNames: ['cleanup.policy'] },
+        ],
       }),
     );
     expect(resources[0]?.configEntries).toMatchObject([

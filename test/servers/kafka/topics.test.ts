@@ -1,19 +1,16 @@
-import { rm } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { expect, jest, test } from '@jest/globals';
 import type { ITopicConfig } from 'kafkajs';
-import { openSqliteEventStore } from '../../../infra/sqlite/eventStore/eventStore.ts';
 import { openKafkaPublisher } from '../../../infra/kafka/publisher.ts';
-import type { EventStore, Position } from '../../../shared/ports/eventStore.ts';
+import type { Position } from '../../../shared/ports/eventStore.ts';
 import { agentCreated, agentUpdated } from '../../support/builders/events.ts';
 import { collectFrom, type Received } from '../../support/servers/kafka/kafkaConsumer.ts';
-import { startKafkaServer } from '../../support/servers/kafka/kafkaServer.ts';
+import { setUpRelayTests } from '../../support/servers/kafka/relayFixture.ts';
 import { administer, untilTopicsExist } from '../../support/servers/kafka/kafkaTopics.ts';
 import {
   publisherOptions,
   relayTo,
   topicsOf,
-  uniquePrefix,
   type TestRelay,
 } from '../../support/servers/kafka/relay.ts';
 import {
@@ -22,30 +19,10 @@ import {
   appendMore,
   appendTo,
 } from '../../support/stores/projections/projector.ts';
-import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 
 jest.setTimeout(120_000);
 
-const kafka = await startKafkaServer();
-const onKafka = kafka ? describe : describe.skip;
-const brokers = kafka?.brokers ?? '';
-
-let folder: string;
-let log: EventStore;
-let prefix: string;
-const closing: Array<() => Promise<void>> = [];
-
-beforeEach(async () => {
-  folder = await temporaryFolder();
-  log = await openSqliteEventStore({ folder });
-  prefix = uniquePrefix();
-});
-afterEach(async () => {
-  await Promise.all(closing.splice(0).map((close) => close()));
-  await log.close();
-  await rm(folder, { recursive: true });
-});
-afterAll(async () => kafka?.close());
+const { fixture, brokers, onKafka } = await setUpRelayTests();
 
 interface Start {
   startAfter?: Position;
@@ -54,9 +31,12 @@ interface Start {
 }
 
 function start({ options, ...changes }: Start = {}): TestRelay {
-  const publisher = openKafkaPublisher({ ...publisherOptions(brokers, prefix), ...options });
-  const relay = relayTo(publisher, log, changes);
-  closing.push(relay.close);
+  const publisher = openKafkaPublisher({
+    ...publisherOptions(brokers, fixture.prefix),
+    ...options,
+  });
+  const relay = relayTo(publisher, fixture.log, changes);
+  fixture.closing.push(relay.close);
   return relay;
 }
 
@@ -86,7 +66,7 @@ async function remove(topic: string): Promise<void> {
 async function read(topics: string[], wanted: number): Promise<Received[]> {
   await untilTopicsExist(brokers, topics);
   const consumer = await collectFrom(brokers, topics);
-  closing.push(consumer.close);
+  fixture.closing.push(consumer.close);
   return consumer.until((received) => received.length >= wanted);
 }
 
@@ -108,34 +88,34 @@ onKafka('the checkpoint topic', () => {
       'cleanup.policy=delete',
     ],
   ])('is refused where it can not keep checkpoints: %j', async (config, found) => {
-    const topic = `${prefix}.checkpoints`;
+    const topic = `${fixture.prefix}.checkpoints`;
     const policy = { configEntries: [{ name: 'cleanup.policy', value: 'compact' }] };
     await create({ topic, ...policy, ...config });
-    await appendAgents(log, 0, 1);
+    await appendAgents(fixture.log, 0, 1);
     const { reason } = await untilRefused(start(), found);
     expect(reason).toContain(topic);
     expect(reason).toContain('KAFKA_CHECKPOINT_TOPIC');
     expect(await administer(brokers, (admin) => admin.listTopics())).not.toContain(
-      topicsOf(prefix).agents,
+      topicsOf(fixture.prefix).agents,
     );
   });
 
   test('that was deleted is not a reason to publish everything again, unless somebody says where to begin', async () => {
-    await appendAgents(log, 0, 2);
+    await appendAgents(fixture.log, 0, 2);
     const first = start();
-    const before = await read([topicsOf(prefix).agents], 2);
+    const before = await read([topicsOf(fixture.prefix).agents], 2);
     await first.close();
-    await remove(`${prefix}.checkpoints`);
-    const last = await appendAgents(log, 2, 3);
+    await remove(`${fixture.prefix}.checkpoints`);
+    const last = await appendAgents(fixture.log, 2, 3);
     const second = start();
-    const { reason } = await untilRefused(second, `${prefix}.checkpoints does not exist`);
+    const { reason } = await untilRefused(second, `${fixture.prefix}.checkpoints does not exist`);
     expect(reason).toContain('KAFKA_START_AFTER');
     await second.close();
     // Partitions are read in any order.
     const positions = before.map(({ headers }) => headers['ce_position'] as Position);
     const third = start({ startAfter: positions.toSorted().at(-1)! });
     await untilHealth(third, ({ position }) => position === last);
-    const after = await read([topicsOf(prefix).agents], 3);
+    const after = await read([topicsOf(fixture.prefix).agents], 3);
     expect(new Set(after.map(({ headers }) => headers['ce_id'])).size).toBe(3);
     expect(after).toHaveLength(3);
   });
@@ -143,8 +123,8 @@ onKafka('the checkpoint topic', () => {
 
 onKafka('a public topic', () => {
   test('that is deleted is missed at once, and an empty one in its place is not taken for it', async () => {
-    const { agents } = topicsOf(prefix);
-    const position = await appendAgents(log, 0, 2);
+    const { agents } = topicsOf(fixture.prefix);
+    const position = await appendAgents(fixture.log, 0, 2);
     const relay = start();
     await read([agents], 2);
     await untilHealth(relay, ({ state }) => state === 'relaying');
@@ -161,7 +141,7 @@ onKafka('a public topic', () => {
       `KAFKA_START_AFTER=${position}`,
     );
     await again.close();
-    const last = await appendAgents(log, 2, 3);
+    const last = await appendAgents(fixture.log, 2, 3);
     const accepted = start({ startAfter: position });
     await untilHealth(accepted, ({ position: at }) => at === last);
     const received = await read([agents], 1);
@@ -169,8 +149,8 @@ onKafka('a public topic', () => {
   });
 
   test('that gets partitions while it is in use keeps its keys where they are', async () => {
-    const { agents } = topicsOf(prefix);
-    await appendAgents(log, 0, 20);
+    const { agents } = topicsOf(fixture.prefix);
+    await appendAgents(fixture.log, 0, 20);
     const first = start();
     await read([agents], 20);
     await first.close();
@@ -178,7 +158,7 @@ onKafka('a public topic', () => {
       admin.createPartitions({ topicPartitions: [{ topic: agents, count: 8 }] }),
     );
     for (let index = 0; index < 20; index += 1)
-      await appendMore(log, `agent-${agentId(index)}`, [agentUpdated({ name: 'New' })]);
+      await appendMore(fixture.log, `agent-${agentId(index)}`, [agentUpdated({ name: 'New' })]);
     start();
     const after = await read([agents], 40);
     const places = new Set(after.map(({ key, partition }) => `${key} ${partition}`));
@@ -186,13 +166,13 @@ onKafka('a public topic', () => {
   });
 
   test('keeps events for ever where the relay makes it, and a shorter time is said where it does not', async () => {
-    const { agents, sessions } = topicsOf(prefix);
+    const { agents, sessions } = topicsOf(fixture.prefix);
     await create({
       topic: agents,
       numPartitions: 1,
       configEntries: [{ name: 'retention.ms', value: '604800000' }],
     });
-    await appendAgents(log, 0, 1);
+    await appendAgents(fixture.log, 0, 1);
     const warnings: string[] = [];
     const logger = {
       debug: () => undefined,
@@ -212,40 +192,40 @@ onKafka('a message that its topic refuses as too large', () => {
 
   async function limit(bytes: number): Promise<void> {
     const configEntries = [{ name: 'max.message.bytes', value: String(bytes) }];
-    await create({ topic: topicsOf(prefix).agents, numPartitions: 3, configEntries });
+    await create({ topic: topicsOf(fixture.prefix).agents, numPartitions: 3, configEntries });
   }
 
   test('parks its key and nothing else, is named, and is parked for the next relay too', async () => {
     await limit(LIMIT);
     const large = `agent-${agentId(0)}`;
-    await appendTo(log, large, [agentCreated()]);
-    await appendMore(log, large, [agentUpdated({ instruction: 'x'.repeat(LIMIT) })]);
-    await appendMore(log, large, [agentUpdated({ name: 'After' })]);
-    const last = await appendAgents(log, 1, 20);
+    await appendTo(fixture.log, large, [agentCreated()]);
+    await appendMore(fixture.log, large, [agentUpdated({ instruction: 'x'.repeat(LIMIT) })]);
+    await appendMore(fixture.log, large, [agentUpdated({ name: 'After' })]);
+    const last = await appendAgents(fixture.log, 1, 20);
     const first = start();
     await untilHealth(first, ({ position }) => position === last);
     const { parked, state } = await first.health();
-    const stored = await log.readStream(large, { direction: 'forwards', limit: 10 });
+    const stored = await fixture.log.readStream(large, { direction: 'forwards', limit: 10 });
     expect(state).toBe('relaying');
     expect(parked).toMatchObject({
       count: 1,
-      keys: [{ topic: topicsOf(prefix).agents, key: agentId(0), event_id: stored[1]?.id }],
+      keys: [{ topic: topicsOf(fixture.prefix).agents, key: agentId(0), event_id: stored[1]?.id }],
     });
     await first.close();
 
-    const late = await appendMore(log, large, [agentUpdated({ name: 'Later' })]);
+    const late = await appendMore(fixture.log, large, [agentUpdated({ name: 'Later' })]);
     const second = start();
     await untilHealth(second, ({ position }) => position === late);
     expect((await second.health()).parked?.count).toBe(1);
-    const received = await read([topicsOf(prefix).agents], 20);
+    const received = await read([topicsOf(fixture.prefix).agents], 20);
     expect(received.filter(({ key }) => key === agentId(0))).toHaveLength(1);
-    const dead = (await read([`${prefix}.dead-letter`], 3)).map(
+    const dead = (await read([`${fixture.prefix}.dead-letter`], 3)).map(
       ({ value }) => JSON.parse(value!) as { event_id: string; size: number; revision: number },
     );
     expect(dead.map(({ revision }) => revision)).toEqual([1, 2, 3]);
     expect(dead[0]).toEqual({
       reason: 'larger than its topic takes',
-      topic: topicsOf(prefix).agents,
+      topic: topicsOf(fixture.prefix).agents,
       event_id: stored[1]?.id,
       type: 'turnlog.agent.updated.v1',
       stream: large,
@@ -258,7 +238,9 @@ onKafka('a message that its topic refuses as too large', () => {
   test('is told from one that just fits, to the byte', async () => {
     await limit(LIMIT);
     const created = (index: number, length: number) =>
-      appendTo(log, `agent-${agentId(index)}`, [agentCreated({ instruction: 'x'.repeat(length) })]);
+      appendTo(fixture.log, `agent-${agentId(index)}`, [
+        agentCreated({ instruction: 'x'.repeat(length) }),
+      ]);
     let last = await created(0, LIMIT);
     const relay = start();
     const published = () => untilHealth(relay, ({ position }) => position === last);
@@ -267,7 +249,7 @@ onKafka('a message that its topic refuses as too large', () => {
       last = await created(9 + beyond, LIMIT - overhead + beyond);
     const { parked } = await published();
     expect(parked?.keys.map(({ key }) => key)).toEqual([0, 10, 11].map(agentId));
-    const received = await read([topicsOf(prefix).agents], 3);
+    const received = await read([topicsOf(fixture.prefix).agents], 3);
     expect(received.map(({ key }) => key).toSorted()).toEqual([7, 8, 9].map(agentId));
     expect(relay.lines.filter(({ level }) => level === 'warn')).toEqual([]);
   });
