@@ -30,8 +30,28 @@ const CommittedEvent = Type.Object(
       },
     ),
     metadata: EventMetadata,
+    inclusion: Type.Object(
+      {
+        index: Type.Integer({
+          minimum: 0,
+          description: 'The index of the event’s leaf, whose entry has it and the event’s hash',
+        }),
+        hashes: Type.Array(Type.String(), {
+          description:
+            'The inclusion proof of the leaf under `checkpoint` (RFC 6962), in base64, the leaf’s sibling first',
+        }),
+      },
+      {
+        title: 'EventInclusion',
+        description:
+          'The proof that the event is in the tree of the checkpoint; no part of the event',
+      },
+    ),
   },
-  { title: 'CommittedEvent', description: 'An event without its texts, as its hash covers it' },
+  {
+    title: 'CommittedEvent',
+    description: 'An event without its texts, as its hash covers it, and its inclusion proof',
+  },
 );
 
 export const SessionProof = Type.Object(
@@ -49,7 +69,7 @@ export const SessionProof = Type.Object(
   },
   {
     title: 'SessionProof',
-    description: 'The chain of a session, and the proof that its last event is in the log',
+    description: 'The chain of a session, and the proof that its events are in the log',
   },
 );
 

@@ -3,6 +3,9 @@ import { recordAudit } from '../../../shared/audit/commands.ts';
 import { isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import { decodeEvent } from '../../../shared/eventlog/codec.ts';
 import { sessionStream } from '../../../shared/eventlog/streams.ts';
+import { createLeafProver } from '../../../shared/transparency/leaves/leafProver.ts';
+import { parseCheckpoint } from '../../../shared/transparency/tlog/checkpoint.ts';
+import { parseNote } from '../../../shared/transparency/tlog/note.ts';
 import { bundleContent } from '../../../shared/transparency/proof/makeBundle.ts';
 import { readDisclosed } from '../../../shared/transparency/proof/readSession.ts';
 import {
@@ -54,7 +57,7 @@ async function exportBundle(context: CliContext, options: ExportOptions): Promis
   await requireWritable(out);
   const head = await headOfSession(operator.store, session);
   const { metadata } = decodeEvent(head);
-  const { proof, vkey } = await proveForExport(context, head, options);
+  const { proof, vkey, consistency } = await proveForExport(context, head, options);
   const began = performance.now();
   const stream = sessionStream(session);
   const { small, last, seen } = bundleContent({
@@ -62,6 +65,11 @@ async function exportBundle(context: CliContext, options: ExportOptions): Promis
     head: { revision: head.revision, hash: metadata.hash },
     proof,
     vkey,
+    consistency,
+    proveLeaf: createLeafProver(
+      await operator.tiles(),
+      parseCheckpoint(parseNote(proof.checkpoint).text),
+    ),
     shown: readDisclosed(operator.store, stream, head.revision, signal),
     redaction: createRedaction(redact),
   });
@@ -94,7 +102,7 @@ const OWN_KEY =
 
 /** The verdict on a valid bundle, as text. */
 function verdictLines(bundle: VerifiedBundle, isKeyGiven: boolean): string[] {
-  const { session_id, seen, checkpoint, index, vkey, cosigned } = bundle;
+  const { session_id, seen, checkpoint, index, vkey, cosigned, extends: older } = bundle;
   const hidden = seen.hidden.map(
     ({ revision, field, why }) => `  revision ${revision}: ${field} is ${why}`,
   );
@@ -103,7 +111,8 @@ function verdictLines(bundle: VerifiedBundle, isKeyGiven: boolean): string[] {
     `It fits: ${seen.events} events of ${session_id}; ${countTexts(seen)}.`,
     ...hidden,
     ...(more > 0 ? [`  and ${more} more`] : []),
-    `The last one is leaf ${index} of the ${checkpoint.size} leaves that ${vkey} has signed.`,
+    `Each of them is in the tree of ${checkpoint.size} leaves that ${vkey} has signed; the last one is leaf ${index}.`,
+    ...(older === undefined ? [] : [`That tree extends the one of ${older} leaves.`]),
     cosigned.length > 0
       ? `Cosigned by ${cosigned.join(', ')}.`
       : 'No witness that is known here has cosigned it: name witnesses with --witness.',
@@ -126,11 +135,19 @@ async function verifyBundleFile(
   try {
     const trusted = { vkey, checkpoint: checkpointText, witnesses };
     const bundle = await verifyBundle(readBundleFile(file), trusted, onProgress);
-    const { seen, session_id, index, cosigned } = bundle;
+    const { seen, session_id, index, cosigned, extends: older } = bundle;
     const { origin, size, root } = bundle.checkpoint;
     progress.end(`${seen.events} events verified`);
     const signed = { origin, size, root: root.toString('base64') };
-    const data = { session_id, ...seen, index, checkpoint: signed, cosigned, vkey: bundle.vkey };
+    const data = {
+      session_id,
+      ...seen,
+      index,
+      checkpoint: signed,
+      ...(older !== undefined && { extends: older }),
+      cosigned,
+      vkey: bundle.vkey,
+    };
     output.show(
       { fits: true, vkey_given: vkey !== undefined, ...data },
       ...verdictLines(bundle, vkey !== undefined),
@@ -155,7 +172,7 @@ export function addBundleCommands(audit: Command, run: WithOperator, alone: With
       'the file; an existing one is replaced once the new one is complete',
     )
     .option('--redact <what>', `comma-separated: ${SELECTORS_HELP}`, parseRedaction)
-    .option('--checkpoint <file>', 'prove it under this checkpoint instead of the newest')
+    .option('--checkpoint <file>', 'prove it under this checkpoint, or that the newest extends it')
     .option('--vkey <vkey>', 'the key that signed that; default: the one that signs here')
     .action((options: ExportOptions) => run((context) => exportBundle(context, options)));
   audit
@@ -163,7 +180,10 @@ export function addBundleCommands(audit: Command, run: WithOperator, alone: With
     .description('verify a bundle file; needs no service, store or configuration')
     .argument('<file>')
     .option('--vkey <vkey>', 'the log’s key, as its operator publishes it')
-    .option('--checkpoint <file>', 'a checkpoint of the log that must be the bundle’s')
+    .option(
+      '--checkpoint <file>',
+      'a checkpoint of the log that must be the bundle’s, or one that it extends',
+    )
     .option(
       '--witness <vkey>',
       'a witness; again for more: one of them must have cosigned',
