@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
-import { readLogIdentity, logIdAt } from '../../../shared/eventlog/identity/logIdentity.ts';
 import { isTurnlogError, TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
+import { readLogTrees } from '../../../shared/transparency/logTrees.ts';
 import { openCheckpoint } from '../../../shared/transparency/proof/openCheckpoint.ts';
 import {
   formatVkey,
@@ -15,10 +15,10 @@ export async function readVkeys({
   store,
 }: Operator): Promise<{ origin: string; vkeys: string[] }> {
   const { origin: name, keys } = signing();
-  const identity = await readLogIdentity(store);
-  if (!identity)
+  const trees = await readLogTrees(store);
+  if (!trees)
     throw new TurnlogError('configuration_invalid', 'The log is empty: it has no id yet.');
-  const origin = `${name}/${logIdAt(identity)}`;
+  const origin = `${name}/${trees.treeId}`;
   return { origin, vkeys: keys.map((key) => formatVkey(noteSigner(origin, key).key)) };
 }
 

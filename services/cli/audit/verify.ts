@@ -78,6 +78,8 @@ async function verifyAll(
 function faultSentence({ event, reason, index, kind }: LocatedFault): string {
   if (event)
     return `The event ${event.id} (${event.stream} revision ${event.revision}, position ${event.position}, index ${index}) does not fit: ${reason}.`;
+  // A sentence of its own, with what to do.
+  if (kind === 'checkpoint' && /^[A-Z]/.test(reason)) return reason;
   return kind === 'tile'
     ? `The transparency log does not fit the log: ${reason}.`
     : `The log does not fit: ${reason}.`;
@@ -103,13 +105,18 @@ function treeLines(
   { misfit, fault, complete }: Verified,
 ): string[] {
   if (!tree || misfit || fault || !complete) return [];
-  const { size, given, checker } = tree;
+  const { size, given, checker, outside } = tree;
   const beyond = Math.max(checker.size() - size, 0);
+  const known = outside.compared.map((one) => `${one.name} (${one.size} leaves)`);
   return [
     `The transparency log fits, of ${size} leaves${beyond === 0 ? '' : `; ${beyond} events came later`}.`,
+    ...(known.length > 0 ? [`So does what others know of it: ${known.join(', ')}.`] : []),
+    ...outside.troubles.map(({ name, trouble }) => `Not compared: ${name} ${trouble}.`),
     given
       ? `So does the checkpoint of ${given.size} leaves: up to there nothing was changed, dropped or added since it was signed.`
-      : 'Only a checkpoint kept elsewhere reveals that both logs were rewritten: `audit verify --checkpoint <file>`.',
+      : known.length > 0
+        ? 'What came after the largest of these sizes may have been rewritten in both logs.'
+        : 'Only a checkpoint kept elsewhere reveals that both logs were rewritten: `audit verify --checkpoint <file>`.',
   ];
 }
 
@@ -139,7 +146,12 @@ export async function verifyLog(context: CliContext, options: VerifyOptions): Pr
       ? await compareWithHeads(context, file, continueCommand(rest))
       : undefined;
   const heads = compared?.data ?? null;
-  const compare = tree && { size: tree.size, checkpoint: tree.given?.size ?? null };
+  const compare = tree && {
+    size: tree.size,
+    checkpoint: tree.given?.size ?? null,
+    compared: tree.outside.compared,
+    not_compared: tree.outside.troubles,
+  };
   output.show(
     {
       complete: complete && heads?.complete !== false,

@@ -2,6 +2,7 @@ import { isTurnlogError, proofInvalidError } from '../../../shared/lib/errors/tu
 import { decodeEvent } from '../../../shared/eventlog/codec.ts';
 import type { Position, StoredEvent } from '../../../shared/ports/eventStore.ts';
 import type { TileReader } from '../../../shared/transparency/tileStore.ts';
+import type { Comparison } from '../../../shared/transparency/kept/compareTree.ts';
 import { nameChange } from '../../../shared/transparency/proof/nameChange.ts';
 import { openCheckpoint } from '../../../shared/transparency/proof/openCheckpoint.ts';
 import type { TreeChecker } from '../../../shared/transparency/proof/treeChecker.ts';
@@ -26,7 +27,9 @@ export interface ComparedTree {
   checker: TreeChecker;
   /** The checkpoint that the operator named. */
   given: TreeHead | undefined;
-  /** The fault of the newest checkpoint. */
+  /** Witnesses and kept checkpoints of the configuration, and what they reveal. */
+  outside: Comparison;
+  /** The fault of the newest checkpoint, or what the others reveal. */
   fault: TreeFault | undefined;
 }
 
@@ -67,12 +70,16 @@ export async function openComparedTree(
   const newest = await reader.readCheckpoint();
   const { size, checkpoint: last } = await reader.state();
   const text = await readTextFile(file);
-  if (size === 0 && newest === undefined && text === undefined) return undefined;
-  const vkeys = vkey === undefined ? (await readVkeys(context.operator)).vkeys : [vkey];
+  const outside = await context.operator.compareWithOutside(context.signal);
+  const { refusal } = outside;
+  const hasTree = size > 0 || newest !== undefined || text !== undefined;
+  if (!hasTree && refusal === undefined) return undefined;
+  const own = (): Promise<string[]> => readVkeys(context.operator).then(({ vkeys }) => vkeys);
+  const vkeys = vkey !== undefined ? [vkey] : hasTree ? await own() : [];
   const keys = vkeys.map(parseVkey);
   const given = text === undefined ? undefined : openCheckpointFile(text, file!, keys).checkpoint;
-  const own = newest === undefined ? undefined : newestHead(newest, keys);
-  const heads = [given, own].filter((head) => typeof head === 'object');
+  const head = newest === undefined ? undefined : newestHead(newest, keys);
+  const heads = [given, head].filter((known) => typeof known === 'object');
   const from = after === undefined ? 0 : await leafAfter(context, reader, after, size);
   if (from === undefined) {
     if (last === undefined || after! > last.position) return undefined;
@@ -80,12 +87,12 @@ export async function openComparedTree(
       `The transparency log does not find the leaf of the event at ${after}, and has later ones: its entries, or what it keeps of where bundles begin, are damaged. Verify the whole log, without --after.`,
     );
   }
+  const reason = typeof head === 'string' ? `the newest checkpoint: ${head}` : refusal;
+  const kind = typeof head === 'string' ? 'tile' : 'checkpoint';
   const fault: TreeFault | undefined =
-    typeof own === 'string'
-      ? { index: Math.max(size - 1, 0), kind: 'tile', reason: `the newest checkpoint: ${own}` }
-      : undefined;
+    reason === undefined ? undefined : { index: Math.max(size - 1, 0), kind, reason };
   const checker = await context.operator.compareTree({ size, heads, from });
-  return { reader, size, checker, given, fault };
+  return { reader, size, checker, given, outside, fault };
 }
 
 /** Where the log and its tree differ first, in a sentence, with the event that is named. */
