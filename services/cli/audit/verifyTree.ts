@@ -2,13 +2,12 @@ import { isTurnlogError, proofInvalidError } from '../../../shared/lib/errors/tu
 import { decodeEvent } from '../../../shared/eventlog/codec.ts';
 import type { Position, StoredEvent } from '../../../shared/ports/eventStore.ts';
 import type { TileReader } from '../../../shared/transparency/tileStore.ts';
-import type { Comparison } from '../../../shared/transparency/kept/compareTree.ts';
 import { nameChange } from '../../../shared/transparency/proof/nameChange.ts';
 import { openCheckpoint } from '../../../shared/transparency/proof/openCheckpoint.ts';
 import type { TreeChecker } from '../../../shared/transparency/proof/treeChecker.ts';
 import type { TreeFault } from '../../../shared/transparency/proof/treeFault.ts';
 import { leafIndexOf } from '../../../shared/transparency/tlog/leaf.ts';
-import { parseVkey, type NoteKey } from '../../../shared/transparency/tlog/noteKeys.ts';
+import { formatVkey, parseVkey, type NoteKey } from '../../../shared/transparency/tlog/noteKeys.ts';
 import type { TreeHead } from '../../../shared/transparency/tlog/verify.ts';
 import { openCheckpointFile, readTextFile, readVkeys } from './checkpoints.ts';
 import type { CliContext } from '../context.ts';
@@ -27,16 +26,24 @@ export interface ComparedTree {
   checker: TreeChecker;
   /** The checkpoint that the operator named. */
   given: TreeHead | undefined;
-  /** Witnesses and kept checkpoints of the configuration, and what they reveal. */
-  outside: Comparison;
-  /** The fault of the newest checkpoint, or what the others reveal. */
+  /** The fault of the newest checkpoint. */
   fault: TreeFault | undefined;
 }
 
-/** The tree head of the log's newest checkpoint, or the reason why it is invalid. */
-function newestHead(text: string, keys: readonly NoteKey[]): TreeHead | string {
+/**
+ * The tree head of the log's newest checkpoint, or the reason why it is invalid: one of `keys`, and one
+ * of those that the log declares, has to have signed it.
+ */
+function newestHead(
+  text: string,
+  keys: readonly NoteKey[],
+  declared: readonly string[] | undefined,
+): TreeHead | string {
   try {
-    return openCheckpoint(text, keys).checkpoint;
+    const { note, checkpoint } = openCheckpoint(text, keys);
+    return !declared || note.by.some((key) => declared.includes(formatVkey(key)))
+      ? checkpoint
+      : `it was signed by none of the keys that the event log declares (${declared.join(', ')})`;
   } catch (error) {
     if (isTurnlogError(error, 'proof_invalid')) return error.message;
     throw error;
@@ -70,16 +77,12 @@ export async function openComparedTree(
   const newest = await reader.readCheckpoint();
   const { size, checkpoint: last } = await reader.state();
   const text = await readTextFile(file);
-  const outside = await context.operator.compareWithOutside(context.signal);
-  const { refusal } = outside;
-  const hasTree = size > 0 || newest !== undefined || text !== undefined;
-  if (!hasTree && refusal === undefined) return undefined;
-  const own = (): Promise<string[]> => readVkeys(context.operator).then(({ vkeys }) => vkeys);
-  const vkeys = vkey !== undefined ? [vkey] : hasTree ? await own() : [];
-  const keys = vkeys.map(parseVkey);
+  if (size === 0 && newest === undefined && text === undefined) return undefined;
+  const known = await readVkeys(context.operator, vkey);
+  const keys = known.vkeys.map(parseVkey);
   const given = text === undefined ? undefined : openCheckpointFile(text, file!, keys).checkpoint;
-  const head = newest === undefined ? undefined : newestHead(newest, keys);
-  const heads = [given, head].filter((known) => typeof known === 'object');
+  const own = newest === undefined ? undefined : newestHead(newest, keys, known.declared);
+  const heads = [given, own].filter((head) => typeof head === 'object');
   const from = after === undefined ? 0 : await leafAfter(context, reader, after, size);
   if (from === undefined) {
     if (last === undefined || after! > last.position) return undefined;
@@ -87,12 +90,12 @@ export async function openComparedTree(
       `The transparency log does not find the leaf of the event at ${after}, and has later ones: its entries, or what it keeps of where bundles begin, are damaged. Verify the whole log, without --after.`,
     );
   }
-  const reason = typeof head === 'string' ? `the newest checkpoint: ${head}` : refusal;
-  const kind = typeof head === 'string' ? 'tile' : 'checkpoint';
   const fault: TreeFault | undefined =
-    reason === undefined ? undefined : { index: Math.max(size - 1, 0), kind, reason };
+    typeof own === 'string'
+      ? { index: Math.max(size - 1, 0), kind: 'tile', reason: `the newest checkpoint: ${own}` }
+      : undefined;
   const checker = await context.operator.compareTree({ size, heads, from });
-  return { reader, size, checker, given, outside, fault };
+  return { reader, size, checker, given, fault };
 }
 
 /** Where the log and its tree differ first, in a sentence, with the event that is named. */
