@@ -98,7 +98,7 @@ export async function openEmbedded(
   const { store, keyStore } = await ('folder' in log
     ? openFolderLog(opening, place, log)
     : openProtectedStore(opening, place));
-  const prover = await openThreadProver(opening.config, place, store);
+  const prover = await openThreadProver(opening, place, store);
   const models = await openEmbeddedReadModels(opening, place, prover.threadData);
   const { projector, readModels } = models;
   const id = readOrCreateInstanceId(dataFolder);
@@ -107,7 +107,7 @@ export async function openEmbedded(
   const isGone = (owner: string): boolean => 'folder' in log || owner === id;
   const damaged = createDamageReporter(logger);
   const storage = {
-    store: guardAppends(store, projector.logChanged),
+    store: guardAppends(store, () => projector.logChanged() ?? prover.check.refusal()),
     damaged,
     readModels,
     cachedRows: readModels,
@@ -123,6 +123,8 @@ export async function openEmbedded(
   const feed = openFeed(opening, store);
   const parts = [
     store,
+    // First: while the log may not be continued, turns that a crash left open are not closed either.
+    prover.check.part,
     ...readModelsParts,
     runsPart(api),
     turnWatchPart(api),

@@ -39,7 +39,7 @@ import {
   runRetentionExclusively,
   type PostgresReadModels,
 } from './postgres.ts';
-import { openProver } from '../features/prover.ts';
+import { openProver, openReplicaTreeCheck } from '../features/prover.ts';
 import { openFeed } from '../features/feed.ts';
 import { replicaReplaysPart } from '../features/replays.ts';
 import { openRelay } from '../features/relay.ts';
@@ -168,7 +168,9 @@ export async function openReplica(opening: Opening, place: ReplicaLocation): Pro
     queries.close(),
   );
   const { store: log, keyStore, keysPart } = await openProtectedStore(opening, place);
-  const store = guardAppends(log, readModels.logChanged);
+  const tiles = opened.adopt(await openTiles(databaseUrl), (reader) => reader.close());
+  const check = await openReplicaTreeCheck(opening, log, tiles.treeOf);
+  const store = guardAppends(log, () => readModels.logChanged() ?? check.refusal());
   const instances = opened.adopt(openInstanceList(databaseUrl), (list) => list.close());
   const damaged = createDamageReporter(logger);
   const watch = createInstanceMonitor(instances);
@@ -189,7 +191,7 @@ export async function openReplica(opening: Opening, place: ReplicaLocation): Pro
     ...feed.served,
     judge,
     webhooks: await openServedWebhooks(opening, databaseUrl),
-    tiles: opened.adopt(await openTiles(databaseUrl), (tiles) => tiles.close()),
+    tiles,
   };
   const projector = openProjector(opening, common, databaseUrl);
   const models = readModelsPart(common);
@@ -197,7 +199,7 @@ export async function openReplica(opening: Opening, place: ReplicaLocation): Pro
   const webhookContext = { ...common, ...feed.served, readModelsParts };
   const followers = [
     ...projector,
-    ...(await openProver(opening, store, databaseUrl)),
+    ...(await openProver(opening, store, { databaseUrl, check })),
     ...openReplicaWebhooks(opening, webhookContext, databaseUrl),
     ...(runs ? [replicaReplaysPart(opening, runs.api, readModelsParts, databaseUrl)] : []),
     ...(await openRelay(opening, store)),
@@ -216,7 +218,14 @@ export async function openReplica(opening: Opening, place: ReplicaLocation): Pro
     }),
   ];
   const own = runs ? [runs.part, turnWatchPart(runs.api)] : [];
-  const stores = [store, databasePart(databaseUrl, logger), keysPart, ...own, feed.part];
+  const stores = [
+    store,
+    databasePart(databaseUrl, logger),
+    check.part,
+    keysPart,
+    ...own,
+    feed.part,
+  ];
   const parts = [...stores, ...shown, ...erasures, ...followers];
   return { api: served, dataFolder: undefined, parts };
 }
