@@ -2,6 +2,9 @@ import type { Command } from 'commander';
 import { eraseAccount, type ErasedAccount } from '../../shared/erasure/eraseAccount.ts';
 import type { ErasedStream } from '../../shared/erasure/eraseStream.ts';
 import { eraseWithReplays } from '../../shared/erasure/eraseWithReplays.ts';
+import { readRetentionPolicy } from '../../shared/erasure/retention/retentionPolicy.ts';
+import { erasureRefusedError } from '../../shared/erasure/retention/requireErasable.ts';
+import { isRejection, Rejection } from '../../shared/domain/rejection.ts';
 import { findStreamOwner } from '../../shared/erasure/ownedStreams.ts';
 import { isTurnlogError, TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import {
@@ -28,6 +31,30 @@ function requireConfirmed(id: string, { confirm, note = '' }: Options): void {
     throw usageError(`An erasure is for good: repeat the id of what is meant, --confirm ${id}.`);
   if (Array.from(note).length > LIMITS.text.noteCharacters)
     throw usageError(`A note has at most ${LIMITS.text.noteCharacters} characters.`);
+}
+
+/**
+ * Adds the reason of the account's legal hold to an error that refuses an erasure: operators see it,
+ * and clients don't.
+ */
+async function withHoldReason<Done>(
+  { operator }: Pick<CliContext, 'operator'>,
+  account_id: string,
+  erase: () => Promise<Done>,
+): Promise<Done> {
+  try {
+    return await erase();
+  } catch (error) {
+    if (!isTurnlogError(error, 'erasure_refused') && !isRejection(error, 'account_held'))
+      throw error;
+    // A damaged account does not tell, and the refusal itself matters more.
+    const policy = await readRetentionPolicy(operator, account_id).catch(() => undefined);
+    if (policy?.hold.reason === undefined) throw error;
+    const message = `${error.message} The hold's reason: ${policy.hold.reason}`;
+    throw isTurnlogError(error)
+      ? erasureRefusedError(message)
+      : new Rejection('account_held', message);
+  }
 }
 
 /** Removes erased texts from the read models in this process, so that no server need be running. */
@@ -65,7 +92,9 @@ async function eraseOne(
   await using opened = new AsyncDisposableStack();
   const replaysAt = async (): Promise<ReadModels> =>
     opened.adopt(await operator.openReadModels(), (queries) => queries.close());
-  const erased = await eraseWithReplays({ ...operator, replaysAt }, stream, grounds, actor);
+  const erased = await withHoldReason({ operator }, account_id, () =>
+    eraseWithReplays({ ...operator, replaysAt }, stream, grounds, actor),
+  );
   await updateReadModels(operator);
   const { event, erased_at, unread = null } = erased;
   output.show(
@@ -102,16 +131,18 @@ async function eraseAll(context: CliContext, account_id: string, options: Option
   await using opened = new AsyncDisposableStack();
   const readModelsAt = async (): Promise<ReadModels> =>
     opened.adopt(await operator.openReadModels(), (queries) => queries.close());
-  const done = await eraseAccount(
-    { ...operator, readModelsAt },
-    { account_id, key_id: 'operator', request_id: 'cli' },
-    {
-      note: options.note,
-      damaged: options.damaged,
-      signal,
-      onProgress: (counts) =>
-        progress.update(() => `${counts.sessions} sessions and ${counts.agents} agents erased`),
-    },
+  const done = await withHoldReason(context, account_id, () =>
+    eraseAccount(
+      { ...operator, readModelsAt },
+      { account_id, key_id: 'operator', request_id: 'cli' },
+      {
+        note: options.note,
+        damaged: options.damaged,
+        signal,
+        onProgress: (counts) =>
+          progress.update(() => `${counts.sessions} sessions and ${counts.agents} agents erased`),
+      },
+    ),
   );
   const { erasure, sessions, agents, webhooks, replays, unrecorded, unowned } = done;
   await updateReadModels(operator);
