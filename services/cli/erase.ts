@@ -13,12 +13,26 @@ import {
   isIdOf,
   sessionStream,
 } from '../../shared/eventlog/streams.ts';
+import { findReceipt } from '../../shared/transparency/receipts/readReceipt.ts';
+import type { ErasureReceipt } from '../../shared/transparency/receipts/receipt.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import type { ReadModels } from '../../shared/ports/readModels.ts';
 import type { Operator } from '../compose/operator/operator.ts';
 import { requireAccount } from './accounts/limits.ts';
 import type { CliContext, WithOperator } from './context.ts';
 import { usageError } from './failure.ts';
+
+/** Undefined while the transparency log does not cover the erasure, or is not available. */
+const findReceiptOf = async (
+  { store, tiles }: Operator,
+  stream: string,
+): Promise<ErasureReceipt | undefined> =>
+  findReceipt({ store, tiles: await tiles() }, stream).catch(() => undefined);
+
+const describeReceipt = (id: string, receipt: ErasureReceipt | undefined): string =>
+  receipt
+    ? `Its receipt: leaf ${receipt.leaf.index} of the transparency log. Write it with: audit receipt ${id} --out <file>`
+    : `The transparency log does not cover it yet. Write its receipt later with: audit receipt ${id} --out <file>`;
 
 interface Options {
   confirm: string;
@@ -97,9 +111,18 @@ async function eraseOne(
   );
   await updateReadModels(operator);
   const { event, erased_at, unread = null } = erased;
+  const receipt = await findReceiptOf(operator, stream);
   output.show(
-    { [`${kind}_id`]: id, account_id, erased_at, event, unread },
+    {
+      [`${kind}_id`]: id,
+      account_id,
+      erased_at,
+      event,
+      unread,
+      erasure_receipt: receipt ?? null,
+    },
     ...describeErasure(erased),
+    describeReceipt(id, receipt),
   );
 }
 
@@ -148,10 +171,13 @@ async function eraseAll(context: CliContext, account_id: string, options: Option
   await updateReadModels(operator);
   progress.end(`${sessions} sessions and ${agents} agents erased`);
   const { event = null, erased_at = null } = erasure ?? {};
+  const receipt = await findReceiptOf(operator, accountStream(account_id));
+  const counts = { sessions, agents, webhooks, replays, unrecorded, unowned };
   output.show(
-    { account_id, erased_at, event, sessions, agents, webhooks, replays, unrecorded, unowned },
+    { account_id, erased_at, event, ...counts, erasure_receipt: receipt ?? null },
     `${account_id} is erased, with its keys, ${sessions} sessions and ${agents} agents.`,
     ...describeRemains(done),
+    describeReceipt(account_id, receipt),
   );
 }
 

@@ -1,6 +1,7 @@
 import type { FeatureStream } from '../features.ts';
 import {
   agentStream,
+  isIdOf,
   replayStream,
   sessionStream,
   streamId,
@@ -165,6 +166,22 @@ export async function isOwnStream(
   if (recorded === accountId) return true;
   const row = await findRow();
   return recorded === undefined && row?.account_id === accountId;
+}
+
+/**
+ * The stream of an account's agent, replay, session or webhook by its id; undefined for an unknown
+ * id and, after the same work, for one of another account. Errors: `store_unavailable`.
+ */
+export async function findOwnSubject(
+  sources: OwnerSources,
+  accountId: string,
+  id: string,
+): Promise<string | undefined> {
+  const kind = id.slice(0, Math.max(0, id.indexOf('_')));
+  if (!isOwnedKind(kind) || !isIdOf(kind, id)) return undefined;
+  const stream = `${kind}-${id}`;
+  const findRow = () => OWNED[kind].find(sources.readModels, id);
+  return (await isOwnStream(sources, accountId, stream, findRow)) ? stream : undefined;
 }
 
 /** The parked streams of an account, and those whose owner is unknown. */

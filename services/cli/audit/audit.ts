@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { isoTime } from '../../../shared/ports/clock.ts';
 import { readStreamHeads } from '../../../shared/eventlog/reading/streamHeads.ts';
 import { addBundleCommands } from './bundles.ts';
+import { addReceiptCommands } from './receipts.ts';
 import { verifyLog, type VerifyOptions } from './verify.ts';
 import type { CliContext, WithOperator, WithTerminal } from '../context.ts';
 import { requireWritable, writeHeadsFile } from './headsFile.ts';
@@ -40,7 +41,7 @@ async function showVkeys({ operator, output }: CliContext): Promise<void> {
   output.show({ origin, vkeys }, ...vkeys);
 }
 
-/** `audit verify`, `heads`, `vkey`, `export` and `verify-bundle` */
+/** `audit verify`, `heads`, `vkey`, `export`, `verify-bundle`, `receipt` and `verify-receipt` */
 export function addAuditCommands(program: Command, run: WithOperator, alone: WithTerminal): void {
   const audit = program.command('audit').description('check the log');
   audit
@@ -67,4 +68,5 @@ export function addAuditCommands(program: Command, run: WithOperator, alone: Wit
     .description('print the keys that verify the checkpoints of the transparency log')
     .action(() => run(showVkeys));
   addBundleCommands(audit, run, alone);
+  addReceiptCommands(audit, run, alone);
 }
