@@ -52,10 +52,10 @@ async function showReceipt(
 function verdictLines(receipt: VerifiedReceipt): string[] {
   const { subject, events, event, index, checkpoint, vkey } = receipt;
   const { recorded_at, key_id, account_id } = event.metadata;
-  const { reason, note } = event.data as { reason?: unknown; note?: unknown };
+  const { reason, note } = event.data as { reason: string; note?: string };
   return [
     `It fits: the ${subject.kind} ${subject.id} was erased, with the texts of its ${events} events.`,
-    `By ${key_id} of ${account_id}, at ${recorded_at}; the reason: ${String(reason)}${note === undefined ? '' : ` (${String(note)})`}.`,
+    `By ${key_id} of ${account_id}, at ${recorded_at}; the reason: ${reason}${note === undefined ? '' : ` (${note})`}.`,
     `Its erasure is event ${event.id}, revision ${event.revision}, hash ${event.metadata.hash}.`,
     `That is leaf ${index} of the ${checkpoint.size} leaves that ${vkey} has signed.`,
     ...describeCosigners(receipt),

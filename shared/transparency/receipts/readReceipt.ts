@@ -16,10 +16,11 @@ export interface ReceiptSource {
   tiles: TileReader;
 }
 
+const commitment = (_box: string, sha256: string): string =>
+  JSON.stringify({ sha256, erased: true });
+
 /** The event as its hash covers it: no key is needed to show it. */
 function withoutTexts(stored: StoredEvent): ShownErasure {
-  const commitment = (_box: string, sha256: string): string =>
-    JSON.stringify({ sha256, erased: true });
   const { id, stream, revision, type, data, metadata } = decodeEvent({
     ...stored,
     data: replaceBoxes(stored.data, commitment),
