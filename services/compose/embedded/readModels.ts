@@ -5,7 +5,10 @@ import { waitUntilVisible } from '../../../shared/commandHandling/context.ts';
 import type { ProtectedStore } from '../../../shared/eventlog/encryption/protectedStore.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import type { EventStore, Position } from '../../../shared/ports/eventStore.ts';
-import { untilCaughtUp } from '../../../shared/projections/progress.ts';
+import type { StreamSource } from '../../../shared/eventlog/reading/reportDamage.ts';
+import { checkedReadModels } from '../../../shared/readModels/integrity/checkedReadModels.ts';
+import type { DamagedRows } from '../../../shared/readModels/integrity/damagedRows.ts';
+import { untilCaughtUp, type ProgressSource } from '../../../shared/projections/progress.ts';
 import { rowsUntilChange } from '../../../shared/projections/rowsUntilChange.ts';
 import { neverStale } from '../../../shared/projections/readYourWrites.ts';
 import type { RunContext } from '../../../shared/runs/context.ts';
@@ -22,11 +25,21 @@ import type { ThreadData } from '../features/prover.ts';
 import { locateReadModels, type EmbeddedLocation } from '../logLocation.ts';
 import type { Opening } from '../opening.ts';
 
+/** Calls back when another generation of the read models is followed. */
+function forgetWhenReplaced(progress: ProgressSource, forget: () => void): void {
+  let followed: number | undefined;
+  progress.subscribe(({ generation }) => {
+    if (followed !== undefined && followed !== generation) forget();
+    followed = generation;
+  });
+}
+
 /** Starts the projector thread, and opens the read models that it keeps up to date. */
 export async function openEmbeddedReadModels(
   { config, logger, opened }: Opening,
   place: EmbeddedLocation,
   threadData: () => ThreadData,
+  source: StreamSource & { damagedRows: DamagedRows },
 ) {
   const spawn = (): Worker => {
     const workerData = threadData();
@@ -45,7 +58,12 @@ export async function openEmbeddedReadModels(
     openSqliteReadModels({ folder: locateReadModels(place), progress }),
     (readers) => readers.close(),
   );
-  const readModels = { ...queries, ...rowsUntilChange(queries, progress) };
+  const checked = checkedReadModels(queries, source, source.damagedRows);
+  forgetWhenReplaced(progress, () => {
+    checked.forget();
+    source.damagedRows.clearAll();
+  });
+  const readModels = { ...checked, ...rowsUntilChange(checked, progress) };
   const options = {
     waitMs: config.VISIBILITY_WAIT_MS,
     late: () => lateReason(projector) ?? projector.logChanged(),

@@ -9,13 +9,19 @@ import { withTextsForRows } from '../../../shared/eventlog/encryption/protectedS
 import type { RunContext } from '../../../shared/runs/context.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import type { Registration } from '../../../shared/ports/instances.ts';
+import { checkedReadModels } from '../../../shared/readModels/integrity/checkedReadModels.ts';
 import { rememberedRows } from '../../../shared/projections/cachedRows.ts';
 import { distrustReason } from '../../followers/projector/status.ts';
 import { healingReason } from '../../followers/projector/heal.ts';
 import { startRolloutProjector } from '../../followers/projector/rolloutProjector.ts';
 import { startProjector } from '../../followers/projector/start.ts';
 import { retryUntilStoreAvailable } from '../../process/startup/retryUntilStoreAvailable.ts';
-import { damagedStreamsPart, createDamageReporter } from '../../process/health/reportDamage.ts';
+import {
+  createDamagedRowReporter,
+  createDamageReporter,
+  damagedRowsPart,
+  damagedStreamsPart,
+} from '../../process/health/reportDamage.ts';
 import { monitorReadModels } from '../../process/health/readModelsHealth.ts';
 import { startPolling, startSweeper } from '../../process/upkeep/periodicTask.ts';
 import type { ProcessPart } from '../../process/processParts.ts';
@@ -164,13 +170,15 @@ export async function openReplica(opening: Opening, place: ReplicaLocation): Pro
   const { logger, services, opened } = opening;
   const { databaseUrl } = place;
   const { DATABASE_POOL_SIZE: poolSize, VISIBILITY_WAIT_MS: visibilityWaitMs } = opening.config;
-  const readModels = opened.adopt(await openReplicaReadModels(databaseUrl, poolSize), (queries) =>
-    queries.close(),
+  const queries = opened.adopt(await openReplicaReadModels(databaseUrl, poolSize), ({ close }) =>
+    close(),
   );
   const { store: log, keyStore, keysPart } = await openProtectedStore(opening, place);
-  const store = guardAppends(log, readModels.logChanged);
+  const store = guardAppends(log, queries.logChanged);
   const instances = opened.adopt(openInstanceList(databaseUrl), (list) => list.close());
   const damaged = createDamageReporter(logger);
+  const damagedRows = createDamagedRowReporter(logger);
+  const readModels = checkedReadModels(queries, { store, damaged }, damagedRows);
   const watch = createInstanceMonitor(instances);
   const system = { clock: systemClock, ids: systemIds, logger };
   const common: ReplicaContext = {
@@ -202,7 +210,12 @@ export async function openReplica(opening: Opening, place: ReplicaLocation): Pro
     ...(runs ? [replicaReplaysPart(opening, runs.api, readModelsParts, databaseUrl)] : []),
     ...(await openRelay(opening, store)),
   ];
-  const shown = [models, orphanedTurnsPart(common, runs?.api), damagedStreamsPart(damaged)];
+  const shown = [
+    models,
+    orphanedTurnsPart(common, runs?.api),
+    damagedStreamsPart(damaged),
+    damagedRowsPart(damagedRows),
+  ];
   const erasures = [
     ...(runs ? [erasureNoticePart(runs.api), restoredKeysPart(runs.api, keyStore)] : []),
     unfinishedErasuresPart(

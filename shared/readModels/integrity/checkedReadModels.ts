@@ -1,0 +1,49 @@
+import { createAccountRowChecks } from '../../accounts/checkedRows.ts';
+import { createAgentRowCheck } from '../../agents/checkedRows.ts';
+import type { StreamSource } from '../../eventlog/reading/reportDamage.ts';
+import type { ReadModels } from '../../ports/readModels.ts';
+import type { DamagedRows } from './damagedRows.ts';
+import { createRowFindings } from './rowFindings.ts';
+
+type Checked = Pick<
+  ReadModels,
+  'findApiKey' | 'findApiKeyByHash' | 'findAccount' | 'findAgent' | 'untilShown'
+>;
+
+/**
+ * Wraps the queries of rows that decide about access or instructions: API keys, accounts, agents.
+ * Each row is checked against the events of its stream before it is used, since whoever can write to
+ * the database of the read models can change any row. What the log says is kept in memory, so a row
+ * that is read again costs a comparison; `forget` drops it. The queries reject with `read_model_damaged`, too. `now` is a
+ * monotonic clock in milliseconds.
+ */
+export function checkedReadModels<Queries extends Checked>(
+  queries: Queries,
+  source: StreamSource,
+  damaged: DamagedRows,
+  now = (): number => performance.now(),
+): Queries & { forget: () => void } {
+  const findings = createRowFindings(damaged, queries, now);
+  const accounts = createAccountRowChecks(source.store, findings, now);
+  const agents = createAgentRowCheck(source, findings, now);
+  const checking =
+    <Row>(
+      find: (id: string) => Promise<Row | undefined>,
+      check: (row: Row) => Promise<Row | undefined>,
+    ) =>
+    async (id: string): Promise<Row | undefined> => {
+      const row = await find(id);
+      return row && check(row);
+    };
+  return {
+    ...queries,
+    findApiKey: checking(queries.findApiKey, accounts.checkKey),
+    findApiKeyByHash: checking(queries.findApiKeyByHash, accounts.checkKey),
+    findAccount: checking(queries.findAccount, accounts.checkAccount),
+    findAgent: checking(queries.findAgent, agents.check),
+    forget() {
+      accounts.forget();
+      agents.forget();
+    },
+  };
+}
