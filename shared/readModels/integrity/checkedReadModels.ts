@@ -3,15 +3,15 @@ import { createAgentRowCheck } from '../../agents/checkedRows.ts';
 import type { StreamSource } from '../../eventlog/reading/reportDamage.ts';
 import type { ReadModels } from '../../ports/readModels.ts';
 import type { DamagedRows } from './damagedRows.ts';
+import { withCheckedTexts } from './checkedTexts.ts';
 import { createRowFindings } from './rowFindings.ts';
 
-type Checked = Pick<
-  ReadModels,
-  'findApiKey' | 'findApiKeyByHash' | 'findAccount' | 'findAgent' | 'untilShown'
->;
+type Checked = Parameters<typeof withCheckedTexts>[0] &
+  Pick<ReadModels, 'findApiKey' | 'findApiKeyByHash' | 'findAccount' | 'findAgent' | 'untilShown'>;
 
 /**
- * Wraps the queries of rows that decide about access or instructions: API keys, accounts, agents.
+ * Wraps the queries of rows that decide about access or instructions (API keys, accounts, agents), and
+ * of rows whose texts are encrypted.
  * Each row is checked against the events of its stream before it is used, since whoever can write to
  * the database of the read models can change any row. What the log says is kept in memory, so a row
  * that is read again costs a comparison; `forget` drops it. The queries reject with `read_model_damaged`, too. `now` is a
@@ -36,7 +36,7 @@ export function checkedReadModels<Queries extends Checked>(
       return row && check(row);
     };
   return {
-    ...queries,
+    ...withCheckedTexts(queries, source.store, findings),
     findApiKey: checking(queries.findApiKey, accounts.checkKey),
     findApiKeyByHash: checking(queries.findApiKeyByHash, accounts.checkKey),
     findAccount: checking(queries.findAccount, accounts.checkAccount),

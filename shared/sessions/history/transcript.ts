@@ -30,7 +30,8 @@ const mapTexts = (row: TurnRow, replace: (text: string) => string): TurnRow => (
   })),
 });
 
-function textsOf(row: TurnRow): string[] {
+/** The texts of a turn's row that are encrypted in it. */
+export function textsOf(row: TurnRow): string[] {
   const texts: string[] = [];
   mapTexts(row, (text) => {
     texts.push(text);

@@ -1,0 +1,240 @@
+/** Someone with write access to the database of the read models changes rows of it. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { hashApiKey } from '../../../shared/accounts/apiKey.ts';
+import { testSigningKeyFile } from '../../support/builders/signingKey.ts';
+import { apiClient, startTestService, type TestService } from '../../support/http/service.ts';
+import { runCliWith } from '../../support/processes/cliProcess.ts';
+import { eventually } from '../../support/processes/operator.ts';
+import { startEventStoreDbNode } from '../../support/servers/eventstoredb-node/index.ts';
+import { createTestDatabase } from '../../support/servers/postgres/postgresDatabase.ts';
+import {
+  startPostgresServer,
+  withoutPostgres,
+} from '../../support/servers/postgres/postgresServer.ts';
+import {
+  postgresRowForger,
+  sqliteRowForger,
+  type RowForger,
+} from '../../support/stores/forger/rowForger.ts';
+import { testMasterKeyFile } from '../../support/stores/masterKeyFile.ts';
+
+const FORGED = 'This was never said.';
+const postgres = await startPostgresServer();
+
+interface Attacked {
+  service: TestService;
+  forger: RowForger;
+  /** The options of operator commands on the same stores. */
+  env: Record<string, string>;
+  close(): Promise<void>;
+}
+
+async function onSqlite(): Promise<Attacked> {
+  const service = await startTestService();
+  const { folder, close } = service;
+  return { service, forger: sqliteRowForger(folder), env: { DATA_DIR: folder }, close };
+}
+
+async function onPostgres(serverUrl: string): Promise<Attacked> {
+  const folder = await mkdtemp(join(tmpdir(), 'turnlog-forged-'));
+  const node = await startEventStoreDbNode({ folder });
+  const database = await createTestDatabase(serverUrl);
+  const env = {
+    EVENTSTOREDB_URL: node.connectionString,
+    DATABASE_URL: database.url,
+    MASTER_KEY_FILE: testMasterKeyFile(),
+    LOG_SIGNING_KEY_FILE: testSigningKeyFile(),
+  };
+  const service = await startTestService(undefined, env);
+  return {
+    service,
+    forger: postgresRowForger(database.url),
+    env: { ...env, DATA_DIR: service.folder },
+    async close() {
+      await service.close();
+      await node.close();
+      await database.drop();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+function suite(start: () => Promise<Attacked>): void {
+  let attacked: Attacked;
+  let service: TestService;
+  let forger: RowForger;
+  beforeEach(async () => {
+    attacked = await start();
+    ({ service, forger } = attacked);
+  });
+  afterEach(() => attacked.close());
+
+  const cli = async (...args: string[]) => {
+    const { code, out } = await runCliWith(attacked.env, '--json', ...args);
+    return { code, answer: JSON.parse(out) as Record<string, any> };
+  };
+  const verify = () => cli('projections', 'verify');
+
+  /** What the service says of its rows. */
+  const damagedRows = async (): Promise<{ table: string; column: string }[]> =>
+    (await service.get('/health/ready')).body.data.damaged_rows?.rows ?? [];
+
+  async function session(): Promise<{ agent_id: string; session_id: string }> {
+    const agent_id = await service.createAgent();
+    const { body } = await service.post(`/v1/agents/${agent_id}/run`, { input: 'Hi.' });
+    const { session_id } = body.data;
+    await eventually(
+      () => service.get(`/v1/sessions/${session_id}`),
+      (reply) => reply.body.data?.turns?.[0]?.status === 'completed',
+    );
+    return { agent_id, session_id };
+  }
+
+  /** Makes the service read changed rows: embedded it keeps rows until something changes. */
+  const untilRead = () => service.restart();
+
+  test('a forged output is not shown, and the rebuild shows the real one', async () => {
+    const { session_id } = await session();
+    await forger.run('UPDATE {turns} SET output = ? WHERE session_id = ?', FORGED, session_id);
+    const reply = await service.get(`/v1/sessions/${session_id}`);
+    expect([reply.status, reply.body.code]).toEqual([503, 'read_model_damaged']);
+    expect(JSON.stringify(reply.body)).not.toContain(FORGED);
+    expect(await damagedRows()).toEqual([
+      { table: 'turns', key: `${session_id}/1`, column: 'output' },
+    ]);
+    const found = await verify();
+    expect(found).toMatchObject({
+      code: 1,
+      answer: { differing: 1, first: [{ table: 'turns', column: 'output' }] },
+    });
+    expect(JSON.stringify(found.answer)).not.toContain(FORGED);
+    expect((await cli('projections', 'rebuild')).code).toBe(0);
+    await eventually(
+      () => service.get(`/v1/sessions/${session_id}`),
+      ({ status, body }) => status === 200 && body.data.turns[0].output === 'Hello.',
+    );
+    expect(await verify()).toMatchObject({ code: 0, answer: { complete: true, differing: 0 } });
+    await eventually(damagedRows, (rows) => rows.length === 0);
+  }, 60_000);
+
+  test.each([
+    ['hash', hashApiKey('known to the attacker')],
+    ['scopes', '["audit:read"]'],
+    ['revoked_at', '2026-01-01T00:00:00.000Z'],
+    ['expires_at', '2099-01-01T00:00:00.000Z'],
+  ])(
+    'an API key whose %s was changed gives no access',
+    async (column, value) => {
+      await service.createAgent();
+      await forger.run(`UPDATE {api_keys} SET ${column} = ?`, value);
+      const startsAnew = service.restart();
+      await startsAnew;
+      const reply = await service.get('/v1/agents');
+      expect([reply.status, reply.body.code]).toEqual([503, 'read_model_damaged']);
+      const attacker = apiClient(service.url, 'known to the attacker');
+      expect((await attacker.get('/v1/agents')).status).toBe(column === 'hash' ? 503 : 401);
+      expect(await damagedRows()).toMatchObject([{ table: 'api_keys', column }]);
+      expect(await verify()).toMatchObject({
+        code: 1,
+        answer: { differing: 1, first: [{ table: 'api_keys', column }] },
+      });
+    },
+    60_000,
+  );
+
+  test('an agent whose instruction was changed does not run, and is not shown', async () => {
+    const { agent_id } = await session();
+    await forger.run('UPDATE {agents} SET instruction = ? WHERE agent_id = ?', FORGED, agent_id);
+    await untilRead();
+    const calls = service.model.requests.length;
+    for (const reply of [
+      await service.post(`/v1/agents/${agent_id}/run`, { input: 'Hi.' }),
+      await service.get(`/v1/agents/${agent_id}`),
+    ])
+      expect([reply.status, reply.body.code]).toEqual([503, 'read_model_damaged']);
+    expect(service.model.requests).toHaveLength(calls);
+    expect(await damagedRows()).toMatchObject([{ table: 'agents', column: 'instruction' }]);
+    expect((await cli('projections', 'rebuild')).code).toBe(0);
+    await eventually(
+      () => service.post(`/v1/agents/${agent_id}/run`, { input: 'Hi.' }),
+      ({ status }) => status === 200,
+    );
+  }, 60_000);
+
+  test('a key that no event issued gives no access, nor do limits and erasures that none set', async () => {
+    await service.createAgent();
+    await forger.run(
+      `INSERT INTO {api_keys} SELECT 'key_01hzzzzzzzzzzzzzzzzzzzzzzz', account_id, name, ?, scopes, issued_at, expires_at, revoked_at, revision FROM {api_keys}`,
+      hashApiKey('known to the attacker'),
+    );
+    const attacker = apiClient(service.url, 'known to the attacker');
+    expect((await attacker.get('/v1/agents')).body.code).toBe('read_model_damaged');
+    await forger.run(`UPDATE {accounts} SET limits = '{"runs":1}'`);
+    await untilRead();
+    expect((await service.get('/v1/agents')).status).toBe(503);
+    expect(await verify()).toMatchObject({
+      code: 1,
+      answer: {
+        differing: 2,
+        first: [
+          { table: 'accounts', column: 'limits' },
+          { table: 'api_keys', column: 'unrecorded' },
+        ],
+      },
+    });
+  }, 60_000);
+
+  test('the row of a key from before it was revoked gives no access again', async () => {
+    const { answer: issued } = await cli('keys', 'issue');
+    const client = apiClient(service.url, issued['api_key'] as string);
+    await eventually(
+      () => client.get('/v1/agents'),
+      ({ status }) => status === 200,
+    );
+    const keyId = issued['key_id'] as string;
+    const [before] = await forger.run('SELECT revision FROM {api_keys} WHERE key_id = ?', keyId);
+    await cli('keys', 'revoke', keyId);
+    await eventually(
+      () => client.get('/v1/agents'),
+      ({ status }) => status === 401,
+    );
+    const revision = Number(before!['revision']);
+    await forger.run(
+      `UPDATE {api_keys} SET revoked_at = NULL, revision = ${revision} WHERE key_id = ?`,
+      keyId,
+    );
+    expect((await client.get('/v1/agents')).status).toBe(401);
+    await untilRead();
+    expect(
+      (await apiClient(service.url, issued['api_key'] as string).get('/v1/agents')).status,
+    ).toBe(401);
+    expect(await verify()).toMatchObject({ code: 1, answer: { differing: 1 } });
+  }, 60_000);
+
+  test('rows that were deleted or made are named by the verification', async () => {
+    const { session_id } = await session();
+    await forger.run('DELETE FROM {turns} WHERE session_id = ?', session_id);
+    await forger.run(
+      `INSERT INTO {parked_streams} VALUES ('session-x', 1, 'session.turn_started.v1', 'x')`,
+    );
+    expect(await verify()).toMatchObject({
+      code: 1,
+      answer: {
+        differing: 2,
+        first: [
+          { table: 'turns', key: `${session_id}/1`, column: 'missing' },
+          { table: 'parked_streams', column: 'unrecorded' },
+        ],
+      },
+    });
+  }, 60_000);
+}
+
+describe('SQLite', () => suite(onSqlite));
+if (postgres) {
+  describe('PostgreSQL', () => suite(() => onPostgres(postgres.url)));
+  afterAll(() => postgres.close());
+} else withoutPostgres('changed rows in PostgreSQL');
