@@ -3,7 +3,7 @@ import type { ReadableEvent } from '../eventlog/encryption/openTexts.ts';
 import { replaceBoxes } from '../eventlog/encryption/protectedJson.ts';
 import { accountStream } from '../eventlog/streams.ts';
 import { LIMITS } from '../limits.ts';
-import type { EventStore, Position, StoredEvent } from '../ports/eventStore.ts';
+import type { EventStore, StoredEvent } from '../ports/eventStore.ts';
 import type { DamagedRow } from '../readModels/integrity/damagedRows.ts';
 import { differingColumn } from '../readModels/integrity/compareRows.ts';
 import type { RowFindings } from '../readModels/integrity/rowFindings.ts';
@@ -22,8 +22,7 @@ type Place = Pick<DamagedRow, 'table' | 'key'>;
 
 /** What the log says of an account, as far as this process has read it. */
 interface KnownAccount extends StreamRows {
-  /** The position of the last event, and when this process read it. */
-  position: Position | undefined;
+  /** When this process read the last event, and when it looked for a later one. */
   learnedAt: number;
   lookedAt: number;
   reading: Promise<void> | undefined;
@@ -74,7 +73,6 @@ export function createAccountRowChecks(
       const before = known.revision;
       applyToRows(known, events.map(withoutTexts));
       if (known.revision === before) return;
-      known.position = events[known.revision - before - 1]!.position;
       known.learnedAt = now();
       accounts.set(accountId, known);
     }
@@ -91,7 +89,7 @@ export function createAccountRowChecks(
     place: Place,
     { account_id, revision }: Pick<AccountRow, 'account_id' | 'revision'>,
   ): Promise<KnownAccount> {
-    const started = { position: undefined, learnedAt: 0, lookedAt: 0, reading: undefined };
+    const started = { learnedAt: 0, lookedAt: 0, reading: undefined };
     const known = accounts.get(account_id) ?? { ...noRows(), ...started };
     if (known.revision >= revision) {
       if (now() - known.lookedAt > LOOK_AGAIN_MS)

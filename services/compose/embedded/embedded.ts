@@ -13,7 +13,6 @@ import { startPolling, type PeriodicTask } from '../../process/upkeep/periodicTa
 import {
   createDamagedRowReporter,
   createDamageReporter,
-  damagedRowsPart,
   damagedStreamsPart,
 } from '../../process/health/reportDamage.ts';
 import { openRunContext, runsPart, turnWatchPart } from '../api.ts';
@@ -120,7 +119,7 @@ export async function openEmbedded(
     store: guardAppends(store, projector.logChanged),
     damaged,
     readModels,
-    cachedRows: readModels,
+    cachedRows: { ...readModels, forget: models.forget },
     rateLimiter: createRateLimiter(),
     instance: { id, isGone, isOverdue },
     sharesLog: !('folder' in log),
@@ -137,7 +136,7 @@ export async function openEmbedded(
     runsPart(api),
     turnWatchPart(api),
     damagedStreamsPart(damaged),
-    damagedRowsPart(damagedRows),
+    models.sampling,
     prover.part,
     feed.part,
   ];

@@ -8,7 +8,7 @@ import type { EventStore, Position } from '../../../shared/ports/eventStore.ts';
 import type { StreamSource } from '../../../shared/eventlog/reading/reportDamage.ts';
 import { checkedReadModels } from '../../../shared/readModels/integrity/checkedReadModels.ts';
 import type { DamagedRows } from '../../../shared/readModels/integrity/damagedRows.ts';
-import { untilCaughtUp, type ProgressSource } from '../../../shared/projections/progress.ts';
+import { untilCaughtUp } from '../../../shared/projections/progress.ts';
 import { rowsUntilChange } from '../../../shared/projections/rowsUntilChange.ts';
 import { neverStale } from '../../../shared/projections/readYourWrites.ts';
 import type { RunContext } from '../../../shared/runs/context.ts';
@@ -20,19 +20,11 @@ import {
   type ProjectorThread,
 } from '../../followers/projector/startThread.ts';
 import type { ProcessPart } from '../../process/processParts.ts';
+import { rowSamplingPart } from '../../process/upkeep/rowSampling.ts';
 import { retryUntilStoreAvailable } from '../../process/startup/retryUntilStoreAvailable.ts';
 import type { ThreadData } from '../features/prover.ts';
 import { locateReadModels, type EmbeddedLocation } from '../logLocation.ts';
 import type { Opening } from '../opening.ts';
-
-/** Calls back when another generation of the read models is followed. */
-function forgetWhenReplaced(progress: ProgressSource, forget: () => void): void {
-  let followed: number | undefined;
-  progress.subscribe(({ generation }) => {
-    if (followed !== undefined && followed !== generation) forget();
-    followed = generation;
-  });
-}
 
 /** Starts the projector thread, and opens the read models that it keeps up to date. */
 export async function openEmbeddedReadModels(
@@ -59,16 +51,19 @@ export async function openEmbeddedReadModels(
     (readers) => readers.close(),
   );
   const checked = checkedReadModels(queries, source, source.damagedRows);
-  forgetWhenReplaced(progress, () => {
-    checked.forget();
-    source.damagedRows.clearAll();
-  });
   const readModels = { ...checked, ...rowsUntilChange(checked, progress) };
   const options = {
     waitMs: config.VISIBILITY_WAIT_MS,
     late: () => lateReason(projector) ?? projector.logChanged(),
   };
-  return { projector, queries, readModels: neverStale(readModels, options) };
+  const sampling = rowSamplingPart({
+    readModels: queries,
+    store: source.store,
+    damaged: source.damagedRows,
+    forget: checked.forget,
+  });
+  const { forget } = checked;
+  return { projector, queries, sampling, forget, readModels: neverStale(readModels, options) };
 }
 
 /** The store, and the position of the last event that was written through it. */

@@ -2,8 +2,10 @@ import { createDataFolder } from '../../../infra/sqlite/dataFolder.ts';
 import { currentGeneration } from '../../../infra/sqlite/readModels/generations.ts';
 import { openSqliteProjectionStore } from '../../../infra/sqlite/readModels/projectionStore.ts';
 import { openSqliteReadModels } from '../../../infra/sqlite/readModels/readModels.ts';
-import { openSqliteLiveRows } from '../../../infra/sqlite/readModels/liveRows.ts';
-import { openSqliteRowCopy } from '../../../infra/sqlite/readModels/rowCopy.ts';
+import {
+  openSqliteLiveRows,
+  openSqliteRowCopy,
+} from '../../../infra/sqlite/readModels/verification.ts';
 import { openSqliteRebuildStore } from '../../../infra/sqlite/readModels/rebuildStore.ts';
 import { VERSION } from '../../../infra/sqlite/readModels/schema.ts';
 import { logChangedError } from '../../../shared/lib/errors/turnlogError.ts';

@@ -19,10 +19,10 @@ import { retryUntilStoreAvailable } from '../../process/startup/retryUntilStoreA
 import {
   createDamagedRowReporter,
   createDamageReporter,
-  damagedRowsPart,
   damagedStreamsPart,
 } from '../../process/health/reportDamage.ts';
 import { monitorReadModels } from '../../process/health/readModelsHealth.ts';
+import { rowSamplingPart } from '../../process/upkeep/rowSampling.ts';
 import { startPolling, startSweeper } from '../../process/upkeep/periodicTask.ts';
 import type { ProcessPart } from '../../process/processParts.ts';
 import { waitForMatchingLog } from '../../process/startup/waitForMatchingLog.ts';
@@ -55,7 +55,7 @@ import { openReplicaWebhooks, openServedWebhooks } from '../features/webhooks.ts
 
 /** The context of a replica, for any choice of services. */
 type ReplicaContext = SweepContext &
-  Pick<RunContext, 'logger'> & { readModels: PostgresReadModels };
+  Pick<RunContext, 'logger'> & { readModels: PostgresReadModels & { forget: () => void } };
 
 /** Replicas rely on the list of instances, which the sweep checks, rather than on deadlines. */
 const isOverdue = (): boolean => false;
@@ -72,7 +72,14 @@ async function openApi(
   const { store, damaged, readModels, instances, instanceMonitor, logger } = common;
   const id = systemIds.uuid();
   const isGone = (owner: string): boolean => owner === id || instanceMonitor.isDead(owner);
-  const cachedRows = rememberedRows(readModels, store);
+  const remembered = rememberedRows(readModels, store);
+  const cachedRows = {
+    ...remembered,
+    forget() {
+      readModels.forget();
+      remembered.forget?.();
+    },
+  };
   const shared = await openSharedState(opening.opened, databaseUrl, id);
   const instance = { id, isGone, isOverdue };
   const storage = { store, damaged, readModels, cachedRows, instance, ...shared };
@@ -179,6 +186,12 @@ export async function openReplica(opening: Opening, place: ReplicaLocation): Pro
   const damaged = createDamageReporter(logger);
   const damagedRows = createDamagedRowReporter(logger);
   const readModels = checkedReadModels(queries, { store, damaged }, damagedRows);
+  const sampling = rowSamplingPart({
+    readModels: queries,
+    store,
+    damaged: damagedRows,
+    forget: readModels.forget,
+  });
   const watch = createInstanceMonitor(instances);
   const system = { clock: systemClock, ids: systemIds, logger };
   const common: ReplicaContext = {
@@ -214,7 +227,7 @@ export async function openReplica(opening: Opening, place: ReplicaLocation): Pro
     models,
     orphanedTurnsPart(common, runs?.api),
     damagedStreamsPart(damaged),
-    damagedRowsPart(damagedRows),
+    sampling,
   ];
   const erasures = [
     ...(runs ? [erasureNoticePart(runs.api), restoredKeysPart(runs.api, keyStore)] : []),

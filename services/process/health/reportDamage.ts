@@ -8,6 +8,7 @@ import {
   type DamagedRow,
   type DamagedRows,
 } from '../../../shared/readModels/integrity/damagedRows.ts';
+import type { Health } from '../../../shared/health/health.ts';
 import type { Logger } from '../../../shared/lib/logger.ts';
 import type { ProcessPart } from '../processParts.ts';
 
@@ -65,14 +66,12 @@ export const damagedStreamsPart = (damaged: DamagedStreams): ProcessPart => ({
   health: async () => ({ damaged_streams: damaged.list(), damaged_count: damaged.count() }),
 });
 
-/** The damaged rows that this process found, as a part of its health. */
-export const damagedRowsPart = (damaged: DamagedRows): ProcessPart => ({
-  async health() {
-    const rows = damaged.list();
-    if (rows.length === 0) return {};
-    return { damaged_rows: { count: damaged.count(), rows, reason: damagedRowsReason(rows) } };
-  },
-});
-
 const damagedRowsReason = (rows: readonly DamagedRow[]): string =>
   `Rows of the read models do not say what the log says, in ${[...new Set(rows.map(({ table }) => table))].join(', ')}. ${REBUILD_ADVICE}`;
+
+/** The damaged rows that this process found, for its health. */
+export function damagedRowsHealth(damaged: DamagedRows): Pick<Health, 'damaged_rows'> {
+  const rows = damaged.list();
+  if (rows.length === 0) return {};
+  return { damaged_rows: { count: damaged.count(), rows, reason: damagedRowsReason(rows) } };
+}

@@ -4,11 +4,11 @@ import type { ProtectedStore } from '../../eventlog/encryption/protectedStore.ts
 import { replayStream, sessionStream, webhookStream } from '../../eventlog/streams.ts';
 import { LIMITS } from '../../limits.ts';
 import type { ReadModels } from '../../ports/readModels.ts';
-import { textsOf } from '../../sessions/history/transcript.ts';
+import { encryptedTextsOf } from '../../sessions/history/transcript.ts';
 import type { ReplayRow, TurnRow, WebhookRow } from '../tables.ts';
 import { differingColumn } from './compareRows.ts';
-import { readStreamRows } from './readStreamRows.ts';
 import type { RowFindings } from './rowFindings.ts';
+import { readStreamRows } from './streamRows.ts';
 
 type Checked = Pick<
   ReadModels,
@@ -26,7 +26,7 @@ const TURN: RowWithTexts<TurnRow> = {
   table: 'turns',
   id: ({ session_id, turn }) => `${session_id}/${turn}`,
   stream: ({ session_id }) => sessionStream(session_id),
-  texts: textsOf,
+  texts: encryptedTextsOf,
 };
 const WEBHOOK: RowWithTexts<WebhookRow> = {
   table: 'webhooks',
@@ -70,7 +70,7 @@ export function withCheckedTexts<Queries extends Checked>(
       if (known && differingColumn(known, row) === undefined) continue;
       const { revision } = row as unknown as { revision: number };
       const read = await readStreamRows(store, kind.stream(row), { upTo: revision });
-      const expected = read?.rows[kind.table].get(place.key);
+      const expected = read.rows[kind.table].get(place.key);
       if (!expected) throw findings.differs(place, 'unrecorded');
       const column = differingColumn(expected, row);
       if (column !== undefined) throw findings.differs(place, column);

@@ -31,7 +31,7 @@ const mapTexts = (row: TurnRow, replace: (text: string) => string): TurnRow => (
 });
 
 /** The texts of a turn's row that are encrypted in it. */
-export function textsOf(row: TurnRow): string[] {
+export function encryptedTextsOf(row: TurnRow): string[] {
   const texts: string[] = [];
   mapTexts(row, (text) => {
     texts.push(text);
@@ -49,10 +49,14 @@ async function openTurnTexts(
   { account_id, session_id }: Pick<SessionRow, 'account_id' | 'session_id'>,
   rows: TurnRow[],
 ): Promise<void> {
-  const open = await createTextOpener(keys, sessionStream(session_id), rows.flatMap(textsOf));
+  const open = await createTextOpener(
+    keys,
+    sessionStream(session_id),
+    rows.flatMap(encryptedTextsOf),
+  );
   let chars = 0;
   for (const [index, row] of rows.entries()) {
-    for (const { length } of textsOf(row)) chars += length;
+    for (const { length } of encryptedTextsOf(row)) chars += length;
     if (chars > SLICE_BYTES) {
       await yieldToEventLoop(account_id);
       chars = 0;

@@ -5,7 +5,13 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { hashApiKey } from '../../../shared/accounts/apiKey.ts';
 import { testSigningKeyFile } from '../../support/builders/signingKey.ts';
-import { apiClient, startTestService, type TestService } from '../../support/http/service.ts';
+import {
+  apiClient,
+  startTestService,
+  type Client,
+  type Reply,
+  type TestService,
+} from '../../support/http/service.ts';
 import { runCliWith } from '../../support/processes/cliProcess.ts';
 import { eventually } from '../../support/processes/operator.ts';
 import { startEventStoreDbNode } from '../../support/servers/eventstoredb-node/index.ts';
@@ -66,9 +72,12 @@ function suite(start: () => Promise<Attacked>): void {
   let attacked: Attacked;
   let service: TestService;
   let forger: RowForger;
+  /** A client with a key that no attack concerns. */
+  let other: Client;
   beforeEach(async () => {
     attacked = await start();
     ({ service, forger } = attacked);
+    other = apiClient(service.url, service.key);
   });
   afterEach(() => attacked.close());
 
@@ -78,8 +87,20 @@ function suite(start: () => Promise<Attacked>): void {
   };
   const verify = () => cli('projections', 'verify');
 
+  /** Issues a key to the account of the service's own. */
+  async function issue(): Promise<{ key_id: string; api_key: string }> {
+    const { answer } = await cli('keys', 'issue');
+    return { key_id: answer['key_id'] as string, api_key: answer['api_key'] as string };
+  }
+
+  const untilServed = (client: Client): Promise<Reply> =>
+    eventually(
+      () => client.get('/v1/agents'),
+      ({ status }) => status === 200,
+    );
+
   /** What the service says of its rows. */
-  const damagedRows = async (): Promise<{ table: string; column: string }[]> =>
+  const damagedRows = async (): Promise<{ table: string; key: string; column: string }[]> =>
     (await service.get('/health/ready')).body.data.damaged_rows?.rows ?? [];
 
   async function session(): Promise<{ agent_id: string; session_id: string }> {
@@ -93,8 +114,11 @@ function suite(start: () => Promise<Attacked>): void {
     return { agent_id, session_id };
   }
 
-  /** Makes the service read changed rows: embedded it keeps rows until something changes. */
-  const untilRead = () => service.restart();
+  /** The answer once the service has read changed rows: it keeps rows for a moment, or until a change. */
+  async function untilRead(ask: () => Promise<Reply>): Promise<Reply> {
+    await other.post('/v1/agents', { name: 'Another', instruction: 'Wait.', model: 'scripted' });
+    return eventually(ask, ({ status }) => status !== 200);
+  }
 
   test('a forged output is not shown, and the rebuild shows the real one', async () => {
     const { session_id } = await session();
@@ -120,40 +144,43 @@ function suite(start: () => Promise<Attacked>): void {
     await eventually(damagedRows, (rows) => rows.length === 0);
   }, 60_000);
 
-  test.each([
-    ['hash', hashApiKey('known to the attacker')],
-    ['scopes', '["audit:read"]'],
-    ['revoked_at', '2026-01-01T00:00:00.000Z'],
-    ['expires_at', '2099-01-01T00:00:00.000Z'],
-  ])(
-    'an API key whose %s was changed gives no access',
-    async (column, value) => {
-      await service.createAgent();
-      await forger.run(`UPDATE {api_keys} SET ${column} = ?`, value);
-      const startsAnew = service.restart();
-      await startsAnew;
-      const reply = await service.get('/v1/agents');
+  test('an API key whose row was changed gives no access, and gives it again when that is undone', async () => {
+    const issued = await issue();
+    const client = apiClient(service.url, issued.api_key);
+    const attacker = apiClient(service.url, 'known to the attacker');
+    const changes: [string, string][] = [
+      ['hash', hashApiKey('known to the attacker')],
+      ['scopes', '["audit:read"]'],
+      ['revoked_at', '2026-01-01T00:00:00.000Z'],
+      ['expires_at', '2099-01-01T00:00:00.000Z'],
+    ];
+    for (const [column, value] of changes) {
+      await untilServed(client);
+      const where = 'WHERE key_id = ?';
+      await forger.run(`CREATE TABLE {saved} AS SELECT * FROM {api_keys} ${where}`, issued.key_id);
+      await forger.run(`UPDATE {api_keys} SET ${column} = ? ${where}`, value, issued.key_id);
+      const reply = await untilRead(() => client.get('/v1/agents'));
       expect([reply.status, reply.body.code]).toEqual([503, 'read_model_damaged']);
-      const attacker = apiClient(service.url, 'known to the attacker');
       expect((await attacker.get('/v1/agents')).status).toBe(column === 'hash' ? 503 : 401);
-      expect(await damagedRows()).toMatchObject([{ table: 'api_keys', column }]);
+      expect(await damagedRows()).toEqual([{ table: 'api_keys', key: issued.key_id, column }]);
       expect(await verify()).toMatchObject({
         code: 1,
-        answer: { differing: 1, first: [{ table: 'api_keys', column }] },
+        answer: { differing: 1, first: [{ table: 'api_keys', key: issued.key_id, column }] },
       });
-    },
-    60_000,
-  );
+      await forger.run(`DELETE FROM {api_keys} ${where}`, issued.key_id);
+      await forger.run('INSERT INTO {api_keys} SELECT * FROM {saved}');
+      await forger.run('DROP TABLE {saved}');
+    }
+    await untilServed(client);
+    expect(await damagedRows()).toEqual([]);
+  }, 60_000);
 
   test('an agent whose instruction was changed does not run, and is not shown', async () => {
     const { agent_id } = await session();
     await forger.run('UPDATE {agents} SET instruction = ? WHERE agent_id = ?', FORGED, agent_id);
-    await untilRead();
+    const shown = await untilRead(() => service.get(`/v1/agents/${agent_id}`));
     const calls = service.model.requests.length;
-    for (const reply of [
-      await service.post(`/v1/agents/${agent_id}/run`, { input: 'Hi.' }),
-      await service.get(`/v1/agents/${agent_id}`),
-    ])
+    for (const reply of [shown, await service.post(`/v1/agents/${agent_id}/run`, { input: 'Hi.' })])
       expect([reply.status, reply.body.code]).toEqual([503, 'read_model_damaged']);
     expect(service.model.requests).toHaveLength(calls);
     expect(await damagedRows()).toMatchObject([{ table: 'agents', column: 'instruction' }]);
@@ -173,8 +200,10 @@ function suite(start: () => Promise<Attacked>): void {
     const attacker = apiClient(service.url, 'known to the attacker');
     expect((await attacker.get('/v1/agents')).body.code).toBe('read_model_damaged');
     await forger.run(`UPDATE {accounts} SET limits = '{"runs":1}'`);
-    await untilRead();
-    expect((await service.get('/v1/agents')).status).toBe(503);
+    await eventually(
+      () => service.get('/v1/agents'),
+      ({ status }) => status === 503,
+    );
     expect(await verify()).toMatchObject({
       code: 1,
       answer: {
@@ -188,30 +217,40 @@ function suite(start: () => Promise<Attacked>): void {
   }, 60_000);
 
   test('the row of a key from before it was revoked gives no access again', async () => {
-    const { answer: issued } = await cli('keys', 'issue');
-    const client = apiClient(service.url, issued['api_key'] as string);
-    await eventually(
-      () => client.get('/v1/agents'),
-      ({ status }) => status === 200,
+    const { api_key, key_id } = await issue();
+    const client = apiClient(service.url, api_key);
+    await untilServed(client);
+    const [{ revision } = {}] = await forger.run(
+      'SELECT revision FROM {api_keys} WHERE key_id = ?',
+      key_id,
     );
-    const keyId = issued['key_id'] as string;
-    const [before] = await forger.run('SELECT revision FROM {api_keys} WHERE key_id = ?', keyId);
-    await cli('keys', 'revoke', keyId);
+    await cli('keys', 'revoke', key_id);
     await eventually(
       () => client.get('/v1/agents'),
       ({ status }) => status === 401,
     );
-    const revision = Number(before!['revision']);
     await forger.run(
-      `UPDATE {api_keys} SET revoked_at = NULL, revision = ${revision} WHERE key_id = ?`,
-      keyId,
+      `UPDATE {api_keys} SET revoked_at = NULL, revision = ${Number(revision)} WHERE key_id = ?`,
+      key_id,
     );
+    await other.post('/v1/agents', { name: 'Another', instruction: 'Wait.', model: 'scripted' });
     expect((await client.get('/v1/agents')).status).toBe(401);
-    await untilRead();
-    expect(
-      (await apiClient(service.url, issued['api_key'] as string).get('/v1/agents')).status,
-    ).toBe(401);
+    await service.restart();
+    expect((await apiClient(service.url, api_key).get('/v1/agents')).status).toBe(401);
     expect(await verify()).toMatchObject({ code: 1, answer: { differing: 1 } });
+    await eventually(damagedRows, (rows) => rows.some(({ table }) => table === 'api_keys'));
+  }, 60_000);
+
+  test('rows that nobody reads are compared in the background', async () => {
+    const { agent_id, session_id } = await session();
+    await forger.run('UPDATE {sessions} SET agent_id = ?', 'agent_of_somebody_else');
+    await forger.run(`UPDATE {turns} SET input = output WHERE session_id = ?`, session_id);
+    await eventually(damagedRows, (rows) => rows.length === 2);
+    expect(
+      (await damagedRows()).map(({ table, column }) => `${table} ${column}`).toSorted(),
+    ).toEqual(['sessions agent_id', 'turns input']);
+    await forger.run('UPDATE {sessions} SET agent_id = ?', agent_id);
+    await eventually(damagedRows, (rows) => rows.length === 1);
   }, 60_000);
 
   test('rows that were deleted or made are named by the verification', async () => {
