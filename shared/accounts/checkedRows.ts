@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { ReadableEvent } from '../eventlog/encryption/openTexts.ts';
 import { replaceBoxes } from '../eventlog/encryption/protectedJson.ts';
 import { accountStream } from '../eventlog/streams.ts';
+import { isTurnlogError } from '../lib/errors/turnlogError.ts';
 import { LIMITS } from '../limits.ts';
 import type { EventStore, StoredEvent } from '../ports/eventStore.ts';
 import type { DamagedRow } from '../readModels/integrity/damagedRows.ts';
@@ -41,8 +42,11 @@ export interface AccountRowChecks {
    * Rejects with `read_model_damaged` for a row that no event explains, `store_unavailable`.
    */
   checkKey(row: ApiKeyRow): Promise<ApiKeyRow>;
-  /** The same for the account's own row. */
-  checkAccount(row: AccountRow): Promise<AccountRow>;
+  /**
+   * The same for the account's own row; a damaged one is recorded, and what the log says holds.
+   * Resolves with undefined for an account that the log does not have.
+   */
+  checkAccount(row: AccountRow): Promise<AccountRow | undefined>;
   /** Forgets what was read of the log, because the log or the read models are others now. */
   forget(): void;
 }
@@ -135,9 +139,15 @@ export function createAccountRowChecks(
     },
     async checkAccount(row) {
       const place = { table: 'accounts', key: row.account_id };
-      const account = await accountOf(place, row);
-      const expected = account.rows.accounts.get(row.account_id);
-      return judge(place, row, { account, expected });
+      try {
+        const account = await accountOf(place, row);
+        const expected = account.rows.accounts.get(row.account_id);
+        return judge(place, row, { account, expected });
+      } catch (error) {
+        if (!isTurnlogError(error, 'read_model_damaged')) throw error;
+        const expected = accounts.get(row.account_id)?.rows.accounts.get(row.account_id);
+        return expected && { ...expected, name: row.name };
+      }
     },
     forget: () => accounts.clear(),
   };

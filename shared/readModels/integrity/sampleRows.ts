@@ -7,6 +7,7 @@ import {
   sessionStream,
   webhookStream,
 } from '../../eventlog/streams.ts';
+import { isTurnlogError } from '../../lib/errors/turnlogError.ts';
 import type { ReadModels } from '../../ports/readModels.ts';
 import { rowId } from '../../projections/fold.ts';
 import { differingColumn } from './compareRows.ts';
@@ -86,7 +87,7 @@ export function createRowSampler({ readModels, store, damaged, onReplaced }: Sam
       : { column: 'revision', position };
   }
 
-  async function examine(table: SampledTable, row: AnyRow): Promise<void> {
+  async function compare(table: SampledTable, row: AnyRow): Promise<void> {
     const key = keyOf(table, row);
     const place: Pick<DamagedRow, 'table' | 'key'> = { table, key: key.join('/') };
     const first = await differenceOf(table, row);
@@ -97,6 +98,15 @@ export function createRowSampler({ readModels, store, damaged, onReplaced }: Sam
     const second = again && (await differenceOf(table, again));
     if (second) damaged.record({ ...place, column: second.column });
     else damaged.clear(place);
+  }
+
+  /** Compares a row. A stream that can't be read says nothing about it, and is reported elsewhere. */
+  async function examine(table: SampledTable, row: AnyRow): Promise<void> {
+    try {
+      await compare(table, row);
+    } catch (error) {
+      if (!isTurnlogError(error) || error.code === 'store_unavailable') throw error;
+    }
   }
 
   /** Rows that were found damaged may have been repaired, or removed. */
