@@ -9,6 +9,16 @@ import { createRowFindings } from './rowFindings.ts';
 type Checked = Parameters<typeof withCheckedTexts>[0] &
   Pick<ReadModels, 'findApiKey' | 'findApiKeyByHash' | 'findAccount' | 'findAgent' | 'untilShown'>;
 
+const checking =
+  <Row>(
+    find: (id: string) => Promise<Row | undefined>,
+    check: (row: Row) => Promise<Row | undefined>,
+  ) =>
+  async (id: string): Promise<Row | undefined> => {
+    const row = await find(id);
+    return row && check(row);
+  };
+
 /**
  * Wraps the queries of rows that decide about access or instructions (API keys, accounts, agents), and
  * of rows whose texts are encrypted.
@@ -26,15 +36,6 @@ export function checkedReadModels<Queries extends Checked>(
   const findings = createRowFindings(damaged, queries, now);
   const accounts = createAccountRowChecks(source.store, findings, now);
   const agents = createAgentRowCheck(source, findings, now);
-  const checking =
-    <Row>(
-      find: (id: string) => Promise<Row | undefined>,
-      check: (row: Row) => Promise<Row | undefined>,
-    ) =>
-    async (id: string): Promise<Row | undefined> => {
-      const row = await find(id);
-      return row && check(row);
-    };
   return {
     ...withCheckedTexts(queries, source.store, findings),
     findApiKey: checking(queries.findApiKey, accounts.checkKey),

@@ -42,6 +42,17 @@ const REPLAY: RowWithTexts<ReplayRow> = {
     [settings?.instruction, settings?.checks].filter((text) => text !== undefined),
 };
 
+const checked =
+  <Arguments extends unknown[], Found>(
+    query: (...args: Arguments) => Promise<Found>,
+    checkFound: (found: Found) => Promise<void>,
+  ) =>
+  async (...args: Arguments): Promise<Found> => {
+    const found = await query(...args);
+    await checkFound(found);
+    return found;
+  };
+
 /**
  * Wraps the queries of rows whose texts are encrypted, as they are in the log. A plain text in such a
  * row is shown only if the log has it, as logs of early releases do: whoever can write to the database
@@ -77,17 +88,6 @@ export function withCheckedTexts<Queries extends Checked>(
       recorded.set(`${place.table} ${place.key}`, expected);
     }
   }
-
-  const checked =
-    <Arguments extends unknown[], Found>(
-      query: (...args: Arguments) => Promise<Found>,
-      checkFound: (found: Found) => Promise<void>,
-    ) =>
-    async (...args: Arguments): Promise<Found> => {
-      const found = await query(...args);
-      await checkFound(found);
-      return found;
-    };
 
   return {
     ...queries,

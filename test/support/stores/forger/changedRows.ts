@@ -26,13 +26,18 @@ export interface Attacked {
   forger: RowForger;
   /** The options of operator commands on the same stores. */
   env: Record<string, string>;
+  /** Names another event as the last one that the rows include. */
+  moveCheckpoint(): Promise<unknown>;
   close(): Promise<void>;
 }
 
 export async function changedRowsOnSqlite(): Promise<Attacked> {
   const service = await startTestService();
   const { folder, close } = service;
-  return { service, forger: sqliteRowForger(folder), env: { DATA_DIR: folder }, close };
+  const forger = sqliteRowForger(folder);
+  const moveCheckpoint = () =>
+    forger.run(`UPDATE checkpoint SET event_position = event_position || '9'`);
+  return { service, forger, env: { DATA_DIR: folder }, moveCheckpoint, close };
 }
 
 export async function changedRowsOnPostgres(serverUrl: string): Promise<Attacked> {
@@ -46,9 +51,12 @@ export async function changedRowsOnPostgres(serverUrl: string): Promise<Attacked
     LOG_SIGNING_KEY_FILE: testSigningKeyFile(),
   };
   const service = await startTestService(undefined, env);
+  const forger = postgresRowForger(database.url);
   return {
     service,
-    forger: postgresRowForger(database.url),
+    forger,
+    moveCheckpoint: () =>
+      forger.run(`UPDATE turnlog.projections SET event_position = event_position || '9'`),
     env: { ...env, DATA_DIR: service.folder },
     async close() {
       await service.close();
@@ -246,6 +254,26 @@ export function changedRowsSuite(start: () => Promise<Attacked>): void {
     await eventually(damagedRows, (rows) => rows.length === 1);
   }, 60_000);
 
+  test('a plain address of a webhook is not used, and a hold that was taken away in its row still holds', async () => {
+    const { session_id } = await session();
+    const { body } = await service.post('/v1/webhooks', { url: 'https://example.com/hook' });
+    await forger.run(`UPDATE {webhooks} SET url = 'https://attacker.example/'`);
+    const shown = await service.get(`/v1/webhooks/${body.data.webhook_id}`);
+    expect([shown.status, shown.body.code]).toEqual([503, 'read_model_damaged']);
+    const [{ account_id } = {}] = await forger.run('SELECT account_id FROM {accounts}');
+    await cli('accounts', 'hold', account_id as string, 'on');
+    await forger.run(`UPDATE {accounts} SET hold = '{"held":false}', limits = '{}'`);
+    const erased = await runCliWith(
+      attacked.env,
+      'sessions',
+      'erase',
+      session_id,
+      '--confirm',
+      session_id,
+    );
+    expect([erased.code, erased.err]).toEqual([1, expect.stringContaining('legal hold')]);
+  }, 60_000);
+
   test('rows that were deleted or made are named by the verification', async () => {
     const { session_id } = await session();
     await forger.run('DELETE FROM {turns} WHERE session_id = ?', session_id);
@@ -262,5 +290,9 @@ export function changedRowsSuite(start: () => Promise<Attacked>): void {
         ],
       },
     });
+    await attacked.moveCheckpoint();
+    expect((await verify()).answer['first']).toContainEqual(
+      expect.objectContaining({ table: 'checkpoint' }),
+    );
   }, 60_000);
 }

@@ -21,10 +21,7 @@ export const sqliteRowForger = (dataFolder: string): RowForger => ({
     const file = generationFile(dataFolder, currentGeneration(dataFolder)!);
     const database = new DatabaseSync(file, { timeout: 5_000 });
     try {
-      return database.prepare(sql.replaceAll(/\{(\w+)\}/g, '$1')).all(...parameters) as Record<
-        string,
-        unknown
-      >[];
+      return database.prepare(sql.replaceAll(/\{(\w+)\}/g, '$1')).all(...parameters);
     } finally {
       database.close();
     }
