@@ -10,7 +10,11 @@ import { guardAppends } from '../../../shared/eventlog/appendsWhileFollowed.ts';
 import { evictErased } from '../../../shared/erasure/evictErased.ts';
 import { isPastDeadline } from '../../../shared/runs/recovery/interruptTurn.ts';
 import { startPolling, type PeriodicTask } from '../../process/upkeep/periodicTask.ts';
-import { damagedStreamsPart, createDamageReporter } from '../../process/health/reportDamage.ts';
+import {
+  createDamagedRowReporter,
+  createDamageReporter,
+  damagedStreamsPart,
+} from '../../process/health/reportDamage.ts';
 import { openRunContext, runsPart, turnWatchPart } from '../api.ts';
 import {
   unfinishedErasuresPart,
@@ -99,18 +103,23 @@ export async function openEmbedded(
     ? openFolderLog(opening, place, log)
     : openProtectedStore(opening, place));
   const prover = await openThreadProver(opening, place, store);
-  const models = await openEmbeddedReadModels(opening, place, prover.threadData);
+  const damaged = createDamageReporter(logger);
+  const damagedRows = createDamagedRowReporter(logger);
+  const models = await openEmbeddedReadModels(opening, place, prover.threadData, {
+    store,
+    damaged,
+    damagedRows,
+  });
   const { projector, readModels } = models;
   const id = readOrCreateInstanceId(dataFolder);
   // The lock excludes other servers of this folder's log, whatever their instance id was. A cluster
   // may have other servers.
   const isGone = (owner: string): boolean => 'folder' in log || owner === id;
-  const damaged = createDamageReporter(logger);
   const storage = {
     store: guardAppends(store, () => projector.logChanged() ?? prover.check.refusal()),
     damaged,
     readModels,
-    cachedRows: readModels,
+    cachedRows: { ...readModels, forget: models.forget },
     rateLimiter: createRateLimiter(),
     instance: { id, isGone, isOverdue },
     sharesLog: !('folder' in log),
@@ -129,6 +138,7 @@ export async function openEmbedded(
     runsPart(api),
     turnWatchPart(api),
     damagedStreamsPart(damaged),
+    models.sampling,
     prover.part,
     feed.part,
   ];
