@@ -6,7 +6,7 @@ export const ERASURE_LIMITS = {
     /** Sessions read at a time. */
     pageEntries: 500,
     /** Sessions of an account that are erased at once without a confirmation, however many it has. */
-    unconfirmedSessions: 50,
+    unconfirmedSessions: 100,
     /** Sessions made from a session, directly or not, that are examined before its erasure. */
     dependents: 10_000,
   },

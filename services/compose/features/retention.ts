@@ -30,7 +30,7 @@ import { belongsIn } from '../../../shared/eventlog/eventTypes.ts';
 import { sessionStream } from '../../../shared/eventlog/streams.ts';
 import type { Checkpoint, EventLog, Position } from '../../../shared/ports/eventStore.ts';
 import type { Instances } from '../../../shared/ports/instances.ts';
-import { retentionPart } from '../../process/upkeep/retention.ts';
+import { retentionPart, type RetentionOptions } from '../../process/upkeep/retention.ts';
 import type { ProcessPart } from '../../process/processParts.ts';
 import { systemClock } from '../system.ts';
 
@@ -49,7 +49,10 @@ async function readRecordedAt(
   return isValidMetadata(metadata) ? Date.parse(metadata.recorded_at) : undefined;
 }
 
-interface ClockSources extends Pick<Clocks, 'now' | 'own' | 'isIndependent' | 'evidence'> {
+interface ClockSources
+  extends
+    Pick<Clocks, 'now' | 'own' | 'isIndependent' | 'evidence'>,
+    Partial<Pick<Clocks, 'monotonic'>> {
   /** The position of the newest known event of the log. */
   newest: () => Promise<Position | undefined>;
 }
@@ -63,8 +66,8 @@ export const judgeClock = (
   { newest, ...clocks }: ClockSources,
 ): ClockJudge =>
   createClockJudge({
-    ...clocks,
     monotonic,
+    ...clocks,
     kept: () => readKeptTime(source),
     async newest() {
       const { store } = source;
@@ -109,7 +112,7 @@ export async function witnessEvidence(
 /** How long a sweep waits for the read models to show the events that it recorded. */
 const SHOWN_WITHIN_MS = 10_000;
 
-interface RetentionSweepOptions extends ClockJudge {
+interface RetentionSweepOptions extends ClockJudge, Pick<RetentionOptions, 'pauses'> {
   /** The share of an account's sessions that is erased without a confirmation, in percent. */
   percent: number;
   /** Does the work unless another process does it: see RetentionOptions. */
@@ -132,7 +135,7 @@ function memoizeByHour<Result>(find: (time: number) => Promise<Result>) {
 /** The part that erases sessions beyond the maximum retention of their account. */
 export function retentionSweepPart(
   context: HandleContext & Pick<CommandContext, 'readModels' | 'logger'>,
-  { judge, provenTime, percent, runExclusively, onErased }: RetentionSweepOptions,
+  { judge, provenTime, percent, runExclusively, onErased, ...options }: RetentionSweepOptions,
 ): ProcessPart {
   const { readModels, logger } = context;
   const confirmation: ConfirmationRule = {
@@ -140,6 +143,7 @@ export function retentionSweepPart(
     confirmedBefore: (accountId) => readConfirmedBefore(context, accountId),
   };
   return retentionPart({
+    ...options,
     judge,
     runExclusively,
     logger,
@@ -151,8 +155,10 @@ export function retentionSweepPart(
       const accounts = await readModels.listAccounts();
       if (!accounts.some(({ retention }) => Object.keys(retention).length > 0)) return;
       const proven = await provenTime();
-      if (proven && proven.time - (proven.kept ?? -Infinity) >= leastMs)
-        await keepTime(context, proven.time, proven.confirmations);
+      if (!proven || proven.time - (proven.kept ?? -Infinity) < leastMs) return;
+      await keepTime(context, proven.time, proven.confirmations);
+      // The judge goes on from what is recorded now.
+      await provenTime();
     },
     sweep(now, signal) {
       const startedAt = monotonic();

@@ -116,7 +116,7 @@ export function retentionPart({
     // Judge before any event is recorded with a clock that may be wrong.
     async prepare() {
       await judge().catch(() => undefined);
-      await keepTime(KEEP_MS).catch(() => undefined);
+      await keepTime(0).catch(() => undefined);
     },
     upkeep() {
       const stopping = new AbortController();

@@ -7,7 +7,7 @@ export const retentionOptions = {
     minimum: 1,
     maximum: 100,
     description:
-      'When more than this share of an account’s sessions, and more than 50, are past their maximum at once, they are erased only after an operator has confirmed it; 100: without asking',
+      'When more than this share of an account’s sessions, and more than 100, are past their maximum at once, they are erased only after an operator has confirmed it; 100: without asking',
   }),
   DATABASE_CLOCK_INDEPENDENT: Type.Boolean({
     default: false,
