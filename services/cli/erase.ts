@@ -104,10 +104,11 @@ async function eraseOne(
   const actor = { account_id, key_id: 'operator', request_id: 'cli' };
   const grounds = { reason: 'request', note: options.note } as const;
   await using opened = new AsyncDisposableStack();
-  const replaysAt = async (): Promise<ReadModels> =>
+  const upToDate = async (): Promise<ReadModels> =>
     opened.adopt(await operator.openReadModels(), (queries) => queries.close());
+  const erasing = { ...operator, replaysAt: upToDate, dependentsAt: upToDate };
   const erased = await withHoldReason({ operator }, account_id, () =>
-    eraseWithReplays({ ...operator, replaysAt }, stream, grounds, actor),
+    eraseWithReplays(erasing, stream, grounds, actor),
   );
   await updateReadModels(operator);
   const { event, erased_at, unread = null } = erased;

@@ -49,7 +49,7 @@ import { openProver, openReplicaTreeCheck } from '../features/prover.ts';
 import { openFeed } from '../features/feed.ts';
 import { replicaReplaysPart } from '../features/replays.ts';
 import { openRelay } from '../features/relay.ts';
-import { judgeDatabaseClock, retentionSweepPart } from '../features/retention.ts';
+import { judgeDatabaseClock, retentionSweepPart, witnessEvidence } from '../features/retention.ts';
 import { systemClock, systemIds } from '../system.ts';
 import { openReplicaWebhooks, openServedWebhooks } from '../features/webhooks.ts';
 
@@ -205,7 +205,12 @@ export async function openReplica(opening: Opening, place: ReplicaLocation): Pro
     ...system,
   };
   const runs = services.includes('api') ? await openApi(opening, common, databaseUrl) : undefined;
-  const judge = judgeDatabaseClock(common);
+  const tiles = opened.adopt(await openTiles(databaseUrl), (reader) => reader.close());
+  const clockJudge = judgeDatabaseClock(common, {
+    ...(await witnessEvidence(opening.config, tiles)),
+    isIndependent: opening.config.DATABASE_CLOCK_INDEPENDENT,
+  });
+  const { judge } = clockJudge;
   const feed = openFeed(opening, store);
   const served = runs && {
     ...runs.api,
@@ -238,7 +243,8 @@ export async function openReplica(opening: Opening, place: ReplicaLocation): Pro
       { api: runs?.api, ownsLog: false, visibilityWaitMs },
     ),
     retentionSweepPart(common, {
-      judge,
+      ...clockJudge,
+      percent: opening.config.RETENTION_CONFIRM_PERCENT,
       runExclusively: (work) => runRetentionExclusively(databaseUrl, work),
       onErased: (erased) => runs && evictErased(runs.api, erased),
     }),
