@@ -205,7 +205,6 @@ export async function openReplica(opening: Opening, place: ReplicaLocation): Pro
     ...system,
   };
   const runs = services.includes('api') ? await openApi(opening, common, databaseUrl) : undefined;
-  const tiles = opened.adopt(await openTiles(databaseUrl), (reader) => reader.close());
   const clockJudge = judgeDatabaseClock(common, {
     ...(await witnessEvidence(opening.config, tiles)),
     isIndependent: opening.config.DATABASE_CLOCK_INDEPENDENT,
