@@ -58,5 +58,7 @@ test('an address answers with one checkpoint, and what else it does is told', as
   expect(await read(`${url}/moved`)).toEqual({ trouble: 'answers with the status 302' });
   server.closeAllConnections();
   server.close();
-  expect(await read(`${url}/kept`)).toEqual({ trouble: 'can’t be reached (ECONNREFUSED)' });
+  expect(await read(`${url}/kept`)).toEqual({
+    trouble: expect.stringMatching(/^can’t be reached/),
+  });
 });

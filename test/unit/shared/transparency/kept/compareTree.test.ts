@@ -48,12 +48,12 @@ async function compared(
   outside: Partial<Outside> & { notes?: string[] },
   {
     events = LOG as readonly StoredEvent[],
-    signed = SIZE as number | undefined,
+    signed = SIZE as number | null,
     keys = [KEY] as KeyObject[],
     stored = SIZE,
   } = {},
 ) {
-  const note = signed === undefined ? undefined : await checkpoint(signed);
+  const note = signed === null ? undefined : await checkpoint(signed);
   const { notes = [], kept = [], witnesses = [] } = outside;
   const kepts = notes.map((one, index) => ({ name: `kept/${index}`, note: one }));
   return compareTree(
@@ -122,9 +122,9 @@ describe('kept checkpoints', () => {
     const restored = record({ stream: `log-${FIRST.id}` }, restoreAccepted([FIRST.id]));
     const found = await compared(
       { notes: [await checkpoint(9_999)] },
-      { events: [...LOG, restored], signed: undefined, stored: 0 },
+      { events: [...LOG, restored], signed: null, stored: 0 },
     );
-    expect(found).toEqual({ compared: [], troubles: [], refusal: undefined, isNew: true });
+    expect(found).toEqual({ compared: [], troubles: [], refusal: undefined, isNew: false });
   });
 
   test('that can’t be read, or are none, are told by name, and the start goes on', async () => {
@@ -144,7 +144,7 @@ describe('kept checkpoints', () => {
     const note = signNote(formatCheckpoint({ origin: ORIGIN, size: 5, root: Buffer.alloc(32) }), [
       noteSigner(ORIGIN, KEY),
     ]);
-    const found = await compared({ notes: [note] }, { signed: undefined, events: [FIRST] });
+    const found = await compared({ notes: [note] }, { signed: null, events: [FIRST] });
     expect(found.refusal).toContain('The transparency log has no tile/0/000.');
   });
 });
@@ -203,7 +203,7 @@ describe('witnesses', () => {
 
   test('are shown an empty tree where there is no checkpoint, which commits to nothing', async () => {
     await cosign(7);
-    const before = { events: [FIRST], signed: undefined, stored: 0 };
+    const before = { events: [FIRST], signed: null, stored: 0 };
     expect((await compared(asked(), before)).refusal).toContain('rolled back');
     expect(witness.requests[0]).toContain(`\n\n${ORIGIN}\n0\n`);
     expect((await compared(asked(), { ...before, keys: [] })).troubles).toEqual([
@@ -220,13 +220,13 @@ describe('witnesses', () => {
 });
 
 test('a declared tree without a checkpoint is missing', async () => {
-  const found = await compared({}, { signed: undefined });
+  const found = await compared({}, { signed: null });
   expect(found.refusal).toContain(`The transparency log ${ORIGIN} is missing`);
   expect(found.refusal).toContain('audit declare-tree --reason');
 });
 
 test('a log with events that declares no tree, and has none, is new', async () => {
-  const found = await compared({}, { events: [FIRST], signed: undefined, stored: 0 });
+  const found = await compared({}, { events: [FIRST], signed: null, stored: 0 });
   expect(found).toMatchObject({ isNew: true, refusal: undefined });
   expect(await compared({}, { events: [] })).toMatchObject({ isNew: false });
   expect(await compared({}, { events: [FIRST] })).toMatchObject({ isNew: false });
