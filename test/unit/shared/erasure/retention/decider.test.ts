@@ -8,8 +8,7 @@ const { initialState, decide, evolve } = retention;
 const kept = evolve(initialState, timeKept(TIME));
 
 test('a proven time is recorded, and no earlier or equal one after it', () => {
-  const keep = (time: string, state = kept) =>
-    decide({ type: 'keep_time', time: Date.parse(time) }, state);
+  const keep = (time: string, state = kept) => decide({ type: 'keep_time', time }, state);
   expect(keep(TIME, initialState)).toEqual([timeKept(TIME)]);
   expect(keep(LATER)).toEqual([timeKept(LATER)]);
   expect([keep(TIME), keep('2026-01-01T00:00:00.000Z')]).toEqual([[], []]);
@@ -17,7 +16,7 @@ test('a proven time is recorded, and no earlier or equal one after it', () => {
 
 test('a confirmation counts, and one of an earlier time begins another order of times', () => {
   const confirm = (time: string, state = kept) =>
-    decide({ type: 'confirm_time', time: Date.parse(time), reason: 'It was stopped.' }, state);
+    decide({ type: 'confirm_time', time, reason: 'It was stopped.' }, state);
   expect(confirm(LATER)).toEqual([timeConfirmed(LATER)]);
   const [earlier] = confirm('2026-01-01T00:00:00.000Z');
   expect(earlier!.data).toMatchObject({ confirmations: 1, from_revision: 1 });
@@ -26,7 +25,7 @@ test('a confirmation counts, and one of an earlier time begins another order of 
     revision: 1,
     kept: { time: Date.UTC(2026, 0, 1), confirmations: 1, fromRevision: 1 },
   });
-  expect(decide({ type: 'keep_time', time: Date.parse(TIME) }, state)[0]!.data).toMatchObject({
+  expect(decide({ type: 'keep_time', time: TIME }, state)[0]!.data).toMatchObject({
     confirmations: 1,
     from_revision: 1,
   });
@@ -34,9 +33,7 @@ test('a confirmation counts, and one of an earlier time begins another order of 
 
 test('a confirmation of erasures says up to which last event', () => {
   const command = { type: 'confirm_erasures', reason: 'The maximum is new.' } as const;
-  expect(decide({ ...command, before: Date.parse(TIME) }, initialState)).toEqual([
-    erasuresConfirmed(TIME),
-  ]);
+  expect(decide({ ...command, before: TIME }, initialState)).toEqual([erasuresConfirmed(TIME)]);
   expect(evolve(initialState, erasuresConfirmed(TIME))).toEqual({
     revision: 0,
     confirmedBefore: Date.parse(TIME),
