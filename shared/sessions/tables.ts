@@ -2,7 +2,7 @@ import type { Tokens } from '../domain/schema.ts';
 import type { ForkedFrom, ToolCalledData } from './events.ts';
 import type { TurnContext } from './turns/promptParts.ts';
 import type { Position } from '../ports/eventStore.ts';
-import { integer, json, orNull, table, text, word } from '../readModels/table.ts';
+import { integer, json, orNull, protectedColumn, table, text, word } from '../readModels/table.ts';
 
 /** Tables of sessions and turns, part of TABLES. */
 export const SESSION_TABLES = {
@@ -15,8 +15,8 @@ export const SESSION_TABLES = {
       status: word<'idle' | 'running' | 'erased'>(),
       /** Number of turns, including those shared by a fork. */
       turns: integer,
-      title: orNull(text),
-      labels: json<Record<string, string>>(),
+      title: protectedColumn(orNull(text), null),
+      labels: protectedColumn(json<Record<string, string>>(), {}),
       /** The session and turn from which this session was forked. */
       forked_from: orNull(json<ForkedFrom>()),
       /** The same session, for its index. */

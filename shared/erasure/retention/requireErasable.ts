@@ -46,11 +46,14 @@ export interface TrustedTime {
   late?: string;
 }
 
+/**
+ * Throws `erasure_refused` while a hold lasts. The message omits the hold's reason, which only
+ * operators may see, because clients receive the message.
+ */
 export function requireNoHold({ hold }: RetentionPolicy): void {
   if (!hold.held) return;
-  const reason = hold.reason === undefined ? '' : ` (${hold.reason})`;
   throw erasureRefusedError(
-    `Nothing of the account may be erased while its legal hold lasts${reason}. An operator ends it: accounts hold <account_id> off.`,
+    'Nothing of the account may be erased while its legal hold lasts. An operator ends it: accounts hold <account_id> off.',
   );
 }
 

@@ -275,6 +275,15 @@ export const restoreAccepted = (replaces = ['log_0']): LogEvent => ({
   data: { replaces, reason: 'a disk broke' },
 });
 
+export const treeDeclared = (origin = 'turnlog/log_0', vkeys = ['a-vkey']): LogEvent => ({
+  type: 'log.tree_declared.v1',
+  data: { origin, vkeys },
+});
+export const treeReplaced = (replaces = ['turnlog/log_0']): LogEvent => ({
+  type: 'log.tree_replaced.v1',
+  data: { replaces, reason: 'its files are lost' },
+});
+
 export const requestBegun = (changes: Partial<RequestBegunData> = {}): RequestEvent => ({
   type: 'request.begun.v1',
   data: {
@@ -349,6 +358,8 @@ export const EVERY_EVENT: Record<DomainEvent['type'], DomainEvent> = {
   'agent.deleted.v1': agentDeleted(),
   'agent.erased.v1': agentErased({ note: 'a-note' }),
   'log.restore_accepted.v1': restoreAccepted(),
+  'log.tree_declared.v1': treeDeclared(),
+  'log.tree_replaced.v1': treeReplaced(),
   'replay.started.v1': replayStarted({ instruction: 'Be brief.', checks: '[]', from_turn: 2 }),
   'replay.session_started.v1': replaySessionStarted(),
   'replay.turns_compared.v1': replayTurnsCompared(),
