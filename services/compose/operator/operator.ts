@@ -8,6 +8,7 @@ import type { Logger } from '../../../shared/lib/logger.ts';
 import type { ReadModels } from '../../../shared/ports/readModels.ts';
 import { rebuildReadModels, type RebuildProgress } from '../../followers/projector/rebuild.ts';
 import { republishLog, type RepublishOptions } from '../../followers/relay/republishLog.ts';
+import { compareTree, type Comparison } from '../../../shared/transparency/kept/compareTree.ts';
 import type { TileReader } from '../../../shared/transparency/tileStore.ts';
 import {
   createTreeChecker,
@@ -28,7 +29,13 @@ import { openOrCreateEventStore } from '../eventStore.ts';
 import { operatorReadModels, type OperatorReadModels } from './readModels.ts';
 import { locateStorage, type StorageLocation } from '../logLocation.ts';
 import { openTiles } from '../replica/postgres.ts';
-import { openTreeFiles, signingConfig } from '../features/prover.ts';
+import {
+  openTreeFiles,
+  readConfiguredWitnesses,
+  signingConfig,
+  treeFilesOf,
+} from '../features/prover.ts';
+import { openOutside, storedTrees } from '../features/treeCheck.ts';
 import { openReplayPublisher } from '../features/publisher.ts';
 import { readSigningKeys } from '../signingKeys.ts';
 import { systemClock, systemIds } from '../system.ts';
@@ -49,6 +56,8 @@ export interface Operator
   signing: () => { origin: string; keys: KeyObject[] };
   /** The transparency log, which a running service grows. */
   tiles: () => Promise<TileReader>;
+  /** Compares the transparency log with the configured witnesses and kept checkpoints. */
+  compareWithOutside: (signal: AbortSignal) => Promise<Comparison>;
   /** Compares the log with the transparency log. */
   compareTree: (part: ComparedPart) => Promise<TreeChecker>;
   /** Resolves with false if the signal aborts first; the next call continues from there. */
@@ -109,11 +118,14 @@ function openKeyringOnUse(place: StorageLocation, opened: AsyncDisposableStack):
 function openTransparencyLog(
   place: StorageLocation,
   opened: AsyncDisposableStack,
-): Pick<Operator, 'tiles' | 'compareTree'> {
+): Pick<Operator, 'tiles' | 'compareTree'> & {
+  treeOf: () => Promise<(origin: string) => TileReader>;
+} {
   if (place.kind === 'embedded') {
     const tree = openTreeFiles(place);
     return {
       tiles: async () => tree,
+      treeOf: async () => treeFilesOf(place),
       compareTree: async (part) =>
         opened.adopt(
           await startTreeCheckThread({ ...part, folder: await tree.folder() }),
@@ -121,12 +133,13 @@ function openTransparencyLog(
         ),
     };
   }
-  const open = async (): Promise<TileReader> =>
+  const open = async () =>
     opened.adopt(await openTiles(place.databaseUrl), (tiles) => tiles.close());
-  let reader: Promise<TileReader> | undefined;
-  const tiles = (): Promise<TileReader> => (reader ??= open());
+  let reader: ReturnType<typeof open> | undefined;
+  const tiles = (): ReturnType<typeof open> => (reader ??= open());
   return {
     tiles,
+    treeOf: async () => (await tiles()).treeOf,
     compareTree: async (part) => createTreeChecker({ ...part, reader: await tiles() }),
   };
 }
@@ -154,6 +167,8 @@ export async function openOperator(
   );
   const readModels = openOnce(storage, opening);
   const opened = opening.move();
+  const { treeOf, ...transparencyLog } = openTransparencyLog(place, opened);
+  const signing = signingConfig(config, resolve(config.DATA_DIR));
   return {
     store: { ...events, keys },
     // The command reports the damage itself.
@@ -162,11 +177,12 @@ export async function openOperator(
     ids: systemIds,
     readModels,
     ...storage,
-    signing() {
-      const { origin, keyFile } = signingConfig(config, resolve(config.DATA_DIR));
-      return { origin, keys: readSigningKeys(keyFile) };
+    signing: () => ({ origin: signing.origin, keys: readSigningKeys(signing.keyFile) }),
+    ...transparencyLog,
+    async compareWithOutside(signal) {
+      const outside = openOutside(config, await readConfiguredWitnesses(config));
+      return compareTree(log, storedTrees(signing, await treeOf()), outside, signal);
     },
-    ...openTransparencyLog(place, opened),
     rebuild: async (signal, onProgress) => {
       const rebuild = { log, store: await storage.openRebuild(), logger };
       return rebuildReadModels({ ...rebuild, signal, onProgress });

@@ -45,11 +45,11 @@ import {
   runRetentionExclusively,
   type PostgresReadModels,
 } from './postgres.ts';
-import { openProver } from '../features/prover.ts';
+import { openProver, openReplicaTreeCheck } from '../features/prover.ts';
 import { openFeed } from '../features/feed.ts';
 import { replicaReplaysPart } from '../features/replays.ts';
 import { openRelay } from '../features/relay.ts';
-import { judgeDatabaseClock, retentionSweepPart } from '../features/retention.ts';
+import { judgeDatabaseClock, retentionSweepPart, witnessEvidence } from '../features/retention.ts';
 import { systemClock, systemIds } from '../system.ts';
 import { openReplicaWebhooks, openServedWebhooks } from '../features/webhooks.ts';
 
@@ -181,7 +181,9 @@ export async function openReplica(opening: Opening, place: ReplicaLocation): Pro
     close(),
   );
   const { store: log, keyStore, keysPart } = await openProtectedStore(opening, place);
-  const store = guardAppends(log, queries.logChanged);
+  const tiles = opened.adopt(await openTiles(databaseUrl), (reader) => reader.close());
+  const check = await openReplicaTreeCheck(opening, log, tiles.treeOf);
+  const store = guardAppends(log, () => queries.logChanged() ?? check.refusal());
   const instances = opened.adopt(openInstanceList(databaseUrl), (list) => list.close());
   const damaged = createDamageReporter(logger);
   const damagedRows = createDamagedRowReporter(logger);
@@ -203,14 +205,18 @@ export async function openReplica(opening: Opening, place: ReplicaLocation): Pro
     ...system,
   };
   const runs = services.includes('api') ? await openApi(opening, common, databaseUrl) : undefined;
-  const judge = judgeDatabaseClock(common);
+  const clockJudge = judgeDatabaseClock(common, {
+    ...(await witnessEvidence(opening.config, tiles)),
+    isIndependent: opening.config.DATABASE_CLOCK_INDEPENDENT,
+  });
+  const { judge } = clockJudge;
   const feed = openFeed(opening, store);
   const served = runs && {
     ...runs.api,
     ...feed.served,
     judge,
     webhooks: await openServedWebhooks(opening, databaseUrl),
-    tiles: opened.adopt(await openTiles(databaseUrl), (tiles) => tiles.close()),
+    tiles,
   };
   const projector = openProjector(opening, common, databaseUrl);
   const models = readModelsPart(common);
@@ -218,7 +224,7 @@ export async function openReplica(opening: Opening, place: ReplicaLocation): Pro
   const webhookContext = { ...common, ...feed.served, readModelsParts };
   const followers = [
     ...projector,
-    ...(await openProver(opening, store, databaseUrl)),
+    ...(await openProver(opening, store, { databaseUrl, check })),
     ...openReplicaWebhooks(opening, webhookContext, databaseUrl),
     ...(runs ? [replicaReplaysPart(opening, runs.api, readModelsParts, databaseUrl)] : []),
     ...(await openRelay(opening, store)),
@@ -236,13 +242,21 @@ export async function openReplica(opening: Opening, place: ReplicaLocation): Pro
       { api: runs?.api, ownsLog: false, visibilityWaitMs },
     ),
     retentionSweepPart(common, {
-      judge,
+      ...clockJudge,
+      percent: opening.config.RETENTION_CONFIRM_PERCENT,
       runExclusively: (work) => runRetentionExclusively(databaseUrl, work),
       onErased: (erased) => runs && evictErased(runs.api, erased),
     }),
   ];
   const own = runs ? [runs.part, turnWatchPart(runs.api)] : [];
-  const stores = [store, databasePart(databaseUrl, logger), keysPart, ...own, feed.part];
+  const stores = [
+    store,
+    databasePart(databaseUrl, logger),
+    check.part,
+    keysPart,
+    ...own,
+    feed.part,
+  ];
   const parts = [...stores, ...shown, ...erasures, ...followers];
   return { api: served, dataFolder: undefined, parts };
 }

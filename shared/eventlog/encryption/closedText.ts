@@ -15,7 +15,7 @@ const COMMITMENT_CHARS = 65;
 const MARKS = /^~+/;
 /** Where such a text begins in JSON, in any member that ever held session texts in plain. */
 const TO_MARK =
-  /(?<="(?:input|output|content|arguments|result|message)":\s*)"(?=~*[\w-]{16}\.[\w-](?:[^"\\]|\\.)*~[0-9a-f]{64}")/g;
+  /(?<="(?:input|output|content|arguments|result|message|call_id|tool)":\s*)"(?=~*[\w-]{16}\.[\w-](?:[^"\\]|\\.)*~[0-9a-f]{64}")/g;
 
 /** An encrypted text as one string: ciphertext and commitment. */
 export const closedText = (box: string, sha256: string): string => `${box}~${sha256}`;

@@ -24,6 +24,8 @@ const mapTexts = (row: TurnRow, replace: (text: string) => string): TurnRow => (
   error: row.error && { ...row.error, message: replace(row.error.message) },
   tool_calls: row.tool_calls.map((call) => ({
     ...call,
+    call_id: replace(call.call_id),
+    tool: replace(call.tool),
     arguments: replace(call.arguments),
     result: replace(call.result),
     ...(call.content !== undefined && { content: replace(call.content) }),
