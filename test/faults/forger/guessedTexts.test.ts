@@ -18,7 +18,7 @@ import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts
 
 const ACCOUNT = 'acct_00000000000000000000000000';
 /** Texts of which there are few. The answers of the offline model follow from its prompts. */
-const PROMPTS = ['Is 12*34 my pin?', 'Fired Ada?'];
+const PROMPTS = ['Is 12*34 my pin?', 'Fired Ada?', 'Is Ada ill?'];
 const TITLE = 'Ada resigns';
 const LABEL = { name: 'diagnosis', value: 'flu' };
 const IDEMPOTENCY_KEY = '1';
@@ -78,7 +78,8 @@ beforeAll(async () => {
     LOG_LEVEL: 'trace',
   });
   client = apiClient(await server.ready, TEST_KEY);
-  for (const [index, model] of ['offline', 'hostile'].entries()) await converse(model, index);
+  for (const [index, model] of ['offline', 'hostile', 'offline'].entries())
+    await converse(model, index);
 });
 afterAll(async () => {
   server.kill('SIGKILL');
@@ -94,7 +95,7 @@ async function converse(model: string, index: number): Promise<void> {
       name: 'Desk',
       instruction: 'Help.',
       model,
-      ...(model === 'offline' && { tool: 'calculator' }),
+      ...(index === 0 && { tool: 'calculator' }),
     })
   ).body.data;
   const path = `/v1/agents/${agent_id}/run`;
@@ -175,11 +176,10 @@ test('a bundle confirms guesses where it discloses the texts', async () => {
 });
 
 test('a redacted bundle confirms no guess', async () => {
-  const redacted = ['--redact', 'input,output,arguments,result,message,tool,title'];
+  // A field that a session does not have can't be redacted.
+  const more = [',arguments,result,tool', ',arguments,result,tool,message', ''];
   for (const [index, session] of sessions.entries()) {
-    // The hostile session has no field `message` in a completed turn; the offline one fails none.
-    const options =
-      index === 0 ? ['--redact', 'input,output,arguments,result,tool,title'] : redacted;
+    const options = ['--redact', `input,output,title${more[index]}`];
     expect([index, confirmedBy(await bundle(session, ...options))]).toEqual([index, []]);
   }
 });
