@@ -7,7 +7,7 @@ import { readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { canonicalJson } from '../../../shared/eventlog/canonicalJson.ts';
-import { contentHmac } from '../../../shared/requests/idempotency.ts';
+import { contentHmac, idempotentRequestId } from '../../../shared/requests/idempotency.ts';
 import { labelToken } from '../../../shared/sessions/labelToken.ts';
 import { startScriptedModel, type ScriptedModel } from '../../support/fakes/scriptedModel.ts';
 import { apiClient, TEST_KEY, type Client } from '../../support/http/service.ts';
@@ -30,6 +30,7 @@ let echo: ScriptedModel;
 let server: ServerProcess;
 let client: Client;
 const sessions: string[] = [];
+const paths: string[] = [];
 /** What the guesser knows or guesses: the texts, and all that was made of them. */
 const guesses = new Map<string, string>();
 
@@ -99,6 +100,7 @@ async function converse(model: string, index: number): Promise<void> {
     })
   ).body.data;
   const path = `/v1/agents/${agent_id}/run`;
+  paths.push(path);
   const { status, body } = await client.post(
     path,
     { input },
@@ -201,3 +203,15 @@ test('nothing that is left after an erasure confirms a guess', async () => {
     {},
   );
 }, 60_000);
+
+test('what stays are sizes, counts and times, and the names of the streams of requests', async () => {
+  const log = await Promise.all(
+    ['events.db', 'events.db-wal'].map((name) => readFile(join(folder, 'data', name))),
+  );
+  const bytes = Buffer.concat(log);
+  expect(bytes.includes('"tokens":{"completion":')).toBe(true);
+  for (const path of paths) {
+    const keyed = { key: IDEMPOTENCY_KEY, account_id: ACCOUNT, method: 'POST', path };
+    expect(bytes.includes(`request-${idempotentRequestId(keyed)}`)).toBe(true);
+  }
+});
