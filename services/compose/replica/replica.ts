@@ -5,7 +5,10 @@ import {
 } from '../../../shared/runs/recovery/closeOrphanedTurns.ts';
 import { evictErased } from '../../../shared/erasure/evictErased.ts';
 import { guardAppends } from '../../../shared/eventlog/appendsWhileFollowed.ts';
-import { withTextsForRows } from '../../../shared/eventlog/encryption/protectedStore.ts';
+import {
+  withLeaves,
+  withTextsForRows,
+} from '../../../shared/eventlog/encryption/protectedStore.ts';
 import type { RunContext } from '../../../shared/runs/context.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import type { Registration } from '../../../shared/ports/instances.ts';
@@ -168,7 +171,8 @@ export async function openReplica(opening: Opening, place: ReplicaLocation): Pro
     queries.close(),
   );
   const { store: log, keyStore, keysPart } = await openProtectedStore(opening, place);
-  const store = guardAppends(log, readModels.logChanged);
+  const tiles = opened.adopt(await openTiles(databaseUrl), (reader) => reader.close());
+  const store = withLeaves(guardAppends(log, readModels.logChanged), tiles);
   const instances = opened.adopt(openInstanceList(databaseUrl), (list) => list.close());
   const damaged = createDamageReporter(logger);
   const watch = createInstanceMonitor(instances);
@@ -189,7 +193,7 @@ export async function openReplica(opening: Opening, place: ReplicaLocation): Pro
     ...feed.served,
     judge,
     webhooks: await openServedWebhooks(opening, databaseUrl),
-    tiles: opened.adopt(await openTiles(databaseUrl), (tiles) => tiles.close()),
+    tiles,
   };
   const projector = openProjector(opening, common, databaseUrl);
   const models = readModelsPart(common);
