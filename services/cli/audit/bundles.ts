@@ -1,4 +1,5 @@
 import { InvalidArgumentError, type Command } from 'commander';
+import { isoTime } from '../../../shared/ports/clock.ts';
 import { recordAudit } from '../../../shared/audit/commands.ts';
 import { isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import { decodeEvent } from '../../../shared/eventlog/codec.ts';
@@ -26,6 +27,13 @@ import type { CliContext, TerminalContext, WithOperator, WithTerminal } from '..
 import { EXIT } from '../exitCodes.ts';
 import { proveForExport } from './exportProof.ts';
 import { requireWritable } from './headsFile.ts';
+import {
+  addWitnessOptions,
+  describeCosigners,
+  parseWitnessPolicy,
+  type WitnessOptions,
+} from './witnessOptions.ts';
+import { writeReportFile } from './reportFile.ts';
 import { formatRate } from '../progressLine.ts';
 
 interface ExportOptions {
@@ -34,12 +42,13 @@ interface ExportOptions {
   redact?: Selector[];
   checkpoint?: string;
   vkey?: string;
+  replace?: true;
+  report?: string;
 }
 
-interface VerifyOptions {
+interface VerifyOptions extends WitnessOptions {
   vkey?: string;
   checkpoint?: string;
-  witness: string[];
 }
 
 function parseRedaction(text: string): Selector[] {
@@ -86,9 +95,17 @@ async function exportBundle(context: CliContext, options: ExportOptions): Promis
     small,
     last: { ...last, pieces: withProgress() },
     modified,
+    replace: options.replace,
     signal,
   });
   progress.end(`${seen.events} events exported`);
+  if (options.report !== undefined) {
+    const made_at = isoTime(operator.clock.now());
+    // A redaction is consumed by its events; the agent's texts are withheld where any text is.
+    const redaction = redact.length > 0 ? createRedaction(redact) : undefined;
+    const request = { session_id: session, made_at, proof, vkey, last: head.revision, redaction };
+    await writeReportFile(context, request, { file: options.report, replace: options.replace });
+  }
   const { disclosed, redacted, erased } = seen;
   output.show(
     { file: out, session_id: session, events: seen.events, disclosed, redacted, erased, vkey },
@@ -102,7 +119,7 @@ const OWN_KEY =
 
 /** The verdict on a valid bundle, as text. */
 function verdictLines(bundle: VerifiedBundle, isKeyGiven: boolean): string[] {
-  const { session_id, seen, checkpoint, index, vkey, cosigned, extends: older } = bundle;
+  const { session_id, seen, checkpoint, index, vkey, extends: older } = bundle;
   const hidden = seen.hidden.map(
     ({ revision, field, why }) => `  revision ${revision}: ${field} is ${why}`,
   );
@@ -113,9 +130,7 @@ function verdictLines(bundle: VerifiedBundle, isKeyGiven: boolean): string[] {
     ...(more > 0 ? [`  and ${more} more`] : []),
     `Each of them is in the tree of ${checkpoint.size} leaves that ${vkey} has signed; the last one is leaf ${index}.`,
     ...(older === undefined ? [] : [`That tree extends the one of ${older} leaves.`]),
-    cosigned.length > 0
-      ? `Cosigned by ${cosigned.join(', ')}.`
-      : 'No witness that is known here has cosigned it: name witnesses with --witness.',
+    ...describeCosigners(bundle),
     ...(isKeyGiven ? [] : [OWN_KEY]),
   ];
 }
@@ -124,8 +139,9 @@ function verdictLines(bundle: VerifiedBundle, isKeyGiven: boolean): string[] {
 async function verifyBundleFile(
   { output, progress, signal, exitWith }: TerminalContext,
   file: string,
-  { vkey, checkpoint, witness: witnesses }: VerifyOptions,
+  { vkey, checkpoint, ...options }: VerifyOptions,
 ): Promise<void> {
+  const policy = parseWitnessPolicy(options);
   const checkpointText = await readTextFile(checkpoint);
   const began = performance.now();
   const onProgress = (events: number): void => {
@@ -133,9 +149,9 @@ async function verifyBundleFile(
     progress.update(() => `${events} events verified, ${formatRate(events, began)}`);
   };
   try {
-    const trusted = { vkey, checkpoint: checkpointText, witnesses };
+    const trusted = { vkey, checkpoint: checkpointText, ...policy };
     const bundle = await verifyBundle(readBundleFile(file), trusted, onProgress);
-    const { seen, session_id, index, cosigned, extends: older } = bundle;
+    const { seen, session_id, index, cosigned, not_cosigned, extends: older } = bundle;
     const { origin, size, root } = bundle.checkpoint;
     progress.end(`${seen.events} events verified`);
     const signed = { origin, size, root: root.toString('base64') };
@@ -146,6 +162,7 @@ async function verifyBundleFile(
       checkpoint: signed,
       ...(older !== undefined && { extends: older }),
       cosigned,
+      not_cosigned,
       vkey: bundle.vkey,
     };
     output.show(
@@ -159,23 +176,20 @@ async function verifyBundleFile(
   }
 }
 
-const collect = (value: string, before: string[]): string[] => [...before, value];
-
 /** `audit export` and `verify-bundle` */
 export function addBundleCommands(audit: Command, run: WithOperator, alone: WithTerminal): void {
   audit
     .command('export')
     .description('write a session, with the proof that it is in the log, to a bundle file')
     .requiredOption('--session <session_id>', 'the session')
-    .requiredOption(
-      '--out <file>',
-      'the file; an existing one is replaced once the new one is complete',
-    )
+    .requiredOption('--out <file>', 'the file, which must not exist yet')
+    .option('--replace', 'replace an existing file, once the new one is complete')
+    .option('--report <file>', 'also write it as an HTML page for people')
     .option('--redact <what>', `comma-separated: ${SELECTORS_HELP}`, parseRedaction)
     .option('--checkpoint <file>', 'prove it under this checkpoint, or that the newest extends it')
     .option('--vkey <vkey>', 'the key that signed that; default: the one that signs here')
     .action((options: ExportOptions) => run((context) => exportBundle(context, options)));
-  audit
+  const verify = audit
     .command('verify-bundle')
     .description('verify a bundle file; needs no service, store or configuration')
     .argument('<file>')
@@ -183,14 +197,8 @@ export function addBundleCommands(audit: Command, run: WithOperator, alone: With
     .option(
       '--checkpoint <file>',
       'a checkpoint of the log that must be the bundle’s, or one that it extends',
-    )
-    .option(
-      '--witness <vkey>',
-      'a witness; again for more: one of them must have cosigned',
-      collect,
-      [],
-    )
-    .action((file: string, options: VerifyOptions) =>
-      alone((terminal) => verifyBundleFile(terminal, file, options)),
     );
+  addWitnessOptions(verify).action((file: string, options: VerifyOptions) =>
+    alone((terminal) => verifyBundleFile(terminal, file, options)),
+  );
 }

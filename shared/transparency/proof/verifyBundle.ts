@@ -3,10 +3,8 @@ import { sessionStream } from '../../eventlog/streams.ts';
 import { decodeBase64 } from '../tlog/base64.ts';
 import { parseConsistency } from '../tlog/consistencyFile.ts';
 import type { CheckpointText } from '../tlog/checkpoint.ts';
-import { verifyCosignature } from '../tlog/cosignature.ts';
 import { leafEntry } from '../tlog/leaf.ts';
 import { HASH_BYTES, leafHash } from '../tlog/merkle.ts';
-import type { Note } from '../tlog/note.ts';
 import { formatVkey, parseVkey, type NoteKey } from '../tlog/noteKeys.ts';
 import { parseProof } from '../tlog/proofFile.ts';
 import { createInclusionChecker } from '../tlog/subtrees.ts';
@@ -22,6 +20,7 @@ import {
 } from './bundleFormat.ts';
 import { openCheckpoint } from './openCheckpoint.ts';
 import { createStreamChecker, type SeenStream } from './sessionChain.ts';
+import { requireCosigners, type Cosigners, type WitnessPolicy } from '../witnessPolicy.ts';
 import { LIMITS } from '../../limits.ts';
 import { canonicalJson } from '../../eventlog/canonicalJson.ts';
 
@@ -117,7 +116,7 @@ async function* jsonLines({ name, content }: BundleFile): AsyncGenerator {
 }
 
 /** Trusted values that the verifier obtained from other sources. */
-export interface Known {
+export interface Known extends WitnessPolicy {
   /** The vkey of the log. When absent, the vkey in the bundle is used. */
   vkey?: string | undefined;
   /**
@@ -125,12 +124,10 @@ export interface Known {
    * bundle's is proven to extend.
    */
   checkpoint?: string | undefined;
-  /** Vkeys of witnesses. Unless empty, at least one of them must have cosigned. */
-  witnesses: readonly string[];
 }
 
 /** The content of a valid bundle. */
-export interface VerifiedBundle {
+export interface VerifiedBundle extends Cosigners {
   session_id: string;
   seen: SeenStream;
   checkpoint: CheckpointText;
@@ -139,8 +136,6 @@ export interface VerifiedBundle {
   /** The size of an older tree that the checkpoint is proven to extend. */
   extends: number | undefined;
   vkey: string;
-  /** The names of the trusted witnesses that have cosigned. */
-  cosigned: string[];
 }
 
 type Small = Record<Exclude<SmallFileName, 'manifest'>, string>;
@@ -174,17 +169,6 @@ function verifyOlder(text: string, checkpoint: CheckpointText): TreeHead | undef
   );
 }
 
-function cosigners({ text, signatures }: Note, witnesses: readonly string[]): string[] {
-  const names = witnesses
-    .map(parseVkey)
-    .flatMap((key) =>
-      signatures.some((line) => verifyCosignature(text, key, line) !== undefined) ? [key.name] : [],
-    );
-  if (witnesses.length > 0 && names.length === 0)
-    throw proofInvalidError('None of the witnesses that were given has cosigned the checkpoint.');
-  return names;
-}
-
 /** Verifies the small files except the manifest, before any event is read. */
 function verifyTree(small: Small, trusted: Known) {
   const key = parseVkey((trusted.vkey ?? small.vkey).trimEnd());
@@ -195,8 +179,8 @@ function verifyTree(small: Small, trusted: Known) {
   if (proven !== small.checkpoint) throw proofInvalidError('The proof is not of the checkpoint.');
   const older = verifyOlder(small.consistency, checkpoint);
   requireKnown(checkpoint, older, { published: trusted.checkpoint, key });
-  const cosigned = cosigners(note, trusted.witnesses);
-  return { last, shown: { checkpoint, extends: older?.size, vkey: formatVkey(key), cosigned } };
+  const cosigners = requireCosigners(note, trusted);
+  return { last, shown: { checkpoint, extends: older?.size, vkey: formatVkey(key), ...cosigners } };
 }
 
 /** Checks the lines of `events.jsonl`. Throws `proof_invalid` for the first that does not fit. */
