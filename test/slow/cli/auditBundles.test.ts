@@ -529,8 +529,8 @@ describe('audit verify, with the transparency log', () => {
       code: 0,
       out: expect.stringContaining(`That tree extends the one of ${size} leaves.`),
     });
-    const { out: vkey } = await cli('audit', 'vkey');
-    const by = ['-B', VERIFIER, file, vkey.trim(), before];
+    const published = (await cli('audit', 'vkey')).out.trim();
+    const by = ['-B', VERIFIER, file, published, before];
     expect(spawnSync('python3', by, { encoding: 'utf8' })).toMatchObject({ status: 0, stderr: '' });
 
     const other = await signed('forked', Number(size), Buffer.alloc(32, 9));
