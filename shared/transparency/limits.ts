@@ -15,6 +15,8 @@ export const TRANSPARENCY_LIMITS = {
     fileBytes: 64 * KIB,
     /** One event. */
     lineBytes: 4 * MIB,
+    /** The receipt of an erasure, whose event has at most 1 MiB. */
+    receiptBytes: 4 * MIB,
   },
   /** For reads of the transparency log without an API key. */
   publicLog: {

@@ -5,6 +5,7 @@ import { isoTime } from '../../../shared/ports/clock.ts';
 import { readStreamHeads } from '../../../shared/eventlog/reading/streamHeads.ts';
 import { parseReason } from '../reason.ts';
 import { addBundleCommands } from './bundles.ts';
+import { addReceiptCommands } from './receipts.ts';
 import { verifyLog, type VerifyOptions } from './verify.ts';
 import type { CliContext, WithOperator, WithTerminal } from '../context.ts';
 import { requireWritable, writeHeadsFile } from './headsFile.ts';
@@ -59,7 +60,10 @@ async function declareTreeAnew(
   );
 }
 
-/** `audit verify`, `heads`, `vkey`, `declare-tree`, `export` and `verify-bundle` */
+/**
+ * `audit verify`, `heads`, `vkey`, `declare-tree`, `export`, `verify-bundle`, `receipt` and
+ * `verify-receipt`
+ */
 export function addAuditCommands(program: Command, run: WithOperator, alone: WithTerminal): void {
   const audit = program.command('audit').description('check the log');
   audit
@@ -93,4 +97,5 @@ export function addAuditCommands(program: Command, run: WithOperator, alone: Wit
     .requiredOption('--reason <text>', 'why, for people', parseReason)
     .action((options: { reason: string }) => run((context) => declareTreeAnew(context, options)));
   addBundleCommands(audit, run, alone);
+  addReceiptCommands(audit, run, alone);
 }

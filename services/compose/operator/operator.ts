@@ -20,6 +20,11 @@ import {
   withOpenTexts,
   withTextsForRows,
 } from '../../../shared/eventlog/encryption/protectedStore.ts';
+import {
+  verifyRows,
+  type VerificationProgress,
+  type VerificationResult,
+} from '../../../shared/readModels/integrity/verifyRows.ts';
 import { openOrCreateEventStore } from '../eventStore.ts';
 import { operatorReadModels, type OperatorReadModels } from './readModels.ts';
 import { locateStorage, type StorageLocation } from '../logLocation.ts';
@@ -60,6 +65,11 @@ export interface Operator
     signal: AbortSignal,
     onProgress: (progress: RebuildProgress) => void,
   ) => Promise<boolean>;
+  /** Compares the rows of the read models with the log; continues like a rebuild. */
+  verifyRows: (
+    signal: AbortSignal,
+    onProgress: (progress: VerificationProgress) => void,
+  ) => Promise<VerificationResult>;
   /** Publishes the log again, to a separate topic; continues like a rebuild. */
   republish: (
     topic: string,
@@ -150,7 +160,11 @@ export async function openOperator(
   );
   const keys = openKeyringOnUse(place, opening);
   const log = withTextsForRows(events, keys);
-  const storage = operatorReadModels(place, { store: log, logger, signal: interrupted });
+  const storage = operatorReadModels(
+    place,
+    { store: log, logger, signal: interrupted },
+    resolve(config.DATA_DIR),
+  );
   const readModels = openOnce(storage, opening);
   const opened = opening.move();
   const { treeOf, ...transparencyLog } = openTransparencyLog(place, opened);
@@ -172,6 +186,14 @@ export async function openOperator(
     rebuild: async (signal, onProgress) => {
       const rebuild = { log, store: await storage.openRebuild(), logger };
       return rebuildReadModels({ ...rebuild, signal, onProgress });
+    },
+    async verifyRows(signal, onProgress) {
+      await using resources = new AsyncDisposableStack();
+      const live = resources.adopt(await storage.openLiveRows(), (rows) => rows.close());
+      const copy = resources.adopt(await storage.openRowCopy(), (rows) => rows.close());
+      const result = await verifyRows({ log, live, copy, signal, onProgress });
+      if (result.complete) await copy.discard();
+      return result;
     },
     async republish(topic, options) {
       await using resources = new AsyncDisposableStack();
