@@ -31,6 +31,7 @@ import { positionOf, recordHistory, reached } from '../support/builders/history.
 import { deliveries, randomHistory } from '../support/builders/randomHistory.ts';
 import { size } from '../support/jest/size.ts';
 import { agentsOf, ALL } from '../support/stores/projections/agentsOf.ts';
+import { integrityContract } from './readModelIntegrity.ts';
 import { usageContract } from './readModelUsage.ts';
 import { replaysContract } from './readModelReplays.ts';
 import { searchContract } from './readModelSearch.ts';
@@ -62,6 +63,7 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
   webhooksContract(name, open);
   replaysContract(name, open);
   searchContract(name, open);
+  integrityContract(name, open);
   let fixture: ReadModelsFixture;
   let history: ReturnType<typeof recordHistory>;
 
