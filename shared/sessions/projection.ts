@@ -50,6 +50,7 @@ export function projectSession(recorded: RecordedEvent, event: SessionEvent): Ch
             turns: event.data.forked_from?.turn ?? 0,
             ...NO_DESCRIPTION,
             forked_from: event.data.forked_from ?? null,
+            fork_of: event.data.forked_from?.session_id ?? null,
             replay_id: event.data.replay?.replay_id ?? null,
             replay_of: event.data.replay?.session_id ?? null,
             created_at: recorded_at,

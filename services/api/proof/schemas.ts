@@ -3,18 +3,18 @@ import { EventMetadata } from '../../../shared/eventlog/event.ts';
 import { numberedPageQuery, SessionId } from '../openapi/commonSchemas.ts';
 import { CheckpointNote } from '../transparency/schemas.ts';
 
-const Leaf = Type.Object(
+export const ProofLeaf = Type.Object(
   {
-    hash: Type.String({ description: 'Of the session’s last event' }),
+    hash: Type.String({ description: 'Of the event' }),
     index: Type.Integer({ minimum: 0, description: 'Its place in the whole log, from 0' }),
   },
   {
     title: 'ProofLeaf',
-    description: 'The leaf of the session’s last event: its canonical JSON (RFC 8785) is the entry',
+    description: 'The leaf of the proven event: its canonical JSON (RFC 8785) is the entry',
   },
 );
 
-const CommittedEvent = Type.Object(
+export const CommittedEvent = Type.Object(
   {
     id: Type.String({ format: 'uuid' }),
     stream: Type.String(),
@@ -39,7 +39,7 @@ export const SessionProof = Type.Object(
     session_id: SessionId,
     revision: Type.Integer({ minimum: 0, description: 'Of the last event' }),
     event_id: Type.String({ format: 'uuid', description: 'Of the last event' }),
-    leaf: Leaf,
+    leaf: ProofLeaf,
     proof: Type.String({
       description:
         'A C2SP tlog-proof that the leaf is in the tree of the checkpoint, which it ends with',

@@ -31,6 +31,7 @@ interface ExportOptions {
   redact?: Selector[];
   checkpoint?: string;
   vkey?: string;
+  replace?: true;
 }
 
 interface VerifyOptions {
@@ -78,6 +79,7 @@ async function exportBundle(context: CliContext, options: ExportOptions): Promis
     small,
     last: { ...last, pieces: withProgress() },
     modified,
+    replace: options.replace,
     signal,
   });
   progress.end(`${seen.events} events exported`);
@@ -150,10 +152,8 @@ export function addBundleCommands(audit: Command, run: WithOperator, alone: With
     .command('export')
     .description('write a session, with the proof that it is in the log, to a bundle file')
     .requiredOption('--session <session_id>', 'the session')
-    .requiredOption(
-      '--out <file>',
-      'the file; an existing one is replaced once the new one is complete',
-    )
+    .requiredOption('--out <file>', 'the file, which must not exist yet')
+    .option('--replace', 'replace an existing file, once the new one is complete')
     .option('--redact <what>', `comma-separated: ${SELECTORS_HELP}`, parseRedaction)
     .option('--checkpoint <file>', 'prove it under this checkpoint instead of the newest')
     .option('--vkey <vkey>', 'the key that signed that; default: the one that signs here')

@@ -24,7 +24,8 @@ export const closedText = (box: string, sha256: string): string => `${box}~${sha
 export const markOpenTexts = (data: string): string =>
   data.includes('~') ? data.replace(TO_MARK, '"~') : data;
 
-const isClosed = (text: string): boolean =>
+/** True for a text in a row that is encrypted; a plain one that looks so is marked. */
+export const isClosed = (text: string): boolean =>
   BOX.test(text) && COMMITMENT.test(text.slice(-COMMITMENT_CHARS));
 
 /** The text as it was written, without its mark. */

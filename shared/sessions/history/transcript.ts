@@ -32,7 +32,8 @@ const mapTexts = (row: TurnRow, replace: (text: string) => string): TurnRow => (
   })),
 });
 
-function textsOf(row: TurnRow): string[] {
+/** The texts of a turn's row that are encrypted in it. */
+export function encryptedTextsOf(row: TurnRow): string[] {
   const texts: string[] = [];
   mapTexts(row, (text) => {
     texts.push(text);
@@ -50,10 +51,14 @@ async function openTurnTexts(
   { account_id, session_id }: Pick<SessionRow, 'account_id' | 'session_id'>,
   rows: TurnRow[],
 ): Promise<void> {
-  const open = await createTextOpener(keys, sessionStream(session_id), rows.flatMap(textsOf));
+  const open = await createTextOpener(
+    keys,
+    sessionStream(session_id),
+    rows.flatMap(encryptedTextsOf),
+  );
   let chars = 0;
   for (const [index, row] of rows.entries()) {
-    for (const { length } of textsOf(row)) chars += length;
+    for (const { length } of encryptedTextsOf(row)) chars += length;
     if (chars > SLICE_BYTES) {
       await yieldToEventLoop(account_id);
       chars = 0;

@@ -1,4 +1,4 @@
-import { isTurnlogError, TurnlogError } from '../../lib/errors/turnlogError.ts';
+import { TurnlogError } from '../../lib/errors/turnlogError.ts';
 import { decodeEvent } from '../../eventlog/codec.ts';
 import type { RecordedEvent } from '../../eventlog/event.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
@@ -61,20 +61,4 @@ export async function proveSession(
     head: { ...proof, revision: last.revision, event_id: last.id },
     events: { rows: proven, more: more && proven.length === rows.length },
   };
-}
-
-/**
- * The C2SP tlog-proof of an event that was just recorded; undefined when no checkpoint covers it in
- * time. Errors: `store_unavailable`.
- */
-export async function receiptFor(
-  tiles: TileReader,
-  event: ProvenEvent,
-): Promise<string | undefined> {
-  try {
-    return (await proveEvent(tiles, event, WAIT_MS)).proof;
-  } catch (error) {
-    if (isTurnlogError(error, 'proof_pending')) return undefined;
-    throw error;
-  }
 }

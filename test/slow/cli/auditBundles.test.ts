@@ -231,7 +231,11 @@ describe('Ctrl-C', () => {
 
     expect(await runCli(long.folder, ...written)).toMatchObject({ code: 0 });
     const whole = await readFile(out);
-    await interrupted(...written);
+    expect(await runCli(long.folder, ...written)).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/long\.tar exists already, or .*: it was left as it is\.\n$/),
+    });
+    await interrupted(...written, '--replace');
     expect((await readFile(out)).equals(whole)).toBe(true);
     expect(await interrupted('audit', 'verify-bundle', out)).toMatchObject(stopped);
   });
@@ -283,6 +287,7 @@ describe('an erased session', () => {
       erased,
       '--out',
       file,
+      '--replace',
       '--redact',
       'input',
     );

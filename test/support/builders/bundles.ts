@@ -150,5 +150,6 @@ export async function writeTexts(file: string, texts: BundleTexts): Promise<void
   const pieces = (async function* () {
     yield text;
   })();
-  await writeTar(file, { small: new Map(small), last: { name, pieces }, modified: AT, signal });
+  const last = { name, pieces };
+  await writeTar(file, { small: new Map(small), last, modified: AT, replace: true, signal });
 }

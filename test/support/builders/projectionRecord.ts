@@ -26,6 +26,7 @@ import {
   turnStarted,
   replayStarted,
   requestBegun,
+  timeKept,
   restoreAccepted,
   webhookCreated,
 } from './events.ts';
@@ -55,6 +56,7 @@ const BEGINNINGS: Record<StreamKind, DomainEvent> = {
   log: restoreAccepted(),
   replay: replayStarted(),
   request: requestBegun(),
+  retention: timeKept(),
   session: sessionStarted('agent_1'),
   webhook: webhookCreated({ types: ['turnlog.session.turn_completed.v1'] }),
 };
