@@ -24,10 +24,10 @@ import { usageError } from './failure.ts';
 
 /** Undefined while the transparency log does not cover the erasure, or is not available. */
 const findReceiptOf = async (
-  { store, tiles }: Operator,
+  operator: Operator,
   stream: string,
 ): Promise<ErasureReceipt | undefined> =>
-  findReceipt({ store, tiles: await tiles() }, stream).catch(() => undefined);
+  findReceipt({ ...operator, tiles: await operator.tiles() }, stream).catch(() => undefined);
 
 const describeReceipt = (id: string, receipt: ErasureReceipt | undefined): string =>
   receipt

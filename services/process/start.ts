@@ -1,3 +1,4 @@
+import { parseFoldedReads } from '../../shared/audit/foldedReadKinds.ts';
 import { createRunsInFlight } from '../../shared/runs/queueing/runsInFlight.ts';
 import type { Config } from '../../shared/lib/config/config.ts';
 import type { Logger } from '../../shared/lib/logger.ts';
@@ -75,6 +76,7 @@ export async function startServing(
         ...api,
         ...process,
         logPublic: config.LOG_PUBLIC,
+        auditedReads: parseFoldedReads(config.AUDIT_READS),
         eventSource: config.KAFKA_EVENT_SOURCE,
       })
     : createHealthApp(process);

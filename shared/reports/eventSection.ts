@@ -4,8 +4,8 @@ import { html, type Html } from './html.ts';
 
 /** An event of a session as a report shows it. */
 export interface ReportedEvent extends ShownEvent {
-  /** The index of its leaf in the transparency log, as far as the checkpoint covers it. */
-  index?: number | undefined;
+  /** The index of its leaf in the transparency log. */
+  index: number;
 }
 
 /** HTML drops a line break at the beginning of `pre`, which may be the text's own. */
@@ -142,13 +142,13 @@ function contentOf({ type, data: all }: ShownEvent): [string, Html] {
 export function eventSection(event: ReportedEvent): Html {
   const [heading, content] = contentOf(event);
   const { key_id, account_id, recorded_at, hash } = event.metadata;
-  const leaf = event.index === undefined ? 'not covered by the checkpoint' : `leaf ${event.index}`;
   return html`<section class="event">
     <h3>${heading}</h3>
     ${content}
     <footer>
       ${instant(recorded_at)} · by key ${key_id} of account ${account_id}<br />
-      event ${event.revision}, <code>${event.id}</code> · ${leaf} · hash <code>${hash}</code>
+      event ${event.revision}, <code>${event.id}</code> · leaf ${event.index} · hash
+      <code>${hash}</code>
     </footer>
   </section>`;
 }

@@ -5,12 +5,12 @@ import type { StreamSource } from '../eventlog/reading/reportDamage.ts';
 import { sessionStream } from '../eventlog/streams.ts';
 import { isTurnlogError } from '../lib/errors/turnlogError.ts';
 import { LIMITS } from '../limits.ts';
-import type { EventProof } from '../transparency/proof/proveEvent.ts';
+import { createLeafProver } from '../transparency/leaves/leafProver.ts';
+import { reportMissingLeaf } from '../transparency/leaves/missingLeaf.ts';
 import type { Redaction } from '../transparency/proof/redaction.ts';
 import { createStreamChecker } from '../transparency/proof/sessionChain.ts';
 import type { TileReader } from '../transparency/tileStore.ts';
 import { parseCheckpoint } from '../transparency/tlog/checkpoint.ts';
-import { leafIndexOf } from '../transparency/tlog/leaf.ts';
 import { parseNote } from '../transparency/tlog/note.ts';
 import type { ReportedEvent } from './eventSection.ts';
 import { renderReport, type ReportSource } from './report.ts';
@@ -34,30 +34,18 @@ export interface ReportRequest extends Pick<
   redaction?: Redaction | undefined;
 }
 
-/** Reads the index of each leaf from one entry bundle after the other. */
-function createIndexFinder(tiles: TileReader, { checkpoint }: EventProof) {
-  const { size } = parseCheckpoint(parseNote(checkpoint).text);
-  let held: { path: string; bytes: Promise<Uint8Array | undefined> } | undefined;
-  const reader: Pick<TileReader, 'read' | 'beforeBundle'> = {
-    beforeBundle: tiles.beforeBundle,
-    read(path) {
-      if (held?.path !== path) held = { path, bytes: tiles.read(path) };
-      return held.bytes;
-    },
-  };
-  return (event: Parameters<typeof leafIndexOf>[1]) => leafIndexOf(reader, event, size);
-}
-
 /** The events up to a revision, oldest first, with every text that is not erased or redacted. */
 async function* readReported(
-  { store, tiles }: ReportStores,
+  stores: ReportStores,
   { session_id, last, proof, redaction }: ReportRequest,
   signal: AbortSignal,
 ): AsyncGenerator<ReportedEvent> {
-  const findIndex = createIndexFinder(tiles, proof);
+  const { store, tiles } = stores;
+  const stream = sessionStream(session_id);
+  const prove = createLeafProver(tiles, parseCheckpoint(parseNote(proof.checkpoint).text));
   for (let from = 0; from <= last;) {
     signal.throwIfAborted();
-    const stored = await store.readStream(sessionStream(session_id), {
+    const stored = await store.readStream(stream, {
       direction: 'forwards',
       from,
       limit: Math.min(PAGE_EVENTS, last + 1 - from),
@@ -65,8 +53,9 @@ async function* readReported(
     });
     if (stored.length === 0) break;
     for (const { position, ...event } of await discloseEvents(store.keys, stored)) {
-      const index = await findIndex({ position, hash: event.metadata.hash });
-      yield { ...(redaction?.apply(event) ?? event), index };
+      const leaf = await prove({ position, hash: event.metadata.hash });
+      if (!leaf) throw await reportMissingLeaf(stores, event);
+      yield { ...(redaction?.apply(event) ?? event), index: leaf.index };
     }
     from += stored.length;
   }
@@ -85,7 +74,7 @@ const createAgentFinder = (source: StreamSource): ReportSource['findAgent'] =>
 
 /**
  * The report of a session up to its proven event, in pieces of HTML. Holds a page of the log. Errors:
- * `proof_invalid` for an event that does not fit its chain, `stream_damaged`, `key_missing`,
+ * `proof_invalid` for an event that does not fit its chain, `stream_damaged` for one without a leaf, `key_missing`,
  * `store_unavailable`, the abort reason.
  */
 export const sessionReport = (

@@ -1,7 +1,7 @@
 /** A session as one HTML page for people: what happened, who did it, what proves it. Pure. */
 import { proofInvalidError } from '../lib/errors/turnlogError.ts';
 import type { EventProof } from '../transparency/proof/proveEvent.ts';
-import type { SeenStream } from '../transparency/proof/sessionChain.ts';
+import type { createStreamChecker } from '../transparency/proof/sessionChain.ts';
 import { parseCheckpoint } from '../transparency/tlog/checkpoint.ts';
 import { parseNote } from '../transparency/tlog/note.ts';
 import { eventSection, instant, START, type ReportedEvent } from './eventSection.ts';
@@ -25,7 +25,7 @@ export interface ReportSource {
   /** The events up to the proven one, oldest first. */
   events: AsyncIterable<ReportedEvent>;
   /** Checks each event; counts what was seen. */
-  checker: { add: (event: ReportedEvent) => void; seen: SeenStream };
+  checker: ReturnType<typeof createStreamChecker>;
   /** The agent of a turn; undefined when it was erased or is withheld. */
   findAgent: (agentId: string, revision: number) => Promise<ReportedAgent | undefined>;
 }
@@ -141,14 +141,16 @@ function revisionIn({ type, data }: ReportedEvent): number | undefined {
   return (data as { agent_revision: number }).agent_revision;
 }
 
-/** The page in pieces. Holds one event at a time. Throws what the checker throws. */
+/** The page in pieces. Holds one event at a time. Throws `proof_invalid`. */
 export async function* renderReport(source: ReportSource): AsyncGenerator<string> {
   yield opening(source);
   let agentId: string | undefined;
   let shownRevision: number | undefined;
   for await (const event of source.events) {
     const { index: _index, ...recorded } = event;
-    source.checker.add(recorded);
+    const fault = source.checker.add(recorded);
+    if (fault !== undefined)
+      throw proofInvalidError(`The event at revision ${event.revision} does not fit: ${fault}.`);
     if (event.type === 'session.started.v1')
       agentId = (event.data as { agent_id: string }).agent_id;
     const revision = revisionIn(event);

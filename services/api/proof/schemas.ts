@@ -14,24 +14,53 @@ export const ProofLeaf = Type.Object(
   },
 );
 
-export const CommittedEvent = Type.Object(
+const committed = {
+  id: Type.String({ format: 'uuid' }),
+  stream: Type.String(),
+  revision: Type.Integer({ minimum: 0 }),
+  type: Type.String(),
+  data: Type.Object(
+    {},
+    {
+      title: 'CommittedData',
+      description:
+        'The recorded data with `{"sha256": …}` instead of each text, with `"erased": true` for an erased text',
+      additionalProperties: true,
+    },
+  ),
+  metadata: EventMetadata,
+};
+
+export const CommittedEvent = Type.Object(committed, {
+  title: 'CommittedEvent',
+  description: 'An event without its texts, as its hash covers it',
+});
+
+const IncludedEvent = Type.Object(
   {
-    id: Type.String({ format: 'uuid' }),
-    stream: Type.String(),
-    revision: Type.Integer({ minimum: 0 }),
-    type: Type.String(),
-    data: Type.Object(
-      {},
+    ...committed,
+    inclusion: Type.Object(
       {
-        title: 'CommittedData',
+        index: Type.Integer({
+          minimum: 0,
+          description: 'The index of the event’s leaf, whose entry has it and the event’s hash',
+        }),
+        hashes: Type.Array(Type.String(), {
+          description:
+            'The inclusion proof of the leaf under `checkpoint` (RFC 6962), in base64, the leaf’s sibling first',
+        }),
+      },
+      {
+        title: 'EventInclusion',
         description:
-          'The recorded data with `{"sha256": …}` instead of each text, with `"erased": true` for an erased text',
-        additionalProperties: true,
+          'The proof that the event is in the tree of the checkpoint; no part of the event',
       },
     ),
-    metadata: EventMetadata,
   },
-  { title: 'CommittedEvent', description: 'An event without its texts, as its hash covers it' },
+  {
+    title: 'IncludedEvent',
+    description: 'An event without its texts, as its hash covers it, and its inclusion proof',
+  },
 );
 
 export const SessionProof = Type.Object(
@@ -45,11 +74,11 @@ export const SessionProof = Type.Object(
         'A C2SP tlog-proof that the leaf is in the tree of the checkpoint, which it ends with',
     }),
     checkpoint: CheckpointNote,
-    events: Type.Array(CommittedEvent),
+    events: Type.Array(IncludedEvent),
   },
   {
     title: 'SessionProof',
-    description: 'The chain of a session, and the proof that its last event is in the log',
+    description: 'The chain of a session, and the proof that its events are in the log',
   },
 );
 

@@ -5,6 +5,7 @@ import { isoTime } from '../../../shared/ports/clock.ts';
 import { sessionReport } from '../../../shared/reports/readReport.ts';
 import { CONTENT_SECURITY_POLICY } from '../../../shared/reports/style.ts';
 import { findOwnSession } from '../../../shared/sessions/queries.ts';
+import { reportMissingLeaf } from '../../../shared/transparency/leaves/missingLeaf.ts';
 import { proveEvent } from '../../../shared/transparency/proof/proveEvent.ts';
 import { headOfSession, provenOf } from '../../../shared/transparency/proof/sessionProof.ts';
 import { sendExport } from '../exports/send.ts';
@@ -45,6 +46,7 @@ const reportSessionRoute = defineRoute({
     await findOwnSession(api, account_id, session_id);
     const head = await headOfSession(api.store, session_id);
     const proof = await proveEvent(api.tiles, provenOf(head), WAIT_MS);
+    if (!proof) throw await reportMissingLeaf(api, head);
     const report = { session_id, made_at: isoTime(api.clock.now()), proof, last: head.revision };
     const detail = `report, revisions 0 to ${head.revision}`;
     const audited = { action: 'read', subject: sessionStream(session_id), detail } as const;

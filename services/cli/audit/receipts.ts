@@ -31,9 +31,8 @@ async function showReceipt(
   id: string,
   { out }: { out?: string },
 ): Promise<void> {
-  const { store } = operator;
   const stream = streamOf(id);
-  const receipt = await readReceipt({ store, tiles: await operator.tiles() }, stream);
+  const receipt = await readReceipt({ ...operator, tiles: await operator.tiles() }, stream);
   if (!receipt) throw new TurnlogError('configuration_invalid', `${id} is unknown, or not erased.`);
   const { account_id } = receipt.event.metadata;
   const actor = { account_id, key_id: 'operator', request_id: 'cli' };

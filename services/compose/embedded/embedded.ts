@@ -7,6 +7,7 @@ import { acquireServerLock } from '../../../infra/sqlite/serverLock.ts';
 import type { Logger } from '../../../shared/lib/logger.ts';
 import type { EventStore } from '../../../shared/ports/eventStore.ts';
 import { guardAppends } from '../../../shared/eventlog/appendsWhileFollowed.ts';
+import { withLeaves } from '../../../shared/eventlog/encryption/protectedStore.ts';
 import { evictErased } from '../../../shared/erasure/evictErased.ts';
 import { isPastDeadline } from '../../../shared/runs/recovery/interruptTurn.ts';
 import { startPolling, type PeriodicTask } from '../../process/upkeep/periodicTask.ts';
@@ -116,7 +117,10 @@ export async function openEmbedded(
   // may have other servers.
   const isGone = (owner: string): boolean => 'folder' in log || owner === id;
   const storage = {
-    store: guardAppends(store, () => projector.logChanged() ?? prover.check.refusal()),
+    store: withLeaves(
+      guardAppends(store, () => projector.logChanged() ?? prover.check.refusal()),
+      prover.tiles,
+    ),
     damaged,
     readModels,
     cachedRows: { ...readModels, forget: models.forget },

@@ -5,7 +5,10 @@ import {
 } from '../../../shared/runs/recovery/closeOrphanedTurns.ts';
 import { evictErased } from '../../../shared/erasure/evictErased.ts';
 import { guardAppends } from '../../../shared/eventlog/appendsWhileFollowed.ts';
-import { withTextsForRows } from '../../../shared/eventlog/encryption/protectedStore.ts';
+import {
+  withLeaves,
+  withTextsForRows,
+} from '../../../shared/eventlog/encryption/protectedStore.ts';
 import type { RunContext } from '../../../shared/runs/context.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import type { Registration } from '../../../shared/ports/instances.ts';
@@ -183,7 +186,10 @@ export async function openReplica(opening: Opening, place: ReplicaLocation): Pro
   const { store: log, keyStore, keysPart } = await openProtectedStore(opening, place);
   const tiles = opened.adopt(await openTiles(databaseUrl), (reader) => reader.close());
   const check = await openReplicaTreeCheck(opening, log, tiles.treeOf);
-  const store = guardAppends(log, () => queries.logChanged() ?? check.refusal());
+  const store = withLeaves(
+    guardAppends(log, () => queries.logChanged() ?? check.refusal()),
+    tiles,
+  );
   const instances = opened.adopt(openInstanceList(databaseUrl), (list) => list.close());
   const damaged = createDamageReporter(logger);
   const damagedRows = createDamagedRowReporter(logger);

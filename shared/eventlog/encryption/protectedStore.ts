@@ -4,9 +4,31 @@ import type { Keyring } from './keyring.ts';
 import { openTexts, type ReadableEvent } from './openTexts.ts';
 import { createErasureLookup } from '../reading/erasureLookup.ts';
 import { streamKind } from '../streams.ts';
+import {
+  createLeafComparison,
+  type LeafComparison,
+} from '../../transparency/leaves/leafComparison.ts';
+import type { TileReader } from '../../transparency/tileStore.ts';
 
-/** An event store and the keys of its texts. Its events are as stored. */
-export type ProtectedStore = EventStore & { keys: Keyring };
+/**
+ * An event store, the keys of its texts, and the comparison of its events with their leaves where
+ * there is one. Its events are as stored.
+ */
+export type ProtectedStore = EventStore & { keys: Keyring; leaves?: LeafComparison };
+
+/** Compares events of a store with their leaves when their streams are read. */
+export const withLeaves = (store: ProtectedStore, tiles: TileReader): ProtectedStore => {
+  const leaves = createLeafComparison(store, tiles);
+  return {
+    ...store,
+    leaves,
+    async append(stream, expected, events) {
+      const result = await store.append(stream, expected, events);
+      leaves.appended(stream, result.revision, events);
+      return result;
+    },
+  };
+};
 
 /** The keys that an erasure lists as destroyed; none when it can't be decoded. */
 function keysErasedBy({ type, data }: StoredEvent): string[] {

@@ -2,7 +2,9 @@ import { decodeEvent } from '../../eventlog/codec.ts';
 import { replaceBoxes } from '../../eventlog/encryption/protectedJson.ts';
 import { isErasure } from '../../eventlog/eventTypes.ts';
 import { isTurnlogError } from '../../lib/errors/turnlogError.ts';
-import type { EventStore, StoredEvent } from '../../ports/eventStore.ts';
+import type { StoredEvent } from '../../ports/eventStore.ts';
+import type { StreamSource } from '../../eventlog/reading/reportDamage.ts';
+import { reportMissingLeaf } from '../leaves/missingLeaf.ts';
 import type { TileReader } from '../tileStore.ts';
 import { proveEvent } from '../proof/proveEvent.ts';
 import { provenOf } from '../proof/sessionProof.ts';
@@ -11,8 +13,7 @@ import { createReceipt, type ErasureReceipt, type ShownErasure } from './receipt
 /** How long a response waits for a checkpoint that covers the erasure. */
 const WAIT_MS = 1_500;
 
-export interface ReceiptSource {
-  store: Pick<EventStore, 'readStream'>;
+export interface ReceiptSource extends StreamSource {
   tiles: TileReader;
 }
 
@@ -34,12 +35,14 @@ function withoutTexts(stored: StoredEvent): ShownErasure {
  * `store_unavailable`.
  */
 export async function readReceipt(
-  { store, tiles }: ReceiptSource,
+  source: ReceiptSource,
   stream: string,
 ): Promise<ErasureReceipt | undefined> {
-  const [last] = await store.readStream(stream, { direction: 'backwards', limit: 1 });
+  const [last] = await source.store.readStream(stream, { direction: 'backwards', limit: 1 });
   if (!last || !isErasure(last.type)) return undefined;
-  return createReceipt(withoutTexts(last), await proveEvent(tiles, provenOf(last), WAIT_MS));
+  const proof = await proveEvent(source.tiles, provenOf(last), WAIT_MS);
+  if (proof) return createReceipt(withoutTexts(last), proof);
+  throw await reportMissingLeaf(source, last);
 }
 
 /** The same, but undefined while no checkpoint covers the erasure. */
