@@ -87,8 +87,7 @@ function contentOf({ type, data: all }: ShownEvent): [string, Html] {
     case 'session.tool_called.v1':
       return [
         `${ofTurn}: a tool was called`,
-        html`${field('The model wrote', data['content'])}${facts([
-          ['Tool', data['tool']],
+        html`${field('The model wrote', data['content'])}${field('Tool', data['tool'])}${facts([
           ['Failed', data['is_error'] === true ? 'yes' : undefined],
           ['Took', `${plain(data['duration_ms'])} ms`],
         ])}${field('Arguments', data['arguments'])}${field('Result', data['result'])}`,
