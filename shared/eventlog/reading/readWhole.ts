@@ -11,6 +11,7 @@ import {
   selectEventsAfter,
   checkPage,
   decodeReadableEvents,
+  findPlainTextFlaw,
   hasPlainText,
   plainTextFlaw,
   type DecodedEvent,
@@ -93,6 +94,8 @@ async function requireLegacy(
   stream: string,
   known: readonly DecodedEvent[],
 ): Promise<void> {
+  const flaw = findPlainTextFlaw(known);
+  if (flaw) throw await reportDamage(source, stream, flaw);
   const plain = known.find(hasPlainText);
   if (!plain || known[0]?.stored.revision === 0) return;
   const options = { direction: 'forwards', from: 0, limit: BEGINNING } as const;

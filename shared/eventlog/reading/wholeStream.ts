@@ -125,7 +125,7 @@ export const plainTextFlaw = ({ stored }: DecodedEvent): StreamFlaw => ({
 });
 
 /** The flaw of the first plain text that is in an event with, or after, a protected one. */
-function findPlainTextFlaw(events: readonly DecodedEvent[]): StreamFlaw | undefined {
+export function findPlainTextFlaw(events: readonly DecodedEvent[]): StreamFlaw | undefined {
   const first = events.findIndex(({ texts }) => texts > 0);
   const plain = first < 0 ? undefined : events.slice(first).find(hasPlainText);
   return plain && plainTextFlaw(plain);
@@ -142,7 +142,7 @@ export function decodeReadableEvents(
     if ('reason' in decoded) return { ...decoded, revision: stored.revision };
     decodedEvents.push(decoded);
   }
-  return findPlainTextFlaw(decodedEvents) ?? decodedEvents;
+  return decodedEvents;
 }
 
 const oldestFirst = ({ events, direction }: StreamPage): readonly StoredEvent[] =>
@@ -157,9 +157,9 @@ export interface KnownEvent extends Pick<StoredEvent, 'id' | 'revision'> {
   hash: string;
 }
 
-/** The event before which the chain of consecutive events is broken, by the hashes they name. */
-const findBrokenLink = (events: readonly StoredEvent[]): StoredEvent | undefined =>
-  events.find(
+/** True when an event does not name the hash of the one before it. */
+const hasBrokenLink = (events: readonly StoredEvent[]): boolean =>
+  events.some(
     ({ metadata }, at) =>
       at > 0 && !metadata.includes(`"prev_hash":"${recordedHash(events[at - 1]!)}"`),
   );
@@ -167,7 +167,7 @@ const findBrokenLink = (events: readonly StoredEvent[]): StoredEvent | undefined
 /**
  * The events of a page after one that was read before, oldest first, or the flaw in their
  * revisions. Older events were decoded before: only their revisions, types and hashes
- * are checked. Undefined when the page does not contain the known event.
+ * are checked. Undefined when the page does not contain the known event, or its hashes have changed.
  */
 export function selectEventsAfter(
   page: StreamPage,
@@ -175,7 +175,8 @@ export function selectEventsAfter(
 ): readonly StoredEvent[] | StreamFlaw | undefined {
   const events = oldestFirst(page);
   const knownIndex = events.findIndex((event) => event.id === id && event.revision === revision);
-  if (knownIndex === -1) return undefined;
+  const known = events[knownIndex];
+  if (!known || recordedHash(known) !== hash || hasBrokenLink(events)) return undefined;
   const flaw = findRevisionFlaw(page);
   if (flaw) return flaw;
   const foreignEvent = events
@@ -183,12 +184,5 @@ export function selectEventsAfter(
     .find(({ stream, type }) => !belongsIn(stream, type));
   if (foreignEvent)
     return { reason: describeForeignEvent(foreignEvent), revision: foreignEvent.revision };
-  const changed =
-    recordedHash(events[knownIndex]!) === hash ? findBrokenLink(events) : events[knownIndex];
-  if (changed)
-    return {
-      reason: `${describeRevision(changed)} is not the one that was recorded, or the one before it`,
-      revision: changed.revision,
-    };
   return events.slice(knownIndex + 1);
 }

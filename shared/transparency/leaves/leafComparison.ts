@@ -155,10 +155,10 @@ export function createLeafComparison(
       if (flaw) return flaw;
       try {
         const at = indexOfKnown(events) ?? (await refresh(), indexOfKnown(events));
-        if (at === undefined) return flawOf(knownIn(events)!, CHANGED);
         // The chain leads from a known event to all before it.
-        const { flaw: missing, compared } = await compare(events.slice(at + 1));
+        const { flaw: missing, compared } = await compare(events.slice((at ?? -1) + 1));
         if (missing) return missing;
+        if (at === undefined) return flawOf(knownIn(events)!, CHANGED);
         if (compared) remember(compared);
       } catch (error) {
         // Health and `audit verify` report a tree that can't be read.

@@ -1,5 +1,5 @@
 import { proofInvalidError } from '../../lib/errors/turnlogError.ts';
-import type { ProvenEvent } from '../proof/proveEvent.ts';
+import type { Position } from '../../ports/eventStore.ts';
 import type { TileReader } from '../tileStore.ts';
 import { leafEntry, leafIndexOf } from '../tlog/leaf.ts';
 import { leafHash } from '../tlog/merkle.ts';
@@ -7,6 +7,12 @@ import { createInclusionProver, inclusionProof } from '../tlog/proofs.ts';
 import { createInclusionChecker } from '../tlog/subtrees.ts';
 import { verifyInclusion, type TreeHead } from '../tlog/verify.ts';
 import { cachedTree } from './cachedTree.ts';
+
+/** The event to prove. */
+export interface ProvenEvent {
+  position: Position;
+  hash: string;
+}
 
 /** The leaf of an event, and the hashes that prove it. */
 export interface LeafProof {

@@ -1,9 +1,8 @@
 import { TurnlogError } from '../../lib/errors/turnlogError.ts';
-import type { Position } from '../../ports/eventStore.ts';
 import type { TileReader } from '../tileStore.ts';
 import { sleep } from '../../lib/time/sleep.ts';
 import { parseCheckpoint } from '../tlog/checkpoint.ts';
-import { createSingleProver } from '../leaves/leafProver.ts';
+import { createSingleProver, type ProvenEvent } from '../leaves/leafProver.ts';
 import { leafIndexOf } from '../tlog/leaf.ts';
 import { parseNote } from '../tlog/note.ts';
 import { formatProof } from '../tlog/proofFile.ts';
@@ -20,12 +19,6 @@ export interface EventProof {
   proof: string;
   /** C2SP tlog-checkpoint with the available cosignatures. */
   checkpoint: string;
-}
-
-/** The event to prove. */
-export interface ProvenEvent {
-  position: Position;
-  hash: string;
 }
 
 /**

@@ -8,12 +8,12 @@ import { reportDamage } from '../../eventlog/reading/reportDamage.ts';
 import { readUntilComplete } from '../../eventlog/reading/untilWhole.ts';
 import type { SessionRow } from '../../readModels/tables.ts';
 import { NO_LEAF } from '../leaves/leafComparison.ts';
-import { createSingleProver, type LeafProof } from '../leaves/leafProver.ts';
+import { createSingleProver, type LeafProof, type ProvenEvent } from '../leaves/leafProver.ts';
 import type { TileReader } from '../tileStore.ts';
 import { parseCheckpoint } from '../tlog/checkpoint.ts';
 import { parseNote } from '../tlog/note.ts';
 import type { PageOf } from '../../ports/readModels.ts';
-import { proveEvent, type EventProof, type ProvenEvent } from './proveEvent.ts';
+import { proveEvent, type EventProof } from './proveEvent.ts';
 import {
   findOwnSession,
   readCommitments,

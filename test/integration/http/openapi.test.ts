@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { apiFeatures, routes } from '../../../services/api/features.ts';
 import { sessionEventSchemas } from '../../../shared/sessions/events.ts';
 import type { ErrorCode } from '../../../shared/lib/errors/turnlogError.ts';
-import { clientWith, newKey } from '../../support/processes/operator.ts';
+import { clientWith, eventually, newKey } from '../../support/processes/operator.ts';
 import type { ScriptedFault } from '../../support/fakes/scriptedModel.ts';
 import {
   apiClient,

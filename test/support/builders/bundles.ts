@@ -108,11 +108,15 @@ const AFTER = 11;
 export const leavesOf = (events: number): number[] =>
   Array.from({ length: events }, (_, at) => LAST - 2 * (events - 1 - at));
 
-/** A bundle of a session, signed by the log and cosigned by the witness. */
+/**
+ * A bundle of a session, signed by the log and cosigned by the witness. `older` is the size of a
+ * tree that it is proven to extend; `shown` are events in place of those that have the leaves.
+ */
 export async function makeBundle(
   events: readonly ShownEvent[],
   redact = '',
   older?: number,
+  shown = events,
 ): Promise<BundleContent> {
   const { revision, metadata } = events.at(-1)!;
   const tiles = memoryTiles();
@@ -144,7 +148,7 @@ export async function makeBundle(
       hashes: await consistencyProof(tiles, older!, edge.size()),
     },
     shown: (async function* () {
-      for (const event of events) yield { ...event, position: '' as Position };
+      for (const event of shown) yield { ...event, position: '' as Position };
     })(),
     async proveLeaf() {
       const index = proving.next().value!;
