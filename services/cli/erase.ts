@@ -3,7 +3,7 @@ import { eraseAccount, type ErasedAccount } from '../../shared/erasure/eraseAcco
 import type { ErasedStream } from '../../shared/erasure/eraseStream.ts';
 import { eraseWithReplays } from '../../shared/erasure/eraseWithReplays.ts';
 import { readRetentionPolicy } from '../../shared/erasure/retention/retentionPolicy.ts';
-import { erasureRefusedError } from '../../shared/erasure/retention/requireErasable.ts';
+import { erasureRefusedError } from '../../shared/erasure/retention/refusal.ts';
 import { isRejection, Rejection } from '../../shared/domain/rejection.ts';
 import { findStreamOwner } from '../../shared/erasure/ownedStreams.ts';
 import { isTurnlogError, TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
@@ -104,10 +104,11 @@ async function eraseOne(
   const actor = { account_id, key_id: 'operator', request_id: 'cli' };
   const grounds = { reason: 'request', note: options.note } as const;
   await using opened = new AsyncDisposableStack();
-  const replaysAt = async (): Promise<ReadModels> =>
+  const upToDate = async (): Promise<ReadModels> =>
     opened.adopt(await operator.openReadModels(), (queries) => queries.close());
+  const erasing = { ...operator, replaysAt: upToDate, dependentsAt: upToDate };
   const erased = await withHoldReason({ operator }, account_id, () =>
-    eraseWithReplays({ ...operator, replaysAt }, stream, grounds, actor),
+    eraseWithReplays(erasing, stream, grounds, actor),
   );
   await updateReadModels(operator);
   const { event, erased_at, unread = null } = erased;

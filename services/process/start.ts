@@ -44,7 +44,9 @@ async function prepare(
   for (const part of parts) await part.prepare?.(signal);
   if (!api) return undefined;
   const issueFirst = () => bootstrap(api, config.BOOTSTRAP_API_KEY, signal);
-  return retryUntilStoreAvailable(issueFirst, logger, signal);
+  const firstKey = await retryUntilStoreAvailable(issueFirst, logger, signal);
+  for (const part of parts) await part.settle?.();
+  return firstKey;
 }
 
 /**

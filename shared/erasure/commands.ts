@@ -3,7 +3,7 @@ import { agentStream, isIdOf, sessionStream } from '../eventlog/streams.ts';
 import { waitUntilVisible, type Actor, type CommandContext } from '../commandHandling/context.ts';
 import type { RunContext } from '../runs/context.ts';
 import type { ErasedStream, Grounds } from './eraseStream.ts';
-import { eraseWithReplays, readReplaysAt } from './eraseWithReplays.ts';
+import { eraseWithReplays, readDependentsAt } from './eraseWithReplays.ts';
 import { evictErased } from './evictErased.ts';
 import { isOwnStream } from './ownedStreams.ts';
 import type { ErasureContext } from './retention/requireErasable.ts';
@@ -55,7 +55,7 @@ async function eraseOwn(
   const { readModels, visibilityWaitMs } = context;
   const erasureContext = {
     ...context,
-    replaysAt: readReplaysAt(readModels, visibilityWaitMs),
+    ...readDependentsAt(readModels, visibilityWaitMs),
     onErased: (erased: ErasedStream) => evictErased(context, erased),
   };
   const erased = await eraseWithReplays(erasureContext, stream, grounds, actor);

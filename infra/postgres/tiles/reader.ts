@@ -54,7 +54,11 @@ export function tileReaderOver(first: FirstRow, origin?: string): TileReader {
  */
 export function openPostgresTileReader(
   databaseUrl: string,
-): TileReader & { close(): Promise<void> } {
+): TileReader & {
+  /** Reads the tree of one origin. */
+  treeOf(origin: string): TileReader;
+  close(): Promise<void>;
+} {
   const pool = new Pool({
     ...connectionOptions(databaseUrl, { name: 'turnlog tiles', statementMs: STATEMENT_MS }),
     max: CONNECTIONS,
@@ -72,5 +76,9 @@ export function openPostgresTileReader(
         throw error;
       }
     });
-  return { ...tileReaderOver(first), close: () => pool.end() };
+  return {
+    ...tileReaderOver(first),
+    treeOf: (origin) => tileReaderOver(first, origin),
+    close: () => pool.end(),
+  };
 }

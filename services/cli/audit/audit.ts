@@ -1,7 +1,9 @@
 import type { Command } from 'commander';
 import { isoTime } from '../../../shared/ports/clock.ts';
 import { readStreamHeads } from '../../../shared/eventlog/reading/streamHeads.ts';
+import { parseReason } from '../reason.ts';
 import { addBundleCommands } from './bundles.ts';
+import { declareTreeAnew } from './declareTree.ts';
 import { addReceiptCommands } from './receipts.ts';
 import { verifyLog, type VerifyOptions } from './verify.ts';
 import type { CliContext, WithOperator, WithTerminal } from '../context.ts';
@@ -41,7 +43,10 @@ async function showVkeys({ operator, output }: CliContext): Promise<void> {
   output.show({ origin, vkeys }, ...vkeys);
 }
 
-/** `audit verify`, `heads`, `vkey`, `export`, `verify-bundle`, `receipt` and `verify-receipt` */
+/**
+ * `audit verify`, `heads`, `vkey`, `declare-tree`, `export`, `verify-bundle`, `receipt` and
+ * `verify-receipt`
+ */
 export function addAuditCommands(program: Command, run: WithOperator, alone: WithTerminal): void {
   const audit = program.command('audit').description('check the log');
   audit
@@ -67,6 +72,13 @@ export function addAuditCommands(program: Command, run: WithOperator, alone: Wit
     .command('vkey')
     .description('print the keys that verify the checkpoints of the transparency log')
     .action(() => run(showVkeys));
+  audit
+    .command('declare-tree')
+    .description(
+      'declare that another transparency log begins, because the files or the key of this one are lost; recorded in the log',
+    )
+    .requiredOption('--reason <text>', 'why, for people', parseReason)
+    .action((options: { reason: string }) => run((context) => declareTreeAnew(context, options)));
   addBundleCommands(audit, run, alone);
   addReceiptCommands(audit, run, alone);
 }

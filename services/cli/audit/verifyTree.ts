@@ -7,7 +7,7 @@ import { openCheckpoint } from '../../../shared/transparency/proof/openCheckpoin
 import type { TreeChecker } from '../../../shared/transparency/proof/treeChecker.ts';
 import type { TreeFault } from '../../../shared/transparency/proof/treeFault.ts';
 import { leafIndexOf } from '../../../shared/transparency/tlog/leaf.ts';
-import { parseVkey, type NoteKey } from '../../../shared/transparency/tlog/noteKeys.ts';
+import { formatVkey, parseVkey, type NoteKey } from '../../../shared/transparency/tlog/noteKeys.ts';
 import type { TreeHead } from '../../../shared/transparency/tlog/verify.ts';
 import { openCheckpointFile, readTextFile, readVkeys } from './checkpoints.ts';
 import type { CliContext } from '../context.ts';
@@ -30,10 +30,20 @@ export interface ComparedTree {
   fault: TreeFault | undefined;
 }
 
-/** The tree head of the log's newest checkpoint, or the reason why it is invalid. */
-function newestHead(text: string, keys: readonly NoteKey[]): TreeHead | string {
+/**
+ * The tree head of the log's newest checkpoint, or the reason why it is invalid: one of `keys`, and one
+ * of those that the log declares, has to have signed it.
+ */
+function newestHead(
+  text: string,
+  keys: readonly NoteKey[],
+  declared: readonly string[] | undefined,
+): TreeHead | string {
   try {
-    return openCheckpoint(text, keys).checkpoint;
+    const { note, checkpoint } = openCheckpoint(text, keys);
+    return !declared || note.by.some((key) => declared.includes(formatVkey(key)))
+      ? checkpoint
+      : `it was signed by none of the keys that the event log declares (${declared.join(', ')})`;
   } catch (error) {
     if (isTurnlogError(error, 'proof_invalid')) return error.message;
     throw error;
@@ -68,10 +78,10 @@ export async function openComparedTree(
   const { size, checkpoint: last } = await reader.state();
   const text = await readTextFile(file);
   if (size === 0 && newest === undefined && text === undefined) return undefined;
-  const vkeys = vkey === undefined ? (await readVkeys(context.operator)).vkeys : [vkey];
-  const keys = vkeys.map(parseVkey);
+  const known = await readVkeys(context.operator, vkey);
+  const keys = known.vkeys.map(parseVkey);
   const given = text === undefined ? undefined : openCheckpointFile(text, file!, keys).checkpoint;
-  const own = newest === undefined ? undefined : newestHead(newest, keys);
+  const own = newest === undefined ? undefined : newestHead(newest, keys, known.declared);
   const heads = [given, own].filter((head) => typeof head === 'object');
   const from = after === undefined ? 0 : await leafAfter(context, reader, after, size);
   if (from === undefined) {

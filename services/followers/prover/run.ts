@@ -61,7 +61,8 @@ async function acquireAndReport({
  * event, and signs only trees that extend the last checkpoint.
  */
 export async function runProver(prover: Prover): Promise<void> {
-  const { signal, onReport } = prover;
+  const { signal, onReport, untilCompared } = prover;
+  await untilCompared(signal);
   const pauses = createBackoff(PAUSES);
   const failures = createFailureReporter(prover);
   const watched: Prover = {

@@ -54,37 +54,50 @@ export const withOpenTexts = <Log extends Followed>(log: Log, keys: KeysToOpen):
 /** The stream kinds whose rows hold encrypted texts, like the log. */
 const CLOSED_IN_ROWS = ['replay', 'session', 'webhook'];
 
+/** Titles and labels of sessions stand open in rows: lists show and search them. */
+const staysClosedInRows = ({ stream, type }: StoredEvent): boolean =>
+  CLOSED_IN_ROWS.includes(streamKind(stream)) && type !== 'session.described.v1';
+
 /**
  * The log as the projector reads it: the texts of sessions and webhooks stay encrypted
- * (closedText.ts), except titles and labels of sessions, which lists show and search.
+ * (closedText.ts), except titles and labels of sessions.
  */
 export const withTextsForRows = <Log extends Followed>(log: Log, keys: KeysToOpen): Log =>
-  withTexts(
-    log,
-    keys,
-    ({ stream, type }) =>
-      CLOSED_IN_ROWS.includes(streamKind(stream)) && type !== 'session.described.v1',
-  );
+  withTexts(log, keys, staysClosedInRows);
+
+/** Returns a function that opens events of one stream as the projector reads them. */
+export const textsForRows =
+  (log: Pick<EventLog, 'readStream'>, keys: Pick<Keyring, 'find'>) =>
+  (events: readonly StoredEvent[]): Promise<ReadableEvent[]> =>
+    openBatch(events, { keys, staysClosed: staysClosedInRows, isErased: createErasureLookup(log) });
+
+interface Opening {
+  keys: Pick<Keyring, 'find'>;
+  staysClosed: ((event: StoredEvent) => boolean) | undefined;
+  isErased: (stream: string) => Promise<boolean>;
+}
+
+async function openBatch(
+  stored: readonly StoredEvent[],
+  { keys, staysClosed, isErased }: Opening,
+): Promise<ReadableEvent[]> {
+  const events = await openTexts(keys, stored, staysClosed);
+  for (const event of events)
+    if (event.erased && !(await isErased(event.stream))) event.unsaid = true;
+  return events;
+}
 
 function withTexts<Log extends Followed>(
   log: Log,
   keys: KeysToOpen,
   staysClosed?: (event: StoredEvent) => boolean,
 ): Log {
-  const isErased = createErasureLookup(log);
-
-  async function openBatch(stored: readonly StoredEvent[]): Promise<ReadableEvent[]> {
-    const events = await openTexts(keys, stored, staysClosed);
-    for (const event of events)
-      if (event.erased && !(await isErased(event.stream))) event.unsaid = true;
-    return events;
-  }
-
+  const opening = { keys, staysClosed, isErased: createErasureLookup(log) };
   return {
     ...log,
     async *subscribe(options: Parameters<EventLog['subscribe']>[0]) {
       for await (const batch of log.subscribe(options)) {
-        yield { ...batch, events: await openBatch(batch.events) };
+        yield { ...batch, events: await openBatch(batch.events, opening) };
         for (const event of batch.events) keys.evict(keysErasedBy(event));
       }
     },
