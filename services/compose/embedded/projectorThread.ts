@@ -39,7 +39,7 @@ const logger: ProjectorLogger = { info: logAt('info'), warn: logAt('warn'), erro
 const log = await openEventLog(place.log, logger);
 const keys = await openTextKeys(place);
 const proven = runProverInThread(data, { log, logger, signal: closing.signal });
-const keyring = createKeyring(keys);
+const keyring = createKeyring({ ...keys, log });
 await followGenerations({
   log: withTextsForRows(log, keyring),
   keys: keyring,

@@ -23,7 +23,7 @@ export interface RetentionPolicy {
 export type ErasureContext = HandleContext & {
   /** The time, if it is reliable. Without it, `clock` is used. */
   judge?: () => Promise<JudgedTime>;
-  /** True for a replay that is erased with its session, which has already been checked. */
+  /** True for a replay that is erased with its session: only a hold is checked again. */
   goesAlong?: true;
 };
 
@@ -105,31 +105,43 @@ const requireReadablePolicy = (source: StreamSource, accountId: string): Promise
 
 interface ErasureRequest {
   stream: string;
-  /** The account that owns the stream. */
-  account_id: string;
+  /** The account that owns the stream; undefined when no event and no actor says so. */
+  account_id: string | undefined;
   reason: Erasure['reason'];
-  /** The last event of the stream. */
-  last: Pick<RecordedEvent, 'type' | 'metadata'>;
+  /** The last readable event of the stream. */
+  last: Pick<RecordedEvent, 'type' | 'metadata'> | undefined;
+  /** The number of its keys that exist. */
+  live: number;
 }
 
 /**
- * Checks that the stream may be erased now for this reason. A repeated erasure and the erasure with
- * an account always may; for an account's own stream, the decider checks. Throws `erasure_refused`.
+ * Checks that the stream may be erased now for this reason. Accounts, and what is erased with them,
+ * were checked by `eraseAccount`. A repeated erasure that would destroy keys is
+ * only refused by a hold: the recorded erasure may be forged, or the keys restored. Throws
+ * `erasure_refused`.
  */
 export async function requireGrounds(
   context: ErasureContext,
-  { stream, account_id, reason, last }: ErasureRequest,
+  { stream, account_id, reason, last, live }: ErasureRequest,
 ): Promise<void> {
   const kind = streamKind(stream);
-  if (reason === 'account' || kind === 'account' || isErasure(last.type)) return;
+  if (kind === 'account' || reason === 'account' || (live === 0 && !last)) return;
+  const isRepeated = last !== undefined && isErasure(last.type);
+  if (isRepeated && live === 0) return;
+  if (account_id === undefined)
+    throw erasureRefusedError(
+      'No event says which account it belongs to, so nothing says whether it may be erased.',
+    );
   const policy = await requireReadablePolicy(context, account_id);
-  if (policy.erased) return;
+  // A closed account was not held, so one that is both was not closed by an erasure.
+  if (isRepeated || policy.erased || context.goesAlong) return requireNoHold(policy);
   if (!policy.opened)
     throw erasureRefusedError(
       'There is no such account, so nothing says whether it may be erased.',
     );
-  const { recorded_at } = last.metadata;
-  if (reason === 'retention') requirePastMaximum(policy, recorded_at, context.clock.now());
+  const recorded_at = last?.metadata.recorded_at;
+  if (recorded_at === undefined) requireNoHold(policy);
+  else if (reason === 'retention') requirePastMaximum(policy, recorded_at, context.clock.now());
   else if (kind !== 'session' || policy.retention.minimum_days === undefined) requireNoHold(policy);
   else requireErasable(policy, recorded_at, await trustedTime(context));
 }

@@ -9,18 +9,17 @@ import { streamKind } from '../streams.ts';
 export type ProtectedStore = EventStore & { keys: Keyring };
 
 /** The keys that an erasure lists as destroyed; none when it can't be decoded. */
-function keysErasedBy({ type, data }: StoredEvent): string[] {
-  if (!isErasure(type)) return [];
+export function keysNamedBy({ data }: Pick<StoredEvent, 'data'>): string[] {
   try {
     const { key_ids } = JSON.parse(data) as { key_ids?: unknown };
-    return Array.isArray(key_ids) ? (key_ids as string[]) : [];
+    return Array.isArray(key_ids) ? key_ids.filter((id) => typeof id === 'string') : [];
   } catch {
     return [];
   }
 }
 
 type Followed = Pick<EventLog, 'subscribe' | 'readStream'>;
-type KeysToOpen = Pick<Keyring, 'find' | 'evict'>;
+type KeysToOpen = Pick<Keyring, 'find' | 'isErased' | 'evict'>;
 
 /**
  * A log whose subscriptions deliver decrypted texts (ReadableEvent). They also fail with
@@ -49,12 +48,12 @@ function withTexts<Log extends Followed>(
   keys: KeysToOpen,
   staysClosed?: (event: StoredEvent) => boolean,
 ): Log {
-  const isErased = createErasureLookup(log);
+  const { isErasedNow } = createErasureLookup(log);
 
   async function openBatch(stored: readonly StoredEvent[]): Promise<ReadableEvent[]> {
     const events = await openTexts(keys, stored, staysClosed);
     for (const event of events)
-      if (event.erased && !(await isErased(event.stream))) event.unsaid = true;
+      if (event.erased && !(await isErasedNow(event.stream))) event.unsaid = true;
     return events;
   }
 
@@ -62,8 +61,9 @@ function withTexts<Log extends Followed>(
     ...log,
     async *subscribe(options: Parameters<EventLog['subscribe']>[0]) {
       for await (const batch of log.subscribe(options)) {
+        for (const event of batch.events)
+          if (isErasure(event.type)) keys.evict(event.stream, keysNamedBy(event));
         yield { ...batch, events: await openBatch(batch.events) };
-        for (const event of batch.events) keys.evict(keysErasedBy(event));
       }
     },
   };

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { eventSchemas } from '../../../../../shared/eventlog/eventTypes.ts';
+import { eventSchemas, isErasure } from '../../../../../shared/eventlog/eventTypes.ts';
 import { appendEvents, chainEvents, NO_STREAM } from '../../../../../shared/eventlog/append.ts';
 import { canonicalJson } from '../../../../../shared/eventlog/canonicalJson.ts';
 import { decodeEvent } from '../../../../../shared/eventlog/codec.ts';
@@ -227,7 +227,7 @@ describe('a key', () => {
     const { keys, kept: store } = memoryKeys();
     const events = await stored(keys, texts);
     const [id] = [...store.keys()].filter((key) => events[0]!.data.includes(key));
-    keys.evict([id!]);
+    keys.evict(events[0]!.stream, [id!]);
     expect((await openEvents(keys, events)).map(({ erased }) => erased)).toEqual([true, true]);
   });
 
@@ -317,13 +317,16 @@ function dataOf(schema: any): fc.Arbitrary<unknown> {
   }
 }
 
+/** Erasures have no texts, and those of their stream are not opened. */
 const anyEvent = fc.oneof(
-  ...eventSchemas.map(({ properties: { type, data } }) =>
-    fc.record({
-      type: fc.constant(type.const as string),
-      data: dataOf(data) as fc.Arbitrary<object>,
-    }),
-  ),
+  ...eventSchemas
+    .filter(({ properties: { type } }) => !isErasure(type.const as string))
+    .map(({ properties: { type, data } }) =>
+      fc.record({
+        type: fc.constant(type.const as string),
+        data: dataOf(data) as fc.Arbitrary<object>,
+      }),
+    ),
 );
 
 test('any events are the same once sealed, stored and opened; their chain holds with and without boxes, and no change of it passes', async () => {
