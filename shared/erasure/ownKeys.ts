@@ -22,6 +22,8 @@ export interface OwnKeys {
   own: ReadonlySet<string>;
   /** Those of the stream's keys that exist. */
   live: ReadonlySet<string>;
+  /** Those of the stream's keys that the key store has never held, or held before it was restored. */
+  lost: ReadonlySet<string>;
   /** Keys that ciphertexts name but that can't be told to be the stream's, and why. */
   doubtful: ReadonlyMap<string, string>;
 }
@@ -37,6 +39,7 @@ const FOREIGN = 'it decrypts no text of the stream';
 export function createOwnKeys(keys: Pick<Keyring, 'examine'>, stream: string): OwnKeys {
   const own = new Set<string>();
   const live = new Set<string>();
+  const lost = new Set<string>();
   const doubtful = new Map<string, string>();
   const states = new Map<string, KeyState>();
   let unnamed = unnamedKeysOf(stream);
@@ -46,6 +49,7 @@ export function createOwnKeys(keys: Pick<Keyring, 'examine'>, stream: string): O
     if (unknown.length === 0) return;
     for (const [id, state] of await keys.examine(unknown)) {
       states.set(id, state);
+      if (state === 'lost') lost.add(id);
       if (state === 'destroyed' || state === 'lost') own.add(id);
       else doubtful.set(id, state === 'locked' ? LOCKED : FOREIGN);
     }
@@ -72,6 +76,7 @@ export function createOwnKeys(keys: Pick<Keyring, 'examine'>, stream: string): O
   return {
     own,
     live,
+    lost,
     doubtful,
     async add(events) {
       const ids = new Set(unnamed);
