@@ -90,8 +90,9 @@ export function createRestoredKeysCheck(
     for (let page = 0; page < PAGES_OF_STEP && found.size < MAX_FOUND; page += 1) {
       const rows = await readModels.listErasuresAfter({ after, limit: PAGE });
       await examine(rows);
-      // Not before it was examined: a step that fails repeats the page.
-      if (found.size < MAX_FOUND) after = rows.at(-1)?.position ?? after;
+      // The page is read again after a failure, and when there was no room for all that was found.
+      if (found.size === MAX_FOUND) return;
+      after = rows.at(-1)?.position ?? after;
       if (rows.length < PAGE) {
         checkedAt = now();
         return;
