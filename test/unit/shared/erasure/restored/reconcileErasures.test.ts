@@ -118,7 +118,11 @@ describe('the keys of erased streams', () => {
 
   test('that were restored are listed, and destroyed only when that is asked for, those of replays too', async () => {
     await restoreKeys();
-    const listed = [SESSION, REPLAY].map((stream) => ({ stream, destroy: [keys[stream]], keep: [] }));
+    const listed = [SESSION, REPLAY].map((stream) => ({
+      stream,
+      destroy: [keys[stream]],
+      keep: [],
+    }));
     expect(await reconcile(false)).toMatchObject(listed);
     expect(await stateOf(SESSION)).toBe('exists');
     expect(await reconcile(true)).toMatchObject(listed);

@@ -8,6 +8,11 @@ import { decodeEvent } from '../../../../../shared/eventlog/codec.ts';
 import type { NewEvent, RecordedEvent } from '../../../../../shared/eventlog/event.ts';
 import { chainFault } from '../../../../../shared/eventlog/hashChain.ts';
 import {
+  closedText,
+  createTextOpener,
+  TextErased,
+} from '../../../../../shared/eventlog/encryption/closedText.ts';
+import {
   discloseEvents,
   openEvents,
   openTexts,
@@ -385,4 +390,41 @@ test('an append that is tried again has the same bytes', async () => {
   for (let tries = 0; tries < 2; tries += 1)
     await appendEvents(store, { stream: STREAM, head: NO_STREAM }, { events, authorship });
   expect(appended[0]).toBe(appended[1]);
+});
+
+describe('a text of an erased stream whose key exists', () => {
+  const erasedLog = { readStream: async () => [{ type: 'session.erased.v1' }] as StoredEvent[] };
+  const texts = [turnStarted(1, { input: SECRET }), turnCompleted(1, { output: SECRET })];
+
+  test('is opened for no reader of events or rows', async () => {
+    const { keys } = memoryKeys(erasedLog);
+    const events = await stored(keys, texts);
+    const opened = await openEvents(keys, events);
+    expect(opened.map(({ erased }) => erased)).toEqual([true, true]);
+    expect(JSON.stringify([opened, await discloseEvents(keys, events)])).not.toContain(SECRET);
+    const { box, sha256 } = JSON.parse(events[0]!.data).input;
+    const row = closedText(box, sha256);
+    const open = await createTextOpener(keys, events[0]!.stream, [row]);
+    expect(() => open(row)).toThrow(TextErased);
+  });
+
+  test('is closed from the moment at which the erasure is known, and other keys that it names stay', async () => {
+    const { keys } = memoryKeys();
+    const events = await stored(keys, texts);
+    expect((await openEvents(keys, events)).map(({ erased }) => erased)).toEqual([false, false]);
+    const victim = await keys.issueKey();
+    keys.evict(events[0]!.stream, [victim.id]);
+    expect((await openEvents(keys, events)).map(({ erased }) => erased)).toEqual([true, true]);
+    expect((await keys.find(new Set([victim.id]))).get(victim.id)).toEqual(victim);
+  });
+
+  test('costs no read where the newest page of the stream was read', async () => {
+    let reads = 0;
+    const log = { readStream: async () => ((reads += 1), []) };
+    const { keys } = memoryKeys(log);
+    const events = await stored(keys, texts);
+    keys.noteLastEvent(events[0]!.stream, 'session.turn_completed.v1');
+    await openEvents(keys, events);
+    expect(reads).toBe(0);
+  });
 });
