@@ -140,9 +140,10 @@ export async function recordErasure(
   // The policy is checked on every attempt, because a hold may have been set in the meantime.
   const load: typeof target.load = async (source) => {
     const loaded = await target.load(source);
-    const { last, keys: found } = loaded.state;
+    const { last, activity, keys: found } = loaded.state;
     const account_id = actor?.account_id ?? last?.metadata.account_id;
-    await requireGrounds(context, { stream, account_id, ...grounds, last, live: found.live.size });
+    const { size: live } = found.live;
+    await requireGrounds(context, { stream, account_id, ...grounds, last, activity, live });
     return loaded;
   };
   const createCommand = ({ state }: LoadedForErasure): AuthoredCommand<Erasure> | undefined =>

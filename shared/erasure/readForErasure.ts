@@ -37,6 +37,8 @@ export interface ErasureFindings {
   keys: OwnKeys;
   /** The last readable event, if any. */
   last: RecordedEvent | undefined;
+  /** The last readable event that an erasure does not append. */
+  activity: RecordedEvent | undefined;
   /** A clause about the unreadable part of the stream; undefined when everything was readable. */
   flaw: string | undefined;
   /** The state after the readable events. */
@@ -65,6 +67,8 @@ function follow(loaded: LoadedForErasure, stored: StoredEvent): void {
     const { recorded, event } = decodeWithoutTexts(stored);
     loaded.head = headOf(recorded);
     state.last = recorded;
+    if (!isErasure(recorded.type) && recorded.type !== 'session.turn_interrupted.v1')
+      state.activity = recorded;
     if (!event) return;
     state.folded = erasableOf(state.stream).evolve(state.folded, event);
   } catch {
@@ -147,6 +151,7 @@ export function createErasureTarget(
     stream,
     keys: createOwnKeys(keys, stream),
     last: undefined,
+    activity: undefined,
     flaw: undefined,
     folded,
   };

@@ -110,19 +110,20 @@ interface ErasureRequest {
   reason: Erasure['reason'];
   /** The last readable event of the stream. */
   last: Pick<RecordedEvent, 'type' | 'metadata'> | undefined;
+  /** The last event that an erasure does not append: of an erased stream, its last activity. */
+  activity: Pick<RecordedEvent, 'metadata'> | undefined;
   /** The number of its keys that exist. */
   live: number;
 }
 
 /**
  * Checks that the stream may be erased now for this reason. Accounts, and what is erased with them,
- * were checked by `eraseAccount`. A repeated erasure that would destroy keys is
- * only refused by a hold: the recorded erasure may be forged, or the keys restored. Throws
- * `erasure_refused`.
+ * were checked by `eraseAccount`. A repeated erasure that would destroy keys is checked as well,
+ * because the recorded one may be forged. Throws `erasure_refused`.
  */
 export async function requireGrounds(
   context: ErasureContext,
-  { stream, account_id, reason, last, live }: ErasureRequest,
+  { stream, account_id, reason, last, activity, live }: ErasureRequest,
 ): Promise<void> {
   const kind = streamKind(stream);
   if (kind === 'account' || reason === 'account' || (live === 0 && !last)) return;
@@ -134,14 +135,15 @@ export async function requireGrounds(
     );
   const policy = await requireReadablePolicy(context, account_id);
   // A closed account was not held, so one that is both was not closed by an erasure.
-  if (isRepeated || policy.erased || context.goesAlong) return requireNoHold(policy);
+  if (policy.erased || context.goesAlong) return requireNoHold(policy);
   if (!policy.opened)
     throw erasureRefusedError(
       'There is no such account, so nothing says whether it may be erased.',
     );
-  const recorded_at = last?.metadata.recorded_at;
+  const recorded_at = (isRepeated ? activity : last)?.metadata.recorded_at;
   if (recorded_at === undefined) requireNoHold(policy);
-  else if (reason === 'retention') requirePastMaximum(policy, recorded_at, context.clock.now());
+  else if (reason === 'retention' && !isRepeated)
+    requirePastMaximum(policy, recorded_at, context.clock.now());
   else if (kind !== 'session' || policy.retention.minimum_days === undefined) requireNoHold(policy);
   else requireErasable(policy, recorded_at, await trustedTime(context));
 }

@@ -74,6 +74,9 @@ async function findKeys(keys: ReadingKeys, ids: ReadonlySet<string>): Promise<Fo
   }
 }
 
+/** Streams whose erasure is looked up at a time. */
+const LOOKUPS = 32;
+
 /**
  * The erased ones of some streams. A key that exists says nothing: a key store that was restored
  * from a backup holds keys of texts that were erased since.
@@ -85,14 +88,18 @@ async function findErased(
 ): Promise<ReadonlySet<string>> {
   const erased = new Set<string>();
   for (const { stream, type } of events) if (isErasure(type)) erased.add(stream);
-  const unknown: Promise<void>[] = [];
-  for (const stream of streams) {
-    const isErased = erased.has(stream) || keys.isErased(stream);
-    if (isErased === true) erased.add(stream);
-    else if (isErased !== false)
-      unknown.push(isErased.then((found) => void (found && erased.add(stream))));
+  const unknown = [...streams].filter((stream) => !erased.has(stream));
+  const note = (stream: string, isErased: boolean): void => void (isErased && erased.add(stream));
+  for (let first = 0; first < unknown.length; first += LOOKUPS) {
+    const looked = unknown.slice(first, first + LOOKUPS).flatMap((stream) => {
+      const isErased = keys.isErased(stream);
+      if (typeof isErased !== 'boolean') return [isErased.then((found) => note(stream, found))];
+      note(stream, isErased);
+      return [];
+    });
+    // Without a wait where all are known, as in most pages.
+    if (looked.length > 0) await Promise.all(looked);
   }
-  await Promise.all(unknown);
   return erased;
 }
 
