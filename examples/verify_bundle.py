@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Verifies what `audit export` wrote: python3 verify_bundle.py bundle.tar <vkey>
+"""Verifies what `audit export` wrote: python3 verify_bundle.py bundle.tar <vkey> [<checkpoint>]
 docs/proof.md specifies the format. Cosignatures are not checked, nor what came since."""
 import hashlib, json, re, sys
 from base64 import b64decode, b64encode, urlsafe_b64decode
 from decimal import Decimal
 
-NAMES = ["manifest", "vkey", "checkpoint", "session.tlog-proof", "events.jsonl"]
+NAMES = "manifest vkey checkpoint session.tlog-proof consistency events.jsonl".split()
 MEMBERS = ["data", "id", "metadata", "revision", "stream", "type"]
+TEXTS = "arguments content input instruction message output result summary title".split()
 KINDS = {"sha256": "redacted", "salt sha256 text": "disclosed", "erased sha256": "erased"}
 TAR = rb"\0+000644 \0(0{6} \0){2}(\d{11} ){2}\d{6} \x000\0{100}ustar\x0000\0{64}(0{6} \0){2}\0{167}"
 plain = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
@@ -18,6 +19,10 @@ D, SQRT = -121665 * pow(121666, -1, P) % P, pow(2, (P - 1) // 4, P)
 def need(holds, why):
     if not holds:
         raise ValueError(why)
+
+def hashes(lines):
+    need(all(re.fullmatch(".{42}[^=]=", one) for one in lines), "a hash is none")
+    return [base64(one) for one in lines]
 
 def base64(text):
     need(b64encode(b64decode(text)).decode() == text, "base64 is not as it has to be")
@@ -77,6 +82,40 @@ def root_of(leaf, index, size, path):
         return sha(b"\1" + last + root_of(leaf, index - split, size - split, path))
     return sha(b"\1" + root_of(leaf, index, split, path) + last)
 
+def included(shown, leaf, index, path):
+    """Takes the subtree of a leaf from those shown, and adds those that its path has after it."""
+    while shown and shown[-1][1] <= index:
+        shown.pop()
+    need(shown and shown[-1][0] <= index, "a leaf is not in the tree, or not after the one before")
+    low, high, root = shown.pop()
+    right = root_of(leaf, index - low, high - low, path) == root
+    need(right, f"the tree has another event at leaf {index}")
+    while high - low > 1:
+        split, after = low + (1 << (high - low - 1).bit_length() - 1), path.pop()
+        shown += [(split, high, after)] if index < split else []
+        low, high = (low, split) if index < split else (split, high)
+
+def roots_of(old, size, low, high, path):
+    """The roots of an older and a newer tree that a proof leads to (RFC 9162, 2.1.4.2)."""
+    if size == high:
+        need(len(path) == (low > 0), "the consistency proof is not of these trees")
+        return (path or [old]) * 2
+    need(path, "the consistency proof is too short")
+    split, last = low + (1 << (high - low - 1).bit_length() - 1), path[-1]
+    if size <= split:
+        before, after = roots_of(old, size, low, split, path[:-1])
+        return before, sha(b"\1" + after + last)
+    return [sha(b"\1" + last + one) for one in roots_of(old, size, split, high, path[:-1])]
+
+def older(text, size, root):
+    """Size and root of the tree that this one extends, as the file `consistency` shows."""
+    at, *lines = text.split("\n")
+    need(re.fullmatch("0|[1-9][0-9]*", at) and lines.pop() == "", "the consistency proof is none")
+    (old, *path), at = hashes(lines), int(at)
+    both = at <= size and (list(roots_of(old, at, 0, size, path)) if at else [sha(b""), root])
+    need(both == [old, root] and (at or not path), "the tree does not extend the older one")
+    return at, old
+
 def number(text):
     """A number as RFC 8785 writes it."""
     value = (Decimal(repr(float(text))) + 0).normalize()
@@ -101,50 +140,67 @@ def canonical(value, seen=None):
         return "[" + ",".join(canonical(one, seen) for one in value) + "]"
     return number(value) if isinstance(value, Number) else plain(value)
 
-def head_of(tar, size, stream, seen):
-    """The hash of the last event, and how many there are, when all of them fit the chain."""
-    before, count = "0" * 64, 0
-    while line := tar.readline(min(size, 4_194_304)):
-        event = json.loads(line, parse_int=Number, parse_float=Number)
-        right = canonical(event).encode() + b"\n" == line and sorted(event) == MEMBERS
+def is_plain(data):
+    """Whether data has a text that is not protected."""
+    data = data if isinstance(data, dict) else {}
+    labels = data["labels"] if isinstance(data.get("labels"), list) else []
+    names = [one.get(name) for one in labels if isinstance(one, dict) for name in ("name", "value")]
+    return any(type(one) is str for one in [data.get(name) for name in TEXTS] + names)
+
+def head_of(tar, length, stream, seen, tree):
+    """The hash of the last event, how many there are, and its leaf, when all of them fit."""
+    before, count, index, shown = "0" * 64, 0, -1, [(0, *tree)]
+    while text := tar.readline(min(length, 4_194_304)):
+        line = json.loads(text, parse_int=Number, parse_float=Number)
+        right = canonical(line).encode() + b"\n" == text and " ".join(line) == "event hashes leaf"
+        event, right = line["event"], right and re.fullmatch("0|[1-9][0-9]*", line["leaf"])
         claimed, after = (event["metadata"].pop(name) for name in ("hash", "prev_hash"))
+        right = right and type(line["leaf"]) is Number and sorted(event) == MEMBERS
         right = right and (event["stream"], canonical(event["revision"])) == (stream, str(count))
         need(right and after == before, f"revision {count} is not what comes next, as JCS")
         parts = (f'"{k}":' + canonical(event[k], seen if k == "data" else None) for k in MEMBERS)
         before = sha((before + "{" + ",".join(parts) + "}").encode()).hex()
         need(before == claimed, f"revision {count}: its hash does not match its content")
-        count, size = count + 1, size - len(line)
-    return before, count
+        need(not seen or not is_plain(event["data"]), f"revision {count}: a text is not protected")
+        index = int(line["leaf"])
+        leaf = sha(b"\0" + f'{{"hash":"{before}","index":{index}}}'.encode())
+        included(shown, leaf, index, hashes(line["hashes"]))
+        count, length = count + 1, length - len(text)
+    return before, count, index
 
-def verify(file, vkey):
+def verify(file, vkey, known=None):
     files, seen = {}, {}
     with open(file, "rb") as tar:
         for name in NAMES:
             head = tar.read(512)
             right = re.fullmatch(re.escape(name).encode() + TAR, head)
             right = right and int(head[148:154], 8) == sum(head[:148] + head[156:]) + 256
-            size, _time = (int(one, 8) for one in head[124:148].split())
-            need(right and (size <= 65_536 or name == NAMES[-1]), f"{name} is no such file")
+            length, _time = (int(one, 8) for one in head[124:148].split())
+            need(right and (length <= 65_536 or name == NAMES[-1]), f"{name} is no such file")
             if name == NAMES[-1]:
                 session = json.loads(files["manifest"])["session_id"]
-                head, count = head_of(tar, size, "session-" + session, seen)
-            files[name] = name != NAMES[-1] and tar.read(size).decode()
-            need(not any(tar.read(-size % 512)), "something is between the files")
+                size, root = tree = opened(files["checkpoint"], vkey)
+                head, count, last = head_of(tar, length, "session-" + session, seen, tree)
+            files[name] = name != NAMES[-1] and tar.read(length).decode()
+            need(not any(tar.read(-length % 512)), "something is between the files")
         need(count > 0 and tar.read(1025) == bytes(1024), "there are no events, or other files")
-    about = f'{{"events":{count},"session_id":{plain(session)},"turnlog_bundle":1}}\n'
+    about = f'{{"events":{count},"session_id":{plain(session)},"turnlog_bundle":2}}\n'
     need(files["manifest"] == about, "the manifest says other things")
     proof, _, checkpoint = files["session.tlog-proof"].partition("\n\n")
     said = re.fullmatch("c2sp.org/tlog-proof@v1\nindex (0|[1-9][0-9]*)((?:\n.{42}[^=]=)*)", proof)
     need(said and checkpoint == files["checkpoint"], "the proof is none, or not of the checkpoint")
-    size, root, index = *opened(checkpoint, vkey), int(said[1])
-    leaf = sha(b"\0" + f'{{"hash":"{head}","index":{index}}}'.encode())
-    right = root_of(leaf, index, size, [base64(one) for one in said[2].split()]) == root
+    leaf = sha(b"\0" + f'{{"hash":"{head}","index":{last}}}'.encode())
+    right = int(said[1]) == last and root_of(leaf, last, size, hashes(said[2].split())) == root
     need(right, "the last event is not in the tree of the checkpoint")
-    return f"All fits: {count} events, the last one is leaf {index} of {size}. Texts: {seen}"
+    trees = [tree] + ([older(files["consistency"], *tree)] if files["consistency"] else [])
+    if known:
+        with open(known, encoding="utf-8", newline="") as note:
+            need(opened(note.read(), vkey) in trees, "the bundle is not of the checkpoint given")
+    return f"All fits: {count} events, the last one is leaf {last} of {size}. Texts: {seen}"
 
 if __name__ == "__main__":
     try:
-        print(verify(*sys.argv[1:]) if len(sys.argv) == 3 else sys.exit(print(__doc__) or 2))
+        print(verify(*sys.argv[1:]) if len(sys.argv) in (3, 4) else sys.exit(print(__doc__) or 2))
     except Exception as misfit:
         why = "an event is nested too deep" if isinstance(misfit, RecursionError) else misfit
         sys.exit(f"It does not fit: {why}")

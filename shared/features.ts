@@ -6,6 +6,7 @@ import { accounts } from './accounts/manifest.ts';
 import { agents } from './agents/manifest.ts';
 import { audits } from './audit/manifest.ts';
 import { erasure } from './erasure/manifest.ts';
+import { retentions } from './erasure/retention/manifest.ts';
 import { feed } from './feed/manifest.ts';
 import { replays } from './replays/manifest.ts';
 import { requests } from './requests/manifest.ts';
@@ -31,6 +32,7 @@ export const FEATURES = [
   webhooks,
   replays,
   erasure,
+  retentions,
   feed,
   transparency,
 ] as const;

@@ -73,6 +73,10 @@ const openedLast = (folder: string) => async (): Promise<string | undefined> => 
 export const openFileTileReader = (folder: string): TileReader =>
   fileTileReader(openedLast(folder));
 
+/** Creates a reader of the tree of one origin. */
+export const openFileTree = (folder: string, origin: string): TileReader =>
+  fileTileReader(async () => join(folder, origin));
+
 /** A reader that exposes the folder of its tree; undefined while no tree exists. */
 export interface CheckedTree extends TileReader {
   folder: () => Promise<string | undefined>;

@@ -1,11 +1,18 @@
-import { createHash } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { textOf, type CompletionRequest } from './request.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import { findExpression } from './arithmetic.ts';
 import { jsonForSchema } from './jsonForSchema.ts';
 
 /** The output of the offline model: an answer, or one function call. */
-type Thought = { content: string } | { call: { name: string; arguments: string } };
+type Thought = { content: string } | { call: FunctionCall };
+
+/** `id` is the number of the call in the conversation, so that a replay gets the same one. */
+interface FunctionCall {
+  id: string;
+  name: string;
+  arguments: string;
+}
 
 const TIME_OR_DATE =
   /\b(what|which|tell|give|know|current|today|now)\b.*\b(time|date|day|hour|year|clock)\b|\b(time|date) (is it|now)\b|\bo'?clock\b/is;
@@ -52,6 +59,11 @@ function argumentsFor(name: string, input: string): string | undefined {
   return names(input, name) ? jsonObjectIn(input) : undefined;
 }
 
+function nextCallId(messages: CompletionRequest['messages']): string {
+  const calls = messages.reduce((sum, { tool_calls = [] }) => sum + tool_calls.length, 0);
+  return `call_${calls + 1}`;
+}
+
 function functionCalled(messages: CompletionRequest['messages'], id: string | undefined): string {
   const calls = messages.flatMap((message) => message.tool_calls ?? []);
   return calls.findLast((call) => call.id === id)?.function.name ?? 'tool';
@@ -74,7 +86,7 @@ function think(request: CompletionRequest): Thought {
   if (results.length === 0) {
     for (const name of functionNames(request)) {
       const args = argumentsFor(name, input);
-      if (args !== undefined) return { call: { name, arguments: args } };
+      if (args !== undefined) return { call: { id: nextCallId(messages), name, arguments: args } };
     }
   }
   const turns = messages.filter((message) => message.role === 'user').length;
@@ -101,8 +113,8 @@ interface Completion {
   usage: { prompt_tokens: number; completion_tokens: number; total_tokens: number };
 }
 
-/** The completion of a request. `body` is the request's text, from which the id is derived. */
-export function complete(request: CompletionRequest, body: string): Completion {
+/** The completion of a request. Its ids reveal nothing about the texts, which may be erased. */
+export function complete(request: CompletionRequest): Completion {
   const thought = think(request);
   const prompt = request.messages.reduce((sum, message) => sum + words(textOf(message)), 0);
   const completion =
@@ -110,7 +122,7 @@ export function complete(request: CompletionRequest, body: string): Completion {
       ? words(`${thought.call.name} ${thought.call.arguments}`)
       : words(thought.content);
   return {
-    id: `chatcmpl-offline-${createHash('sha256').update(body).digest('hex').slice(0, 24)}`,
+    id: `chatcmpl-offline-${randomUUID()}`,
     model: OFFLINE_MODEL,
     thought,
     finish_reason: 'call' in thought ? 'tool_calls' : 'stop',
@@ -122,20 +134,16 @@ export function complete(request: CompletionRequest, body: string): Completion {
   };
 }
 
-const toolCall = (id: string, call: { name: string; arguments: string }) => ({
-  id: id.replace('chatcmpl', 'call'),
-  type: 'function',
-  function: call,
-});
+const toolCall = ({ id, ...called }: FunctionCall) => ({ id, type: 'function', function: called });
 
 /**
- * The body in the format of the chat completions API. `created` is 0, so that the same request gets
- * the same bytes.
+ * The body in the format of the chat completions API. `created` is 0, so that equal requests get
+ * equal bytes, except for the id.
  */
 export function completionBody({ id, model, thought, finish_reason, usage }: Completion): string {
   const message =
     'call' in thought
-      ? { content: null, tool_calls: [toolCall(id, thought.call)] }
+      ? { content: null, tool_calls: [toolCall(thought.call)] }
       : { content: thought.content };
   return JSON.stringify({
     id,
@@ -167,7 +175,7 @@ export function* completionEvents(
   const delta = (content: object, reason: string | null = null): string =>
     chunk([{ index: 0, delta: content, logprobs: null, finish_reason: reason }]);
   yield delta({ role: 'assistant', content: 'call' in thought ? null : '' });
-  if ('call' in thought) yield delta({ tool_calls: [{ index: 0, ...toolCall(id, thought.call) }] });
+  if ('call' in thought) yield delta({ tool_calls: [{ index: 0, ...toolCall(thought.call) }] });
   else for (const [word] of thought.content.matchAll(/\S+\s*|\s+/g)) yield delta({ content: word });
   yield delta({}, finish_reason);
   if (includeUsage) yield chunk([], { usage });

@@ -47,12 +47,8 @@ async function readBody(request: IncomingMessage): Promise<string | undefined> {
   return size > LONGEST_BODY ? undefined : Buffer.concat(chunks).toString('utf8');
 }
 
-async function answer(
-  response: ServerResponse,
-  request: CompletionRequest,
-  body: string,
-): Promise<void> {
-  const completion = complete(request, body);
+async function answer(response: ServerResponse, request: CompletionRequest): Promise<void> {
+  const completion = complete(request);
   if (!request.stream) return sendJson(response, 200, completionBody(completion));
   response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
   const events = completionEvents(completion, request.stream_options?.include_usage === true);
@@ -77,7 +73,7 @@ async function handle(request: IncomingMessage, response: ServerResponse): Promi
   const quotedModel = JSON.stringify(parsed.model);
   if (parsed.model !== OFFLINE_MODEL)
     return sendError(response, 404, `The offline model has no model ${quotedModel}.`);
-  return answer(response, parsed, body);
+  return answer(response, parsed);
 }
 
 async function stop(server: Server): Promise<void> {

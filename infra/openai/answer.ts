@@ -55,8 +55,13 @@ const reportsUsage = lazyValidator(Usage);
 export const toStorableText = (text: string): string =>
   text.toWellFormed().replaceAll('\0', '\uFFFD');
 
-/** A short name that is recorded permanently. */
+/** A short text that is recorded, and erased with the session. */
 const label = (text: string): string => toStorableText(text.slice(0, labelChars));
+
+/** Names that are recorded in plain, and outlive an erasure. */
+const NAME = /^[\w.:/@+-]{1,128}$/;
+/** The name, or another text where it is no name and might be text of the conversation. */
+const nameOr = (otherwise: string, text: string): string => (NAME.test(text) ? text : otherwise);
 
 /** The requested tool calls. A result refers to a call's id, so a call without one gets an id here. */
 const toolCalls = (message: Message): ToolCallRequest[] =>
@@ -102,10 +107,10 @@ export function parseAnswer(body: unknown, requestedModel: string): ChatAnswer {
     );
   return {
     response_id: label(body.id ?? ''),
-    model: label(body.model || requestedModel),
+    model: nameOr(requestedModel, body.model ?? ''),
     content: text === null ? null : toStorableText(text),
     tool_calls: calls,
-    finish_reason: label(choice.finish_reason ?? ''),
+    finish_reason: nameOr('', choice.finish_reason ?? ''),
     tokens: tokens(body),
   };
 }

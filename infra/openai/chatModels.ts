@@ -8,7 +8,6 @@ import { parseAnswer } from './answer.ts';
 import type { ResponseMemory } from './boundedBuffer.ts';
 import { toModelError } from './modelErrors.ts';
 import { pooledFetch, type CallOptions } from './pooledFetch.ts';
-import { createRedactor } from './redact.ts';
 
 /** An OpenAI-compatible server. Without a key no credentials are sent. */
 export interface Provider {
@@ -125,9 +124,6 @@ export function createChatModels(
 ): ChatModels & { close(): Promise<void> } {
   const models = new Map(options.models.map((model) => [model.id, model]));
   const providers = new Map(options.providers.map((provider) => [provider.id, provider]));
-  // Redacts the keys of all providers: a provider behind another one's proxy may quote the other's
-  // key.
-  const redact = createRedactor(options.providers.flatMap(({ api_key }) => api_key ?? []));
   const clients = new Map<string, OpenAi.OpenAI>();
   let libraries: Promise<Libraries> | undefined;
 
@@ -159,7 +155,7 @@ export function createChatModels(
       } catch (error) {
         // The library converts aborts to its own errors. The caller gets its own abort reason.
         signal.throwIfAborted();
-        throw toModelError(error, loaded.openai, redact);
+        throw toModelError(error, loaded.openai);
       }
     },
     async close() {

@@ -1,4 +1,4 @@
-/** Explanations of providers' codes. Provider messages themselves appear only in the log. */
+/** Explanations of providers' codes. Provider messages appear nowhere. */
 export const FINISH_REASONS: ReadonlyMap<unknown, string> = new Map([
   ['context_length_exceeded', 'the prompt is longer than the model takes'],
   ['content_filter', 'its content filter stopped it'],

@@ -1,5 +1,6 @@
 import type * as OpenAi from 'openai';
 import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
+import { identifiersOf } from './errorIdentifiers.ts';
 import { FINISH_REASONS } from './finishReasons.ts';
 import { retryAfterMs } from './pooledFetch.ts';
 
@@ -49,18 +50,21 @@ function networkCode(error: unknown): string | undefined {
   return networkCode(error.cause) ?? (error as NodeJS.ErrnoException).code;
 }
 
+/** The cause for the log, without any text of a response, which may quote the prompt or keys. */
+function causeOf(error: unknown, openai: typeof OpenAi): Error {
+  if (error instanceof openai.APIError && error.status !== undefined)
+    return new Error(identifiersOf(error));
+  const name = error instanceof Error ? error.constructor.name : typeof error;
+  return new Error([name, networkCode(error)].filter((part) => part !== undefined).join(' '));
+}
+
 /**
  * Maps a failed call of the `openai` package to `model_error`, `model_overloaded` or `model_timeout`.
- * The library's error holds the provider's whole response; only the cause's message is kept, which
- * `redact` shortens to a quotation for the log.
+ * Nothing that the provider wrote is kept except known identifiers.
  */
-export function toModelError(
-  error: unknown,
-  openai: typeof OpenAi,
-  redact: (text: string) => string,
-): TurnlogError {
+export function toModelError(error: unknown, openai: typeof OpenAi): TurnlogError {
   if (error instanceof TurnlogError) return error;
-  const cause = new Error(redact(error instanceof Error ? error.message : String(error)));
+  const cause = causeOf(error, openai);
   if (error instanceof openai.APIConnectionTimeoutError) {
     return new TurnlogError('model_timeout', 'The model provider did not answer in time.', {
       retriable: true,

@@ -23,6 +23,7 @@ interface Purpose {
   name:
     | 'turnlog projector'
     | 'turnlog rebuild'
+    | 'turnlog verify'
     | 'turnlog prover'
     | 'turnlog tiles'
     | 'turnlog retention'

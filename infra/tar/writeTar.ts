@@ -1,6 +1,8 @@
-import { open, rename, rm, type FileHandle } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { access, open, rename, rm, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { addAbortSignal, Readable } from 'node:stream';
+import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import { toFileError } from './fileErrors.ts';
 import { BLOCK, headerOf, paddingOf, timesOf } from './header.ts';
 
@@ -10,6 +12,8 @@ export interface TarContent {
   last: { name: string; pieces: AsyncIterable<string> };
   /** The time of all files. The same content produces the same bytes. */
   modified: Date;
+  /** True to replace a file that exists already. */
+  replace?: boolean | undefined;
   /** Cancels the writing and removes the partial file. */
   signal: AbortSignal;
 }
@@ -50,7 +54,7 @@ async function writeArchive(
   file: string,
   { small, last, modified, signal }: TarContent,
 ): Promise<void> {
-  await using target = await open(file, 'w', 0o600);
+  await using target = await open(file, 'wx', 0o600);
   const before = Buffer.concat([...small].map(([name, text]) => fileOf(name, text, modified)));
   await target.writeFile(Buffer.concat([before, Buffer.alloc(BLOCK)]));
   const size = await writePieces(target, last.pieces, signal);
@@ -60,14 +64,44 @@ async function writeArchive(
   await target.sync();
 }
 
+const existsError = (file: string, cause?: unknown): TurnlogError =>
+  new TurnlogError(
+    'configuration_invalid',
+    `${file} exists already, or another command has just written it: it was left as it is.`,
+    { cause },
+  );
+
 /**
- * Writes an archive to a partial file, syncs it and renames it, which replaces an existing file.
- * Memory use is independent of the size. A failure removes the partial file.
+ * Creates the file, empty, so that of several writers only one continues. Unlike a hard link, this
+ * works on every file system.
+ */
+async function claim(file: string): Promise<void> {
+  try {
+    await using _created = await open(file, 'wx', 0o600);
+  } catch (error) {
+    throw (error as NodeJS.ErrnoException).code === 'EEXIST' ? existsError(file, error) : error;
+  }
+}
+
+const exists = (file: string): Promise<boolean> =>
+  access(file).then(
+    () => true,
+    () => false,
+  );
+
+/**
+ * Writes an archive to a partial file of its own, syncs it and renames it, so that the file is
+ * never a mix of two writers. Without `replace`, throws `configuration_invalid` for a file that
+ * exists before or after the writing. Memory use is independent of the size. A failure removes the
+ * partial file.
  */
 export async function writeTar(file: string, content: TarContent): Promise<void> {
-  const partial = `${file}.partial`;
+  const partial = `${file}.${randomUUID()}.partial`;
+  const { replace = false } = content;
+  if (!replace && (await exists(file))) throw existsError(file);
   try {
     await writeArchive(partial, content);
+    if (!replace) await claim(file);
     await rename(partial, file);
     await using folder = await open(dirname(file));
     await folder.sync();

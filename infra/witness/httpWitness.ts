@@ -1,6 +1,7 @@
 import { LIMITS } from '../../shared/limits.ts';
 import type { CosignRequest, Witness, WitnessAnswer } from '../../shared/transparency/witness.ts';
 import { parseVkey } from '../../shared/transparency/tlog/noteKeys.ts';
+import { describeFailure, readLimitedText } from './response.ts';
 import type { WitnessesFile } from './witnessesFile.ts';
 
 /** The media type of a 409 response that contains the size (C2SP tlog-witness). */
@@ -15,18 +16,6 @@ const bodyOf = ({ oldSize, proof, checkpoint }: CosignRequest): string =>
     '',
     checkpoint,
   ].join('\n');
-
-/** Reads the body of a response; undefined when it exceeds the size limit. */
-async function textOf(response: Response): Promise<string | undefined> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of response.body ?? []) {
-    bytes += chunk.length;
-    if (bytes > LIMITS.witness.answerBytes) return undefined;
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
-}
 
 /**
  * The statuses of C2SP tlog-witness. Response bodies are untrusted and never included in messages.
@@ -56,19 +45,13 @@ async function toWitnessAnswer(response: Response): Promise<WitnessAnswer> {
   const { status } = response;
   if (status !== 200 && status !== 409) {
     await response.body?.cancel();
-    return { trouble: describeStatus(status) };
+    const trouble = describeStatus(status);
+    return status === 422 ? { trouble, contradicts: true } : { trouble };
   }
-  const text = await textOf(response);
+  const text = await readLimitedText(response, LIMITS.witness.answerBytes);
   if (text === undefined)
     return { trouble: `answers with more than ${LIMITS.witness.answerBytes} bytes` };
   return status === 200 ? { lines: text } : sizeOf(response, text);
-}
-
-function describeFailure(error: unknown, answerMs: number): string {
-  if (error instanceof DOMException && error.name === 'TimeoutError')
-    return `did not answer within ${answerMs / 1_000} s`;
-  const cause = (error as Error).cause as NodeJS.ErrnoException | undefined;
-  return `can’t be reached (${cause?.code ?? (error as Error).name})`;
 }
 
 /**

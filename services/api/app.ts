@@ -1,4 +1,5 @@
 import Koa from 'koa';
+import { createReadAudit } from '../../shared/audit/foldedReads.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import { createPermitPool } from '../../shared/lib/concurrency/capacity.ts';
 import type { ApiContext, ProcessContext } from './context.ts';
@@ -47,11 +48,9 @@ export function createApp(api: ApiContext): Koa {
   const responseMemory = createResponseMemory();
   const app = createBaseApp(api, responseMemory);
   const openStreams = createPermitPool({ permits: LIMITS.stream.open, bytes: Infinity });
-  for (const middleware of createRouter(
-    { ...api, responseMemory, openStreams, errors: errorPresenter },
-    routes,
-  ))
-    app.use(middleware);
+  const readAudit = createReadAudit(api.auditedReads);
+  const parts = { responseMemory, openStreams, readAudit, errors: errorPresenter };
+  for (const middleware of createRouter({ ...api, ...parts }, routes)) app.use(middleware);
   return app;
 }
 

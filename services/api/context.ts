@@ -1,3 +1,5 @@
+import type { ReadAudit } from '../../shared/audit/foldedReads.ts';
+import type { FoldedRead } from '../../shared/audit/foldedReadKinds.ts';
 import type { ErasureContext } from '../../shared/erasure/retention/requireErasable.ts';
 import type { RunContext } from '../../shared/runs/context.ts';
 import type { TextDiffer } from '../../shared/replays/comparison/textDiffer.ts';
@@ -47,7 +49,12 @@ export type ApiContext = RunContext &
   ProcessContext &
   TransparencyLogContext &
   FeedContext &
-  Pick<ErasureContext, 'judge'> & { webhooks: ServedWebhooks; differ: TextDiffer };
+  Pick<ErasureContext, 'judge'> & {
+    webhooks: ServedWebhooks;
+    differ: TextDiffer;
+    /** Reads that are recorded in the audit. */
+    auditedReads: ReadonlySet<FoldedRead>;
+  };
 
 /** The dependencies of a route. */
 export type RouteContext = ApiContext & {
@@ -55,4 +62,5 @@ export type RouteContext = ApiContext & {
   responseMemory: ResponseMemoryPool;
   /** Permits of open event streams. */
   openStreams: PermitPool;
+  readAudit: ReadAudit;
 };

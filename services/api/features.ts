@@ -11,6 +11,7 @@ import type { Route } from './http/route.ts';
 import { openApiRoute } from './openapi/routes.ts';
 import { proofFeature } from './proof/routes.ts';
 import { replaysFeature } from './replays/routes.ts';
+import { reportsFeature } from './reports/routes.ts';
 import { runsFeature } from './runs/routes.ts';
 import { sessionsFeature } from './sessions/routes.ts';
 import { transparencyFeature } from './transparency/routes.ts';
@@ -26,6 +27,7 @@ export const apiFeatures = mergeFeatures([
   exportsFeature,
   erasureFeature,
   proofFeature,
+  reportsFeature,
   replaysFeature,
   usageFeature,
   webhooksFeature,

@@ -2,6 +2,9 @@ import type { Command } from 'commander';
 import { eraseAccount, type ErasedAccount } from '../../shared/erasure/eraseAccount.ts';
 import type { ErasedStream } from '../../shared/erasure/eraseStream.ts';
 import { eraseWithReplays } from '../../shared/erasure/eraseWithReplays.ts';
+import { readRetentionPolicy } from '../../shared/erasure/retention/retentionPolicy.ts';
+import { erasureRefusedError } from '../../shared/erasure/retention/refusal.ts';
+import { isRejection, Rejection } from '../../shared/domain/rejection.ts';
 import { findStreamOwner } from '../../shared/erasure/ownedStreams.ts';
 import { isTurnlogError, TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import {
@@ -10,12 +13,26 @@ import {
   isIdOf,
   sessionStream,
 } from '../../shared/eventlog/streams.ts';
+import { findReceipt } from '../../shared/transparency/receipts/readReceipt.ts';
+import type { ErasureReceipt } from '../../shared/transparency/receipts/receipt.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import type { ReadModels } from '../../shared/ports/readModels.ts';
 import type { Operator } from '../compose/operator/operator.ts';
 import { requireAccount } from './accounts/limits.ts';
 import type { CliContext, WithOperator } from './context.ts';
 import { usageError } from './failure.ts';
+
+/** Undefined while the transparency log does not cover the erasure, or is not available. */
+const findReceiptOf = async (
+  operator: Operator,
+  stream: string,
+): Promise<ErasureReceipt | undefined> =>
+  findReceipt({ ...operator, tiles: await operator.tiles() }, stream).catch(() => undefined);
+
+const describeReceipt = (id: string, receipt: ErasureReceipt | undefined): string =>
+  receipt
+    ? `Its receipt: leaf ${receipt.leaf.index} of the transparency log. Write it with: audit receipt ${id} --out <file>`
+    : `The transparency log does not cover it yet. Write its receipt later with: audit receipt ${id} --out <file>`;
 
 interface Options {
   confirm: string;
@@ -28,6 +45,30 @@ function requireConfirmed(id: string, { confirm, note = '' }: Options): void {
     throw usageError(`An erasure is for good: repeat the id of what is meant, --confirm ${id}.`);
   if (Array.from(note).length > LIMITS.text.noteCharacters)
     throw usageError(`A note has at most ${LIMITS.text.noteCharacters} characters.`);
+}
+
+/**
+ * Adds the reason of the account's legal hold to an error that refuses an erasure: operators see it,
+ * and clients don't.
+ */
+async function withHoldReason<Done>(
+  { operator }: Pick<CliContext, 'operator'>,
+  account_id: string,
+  erase: () => Promise<Done>,
+): Promise<Done> {
+  try {
+    return await erase();
+  } catch (error) {
+    if (!isTurnlogError(error, 'erasure_refused') && !isRejection(error, 'account_held'))
+      throw error;
+    // A damaged account does not tell, and the refusal itself matters more.
+    const policy = await readRetentionPolicy(operator, account_id).catch(() => undefined);
+    if (policy?.hold.reason === undefined) throw error;
+    const message = `${error.message} The hold's reason: ${policy.hold.reason}`;
+    throw isTurnlogError(error)
+      ? erasureRefusedError(message)
+      : new Rejection('account_held', message);
+  }
 }
 
 /** Removes erased texts from the read models in this process, so that no server need be running. */
@@ -63,14 +104,26 @@ async function eraseOne(
   const actor = { account_id, key_id: 'operator', request_id: 'cli' };
   const grounds = { reason: 'request', note: options.note } as const;
   await using opened = new AsyncDisposableStack();
-  const replaysAt = async (): Promise<ReadModels> =>
+  const upToDate = async (): Promise<ReadModels> =>
     opened.adopt(await operator.openReadModels(), (queries) => queries.close());
-  const erased = await eraseWithReplays({ ...operator, replaysAt }, stream, grounds, actor);
+  const erasing = { ...operator, replaysAt: upToDate, dependentsAt: upToDate };
+  const erased = await withHoldReason({ operator }, account_id, () =>
+    eraseWithReplays(erasing, stream, grounds, actor),
+  );
   await updateReadModels(operator);
   const { event, erased_at, unread = null } = erased;
+  const receipt = await findReceiptOf(operator, stream);
   output.show(
-    { [`${kind}_id`]: id, account_id, erased_at, event, unread },
+    {
+      [`${kind}_id`]: id,
+      account_id,
+      erased_at,
+      event,
+      unread,
+      erasure_receipt: receipt ?? null,
+    },
     ...describeErasure(erased),
+    describeReceipt(id, receipt),
   );
 }
 
@@ -102,25 +155,30 @@ async function eraseAll(context: CliContext, account_id: string, options: Option
   await using opened = new AsyncDisposableStack();
   const readModelsAt = async (): Promise<ReadModels> =>
     opened.adopt(await operator.openReadModels(), (queries) => queries.close());
-  const done = await eraseAccount(
-    { ...operator, readModelsAt },
-    { account_id, key_id: 'operator', request_id: 'cli' },
-    {
-      note: options.note,
-      damaged: options.damaged,
-      signal,
-      onProgress: (counts) =>
-        progress.update(() => `${counts.sessions} sessions and ${counts.agents} agents erased`),
-    },
+  const done = await withHoldReason(context, account_id, () =>
+    eraseAccount(
+      { ...operator, readModelsAt },
+      { account_id, key_id: 'operator', request_id: 'cli' },
+      {
+        note: options.note,
+        damaged: options.damaged,
+        signal,
+        onProgress: (counts) =>
+          progress.update(() => `${counts.sessions} sessions and ${counts.agents} agents erased`),
+      },
+    ),
   );
   const { erasure, sessions, agents, webhooks, replays, unrecorded, unowned } = done;
   await updateReadModels(operator);
   progress.end(`${sessions} sessions and ${agents} agents erased`);
   const { event = null, erased_at = null } = erasure ?? {};
+  const receipt = await findReceiptOf(operator, accountStream(account_id));
+  const counts = { sessions, agents, webhooks, replays, unrecorded, unowned };
   output.show(
-    { account_id, erased_at, event, sessions, agents, webhooks, replays, unrecorded, unowned },
+    { account_id, erased_at, event, ...counts, erasure_receipt: receipt ?? null },
     `${account_id} is erased, with its keys, ${sessions} sessions and ${agents} agents.`,
     ...describeRemains(done),
+    describeReceipt(account_id, receipt),
   );
 }
 

@@ -12,6 +12,7 @@ import type { CommandProcess } from './context.ts';
 import { EXIT_CODES_HELP } from './exitCodes.ts';
 import { reportCliFailure } from './failure.ts';
 import { addLogCommands } from './log/identity.ts';
+import { addRetentionCommands } from './accounts/confirmRetention.ts';
 import { addKeyCommands } from './accounts/keys.ts';
 import { addDatabaseCommands, addProjectionCommands } from './readModels.ts';
 import { addRelayCommands } from './relay.ts';
@@ -58,6 +59,7 @@ function createProgram(json: boolean, target: CommandProcess, signal: AbortSigna
   const { withOperator, withTerminal } = runners;
   addEraseCommands(program, addAccountCommands(program, withOperator), withOperator);
   addTextKeyCommands(program, addKeyCommands(program, withOperator), runners);
+  addRetentionCommands(program, withOperator);
   addLogCommands(program, withOperator);
   addProjectionCommands(program, withOperator);
   addRelayCommands(program, withOperator);

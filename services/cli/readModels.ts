@@ -1,14 +1,61 @@
 import type { Command } from 'commander';
+import type { VerificationProgress } from '../../shared/readModels/integrity/verifyRows.ts';
+import { REBUILD_ADVICE } from '../../shared/readModels/integrity/damagedRows.ts';
 import { parseConfig } from '../../shared/lib/config/config.ts';
 import { migrateDatabase } from '../compose/replica/postgres.ts';
 import type { WithOperator, WithTerminal } from './context.ts';
 import { EXIT } from './exitCodes.ts';
 
-/** `projections rebuild` */
+const MEANING: Readonly<Record<string, string>> = {
+  missing: 'the row is missing',
+  unrecorded: 'no event made the row',
+};
+
+const describeStep = ({ step, rows, differing }: VerificationProgress): string =>
+  'copying' in step
+    ? `${step.copying.toFixed(1)} % of the log read`
+    : `${step.comparing}: ${rows} rows compared, ${differing} differ`;
+
+/** `projections verify` */
+function addVerifyCommand(projections: Command, run: WithOperator): void {
+  projections
+    .command('verify')
+    .description(
+      'compare all rows of the read models with the log, with or without a running server; an interrupted verification continues next time',
+    )
+    .action(() =>
+      run(async ({ operator, output, progress, signal, exitWith }) => {
+        let last = '';
+        const result = await operator.verifyRows(signal, (step) => {
+          last = describeStep(step);
+          progress.update(() => last);
+        });
+        progress.end(last);
+        const { complete, rows, differing, named } = result;
+        const verdict =
+          differing === 0
+            ? `The ${rows} rows${complete ? '' : ' that were compared'} say what the log says.`
+            : `${differing} rows do not say what the log says:`;
+        output.show(
+          { complete, rows, differing, first: named },
+          verdict,
+          ...named.map(
+            ({ table, key, column }) => `  ${table} ${key}: ${MEANING[column] ?? column}`,
+          ),
+          ...(differing === 0 ? [] : [`${REBUILD_ADVICE}.`]),
+          ...(complete ? [] : ['Interrupted; the next verification goes on from here.']),
+        );
+        if (differing > 0) exitWith(EXIT.failed);
+        if (!complete) exitWith(EXIT.interrupted);
+      }),
+    );
+}
+
+/** `projections rebuild` and `projections verify` */
 export function addProjectionCommands(program: Command, run: WithOperator): void {
-  program
-    .command('projections')
-    .description('work on the read models')
+  const projections = program.command('projections').description('work on the read models');
+  addVerifyCommand(projections, run);
+  projections
     .command('rebuild')
     .description(
       'rebuild the read models from the log, with or without a running server; an interrupted rebuild continues next time',

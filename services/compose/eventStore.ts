@@ -21,7 +21,10 @@ async function openCluster(
 }
 
 /** Opens the event store at a location. */
-export const openEventStore = (log: LogLocation, logger: Logger): Promise<EventStore> =>
+export const openEventStore = (
+  log: LogLocation,
+  logger: Pick<ProjectorLogger, 'warn'>,
+): Promise<EventStore> =>
   'folder' in log ? openSqliteEventStore(log) : openCluster(log.cluster, logger);
 
 /** Opens the log at a location, for a thread that only reads. */

@@ -12,6 +12,8 @@ import type { PeriodicTask } from './upkeep/periodicTask.ts';
 export interface ProcessPart {
   /** Waits until the part can work as if no process had stopped. Rejects with the abort reason. */
   prepare?(signal: AbortSignal): Promise<void>;
+  /** Waits, for a short time at most, for what the part adds to a new log. Called after `prepare`. */
+  settle?(): Promise<void>;
   /** The health of the part. Rejects with `store_unavailable`. */
   health?(): Promise<Partial<Health>>;
   /** One sentence on why the part can't work now; undefined if it can. Answers without I/O. */

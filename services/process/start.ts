@@ -1,3 +1,4 @@
+import { parseFoldedReads } from '../../shared/audit/foldedReadKinds.ts';
 import { createRunsInFlight } from '../../shared/runs/queueing/runsInFlight.ts';
 import type { Config } from '../../shared/lib/config/config.ts';
 import type { Logger } from '../../shared/lib/logger.ts';
@@ -43,7 +44,9 @@ async function prepare(
   for (const part of parts) await part.prepare?.(signal);
   if (!api) return undefined;
   const issueFirst = () => bootstrap(api, config.BOOTSTRAP_API_KEY, signal);
-  return retryUntilStoreAvailable(issueFirst, logger, signal);
+  const firstKey = await retryUntilStoreAvailable(issueFirst, logger, signal);
+  for (const part of parts) await part.settle?.();
+  return firstKey;
 }
 
 /**
@@ -73,6 +76,7 @@ export async function startServing(
         ...api,
         ...process,
         logPublic: config.LOG_PUBLIC,
+        auditedReads: parseFoldedReads(config.AUDIT_READS),
         eventSource: config.KAFKA_EVENT_SOURCE,
       })
     : createHealthApp(process);

@@ -1,14 +1,11 @@
 import type { AccountEvent } from './events.ts';
 import type { RecordedEvent } from '../eventlog/event.ts';
 import { streamId } from '../eventlog/streams.ts';
-import { absent, present, type Removal, type RowChange } from '../projections/change.ts';
-import { noteErasure } from '../erasure/projection.ts';
-import type { ERASURE_TABLES } from '../erasure/tables.ts';
+import { absent, present, type RowChange } from '../projections/change.ts';
 import type { RowsOf } from '../readModels/table.ts';
 import type { ACCOUNT_TABLES } from './tables.ts';
 
-type Change =
-  RowChange<RowsOf<typeof ACCOUNT_TABLES & typeof ERASURE_TABLES>> | Removal<'api_keys' | 'usage'>;
+type Change = RowChange<RowsOf<typeof ACCOUNT_TABLES>>;
 
 /**
  * Updates the account's own row for every event of its stream, so that a key of an account that was
@@ -20,7 +17,7 @@ const follow = (account_id: string, revision: number): Change => ({
   change: (row) => ({ ...present(row, 'account'), revision }),
 });
 
-/** Maps an event of an account's stream to changes of `accounts`, `api_keys` and `usage`. */
+/** Maps an event of an account's stream to changes of `accounts` and `api_keys`. */
 export function projectAccount(recorded: RecordedEvent, event: AccountEvent): Change[] {
   const account_id = streamId(recorded.stream);
   const { revision } = recorded;
@@ -107,11 +104,8 @@ export function projectAccount(recorded: RecordedEvent, event: AccountEvent): Ch
         {
           table: 'accounts',
           key: [account_id],
-          change: (row) => row && { ...row, name: '', erased: true, revision },
+          change: (row) => row && { ...row, erased: true, revision },
         },
-        { table: 'api_keys', owner: account_id },
-        { table: 'usage', owner: account_id },
-        noteErasure(recorded, event.data),
       ];
     default:
       return event satisfies never;

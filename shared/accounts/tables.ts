@@ -1,11 +1,19 @@
-import { boolean, integer, json, orNull, table, text } from '../readModels/table.ts';
+import {
+  boolean,
+  integer,
+  json,
+  orNull,
+  protectedColumn,
+  table,
+  text,
+} from '../readModels/table.ts';
 import type { AccountHold, AccountLimits, AccountRetention, Scope } from './events.ts';
 
 export const ACCOUNT_TABLES = {
   accounts: table({
     columns: {
       account_id: text,
-      name: text,
+      name: protectedColumn(text, ''),
       opened_at: text,
       limits: json<AccountLimits>(),
       retention: json<AccountRetention>(),

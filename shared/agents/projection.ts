@@ -2,12 +2,10 @@ import type { AgentConfiguration, AgentEvent } from './events.ts';
 import type { RecordedEvent } from '../eventlog/event.ts';
 import { streamId } from '../eventlog/streams.ts';
 import { absent, present, type RowChange } from '../projections/change.ts';
-import { noteErasure } from '../erasure/projection.ts';
-import type { ERASURE_TABLES } from '../erasure/tables.ts';
 import type { RowsOf } from '../readModels/table.ts';
 import type { AGENT_TABLES } from './tables.ts';
 
-type Change = RowChange<RowsOf<typeof AGENT_TABLES & typeof ERASURE_TABLES>>;
+type Change = RowChange<RowsOf<typeof AGENT_TABLES>>;
 
 /** What a configuration is in a row. */
 export const configurationColumns = ({
@@ -79,9 +77,6 @@ export function projectAgent(recorded: RecordedEvent, event: AgentEvent): Change
           change: (row) =>
             row && {
               ...row,
-              name: '',
-              instruction: '',
-              parameters: null,
               updated_at: recorded_at,
               deleted: true,
               erased: true,
@@ -89,7 +84,6 @@ export function projectAgent(recorded: RecordedEvent, event: AgentEvent): Change
               revision,
             },
         },
-        noteErasure(recorded, event.data),
       ];
     default:
       return event satisfies never;

@@ -1,4 +1,4 @@
-import { findStreamOwner } from '../erasure/ownedStreams.ts';
+import { isOwnStream } from '../erasure/ownedStreams.ts';
 import type { AgentConfiguration, AgentEvent } from './events.ts';
 import { agentErasedError } from '../erasure/errors.ts';
 import type { StreamSource } from '../eventlog/reading/reportDamage.ts';
@@ -69,14 +69,15 @@ async function* eventsOf(
  */
 export async function readAgentRevisions(
   source: StreamSource & {
-    readModels: Pick<ReadModels, 'findAgent' | 'findReplay' | 'findSession' | 'findWebhook'>;
+    readModels: Pick<ReadModels, 'findAgent'>;
   },
   accountId: string,
   agentId: string,
   page: RevisionsPage,
 ): Promise<PageOf<RecordedRevision>> {
   const stream = agentStream(agentId);
-  const own = isIdOf('agent', agentId) && (await findStreamOwner(source, stream)) === accountId;
+  const findRow = () => source.readModels.findAgent(agentId);
+  const own = isIdOf('agent', agentId) && (await isOwnStream(source, accountId, stream, findRow));
   if (!own) throw agentNotFoundError();
   const [last] = await readPage(source, stream, { direction: 'backwards', limit: 1 });
   if (!last) throw agentNotFoundError();

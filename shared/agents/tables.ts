@@ -1,4 +1,12 @@
-import { boolean, integer, json, orNull, table, text } from '../readModels/table.ts';
+import {
+  boolean,
+  integer,
+  json,
+  orNull,
+  protectedColumn,
+  table,
+  text,
+} from '../readModels/table.ts';
 import type { AgentParameters } from './parameters.ts';
 
 export const AGENT_TABLES = {
@@ -6,15 +14,15 @@ export const AGENT_TABLES = {
     columns: {
       agent_id: text,
       account_id: text,
-      name: text,
-      instruction: text,
+      name: protectedColumn(text, ''),
+      instruction: protectedColumn(text, ''),
       model: text,
       tool: orNull(text),
       component: text,
       /** Whether older turns of its sessions are summed up. */
       compaction: boolean,
       /** How its model is asked; null where the agent does not say. */
-      parameters: orNull(json<AgentParameters>()),
+      parameters: protectedColumn(orNull(json<AgentParameters>()), null),
       created_at: text,
       updated_at: text,
       /** Left out of lists; an erased one is deleted too. */

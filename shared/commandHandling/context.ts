@@ -11,7 +11,15 @@ export interface Actor {
   account_id: string;
   key_id: string;
   request_id: string;
+  /** The id that the client knows the request by, for the log. Events never hold it. */
+  client_request_id?: string;
 }
+
+/** The request's id in lines of the log. */
+export const loggedRequestId = ({
+  request_id,
+  client_request_id,
+}: Pick<Actor, 'request_id' | 'client_request_id'>): string => client_request_id ?? request_id;
 
 /** What commands need. */
 export interface CommandContext {

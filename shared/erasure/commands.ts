@@ -3,9 +3,9 @@ import { agentStream, isIdOf, sessionStream } from '../eventlog/streams.ts';
 import { waitUntilVisible, type Actor, type CommandContext } from '../commandHandling/context.ts';
 import type { RunContext } from '../runs/context.ts';
 import type { ErasedStream, Grounds } from './eraseStream.ts';
-import { eraseWithReplays, readReplaysAt } from './eraseWithReplays.ts';
+import { eraseWithReplays, readDependentsAt } from './eraseWithReplays.ts';
 import { evictErased } from './evictErased.ts';
-import { findStreamOwner } from './ownedStreams.ts';
+import { isOwnStream } from './ownedStreams.ts';
 import type { ErasureContext } from './retention/requireErasable.ts';
 
 /** Dependencies of erasures by clients. The caches are those of this process. */
@@ -17,16 +17,18 @@ const KINDS = {
   session: {
     streamOf: sessionStream,
     missing: () => new TurnlogError('session_not_found', 'There is no such session.'),
+    find: ({ findSession }: EraseContext['readModels'], id: string) => findSession(id),
   },
   agent: {
     streamOf: agentStream,
     missing: () => new TurnlogError('agent_not_found', 'There is no such agent.'),
+    find: ({ findAgent }: EraseContext['readModels'], id: string) => findAgent(id),
   },
 } as const;
 
 /**
  * The stream of a session or agent that the account owns. The error is the same for an unknown id
- * and for one of another account. Errors: `session_not_found`, `agent_not_found`,
+ * and for one of another account, after the same work. Errors: `session_not_found`, `agent_not_found`,
  * `store_unavailable`.
  */
 export async function requireOwnStream(
@@ -35,9 +37,11 @@ export async function requireOwnStream(
   { account_id }: Actor,
   id: string,
 ): Promise<string> {
-  const { streamOf, missing } = KINDS[kind];
+  const { streamOf, missing, find } = KINDS[kind];
   const stream = streamOf(id);
-  if (!isIdOf(kind, id) || (await findStreamOwner(context, stream)) !== account_id) throw missing();
+  const findRow = () => find(context.readModels, id);
+  const isOwn = isIdOf(kind, id) && (await isOwnStream(context, account_id, stream, findRow));
+  if (!isOwn) throw missing();
   return stream;
 }
 
@@ -51,7 +55,7 @@ async function eraseOwn(
   const { readModels, visibilityWaitMs } = context;
   const erasureContext = {
     ...context,
-    replaysAt: readReplaysAt(readModels, visibilityWaitMs),
+    ...readDependentsAt(readModels, visibilityWaitMs),
     onErased: (erased: ErasedStream) => evictErased(context, erased),
   };
   const erased = await eraseWithReplays(erasureContext, stream, grounds, actor);

@@ -14,8 +14,8 @@ import {
   type OwnedStreamQueries,
 } from './ownedStreams.ts';
 import { createErasureTarget } from './readForErasure.ts';
+import { erasureRefusedError } from './retention/refusal.ts';
 import {
-  erasureRefusedError,
   requireErasable,
   requireNoHold,
   trustedTime,
@@ -121,9 +121,9 @@ async function requireNothingKept(
   await findParkedStreams(context.store, readModels, accountId);
   const minimums = policies.filter(({ retention }) => retention.minimum_days !== undefined);
   if (minimums.length === 0) return;
-  const now = await trustedTime(context);
+  const trusted = await trustedTime(context);
   for await (const { updated_at } of listOwnedSessions(readModels, accountId))
-    for (const policy of minimums) requireErasable(policy, updated_at, now);
+    for (const policy of minimums) requireErasable(policy, updated_at, trusted.now, trusted.late);
 }
 
 /**

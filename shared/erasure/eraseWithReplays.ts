@@ -13,6 +13,7 @@ import {
   type Grounds,
 } from './eraseStream.ts';
 import type { ErasureContext } from './retention/requireErasable.ts';
+import type { DependentQueries } from './retention/requireNotNeeded.ts';
 
 type Replays = Pick<ReadModels, 'listReplaysOf'>;
 
@@ -23,15 +24,19 @@ export interface ReplaysContext extends ErasureContext {
   onErased?: ((erased: ErasedStream) => void) | undefined;
 }
 
-/** Creates `replaysAt` for ReplaysContext. */
-export const readReplaysAt =
-  (readModels: Replays & Pick<ReadModels, 'untilShown'>, waitMs: number) =>
-  async (position: Position): Promise<Replays> => {
+/** Creates `replaysAt` and `dependentsAt` of a context. */
+export const readDependentsAt = (
+  readModels: DependentQueries & Pick<ReadModels, 'untilShown'>,
+  waitMs: number,
+): Required<Pick<ReplaysContext, 'replaysAt' | 'dependentsAt'>> => {
+  const readAt = async (position: Position): Promise<DependentQueries> => {
     if (await readModels.untilShown(position, waitMs)) return readModels;
     throw storeUnavailableError(
-      'The read models do not show which replays go with the session yet.',
+      'The read models do not show yet which sessions were made from this one.',
     );
   };
+  return { replaysAt: readAt, dependentsAt: readAt };
+};
 
 /** An erased session whose replays are erased as well. */
 interface ErasedOrigin {

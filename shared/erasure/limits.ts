@@ -5,6 +5,10 @@ export const ERASURE_LIMITS = {
     sessionsOfSweep: 10_000,
     /** Sessions read at a time. */
     pageEntries: 500,
+    /** Sessions of an account that are erased at once without a confirmation, however many it has. */
+    unconfirmedSessions: 100,
+    /** Sessions made from a session, directly or not, that are examined before its erasure. */
+    dependents: 10_000,
   },
   /** Limits of the erasure of an account. */
   erasure: {

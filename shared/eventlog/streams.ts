@@ -12,6 +12,8 @@ export const logStream = streamOf('log');
 export const replayStream = streamOf('replay');
 /** An idempotent request; shared/requests/idempotency.ts derives its id. */
 export const requestStream = streamOf('request');
+/** The proven time of the log, or the erasures of an account that an operator confirmed. */
+export const retentionStream = streamOf('retention');
 export const sessionStream = streamOf('session');
 export const webhookStream = streamOf('webhook');
 

@@ -1,5 +1,6 @@
 import type { GroupHealth } from '../ports/toolbox.ts';
 import type { Position } from '../ports/eventStore.ts';
+import type { DamagedRow } from '../readModels/integrity/damagedRows.ts';
 import type { ParkedKeys } from '../publicEvents/publisher.ts';
 import type { ParkedStreams, ProjectorLag } from '../ports/readModels.ts';
 
@@ -173,6 +174,8 @@ export interface Health {
   damaged_streams?: DamagedStream[];
   /** Number of damaged streams. Only the latest ones are listed. */
   damaged_count?: number;
+  /** Present once this process has found rows of the read models that differ from the log. */
+  damaged_rows?: { count: number; rows: DamagedRow[]; reason: string };
   /** Present when the process runs a projector that shares its work with other instances. */
   projector?: ProjectorHealth;
   /** Present when the process runs the relay. */

@@ -4,6 +4,7 @@ import type { AgentQueries } from '../agents/sqlQueries.ts';
 import type { ErasureQueries } from '../erasure/sqlQueries.ts';
 import type { ReadableEvent } from '../eventlog/encryption/openTexts.ts';
 import type { Bounds, Page, PageOf } from '../readModels/page.ts';
+import type { IntegrityQueries } from '../readModels/integrity/sqlQueries.ts';
 import type { RowOf } from '../readModels/table.ts';
 import type { PARKED_STREAMS } from '../readModels/tables.ts';
 import type { ReplayQueries } from '../replays/sqlQueries.ts';
@@ -37,7 +38,8 @@ export interface ReadModelQueries
     UsageQueries,
     WebhookQueries,
     ReplayQueries,
-    ErasureQueries {
+    ErasureQueries,
+    IntegrityQueries {
   /** The first parked streams by name, and how many there are. The limit is ≥ 1. */
   listParkedStreams(limit: number): Promise<ParkedStreams>;
 }

@@ -162,7 +162,12 @@ export function toPublicContent(event: DomainEvent, id: string): PublicContent |
         data: { session_id: id, reason: event.data.reason },
       };
     case 'log.restore_accepted.v1':
+    case 'log.tree_declared.v1':
+    case 'log.tree_replaced.v1':
     case 'request.begun.v1':
+    case 'retention.time_kept.v1':
+    case 'retention.time_confirmed.v1':
+    case 'retention.erasures_confirmed.v1':
     case 'replay.started.v1':
     case 'replay.session_started.v1':
     case 'replay.turns_compared.v1':

@@ -3,6 +3,7 @@ import { createAgentQueries } from '../agents/sqlQueries.ts';
 import { createErasureQueries } from '../erasure/sqlQueries.ts';
 import type { ParkedStream, ReadModelQueries } from '../ports/readModels.ts';
 import { createReplayQueries } from '../replays/sqlQueries.ts';
+import { createIntegrityQueries } from './integrity/sqlQueries.ts';
 import { createIndexQueries } from '../search/sqlQueries.ts';
 import { createSessionQueries } from '../sessions/sqlQueries.ts';
 import { createUsageQueries } from '../usage/sqlQueries.ts';
@@ -23,6 +24,7 @@ export function createReadModelQueries(database: SqlDatabase): ReadModelQueries 
     ...createWebhookQueries(database),
     ...createReplayQueries(database),
     ...createErasureQueries(database),
+    ...createIntegrityQueries(database),
     async listParkedStreams(limit) {
       const rows = await parked(limit);
       const streams = rows.map(({ count: _count, ...stream }) => stream);

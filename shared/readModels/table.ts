@@ -6,6 +6,8 @@ export type Kind = 'text' | 'integer' | 'boolean' | 'json';
 interface Column<Value = unknown> {
   kind: Kind;
   nullable: boolean;
+  /** The value after an erasure; only of a column that holds protected texts. */
+  erased?: Value;
   /** Never set. Carries the type of the column's values. */
   value?: Value;
 }
@@ -59,6 +61,16 @@ export const json = <Value>(): Column<Value> => ({ kind: 'json', nullable: false
 export const orNull = <Value>(column: Column<Value>): Column<Value | null> => ({
   ...column,
   nullable: true,
+});
+
+/**
+ * The same column, with protected texts of the stream that its row belongs to. The projection
+ * engine sets it to `erased` when the stream is erased. Tables with owners need no such columns,
+ * because an erasure of the owner removes their rows.
+ */
+export const protectedColumn = <Value>(column: Column<Value>, erased: Value): Column<Value> => ({
+  ...column,
+  erased,
 });
 
 type ColumnName<Columns> = keyof Columns & string;

@@ -3,15 +3,13 @@ import type { RecordedEvent } from '../eventlog/event.ts';
 import { streamId } from '../eventlog/streams.ts';
 import { emptySums, addTurn } from './replaySums.ts';
 import { replayEntry, type REPLAY_TABLES } from './tables.ts';
-import { absent, present, type Removal, type RowChange } from '../projections/change.ts';
-import { noteErasure } from '../erasure/projection.ts';
-import type { ERASURE_TABLES } from '../erasure/tables.ts';
+import { absent, present, type RowChange } from '../projections/change.ts';
 import type { RowsOf } from '../readModels/table.ts';
 
-type Rows = RowsOf<typeof REPLAY_TABLES & typeof ERASURE_TABLES>;
+type Rows = RowsOf<typeof REPLAY_TABLES>;
 type ReplayRow = Rows['replays'];
 type ReplaySessionRow = Rows['replay_sessions'];
-type Change = RowChange<Rows> | Removal<'replay_sessions' | 'replay_turns'>;
+type Change = RowChange<Rows>;
 
 /** The number of turns to replay in the sessions. */
 const turnsOf = ({ sessions, from_turn = 1, up_to_turn = Infinity }: ReplayStartedData): number =>
@@ -41,7 +39,7 @@ function patch(
     case 'replay.ended.v1':
       return { status: event.data.status, code: event.data.code ?? null };
     case 'replay.erased.v1':
-      return { status: 'erased', settings: null };
+      return { status: 'erased' };
     default:
       return event satisfies never;
   }
@@ -126,14 +124,8 @@ export function projectReplay(recorded: RecordedEvent, event: ReplayEvent): Chan
         }),
       ];
     case 'replay.ended.v1':
-      return [row];
     case 'replay.erased.v1':
-      return [
-        row,
-        { table: 'replay_sessions', owner: replay_id },
-        { table: 'replay_turns', owner: replay_id },
-        noteErasure(recorded, event.data),
-      ];
+      return [row];
     default:
       return event satisfies never;
   }

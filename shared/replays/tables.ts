@@ -6,7 +6,7 @@ import type {
   TurnComparison,
 } from './events.ts';
 import type { ReplaySums } from './replaySums.ts';
-import { integer, json, orNull, table, text, word } from '../readModels/table.ts';
+import { integer, json, orNull, protectedColumn, table, text, word } from '../readModels/table.ts';
 
 /** Tables of replays, part of TABLES. They contain no plaintext. */
 export const REPLAY_TABLES = {
@@ -18,7 +18,7 @@ export const REPLAY_TABLES = {
       /** Why the replay failed. */
       code: orNull(text),
       /** Texts are encrypted as in the log; null after an erasure. */
-      settings: orNull(json<ReplaySettings>()),
+      settings: protectedColumn(orNull(json<ReplaySettings>()), null),
       sums: json<ReplaySums>(),
       created_at: text,
       updated_at: text,

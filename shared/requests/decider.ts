@@ -5,6 +5,8 @@ import type { RequestBegunData, RequestEvent } from './events.ts';
 export interface RequestCommand {
   type: 'begin_request';
   begun: RequestBegunData;
+  /** What earlier releases recorded as `body_hmac`. */
+  content_hmac: string;
 }
 
 export type RequestState = { status: 'none' } | ({ status: 'begun' } & RequestBegunData);
@@ -15,9 +17,9 @@ export type RequestState = { status: 'none' } | ({ status: 'begun' } & RequestBe
  */
 export const request: Decider<RequestCommand, RequestState, RequestEvent> = {
   initialState: { status: 'none' },
-  decide({ begun }, state) {
+  decide({ begun, content_hmac }, state) {
     if (state.status === 'none') return [{ type: 'request.begun.v1', data: begun }];
-    if (state.body_hmac !== begun.body_hmac)
+    if (state.body_hmac !== begun.body_hmac && state.body_hmac !== content_hmac)
       throw new Rejection('request_differs', 'The request was another one the first time.');
     return [];
   },

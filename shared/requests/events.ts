@@ -26,7 +26,7 @@ export const RequestBegun = eventSchema(
     operation: Type.String({ description: 'The operation of the API' }),
     body_hmac: Type.String({
       description:
-        'HMAC-SHA256 in hex of query and body under the client’s key, which is in no log: it tells another body, and confirms no guess',
+        'HMAC-SHA256 in hex of query and body under the client’s key, and under a secret of the account that is in no log: it tells another body, and confirms no guess',
     }),
     reserved: Reserved,
   },

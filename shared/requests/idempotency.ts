@@ -6,6 +6,7 @@ import type { Actor, CommandContext } from '../commandHandling/context.ts';
 import { authorOf } from '../commandHandling/prepareEvents.ts';
 import { handleLoaded, type HandleContext } from '../commandHandling/handle.ts';
 import { wholeStreamTarget } from '../commandHandling/targetStream.ts';
+import { wordsKeyId } from '../search/wordTokens.ts';
 import { createHmac } from 'node:crypto';
 import { canonicalJson } from '../eventlog/canonicalJson.ts';
 
@@ -25,7 +26,7 @@ const hmacOf = (key: string, purpose: 'request' | 'content', value: unknown): st
 export const idempotentRequestId = ({ key, account_id, method, path }: IdempotentRequest): string =>
   hmacOf(key, 'request', [account_id, method, path]);
 
-/** Detects different content under the same key. */
+/** Detects different content under the same key. Never stored: a weak key would confirm guesses. */
 export const contentHmac = ({ key }: IdempotentRequest, content: object): string =>
   hmacOf(key, 'content', content);
 
@@ -49,8 +50,9 @@ export interface Reservation<Prepared> {
   prepared?: Prepared;
 }
 
-interface ClaimOptions<Prepared> extends Omit<RequestBegunData, 'reserved'> {
+interface ClaimOptions<Prepared> extends Pick<RequestBegunData, 'operation'> {
   request_id: string;
+  content_hmac: string;
   /**
    * Called in a first attempt. If it throws, nothing is recorded and the request fails with its
    * error.
@@ -74,19 +76,39 @@ export const idempotencyInProgress = (): TurnlogError =>
   );
 
 /**
+ * The recorded HMAC of the content. It is keyed with a secret of the account outside the log, which
+ * the erasure of the account destroys, because clients may choose keys that can be guessed. Throws
+ * `unauthorized` for an erased account, `store_unavailable`, `key_missing`.
+ */
+async function keyedHmac(
+  { store }: Pick<HandleContext, 'store'>,
+  { account_id }: Actor,
+  content_hmac: string,
+): Promise<string> {
+  const secret = await store.keys.ensureKey(wordsKeyId(account_id));
+  if (!secret) throw new TurnlogError('unauthorized', 'The account was erased.');
+  return createHmac('sha256', Buffer.from(secret.secret, 'base64url'))
+    .update(`request\n${content_hmac}`)
+    .digest('hex');
+}
+
+/**
  * Claims a request. The first event of its stream decides which attempt reserves the ids. Throws
- * Rejection (`request_differs`), errors of `reserve`, and those of handleLoaded.
+ * Rejection (`request_differs`), errors of `reserve`, `unauthorized` for an erased account,
+ * `key_missing`, and errors of handleLoaded.
  */
 export async function claimRequest<Prepared>(
   context: HandleContext,
   actor: Actor,
-  { request_id, reserve, ...content }: ClaimOptions<Prepared>,
+  { request_id, reserve, operation, content_hmac }: ClaimOptions<Prepared>,
 ): Promise<Claim<Prepared>> {
   const target = wholeStreamTarget(requestStream(request_id), request);
   const preloaded = await target.load(context);
   const { reserved, prepared }: Reservation<Prepared> =
     preloaded.state.status === 'none' ? await reserve() : preloaded.state;
-  const command: RequestCommand = { type: 'begin_request', begun: { ...content, reserved } };
+  const body_hmac = await keyedHmac(context, actor, content_hmac);
+  const begun = { operation, body_hmac, reserved };
+  const command: RequestCommand = { type: 'begin_request', begun, content_hmac };
   const authored = { author: authorOf(actor), command };
   const { loaded, appended } = await handleLoaded(
     context,

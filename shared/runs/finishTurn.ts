@@ -2,7 +2,11 @@ import type { SessionCommand } from '../sessions/commands.ts';
 import type { ModelCall } from '../sessions/turns/promptParts.ts';
 import { isTurnlogError, TurnlogError } from '../lib/errors/turnlogError.ts';
 import { errorSummary } from '../lib/errors/errorSummary.ts';
-import { waitUntilTurnVisible, type VisibilityContext } from '../commandHandling/context.ts';
+import {
+  loggedRequestId,
+  waitUntilTurnVisible,
+  type VisibilityContext,
+} from '../commandHandling/context.ts';
 import type { ModelContext, OpenRun, RunSlice } from './context.ts';
 import {
   ResponseFormatError,
@@ -70,7 +74,7 @@ async function recordFailure(
   if (end.type !== 'interrupt_turn')
     context.logger.warn(
       {
-        request_id: actor.request_id,
+        request_id: loggedRequestId(actor),
         session_id,
         turn: run.state.turn,
         provider: context.catalogue.models.find(agent.model)?.provider,

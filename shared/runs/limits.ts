@@ -76,8 +76,6 @@ export const RUN_LIMITS = {
     answerValues: 20_000,
     /** Bytes read of an error response. */
     errorBytes: 64 * KIB,
-    /** Characters logged of an error response. */
-    quotedChars: 200,
     /** Characters of an answer's id, model and finish reason. Longer values are truncated. */
     labelChars: 256,
     /** Characters of a function name in a tool call. */

@@ -1,3 +1,4 @@
+import { accountIn } from '../erasure/ownedStreams.ts';
 import { findOwnAgent } from '../agents/queries.ts';
 import { requireSupported } from '../agents/catalogue.ts';
 import type { Actor } from '../commandHandling/context.ts';
@@ -30,14 +31,15 @@ type SessionOwnership = Readonly<{
 
 /**
  * Reads the ownership from this process's cache or from the log; undefined if neither contains the
- * session.
+ * session as one of the account. Nothing of another account's session is decrypted.
  */
 async function findSessionOwnership(
   { store, damaged, runState }: PrepareContext,
+  accountId: string,
   sessionId: string,
 ): Promise<SessionOwnership | undefined> {
   const cached = runState.sessionCache.peek(sessionId);
-  if (cached && cached.state.status !== 'none')
+  if (cached?.account_id === accountId && cached.state.status !== 'none')
     return {
       account_id: cached.account_id,
       replay_id: undefined,
@@ -45,7 +47,13 @@ async function findSessionOwnership(
       ...cached.state,
     };
   const beginning = { direction: 'forwards', from: 0, limit: 1 } as const;
-  const [first] = await readPage({ store, damaged }, sessionStream(sessionId), beginning).catch(
+  const readStream: typeof store.readStream = async (...args) =>
+    (await store.readStream(...args)).filter((event) => {
+      const owner = accountIn(event);
+      return owner === undefined || owner === accountId;
+    });
+  const source = { store: { ...store, readStream }, damaged };
+  const [first] = await readPage(source, sessionStream(sessionId), beginning).catch(
     (error: unknown) => {
       if (isTurnlogError(error, 'stream_damaged') || isTurnlogError(error, 'release_too_old'))
         return [];
@@ -70,7 +78,7 @@ async function requireOwnSession(
 ): Promise<string | undefined> {
   if (request.new_session) return undefined;
   const { actor, agent, session_id } = request;
-  const owner = await findSessionOwnership(context, session_id);
+  const owner = await findSessionOwnership(context, actor.account_id, session_id);
   const isOwn = owner
     ? owner.account_id === actor.account_id && owner.agent_id === agent.agent_id
     : await isVisible(context, request);

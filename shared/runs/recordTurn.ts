@@ -8,6 +8,7 @@ import { sessionStream } from '../eventlog/streams.ts';
 import { errorSummary } from '../lib/errors/errorSummary.ts';
 import { sleep } from '../lib/time/sleep.ts';
 import type { Position } from '../ports/eventStore.ts';
+import { loggedRequestId } from '../commandHandling/context.ts';
 import { prepareEvents, type PreparedEvents } from '../commandHandling/prepareEvents.ts';
 import type { HandleContext } from '../commandHandling/handle.ts';
 import type { OpenRun, RunContext, RunState } from './context.ts';
@@ -127,7 +128,7 @@ export async function recordTurnEvent(
       if (!warned)
         context.logger.warn(
           {
-            request_id: actor.request_id,
+            request_id: loggedRequestId(actor),
             session_id,
             turn: run.state.turn,
             ...errorSummary(error),

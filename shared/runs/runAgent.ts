@@ -1,7 +1,7 @@
 import { isTurnlogError } from '../lib/errors/turnlogError.ts';
 import { errorSummary } from '../lib/errors/errorSummary.ts';
 import { resolvesWithin } from '../lib/time/resolvesWithin.ts';
-import { waitUntilTurnVisible, type Actor } from '../commandHandling/context.ts';
+import { loggedRequestId, waitUntilTurnVisible, type Actor } from '../commandHandling/context.ts';
 import { finishTurn } from './finishTurn.ts';
 import { startOnce, type StartedRun } from './startOnce.ts';
 import { startTurn } from './startTurn.ts';
@@ -131,7 +131,7 @@ export async function startInBackground(
   ending.catch((error: unknown) => {
     // The turn records the failure, and a failure of the model is logged with it.
     const level = isTurnlogError(error) ? 'info' : 'error';
-    const fields = { request_id: actor.request_id, session_id, turn, ...errorSummary(error) };
+    const fields = { request_id: loggedRequestId(actor), session_id, turn, ...errorSummary(error) };
     context.logger[level](fields, 'a run in the background ended without an answer');
   });
   await waitUntilTurnVisible(context, position);

@@ -101,8 +101,16 @@ export const ToolCalled = eventSchema(
       minimum: 1,
       description: 'Which model call of the turn asked for it, from 1',
     }),
-    call_id: Type.String(),
-    tool: Type.String(),
+    // Protected, because models invent names and providers may derive ids from the texts.
+    call_id: ProtectedTextSchema({ description: "The provider's id of the call" }),
+    tool: ProtectedTextSchema({ description: 'The name of the function, as the model wrote it' }),
+    offered: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        description:
+          'Which of the functions in `settings.tools` it is, from 0; absent where the model invented one, and in old events',
+      }),
+    ),
     arguments: ProtectedTextSchema({ description: "The model's own text, verbatim" }),
     content: Type.Optional(
       ProtectedTextSchema({

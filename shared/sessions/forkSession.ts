@@ -92,6 +92,7 @@ const newForkRow = (
   ...NO_DESCRIPTION,
   // Members are in a fixed order, so that every response has the same bytes.
   forked_from: { session_id: origin, turn, revision, hash },
+  fork_of: origin,
   replay_id: null,
   replay_of: null,
   created_at: recorded_at,

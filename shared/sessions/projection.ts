@@ -9,18 +9,15 @@ import {
   type Removal,
   type RowChange,
 } from '../projections/change.ts';
-import type { ERASURE_TABLES } from '../erasure/tables.ts';
 import type { RowsOf } from '../readModels/table.ts';
 import type { SESSION_TABLES } from './tables.ts';
-import { noteErasure } from '../erasure/projection.ts';
 import { projectTurn } from './turns/projection.ts';
 import { usageOfCompaction, usageOfTurn } from '../usage/projection.ts';
 import { labelToken } from './labelToken.ts';
 
-type Rows = RowsOf<typeof SESSION_TABLES & typeof ERASURE_TABLES>;
+type Rows = RowsOf<typeof SESSION_TABLES>;
 type SessionRow = Rows['sessions'];
-type Change =
-  RowChange<Rows> | Removal<'session_labels' | 'turns' | 'turn_words' | 'usage'> | Addition;
+type Change = RowChange<Rows> | Removal<'session_labels' | 'usage'> | Addition;
 
 /**
  * Maps an event of a session to changes of `sessions`, `session_labels`, `turns` and `usage`. Every
@@ -53,6 +50,7 @@ export function projectSession(recorded: RecordedEvent, event: SessionEvent): Ch
             turns: event.data.forked_from?.turn ?? 0,
             ...NO_DESCRIPTION,
             forked_from: event.data.forked_from ?? null,
+            fork_of: event.data.forked_from?.session_id ?? null,
             replay_id: event.data.replay?.replay_id ?? null,
             replay_of: event.data.replay?.session_id ?? null,
             created_at: recorded_at,
@@ -95,20 +93,15 @@ export function projectSession(recorded: RecordedEvent, event: SessionEvent): Ch
           change: (row) =>
             row && {
               ...row,
-              ...NO_DESCRIPTION,
               status: 'erased',
               updated_at: recorded_at,
               revision,
             },
         },
-        { table: 'session_labels', owner: session_id },
-        { table: 'turns', owner: session_id },
-        { table: 'turn_words', owner: session_id },
         // Removes the usage of turns that ended after the account was erased.
         ...(event.data.reason === 'account'
           ? [{ table: 'usage', owner: account_id } as const]
           : []),
-        noteErasure(recorded, event.data),
       ];
     default:
       return event satisfies never;

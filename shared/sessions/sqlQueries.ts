@@ -37,6 +37,10 @@ export interface SessionQueries {
   ): Promise<TranscriptRows | undefined>;
   /** Sessions in which replays repeated this one, ordered by id. Excludes erased sessions. */
   listReplaysOf(sessionId: string, page: Page): Promise<PageOf<SessionRow>>;
+  /** Sessions that were forked from this one, ordered by id. Excludes erased sessions. */
+  listForksOf(sessionId: string, page: Page): Promise<PageOf<SessionRow>>;
+  /** The agent's session with the latest last event. Excludes erased sessions. */
+  findNewestSessionOf(agentId: string): Promise<SessionRow | undefined>;
   /** Turns without a recorded end. */
   listOpenTurns(): Promise<OpenTurn[]>;
 }
@@ -127,6 +131,11 @@ export function createSessionQueries(database: SqlDatabase): SessionQueries {
     key: 'session_id',
     where: "replay_of = ? AND status <> 'erased'",
   });
+  const forksOf = page({
+    table: 'sessions',
+    key: 'session_id',
+    where: "fork_of = ? AND status <> 'erased'",
+  });
   return {
     findSession: find('sessions', 'WHERE session_id = ?'),
     async listSessions(accountId, { words, ...filter }, signal) {
@@ -139,6 +148,11 @@ export function createSessionQueries(database: SqlDatabase): SessionQueries {
       return found && { session: found.row, turns: found.page };
     },
     listReplaysOf: (sessionId, bounds) => replaysOf([sessionId], bounds),
+    listForksOf: (sessionId, bounds) => forksOf([sessionId], bounds),
+    findNewestSessionOf: find(
+      'sessions',
+      "WHERE agent_id = ? AND status <> 'erased' ORDER BY updated_at DESC LIMIT 1",
+    ),
     listOpenTurns: query<OpenTurn>(
       "SELECT turns.session_id, account_id, turn, owner, deadline FROM {turns} JOIN {sessions} USING (session_id) WHERE turns.status = 'running' ORDER BY turns.session_id, turn",
     ),

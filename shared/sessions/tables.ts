@@ -2,7 +2,7 @@ import type { Tokens } from '../domain/schema.ts';
 import type { ForkedFrom, ToolCalledData } from './events.ts';
 import type { TurnContext } from './turns/promptParts.ts';
 import type { Position } from '../ports/eventStore.ts';
-import { integer, json, orNull, table, text, word } from '../readModels/table.ts';
+import { integer, json, orNull, protectedColumn, table, text, word } from '../readModels/table.ts';
 
 /** Tables of sessions and turns, part of TABLES. */
 export const SESSION_TABLES = {
@@ -15,10 +15,12 @@ export const SESSION_TABLES = {
       status: word<'idle' | 'running' | 'erased'>(),
       /** Number of turns, including those shared by a fork. */
       turns: integer,
-      title: orNull(text),
-      labels: json<Record<string, string>>(),
+      title: protectedColumn(orNull(text), null),
+      labels: protectedColumn(json<Record<string, string>>(), {}),
       /** The session and turn from which this session was forked. */
       forked_from: orNull(json<ForkedFrom>()),
+      /** The same session, for its index. */
+      fork_of: orNull(text),
       /** The replay that made this session, and the recorded session; otherwise null. */
       replay_id: orNull(text),
       replay_of: orNull(text),
@@ -30,11 +32,13 @@ export const SESSION_TABLES = {
     indexes: [
       { on: ['account_id', 'session_id'], where: "status <> 'erased' AND replay_id IS NULL" },
       { on: ['account_id', 'agent_id', 'session_id'], where: "status <> 'erased'" },
+      { on: ['agent_id', 'updated_at'], where: "status <> 'erased'" },
       { on: ['account_id', 'session_id'], where: "status = 'running'" },
       { on: ['account_id', 'created_at'], where: "status <> 'erased'" },
       { on: ['account_id', 'updated_at'], where: "status <> 'erased'" },
       { on: ['account_id', 'replay_id', 'session_id'], where: 'replay_id IS NOT NULL' },
       { on: ['replay_of', 'session_id'], where: 'replay_of IS NOT NULL' },
+      { on: ['fork_of', 'session_id'], where: 'fork_of IS NOT NULL' },
     ],
   }),
 

@@ -15,6 +15,8 @@ export const TRANSPARENCY_LIMITS = {
     fileBytes: 64 * KIB,
     /** One event. */
     lineBytes: 4 * MIB,
+    /** The receipt of an erasure, whose event has at most 1 MiB. */
+    receiptBytes: 4 * MIB,
   },
   /** For reads of the transparency log without an API key. */
   publicLog: {
@@ -23,12 +25,23 @@ export const TRANSPARENCY_LIMITS = {
     /** Addresses with a separate counter. */
     addresses: 10_000,
   },
+  /** For checkpoints of the transparency log that are kept elsewhere. */
+  keptCheckpoints: {
+    /** Files in one folder. */
+    files: 1_000,
+    /** Size of a file or of a response. */
+    fileBytes: 64 * KIB,
+    /** Time limit for a complete response. */
+    answerMs: 2_000,
+  },
   /** For witnesses of the transparency log. */
   witness: {
     /** Entries in the witnesses file. */
     witnesses: 16,
     /** Time limit for a complete response. */
     answerMs: 5_000,
+    /** Time limit for a complete response while a start or a verification waits for it. */
+    startMs: 2_000,
     /** Size of a response. */
     answerBytes: 16 * KIB,
     /** How long publishing a checkpoint waits for the witnesses that answered last time. */

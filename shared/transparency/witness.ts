@@ -14,9 +14,11 @@ export interface CosignRequest {
 /**
  * The result of a request: `lines` are unverified lines of a signed note; `size` is the size of the
  * checkpoint that the witness cosigned last, when `oldSize` was wrong; `trouble` completes a
- * sentence that begins with the name of the witness.
+ * sentence that begins with the name of the witness; `contradicts` is true when the checkpoint does
+ * not extend the one that it cosigned last.
  */
-export type WitnessAnswer = { lines: string } | { size: number } | { trouble: string };
+export type WitnessAnswer =
+  { lines: string } | { size: number } | { trouble: string; contradicts?: true };
 
 export interface Witness {
   /** The key that verifies its cosignatures. Contains the name of the witness. */

@@ -2,16 +2,14 @@ import type { WebhookEvent } from './events.ts';
 import type { RecordedEvent } from '../eventlog/event.ts';
 import { streamId } from '../eventlog/streams.ts';
 import { absent, present, type RowChange } from '../projections/change.ts';
-import { noteErasure } from '../erasure/projection.ts';
-import type { ERASURE_TABLES } from '../erasure/tables.ts';
 import type { RowsOf } from '../readModels/table.ts';
 import type { WEBHOOK_TABLES } from './tables.ts';
 
-type Rows = RowsOf<typeof WEBHOOK_TABLES & typeof ERASURE_TABLES>;
+type Rows = RowsOf<typeof WEBHOOK_TABLES>;
 type WebhookRow = Rows['webhooks'];
 type Change = RowChange<Rows>;
 
-/** The changes that a later event makes to the row. An erasure clears the erased texts. */
+/** The changes that a later event makes to the row. */
 function patch(event: Exclude<WebhookEvent, { type: 'webhook.created.v1' }>): Partial<WebhookRow> {
   switch (event.type) {
     case 'webhook.changed.v1':
@@ -23,7 +21,7 @@ function patch(event: Exclude<WebhookEvent, { type: 'webhook.created.v1' }>): Pa
     case 'webhook.deleted.v1':
       return { deleted: true };
     case 'webhook.erased.v1':
-      return { url: '', secret: '', deleted: true, erased: true };
+      return { deleted: true, erased: true };
     default:
       return event satisfies never;
   }
@@ -58,8 +56,5 @@ export function projectWebhook(recorded: RecordedEvent, event: WebhookEvent): Ch
     return { ...present(row, 'webhook'), ...patch(event), updated_at: recorded_at, revision };
   }
 
-  const changes: Change[] = [{ table: 'webhooks', key: [webhook_id], change }];
-  return event.type === 'webhook.erased.v1'
-    ? [...changes, noteErasure(recorded, event.data)]
-    : changes;
+  return [{ table: 'webhooks', key: [webhook_id], change }];
 }

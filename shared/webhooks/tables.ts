@@ -1,5 +1,14 @@
 import type { Position } from '../ports/eventStore.ts';
-import { boolean, integer, json, orNull, table, text, word } from '../readModels/table.ts';
+import {
+  boolean,
+  integer,
+  json,
+  orNull,
+  protectedColumn,
+  table,
+  text,
+  word,
+} from '../readModels/table.ts';
 import type { DisabledReason } from './events.ts';
 
 export const WEBHOOK_TABLES = {
@@ -8,8 +17,8 @@ export const WEBHOOK_TABLES = {
       webhook_id: text,
       account_id: text,
       /** Encrypted as in the log, like the secret. */
-      url: text,
-      secret: text,
+      url: protectedColumn(text, ''),
+      secret: protectedColumn(text, ''),
       /** Event types to send; null for all. */
       types: orNull(json<string[]>()),
       /** Why nothing is sent; null while the webhook is enabled. */

@@ -151,8 +151,8 @@ export function hostileModelServerContract(
     const label = 'x'.repeat(limits.labelChars);
     expect(outcome).toMatchObject({
       response_id: label,
-      finish_reason: label,
-      model: `${label.slice(1)}\uFFFD`,
+      finish_reason: '',
+      model: 'm',
     });
   });
 
@@ -180,12 +180,12 @@ export function hostileModelServerContract(
           },
         },
       ],
-    ])('%s is told in our words, and quoted in at most 200 characters', async (_, step) => {
+    ])('%s is told in our words, and not quoted', async (_, step) => {
       const outcome = (await ask(step)) as TurnlogError;
       expect(outcome).toMatchObject({ code: 'model_error' });
       expect(outcome.message).toBe('The model provider refused the request (400).');
       const { cause } = outcome as { cause: Error };
-      expect(cause.message.length).toBeLessThanOrEqual(limits.quotedChars);
+      expect(cause.message).toBe('400');
       // Whoever logs the error whole finds nothing else of the provider's in it.
       expect(Object.keys(cause)).toEqual([]);
       expect(cause.cause).toBeUndefined();

@@ -52,9 +52,11 @@ export function tileReaderOver(first: FirstRow, origin?: string): TileReader {
  * Reads the tree that any process grows, on dedicated connections. Opens without waiting for the
  * server. Before the first migration the tree is empty. The methods throw `store_unavailable`.
  */
-export function openPostgresTileReader(
-  databaseUrl: string,
-): TileReader & { close(): Promise<void> } {
+export function openPostgresTileReader(databaseUrl: string): TileReader & {
+  /** Reads the tree of one origin. */
+  treeOf(origin: string): TileReader;
+  close(): Promise<void>;
+} {
   const pool = new Pool({
     ...connectionOptions(databaseUrl, { name: 'turnlog tiles', statementMs: STATEMENT_MS }),
     max: CONNECTIONS,
@@ -72,5 +74,9 @@ export function openPostgresTileReader(
         throw error;
       }
     });
-  return { ...tileReaderOver(first), close: () => pool.end() };
+  return {
+    ...tileReaderOver(first),
+    treeOf: (origin) => tileReaderOver(first, origin),
+    close: () => pool.end(),
+  };
 }

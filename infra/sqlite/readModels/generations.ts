@@ -3,7 +3,7 @@
  * `….building.db` until a rebuild has finished it. The highest finished generation of a version is its
  * current one.
  */
-import { readdirSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { Position } from '../../../shared/ports/eventStore.ts';
@@ -21,6 +21,7 @@ interface Generation {
 type Numbered = Pick<Version, 'number'>;
 
 const NAME = /^v(\d+)\.(\d+)(\.building)?\.db$/;
+
 export const readModelsFolder = (folder: string): string => join(folder, 'read-models');
 
 function listGenerations(folder: string): Generation[] {
@@ -83,6 +84,10 @@ export const buildingFile = (
   version: Numbered = VERSION,
 ): string => join(readModelsFolder(folder), `${fileNameOf(generation, version)}.building.db`);
 
+/** The copy that a running or interrupted verification compares the rows with. */
+export const verifyingFile = (folder: string, { number }: Numbered = VERSION): string =>
+  join(readModelsFolder(folder), `v${number}.verifying.db`);
+
 export function removeDatabase(file: string): void {
   for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix, { force: true });
 }
@@ -135,17 +140,20 @@ function readPosition(file: string): Position | undefined {
 }
 
 /**
- * Deletes the files of interrupted rebuilds that end before an erasure and so may contain erased data.
- * A running rebuild will apply the erasure itself. Never throws.
+ * Deletes the files of interrupted rebuilds and verifications that end before an erasure and so may
+ * contain erased data. A running one will apply the erasure itself. Never throws.
  */
 export function deleteUnerasedLeftovers(
   folder: string,
   erasedAt: Position,
   { number }: Numbered,
 ): void {
-  for (const { name, version, building } of listGenerations(folder)) {
-    const file = join(readModelsFolder(folder), name);
-    if (!building || version !== number || isBeingBuilt(file)) continue;
+  const copy = verifyingFile(folder, { number });
+  const begun = listGenerations(folder)
+    .filter(({ building, version }) => building && version === number)
+    .map(({ name }) => join(readModelsFolder(folder), name));
+  for (const file of existsSync(copy) ? [...begun, copy] : begun) {
+    if (isBeingBuilt(file)) continue;
     if ((readPosition(file) ?? '') < erasedAt) removeDatabase(file);
   }
 }

@@ -1,3 +1,4 @@
+import type { DatabaseSync } from 'node:sqlite';
 import type { Checkpoint } from '../../../shared/ports/eventStore.ts';
 import type { ProjectionStore, Reached, RebuildStore } from '../../../shared/ports/readModels.ts';
 import { applyBatch, type RowAccess } from '../../../shared/projections/applyBatch.ts';
@@ -10,13 +11,16 @@ import { createRowAccess } from './rowAccess.ts';
 import { VERSION } from './schema.ts';
 import { createWordIndex } from './wordIndex.ts';
 
+type FileStore = ProjectionStore & Pick<RebuildStore, 'startOver'>;
+
 /**
- * The store over one open file. `close` leaves no -wal behind unless another connection is open.
+ * The store over one file. `close` leaves no -wal behind unless another connection is open.
  */
-export function projectionStoreAt(
-  options: GenerationFile,
-): ProjectionStore & Pick<RebuildStore, 'startOver'> {
-  const database = openGenerationFile(options);
+export const projectionStoreAt = (options: GenerationFile): FileStore =>
+  projectionStoreOn(openGenerationFile(options), options);
+
+/** The store over an open file, which it closes. */
+export function projectionStoreOn(database: DatabaseSync, options: GenerationFile): FileStore {
   const { tables } = options.version;
   const walCleanup = options.exclusive ? undefined : createWalCleanup({ database, ...options });
   const words = createWordIndex(database);

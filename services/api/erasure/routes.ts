@@ -1,24 +1,39 @@
+import { recordAudit } from '../../../shared/audit/commands.ts';
+import { findOwnSubject } from '../../../shared/erasure/ownedStreams.ts';
 import { eraseAgent, eraseSession, requireOwnStream } from '../../../shared/erasure/commands.ts';
 import type { ErasedStream } from '../../../shared/erasure/eraseStream.ts';
+import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import { errorSummary } from '../../../shared/lib/errors/errorSummary.ts';
-import { receiptFor } from '../../../shared/transparency/proof/sessionProof.ts';
+import { findReceipt, readReceipt } from '../../../shared/transparency/receipts/readReceipt.ts';
+import type { ErasureReceipt } from '../../../shared/transparency/receipts/receipt.ts';
 import type { RouteContext } from '../context.ts';
 import { defineFeature } from '../http/feature.ts';
 import { defineRoute } from '../http/route.ts';
-import { ErasedAgent, ErasedSession, ErasureQuery } from './schemas.ts';
+import { CommonQuery } from '../openapi/commonSchemas.ts';
+import {
+  ErasedAgent,
+  ErasedSession,
+  ErasureQuery,
+  ErasureReceipt as ErasureReceiptSchema,
+  SubjectId,
+} from './schemas.ts';
 
 /** Undefined where the transparency log is not available: the erasure itself is complete. */
-const findReceipt = ({ tiles, logger }: RouteContext, { position, event }: ErasedStream) =>
-  receiptFor(tiles, { position, hash: event.hash }).catch((error: unknown) => {
-    logger.warn(errorSummary(error), 'an erasure was confirmed without its proof');
+const findReceiptOf = (api: RouteContext, { stream }: ErasedStream) =>
+  findReceipt(api, stream).catch((error: unknown) => {
+    api.logger.warn(errorSummary(error), 'an erasure was confirmed without its proof');
     return undefined;
   });
 
 /** `receipt` is undefined until the transparency log covers the erasure. */
-const presentErasure = ({ erased_at, event }: ErasedStream, receipt: string | undefined) => ({
+const presentErasure = (
+  { erased_at, event }: ErasedStream,
+  receipt: ErasureReceipt | undefined,
+) => ({
   erased_at,
   event,
-  receipt: receipt ?? null,
+  receipt: receipt?.proof ?? null,
+  erasure_receipt: receipt ?? null,
 });
 
 const ERASURE_ERROR_CODES = ['erasure_refused', 'stream_damaged', 'release_too_old'] as const;
@@ -39,7 +54,7 @@ const eraseSessionRoute = defineRoute({
     const grounds = { reason: 'request', note: query.note } as const;
     const erased = await eraseSession(api, actor, session_id, grounds);
     ctx.set('link', `</v1/sessions/${session_id}/proof>; rel="describedby"`);
-    return { data: { session_id, ...presentErasure(erased, await findReceipt(api, erased)) } };
+    return { data: { session_id, ...presentErasure(erased, await findReceiptOf(api, erased)) } };
   },
 });
 
@@ -65,13 +80,42 @@ const eraseAgentRoute = defineRoute({
     const grounds = { reason: 'request', note: query.note } as const;
     const erased = await eraseAgent(api, actor, agent_id, grounds);
     if (claim?.isFirstAttempt === false && erased.again) api.onIdempotentReplay?.();
-    return { data: { agent_id, ...presentErasure(erased, await findReceipt(api, erased)) } };
+    return { data: { agent_id, ...presentErasure(erased, await findReceiptOf(api, erased)) } };
+  },
+});
+
+const notErased = (): TurnlogError =>
+  new TurnlogError('erasure_not_found', 'Nothing with this id was erased.');
+
+const getErasureRoute = defineRoute({
+  method: 'get',
+  path: '/v1/erasures/{subjectId}',
+  operationId: 'getErasure',
+  summary: 'Returns the receipt of an erasure',
+  description:
+    'For an erased session, agent, replay or webhook. The receipt names what was erased, and proves that the erasure is in the transparency log; `audit verify-receipt` verifies it offline. Each receipt is recorded in the account’s audit before it is sent.',
+  access: 'audit:read',
+  query: CommonQuery,
+  data: ErasureReceiptSchema,
+  errors: ['erasure_not_found', 'proof_pending', 'stream_damaged'],
+  handle: async (api, { actor, params }) => {
+    const stream = await findOwnSubject(api, actor.account_id, params['subjectId']!);
+    const receipt = stream && (await readReceipt(api, stream));
+    if (!receipt) throw notErased();
+    await recordAudit(api, actor, { action: 'proof', subject: stream, detail: 'receipt' });
+    return { data: receipt };
   },
 });
 
 export const erasureFeature = defineFeature({
-  routes: [eraseSessionRoute, eraseAgentRoute],
+  routes: [eraseSessionRoute, eraseAgentRoute, getErasureRoute],
+  tags: { erasures: 'Receipts of erasures' },
+  pathParameters: { subjectId: SubjectId },
   errors: {
+    erasure_not_found: {
+      status: 404,
+      description: 'The account has nothing with this id, or it is not erased',
+    },
     erasure_refused: {
       status: 409,
       description:

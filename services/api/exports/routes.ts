@@ -1,4 +1,6 @@
 import type { Static } from 'typebox';
+import type { Audited } from '../../../shared/audit/events.ts';
+import type { ExportFormat } from '../../../shared/exports/formats.ts';
 import { accountStream, sessionStream } from '../../../shared/eventlog/streams.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import type { PageOf } from '../../../shared/ports/readModels.ts';
@@ -11,8 +13,14 @@ import { SHARED_SESSION_ERROR_CODES, STREAM_ERROR_CODES } from '../http/errors/e
 import { defineFeature } from '../http/feature.ts';
 import { defineRoute } from '../http/route.ts';
 import { ExportQuery, ExportText, SessionExportQuery } from './schemas.ts';
-import { JSON_LINES, PLAIN_TEXT, sendExport } from './send.ts';
+import { JSON_LINES, PLAIN_TEXT, sendExport, setExportType } from './send.ts';
 import { parseSessionFilter } from '../sessions/parseSessionFilter.ts';
+
+const exported = (subject: string, format: ExportFormat): Audited => ({
+  action: 'export',
+  subject,
+  detail: `format=${format}`,
+});
 
 const exportSessionRoute = defineRoute({
   method: 'get',
@@ -30,8 +38,9 @@ const exportSessionRoute = defineRoute({
   handle: async (api, { actor, params, query: { format } }, ctx) => {
     const sessionId = params['sessionId']!;
     const options = { api, account_id: actor.account_id, format };
-    const request = { api, actor, ctx, subject: sessionStream(sessionId) };
-    await sendExport(request, `format=${format}`, async () => serializeSession(options, sessionId));
+    const audited = exported(sessionStream(sessionId), format);
+    const request = { api, actor, ctx, audited, setHeaders: setExportType };
+    await sendExport(request, async () => serializeSession(options, sessionId));
     return undefined;
   },
 });
@@ -93,8 +102,9 @@ const exportSessionsRoute = defineRoute({
   handle: async (api, { actor, query }, ctx) => {
     const { account_id } = actor;
     const options = { api, account_id, format: query.format };
-    const request = { api, actor, ctx, subject: accountStream(account_id) };
-    await sendExport(request, `format=${query.format}`, async (signal) => {
+    const audited = exported(accountStream(account_id), query.format);
+    const request = { api, actor, ctx, audited, setHeaders: setExportType };
+    await sendExport(request, async (signal) => {
       const read = (page: SessionQuery) => listExportedSessions(api, account_id, page, signal);
       const first = await read(query);
       const last = first.rows.at(-1);

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import type { Context } from 'koa';
 import { recordAudit } from '../../../shared/audit/commands.ts';
+import type { Audited } from '../../../shared/audit/events.ts';
 import type { Actor } from '../../../shared/commandHandling/context.ts';
 import { shutdownError } from '../../../shared/runs/queueing/runsInFlight.ts';
 import { LIMITS } from '../../../shared/limits.ts';
@@ -19,8 +20,15 @@ interface ExportRequest {
   api: RouteContext;
   actor: Actor;
   ctx: Context;
-  /** The stream in the audit record. */
-  subject: string;
+  audited: Audited;
+  /** Sets the media type and other headers of the response. */
+  setHeaders: (ctx: Context) => void;
+}
+
+/** JSON lines, or text for a client that accepts nothing else. */
+export function setExportType(ctx: Context): void {
+  ctx.type =
+    ctx.accepts('application/jsonl', 'text/plain') === 'text/plain' ? PLAIN_TEXT : JSON_LINES;
 }
 
 /** Ends an export when the client's key is revoked or the service stops. */
@@ -43,10 +51,9 @@ async function* untilInterrupted(
  */
 export async function sendExport(
   request: ExportRequest,
-  detail: string,
   open: (signal: AbortSignal) => Promise<AsyncGenerator<Buffer, void>>,
 ): Promise<void> {
-  const { api, actor, ctx, subject } = request;
+  const { api, actor, ctx, audited, setHeaders } = request;
   const { account_id } = actor;
   const permit = api.openStreams.acquire({ account_id, bytes: 0 });
   const disconnected = new AbortController();
@@ -66,10 +73,9 @@ export async function sendExport(
   const chunks = untilInterrupted(await open(disconnected.signal), request);
   onClosed(() => void chunks.return());
   const first = await chunks.next();
-  await recordAudit(api, actor, { action: 'export', subject, detail });
+  await recordAudit(api, actor, audited);
   ctx.status = 200;
-  ctx.type =
-    ctx.accepts('application/jsonl', 'text/plain') === 'text/plain' ? PLAIN_TEXT : JSON_LINES;
+  setHeaders(ctx);
   const text = destroyOnError(first.done ? [] : [first.value], chunks, api.logger, ctx);
   ctx.body = Readable.from(text, { objectMode: false, highWaterMark: LIMITS.http.streamBytes });
 }

@@ -81,7 +81,8 @@ async function* skipErased(texts: AsyncGenerator<string, void>): AsyncGenerator<
   }
 }
 
-async function* encode(
+/** Texts as bytes, a slice at a time, between other work. */
+export async function* encode(
   texts: AsyncGenerator<string, void>,
   account_id: string,
 ): AsyncGenerator<Buffer, void> {

@@ -1,6 +1,7 @@
 import type { Context } from 'koa';
 import type { FeedPage, FeedStart } from '../../../shared/feed/accountFeed.ts';
 import { isCursor, positionUnknown } from '../../../shared/feed/cursor.ts';
+import { accountStream } from '../../../shared/eventlog/streams.ts';
 import { resolvesWithin } from '../../../shared/lib/time/resolvesWithin.ts';
 import { clientDisconnectError, onResponseClosed } from '../http/connection/clientDisconnect.ts';
 import { setNextLink } from '../http/responses/envelope.ts';
@@ -78,6 +79,7 @@ const followEventsRoute = defineRoute({
         limit: query.limit ?? 100,
         waitMs: (query.wait ?? 0) * 1_000,
       });
+      if (text !== '') await api.readAudit.record(api, actor, 'feed', accountStream(accountId));
       if (cursor !== undefined) setNextLink(ctx, cursor);
       return { bytes: Buffer.from(text), media: JSONL };
     }

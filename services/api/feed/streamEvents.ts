@@ -1,6 +1,7 @@
 import type { Context } from 'koa';
 import type { Actor } from '../../../shared/commandHandling/context.ts';
 import type { FeedItem, FeedPage } from '../../../shared/feed/accountFeed.ts';
+import { accountStream } from '../../../shared/eventlog/streams.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { cloudEventOf } from '../../../shared/publicEvents/cloudEvent.ts';
 import type { RouteContext } from '../context.ts';
@@ -29,10 +30,12 @@ export async function* streamEvents(
   ctx: Context,
 ): AsyncGenerator<SseEvent, void> {
   const isAllowed = createKeyCheck(api, actor);
+  const subject = accountStream(actor.account_id);
   let sentAt = -Infinity;
   try {
     for await (const { items, cursor } of pages) {
       if (!(await isAllowed())) return;
+      if (items.length > 0) await api.readAudit.record(api, actor, 'feed', subject);
       for (const item of items) {
         const { type } = item.event;
         yield { id: item.cursor, event: type, data: formatFeedItem(item, api.eventSource) };

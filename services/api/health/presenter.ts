@@ -81,6 +81,7 @@ export function presentHealth({
   open_circuits,
   damaged_streams = [],
   damaged_count = 0,
+  damaged_rows,
   projector,
   relay,
   transparency_log,
@@ -94,6 +95,7 @@ export function presentHealth({
   const parked = projection?.parked_streams.count ?? 0;
   const degraded =
     parked + damaged_streams.length > 0 ||
+    damaged_rows !== undefined ||
     projection?.doubt !== undefined ||
     projection?.late !== undefined ||
     projection?.search_reason !== undefined ||
@@ -118,6 +120,7 @@ export function presentHealth({
     ...(open_circuits && { open_circuits }),
     ...(damaged_streams.length > 0 && { damaged_streams: damaged_streams.map(presentDamaged) }),
     ...(damaged_count > damaged_streams.length && { damaged_count }),
+    ...(damaged_rows && { damaged_rows }),
     ...(projector && { projector }),
     ...(relay && { relay: presentRelay(relay) }),
     ...(transparency_log && { transparency_log }),

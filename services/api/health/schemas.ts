@@ -54,6 +54,32 @@ const Retention = Type.Object(
   },
 );
 
+const DamagedRows = Type.Object(
+  {
+    count: Type.Integer({ minimum: 1, description: 'The number that this process found' }),
+    rows: Type.Array(
+      Type.Object(
+        {
+          table: Type.String(),
+          key: Type.String({ description: 'The row’s key, with `/` between its parts' }),
+          column: Type.String({
+            description:
+              'The first column that differs; `missing` for a row that was removed, `unrecorded` for one that no event made',
+          }),
+        },
+        { title: 'DamagedRow', description: 'A row that does not say what the log says' },
+      ),
+      { description: 'The last hundred' },
+    ),
+    reason: Type.String({ description: 'The tables, and what to do' }),
+  },
+  {
+    title: 'DamagedRowsHealth',
+    description:
+      'Present while rows of the read models do not say what the log says: someone else has changed them',
+  },
+);
+
 const TextKeys = Type.Object(
   { reason: Type.String({ description: 'The reason, and what to do' }) },
   {
@@ -271,6 +297,7 @@ export const Ready = Type.Object(
     damaged_count: Type.Optional(
       Type.Integer({ minimum: 1, description: 'Their total, if not all are listed' }),
     ),
+    damaged_rows: Type.Optional(DamagedRows),
     projector: Type.Optional(
       Type.Object(
         {

@@ -55,7 +55,7 @@ export async function claimKeyedRequest(
   return claimRequest(api, request.actor, {
     request_id: idempotentRequestId(keyed),
     operation: route.operationId,
-    body_hmac: contentHmac(keyed, idempotentContent(request)),
+    content_hmac: contentHmac(keyed, idempotentContent(request)),
     reserve: async () => {
       const { idempotency } = route;
       const prepared = await idempotency!.prepare?.(api, request);

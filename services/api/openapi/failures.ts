@@ -18,7 +18,7 @@ function errorCodesOf(route: Route): ErrorCode[] {
     'overloaded',
     ...(route.access === 'open'
       ? []
-      : (['unauthorized', 'rate_limited', 'store_unavailable'] as const)),
+      : (['unauthorized', 'rate_limited', 'store_unavailable', 'read_model_damaged'] as const)),
     ...(route.method === 'get' ? [] : (['log_changed'] as const)),
     ...(route.access === 'open' || route.access === 'key' ? [] : (['forbidden'] as const)),
     ...(route.body

@@ -1,7 +1,10 @@
 import { recordAudit } from '../../../shared/audit/commands.ts';
-import type { RecordedEvent } from '../../../shared/eventlog/event.ts';
 import { sessionStream } from '../../../shared/eventlog/streams.ts';
-import { proveSession, type HeadProof } from '../../../shared/transparency/proof/sessionProof.ts';
+import {
+  proveSession,
+  type HeadProof,
+  type IncludedEvent,
+} from '../../../shared/transparency/proof/sessionProof.ts';
 import type { Static } from 'typebox';
 import { PAGE_BUFFER_BYTES, renderPage, parsePageQuery } from '../http/responses/listResponse.ts';
 import { STREAM_ERROR_CODES } from '../http/errors/errorResponses.ts';
@@ -23,8 +26,14 @@ const presentProof = (
   events: [],
 });
 
-/** An event without its texts and its position. */
-const presentCommitted = ({ position: _position, ...event }: RecordedEvent) => event;
+/** An event without its texts and its position, and its leaf. */
+const presentIncluded = ({
+  event: { position: _position, ...event },
+  leaf: { index, hashes },
+}: IncludedEvent) => ({
+  ...event,
+  inclusion: { index, hashes: hashes.map((hash) => Buffer.from(hash).toString('base64')) },
+});
 
 const proveSessionRoute = defineRoute({
   method: 'get',
@@ -32,7 +41,7 @@ const proveSessionRoute = defineRoute({
   operationId: 'proveSession',
   summary: 'Proves that the session is in the transparency log, without showing its texts',
   description:
-    'Proves the session’s last event. The hash chain of the events on this page and the next ones (`Link`) leads to it, so that no event of the session can have been changed, removed or added. Erased sessions can be proven, too. Each page is recorded in the account’s audit before it is sent.',
+    'Proves the session’s last event, and each event of the page under the same checkpoint. The hash chain of the events on this page and the next ones (`Link`) leads to the last one, so that no event of the session can have been changed, removed or added. Where one was, the answer is `stream_damaged`, and says what was found. Erased sessions can be proven, too. Each page is recorded in the account’s audit before it is sent.',
   access: 'audit:read',
   query: SessionProofQuery,
   data: SessionProof,
@@ -53,8 +62,8 @@ const proveSessionRoute = defineRoute({
     });
     const rows = {
       emptyData: presentProof(sessionId, head),
-      present: presentCommitted,
-      cursorOf: ({ revision }: RecordedEvent) => String(revision),
+      present: presentIncluded,
+      cursorOf: ({ event }: IncludedEvent) => String(event.revision),
     };
     return { page: (to) => renderPage(events, rows, to) };
   },

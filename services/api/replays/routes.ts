@@ -1,4 +1,5 @@
 import { cancelReplay, requireStartable, startReplay } from '../../../shared/replays/commands.ts';
+import { replayStream } from '../../../shared/eventlog/streams.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { withDiffs, type ComparedOutputs } from '../../../shared/replays/comparison/diffs.ts';
 import { replayNotFoundError, sessionOfReplayError } from '../../../shared/replays/errors.ts';
@@ -123,6 +124,7 @@ const getReplayRoute = defineRoute({
       ...(session_id !== undefined && { session_id }),
     });
     const turns = await withDiffs(api, account_id, page);
+    await api.readAudit.record(api, actor, 'transcripts', replayStream(row.replay_id));
     const rows: ListFormat<ComparedOutputs> = {
       emptyData: { ...presentReplay(row), settings, turns: [] },
       present: presentReplayTurn,

@@ -79,6 +79,7 @@ export const presentListed = ({
 export const presentToolCall = ({
   turn: _turn,
   content: _content,
+  offered: _offered,
   ...call
 }: Omit<ToolCalledData, 'turn'> & { turn?: number }): Static<typeof ToolCall> => call;
 

@@ -5,7 +5,7 @@ import { readSessionEvents } from '../../../shared/sessions/queries.ts';
 import { readTranscriptAt } from '../../../shared/sessions/history/sessionAt.ts';
 import { readTranscript } from '../../../shared/sessions/history/transcript.ts';
 import type { RecordedEvent } from '../../../shared/eventlog/event.ts';
-import { sessionStream } from '../../../shared/eventlog/streams.ts';
+import { accountStream, sessionStream } from '../../../shared/eventlog/streams.ts';
 import type { ListedSession } from '../../../shared/search/turnIndex.ts';
 import type { TurnRow } from '../../../shared/readModels/tables.ts';
 import { responseClosedSignal } from '../http/connection/clientDisconnect.ts';
@@ -71,6 +71,8 @@ const listSessionsRoute = defineRoute({
     const search = { ...parsePageQuery(query), ...parseSessionFilter(query) };
     const signal = query.q === undefined ? undefined : responseClosedSignal(ctx.res);
     const page = await findSessions(api, actor.account_id, search, signal);
+    if (query.q !== undefined)
+      await api.readAudit.record(api, actor, 'transcripts', accountStream(actor.account_id));
     return { page: (to) => renderPage(page, SESSION_LIST, to) };
   },
 });
@@ -86,7 +88,8 @@ const getSessionRoute = defineRoute({
   data: Transcript,
   errors: ['turn_not_found', ...SHARED_SESSION_ERROR_CODES],
   bufferBytes: PAGE_BUFFER_BYTES,
-  handle: async (api, { actor: { account_id }, params, query }) => {
+  handle: async (api, { actor, params, query }) => {
+    const { account_id } = actor;
     const session_id = params['sessionId']!;
     const { at_turn: turn } = query;
     const page = parsePageQuery(query);
@@ -94,6 +97,7 @@ const getSessionRoute = defineRoute({
       turn === undefined
         ? { ...(await readTranscript(api, account_id, session_id, page)), at: undefined }
         : await readTranscriptAt(api, { account_id, session_id, turn }, page);
+    await api.readAudit.record(api, actor, 'transcripts', sessionStream(session_id));
     const rows = {
       emptyData: presentTranscript(session, origin_erased, at),
       present: (row: TurnRow) => presentTurn(session.session_id, row),

@@ -1,5 +1,6 @@
 import { addAbortListener } from 'node:events';
 import type { Context } from 'koa';
+import { sessionStream } from '../../../shared/eventlog/streams.ts';
 import { awaitTurn } from '../../../shared/runs/queueing/awaitTurn.ts';
 import { cancelTurn, reserveCancellation } from '../../../shared/runs/cancelTurn.ts';
 import { readTurn, turnNotFound } from '../../../shared/sessions/turns/turn.ts';
@@ -109,6 +110,7 @@ const streamTurnRoute = defineRoute({
     const isLive = live?.account_id === account_id && live.isBuffered();
     const first = isLive ? undefined : await readTurnRecord(api, subject, ctx);
     if (first) onResponseClosed(ctx.res, first.done);
+    await api.readAudit.record(api, actor, 'transcripts', sessionStream(session_id));
     const after = parseLastEventId(ctx, turn);
     if (after === 'end' && first?.turn.outcome) {
       ctx.status = 204;
@@ -140,7 +142,8 @@ const getTurnRoute = defineRoute({
   prefer: '`wait=N`: respond when the turn has ended, after N seconds at the latest',
   data: Turn,
   errors: ['turn_not_found', ...SHARED_SESSION_ERROR_CODES],
-  handle: async (api, { actor: { account_id }, params }, ctx) => {
+  handle: async (api, { actor, params }, ctx) => {
+    const { account_id } = actor;
     const turn = parseTurnPath(params);
     const { wait } = readPreferences(ctx);
     setPreferenceApplied(ctx, { respondAsync: false, wait });
@@ -154,6 +157,7 @@ const getTurnRoute = defineRoute({
         signal: ended.signal,
         readTurn: () => readTurnWithinMemory(api, account_id, turn, ctx),
       });
+      await api.readAudit.record(api, actor, 'transcripts', sessionStream(turn.session_id));
       return { data: presentTurn(turn.session_id, row) };
     } finally {
       stopWatching();
@@ -208,7 +212,8 @@ const listTurnRequestsRoute = defineRoute({
   data: TurnRequests,
   errors: ['turn_not_found', 'agent_erased', ...SHARED_SESSION_ERROR_CODES],
   bufferBytes: PAGE_BUFFER_BYTES,
-  handle: async (api, { actor: { account_id }, params, query }, ctx) => {
+  handle: async (api, { actor, params, query }, ctx) => {
+    const { account_id } = actor;
     const permits: Permit[] = [];
     const hold = async (bytes: number): Promise<void> => {
       permits.push(
@@ -218,6 +223,7 @@ const listTurnRequestsRoute = defineRoute({
     try {
       const turn = { account_id, ...parseTurnPath(params) };
       const page = await readRequests(api, turn, { ...parsePageQuery(query), hold });
+      await api.readAudit.record(api, actor, 'requests', sessionStream(turn.session_id));
       const rendered = await renderPage(page, REQUEST_LIST, {
         account_id,
         pretty: wantsPretty(ctx),

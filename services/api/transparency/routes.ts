@@ -1,6 +1,7 @@
 import type { Context } from 'koa';
 import type { TSchema } from 'typebox';
 import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
+import { isOfEmptyTree } from '../../../shared/transparency/tlog/checkpoint.ts';
 import { parseTilePath } from '../../../shared/transparency/tlog/tiles.ts';
 import type { RouteContext, TransparencyLogContext } from '../context.ts';
 import { computeEtag, respondNotModified } from '../http/responses/etag.ts';
@@ -39,7 +40,7 @@ const checkpointRoute = defineRoute({
   bufferBytes: MAX_RESPONSE_BYTES,
   handle: async (api, _request, ctx) => {
     const note = await api.tiles.readCheckpoint();
-    if (note === undefined)
+    if (note === undefined || isOfEmptyTree(note))
       throw new TurnlogError('not_found', 'The transparency log has no checkpoint yet.');
     return cachedBytes(ctx, Buffer.from(note), cacheControl(api, 'no-cache'));
   },

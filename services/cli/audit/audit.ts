@@ -1,7 +1,11 @@
 import type { Command } from 'commander';
+import { replaceTree } from '../../../shared/restoredLogs/declareTree.ts';
+import { readLogTrees } from '../../../shared/transparency/logTrees.ts';
 import { isoTime } from '../../../shared/ports/clock.ts';
 import { readStreamHeads } from '../../../shared/eventlog/reading/streamHeads.ts';
+import { parseReason } from '../reason.ts';
 import { addBundleCommands } from './bundles.ts';
+import { addReceiptCommands } from './receipts.ts';
 import { verifyLog, type VerifyOptions } from './verify.ts';
 import type { CliContext, WithOperator, WithTerminal } from '../context.ts';
 import { requireWritable, writeHeadsFile } from './headsFile.ts';
@@ -40,7 +44,26 @@ async function showVkeys({ operator, output }: CliContext): Promise<void> {
   output.show({ origin, vkeys }, ...vkeys);
 }
 
-/** `audit verify`, `heads`, `vkey`, `export` and `verify-bundle` */
+/** Declares that another tree begins, where the current one is lost, or its key. */
+async function declareTreeAnew(
+  { operator, output }: CliContext,
+  { reason }: { reason: string },
+): Promise<void> {
+  const before = await readLogTrees(operator.store);
+  const id = await replaceTree(operator, reason);
+  const replaces = [...(before?.declared.keys() ?? [])];
+  output.show(
+    { tree_id: id, replaces, reason },
+    `The transparency log ends with ${id} in its origin from now on.`,
+    replaces.length === 0 ? 'None was declared before.' : `It replaces: ${replaces.join(', ')}.`,
+    'The service begins it with the first event of the log. To witnesses and verifiers it is another log: give them its origin and its key (audit vkey). Keep what was kept of the old one: only that shows whether the log has changed.',
+  );
+}
+
+/**
+ * `audit verify`, `heads`, `vkey`, `declare-tree`, `export`, `verify-bundle`, `receipt` and
+ * `verify-receipt`
+ */
 export function addAuditCommands(program: Command, run: WithOperator, alone: WithTerminal): void {
   const audit = program.command('audit').description('check the log');
   audit
@@ -66,5 +89,13 @@ export function addAuditCommands(program: Command, run: WithOperator, alone: Wit
     .command('vkey')
     .description('print the keys that verify the checkpoints of the transparency log')
     .action(() => run(showVkeys));
+  audit
+    .command('declare-tree')
+    .description(
+      'declare that another transparency log begins, because the files or the key of this one are lost; recorded in the log',
+    )
+    .requiredOption('--reason <text>', 'why, for people', parseReason)
+    .action((options: { reason: string }) => run((context) => declareTreeAnew(context, options)));
   addBundleCommands(audit, run, alone);
+  addReceiptCommands(audit, run, alone);
 }

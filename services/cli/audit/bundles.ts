@@ -1,8 +1,12 @@
 import { InvalidArgumentError, type Command } from 'commander';
+import { isoTime } from '../../../shared/ports/clock.ts';
 import { recordAudit } from '../../../shared/audit/commands.ts';
 import { isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import { decodeEvent } from '../../../shared/eventlog/codec.ts';
 import { sessionStream } from '../../../shared/eventlog/streams.ts';
+import { createLeafProver } from '../../../shared/transparency/leaves/leafProver.ts';
+import { parseCheckpoint } from '../../../shared/transparency/tlog/checkpoint.ts';
+import { parseNote } from '../../../shared/transparency/tlog/note.ts';
 import { bundleContent } from '../../../shared/transparency/proof/makeBundle.ts';
 import { readDisclosed } from '../../../shared/transparency/proof/readSession.ts';
 import {
@@ -23,6 +27,13 @@ import type { CliContext, TerminalContext, WithOperator, WithTerminal } from '..
 import { EXIT } from '../exitCodes.ts';
 import { proveForExport } from './exportProof.ts';
 import { requireWritable } from './headsFile.ts';
+import {
+  addWitnessOptions,
+  describeCosigners,
+  parseWitnessPolicy,
+  type WitnessOptions,
+} from './witnessOptions.ts';
+import { writeReportFile } from './reportFile.ts';
 import { formatRate } from '../progressLine.ts';
 
 interface ExportOptions {
@@ -31,12 +42,13 @@ interface ExportOptions {
   redact?: Selector[];
   checkpoint?: string;
   vkey?: string;
+  replace?: true;
+  report?: string;
 }
 
-interface VerifyOptions {
+interface VerifyOptions extends WitnessOptions {
   vkey?: string;
   checkpoint?: string;
-  witness: string[];
 }
 
 function parseRedaction(text: string): Selector[] {
@@ -54,7 +66,7 @@ async function exportBundle(context: CliContext, options: ExportOptions): Promis
   await requireWritable(out);
   const head = await headOfSession(operator.store, session);
   const { metadata } = decodeEvent(head);
-  const { proof, vkey } = await proveForExport(context, head, options);
+  const { proof, vkey, consistency } = await proveForExport(context, head, options);
   const began = performance.now();
   const stream = sessionStream(session);
   const { small, last, seen } = bundleContent({
@@ -62,6 +74,11 @@ async function exportBundle(context: CliContext, options: ExportOptions): Promis
     head: { revision: head.revision, hash: metadata.hash },
     proof,
     vkey,
+    consistency,
+    proveLeaf: createLeafProver(
+      await operator.tiles(),
+      parseCheckpoint(parseNote(proof.checkpoint).text),
+    ),
     shown: readDisclosed(operator.store, stream, head.revision, signal),
     redaction: createRedaction(redact),
   });
@@ -78,9 +95,17 @@ async function exportBundle(context: CliContext, options: ExportOptions): Promis
     small,
     last: { ...last, pieces: withProgress() },
     modified,
+    replace: options.replace,
     signal,
   });
   progress.end(`${seen.events} events exported`);
+  if (options.report !== undefined) {
+    const made_at = isoTime(operator.clock.now());
+    // A redaction is consumed by its events; the agent's texts are withheld where any text is.
+    const redaction = redact.length > 0 ? createRedaction(redact) : undefined;
+    const request = { session_id: session, made_at, proof, vkey, last: head.revision, redaction };
+    await writeReportFile(context, request, { file: options.report, replace: options.replace });
+  }
   const { disclosed, redacted, erased } = seen;
   output.show(
     { file: out, session_id: session, events: seen.events, disclosed, redacted, erased, vkey },
@@ -94,7 +119,7 @@ const OWN_KEY =
 
 /** The verdict on a valid bundle, as text. */
 function verdictLines(bundle: VerifiedBundle, isKeyGiven: boolean): string[] {
-  const { session_id, seen, checkpoint, index, vkey, cosigned } = bundle;
+  const { session_id, seen, checkpoint, index, vkey, extends: older } = bundle;
   const hidden = seen.hidden.map(
     ({ revision, field, why }) => `  revision ${revision}: ${field} is ${why}`,
   );
@@ -103,10 +128,9 @@ function verdictLines(bundle: VerifiedBundle, isKeyGiven: boolean): string[] {
     `It fits: ${seen.events} events of ${session_id}; ${countTexts(seen)}.`,
     ...hidden,
     ...(more > 0 ? [`  and ${more} more`] : []),
-    `The last one is leaf ${index} of the ${checkpoint.size} leaves that ${vkey} has signed.`,
-    cosigned.length > 0
-      ? `Cosigned by ${cosigned.join(', ')}.`
-      : 'No witness that is known here has cosigned it: name witnesses with --witness.',
+    `Each of them is in the tree of ${checkpoint.size} leaves that ${vkey} has signed; the last one is leaf ${index}.`,
+    ...(older === undefined ? [] : [`That tree extends the one of ${older} leaves.`]),
+    ...describeCosigners(bundle),
     ...(isKeyGiven ? [] : [OWN_KEY]),
   ];
 }
@@ -115,8 +139,9 @@ function verdictLines(bundle: VerifiedBundle, isKeyGiven: boolean): string[] {
 async function verifyBundleFile(
   { output, progress, signal, exitWith }: TerminalContext,
   file: string,
-  { vkey, checkpoint, witness: witnesses }: VerifyOptions,
+  { vkey, checkpoint, ...options }: VerifyOptions,
 ): Promise<void> {
+  const policy = parseWitnessPolicy(options);
   const checkpointText = await readTextFile(checkpoint);
   const began = performance.now();
   const onProgress = (events: number): void => {
@@ -124,13 +149,22 @@ async function verifyBundleFile(
     progress.update(() => `${events} events verified, ${formatRate(events, began)}`);
   };
   try {
-    const trusted = { vkey, checkpoint: checkpointText, witnesses };
+    const trusted = { vkey, checkpoint: checkpointText, ...policy };
     const bundle = await verifyBundle(readBundleFile(file), trusted, onProgress);
-    const { seen, session_id, index, cosigned } = bundle;
+    const { seen, session_id, index, cosigned, not_cosigned, extends: older } = bundle;
     const { origin, size, root } = bundle.checkpoint;
     progress.end(`${seen.events} events verified`);
     const signed = { origin, size, root: root.toString('base64') };
-    const data = { session_id, ...seen, index, checkpoint: signed, cosigned, vkey: bundle.vkey };
+    const data = {
+      session_id,
+      ...seen,
+      index,
+      checkpoint: signed,
+      ...(older !== undefined && { extends: older }),
+      cosigned,
+      not_cosigned,
+      vkey: bundle.vkey,
+    };
     output.show(
       { fits: true, vkey_given: vkey !== undefined, ...data },
       ...verdictLines(bundle, vkey !== undefined),
@@ -142,35 +176,29 @@ async function verifyBundleFile(
   }
 }
 
-const collect = (value: string, before: string[]): string[] => [...before, value];
-
 /** `audit export` and `verify-bundle` */
 export function addBundleCommands(audit: Command, run: WithOperator, alone: WithTerminal): void {
   audit
     .command('export')
     .description('write a session, with the proof that it is in the log, to a bundle file')
     .requiredOption('--session <session_id>', 'the session')
-    .requiredOption(
-      '--out <file>',
-      'the file; an existing one is replaced once the new one is complete',
-    )
+    .requiredOption('--out <file>', 'the file, which must not exist yet')
+    .option('--replace', 'replace an existing file, once the new one is complete')
+    .option('--report <file>', 'also write it as an HTML page for people')
     .option('--redact <what>', `comma-separated: ${SELECTORS_HELP}`, parseRedaction)
-    .option('--checkpoint <file>', 'prove it under this checkpoint instead of the newest')
+    .option('--checkpoint <file>', 'prove it under this checkpoint, or that the newest extends it')
     .option('--vkey <vkey>', 'the key that signed that; default: the one that signs here')
     .action((options: ExportOptions) => run((context) => exportBundle(context, options)));
-  audit
+  const verify = audit
     .command('verify-bundle')
     .description('verify a bundle file; needs no service, store or configuration')
     .argument('<file>')
     .option('--vkey <vkey>', 'the log’s key, as its operator publishes it')
-    .option('--checkpoint <file>', 'a checkpoint of the log that must be the bundle’s')
     .option(
-      '--witness <vkey>',
-      'a witness; again for more: one of them must have cosigned',
-      collect,
-      [],
-    )
-    .action((file: string, options: VerifyOptions) =>
-      alone((terminal) => verifyBundleFile(terminal, file, options)),
+      '--checkpoint <file>',
+      'a checkpoint of the log that must be the bundle’s, or one that it extends',
     );
+  addWitnessOptions(verify).action((file: string, options: VerifyOptions) =>
+    alone((terminal) => verifyBundleFile(terminal, file, options)),
+  );
 }

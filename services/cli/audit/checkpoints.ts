@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
-import { readLogIdentity, logIdAt } from '../../../shared/eventlog/identity/logIdentity.ts';
 import { isTurnlogError, TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
+import { readLogTrees } from '../../../shared/transparency/logTrees.ts';
 import { openCheckpoint } from '../../../shared/transparency/proof/openCheckpoint.ts';
 import {
   formatVkey,
@@ -9,17 +9,27 @@ import {
 } from '../../../shared/transparency/tlog/noteKeys.ts';
 import type { Operator } from '../../compose/operator/operator.ts';
 
-/** The origin of the transparency log, and the keys that sign its checkpoints, the main one first. */
+/** The origin of a transparency log, and the keys that sign its checkpoints. */
+interface LogKeys {
+  origin: string;
+  /** The keys of this configuration, the main one first. */
+  vkeys: string[];
+  /** The keys that the log declares; undefined for a log that was last signed before it did so. */
+  declared: readonly string[] | undefined;
+}
+
+/** Reads the keys of the log. Throws `configuration_invalid` for an empty log or without a key file. */
 export async function readVkeys({
   signing,
   store,
-}: Operator): Promise<{ origin: string; vkeys: string[] }> {
+}: Pick<Operator, 'signing' | 'store'>): Promise<LogKeys> {
   const { origin: name, keys } = signing();
-  const identity = await readLogIdentity(store);
-  if (!identity)
+  const trees = await readLogTrees(store);
+  if (!trees)
     throw new TurnlogError('configuration_invalid', 'The log is empty: it has no id yet.');
-  const origin = `${name}/${logIdAt(identity)}`;
-  return { origin, vkeys: keys.map((key) => formatVkey(noteSigner(origin, key).key)) };
+  const origin = `${name}/${trees.treeId}`;
+  const vkeys = keys.map((key) => formatVkey(noteSigner(origin, key).key));
+  return { origin, vkeys, declared: trees.declared.get(origin)?.vkeys };
 }
 
 /** Reads a text file that an operator named; undefined if none was named. */

@@ -1,4 +1,5 @@
 import { parseConfig } from '../../../shared/lib/config/config.ts';
+import type { Comparison } from '../../../shared/transparency/kept/compareTree.ts';
 import type { Position } from '../../../shared/ports/eventStore.ts';
 import { createTextChecker } from '../../../shared/eventlog/encryption/textChecker.ts';
 import { verifyChains, type ChainMismatch } from '../../../shared/eventlog/reading/verifyChains.ts';
@@ -97,19 +98,31 @@ function verdictLines({ events, position, complete, misfit, fault, texts }: Veri
   ];
 }
 
+/** What witnesses and kept checkpoints reveal, by their names. */
+const outsideLines = ({ compared, troubles, refusal }: Comparison): string[] => [
+  ...(refusal === undefined ? [] : [refusal]),
+  ...compared.map(
+    ({ name, size }) => `${name} knows the transparency log with ${size} leaves, which fits.`,
+  ),
+  ...troubles.map(({ name, trouble }) => `Not compared: ${name} ${trouble}.`),
+];
+
 /** The result of the comparison with the tree, and its limits. */
 function treeLines(
   tree: ComparedTree | undefined,
+  outside: Comparison,
   { misfit, fault, complete }: Verified,
 ): string[] {
-  if (!tree || misfit || fault || !complete) return [];
+  if (!tree || misfit || fault || !complete || outside.refusal !== undefined) return [];
   const { size, given, checker } = tree;
   const beyond = Math.max(checker.size() - size, 0);
   return [
     `The transparency log fits, of ${size} leaves${beyond === 0 ? '' : `; ${beyond} events came later`}.`,
     given
       ? `So does the checkpoint of ${given.size} leaves: up to there nothing was changed, dropped or added since it was signed.`
-      : 'Only a checkpoint kept elsewhere reveals that both logs were rewritten: `audit verify --checkpoint <file>`.',
+      : outside.compared.length > 0
+        ? 'Of what came after the largest size that others know, they do not reveal a rewriting of both logs.'
+        : 'Only a checkpoint kept elsewhere reveals that both logs were rewritten: `audit verify --checkpoint <file>`.',
   ];
 }
 
@@ -122,14 +135,15 @@ const limitsOfHeads = (at: string): string =>
   `Of what was written after ${at}, and of streams that began since, a deletion, a cut or a rewriting is not seen. Write new heads: \`audit heads --out <file>\`.`;
 
 /**
- * Verifies every hash chain, and compares with the heads of a file. The exit code is 1 if an event or
- * a head does not fit, 130 if it is interrupted.
+ * Verifies every hash chain, and compares with the heads of a file, with witnesses and kept
+ * checkpoints. The exit code is 1 if anything does not fit, 130 if it is interrupted.
  */
 export async function verifyLog(context: CliContext, options: VerifyOptions): Promise<void> {
   const { env, operator, output, signal, exitWith } = context;
   if (options.texts) requireTextKeys(locateStorage(parseConfig(env)));
   await requirePositionInLog(operator.store, options.after, signal);
   const file = options.heads === undefined ? undefined : await openHeadsFile(options.heads);
+  const outside = await operator.compareWithOutside(signal);
   const tree = await openComparedTree(context, options);
   const verified = await verifyAll(context, options, tree);
   const { misfit = null, fault = null, complete, events, position = null } = verified;
@@ -148,13 +162,19 @@ export async function verifyLog(context: CliContext, options: VerifyOptions): Pr
       misfit,
       heads,
       tree: compare ? { ...compare, fault } : null,
+      outside: {
+        compared: outside.compared,
+        not_compared: outside.troubles,
+        refusal: outside.refusal ?? null,
+      },
       texts: verified.texts,
     },
     ...verdictLines(verified),
-    ...treeLines(tree, verified),
+    ...outsideLines(outside),
+    ...treeLines(tree, outside, verified),
     ...(compared?.lines ?? []),
     ...(file ? [limitsOfHeads(file.origin.at)] : tree ? [] : LIMITS_OF_CHAINS),
   );
-  if (misfit || fault || heads?.first) exitWith(EXIT.failed);
+  if (misfit || fault || heads?.first || outside.refusal !== undefined) exitWith(EXIT.failed);
   else if (signal.aborted) exitWith(EXIT.interrupted);
 }

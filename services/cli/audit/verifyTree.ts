@@ -7,7 +7,7 @@ import { openCheckpoint } from '../../../shared/transparency/proof/openCheckpoin
 import type { TreeChecker } from '../../../shared/transparency/proof/treeChecker.ts';
 import type { TreeFault } from '../../../shared/transparency/proof/treeFault.ts';
 import { leafIndexOf } from '../../../shared/transparency/tlog/leaf.ts';
-import { parseVkey, type NoteKey } from '../../../shared/transparency/tlog/noteKeys.ts';
+import { formatVkey, parseVkey, type NoteKey } from '../../../shared/transparency/tlog/noteKeys.ts';
 import type { TreeHead } from '../../../shared/transparency/tlog/verify.ts';
 import { openCheckpointFile, readTextFile, readVkeys } from './checkpoints.ts';
 import type { CliContext } from '../context.ts';
@@ -30,10 +30,44 @@ export interface ComparedTree {
   fault: TreeFault | undefined;
 }
 
-/** The tree head of the log's newest checkpoint, or the reason why it is invalid. */
-function newestHead(text: string, keys: readonly NoteKey[]): TreeHead | string {
+/** The keys of the newest checkpoint, and those of them that the log declares, if it does. */
+interface KnownKeys {
+  keys: readonly NoteKey[];
+  declared: readonly string[] | undefined;
+}
+
+/**
+ * The keys of the newest checkpoint and of the one in a file. A given vkey is the one of the file, which
+ * may be of an earlier tree; without a file it is that of the newest one.
+ */
+async function readKeys(
+  { operator }: CliContext,
+  vkey: string | undefined,
+  hasFile: boolean,
+): Promise<{ own: KnownKeys; ofFile: readonly NoteKey[] }> {
+  const given = vkey === undefined ? undefined : [parseVkey(vkey)];
+  if (given && !hasFile) return { own: { keys: given, declared: undefined }, ofFile: given };
   try {
-    return openCheckpoint(text, keys).checkpoint;
+    const { vkeys, declared } = await readVkeys(operator);
+    const keys = vkeys.map(parseVkey);
+    return { own: { keys, declared }, ofFile: given ?? keys };
+  } catch (error) {
+    // An auditor may have a copy of the log without the key that signs it.
+    if (!given || !isTurnlogError(error, 'configuration_invalid')) throw error;
+    return { own: { keys: given, declared: undefined }, ofFile: given };
+  }
+}
+
+/**
+ * The tree head of the log's newest checkpoint, or the reason why it is invalid: one of `keys`, and one
+ * of those that the log declares, has to have signed it.
+ */
+function newestHead(text: string, { keys, declared }: KnownKeys): TreeHead | string {
+  try {
+    const { note, checkpoint } = openCheckpoint(text, keys);
+    return !declared || note.by.some((key) => declared.includes(formatVkey(key)))
+      ? checkpoint
+      : `it was signed by none of the keys that the event log declares (${declared.join(', ')})`;
   } catch (error) {
     if (isTurnlogError(error, 'proof_invalid')) return error.message;
     throw error;
@@ -68,11 +102,10 @@ export async function openComparedTree(
   const { size, checkpoint: last } = await reader.state();
   const text = await readTextFile(file);
   if (size === 0 && newest === undefined && text === undefined) return undefined;
-  const vkeys = vkey === undefined ? (await readVkeys(context.operator)).vkeys : [vkey];
-  const keys = vkeys.map(parseVkey);
-  const given = text === undefined ? undefined : openCheckpointFile(text, file!, keys).checkpoint;
-  const own = newest === undefined ? undefined : newestHead(newest, keys);
-  const heads = [given, own].filter((head) => typeof head === 'object');
+  const { own, ofFile } = await readKeys(context, vkey, text !== undefined);
+  const given = text === undefined ? undefined : openCheckpointFile(text, file!, ofFile).checkpoint;
+  const newestKnown = newest === undefined ? undefined : newestHead(newest, own);
+  const heads = [given, newestKnown].filter((head) => typeof head === 'object');
   const from = after === undefined ? 0 : await leafAfter(context, reader, after, size);
   if (from === undefined) {
     if (last === undefined || after! > last.position) return undefined;
@@ -81,8 +114,12 @@ export async function openComparedTree(
     );
   }
   const fault: TreeFault | undefined =
-    typeof own === 'string'
-      ? { index: Math.max(size - 1, 0), kind: 'tile', reason: `the newest checkpoint: ${own}` }
+    typeof newestKnown === 'string'
+      ? {
+          index: Math.max(size - 1, 0),
+          kind: 'tile',
+          reason: `the newest checkpoint: ${newestKnown}`,
+        }
       : undefined;
   const checker = await context.operator.compareTree({ size, heads, from });
   return { reader, size, checker, given, fault };

@@ -1,16 +1,12 @@
-import { InvalidArgumentError, type Command } from 'commander';
+import type { Command } from 'commander';
 import { acceptRestored } from '../../../shared/restoredLogs/acceptRestored.ts';
 import { readLogIdentity, logIdAt } from '../../../shared/eventlog/identity/logIdentity.ts';
 import type { CliContext, WithOperator } from '../context.ts';
+import { parseReason } from '../reason.ts';
 
 interface Options {
   replaces: string[];
   reason: string;
-}
-
-function parseReason(text: string): string {
-  if (text.trim() === '') throw new InvalidArgumentError('A reason says something.');
-  return text;
 }
 
 async function acceptRestoredLog(

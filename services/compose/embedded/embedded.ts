@@ -7,10 +7,15 @@ import { acquireServerLock } from '../../../infra/sqlite/serverLock.ts';
 import type { Logger } from '../../../shared/lib/logger.ts';
 import type { EventStore } from '../../../shared/ports/eventStore.ts';
 import { guardAppends } from '../../../shared/eventlog/appendsWhileFollowed.ts';
+import { withLeaves } from '../../../shared/eventlog/encryption/protectedStore.ts';
 import { evictErased } from '../../../shared/erasure/evictErased.ts';
 import { isPastDeadline } from '../../../shared/runs/recovery/interruptTurn.ts';
 import { startPolling, type PeriodicTask } from '../../process/upkeep/periodicTask.ts';
-import { damagedStreamsPart, createDamageReporter } from '../../process/health/reportDamage.ts';
+import {
+  createDamagedRowReporter,
+  createDamageReporter,
+  damagedStreamsPart,
+} from '../../process/health/reportDamage.ts';
 import { openRunContext, runsPart, turnWatchPart } from '../api.ts';
 import {
   unfinishedErasuresPart,
@@ -23,7 +28,7 @@ import { openThreadProver } from '../features/prover.ts';
 import { openFeed } from '../features/feed.ts';
 import { embeddedReplaysPart } from '../features/replays.ts';
 import { openRelay } from '../features/relay.ts';
-import { judgeClock, retentionSweepPart } from '../features/retention.ts';
+import { judgeClock, retentionSweepPart, witnessEvidence } from '../features/retention.ts';
 import { systemClock, systemIds } from '../system.ts';
 import { openEmbeddedReadModels, readModelsPart } from './readModels.ts';
 import { openEmbeddedWebhooks } from '../features/webhooks.ts';
@@ -98,19 +103,27 @@ export async function openEmbedded(
   const { store, keyStore } = await ('folder' in log
     ? openFolderLog(opening, place, log)
     : openProtectedStore(opening, place));
-  const prover = await openThreadProver(opening.config, place, store);
-  const models = await openEmbeddedReadModels(opening, place, prover.threadData);
+  const prover = await openThreadProver(opening, place, store);
+  const damaged = createDamageReporter(logger);
+  const damagedRows = createDamagedRowReporter(logger);
+  const models = await openEmbeddedReadModels(opening, place, prover.threadData, {
+    store,
+    damaged,
+    damagedRows,
+  });
   const { projector, readModels } = models;
   const id = readOrCreateInstanceId(dataFolder);
   // The lock excludes other servers of this folder's log, whatever their instance id was. A cluster
   // may have other servers.
   const isGone = (owner: string): boolean => 'folder' in log || owner === id;
-  const damaged = createDamageReporter(logger);
   const storage = {
-    store: guardAppends(store, projector.logChanged),
+    store: withLeaves(
+      guardAppends(store, () => projector.logChanged() ?? prover.check.refusal()),
+      prover.tiles,
+    ),
     damaged,
     readModels,
-    cachedRows: readModels,
+    cachedRows: { ...readModels, forget: models.forget },
     rateLimiter: createRateLimiter(),
     instance: { id, isGone, isOverdue },
     sharesLog: !('folder' in log),
@@ -121,26 +134,37 @@ export async function openEmbedded(
   const watch = 'folder' in log ? [{ upkeep: () => logStoreTrouble(store, logger) }] : [];
   const readModelsParts = [readModelsPart(projector, api, models.queries)];
   const feed = openFeed(opening, store);
+  const { VISIBILITY_WAIT_MS: visibilityWaitMs } = opening.config;
+  const clockJudge = judgeClock(api, {
+    ...(await witnessEvidence(opening.config, prover.tiles)),
+    now: systemClock.now,
+    newest: store.head,
+  });
+  const { judge } = clockJudge;
+  const retention = retentionSweepPart(api, {
+    ...clockJudge,
+    percent: opening.config.RETENTION_CONFIRM_PERCENT,
+    runExclusively: (work) => work(new AbortController().signal).then(() => true),
+    onErased: (erased) => evictErased(api, erased),
+  });
   const parts = [
     store,
+    // First: while the log may not be continued, turns that a crash left open are not closed either.
+    prover.check.part,
     ...readModelsParts,
+    // Before any part records an event with a clock that may be wrong.
+    retention,
     runsPart(api),
     turnWatchPart(api),
     damagedStreamsPart(damaged),
+    models.sampling,
     prover.part,
     feed.part,
   ];
-  const { VISIBILITY_WAIT_MS: visibilityWaitMs } = opening.config;
-  const judge = judgeClock(store, { now: systemClock.now, newest: store.head });
   const erasures = [
     erasureNoticePart(api),
     restoredKeysPart(api, keyStore),
     unfinishedErasuresPart({ ...api, judge }, { api, ownsLog: true, visibilityWaitMs }),
-    retentionSweepPart(api, {
-      judge,
-      runExclusively: (work) => work(new AbortController().signal).then(() => true),
-      onErased: (erased) => evictErased(api, erased),
-    }),
   ];
   const webhooks = openEmbeddedWebhooks(
     opening,

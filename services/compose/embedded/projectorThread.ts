@@ -38,8 +38,8 @@ port.once('message', () => closing.abort());
 const logger: ProjectorLogger = { info: logAt('info'), warn: logAt('warn'), error: logAt('error') };
 const log = await openEventLog(place.log, logger);
 const keys = await openTextKeys(place);
-const proven = runProverInThread(data, { log, logger, signal: closing.signal });
 const keyring = createKeyring({ ...keys, log });
+const proven = runProverInThread(data, { log, keys: keyring, logger, signal: closing.signal });
 await followGenerations({
   log: withTextsForRows(log, keyring),
   keys: keyring,

@@ -5,6 +5,9 @@ import { waitUntilVisible } from '../../../shared/commandHandling/context.ts';
 import type { ProtectedStore } from '../../../shared/eventlog/encryption/protectedStore.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import type { EventStore, Position } from '../../../shared/ports/eventStore.ts';
+import type { StreamSource } from '../../../shared/eventlog/reading/reportDamage.ts';
+import { checkedReadModels } from '../../../shared/readModels/integrity/checkedReadModels.ts';
+import type { DamagedRows } from '../../../shared/readModels/integrity/damagedRows.ts';
 import { untilCaughtUp } from '../../../shared/projections/progress.ts';
 import { rowsUntilChange } from '../../../shared/projections/rowsUntilChange.ts';
 import { neverStale } from '../../../shared/projections/readYourWrites.ts';
@@ -17,6 +20,7 @@ import {
   type ProjectorThread,
 } from '../../followers/projector/startThread.ts';
 import type { ProcessPart } from '../../process/processParts.ts';
+import { rowSamplingPart } from '../../process/upkeep/rowSampling.ts';
 import { retryUntilStoreAvailable } from '../../process/startup/retryUntilStoreAvailable.ts';
 import type { ThreadData } from '../features/prover.ts';
 import { locateReadModels, type EmbeddedLocation } from '../logLocation.ts';
@@ -27,6 +31,7 @@ export async function openEmbeddedReadModels(
   { config, logger, opened }: Opening,
   place: EmbeddedLocation,
   threadData: () => ThreadData,
+  source: StreamSource & { damagedRows: DamagedRows },
 ) {
   const spawn = (): Worker => {
     const workerData = threadData();
@@ -45,12 +50,20 @@ export async function openEmbeddedReadModels(
     openSqliteReadModels({ folder: locateReadModels(place), progress }),
     (readers) => readers.close(),
   );
-  const readModels = { ...queries, ...rowsUntilChange(queries, progress) };
+  const checked = checkedReadModels(queries, source, source.damagedRows);
+  const readModels = { ...checked, ...rowsUntilChange(checked, progress) };
   const options = {
     waitMs: config.VISIBILITY_WAIT_MS,
     late: () => lateReason(projector) ?? projector.logChanged(),
   };
-  return { projector, queries, readModels: neverStale(readModels, options) };
+  const sampling = rowSamplingPart({
+    readModels: queries,
+    store: source.store,
+    damaged: source.damagedRows,
+    forget: checked.forget,
+  });
+  const { forget } = checked;
+  return { projector, queries, sampling, forget, readModels: neverStale(readModels, options) };
 }
 
 /** The store, and the position of the last event that was written through it. */

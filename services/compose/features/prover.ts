@@ -1,7 +1,11 @@
+import { existsSync } from 'node:fs';
+import type { KeyObject } from 'node:crypto';
 import { join, resolve } from 'node:path';
+import { once } from 'node:events';
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import {
   openFileTileReader,
+  openFileTree,
   openOneFileTree,
   type CheckedTree,
 } from '../../../infra/files/tileReader.ts';
@@ -10,7 +14,13 @@ import { createHttpWitness } from '../../../infra/witness/httpWitness.ts';
 import { readWitnessesFile, type WitnessesFile } from '../../../infra/witness/witnessesFile.ts';
 import type { Config } from '../../../shared/lib/config/config.ts';
 import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
-import type { EventLog, EventStore } from '../../../shared/ports/eventStore.ts';
+import { resolvesWithin } from '../../../shared/lib/time/resolvesWithin.ts';
+import type { Keyring } from '../../../shared/eventlog/encryption/keyring.ts';
+import type { ProtectedStore } from '../../../shared/eventlog/encryption/protectedStore.ts';
+import { createDamagedStreams } from '../../../shared/eventlog/reading/damagedStreams.ts';
+import type { EventLog } from '../../../shared/ports/eventStore.ts';
+import { declareTree } from '../../../shared/restoredLogs/declareTree.ts';
+import { compareTree } from '../../../shared/transparency/kept/compareTree.ts';
 import type { ActiveTrees, TileReader } from '../../../shared/transparency/tileStore.ts';
 import type { ProverReport } from '../../../shared/health/health.ts';
 import { createProverHealth, type ProverHealth } from '../../followers/prover/health.ts';
@@ -18,16 +28,21 @@ import type { Prover, ProverLogger } from '../../followers/prover/prover.ts';
 import type { WitnessesReport } from '../../followers/prover/witnesses.ts';
 import { runProver } from '../../followers/prover/run.ts';
 import type { ProcessPart } from '../../process/processParts.ts';
+import { createTreeCheck, type TreeCheck } from '../../process/startup/treeCheck.ts';
+import { openEventStore } from '../eventStore.ts';
 import type { Opening } from '../opening.ts';
 import type { EmbeddedLocation } from '../logLocation.ts';
 import { makeSigningKey, readSigningKeys } from '../signingKeys.ts';
-import { systemClock } from '../system.ts';
+import { systemClock, systemIds } from '../system.ts';
+import { openOutside, storedTrees } from './treeCheck.ts';
 
 /** The name and keys of a prover of checkpoints. Plain data, so that it can be passed to a thread. */
 export interface SigningConfig {
   origin: string;
   /** The absolute path of the key file. */
   keyFile: string;
+  /** True if the file is created for the first tree of a log. */
+  createsKey: boolean;
   /** Undefined if no witnesses are configured. */
   witnesses: WitnessesFile | undefined;
 }
@@ -36,18 +51,27 @@ export interface SigningConfig {
 export interface ThreadData {
   place: EmbeddedLocation;
   signing: SigningConfig;
-  /** Receives the reports of the prover. */
+  /** Receives the reports of the prover, and sends one message when it may begin. */
   reports: MessagePort;
 }
 
 const KEY_FILE = 'log-signing-key.pem';
 
+/** How long the start with a new log waits until the log declares its tree. */
+const SETTLE_MS = 2_000;
+
 /** The folder of the trees of an embedded service. */
 const treesFolder = ({ dataFolder }: Pick<EmbeddedLocation, 'dataFolder'>): string =>
   join(dataFolder, 'tlog');
 
-const readConfiguredWitnesses = async ({ LOG_WITNESSES_FILE: file }: Config) =>
+export const readConfiguredWitnesses = async ({ LOG_WITNESSES_FILE: file }: Config) =>
   file === undefined ? undefined : readWitnessesFile(resolve(file));
+
+/** Reads the tree of one origin in a data folder. */
+export const treeFilesOf =
+  (place: Pick<EmbeddedLocation, 'dataFolder'>) =>
+  (origin: string): TileReader =>
+    openFileTree(treesFolder(place), origin);
 
 /** Opens one tree of a data folder, for a command that must not switch to another one. */
 export const openTreeFiles = (place: Pick<EmbeddedLocation, 'dataFolder'>): CheckedTree =>
@@ -61,6 +85,7 @@ export const signingConfig = (
   origin: LOG_ORIGIN,
   keyFile:
     LOG_SIGNING_KEY_FILE === undefined ? join(dataFolder, KEY_FILE) : resolve(LOG_SIGNING_KEY_FILE),
+  createsKey: LOG_SIGNING_KEY_FILE === undefined,
 });
 
 async function replicaSigningConfig(config: Config): Promise<SigningConfig> {
@@ -71,10 +96,11 @@ async function replicaSigningConfig(config: Config): Promise<SigningConfig> {
       'LOG_SIGNING_KEY_FILE must be set if DATABASE_URL is and the services include the projector: a file with the key that signs the transparency log, the same for all processes. Create one: openssl genpkey -algorithm ed25519 -out log-signing-key.pem',
     );
   const witnesses = await readConfiguredWitnesses(config);
-  return { origin: LOG_ORIGIN, keyFile: resolve(LOG_SIGNING_KEY_FILE), witnesses };
+  const keyFile = resolve(LOG_SIGNING_KEY_FILE);
+  return { origin: LOG_ORIGIN, keyFile, createsKey: false, witnesses };
 }
 
-interface ProverOptions {
+interface ProverOptions extends Pick<Prover, 'declareTree' | 'onDeclared' | 'untilCompared'> {
   log: EventLog;
   acquireLeadership: Prover['acquireLeadership'];
   signing: SigningConfig;
@@ -84,12 +110,35 @@ interface ProverOptions {
   signal: AbortSignal;
 }
 
+/** The keys of the file, which is created only for a tree that was never signed. */
+function readOrCreateKeys({ keyFile, createsKey }: SigningConfig, hasSigned: boolean): KeyObject[] {
+  if (!existsSync(keyFile)) {
+    if (hasSigned || !createsKey) return [];
+    makeSigningKey(keyFile);
+  }
+  return readSigningKeys(keyFile);
+}
+
+/** Declares trees in the log through a store. */
+const declareThrough =
+  (store: ProtectedStore): Prover['declareTree'] =>
+  (tree) =>
+    declareTree(
+      {
+        store,
+        damaged: createDamagedStreams(() => undefined),
+        clock: systemClock,
+        ids: systemIds,
+      },
+      tree,
+    );
+
 /** Proves until the signal aborts; it recovers from failures itself. */
 const runConfiguredProver = ({ signing, ...options }: ProverOptions): Promise<void> =>
   runProver({
     ...options,
     origin: signing.origin,
-    signingKeys: () => readSigningKeys(signing.keyFile),
+    signingKeys: (hasSigned) => readOrCreateKeys(signing, hasSigned),
     witnesses: {
       wanted: signing.witnesses?.wanted ?? 0,
       witnesses: signing.witnesses?.witnesses.map((entry) => createHttpWitness(entry)) ?? [],
@@ -104,43 +153,81 @@ const openExclusiveTrees = (folder: string) => async (): Promise<ActiveTrees> =>
   close: async () => undefined,
 });
 
+/** A report of the prover in a thread. */
+type ThreadReport = { report: ProverReport } | { witnesses: WitnessesReport } | { declared: true };
+
 /** Runs the prover in the thread of an embedded service. */
 export const runProverInThread = (
   { place, signing, reports }: ThreadData,
-  options: Pick<ProverOptions, 'log' | 'logger' | 'signal'>,
-): Promise<void> =>
-  runConfiguredProver({
+  { keys, ...options }: Pick<ProverOptions, 'log' | 'logger' | 'signal'> & { keys: Keyring },
+): Promise<void> => {
+  const send = (report: ThreadReport): void => reports.postMessage(report);
+  return runConfiguredProver({
     ...options,
     signing,
     acquireLeadership: openExclusiveTrees(treesFolder(place)),
-    onReport: (report) => reports.postMessage({ report }),
-    onWitnesses: (witnesses) => reports.postMessage({ witnesses }),
+    // The thread reads the log only, except for this, which happens once for each tree.
+    async declareTree(tree) {
+      const store = await openEventStore(place.log, options.logger);
+      try {
+        return await declareThrough({ ...store, keys })(tree);
+      } finally {
+        await store.close();
+      }
+    },
+    async untilCompared(signal) {
+      // An aborted signal ends the wait without an error.
+      await once(reports, 'message', { signal }).catch(() => undefined);
+    },
+    onReport: (report) => send({ report }),
+    onWitnesses: (witnesses) => send({ witnesses }),
+    onDeclared: () => send({ declared: true }),
   });
+};
 
 /** The counterpart in the main thread: starts the thread, reports its prover, reads the tree. */
 export async function openThreadProver(
-  config: Config,
+  { config, logger }: Pick<Opening, 'config' | 'logger'>,
   place: EmbeddedLocation,
   log: EventLog,
-): Promise<{ threadData(): ThreadData; part: ProcessPart; tiles: TileReader }> {
+): Promise<{
+  threadData(): ThreadData;
+  check: TreeCheck;
+  part: ProcessPart;
+  tiles: TileReader;
+}> {
   const witnesses = await readConfiguredWitnesses(config);
   const signing = { ...signingConfig(config, place.dataFolder), witnesses };
-  if (config.LOG_SIGNING_KEY_FILE === undefined) makeSigningKey(signing.keyFile);
-  readSigningKeys(signing.keyFile);
+  // A key that is missing is created by the prover, which knows whether the log was signed.
+  if (!signing.createsKey || existsSync(signing.keyFile)) readSigningKeys(signing.keyFile);
   const prover = createProverHealth(log, systemClock);
+  const trees = storedTrees(signing, treeFilesOf(place));
+  const outside = openOutside(config, witnesses);
+  const check = createTreeCheck(async (signal) => {
+    const isKeyThere = existsSync(signing.keyFile);
+    const found = await compareTree(log, trees, outside, signal);
+    // Without its own key the log was only written by operator commands, and never signed.
+    return { ...found, isNew: found.isNew && signing.createsKey && isKeyThere };
+  }, logger);
   return {
     threadData() {
       const { port1, port2 } = new MessageChannel();
       port1
-        .on('message', (message: { report: ProverReport } | { witnesses: WitnessesReport }) =>
-          'report' in message
-            ? prover.onReport(message.report)
-            : prover.onWitnesses(message.witnesses),
-        )
+        .on('message', (message: ThreadReport) => {
+          if ('report' in message) prover.onReport(message.report);
+          else if ('witnesses' in message) prover.onWitnesses(message.witnesses);
+          else prover.onDeclared();
+        })
         .unref();
+      void check.passed.then(() => port1.postMessage('begin'));
       return { place, signing, reports: port2 };
     },
-    part: proverHealthPart(prover),
+    check,
+    part: {
+      ...proverHealthPart(prover),
+      // So that a log holds its declaration before the first event of a client.
+      settle: async () => void (await resolvesWithin(prover.declared, SETTLE_MS)),
+    },
     tiles: openFileTileReader(treesFolder(place)),
   };
 }
@@ -149,11 +236,27 @@ const proverHealthPart = ({ health }: ProverHealth): ProcessPart => ({
   health: async () => ({ transparency_log: await health() }),
 });
 
+/** The check of a replica, which each process of a service makes, whether it proves or not. */
+export async function openReplicaTreeCheck(
+  { config, logger }: Pick<Opening, 'config' | 'logger'>,
+  log: EventLog,
+  treeOf: (origin: string) => TileReader,
+): Promise<TreeCheck> {
+  const { LOG_ORIGIN: origin, LOG_SIGNING_KEY_FILE: file } = config;
+  const outside = openOutside(config, await readConfiguredWitnesses(config));
+  const trees = storedTrees({ origin, keyFile: file && resolve(file) }, treeOf);
+  return createTreeCheck(async (signal) => {
+    const found = await compareTree(log, trees, outside, signal);
+    // The key file is the operator's, and says nothing of whether the log was signed.
+    return { ...found, isNew: false };
+  }, logger);
+}
+
 /** The prover part of a replica; empty if the process does not run the projector service. */
 export async function openProver(
   opening: Opening,
-  store: EventStore,
-  databaseUrl: string,
+  store: ProtectedStore,
+  { databaseUrl, check }: { databaseUrl: string; check: TreeCheck },
 ): Promise<ProcessPart[]> {
   const { config, logger, services, opened } = opening;
   if (!services.includes('projector')) return [];
@@ -172,6 +275,10 @@ export async function openProver(
   const reports = { onReport, onWitnesses };
   const run = runConfiguredProver({
     log: store,
+    declareTree: declareThrough(store),
+    untilCompared: async (stop) => {
+      if (!stop.aborted) await Promise.race([check.passed, once(stop, 'abort')]);
+    },
     acquireLeadership,
     signing,
     ...reports,

@@ -1,22 +1,40 @@
+import { resolve } from 'node:path';
 import type { CommandContext } from '../../../shared/commandHandling/context.ts';
 import type { ErasedStream } from '../../../shared/erasure/eraseStream.ts';
-import { eraseWithReplays, readReplaysAt } from '../../../shared/erasure/eraseWithReplays.ts';
+import { eraseWithReplays, readDependentsAt } from '../../../shared/erasure/eraseWithReplays.ts';
 import type { HandleContext } from '../../../shared/commandHandling/handle.ts';
 import {
   createClockJudge,
+  type ClockJudge,
   type Clocks,
-  type JudgedTime,
 } from '../../../shared/erasure/retention/judgeClock.ts';
-import { sweepSessions } from '../../../shared/erasure/retention/sweepSessions.ts';
+import {
+  keepTime,
+  readConfirmedBefore,
+  readKeptTime,
+  recordedBefore,
+} from '../../../shared/erasure/retention/retentionStreams.ts';
+import {
+  sweepSessions,
+  type ConfirmationRule,
+} from '../../../shared/erasure/retention/sweepSessions.ts';
+import type { StreamSource } from '../../../shared/eventlog/reading/reportDamage.ts';
+import type { Config } from '../../../shared/lib/config/config.ts';
+import type { TileReader } from '../../../shared/transparency/tileStore.ts';
+import { parseVkey } from '../../../shared/transparency/tlog/noteKeys.ts';
+import { witnessedTime } from '../../../shared/transparency/witnessTime.ts';
+import { readWitnessesFile } from '../../../infra/witness/witnessesFile.ts';
 import { decodeEvent } from '../../../shared/eventlog/codec.ts';
 import { isValidMetadata } from '../../../shared/eventlog/domainEvent.ts';
 import { belongsIn } from '../../../shared/eventlog/eventTypes.ts';
 import { sessionStream } from '../../../shared/eventlog/streams.ts';
 import type { Checkpoint, EventLog, Position } from '../../../shared/ports/eventStore.ts';
 import type { Instances } from '../../../shared/ports/instances.ts';
-import { retentionPart } from '../../process/upkeep/retention.ts';
+import { retentionPart, type RetentionOptions } from '../../process/upkeep/retention.ts';
 import type { ProcessPart } from '../../process/processParts.ts';
 import { systemClock } from '../system.ts';
+
+const HOUR_MS = 3_600_000;
 
 const monotonic = (): number => performance.now();
 
@@ -31,7 +49,10 @@ async function readRecordedAt(
   return isValidMetadata(metadata) ? Date.parse(metadata.recorded_at) : undefined;
 }
 
-interface ClockSources extends Pick<Clocks, 'now' | 'own'> {
+interface ClockSources
+  extends
+    Pick<Clocks, 'now' | 'own' | 'isIndependent' | 'evidence'>,
+    Partial<Pick<Clocks, 'monotonic'>> {
   /** The position of the newest known event of the log. */
   newest: () => Promise<Position | undefined>;
 }
@@ -41,47 +62,88 @@ interface ClockSources extends Pick<Clocks, 'now' | 'own'> {
  * `own` the local one if that is another.
  */
 export const judgeClock = (
-  store: Pick<EventLog, 'eventAt'>,
+  source: StreamSource & { store: Pick<EventLog, 'eventAt' | 'firstEvent'> },
   { newest, ...clocks }: ClockSources,
-): (() => Promise<JudgedTime>) =>
+): ClockJudge =>
   createClockJudge({
-    ...clocks,
     monotonic,
-    newest: async () => readRecordedAt(store, await newest()),
+    ...clocks,
+    kept: () => readKeptTime(source),
+    async newest() {
+      const { store } = source;
+      return (await store.firstEvent()) ? readRecordedAt(store, await newest()) : 'empty';
+    },
   });
 
-interface DatabaseClock {
-  store: Pick<EventLog, 'eventAt'>;
+interface DatabaseClock extends StreamSource {
+  store: StreamSource['store'] & Pick<EventLog, 'eventAt' | 'firstEvent'>;
   instances: Pick<Instances, 'list'>;
   readModels: { checkpoint: () => Promise<Checkpoint | undefined> };
 }
 
 /** The clock judge of a replica, where the database's clock decides. */
-export const judgeDatabaseClock = ({ store, instances, readModels }: DatabaseClock) =>
-  judgeClock(store, {
+export const judgeDatabaseClock = (
+  { instances, readModels, ...source }: DatabaseClock,
+  clocks: Pick<Clocks, 'isIndependent' | 'evidence'>,
+): ClockJudge =>
+  judgeClock(source, {
+    ...clocks,
     now: async () => (await instances.list()).now,
     own: systemClock.now,
     newest: async () => (await readModels.checkpoint())?.position,
   });
 
+/** The clocks of the configured witnesses: a time that has passed, from their cosignatures. */
+export async function witnessEvidence(
+  { LOG_WITNESSES_FILE: file }: Config,
+  tiles: Pick<TileReader, 'readCheckpoint'>,
+): Promise<Pick<Clocks, 'evidence'>> {
+  if (file === undefined) return {};
+  const { wanted, witnesses } = await readWitnessesFile(resolve(file));
+  const keys = witnesses.map(({ vkey }) => parseVkey(vkey));
+  return {
+    async evidence() {
+      const checkpoint = await tiles.readCheckpoint();
+      return checkpoint === undefined ? undefined : witnessedTime(checkpoint, { keys, wanted });
+    },
+  };
+}
+
 /** How long a sweep waits for the read models to show the events that it recorded. */
 const SHOWN_WITHIN_MS = 10_000;
 
-interface RetentionSweepOptions {
-  judge: () => Promise<JudgedTime>;
+interface RetentionSweepOptions extends ClockJudge, Pick<RetentionOptions, 'pauses'> {
+  /** The share of an account's sessions that is erased without a confirmation, in percent. */
+  percent: number;
   /** Does the work unless another process does it: see RetentionOptions. */
   runExclusively: (work: (signal: AbortSignal) => Promise<void>) => Promise<boolean>;
   /** Evicts an erased stream from the caches of this process. */
   onErased: (erased: ErasedStream) => void;
 }
 
+/** Calls a function of a time once for each hour, with its beginning. */
+function memoizeByHour<Result>(find: (time: number) => Promise<Result>) {
+  const found = new Map<number, Promise<Result>>();
+  return (time: number): Promise<Result> => {
+    const hour = Math.floor(time / HOUR_MS) * HOUR_MS;
+    const known = found.get(hour) ?? find(hour);
+    found.set(hour, known);
+    return known;
+  };
+}
+
 /** The part that erases sessions beyond the maximum retention of their account. */
 export function retentionSweepPart(
   context: HandleContext & Pick<CommandContext, 'readModels' | 'logger'>,
-  { judge, runExclusively, onErased }: RetentionSweepOptions,
+  { judge, provenTime, percent, runExclusively, onErased, ...options }: RetentionSweepOptions,
 ): ProcessPart {
   const { readModels, logger } = context;
+  const confirmation: ConfirmationRule = {
+    percent,
+    confirmedBefore: (accountId) => readConfirmedBefore(context, accountId),
+  };
   return retentionPart({
+    ...options,
     judge,
     runExclusively,
     logger,
@@ -89,20 +151,36 @@ export function retentionSweepPart(
       (await readModels.listAccounts()).some(
         ({ retention }) => retention.maximum_days !== undefined,
       ),
+    async keepTime(leastMs) {
+      const accounts = await readModels.listAccounts();
+      if (!accounts.some(({ retention }) => Object.keys(retention).length > 0)) return;
+      const proven = await provenTime();
+      if (!proven || proven.time - (proven.kept ?? -Infinity) < leastMs) return;
+      await keepTime(context, proven.time, proven.confirmations);
+      // The judge goes on from what is recorded now.
+      await provenTime();
+    },
     sweep(now, signal) {
       const startedAt = monotonic();
       // Continue from the judged time, whatever the system clock does meanwhile.
       const clock = { now: () => Math.round(now + monotonic() - startedAt) };
+      const findRecorded = memoizeByHour((before) => recordedBefore(context, before));
       return sweepSessions({
         readModels,
         logger,
+        confirmation,
         now,
         signal,
         async erase({ session_id, account_id }) {
           const actor = { account_id, key_id: 'system', request_id: 'retention' };
           const stream = sessionStream(session_id);
-          const replaysAt = readReplaysAt(readModels, SHOWN_WITHIN_MS);
-          const erasing = { ...context, clock, replaysAt, onErased };
+          const erasing = {
+            ...context,
+            clock,
+            ...readDependentsAt(readModels, SHOWN_WITHIN_MS),
+            recordedBefore: findRecorded,
+            onErased,
+          };
           onErased(await eraseWithReplays(erasing, stream, { reason: 'retention' }, actor));
         },
       });

@@ -9,6 +9,7 @@ import type { EventLog } from '../../../shared/ports/eventStore.ts';
 import type { ReadModels } from '../../../shared/ports/readModels.ts';
 import { rebuildReadModels, type RebuildProgress } from '../../followers/projector/rebuild.ts';
 import { republishLog, type RepublishOptions } from '../../followers/relay/republishLog.ts';
+import { compareTree, type Comparison } from '../../../shared/transparency/kept/compareTree.ts';
 import type { TileReader } from '../../../shared/transparency/tileStore.ts';
 import {
   createTreeChecker,
@@ -20,11 +21,22 @@ import {
   withOpenTexts,
   withTextsForRows,
 } from '../../../shared/eventlog/encryption/protectedStore.ts';
+import {
+  verifyRows,
+  type VerificationProgress,
+  type VerificationResult,
+} from '../../../shared/readModels/integrity/verifyRows.ts';
 import { openOrCreateEventStore } from '../eventStore.ts';
 import { operatorReadModels, type OperatorReadModels } from './readModels.ts';
 import { locateStorage, type StorageLocation } from '../logLocation.ts';
 import { openTiles } from '../replica/postgres.ts';
-import { openTreeFiles, signingConfig } from '../features/prover.ts';
+import {
+  openTreeFiles,
+  readConfiguredWitnesses,
+  signingConfig,
+  treeFilesOf,
+} from '../features/prover.ts';
+import { openOutside, storedTrees } from '../features/treeCheck.ts';
 import { openReplayPublisher } from '../features/publisher.ts';
 import { readSigningKeys } from '../signingKeys.ts';
 import { systemClock, systemIds } from '../system.ts';
@@ -45,6 +57,8 @@ export interface Operator
   signing: () => { origin: string; keys: KeyObject[] };
   /** The transparency log, which a running service grows. */
   tiles: () => Promise<TileReader>;
+  /** Compares the transparency log with the configured witnesses and kept checkpoints. */
+  compareWithOutside: (signal: AbortSignal) => Promise<Comparison>;
   /** Compares the log with the transparency log. */
   compareTree: (part: ComparedPart) => Promise<TreeChecker>;
   /** Resolves with false if the signal aborts first; the next call continues from there. */
@@ -52,6 +66,11 @@ export interface Operator
     signal: AbortSignal,
     onProgress: (progress: RebuildProgress) => void,
   ) => Promise<boolean>;
+  /** Compares the rows of the read models with the log; continues like a rebuild. */
+  verifyRows: (
+    signal: AbortSignal,
+    onProgress: (progress: VerificationProgress) => void,
+  ) => Promise<VerificationResult>;
   /** Publishes the log again, to a separate topic; continues like a rebuild. */
   republish: (
     topic: string,
@@ -107,11 +126,14 @@ function openKeyringOnUse(
 function openTransparencyLog(
   place: StorageLocation,
   opened: AsyncDisposableStack,
-): Pick<Operator, 'tiles' | 'compareTree'> {
+): Pick<Operator, 'tiles' | 'compareTree'> & {
+  treeOf: () => Promise<(origin: string) => TileReader>;
+} {
   if (place.kind === 'embedded') {
     const tree = openTreeFiles(place);
     return {
       tiles: async () => tree,
+      treeOf: async () => treeFilesOf(place),
       compareTree: async (part) =>
         opened.adopt(
           await startTreeCheckThread({ ...part, folder: await tree.folder() }),
@@ -119,12 +141,13 @@ function openTransparencyLog(
         ),
     };
   }
-  const open = async (): Promise<TileReader> =>
+  const open = async () =>
     opened.adopt(await openTiles(place.databaseUrl), (tiles) => tiles.close());
-  let reader: Promise<TileReader> | undefined;
-  const tiles = (): Promise<TileReader> => (reader ??= open());
+  let reader: ReturnType<typeof open> | undefined;
+  const tiles = (): ReturnType<typeof open> => (reader ??= open());
   return {
     tiles,
+    treeOf: async () => (await tiles()).treeOf,
     compareTree: async (part) => createTreeChecker({ ...part, reader: await tiles() }),
   };
 }
@@ -145,9 +168,15 @@ export async function openOperator(
   );
   const keys = openKeyringOnUse(place, events, opening);
   const log = withTextsForRows(events, keys);
-  const storage = operatorReadModels(place, { store: log, logger, signal: interrupted });
+  const storage = operatorReadModels(
+    place,
+    { store: log, logger, signal: interrupted },
+    resolve(config.DATA_DIR),
+  );
   const readModels = openOnce(storage, opening);
   const opened = opening.move();
+  const { treeOf, ...transparencyLog } = openTransparencyLog(place, opened);
+  const signing = signingConfig(config, resolve(config.DATA_DIR));
   return {
     store: { ...events, keys },
     // The command reports the damage itself.
@@ -156,14 +185,23 @@ export async function openOperator(
     ids: systemIds,
     readModels,
     ...storage,
-    signing() {
-      const { origin, keyFile } = signingConfig(config, resolve(config.DATA_DIR));
-      return { origin, keys: readSigningKeys(keyFile) };
+    signing: () => ({ origin: signing.origin, keys: readSigningKeys(signing.keyFile) }),
+    ...transparencyLog,
+    async compareWithOutside(signal) {
+      const outside = openOutside(config, await readConfiguredWitnesses(config));
+      return compareTree(log, storedTrees(signing, await treeOf()), outside, signal);
     },
-    ...openTransparencyLog(place, opened),
     rebuild: async (signal, onProgress) => {
       const rebuild = { log, store: await storage.openRebuild(), logger };
       return rebuildReadModels({ ...rebuild, signal, onProgress });
+    },
+    async verifyRows(signal, onProgress) {
+      await using resources = new AsyncDisposableStack();
+      const live = resources.adopt(await storage.openLiveRows(), (rows) => rows.close());
+      const copy = resources.adopt(await storage.openRowCopy(), (rows) => rows.close());
+      const result = await verifyRows({ log, live, copy, signal, onProgress });
+      if (result.complete) await copy.discard();
+      return result;
     },
     async republish(topic, options) {
       await using resources = new AsyncDisposableStack();

@@ -2,6 +2,10 @@ import { createDataFolder } from '../../../infra/sqlite/dataFolder.ts';
 import { currentGeneration } from '../../../infra/sqlite/readModels/generations.ts';
 import { openSqliteProjectionStore } from '../../../infra/sqlite/readModels/projectionStore.ts';
 import { openSqliteReadModels } from '../../../infra/sqlite/readModels/readModels.ts';
+import {
+  openSqliteLiveRows,
+  openSqliteRowCopy,
+} from '../../../infra/sqlite/readModels/verification.ts';
 import { openSqliteRebuildStore } from '../../../infra/sqlite/readModels/rebuildStore.ts';
 import { VERSION } from '../../../infra/sqlite/readModels/schema.ts';
 import { logChangedError } from '../../../shared/lib/errors/turnlogError.ts';
@@ -10,6 +14,8 @@ import { sleep } from '../../../shared/lib/time/sleep.ts';
 import type { EventStore } from '../../../shared/ports/eventStore.ts';
 import type { ReadModels, RebuildStore } from '../../../shared/ports/readModels.ts';
 import { createProgressChannel } from '../../../shared/projections/progress.ts';
+import type { LiveRows } from '../../../shared/readModels/integrity/rowReader.ts';
+import type { RowCopy } from '../../../shared/readModels/integrity/verifyRows.ts';
 import { followGenerations } from '../../followers/projector/followGenerations.ts';
 import { startProjector } from '../../followers/projector/start.ts';
 import { retryUntilStoreAvailable } from '../../process/startup/retryUntilStoreAvailable.ts';
@@ -18,6 +24,7 @@ import { locateReadModels, type StorageLocation } from '../logLocation.ts';
 import {
   openReplicaReadModels,
   openDatabaseRebuild,
+  openDatabaseRows,
   projectorStores,
   requireDatabaseTables,
   testDatabase,
@@ -48,6 +55,10 @@ export interface OperatorReadModels {
   followedLog: () => Promise<string | undefined>;
   /** Opens the generation that a rebuild writes; rejects while another rebuild runs. */
   openRebuild: () => Promise<RebuildStore>;
+  /** Opens the rows that answer queries, as a verification reads them. */
+  openLiveRows: () => Promise<LiveRows>;
+  /** Opens the copy that a verification compares them with; rejects while another one runs. */
+  openRowCopy: () => Promise<RowCopy>;
 }
 
 const WAIT_MESSAGES = {
@@ -128,6 +139,8 @@ function folderReadModels(
     purgeErasedWords: untilForgotten,
     followedLog,
     openRebuild,
+    openLiveRows: async () => openSqliteLiveRows({ folder }),
+    openRowCopy: () => openSqliteRowCopy({ folder }),
   };
 }
 
@@ -135,6 +148,7 @@ function folderReadModels(
 function databaseReadModels(
   { store, logger, signal }: ReadModelsContext,
   databaseUrl: string,
+  copyFolder: string,
 ): OperatorReadModels {
   async function openUpToDate(): Promise<ReadModels> {
     await using opened = new AsyncDisposableStack();
@@ -179,14 +193,26 @@ function databaseReadModels(
     purgeErasedWords: async () => undefined,
     followedLog,
     openRebuild,
+    async openLiveRows() {
+      await requireDatabaseTables(databaseUrl);
+      return openDatabaseRows(databaseUrl);
+    },
+    async openRowCopy() {
+      createDataFolder(copyFolder);
+      return openSqliteRowCopy({ folder: copyFolder });
+    },
   };
 }
 
-/** The read models of a location. */
+/**
+ * The read models of a location. `copyFolder` is the folder in which a verification of a database keeps
+ * its copy.
+ */
 export const operatorReadModels = (
   place: StorageLocation,
   updating: ReadModelsContext,
+  copyFolder: string,
 ): OperatorReadModels =>
   place.kind === 'embedded'
     ? folderReadModels(updating, locateReadModels(place))
-    : databaseReadModels(updating, place.databaseUrl);
+    : databaseReadModels(updating, place.databaseUrl, copyFolder);

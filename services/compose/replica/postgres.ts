@@ -7,6 +7,7 @@ import { isTurnlogError, TurnlogError } from '../../../shared/lib/errors/turnlog
 import type { Logger } from '../../../shared/lib/logger.ts';
 import type { RateLimiter } from '../../../shared/ports/rateLimiter.ts';
 import type { ActiveProjectionStore, RebuildStore } from '../../../shared/ports/readModels.ts';
+import type { LiveRows } from '../../../shared/readModels/integrity/rowReader.ts';
 import type { ProjectorLogger } from '../../followers/projector/projection.ts';
 import { retryUntilStoreAvailable } from '../../process/startup/retryUntilStoreAvailable.ts';
 import type { ProcessPart } from '../../process/processParts.ts';
@@ -140,6 +141,12 @@ export async function openDatabaseRebuild(databaseUrl: string): Promise<RebuildS
   const { openPostgresRebuildStore } =
     await import('../../../infra/postgres/readModels/rebuildStore.ts');
   return openPostgresRebuildStore({ databaseUrl });
+}
+
+/** Opens the live rows for a verification. Rejects with `store_unavailable`. */
+export async function openDatabaseRows(databaseUrl: string): Promise<LiveRows> {
+  const { openPostgresLiveRows } = await import('../../../infra/postgres/readModels/liveRows.ts');
+  return openPostgresLiveRows({ databaseUrl });
 }
 
 /** The stores of a projector. */

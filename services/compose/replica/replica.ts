@@ -5,18 +5,27 @@ import {
 } from '../../../shared/runs/recovery/closeOrphanedTurns.ts';
 import { evictErased } from '../../../shared/erasure/evictErased.ts';
 import { guardAppends } from '../../../shared/eventlog/appendsWhileFollowed.ts';
-import { withTextsForRows } from '../../../shared/eventlog/encryption/protectedStore.ts';
+import {
+  withLeaves,
+  withTextsForRows,
+} from '../../../shared/eventlog/encryption/protectedStore.ts';
 import type { RunContext } from '../../../shared/runs/context.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import type { Registration } from '../../../shared/ports/instances.ts';
+import { checkedReadModels } from '../../../shared/readModels/integrity/checkedReadModels.ts';
 import { rememberedRows } from '../../../shared/projections/cachedRows.ts';
 import { distrustReason } from '../../followers/projector/status.ts';
 import { healingReason } from '../../followers/projector/heal.ts';
 import { startRolloutProjector } from '../../followers/projector/rolloutProjector.ts';
 import { startProjector } from '../../followers/projector/start.ts';
 import { retryUntilStoreAvailable } from '../../process/startup/retryUntilStoreAvailable.ts';
-import { damagedStreamsPart, createDamageReporter } from '../../process/health/reportDamage.ts';
+import {
+  createDamagedRowReporter,
+  createDamageReporter,
+  damagedStreamsPart,
+} from '../../process/health/reportDamage.ts';
 import { monitorReadModels } from '../../process/health/readModelsHealth.ts';
+import { rowSamplingPart } from '../../process/upkeep/rowSampling.ts';
 import { startPolling, startSweeper } from '../../process/upkeep/periodicTask.ts';
 import type { ProcessPart } from '../../process/processParts.ts';
 import { waitForMatchingLog } from '../../process/startup/waitForMatchingLog.ts';
@@ -39,17 +48,17 @@ import {
   runRetentionExclusively,
   type PostgresReadModels,
 } from './postgres.ts';
-import { openProver } from '../features/prover.ts';
+import { openProver, openReplicaTreeCheck } from '../features/prover.ts';
 import { openFeed } from '../features/feed.ts';
 import { replicaReplaysPart } from '../features/replays.ts';
 import { openRelay } from '../features/relay.ts';
-import { judgeDatabaseClock, retentionSweepPart } from '../features/retention.ts';
+import { judgeDatabaseClock, retentionSweepPart, witnessEvidence } from '../features/retention.ts';
 import { systemClock, systemIds } from '../system.ts';
 import { openReplicaWebhooks, openServedWebhooks } from '../features/webhooks.ts';
 
 /** The context of a replica, for any choice of services. */
 type ReplicaContext = SweepContext &
-  Pick<RunContext, 'logger'> & { readModels: PostgresReadModels };
+  Pick<RunContext, 'logger'> & { readModels: PostgresReadModels & { forget: () => void } };
 
 /** Replicas rely on the list of instances, which the sweep checks, rather than on deadlines. */
 const isOverdue = (): boolean => false;
@@ -66,7 +75,14 @@ async function openApi(
   const { store, damaged, readModels, instances, instanceMonitor, logger } = common;
   const id = systemIds.uuid();
   const isGone = (owner: string): boolean => owner === id || instanceMonitor.isDead(owner);
-  const cachedRows = rememberedRows(readModels, store);
+  const remembered = rememberedRows(readModels, store);
+  const cachedRows = {
+    ...remembered,
+    forget() {
+      readModels.forget();
+      remembered.forget?.();
+    },
+  };
   const shared = await openSharedState(opening.opened, databaseUrl, id);
   const instance = { id, isGone, isOverdue };
   const storage = { store, damaged, readModels, cachedRows, instance, ...shared };
@@ -164,13 +180,26 @@ export async function openReplica(opening: Opening, place: ReplicaLocation): Pro
   const { logger, services, opened } = opening;
   const { databaseUrl } = place;
   const { DATABASE_POOL_SIZE: poolSize, VISIBILITY_WAIT_MS: visibilityWaitMs } = opening.config;
-  const readModels = opened.adopt(await openReplicaReadModels(databaseUrl, poolSize), (queries) =>
-    queries.close(),
+  const queries = opened.adopt(await openReplicaReadModels(databaseUrl, poolSize), ({ close }) =>
+    close(),
   );
   const { store: log, keyStore, keysPart } = await openProtectedStore(opening, place);
-  const store = guardAppends(log, readModels.logChanged);
+  const tiles = opened.adopt(await openTiles(databaseUrl), (reader) => reader.close());
+  const check = await openReplicaTreeCheck(opening, log, tiles.treeOf);
+  const store = withLeaves(
+    guardAppends(log, () => queries.logChanged() ?? check.refusal()),
+    tiles,
+  );
   const instances = opened.adopt(openInstanceList(databaseUrl), (list) => list.close());
   const damaged = createDamageReporter(logger);
+  const damagedRows = createDamagedRowReporter(logger);
+  const readModels = checkedReadModels(queries, { store, damaged }, damagedRows);
+  const sampling = rowSamplingPart({
+    readModels: queries,
+    store,
+    damaged: damagedRows,
+    forget: readModels.forget,
+  });
   const watch = createInstanceMonitor(instances);
   const system = { clock: systemClock, ids: systemIds, logger };
   const common: ReplicaContext = {
@@ -182,14 +211,18 @@ export async function openReplica(opening: Opening, place: ReplicaLocation): Pro
     ...system,
   };
   const runs = services.includes('api') ? await openApi(opening, common, databaseUrl) : undefined;
-  const judge = judgeDatabaseClock(common);
+  const clockJudge = judgeDatabaseClock(common, {
+    ...(await witnessEvidence(opening.config, tiles)),
+    isIndependent: opening.config.DATABASE_CLOCK_INDEPENDENT,
+  });
+  const { judge } = clockJudge;
   const feed = openFeed(opening, store);
   const served = runs && {
     ...runs.api,
     ...feed.served,
     judge,
     webhooks: await openServedWebhooks(opening, databaseUrl),
-    tiles: opened.adopt(await openTiles(databaseUrl), (tiles) => tiles.close()),
+    tiles,
   };
   const projector = openProjector(opening, common, databaseUrl);
   const models = readModelsPart(common);
@@ -197,12 +230,17 @@ export async function openReplica(opening: Opening, place: ReplicaLocation): Pro
   const webhookContext = { ...common, ...feed.served, readModelsParts };
   const followers = [
     ...projector,
-    ...(await openProver(opening, store, databaseUrl)),
+    ...(await openProver(opening, store, { databaseUrl, check })),
     ...openReplicaWebhooks(opening, webhookContext, databaseUrl),
     ...(runs ? [replicaReplaysPart(opening, runs.api, readModelsParts, databaseUrl)] : []),
     ...(await openRelay(opening, store)),
   ];
-  const shown = [models, orphanedTurnsPart(common, runs?.api), damagedStreamsPart(damaged)];
+  const shown = [
+    models,
+    orphanedTurnsPart(common, runs?.api),
+    damagedStreamsPart(damaged),
+    sampling,
+  ];
   const erasures = [
     ...(runs ? [erasureNoticePart(runs.api), restoredKeysPart(runs.api, keyStore)] : []),
     unfinishedErasuresPart(
@@ -210,13 +248,21 @@ export async function openReplica(opening: Opening, place: ReplicaLocation): Pro
       { api: runs?.api, ownsLog: false, visibilityWaitMs },
     ),
     retentionSweepPart(common, {
-      judge,
+      ...clockJudge,
+      percent: opening.config.RETENTION_CONFIRM_PERCENT,
       runExclusively: (work) => runRetentionExclusively(databaseUrl, work),
       onErased: (erased) => runs && evictErased(runs.api, erased),
     }),
   ];
   const own = runs ? [runs.part, turnWatchPart(runs.api)] : [];
-  const stores = [store, databasePart(databaseUrl, logger), keysPart, ...own, feed.part];
+  const stores = [
+    store,
+    databasePart(databaseUrl, logger),
+    check.part,
+    keysPart,
+    ...own,
+    feed.part,
+  ];
   const parts = [...stores, ...shown, ...erasures, ...followers];
   return { api: served, dataFolder: undefined, parts };
 }

@@ -3,7 +3,7 @@ import { LIMITS } from '../../../shared/limits.ts';
 import { sleepUntilAborted } from '../../../shared/lib/time/sleep.ts';
 import type { TileStore } from '../../../shared/transparency/tileStore.ts';
 import type { WitnessPolicy } from '../../../shared/transparency/witness.ts';
-import { requestCosignature } from './requestCosignature.ts';
+import { requestCosignature } from '../../../shared/transparency/kept/requestCosignature.ts';
 import {
   witnessesReport,
   parseCosignedCheckpoint,

@@ -9,6 +9,9 @@ import { createWitnessesHealth, type WitnessesReport } from './witnesses.ts';
 export interface ProverHealth {
   onReport: (report: ProverReport) => void;
   onWitnesses: (report: WitnessesReport) => void;
+  onDeclared: () => void;
+  /** Resolves once the log declares its tree, or the prover has reported trouble. */
+  declared: Promise<void>;
   /** Resolves within 100 ms, even while the store does not answer. */
   health(): Promise<TransparencyLogHealth>;
 }
@@ -22,9 +25,12 @@ export function createProverHealth(log: Pick<EventLog, 'head'>, clock: Clock): P
   let size: number | null = null;
   let signedAt: number | undefined;
   let trouble: string | undefined;
+  const declared = Promise.withResolvers<void>();
 
   return {
     onWitnesses: witnesses.onReport,
+    onDeclared: declared.resolve,
+    declared: declared.promise,
     onReport(report) {
       ({ state, trouble } = report);
       if (state === 'standing_by') [size, signedAt] = [null, undefined];
@@ -36,6 +42,7 @@ export function createProverHealth(log: Pick<EventLog, 'head'>, clock: Clock): P
         lag.measure(report.position);
       }
       // From now on the end of the log is out of reach, also while health is not requested.
+      if (trouble !== undefined) declared.resolve();
       if (trouble !== undefined) void endOfLog.latest().then(lag.measure);
     },
     async health() {

@@ -1,15 +1,16 @@
 import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
-import {
-  createCheckpoint,
-  logIdAt,
-  type LogIdentity,
-} from '../../../shared/eventlog/identity/logIdentity.ts';
+import { createCheckpoint } from '../../../shared/eventlog/identity/logIdentity.ts';
 import type { Checkpoint, StoredEvent } from '../../../shared/ports/eventStore.ts';
 import type { TileStore, TileTrees, TreeState } from '../../../shared/transparency/tileStore.ts';
+import { missingTreeSentence, type LogTrees } from '../../../shared/transparency/logTrees.ts';
 import { parseCheckpoint } from '../../../shared/transparency/tlog/checkpoint.ts';
 import { leafEntry } from '../../../shared/transparency/tlog/leaf.ts';
 import { openNote } from '../../../shared/transparency/tlog/note.ts';
-import { noteSigner, type NoteSigner } from '../../../shared/transparency/tlog/noteKeys.ts';
+import {
+  formatVkey,
+  noteSigner,
+  type NoteSigner,
+} from '../../../shared/transparency/tlog/noteKeys.ts';
 import { rootAt } from '../../../shared/transparency/tlog/proofs.ts';
 import { readEntries } from '../../../shared/transparency/tlog/readTiles.ts';
 import { openRightEdge } from '../../../shared/transparency/tlog/rightEdge.ts';
@@ -21,6 +22,8 @@ export interface OpenTree {
   origin: string;
   store: TileStore;
   signers: readonly NoteSigner[];
+  /** True if a checkpoint is stored. */
+  hasCheckpoint: boolean;
   /** Stored leaves, and leaves under the newest checkpoint. */
   storedSize(): number;
   signedSize(): number;
@@ -45,15 +48,35 @@ export const treeRefusal = (origin: string, sentence: string): TurnlogError =>
   );
 
 /**
+ * Returns the signers of a tree. Throws where the key file is missing or holds other keys than the log
+ * declares: another key is only accepted beside a declared one.
+ */
+function requireSigners(
+  origin: string,
+  signers: readonly NoteSigner[],
+  declared: readonly string[] | undefined,
+): void {
+  if (signers.length === 0)
+    throw treeRefusal(
+      origin,
+      'its signing key file is missing, and no new key is created for a tree that was signed. Put the file back. If it is lost, declare another tree, which gets a new key: npm run cli -- audit declare-tree --reason <text>.',
+    );
+  if (!declared || signers.some(({ key }) => declared.includes(formatVkey(key)))) return;
+  throw treeRefusal(
+    origin,
+    `the signing key file has none of the keys that the event log declares for it (${declared.join(', ')}). Put the key back that signed. To change keys, add the new one to the file, and take the old one out once both have signed. If the old one is lost, declare another tree: npm run cli -- audit declare-tree --reason <text>.`,
+  );
+}
+
+/**
  * Returns how many leaves the newest checkpoint has. Throws where it is not of this tree and these
  * keys, with what to do.
  */
 async function readSignedSize(
   store: TileStore,
+  note: string,
   { origin, size, signers }: { origin: string; size: number; signers: readonly NoteSigner[] },
 ): Promise<number> {
-  const note = await store.readCheckpoint();
-  if (note === undefined) return 0;
   const keys = signers.map(({ key }) => key);
   let text: string;
   try {
@@ -99,17 +122,29 @@ async function requireLastLeaf(
     );
 }
 
-/** Opens the tree of a log at its stored state. Throws where the tree does not match the signed checkpoint. */
+/**
+ * Opens the tree of a log at its stored state. Throws where the tree does not match the signed
+ * checkpoint, or is missing although the log declares it.
+ */
 export async function openTree(
   { origin: name, signingKeys }: Pick<Prover, 'origin' | 'signingKeys'>,
   trees: TileTrees,
-  identity: LogIdentity,
+  { identity, treeId, declared }: LogTrees,
 ): Promise<OpenTree> {
-  const origin = `${name}/${logIdAt(identity)}`;
-  const signers = signingKeys().map((key) => noteSigner(origin, key));
+  const origin = `${name}/${treeId}`;
+  const declaration = declared.get(origin);
   const store = await trees.open(origin);
+  const note = await store.readCheckpoint();
+  if (note === undefined && declaration)
+    throw new TurnlogError('configuration_invalid', missingTreeSentence(origin));
   const state = await store.state();
-  let signed = await readSignedSize(store, { origin, size: state.size, signers });
+  const keys = signingKeys(note !== undefined || state.size > 0);
+  const signers = keys.map((key) => noteSigner(origin, key));
+  let signed =
+    note === undefined || signers.length === 0
+      ? 0
+      : await readSignedSize(store, note, { origin, size: state.size, signers });
+  requireSigners(origin, signers, declaration?.vkeys);
   const edge = await openRightEdge(store, state.size);
   await requireLastLeaf(store, origin, state);
   let signedAt: number | undefined;
@@ -121,6 +156,7 @@ export async function openTree(
     origin,
     store,
     signers,
+    hasCheckpoint: note !== undefined,
     storedSize: () => stored,
     signedSize: () => signed,
     signedAt: () => signedAt,

@@ -4,7 +4,7 @@ import type { Witness } from '../../../shared/transparency/witness.ts';
 import { parseCheckpoint } from '../../../shared/transparency/tlog/checkpoint.ts';
 import { verifyCosignature } from '../../../shared/transparency/tlog/cosignature.ts';
 import { parseNote, signatureLine } from '../../../shared/transparency/tlog/note.ts';
-import type { SignedCheckpoint } from './requestCosignature.ts';
+import type { SignedCheckpoint } from '../../../shared/transparency/kept/requestCosignature.ts';
 
 /** The state of a witness. */
 export interface WitnessState {

@@ -7,6 +7,7 @@ export interface Attempt {
   tookOver: boolean;
   /** The attempt published, or sent a heartbeat with nothing to publish. */
   madeProgress: boolean;
+  published: boolean;
 }
 
 /**
@@ -14,7 +15,7 @@ export interface Attempt {
  * is held back until this one has made progress.
  */
 export function watchAttempt(relay: Relay, failed: boolean): { attempt: Attempt; watched: Relay } {
-  const attempt: Attempt = { tookOver: false, madeProgress: false };
+  const attempt: Attempt = { tookOver: false, madeProgress: false, published: false };
   let isStateHeld = failed;
   const releaseState = (): void => {
     if (!isStateHeld) return;
@@ -29,6 +30,7 @@ export function watchAttempt(relay: Relay, failed: boolean): { attempt: Attempt;
       async publish(events, checkpoint) {
         await publication.publish(events, checkpoint);
         attempt.madeProgress = true;
+        attempt.published = true;
         relay.onParked(publication.parked());
       },
       async beat() {

@@ -1,3 +1,4 @@
+import { createBackoff } from '../../../shared/lib/time/backoff.ts';
 import { isTurnlogError, TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import { leadUntilAborted } from '../../../shared/lib/concurrency/leaderTask.ts';
 import { publicReason } from '../../../shared/lib/errors/errorSummary.ts';
@@ -12,17 +13,18 @@ import { wasRestored } from './logErrors.ts';
 const POLLS = 10;
 /** Standby relays wait for different times, by up to this fraction. */
 const SPREAD = 0.2;
+/** The most take-over times that a standby relay waits. */
+const MAX_PATIENCE = 16;
 
 /**
- * Resolves when the active relay has made no progress for the take-over time: it neither published
- * nor sent a heartbeat. Taking over does not count as progress.
+ * Resolves when the active relay has made no progress for `silenceMs`, spread at random: it neither
+ * published nor sent a heartbeat. Taking over does not count as progress.
  */
-async function standBy({
-  publisher,
-  takeOverMs,
-  signal,
-}: Pick<Relay, 'publisher' | 'takeOverMs' | 'signal'>): Promise<void> {
-  const silenceMs = takeOverMs * (1 + Math.random() * SPREAD);
+async function standBy(
+  { publisher, takeOverMs, signal }: Pick<Relay, 'publisher' | 'takeOverMs' | 'signal'>,
+  leastSilenceMs: number,
+): Promise<void> {
+  const silenceMs = leastSilenceMs * (1 + Math.random() * SPREAD);
   let activity = await publisher.activity();
   for (let since = performance.now(); performance.now() - since < silenceMs;) {
     await sleep(takeOverMs / POLLS, signal);
@@ -64,18 +66,28 @@ const activityOf = ({ publisher }: Relay): Promise<string | undefined> =>
  * Publishes every event of the log in order, first the existing ones, then new ones, until the signal
  * aborts. A failure is logged; after a pause, from 0.1 s doubling to 5 s, the relay resumes from the
  * checkpoint, so no event is skipped. Failures that need an operator have pauses from 5 s to a minute.
- * Fenced by another relay, it stands by until that relay stops making progress. A relay that takes over
+ * Fenced by another relay, it stands by until that relay stops making progress. Fenced before it could
+ * publish, it waits twice as long as the last time: where taking over takes longer than the take-over
+ * time, relays would otherwise fence one another forever, and none would publish. A relay that takes over
  * without making progress steps back for longer than another relay needs to take over, and then stands
  * by if that one makes progress.
  */
 export async function runRelay(relay: Relay): Promise<void> {
   const { signal, logger, lag, onState } = relay;
   const retryPolicy = createRetryPolicy(relay);
+  const patience = createBackoff({
+    firstMs: relay.takeOverMs,
+    longestMs: MAX_PATIENCE * relay.takeOverMs,
+  });
   let standingBy = false;
   let failed = false;
   let attempt = watchAttempt(relay, failed);
+  let tookOverAt = performance.now();
   /** Set while the relay steps back, to see whether another relay makes progress meanwhile. */
   let activityBefore: string | undefined;
+
+  const hadFullTerm = (): boolean =>
+    attempt.attempt.published || performance.now() - tookOverAt > MAX_PATIENCE * relay.takeOverMs;
 
   function beginStandBy(): void {
     standingBy = true;
@@ -96,10 +108,11 @@ export async function runRelay(relay: Relay): Promise<void> {
     async acquireLeadership() {
       await standByIfOvertaken();
       attempt = watchAttempt(relay, failed);
-      if (standingBy) await standBy(relay);
+      if (standingBy) await standBy(relay, patience.next());
       standingBy = false;
       await requireSafeTakeOver(relay);
       const publication = await attempt.watched.publisher.takeOver();
+      tookOverAt = performance.now();
       // Another relay fences this one: its next transaction fails.
       return { ...publication, lost: new AbortController().signal };
     },
@@ -110,6 +123,7 @@ export async function runRelay(relay: Relay): Promise<void> {
     async onFailure(error) {
       if (signal.aborted) return 0;
       failed = !isTurnlogError(error, 'publisher_fenced');
+      if (hadFullTerm()) patience.reset();
       if (!failed) {
         beginStandBy();
         return 0;

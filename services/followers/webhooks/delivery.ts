@@ -34,6 +34,11 @@ export interface Delivery extends DeliveryContext {
    * works again.
    */
   onTrouble: (reason: string | undefined) => void;
+  /**
+   * Aborts `signal` when the webhook was changed, disabled or deleted: the next poll may be some time
+   * away.
+   */
+  stopIfChanged: () => Promise<void>;
   /** Aborts when no further messages may be sent. */
   signal: AbortSignal;
   /** Aborts when messages in flight must be cancelled. */

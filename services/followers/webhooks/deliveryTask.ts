@@ -44,6 +44,7 @@ async function deliverEvents(
   const isFull = (): boolean => inFlight >= limit;
 
   async function send({ id }: PublicEvent, body: string): Promise<void> {
+    await delivery.stopIfChanged();
     signal.throwIfAborted();
     const outcome = await delivery.send({ ...texts, id, body, signal: delivery.cutOff });
     if (!outcome.accepted) throw new MessageRejected(outcome);

@@ -20,6 +20,8 @@ const POLLS = 120;
 
 interface DeliveryTask {
   row: WebhookRow;
+  /** Aborts when no further messages may be sent. */
+  signal: AbortSignal;
   trouble: string | undefined;
   stop(): Promise<void>;
 }
@@ -47,7 +49,7 @@ function createDeliveryTasks(
   function start(row: WebhookRow): DeliveryTask {
     const { webhook_id: id, revision } = row;
     const [stopping, cutting] = [new AbortController(), new AbortController()];
-    const task: DeliveryTask = { row, trouble: undefined, stop };
+    const task: DeliveryTask = { row, signal: stopping.signal, trouble: undefined, stop };
     const last = checkpoints.get(id);
     if (last?.revision !== revision) {
       // The webhook was changed or enabled again, so earlier failures no longer count.
@@ -60,6 +62,9 @@ function createDeliveryTasks(
       progress: () => checkpoints.get(id) ?? { revision },
       onProgress: (progress) => checkpoints.set(id, progress),
       onTrouble: (reason) => void (task.trouble = reason),
+      async stopIfChanged() {
+        if ((await readModels.findWebhook(id))?.revision !== revision) stopping.abort();
+      },
       signal: stopping.signal,
       cutOff: cutting.signal,
     });
@@ -89,7 +94,8 @@ function createDeliveryTasks(
       const rows = await readModels.listEnabledWebhooks(LIMITS.webhooks.enabled);
       const enabled = new Map(rows.map((row) => [row.webhook_id, row]));
       const outdated = [...tasks.values()].filter(
-        ({ row }) => enabled.get(row.webhook_id)?.revision !== row.revision,
+        ({ row, signal }) =>
+          signal.aborted || enabled.get(row.webhook_id)?.revision !== row.revision,
       );
       await Promise.all(outdated.map((task) => task.stop()));
       for (const { row } of outdated) tasks.delete(row.webhook_id);

@@ -1,4 +1,4 @@
-import { readReplaysAt } from '../../../shared/erasure/eraseWithReplays.ts';
+import { readDependentsAt } from '../../../shared/erasure/eraseWithReplays.ts';
 import { createErasureFinisher } from '../../../shared/erasure/finishErasures.ts';
 import { createErasurePoller, evictErased } from '../../../shared/erasure/evictErased.ts';
 import type { CommandContext } from '../../../shared/commandHandling/context.ts';
@@ -89,7 +89,7 @@ export function unfinishedErasuresPart(
       await readModels.untilShown(position, visibilityWaitMs);
       return readModels;
     },
-    replaysAt: readReplaysAt(readModels, visibilityWaitMs),
+    ...readDependentsAt(readModels, visibilityWaitMs),
     onErased: (erased) => api && evictErased(api, erased),
   });
   let isFirstSweep = ownsLog;

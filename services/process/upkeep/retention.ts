@@ -1,4 +1,4 @@
-import type { JudgedTime } from '../../../shared/erasure/retention/judgeClock.ts';
+import { KEEP_MS, type JudgedTime } from '../../../shared/erasure/retention/judgeClock.ts';
 import type { SweepResult } from '../../../shared/erasure/retention/sweepSessions.ts';
 import { errorSummary, publicReason } from '../../../shared/lib/errors/errorSummary.ts';
 import type { Logger } from '../../../shared/lib/logger.ts';
@@ -8,6 +8,8 @@ import type { ProcessPart } from '../processParts.ts';
 
 /** Retention is set in days, so an hourly sweep is precise enough. */
 const SWEEP_MS = 3_600_000;
+/** On an orderly stop, less time than this need not be recorded. */
+const STOP_MS = 60_000;
 /** Leaves the start time for more urgent work. */
 const FIRST_MS = 60_000;
 
@@ -16,6 +18,11 @@ export interface RetentionOptions {
   isNeeded: () => Promise<boolean>;
   /** Judges the clock. */
   judge: () => Promise<JudgedTime>;
+  /**
+   * Records the proven time if at least this much has passed since it was last recorded, in
+   * milliseconds, and an account has a minimum or maximum.
+   */
+  keepTime?: (leastMs: number) => Promise<void>;
   /** Runs one sweep at that time. */
   sweep: (now: number, signal: AbortSignal) => Promise<SweepResult>;
   /**
@@ -28,10 +35,14 @@ export interface RetentionOptions {
   pauses?: { firstMs: number; nextMs: number };
 }
 
+const isBelieved = ({ problem, late }: JudgedTime): boolean =>
+  problem === undefined && late === undefined;
+
 /** Erases, each hour, the sessions that exceed the maximum retention of their account. */
 export function retentionPart({
   isNeeded: needed,
   judge,
+  keepTime = async () => undefined,
   sweep,
   runExclusively,
   logger,
@@ -45,11 +56,15 @@ export function retentionPart({
     erased: 0,
   };
   let isInUse = false;
+  /** Resolves with true once an operator has confirmed what the last sweep waits for. */
+  let isConfirmed: (() => Promise<boolean>) | undefined;
   const update = (change: Pick<RetentionHealth, 'state'> & Partial<RetentionHealth>): void =>
     void (status = { ...status, reason: undefined, ...change });
 
   async function sweepOnce(signal: AbortSignal): Promise<void> {
     const judged = await judge();
+    await keepTime(KEEP_MS);
+    isConfirmed = isBelieved(judged) ? undefined : async () => isBelieved(await judge());
     isInUse = await needed();
     if (!isInUse) return;
     if (judged.problem !== undefined) {
@@ -59,10 +74,29 @@ export function retentionPart({
     }
     const wasRun = await runExclusively(async (held) => {
       update({ state: 'sweeping' });
-      const { erased, ...counts } = await sweep(judged.now, AbortSignal.any([signal, held]));
-      update({ state: 'waiting', ...counts, erased: status.erased + erased });
+      const swept = await sweep(judged.now, AbortSignal.any([signal, held]));
+      const { erased, isConfirmed: confirmed, reason, ...counts } = swept;
+      isConfirmed = confirmed ?? isConfirmed;
+      const reasons = [reason, judged.late].filter((one) => one !== undefined);
+      update({
+        state: 'waiting',
+        ...counts,
+        erased: status.erased + erased,
+        ...(reasons.length > 0 && { reason: reasons.join(' ') }),
+      });
     });
     if (!wasRun) update({ state: 'standing_by', due: null, held: null, failed: null });
+  }
+
+  /** Waits for the next sweep, which is due earlier when an operator has confirmed something. */
+  async function pause(signal: AbortSignal): Promise<void> {
+    const { firstMs, nextMs } = pauses;
+    for (const until = performance.now() + nextMs; !signal.aborted;) {
+      const left = until - performance.now();
+      if (left <= 0) return;
+      await sleepUntilAborted(Math.min(firstMs, left), { signal, ref: false });
+      if (!signal.aborted && (await isConfirmed?.().catch(() => false))) return;
+    }
   }
 
   async function sweepUntilAborted(signal: AbortSignal): Promise<void> {
@@ -73,7 +107,7 @@ export function retentionPart({
         logger.warn(errorSummary(error), 'the retention sweep failed');
         update({ state: 'failing', reason: publicReason(error) });
       });
-      await sleepUntilAborted(pauses.nextMs, { signal, ref: false });
+      await pause(signal);
     }
   }
 
@@ -82,6 +116,7 @@ export function retentionPart({
     // Judge before any event is recorded with a clock that may be wrong.
     async prepare() {
       await judge().catch(() => undefined);
+      await keepTime(0).catch(() => undefined);
     },
     upkeep() {
       const stopping = new AbortController();
@@ -90,6 +125,7 @@ export function retentionPart({
         async [Symbol.asyncDispose]() {
           stopping.abort();
           await sweeping;
+          await keepTime(STOP_MS).catch(() => undefined);
         },
       };
     },

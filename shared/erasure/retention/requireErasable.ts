@@ -2,13 +2,17 @@ import type { AccountState } from '../../accounts/decider.ts';
 import type { AccountHold, AccountRetention } from '../../accounts/events.ts';
 import { isErasure } from '../../eventlog/eventTypes.ts';
 import type { Erasure } from '../../domain/schema.ts';
-import { isTurnlogError, TurnlogError } from '../../lib/errors/turnlogError.ts';
+import { isTurnlogError } from '../../lib/errors/turnlogError.ts';
 import type { RecordedEvent } from '../../eventlog/event.ts';
 import type { StreamSource } from '../../eventlog/reading/reportDamage.ts';
 import { streamKind } from '../../eventlog/streams.ts';
 import { isoTime } from '../../ports/clock.ts';
+import type { Position } from '../../ports/eventStore.ts';
 import type { HandleContext } from '../../commandHandling/handle.ts';
 import type { JudgedTime } from './judgeClock.ts';
+import { erasureRefusedError } from './refusal.ts';
+import { requireNotNeeded, type DependentQueries, type Minimum } from './requireNotNeeded.ts';
+import { recordedBefore } from './retentionStreams.ts';
 import { readRetentionPolicy } from './retentionPolicy.ts';
 
 const DAY_MS = 86_400_000;
@@ -23,30 +27,46 @@ export interface RetentionPolicy {
 export type ErasureContext = HandleContext & {
   /** The time, if it is reliable. Without it, `clock` is used. */
   judge?: () => Promise<JudgedTime>;
+  /**
+   * Read models that include events up to this position, to find the sessions that need a stream.
+   * Without them, only the stream itself is checked.
+   */
+  dependentsAt?: (position: Position) => Promise<DependentQueries>;
+  /** Tells which events were recorded before a time in milliseconds; by default, reads the log. */
+  recordedBefore?: (time: number) => Promise<(position: Position) => boolean>;
   /** True for a replay that is erased with its session: only a hold is checked again. */
   goesAlong?: true;
 };
 
-export const erasureRefusedError = (message: string): TurnlogError =>
-  new TurnlogError('erasure_refused', message);
+/** A time that is not later than the true one. */
+export interface TrustedTime {
+  /** Milliseconds since the epoch. */
+  now: number;
+  /** A sentence that says why it is behind the clock. */
+  late?: string;
+}
 
+/**
+ * Throws `erasure_refused` while a hold lasts. The message omits the hold's reason, which only
+ * operators may see, because clients receive the message.
+ */
 export function requireNoHold({ hold }: RetentionPolicy): void {
   if (!hold.held) return;
-  const reason = hold.reason === undefined ? '' : ` (${hold.reason})`;
   throw erasureRefusedError(
-    `Nothing of the account may be erased while its legal hold lasts${reason}. An operator ends it: accounts hold <account_id> off.`,
+    'Nothing of the account may be erased while its legal hold lasts. An operator ends it: accounts hold <account_id> off.',
   );
 }
 
 /**
- * Checks that a session with this last activity may be erased on request. Minimum retention does
- * not apply to agents; before an account is erased, each of its sessions is checked. `now` in
- * milliseconds since the epoch. Throws `erasure_refused`.
+ * Checks that a session with this last activity may be erased on request. Before an account is
+ * erased, each of its sessions is checked. `now` in milliseconds since the epoch; `late` is a
+ * sentence on why that is behind the clock. Throws `erasure_refused`.
  */
 export function requireErasable(
   policy: RetentionPolicy,
   lastActivityAt: string,
   now: number,
+  late = '',
 ): void {
   requireNoHold(policy);
   const { minimum_days: days } = policy.retention;
@@ -56,7 +76,7 @@ export function requireErasable(
   throw erasureRefusedError(
     Number.isNaN(keptUntil)
       ? `Sessions of the account are kept for at least ${days} days, and this one does not say when it was active last.`
-      : `Sessions of the account are kept for at least ${days} days after their last event: this one until ${isoTime(keptUntil)}.`,
+      : `Sessions of the account are kept for at least ${days} days after their last event: this one until ${isoTime(keptUntil)}.${late && ` ${late}`}`,
   );
 }
 
@@ -85,9 +105,9 @@ export function requirePastMaximum(
  * The time for checks of minimum retention. It must be reliable, because setting a clock ahead must
  * not end the minimum. Throws `erasure_refused`.
  */
-export async function trustedTime({ clock, judge }: ErasureContext): Promise<number> {
+export async function trustedTime({ clock, judge }: ErasureContext): Promise<TrustedTime> {
   const judged = (await judge?.()) ?? { now: clock.now() };
-  if (judged.problem === undefined) return judged.now;
+  if (judged.problem === undefined) return judged;
   throw erasureRefusedError(
     `Sessions of the account are kept for a while, and whether that time is over can't be told. ${judged.problem}`,
   );
@@ -109,9 +129,9 @@ interface ErasureRequest {
   account_id: string | undefined;
   reason: Erasure['reason'];
   /** The last readable event of the stream. */
-  last: Pick<RecordedEvent, 'type' | 'metadata'> | undefined;
+  last: Pick<RecordedEvent, 'type' | 'metadata' | 'position'> | undefined;
   /** The last event that an erasure does not append: of an erased stream, its last activity. */
-  activity: Pick<RecordedEvent, 'metadata'> | undefined;
+  activity: Pick<RecordedEvent, 'metadata' | 'position'> | undefined;
   /** The number of its keys that exist. */
   live: number;
 }
@@ -140,10 +160,54 @@ export async function requireGrounds(
     throw erasureRefusedError(
       'There is no such account, so nothing says whether it may be erased.',
     );
-  const recorded_at = (isRepeated ? activity : last)?.metadata.recorded_at;
-  if (recorded_at === undefined) requireNoHold(policy);
-  else if (reason === 'retention' && !isRepeated)
-    requirePastMaximum(policy, recorded_at, context.clock.now());
-  else if (kind !== 'session' || policy.retention.minimum_days === undefined) requireNoHold(policy);
-  else requireErasable(policy, recorded_at, await trustedTime(context));
+  requireNoHold(policy);
+  // An erasure that is repeated is as old as the stream was before it.
+  const active = isRepeated ? activity : last;
+  const { minimum_days, maximum_days = 0 } = policy.retention;
+  if (!active) return;
+  const { recorded_at } = active.metadata;
+  if (reason === 'retention' && !isRepeated) {
+    const now = context.clock.now();
+    requirePastMaximum(policy, recorded_at, now);
+    await requireRecordedBefore(context, active, retentionCutoff(maximum_days, now));
+    if (minimum_days === undefined) return;
+    await requireNoDependents(context, stream, { days: minimum_days, now: async () => now });
+  } else if (minimum_days !== undefined && (kind === 'session' || kind === 'agent')) {
+    let time: Promise<TrustedTime> | undefined;
+    const trusted = () => (time ??= trustedTime(context));
+    if (kind === 'session') {
+      const { now, late } = await trusted();
+      requireErasable(policy, recorded_at, now, late);
+      await requireRecordedBefore(context, active, retentionCutoff(minimum_days, now));
+    }
+    const minimum = { days: minimum_days, now: async () => (await trusted()).now };
+    await requireNoDependents(context, stream, minimum);
+  }
+}
+
+/**
+ * Checks that the event was recorded before this time, whatever its own time says. Throws
+ * `erasure_refused`.
+ */
+async function requireRecordedBefore(
+  context: ErasureContext,
+  { position }: Pick<RecordedEvent, 'position'>,
+  time: number,
+): Promise<void> {
+  const find = context.recordedBefore ?? ((before) => recordedBefore(context, before));
+  if ((await find(time))(position)) return;
+  throw erasureRefusedError(
+    'The session is younger than the time of its last event says: the clock was behind when that was recorded.',
+  );
+}
+
+/** Throws `erasure_refused` if a session under its minimum retention needs the stream. */
+async function requireNoDependents(
+  { store, dependentsAt }: ErasureContext,
+  stream: string,
+  minimum: Minimum,
+): Promise<void> {
+  const end = await store.head();
+  if (!dependentsAt || end === undefined) return;
+  await requireNotNeeded(await dependentsAt(end), stream, minimum);
 }

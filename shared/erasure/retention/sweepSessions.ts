@@ -35,6 +35,19 @@ export interface SweepResult {
   failed: number;
   /** Why the last of them could not be erased. */
   reason?: string;
+  /** Resolves with true once an operator has confirmed the erasures that this sweep asks about. */
+  isConfirmed?: () => Promise<boolean>;
+}
+
+/** When a sweep asks before it erases the sessions of an account. */
+export interface ConfirmationRule {
+  /** The share of an account's sessions that is erased without a confirmation, in percent. */
+  percent: number;
+  /**
+   * Sessions of the account that were last active before this time are confirmed; milliseconds
+   * since the epoch.
+   */
+  confirmedBefore: (accountId: string) => Promise<number>;
 }
 
 interface Sweep {
@@ -45,6 +58,8 @@ interface Sweep {
    */
   erase: (session: SessionRow) => Promise<void>;
   logger: Pick<Logger, 'info' | 'warn'>;
+  /** Without it, no sweep asks. */
+  confirmation?: ConfirmationRule;
   /** In milliseconds since the epoch. */
   now: number;
   signal: AbortSignal;
@@ -83,6 +98,7 @@ function firstTurns(accounts: readonly AccountRow[], now: number): Turn[] {
 export async function sweepSessions({
   readModels,
   erase,
+  confirmation,
   logger,
   now,
   signal,
@@ -90,6 +106,14 @@ export async function sweepSessions({
   const result: SweepResult = { erased: 0, due: 0, held: 0, failed: 0 };
   let consecutiveFailures = 0;
   let loggedFailures = 0;
+
+  const listPage = (accountId: string, after: string | undefined) =>
+    readModels.listSessions(accountId, {
+      limit: LIMITS.retention.pageEntries,
+      bytes: LIMITS.http.pageBytes,
+      replay_id: ANY_REPLAY,
+      ...(after !== undefined && { after }),
+    });
 
   function failed(session: SessionRow, reason: string): void {
     result.failed += 1;
@@ -125,18 +149,55 @@ export async function sweepSessions({
     result.due -= 1;
   }
 
+  /** An account's sessions, those past their maximum, and those of them that are not confirmed. */
+  async function count({ account, before }: Turn, confirmedBefore: number) {
+    const counts = { sessions: 0, due: 0, unconfirmed: 0 };
+    for (let after: string | undefined; ;) {
+      signal.throwIfAborted();
+      const page = await listPage(account.account_id, after);
+      counts.sessions += page.rows.length;
+      for (const { updated_at } of page.rows) {
+        const active = Date.parse(updated_at);
+        if (!(active < before)) continue;
+        counts.due += 1;
+        if (active >= confirmedBefore) counts.unconfirmed += 1;
+      }
+      after = page.rows.at(-1)?.session_id;
+      if (!page.more || after === undefined) return counts;
+      await sleep(PAUSE_MS, signal);
+    }
+  }
+
+  /** True when the account has sessions to erase that need no confirmation, or have one. */
+  async function mayBegin(turn: Turn, { percent, confirmedBefore }: ConfirmationRule) {
+    const { account_id, hold } = turn.account;
+    if (hold.held) return true;
+    const confirmed = await confirmedBefore(account_id);
+    const { sessions, due, unconfirmed } = await count(turn, confirmed);
+    const most = Math.max(LIMITS.retention.unconfirmedSessions, (sessions * percent) / 100);
+    if (unconfirmed <= most) return due > 0;
+    result.due += due;
+    result.reason = `${unconfirmed} of the ${sessions} sessions of ${account_id} are past their maximum at once, and nothing of the account is erased by retention until an operator confirms it. Check the clock and the maximum, then: npm run cli -- retention confirm ${account_id} --reason <text>.`;
+    result.isConfirmed = async () => (await confirmedBefore(account_id)) > confirmed;
+    return false;
+  }
+
+  /** The accounts whose sessions are erased, without those that need a confirmation first. */
+  async function confirmedTurns(): Promise<Turn[]> {
+    const turns = firstTurns(await readModels.listAccounts(), now);
+    if (!confirmation) return turns;
+    const begun: Turn[] = [];
+    for (const turn of turns) if (await mayBegin(turn, confirmation)) begun.push(turn);
+    return begun;
+  }
+
   /**
    * Sweeps one page of an account's sessions. Resolves with the session to continue after, if there
    * are more.
    */
   async function sweepPage({ account, before, after }: Turn): Promise<string | undefined> {
     const { account_id, hold } = account;
-    const page = await readModels.listSessions(account_id, {
-      limit: LIMITS.retention.pageEntries,
-      bytes: LIMITS.http.pageBytes,
-      replay_id: ANY_REPLAY,
-      ...(after !== undefined && { after }),
-    });
+    const page = await listPage(account_id, after);
     const erasedBefore = result.erased;
     for (const session of page.rows) {
       if (!(Date.parse(session.updated_at) < before)) continue;
@@ -154,7 +215,7 @@ export async function sweepSessions({
     return page.more ? page.rows.at(-1)?.session_id : undefined;
   }
 
-  for (let turns = firstTurns(await readModels.listAccounts(), now); turns.length > 0;) {
+  for (let turns = await confirmedTurns(); turns.length > 0;) {
     const next: Turn[] = [];
     for (const turn of turns) {
       signal.throwIfAborted();

@@ -15,7 +15,7 @@ const COMMITMENT_CHARS = 65;
 const MARKS = /^~+/;
 /** Where such a text begins in JSON, in any member that ever held session texts in plain. */
 const TO_MARK =
-  /(?<="(?:input|output|content|arguments|result|message)":\s*)"(?=~*[\w-]{16}\.[\w-](?:[^"\\]|\\.)*~[0-9a-f]{64}")/g;
+  /(?<="(?:input|output|content|arguments|result|message|call_id|tool)":\s*)"(?=~*[\w-]{16}\.[\w-](?:[^"\\]|\\.)*~[0-9a-f]{64}")/g;
 
 /** An encrypted text as one string: ciphertext and commitment. */
 export const closedText = (box: string, sha256: string): string => `${box}~${sha256}`;
@@ -24,7 +24,8 @@ export const closedText = (box: string, sha256: string): string => `${box}~${sha
 export const markOpenTexts = (data: string): string =>
   data.includes('~') ? data.replace(TO_MARK, '"~') : data;
 
-const isClosed = (text: string): boolean =>
+/** True for a text in a row that is encrypted; a plain one that looks so is marked. */
+export const isClosed = (text: string): boolean =>
   BOX.test(text) && COMMITMENT.test(text.slice(-COMMITMENT_CHARS));
 
 /** The text as it was written, without its mark. */

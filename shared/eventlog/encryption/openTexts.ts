@@ -23,6 +23,8 @@ import {
 export interface ReadableEvent extends StoredEvent {
   /** The event as stored, when it differs: its hash covers that form. */
   stored?: StoredEvent;
+  /** The number of its protected texts. */
+  texts?: number;
   /** The key of its texts, unless destroyed. */
   key?: TextKey;
   /** True when a key was destroyed or the stream is erased: the texts are empty. */
@@ -129,18 +131,20 @@ type ShowText = (text: DisclosedText | ErasedText) => unknown;
 function replaceTexts(event: StoredEvent, lookup: Lookup, show: ShowText): ReadableEvent {
   let lastKey: TextKey | undefined;
   let erased = false;
+  let texts = 0;
   try {
     const data = replaceBoxes(event.data, (box, sha256) => {
       const key = lookup(event.stream, keyIdOf(box));
       if (isTurnlogError(key)) throw key;
       lastKey = key ?? lastKey;
       erased ||= key === undefined;
+      texts += 1;
       return JSON.stringify(
         show(key ? openText({ box, sha256 }, key, event.stream) : { sha256, erased: true }),
       );
     });
     if (data === event.data) return event;
-    return { ...event, data, stored: event, erased, ...(lastKey && { key: lastKey }) };
+    return { ...event, data, stored: event, erased, texts, ...(lastKey && { key: lastKey }) };
   } catch (error) {
     if (!(error instanceof InvalidCiphertext) && !isTurnlogError(error)) throw error;
     return { ...event, unreadable: unreadableError(event, error) };

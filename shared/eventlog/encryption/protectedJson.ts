@@ -13,7 +13,7 @@ const COMMITMENT = /\{"sha256":"[0-9a-f]{64}"\}/;
 export const withoutBoxes = (data: string): string => data.replace(COVERED, '{$1');
 
 /** True for a member named `box`: inside a string its quotes would be escaped. */
-const hasBoxes = (data: string): boolean => data.includes('"box"');
+export const hasBoxes = (data: string): boolean => data.includes('"box"');
 
 /**
  * Replaces every ciphertext in the data by JSON text. Also handles stores that reformat or reorder

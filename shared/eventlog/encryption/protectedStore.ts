@@ -1,12 +1,34 @@
 import { isErasure } from '../eventTypes.ts';
 import type { EventLog, EventStore, StoredEvent } from '../../ports/eventStore.ts';
-import type { Keyring } from './keyring.ts';
+import type { Keyring, ReadingKeys } from './keyring.ts';
 import { openTexts, type ReadableEvent } from './openTexts.ts';
 import { createErasureLookup } from '../reading/erasureLookup.ts';
 import { streamKind } from '../streams.ts';
+import {
+  createLeafComparison,
+  type LeafComparison,
+} from '../../transparency/leaves/leafComparison.ts';
+import type { TileReader } from '../../transparency/tileStore.ts';
 
-/** An event store and the keys of its texts. Its events are as stored. */
-export type ProtectedStore = EventStore & { keys: Keyring };
+/**
+ * An event store, the keys of its texts, and the comparison of its events with their leaves where
+ * there is one. Its events are as stored.
+ */
+export type ProtectedStore = EventStore & { keys: Keyring; leaves?: LeafComparison };
+
+/** Compares events of a store with their leaves when their streams are read. */
+export const withLeaves = (store: ProtectedStore, tiles: TileReader): ProtectedStore => {
+  const leaves = createLeafComparison(store, tiles);
+  return {
+    ...store,
+    leaves,
+    async append(stream, expected, events) {
+      const result = await store.append(stream, expected, events);
+      leaves.appended(stream, result.revision, events);
+      return result;
+    },
+  };
+};
 
 /** The keys that an erasure lists as destroyed; none when it can't be decoded. */
 export function keysNamedBy({ data }: Pick<StoredEvent, 'data'>): string[] {
@@ -31,39 +53,56 @@ export const withOpenTexts = <Log extends Followed>(log: Log, keys: KeysToOpen):
 /** The stream kinds whose rows hold encrypted texts, like the log. */
 const CLOSED_IN_ROWS = ['replay', 'session', 'webhook'];
 
+/** Titles and labels of sessions stand open in rows: lists show and search them. */
+const staysClosedInRows = ({ stream, type }: StoredEvent): boolean =>
+  CLOSED_IN_ROWS.includes(streamKind(stream)) && type !== 'session.described.v1';
+
 /**
  * The log as the projector reads it: the texts of sessions and webhooks stay encrypted
- * (closedText.ts), except titles and labels of sessions, which lists show and search.
+ * (closedText.ts), except titles and labels of sessions.
  */
 export const withTextsForRows = <Log extends Followed>(log: Log, keys: KeysToOpen): Log =>
-  withTexts(
-    log,
-    keys,
-    ({ stream, type }) =>
-      CLOSED_IN_ROWS.includes(streamKind(stream)) && type !== 'session.described.v1',
-  );
+  withTexts(log, keys, staysClosedInRows);
+
+/** Returns a function that opens events of one stream as the projector reads them. */
+export const textsForRows =
+  (log: Pick<EventLog, 'readStream'>, keys: ReadingKeys) =>
+  (events: readonly StoredEvent[]): Promise<ReadableEvent[]> =>
+    openBatch(events, {
+      keys,
+      staysClosed: staysClosedInRows,
+      isErased: createErasureLookup(log).isErasedNow,
+    });
+
+interface Opening {
+  keys: ReadingKeys;
+  staysClosed: ((event: StoredEvent) => boolean) | undefined;
+  isErased: (stream: string) => Promise<boolean>;
+}
+
+async function openBatch(
+  stored: readonly StoredEvent[],
+  { keys, staysClosed, isErased }: Opening,
+): Promise<ReadableEvent[]> {
+  const events = await openTexts(keys, stored, staysClosed);
+  for (const event of events)
+    if (event.erased && !(await isErased(event.stream))) event.unsaid = true;
+  return events;
+}
 
 function withTexts<Log extends Followed>(
   log: Log,
   keys: KeysToOpen,
   staysClosed?: (event: StoredEvent) => boolean,
 ): Log {
-  const { isErasedNow } = createErasureLookup(log);
-
-  async function openBatch(stored: readonly StoredEvent[]): Promise<ReadableEvent[]> {
-    const events = await openTexts(keys, stored, staysClosed);
-    for (const event of events)
-      if (event.erased && !(await isErasedNow(event.stream))) event.unsaid = true;
-    return events;
-  }
-
+  const opening = { keys, staysClosed, isErased: createErasureLookup(log).isErasedNow };
   return {
     ...log,
     async *subscribe(options: Parameters<EventLog['subscribe']>[0]) {
       for await (const batch of log.subscribe(options)) {
         for (const event of batch.events)
           if (isErasure(event.type)) keys.evict(event.stream, keysNamedBy(event));
-        yield { ...batch, events: await openBatch(batch.events) };
+        yield { ...batch, events: await openBatch(batch.events, opening) };
       }
     },
   };

@@ -1,38 +1,8 @@
-import { eventSchemas } from '../eventTypes.ts';
-import { isProtectedTextSchema } from '../../domain/schema.ts';
 import { TurnlogError } from '../../lib/errors/turnlogError.ts';
 import type { NewEvent } from '../event.ts';
 import type { Keyring } from './keyring.ts';
+import { TEXTS, type TextLocations } from './textLocations.ts';
 import { commitText, looksProtected, type DisclosedText, type TextKey } from './protectedText.ts';
-
-/** Where a value holds protected texts: it is one, or its items or members hold them. */
-type TextLocations =
-  'text' | { items: TextLocations } | { members: ReadonlyMap<string, TextLocations> };
-
-/** The part of a JSON Schema that determines where texts are. */
-interface Schema {
-  items?: Schema;
-  properties?: Readonly<Record<string, Schema>>;
-}
-
-function locateTexts(schema: Schema): TextLocations | undefined {
-  if (isProtectedTextSchema(schema)) return 'text';
-  const items = schema.items && locateTexts(schema.items);
-  if (items) return { items };
-  const members = Object.entries(schema.properties ?? {}).flatMap(([name, member]) => {
-    const texts = locateTexts(member);
-    return texts ? [[name, texts] as const] : [];
-  });
-  return members.length > 0 ? { members: new Map(members) } : undefined;
-}
-
-/** By event type: where its data holds protected texts. */
-const TEXTS = new Map(
-  eventSchemas.map(({ properties: { type, data } }) => [
-    type.const as string,
-    locateTexts(data as Schema),
-  ]),
-);
 
 type Commit = (text: string) => unknown;
 

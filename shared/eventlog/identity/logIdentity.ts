@@ -36,19 +36,27 @@ function parseDeclaration(stored: StoredEvent, root: string): Declaration | unde
   return { id: stored.id, position: stored.position, replaces: event.data.replaces };
 }
 
-/** Reads the identity of a log; undefined while it is empty. Throws `store_unavailable`. */
-export async function readLogIdentity(
+/**
+ * Reads the identity of a log and the events of its own stream; undefined while it is empty. Throws
+ * `store_unavailable`.
+ */
+export async function readLogEvents(
   log: Pick<IdentifiableLog, 'firstEvent' | 'readStream'>,
-): Promise<LogIdentity | undefined> {
+): Promise<{ identity: LogIdentity; events: readonly StoredEvent[] } | undefined> {
   const first = await log.firstEvent();
   if (!first) return undefined;
-  const logEvents = await log.readStream(logStream(first.id), {
+  const events = await log.readStream(logStream(first.id), {
     direction: 'forwards',
     limit: MAX_DECLARATIONS,
   });
-  const declarations = logEvents.flatMap((stored) => parseDeclaration(stored, first.id) ?? []);
-  return { root: first.id, declarations };
+  const declarations = events.flatMap((stored) => parseDeclaration(stored, first.id) ?? []);
+  return { identity: { root: first.id, declarations }, events };
 }
+
+/** Reads the identity of a log; undefined while it is empty. Throws `store_unavailable`. */
+export const readLogIdentity = async (
+  log: Pick<IdentifiableLog, 'firstEvent' | 'readStream'>,
+): Promise<LogIdentity | undefined> => (await readLogEvents(log))?.identity;
 
 /** The log's id at a position, or its current id. */
 export const logIdAt = ({ root, declarations }: LogIdentity, position?: Position): string =>

@@ -3,6 +3,7 @@ import { isTurnlogError } from '../../lib/errors/turnlogError.ts';
 import { LIMITS } from '../../limits.ts';
 import type { ReadOptions, StoredEvent } from '../../ports/eventStore.ts';
 import { openTexts } from '../encryption/openTexts.ts';
+import { hasBoxes } from '../encryption/protectedJson.ts';
 import { toDamageError, reportDamage, reportLostKey, type StreamSource } from './reportDamage.ts';
 import { endsWithErasure } from './erasureLookup.ts';
 import type { StreamFlaw } from './streamDamage.ts';
@@ -10,7 +11,11 @@ import {
   selectEventsAfter,
   checkPage,
   decodeReadableEvents,
+  findPlainTextFlaw,
+  hasPlainText,
+  plainTextFlaw,
   type DecodedEvent,
+  type KnownEvent,
 } from './wholeStream.ts';
 
 async function readStored(
@@ -70,8 +75,44 @@ async function decodeOrReport(
       throw await reportLostKey(source, stream, unreadable);
   const known = decodeReadableEvents(readable);
   if (isFlaw(known)) throw await reportDamage(source, stream, known);
+  await requireLeaves(source, stream, checkedEvents);
+  await requireLegacy(source, stream, known);
   await requireErasure(source, stream, known);
   return known;
+}
+
+/** Requires that events fit their hashes and their leaves in the transparency log. */
+async function requireLeaves(
+  source: StreamSource,
+  stream: string,
+  events: readonly StoredEvent[],
+): Promise<void> {
+  const flaw = events.length > 0 ? await source.store.leaves?.findFlaw(events) : undefined;
+  if (flaw) throw await reportDamage(source, stream, flaw);
+}
+
+/** The first events of a stream, of which one has a text in every stream with texts. */
+const BEGINNING = 8;
+
+/**
+ * Requires that a stream with plain texts is from before texts were protected: its first text is
+ * plain, too. Anyone who can write to the log could replace a protected text by a string.
+ */
+async function requireLegacy(
+  source: StreamSource,
+  stream: string,
+  known: readonly DecodedEvent[],
+): Promise<void> {
+  const flaw = findPlainTextFlaw(known);
+  if (flaw) throw await reportDamage(source, stream, flaw);
+  const plain = known.find(hasPlainText);
+  if (!plain || known[0]?.stored.revision === 0) return;
+  const options = { direction: 'forwards', from: 0, limit: BEGINNING } as const;
+  const beginning = await readStored(source, stream, options);
+  const before = beginning.filter(({ revision }) => revision < plain.stored.revision);
+  if (before.some(({ data }) => hasBoxes(data)))
+    throw await reportDamage(source, stream, plainTextFlaw(plain));
+  await requireLeaves(source, stream, beginning);
 }
 
 /**
@@ -103,7 +144,7 @@ export interface NewStreamEvents {
 export async function readEventsSince(
   source: StreamSource,
   stream: string,
-  known: Pick<StoredEvent, 'id' | 'revision'>,
+  known: KnownEvent,
   limit: number,
 ): Promise<NewStreamEvents | undefined> {
   const options = { direction: 'backwards', limit, maxBytes: LIMITS.store.pageBytes } as const;

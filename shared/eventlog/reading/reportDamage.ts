@@ -16,7 +16,7 @@ import {
 
 /** The store that streams are read from, and the record of damaged ones. */
 export interface StreamSource {
-  store: Pick<ProtectedStore, 'readStream' | 'keys'>;
+  store: Pick<ProtectedStore, 'readStream' | 'keys' | 'leaves'>;
   damaged: DamagedStreams;
 }
 

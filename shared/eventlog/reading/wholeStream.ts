@@ -9,7 +9,9 @@ import { headOf, type StreamHead } from '../append.ts';
 import { decodeEvent } from '../codec.ts';
 import { isValidMetadata, toDomainEvent } from '../domainEvent.ts';
 import { chainFault } from '../hashChain.ts';
+import { countTexts } from '../encryption/textLocations.ts';
 import { openedEvent, type OpenedEvent, type ReadableEvent } from '../encryption/openTexts.ts';
+import { recordedHash } from '../../transparency/proof/nameChange.ts';
 import type { StreamFlaw } from './streamDamage.ts';
 
 /** An event as stored, with its texts, and as the domain knows it. */
@@ -17,6 +19,8 @@ export interface DecodedEvent {
   stored: StoredEvent;
   recorded: OpenedEvent;
   event: DomainEvent;
+  /** The number of its protected texts. */
+  texts: number;
 }
 
 /** The head of a stream after consecutive events, with the key of the last texts. */
@@ -69,7 +73,7 @@ function decodeReadableEvent(
     if (!event || !belongsIn(stored.stream, event.type)) return describeForeignEvent(stored);
     if (isOutOfOrder(stored, event.type))
       return `${describeRevision(stored)} is of the type ${stored.type}`;
-    return { stored, recorded, event };
+    return { stored, recorded, event, texts: readable.texts ?? 0 };
   } catch {
     // The decoder's message may quote the content.
     return `the content of ${describeRevision(stored)} is not JSON or does not match its schema`;
@@ -108,6 +112,25 @@ function findRevisionFlaw(page: StreamPage): StreamFlaw | undefined {
     : undefined;
 }
 
+/** True for an event with a text that is not protected. */
+export const hasPlainText = ({ event, texts }: DecodedEvent): boolean => countTexts(event) > texts;
+
+/**
+ * The flaw of an event whose text is not protected although an earlier text of its stream is.
+ * Streams from before texts were protected begin with plain texts, and go on with protected ones.
+ */
+export const plainTextFlaw = ({ stored }: DecodedEvent): StreamFlaw => ({
+  reason: `${describeRevision(stored)} has a text that is not protected, after protected ones`,
+  revision: stored.revision,
+});
+
+/** The flaw of the first plain text that is in an event with, or after, a protected one. */
+export function findPlainTextFlaw(events: readonly DecodedEvent[]): StreamFlaw | undefined {
+  const first = events.findIndex(({ texts }) => texts > 0);
+  const plain = first < 0 ? undefined : events.slice(first).find(hasPlainText);
+  return plain && plainTextFlaw(plain);
+}
+
 /** The decoded events, oldest first, or the flaw of the first invalid one. */
 export function decodeReadableEvents(
   events: readonly ReadableEvent[],
@@ -129,18 +152,31 @@ const oldestFirst = ({ events, direction }: StreamPage): readonly StoredEvent[] 
 export const checkPage = (page: StreamPage): readonly StoredEvent[] | StreamFlaw =>
   findRevisionFlaw(page) ?? oldestFirst(page);
 
+/** An event that was read or appended before. */
+export interface KnownEvent extends Pick<StoredEvent, 'id' | 'revision'> {
+  hash: string;
+}
+
+/** True when an event does not name the hash of the one before it. */
+const hasBrokenLink = (events: readonly StoredEvent[]): boolean =>
+  events.some(
+    ({ metadata }, at) =>
+      at > 0 && !metadata.includes(`"prev_hash":"${recordedHash(events[at - 1]!)}"`),
+  );
+
 /**
  * The events of a page after one that was read before, oldest first, or the flaw in their
- * revisions. Older events were decoded before: only their revisions and types are checked.
- * Undefined when the page does not contain the known event.
+ * revisions. Older events were decoded before: only their revisions, types and hashes
+ * are checked. Undefined when the page does not contain the known event, or its hashes have changed.
  */
 export function selectEventsAfter(
   page: StreamPage,
-  { id, revision }: Pick<StoredEvent, 'id' | 'revision'>,
+  { id, revision, hash }: KnownEvent,
 ): readonly StoredEvent[] | StreamFlaw | undefined {
   const events = oldestFirst(page);
   const knownIndex = events.findIndex((event) => event.id === id && event.revision === revision);
-  if (knownIndex === -1) return undefined;
+  const known = events[knownIndex];
+  if (!known || recordedHash(known) !== hash || hasBrokenLink(events)) return undefined;
   const flaw = findRevisionFlaw(page);
   if (flaw) return flaw;
   const foreignEvent = events

@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { FOLDED_READS } from '../../audit/foldedReadKinds.ts';
 import { STRONG_KEY } from '../../accounts/apiKey.ts';
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
@@ -26,6 +27,12 @@ export const serverOptions = {
     minimum: 1,
     maximum: 1_000_000,
     description: 'The most connections of clients at a time; one more is closed at once',
+  }),
+  AUDIT_READS: Type.String({
+    default: 'feed,requests',
+    pattern: `^(none|(${FOLDED_READS.join('|')})(,(${FOLDED_READS.join('|')}))*)$`,
+    description:
+      'Reads of texts that are recorded in the audit of the account, once per key, session and hour, separated by commas: `feed`, `requests`, `transcripts`; or `none`',
   }),
   CORS_ORIGINS: Type.Optional(
     Type.String({

@@ -19,6 +19,13 @@ export const transparencyOptions = {
     default: false,
     description: 'Let anybody read the transparency log, without a key',
   }),
+  LOG_KEPT_CHECKPOINTS: Type.Optional(
+    Type.String({
+      pattern: '^[^,\\s][^,]*(,[^,\\s][^,]*)*$',
+      description:
+        'Where checkpoints of the log are kept that who writes the log can’t change: files, folders or https addresses, separated by commas. A start and `audit verify` compare the log with them',
+    }),
+  ),
   LOG_WITNESSES_FILE: Type.Optional(
     Type.String({
       description:

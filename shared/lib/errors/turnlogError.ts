@@ -20,6 +20,7 @@ type ServiceCode =
   | 'release_too_old'
   | 'overloaded'
   | 'log_changed'
+  | 'read_model_damaged'
   | 'store_unavailable';
 
 /**

@@ -163,13 +163,14 @@ function startCall(
 
 async function callTool(
   { catalogue }: Pick<RunContext, 'catalogue'>,
-  { state, request }: OpenRun,
+  { state, settings, request }: OpenRun,
   call: ToolCallRequest,
   signal: AbortSignal,
 ): Promise<ToolCallRecord> {
   const startedAt = performance.now();
   const { name, arguments: args } = call.function;
   const { agent, actor, replay } = request;
+  const offered = settings.tools?.findIndex((tool) => tool.function.name === name) ?? -1;
   const functionCall = { name, arguments: args, account_id: actor.account_id };
   const replayed = replay?.recordedResult(functionCall);
   const { result, is_error } =
@@ -181,6 +182,7 @@ async function callTool(
     turn: state.turn,
     call_id: call.id,
     tool: name,
+    ...(offered >= 0 && { offered }),
     arguments: args,
     result,
     is_error,

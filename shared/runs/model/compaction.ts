@@ -6,6 +6,7 @@ import { isTurnlogError, TurnlogError } from '../../lib/errors/turnlogError.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
 import { errorSummary } from '../../lib/errors/errorSummary.ts';
 import { LIMITS } from '../../limits.ts';
+import { loggedRequestId } from '../../commandHandling/context.ts';
 import { authorOf, prepareEvents } from '../../commandHandling/prepareEvents.ts';
 import type { ModelContext, RunSlice, SessionReadContext } from '../context.ts';
 import type { HandleContext } from '../../commandHandling/handle.ts';
@@ -142,7 +143,7 @@ export async function compact(
     failedCompactions.set(session_id, state.turn);
     context.logger.warn(
       {
-        request_id: actor.request_id,
+        request_id: loggedRequestId(actor),
         session_id,
         has_summary: summary !== undefined,
         ...errorSummary(error),

@@ -78,7 +78,7 @@ async function readNewEvents(
   const reading = readEventsSince(
     source,
     stream,
-    { id: lastEventId!, revision: head.revision },
+    { id: lastEventId!, revision: head.revision, hash: head.hash },
     NEWS_PAGE,
   );
   const [news] = await Promise.all([

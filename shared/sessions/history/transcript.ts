@@ -24,13 +24,16 @@ const mapTexts = (row: TurnRow, replace: (text: string) => string): TurnRow => (
   error: row.error && { ...row.error, message: replace(row.error.message) },
   tool_calls: row.tool_calls.map((call) => ({
     ...call,
+    call_id: replace(call.call_id),
+    tool: replace(call.tool),
     arguments: replace(call.arguments),
     result: replace(call.result),
     ...(call.content !== undefined && { content: replace(call.content) }),
   })),
 });
 
-function textsOf(row: TurnRow): string[] {
+/** The texts of a turn's row that are encrypted in it. */
+export function encryptedTextsOf(row: TurnRow): string[] {
   const texts: string[] = [];
   mapTexts(row, (text) => {
     texts.push(text);
@@ -48,10 +51,14 @@ async function openTurnTexts(
   { account_id, session_id }: Pick<SessionRow, 'account_id' | 'session_id'>,
   rows: TurnRow[],
 ): Promise<void> {
-  const open = await createTextOpener(keys, sessionStream(session_id), rows.flatMap(textsOf));
+  const open = await createTextOpener(
+    keys,
+    sessionStream(session_id),
+    rows.flatMap(encryptedTextsOf),
+  );
   let chars = 0;
   for (const [index, row] of rows.entries()) {
-    for (const { length } of textsOf(row)) chars += length;
+    for (const { length } of encryptedTextsOf(row)) chars += length;
     if (chars > SLICE_BYTES) {
       await yieldToEventLoop(account_id);
       chars = 0;

@@ -1,4 +1,9 @@
-import type { InterruptionCause, InterruptionReason, SessionEvent } from '../events.ts';
+import type {
+  InterruptionCause,
+  InterruptionReason,
+  SessionEvent,
+  ToolCalledData,
+} from '../events.ts';
 import type { RecordedEvent } from '../../eventlog/event.ts';
 import { streamId } from '../../eventlog/streams.ts';
 import { absent, present, type RowChange } from '../../projections/change.ts';
@@ -20,13 +25,23 @@ const INTERRUPTIONS: Record<InterruptionReason | InterruptionCause, string> = {
   shutdown: 'The service was shut down while the turn was running.',
 };
 
+/**
+ * The name of the called function; empty for one that was not offered, which does not count as a
+ * used tool. The name in the call is encrypted, except in old events, which have no index.
+ */
+const offeredTool = (
+  { offered }: TurnRow,
+  { tool, offered: index }: Pick<ToolCalledData, 'tool' | 'offered'>,
+): string => (index === undefined ? offered.find((name) => name === tool) : offered[index]) ?? '';
+
 function patch(row: TurnRow, event: LaterEvent): Partial<TurnRow> {
   switch (event.type) {
     case 'session.tool_called.v1': {
       const { turn: _, ...call } = event.data;
-      // Models also call functions that they were not offered. Those do not count as a used tool.
-      const used = row.offered.includes(call.tool) ? call.tool : '';
-      return { tool_used: row.tool_used || used, tool_calls: [...row.tool_calls, call] };
+      return {
+        tool_used: row.tool_used || offeredTool(row, call),
+        tool_calls: [...row.tool_calls, call],
+      };
     }
     case 'session.turn_completed.v1': {
       const { output, model, tool_used, tokens, finish_reason } = event.data;

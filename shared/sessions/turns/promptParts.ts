@@ -13,7 +13,8 @@ export const ModelCall = Type.Object(
     request_sha256: ProtectedTextSchema({
       description: 'SHA-256 in hex of the request body in canonical JSON (RFC 8785)',
     }),
-    response_id: Type.String(),
+    // Protected, because a provider may derive its ids from the texts.
+    response_id: ProtectedTextSchema({ description: "The provider's id of the answer" }),
     model: Type.String({ description: 'As the provider reported it' }),
     finish_reason: Type.String(),
     tokens: Tokens,

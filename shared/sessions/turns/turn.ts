@@ -1,4 +1,4 @@
-import { findStreamOwner } from '../../erasure/ownedStreams.ts';
+import { isOwnStream } from '../../erasure/ownedStreams.ts';
 import { sessionErasedError } from '../../erasure/errors.ts';
 import { isTurnlogError, TurnlogError } from '../../lib/errors/turnlogError.ts';
 import { readPage } from '../../eventlog/reading/readWhole.ts';
@@ -7,7 +7,7 @@ import type { DecodedEvent } from '../../eventlog/reading/wholeStream.ts';
 import { LIMITS } from '../../limits.ts';
 import { applyTurnEvent, type TurnEvent } from './projection.ts';
 import type { TurnRow } from '../../readModels/tables.ts';
-import { sessionNotFound } from '../queries.ts';
+import { sessionNotFound, type SessionSource } from '../queries.ts';
 import { readTranscript, type TranscriptSource } from '../history/transcript.ts';
 import { asOriginErased, findRecordingSession } from '../history/origins.ts';
 
@@ -31,13 +31,15 @@ export const turnNotFound = (message = 'The session has no such turn.'): Turnlog
  * `store_unavailable`.
  */
 export async function requireSessionOwner(
-  source: Parameters<typeof findStreamOwner>[0],
+  { store, readModels }: Pick<SessionSource, 'readModels' | 'store'>,
   accountId: string,
   sessionId: string,
 ): Promise<void> {
-  if (!isIdOf('session', sessionId)) throw sessionNotFound();
-  if ((await findStreamOwner(source, sessionStream(sessionId))) !== accountId)
-    throw sessionNotFound();
+  const stream = sessionStream(sessionId);
+  const findRow = () => readModels.findSession(sessionId);
+  const isOwn =
+    isIdOf('session', sessionId) && (await isOwnStream({ store }, accountId, stream, findRow));
+  if (!isOwn) throw sessionNotFound();
 }
 
 /** The turn with its texts, if the read models contain it. */
@@ -77,7 +79,8 @@ const turnRowFrom = (events: readonly DecodedEvent[]): TurnRow =>
  */
 export async function readTurn(source: TurnSource, lookup: TurnLookup): Promise<TurnRow> {
   const { account_id, session_id, turn } = lookup;
-  if (!isIdOf('session', session_id)) throw sessionNotFound();
+  // Before anything is read of a session that may be another account's.
+  await requireSessionOwner(source, account_id, session_id);
   const stream = sessionStream(session_id);
   const maxBytes = LIMITS.store.pageBytes;
   let events: DecodedEvent[] = [];

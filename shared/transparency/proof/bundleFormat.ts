@@ -8,6 +8,7 @@ export const BUNDLE_FILES = [
   'vkey',
   'checkpoint',
   'session.tlog-proof',
+  'consistency',
   'events.jsonl',
 ] as const;
 export type BundleFileName = (typeof BUNDLE_FILES)[number];
@@ -15,7 +16,7 @@ export type SmallFileName = Exclude<BundleFileName, 'events.jsonl'>;
 
 const Manifest = Type.Object(
   {
-    turnlog_bundle: Type.Literal(1),
+    turnlog_bundle: Type.Literal(2),
     session_id: Type.String(),
     events: Type.Integer({ minimum: 1 }),
   },
@@ -25,6 +26,27 @@ export type Manifest = Static<typeof Manifest>;
 
 /** Validates the content of a manifest. */
 export const isManifest = lazyValidator(Manifest);
+
+/** A line of `events.jsonl`: an event, its place in the log, and the hashes that prove it there. */
+export interface BundleLine {
+  event: unknown;
+  /** Hashes in base64, the leaf's sibling first, as `createInclusionChecker` expects them. */
+  hashes: string[];
+  leaf: number;
+}
+
+const LINE_MEMBERS = 'event,hashes,leaf';
+
+export const isBundleLine = (value: unknown): value is BundleLine => {
+  if (typeof value !== 'object' || value === null) return false;
+  const { hashes, leaf } = value as Partial<Record<string, unknown>>;
+  return (
+    Object.keys(value).toSorted().join(',') === LINE_MEMBERS &&
+    Array.isArray(hashes) &&
+    hashes.every((hash) => typeof hash === 'string') &&
+    Number.isSafeInteger(leaf)
+  );
+};
 
 /** A bundle entry while it is read. */
 export interface BundleFile {

@@ -1,8 +1,13 @@
-import { proofInvalidError, TurnlogError } from '../../lib/errors/turnlogError.ts';
+import { TurnlogError } from '../../lib/errors/turnlogError.ts';
 import { canonicalJson } from '../../eventlog/canonicalJson.ts';
+import type { RecordedEvent } from '../../eventlog/event.ts';
+import { streamDamagedError } from '../../eventlog/reading/streamDamage.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
 import { LIMITS } from '../../limits.ts';
-import type { Manifest, SmallFileName } from './bundleFormat.ts';
+import { NO_LEAF } from '../leaves/leafComparison.ts';
+import type { LeafProof, LeafProver } from '../leaves/leafProver.ts';
+import { formatConsistency, type ConsistencyFile } from '../tlog/consistencyFile.ts';
+import type { BundleLine, Manifest, SmallFileName } from './bundleFormat.ts';
 import type { EventProof } from './proveEvent.ts';
 import type { Redaction } from './redaction.ts';
 import { createStreamChecker, type SeenStream } from './sessionChain.ts';
@@ -15,8 +20,12 @@ export interface BundleSource {
   head: { revision: number; hash: string };
   proof: EventProof;
   vkey: string;
+  /** An older tree that the checkpoint extends, if one is proven. */
+  consistency: ConsistencyFile | undefined;
   /** The events up to the head, with every text that may be disclosed. */
-  shown: AsyncIterable<ShownEvent>;
+  shown: AsyncIterable<RecordedEvent>;
+  /** Proves the leaves of these events, one after the other (`createLeafProver`). */
+  proveLeaf: LeafProver;
   redaction: Redaction;
 }
 
@@ -29,8 +38,9 @@ export interface BundleContent {
 }
 
 /** Throws `configuration_invalid` for an event that exceeds the limit of verifiers. */
-function lineOf(event: ShownEvent): string {
-  const line = canonicalJson(event);
+function lineOf(event: ShownEvent, { index, hashes }: LeafProof): string {
+  const base64 = hashes.map((hash) => Buffer.from(hash).toString('base64'));
+  const line = canonicalJson({ event, hashes: base64, leaf: index } satisfies BundleLine);
   const [bytes, maxBytes] = [Buffer.byteLength(line) + 1, LIMITS.proof.lineBytes];
   if (bytes <= maxBytes) return line;
   throw new TurnlogError(
@@ -41,22 +51,35 @@ function lineOf(event: ShownEvent): string {
 
 /**
  * Creates the content of a bundle. Equal sources give equal bytes. A bundle that could not be
- * verified is never completed: the pieces throw `proof_invalid`, or `configuration_invalid` for an
- * event that is too large or a redaction that fails.
+ * verified is never completed: the pieces throw `stream_damaged` for an event that does not fit, or has
+ * no leaf, and `configuration_invalid` for an event that is too large or a redaction that fails.
  */
 export function bundleContent(source: BundleSource): BundleContent {
   const { session_id, head, proof, vkey, redaction } = source;
-  const manifest: Manifest = { turnlog_bundle: 1, session_id, events: head.revision + 1 };
-  const { add, seen } = createStreamChecker(sessionStream(session_id));
+  const manifest: Manifest = { turnlog_bundle: 2, session_id, events: head.revision + 1 };
+  const stream = sessionStream(session_id);
+  const { add, seen } = createStreamChecker(stream);
+  const damaged = (reason: string): TurnlogError =>
+    streamDamagedError({
+      stream,
+      reason,
+      revision: seen.events,
+      first_revision: 0,
+      last_revision: head.revision,
+    });
 
   async function* pieces(): AsyncGenerator<string> {
-    for await (const event of source.shown) {
+    for await (const { position, ...event } of source.shown) {
       const shown = redaction.apply(event);
-      add(shown);
-      yield `${lineOf(shown)}\n`;
+      const fault = add(shown);
+      if (fault !== undefined)
+        throw damaged(`the event at revision ${seen.events} does not fit: ${fault}`);
+      const leaf = await source.proveLeaf({ position, hash: seen.hash });
+      if (!leaf) throw damaged(`the event at revision ${event.revision} ${NO_LEAF}`);
+      yield `${lineOf(shown, leaf)}\n`;
     }
-    if (seen.events !== manifest.events || seen.hash !== head.hash)
-      throw proofInvalidError('The session has changed while it was exported.');
+    if (seen.events !== manifest.events) throw damaged(`revision ${seen.events} is missing`);
+    if (seen.hash !== head.hash) throw damaged('its last event has changed while it was exported');
     redaction.requireAllMet();
   }
 
@@ -66,6 +89,7 @@ export function bundleContent(source: BundleSource): BundleContent {
       ['vkey', `${vkey}\n`],
       ['checkpoint', proof.checkpoint],
       ['session.tlog-proof', proof.proof],
+      ['consistency', source.consistency ? formatConsistency(source.consistency) : ''],
     ]),
     last: { name: 'events.jsonl', pieces: pieces() },
     seen,

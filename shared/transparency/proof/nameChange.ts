@@ -1,4 +1,3 @@
-import { decodeEvent } from '../../eventlog/codec.ts';
 import type { EventMetadata } from '../../eventlog/event.ts';
 import type { EventStore, StoredEvent } from '../../ports/eventStore.ts';
 import type { TileReader } from '../tileStore.ts';
@@ -28,11 +27,11 @@ interface Other {
 const OWN_END = /,"hash":"([0-9a-f]{64})"\}$/;
 
 /** The hash recorded in an event; empty when it has none or cannot be decoded. */
-export function recordedHash(stored: StoredEvent): string {
-  const ownHash = OWN_END.exec(stored.metadata.slice(-75))?.[1];
+export function recordedHash({ metadata }: Pick<StoredEvent, 'metadata'>): string {
+  const ownHash = OWN_END.exec(metadata.slice(-75))?.[1];
   if (ownHash !== undefined) return ownHash;
   try {
-    const { hash } = decodeEvent(stored).metadata as Partial<EventMetadata>;
+    const { hash } = JSON.parse(metadata) as Partial<EventMetadata>;
     return typeof hash === 'string' ? hash : '';
   } catch {
     return '';

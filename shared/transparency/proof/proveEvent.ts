@@ -1,14 +1,11 @@
-import { proofInvalidError, TurnlogError } from '../../lib/errors/turnlogError.ts';
-import type { Position } from '../../ports/eventStore.ts';
+import { TurnlogError } from '../../lib/errors/turnlogError.ts';
 import type { TileReader } from '../tileStore.ts';
 import { sleep } from '../../lib/time/sleep.ts';
 import { parseCheckpoint } from '../tlog/checkpoint.ts';
-import { leafEntry, leafIndexOf } from '../tlog/leaf.ts';
-import { leafHash } from '../tlog/merkle.ts';
+import { createSingleProver, type ProvenEvent } from '../leaves/leafProver.ts';
+import { leafIndexOf } from '../tlog/leaf.ts';
 import { parseNote } from '../tlog/note.ts';
 import { formatProof } from '../tlog/proofFile.ts';
-import { inclusionProof } from '../tlog/proofs.ts';
-import { verifyInclusion } from '../tlog/verify.ts';
 
 /** Polling interval while the transparency log lags behind. */
 const LOOK_MS = 50;
@@ -24,48 +21,49 @@ export interface EventProof {
   checkpoint: string;
 }
 
-/** The event to prove. */
-export interface ProvenEvent {
-  position: Position;
-  hash: string;
-}
-
 /**
  * Proves an event under a checkpoint; undefined when the checkpoint does not cover the event.
  * Throws `proof_invalid` when tiles were changed.
  */
 export async function proofUnder(
   tiles: TileReader,
-  { position, hash }: ProvenEvent,
+  event: ProvenEvent,
   checkpoint: string,
 ): Promise<EventProof | undefined> {
   const head = parseCheckpoint(parseNote(checkpoint).text);
-  const { size } = head;
-  const index = await leafIndexOf(tiles, { position, hash }, size);
-  if (index === undefined) return undefined;
-  const hashes = await inclusionProof(tiles, index, size);
-  if (!verifyInclusion(hashes, index, leafHash(leafEntry(hash, index)), head))
-    throw proofInvalidError(
-      `The tiles of the transparency log don't lead from leaf ${index} to its checkpoint of ${size}: files were changed. audit verify says which; put them back from a backup.`,
-    );
-  return { leaf: { hash, index }, proof: formatProof({ index, hashes, checkpoint }), checkpoint };
+  const leaf = await createSingleProver(tiles, head)(event);
+  if (!leaf) return undefined;
+  const { index, hashes } = leaf;
+  const proof = formatProof({ index, hashes, checkpoint });
+  return { leaf: { hash: event.hash, index }, proof, checkpoint };
+}
+
+/** True when the tree has grown over the place of an event, and has no leaf with its hash there. */
+async function hasNoLeaf(tiles: TileReader, event: ProvenEvent): Promise<boolean> {
+  const { size, checkpoint } = await tiles.state();
+  if (!checkpoint || event.position > checkpoint.position) return false;
+  return (await leafIndexOf(tiles, event, size)) === undefined;
 }
 
 /**
  * Waits up to `waitMs` milliseconds for a checkpoint that covers an event, and proves the event
- * under it. Throws `proof_pending` after that time.
+ * under it. Undefined when the tree has another event in its place. Throws `proof_pending` after
+ * that time.
  */
 export async function proveEvent(
   tiles: TileReader,
   event: ProvenEvent,
   waitMs: number,
-): Promise<EventProof> {
+): Promise<EventProof | undefined> {
   const deadline = performance.now() + waitMs;
   for (;;) {
     const checkpoint = await tiles.readCheckpoint();
     const proof = checkpoint && (await proofUnder(tiles, event, checkpoint));
     if (proof) return proof;
-    if (performance.now() >= deadline) throw pending();
+    if (performance.now() >= deadline) {
+      if (await hasNoLeaf(tiles, event)) return undefined;
+      throw pending();
+    }
     await sleep(LOOK_MS);
   }
 }

@@ -1,7 +1,7 @@
+import type { RecordedEvent } from '../../eventlog/event.ts';
 import { discloseEvents } from '../../eventlog/encryption/openTexts.ts';
 import type { ProtectedStore } from '../../eventlog/encryption/protectedStore.ts';
 import { LIMITS } from '../../limits.ts';
-import type { ShownEvent } from './shownTexts.ts';
 
 /** Small, because objects that survive two minor collections remain until a major one. */
 const PAGE_EVENTS = 100;
@@ -15,7 +15,7 @@ export async function* readDisclosed(
   stream: string,
   last: number,
   signal: AbortSignal,
-): AsyncGenerator<ShownEvent> {
+): AsyncGenerator<RecordedEvent> {
   for (let from = 0; from <= last;) {
     signal.throwIfAborted();
     const stored = await store.readStream(stream, {
@@ -25,8 +25,7 @@ export async function* readDisclosed(
       maxBytes: LIMITS.store.pageBytes,
     });
     if (stored.length === 0) return;
-    for (const { position: _none, ...event } of await discloseEvents(store.keys, stored))
-      yield event;
+    yield* await discloseEvents(store.keys, stored);
     from += stored.length;
   }
 }

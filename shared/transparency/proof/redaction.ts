@@ -2,9 +2,26 @@ import { TurnlogError } from '../../lib/errors/turnlogError.ts';
 import { mapTexts, withheld, type ShownEvent } from './shownTexts.ts';
 
 /** The texts that can be redacted. */
-const FIELDS = ['input', 'output', 'content', 'arguments', 'result', 'message'] as const;
-/** An unsalted hash of a prompt would confirm a correct guess of the texts in it. */
-const ORACLES: ReadonlySet<string> = new Set(['request_sha256']);
+const FIELDS = [
+  'input',
+  'output',
+  'content',
+  'arguments',
+  'result',
+  'message',
+  'tool',
+  'summary',
+  'instruction',
+  'title',
+] as const;
+/**
+ * Values that would confirm a correct guess of a text: the unsalted hash of a prompt, and ids, which
+ * a provider may derive from texts.
+ */
+const ORACLES: ReadonlySet<string> = new Set(['request_sha256', 'response_id', 'call_id']);
+/** The same in plain, as earlier releases and their offline model recorded them. */
+const PLAIN_ORACLE =
+  /"request_sha256":"[0-9a-f]{64}"|"(?:response|call)_id":"(?:chatcmpl|call)-offline-[0-9a-f]{24}"/;
 
 /** A turn, a field of a turn, or a field of all turns. */
 export interface Selector {
@@ -42,7 +59,7 @@ export interface Redaction {
 
 /**
  * Removes texts from events and leaves their commitments. If any text is selected, the hashes of
- * the prompts are removed as well.
+ * the prompts and the ids of the provider are removed as well.
  */
 export function createRedaction(selectors: readonly Selector[]): Redaction {
   const matched = new Set<Selector>();
@@ -64,6 +81,11 @@ export function createRedaction(selectors: readonly Selector[]): Redaction {
           `The ${field} of the event at revision ${revision} was written before texts were protected: its hash covers the text itself, so that it can't be redacted.`,
         );
     }
+    if (PLAIN_ORACLE.test(JSON.stringify(data)))
+      throw new TurnlogError(
+        'configuration_invalid',
+        `The event at revision ${revision} holds a hash of the model's request in plain, as an earlier release wrote it: it would confirm a guess at a redacted text, so that nothing of the session can be redacted.`,
+      );
   }
 
   return {

@@ -1,4 +1,3 @@
-import { proofInvalidError } from '../../lib/errors/turnlogError.ts';
 import { GENESIS_HASH } from '../../eventlog/hashChain.ts';
 import { matchesCommitment } from '../../eventlog/encryption/protectedText.ts';
 import { mapTexts, shownEventHash, type ShownEvent } from './shownTexts.ts';
@@ -34,12 +33,41 @@ const isEvent = (value: unknown): value is ShownEvent =>
   typeof (value as ShownEvent).metadata === 'object' &&
   (value as ShownEvent | { metadata: null }).metadata !== null;
 
+/** The members of a session's events that hold texts, at the top level and in labels. */
+const TEXT_MEMBERS = [
+  'arguments',
+  'content',
+  'input',
+  'instruction',
+  'message',
+  'output',
+  'result',
+  'summary',
+  'title',
+];
+const LABEL_MEMBERS = ['name', 'value'];
+
+/** The first member of an event's data with a plain string where texts are. */
+function plainTextIn(data: unknown): string | undefined {
+  if (typeof data !== 'object' || data === null) return undefined;
+  const members = data as Readonly<Record<string, unknown>>;
+  const plain = TEXT_MEMBERS.find((name) => typeof members[name] === 'string');
+  if (plain !== undefined) return plain;
+  const labels: unknown[] = Array.isArray(members['labels']) ? members['labels'] : [];
+  const isPlain = (label: unknown): boolean =>
+    typeof label === 'object' &&
+    label !== null &&
+    LABEL_MEMBERS.some((name) => typeof (label as typeof members)[name] === 'string');
+  return labels.some(isPlain) ? 'labels' : undefined;
+}
+
 /**
  * Checks the events of a stream from its beginning, without access to a store: hash chain, hashes
- * and disclosed texts. `add` throws `proof_invalid` for the first event that does not fit.
+ * and disclosed texts. `add` returns why an event does not fit, as a phrase about it; undefined when
+ * it fits.
  */
 export function createStreamChecker(stream: string): {
-  add: (value: unknown) => void;
+  add: (value: unknown) => string | undefined;
   seen: SeenStream;
 } {
   const seen: SeenStream = {
@@ -66,6 +94,9 @@ export function createStreamChecker(stream: string): {
       if (kind !== 'disclosed' && seen.hidden.length < LISTED)
         seen.hidden.push({ revision: event.revision, field, why });
     });
+    const plain = seen.disclosed + seen.redacted + seen.erased > 0 && plainTextIn(event.data);
+    if (typeof plain === 'string')
+      return `its ${plain} is not protected, and a text before it, or beside it, is`;
     if (wrongField !== undefined) return `its ${wrongField} is not the text that was committed to`;
     return shownEventHash(event) === event.metadata.hash
       ? undefined
@@ -84,12 +115,12 @@ export function createStreamChecker(stream: string): {
   return {
     seen,
     add(event) {
-      const prefix = `The event at revision ${seen.events} does not fit`;
-      if (!isEvent(event)) throw proofInvalidError(`${prefix}: it is no event.`);
+      if (!isEvent(event)) return 'it is no event';
       const fault = faultIn(event);
-      if (fault !== undefined) throw proofInvalidError(`${prefix}: ${fault}.`);
+      if (fault !== undefined) return fault;
       seen.events += 1;
       seen.hash = event.metadata.hash;
+      return undefined;
     },
   };
 }

@@ -1,11 +1,19 @@
-import { isTurnlogError, TurnlogError } from '../../lib/errors/turnlogError.ts';
+import { TurnlogError } from '../../lib/errors/turnlogError.ts';
 import { decodeEvent } from '../../eventlog/codec.ts';
 import type { RecordedEvent } from '../../eventlog/event.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
 import type { EventStore, StoredEvent } from '../../ports/eventStore.ts';
+import { readPage } from '../../eventlog/reading/readWhole.ts';
+import { reportDamage } from '../../eventlog/reading/reportDamage.ts';
+import { readUntilComplete } from '../../eventlog/reading/untilWhole.ts';
+import type { SessionRow } from '../../readModels/tables.ts';
+import { NO_LEAF } from '../leaves/leafComparison.ts';
+import { createSingleProver, type LeafProof, type ProvenEvent } from '../leaves/leafProver.ts';
 import type { TileReader } from '../tileStore.ts';
+import { parseCheckpoint } from '../tlog/checkpoint.ts';
+import { parseNote } from '../tlog/note.ts';
 import type { PageOf } from '../../ports/readModels.ts';
-import { proveEvent, type EventProof, type ProvenEvent } from './proveEvent.ts';
+import { proveEvent, type EventProof } from './proveEvent.ts';
 import {
   findOwnSession,
   readCommitments,
@@ -41,40 +49,66 @@ export const provenOf = (stored: StoredEvent): ProvenEvent => ({
   hash: decodeEvent(stored).metadata.hash,
 });
 
+/** An event, and its leaf under the checkpoint of its page. */
+export interface IncludedEvent {
+  event: RecordedEvent;
+  leaf: LeafProof;
+}
+
+/** The last event of a stream that the read models show up to a revision. */
+async function readLast(
+  source: SessionSource,
+  { session_id, revision: visibleRevision }: SessionRow,
+): Promise<StoredEvent> {
+  const stream = sessionStream(session_id);
+  const [last] = await readUntilComplete(source, stream, {
+    read: () => readPage(source, stream, { direction: 'backwards', limit: 1 }),
+    findFlaw([found]) {
+      if (!found) return { reason: 'its events are gone', revision: 0 };
+      const next = found.stored.revision + 1;
+      return next > visibleRevision
+        ? undefined
+        : { reason: `revision ${next} is missing`, revision: next };
+    },
+  });
+  return last!.stored;
+}
+
 /**
  * Proves the last event of an account's session, and reads a page of the events up to it without
- * their texts. Errors: `session_not_found`, `proof_pending`, those of `readCommitments`.
+ * their texts, each with the proof that it is in the tree of the same checkpoint. Errors:
+ * `session_not_found`, `proof_pending`, those of `readCommitments`; `stream_damaged` (noted) also
+ * for an event that does not fit its hash or has no leaf.
  */
 export async function proveSession(
   source: SessionSource & { tiles: TileReader },
   accountId: string,
   sessionId: string,
   page: NumberedPage,
-): Promise<{ head: HeadProof; events: PageOf<RecordedEvent> }> {
+): Promise<{ head: HeadProof; events: PageOf<IncludedEvent> }> {
+  const { tiles } = source;
   const row = await findOwnSession(source, accountId, sessionId);
-  const last = await headOfSession(source.store, sessionId);
-  const proof = await proveEvent(source.tiles, provenOf(last), WAIT_MS);
+  const stream = sessionStream(sessionId);
+  const damaged = (revision: number): Promise<TurnlogError> =>
+    reportDamage(source, stream, {
+      reason: `the event at revision ${revision} ${NO_LEAF}`,
+      revision,
+    });
+  const last = await readLast(source, row);
+  const proof = await proveEvent(tiles, provenOf(last), WAIT_MS);
+  if (!proof) throw await damaged(last.revision);
   const { rows, more } = await readCommitments(source, row, page);
-  // The proof does not cover events that were appended in the meantime.
-  const proven = rows.filter(({ revision }) => revision <= last.revision);
+  const prove = createSingleProver(tiles, parseCheckpoint(parseNote(proof.checkpoint).text));
+  const included: IncludedEvent[] = [];
+  for (const event of rows) {
+    // The proof does not cover events that were appended in the meantime.
+    if (event.revision > last.revision) break;
+    const leaf = await prove({ position: event.position, hash: event.metadata.hash });
+    if (!leaf) throw await damaged(event.revision);
+    included.push({ event, leaf });
+  }
   return {
     head: { ...proof, revision: last.revision, event_id: last.id },
-    events: { rows: proven, more: more && proven.length === rows.length },
+    events: { rows: included, more: more && included.length === rows.length },
   };
-}
-
-/**
- * The C2SP tlog-proof of an event that was just recorded; undefined when no checkpoint covers it in
- * time. Errors: `store_unavailable`.
- */
-export async function receiptFor(
-  tiles: TileReader,
-  event: ProvenEvent,
-): Promise<string | undefined> {
-  try {
-    return (await proveEvent(tiles, event, WAIT_MS)).proof;
-  } catch (error) {
-    if (isTurnlogError(error, 'proof_pending')) return undefined;
-    throw error;
-  }
 }

@@ -1,14 +1,16 @@
 import { proofInvalidError } from '../../lib/errors/turnlogError.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
+import { decodeBase64 } from '../tlog/base64.ts';
+import { parseConsistency } from '../tlog/consistencyFile.ts';
 import type { CheckpointText } from '../tlog/checkpoint.ts';
-import { verifyCosignature } from '../tlog/cosignature.ts';
 import { leafEntry } from '../tlog/leaf.ts';
-import { leafHash } from '../tlog/merkle.ts';
-import type { Note } from '../tlog/note.ts';
+import { HASH_BYTES, leafHash } from '../tlog/merkle.ts';
 import { formatVkey, parseVkey, type NoteKey } from '../tlog/noteKeys.ts';
 import { parseProof } from '../tlog/proofFile.ts';
-import { verifyInclusion } from '../tlog/verify.ts';
+import { createInclusionChecker } from '../tlog/subtrees.ts';
+import { verifyConsistency, verifyInclusion, type TreeHead } from '../tlog/verify.ts';
 import {
+  isBundleLine,
   type BundleFile,
   type SmallFileName,
   BUNDLE_FILES,
@@ -18,6 +20,7 @@ import {
 } from './bundleFormat.ts';
 import { openCheckpoint } from './openCheckpoint.ts';
 import { createStreamChecker, type SeenStream } from './sessionChain.ts';
+import { requireCosigners, type Cosigners, type WitnessPolicy } from '../witnessPolicy.ts';
 import { LIMITS } from '../../limits.ts';
 import { canonicalJson } from '../../eventlog/canonicalJson.ts';
 
@@ -73,6 +76,10 @@ async function smallText({ name, bytes, content }: BundleFile): Promise<string> 
 function parseManifest(text: string): Manifest {
   if (!text.endsWith('\n')) throw proofInvalidError('manifest has no line feed at its end.');
   const manifest = parsed(text.slice(0, -1), 'manifest');
+  if ((manifest as { turnlog_bundle?: unknown } | null)?.turnlog_bundle === 1)
+    throw proofInvalidError(
+      'The bundle is of version 1, which proves only its last event: those before it may have been rewritten. Ask for a new export of the session.',
+    );
   if (!isManifest()(manifest))
     throw proofInvalidError('manifest is not of a bundle that is known.');
   return manifest;
@@ -109,71 +116,102 @@ async function* jsonLines({ name, content }: BundleFile): AsyncGenerator {
 }
 
 /** Trusted values that the verifier obtained from other sources. */
-export interface Known {
+export interface Known extends WitnessPolicy {
   /** The vkey of the log. When absent, the vkey in the bundle is used. */
   vkey?: string | undefined;
-  /** A published checkpoint, which must be the checkpoint of the bundle. */
+  /**
+   * A published checkpoint, which must be the checkpoint of the bundle, or the older one that the
+   * bundle's is proven to extend.
+   */
   checkpoint?: string | undefined;
-  /** Vkeys of witnesses. Unless empty, at least one of them must have cosigned. */
-  witnesses: readonly string[];
 }
 
 /** The content of a valid bundle. */
-export interface VerifiedBundle {
+export interface VerifiedBundle extends Cosigners {
   session_id: string;
   seen: SeenStream;
   checkpoint: CheckpointText;
   /** Index of the leaf of the last event. */
   index: number;
+  /** The size of an older tree that the checkpoint is proven to extend. */
+  extends: number | undefined;
   vkey: string;
-  /** The names of the trusted witnesses that have cosigned. */
-  cosigned: string[];
 }
 
-type Small = Record<SmallFileName, string>;
+type Small = Record<Exclude<SmallFileName, 'manifest'>, string>;
 
-function requireSame(
+/** Requires that a checkpoint of the reader is one of these two trees. */
+function requireKnown(
   checkpoint: CheckpointText,
-  published: string | undefined,
-  key: NoteKey,
+  older: TreeHead | undefined,
+  { published, key }: { published: string | undefined; key: NoteKey },
 ): void {
   if (published === undefined) return;
   const other = openCheckpoint(published, [key]).checkpoint;
-  if (other.size !== checkpoint.size)
+  const tree = [checkpoint, older].find((head) => head?.size === other.size);
+  if (!tree)
     throw proofInvalidError(
       `The bundle's proof leads to a tree of ${checkpoint.size} leaves, and the checkpoint that was given is of ${other.size}: ask for a bundle that is exported with that checkpoint.`,
     );
-  if (!other.root.equals(checkpoint.root))
+  if (!other.root.equals(tree.root))
     throw proofInvalidError(
       'The checkpoint that was given has another root than the one of the bundle: the log has shown two histories.',
     );
 }
 
-function cosigners({ text, signatures }: Note, witnesses: readonly string[]): string[] {
-  const names = witnesses
-    .map(parseVkey)
-    .flatMap((key) =>
-      signatures.some((line) => verifyCosignature(text, key, line) !== undefined) ? [key.name] : [],
-    );
-  if (witnesses.length > 0 && names.length === 0)
-    throw proofInvalidError('None of the witnesses that were given has cosigned the checkpoint.');
-  return names;
+/** The older tree of a bundle, undefined without one. Throws `proof_invalid`. */
+function verifyOlder(text: string, checkpoint: CheckpointText): TreeHead | undefined {
+  if (text === '') return undefined;
+  const { older, hashes } = parseConsistency(text);
+  if (verifyConsistency(hashes, older, checkpoint)) return older;
+  throw proofInvalidError(
+    `The consistency proof does not lead from the older tree of ${older.size} leaves to the checkpoint.`,
+  );
 }
 
-/** Verifies the small files against the hash of the last event. */
-function verifyHead(small: Small, hash: string, trusted: Known) {
+/** Verifies the small files except the manifest, before any event is read. */
+function verifyTree(small: Small, trusted: Known) {
   const key = parseVkey((trusted.vkey ?? small.vkey).trimEnd());
   const { note, checkpoint } = openCheckpoint(small.checkpoint, [key]);
-  const { extra, index, hashes, checkpoint: proven } = parseProof(small['session.tlog-proof']);
+  const { extra, checkpoint: proven, ...last } = parseProof(small['session.tlog-proof']);
   if (extra)
     throw proofInvalidError('The proof of a bundle has no extra data: nothing vouches for it.');
   if (proven !== small.checkpoint) throw proofInvalidError('The proof is not of the checkpoint.');
-  if (!verifyInclusion(hashes, index, leafHash(leafEntry(hash, index)), checkpoint))
-    throw proofInvalidError(
-      'The proof does not lead from the last event to the checkpoint: events were changed, added or cut off.',
-    );
-  requireSame(checkpoint, trusted.checkpoint, key);
-  return { checkpoint, index, vkey: formatVkey(key), cosigned: cosigners(note, trusted.witnesses) };
+  const older = verifyOlder(small.consistency, checkpoint);
+  requireKnown(checkpoint, older, { published: trusted.checkpoint, key });
+  const cosigners = requireCosigners(note, trusted);
+  return { last, shown: { checkpoint, extends: older?.size, vkey: formatVkey(key), ...cosigners } };
+}
+
+/** Checks the lines of `events.jsonl`. Throws `proof_invalid` for the first that does not fit. */
+function createLineChecker(stream: string, checkpoint: CheckpointText) {
+  const { add, seen } = createStreamChecker(stream);
+  const isIncluded = createInclusionChecker(checkpoint);
+  let leaf = -1;
+
+  function fault(line: unknown): string | undefined {
+    if (!isBundleLine(line)) return 'its line is none of a bundle';
+    const unfit = add(line.event);
+    if (unfit !== undefined) return unfit;
+    const hashes = line.hashes.map((hash) => decodeBase64(hash));
+    if (hashes.some((hash) => hash?.length !== HASH_BYTES)) return 'its proof has a wrong hash';
+    leaf = line.leaf;
+    return isIncluded(leafHash(leafEntry(seen.hash, leaf)), leaf, hashes as Uint8Array[])
+      ? undefined
+      : `the checkpoint's tree does not have it at leaf ${leaf}: it was changed after it was recorded, or added`;
+  }
+
+  return {
+    seen,
+    /** The leaf of the last line. */
+    leaf: () => leaf,
+    check(line: unknown): void {
+      const revision = seen.events;
+      const found = fault(line);
+      if (found !== undefined)
+        throw proofInvalidError(`The event at revision ${revision} does not fit: ${found}.`);
+    },
+  };
 }
 
 /**
@@ -187,16 +225,19 @@ export async function verifyBundle(
 ): Promise<VerifiedBundle> {
   const files = bundle[Symbol.asyncIterator]();
   const read = async (name: SmallFileName) => smallText(await nextFile(files, name));
+  const manifest = parseManifest(await read('manifest'));
   const small = {
-    manifest: await read('manifest'),
     vkey: await read('vkey'),
     checkpoint: await read('checkpoint'),
     'session.tlog-proof': await read('session.tlog-proof'),
+    consistency: await read('consistency'),
   };
-  const { session_id, events } = parseManifest(small['manifest']);
-  const { add, seen } = createStreamChecker(sessionStream(session_id));
-  for await (const event of jsonLines(await nextFile(files, 'events.jsonl'))) {
-    add(event);
+  const { session_id, events } = manifest;
+  const { last, shown } = verifyTree(small, trusted);
+  const lines = createLineChecker(sessionStream(session_id), shown.checkpoint);
+  const { seen } = lines;
+  for await (const line of jsonLines(await nextFile(files, 'events.jsonl'))) {
+    lines.check(line);
     onProgress(seen.events);
   }
   if (seen.events !== events)
@@ -204,5 +245,11 @@ export async function verifyBundle(
       `The bundle has ${seen.events} events, and its manifest says ${events}.`,
     );
   if (!(await files.next()).done) throw proofInvalidError('The bundle has further files.');
-  return { session_id, seen, ...verifyHead(small, seen.hash, trusted) };
+  const { index, hashes } = last;
+  const leaf = leafHash(leafEntry(seen.hash, index));
+  if (index !== lines.leaf() || !verifyInclusion(hashes, index, leaf, shown.checkpoint))
+    throw proofInvalidError(
+      'session.tlog-proof does not lead from the last event to the checkpoint: events were changed, added or cut off.',
+    );
+  return { session_id, seen, index, ...shown };
 }

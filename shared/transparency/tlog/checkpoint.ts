@@ -37,3 +37,6 @@ export function parseCheckpoint(text: string): CheckpointText {
     throw proofInvalidError('A checkpoint has no size or no root on its second and third line.');
   return { origin, size: leaves, root: hash };
 }
+
+/** True for a note over the empty tree: a tree is begun with one, before any leaf is signed. */
+export const isOfEmptyTree = (note: string): boolean => note.split('\n', 2)[1] === '0';

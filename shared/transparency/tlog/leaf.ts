@@ -2,10 +2,13 @@
 import { proofInvalidError } from '../../lib/errors/turnlogError.ts';
 import type { Position } from '../../ports/eventStore.ts';
 import type { TileReader } from '../tileStore.ts';
-import { readEntries } from './readTiles.ts';
+import { readBundleBytes, readEntries } from './readTiles.ts';
 import { TILE_WIDTH } from './tiles.ts';
 
 const HASH = /^[0-9a-f]{64}$/;
+const INDEX = /^\{"hash":"[0-9a-f]{64}","index":(0|[1-9][0-9]*)\}/;
+/** The longest entry has an index of 16 digits. */
+const MAX_ENTRY_CHARS = 110;
 const ENTRY = /^\{"hash":"([0-9a-f]{64}|)","index":(0|[1-9][0-9]*)\}$/;
 
 /**
@@ -57,7 +60,15 @@ export async function leafIndexOf(
 ): Promise<number | undefined> {
   if (size === 0 || !HASH.test(event.hash)) return undefined;
   const bundle = await bundleOf(reader, event.position, Math.ceil(size / TILE_WIDTH));
-  const entries = await readEntries(reader, bundle, size);
-  const at = entries.findIndex((entry) => parseLeafEntry(entry).hash === event.hash);
-  return at < 0 ? undefined : bundle * TILE_WIDTH + at;
+  // Parsing all entries takes twenty times as long as searching their bytes.
+  const bytes = await readBundleBytes(reader, bundle, size);
+  const found = bytes.indexOf(`{"hash":"${event.hash}","index":`, 0, 'latin1');
+  if (found < 0) {
+    // Tells a damaged bundle from one without the event.
+    await readEntries(reader, bundle, size);
+    return undefined;
+  }
+  const [, index] = INDEX.exec(bytes.toString('latin1', found, found + MAX_ENTRY_CHARS)) ?? [];
+  const leaf = Number(index ?? NaN);
+  return Math.floor(leaf / TILE_WIDTH) === bundle && leaf < size ? leaf : undefined;
 }

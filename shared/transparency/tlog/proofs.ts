@@ -1,6 +1,7 @@
 /** Proofs of RFC 6962 §2.1.1 and §2.1.2, computed from the tiles of a tree. */
 import { EMPTY_ROOT, nodeHash, rootOfFull, splitOf } from './merkle.ts';
 import { readHashes, remembering, type Tiles } from './readTiles.ts';
+import { subtreesAfter, takeSubtree, type Subtree } from './subtrees.ts';
 import { TILE_WIDTH } from './tiles.ts';
 
 const TILE_HEIGHT = 8;
@@ -66,6 +67,25 @@ export async function inclusionProof(
   if (!(index >= 0 && index < size))
     throw new RangeError(`a tree of ${size} leaves has no leaf ${index}`);
   return path({ tiles: remembering(reader), size, lo: 0, hi: size }, index);
+}
+
+/**
+ * Returns a function that proves leaves of a tree of `size` leaves one after the other, in
+ * increasing order. Each proof has only the hashes up to the root of the smallest subtree that the
+ * proofs before it have shown, as `createInclusionChecker` expects. It throws RangeError for a leaf
+ * that is not after the one before, or outside the tree.
+ */
+export function createInclusionProver(
+  tiles: Tiles,
+  size: number,
+): (index: number) => Promise<Uint8Array[]> {
+  const shown: Subtree[] = [{ lo: 0, hi: size }];
+  return async (index) => {
+    const subtree = takeSubtree(shown, index);
+    if (!subtree) throw new RangeError(`leaf ${index} is not after the leaf before it`);
+    shown.push(...subtreesAfter(subtree, index));
+    return path({ tiles, size, ...subtree }, index);
+  };
 }
 
 async function subproof(range: Range, from: number): Promise<Uint8Array[]> {

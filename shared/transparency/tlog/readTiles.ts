@@ -62,6 +62,16 @@ export async function readEntries(
   );
 }
 
+/**
+ * The bytes of a bundle, or of the full one that begins with it. Throws `proof_invalid` when it is
+ * missing.
+ */
+export async function readBundleBytes(reader: Tiles, index: number, size: number): Promise<Buffer> {
+  const width = widthAt(0, index, size);
+  const { bytes } = await readWide(reader, { level: 'entries', index, width });
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
+
 /** A caching reader, for the duration of one proof. */
 export function remembering(reader: Tiles): Tiles {
   const reads = new Map<string, Promise<Uint8Array | undefined>>();

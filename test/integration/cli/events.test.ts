@@ -64,8 +64,9 @@ describe('events tail', () => {
     const ofSession = all.filter(({ stream }) => stream === `session-${session}`);
     const recorded = ({ id, revision, metadata }: PrintedEvent) => ({ id, revision, metadata });
     expect(ofSession.map(recorded)).toEqual((data as PrintedEvent[]).map(recorded));
-    // Texts stand open, for people.
+    // Texts stand open, for people, and without what proves a text to others.
     expect(ofSession[1]?.data.input).toBe('hi');
+    expect(out).not.toContain('"salt"');
   });
 
   test('follows a running server until it is interrupted', async () => {

@@ -5,6 +5,9 @@ import { runCli } from '../../support/processes/cliProcess.ts';
 let service: TestService;
 let account: string;
 
+const readText = async (path: string): Promise<string> =>
+  (await fetch(service.url + path, { headers: { 'x-api-key': service.key } })).text();
+
 const cli = (...args: string[]) => runCli(service.folder, ...args);
 
 beforeAll(async () => {
@@ -42,10 +45,18 @@ test('a hold needs its reason, is shown, and keeps a session until it ends; each
   expect((await hold('on')).code).toBe(2);
   expect((await hold('on', '--reason', 'Case 12')).out).toBe('held: Case 12\n');
   const path = `/v1/sessions/${session}`;
-  expect((await service.send('DELETE', path, {})).body).toMatchObject({
-    status: 409,
-    code: 'erasure_refused',
+  const refused = await service.send('DELETE', path, {});
+  expect(refused.body).toMatchObject({ status: 409, code: 'erasure_refused' });
+  // Operators see the hold's reason, clients don't.
+  expect(JSON.stringify(refused.body)).not.toContain('Case 12');
+  const byOperator = await cli('sessions', 'erase', session, '--confirm', session);
+  expect(byOperator.err).toContain("The hold's reason: Case 12");
+  const ofAccount = await cli('accounts', 'erase', account, '--confirm', account, '--json');
+  expect(JSON.parse(ofAccount.err)).toMatchObject({
+    error: { code: 'account_held', message: expect.stringContaining('Case 12') },
   });
+  for (const shown of ['/v1/events?format=jsonl', '/v1/export?format=events', '/health/ready'])
+    expect(await readText(shown)).not.toContain('Case 12');
   expect((await service.get(`${path}/events?limit=2`)).status).toBe(200);
   expect((await service.get('/v1/sessions/session_none/events')).status).toBe(404);
   expect((await hold('off')).out).toBe('-\n');
@@ -64,4 +75,5 @@ test('a hold needs its reason, is shown, and keeps a session until it ends; each
     erased: true,
     data: { input: '' },
   });
+  expect(out).not.toContain('"salt"');
 }, 180_000);

@@ -86,7 +86,12 @@ async function interrupted(folder: string, ...args: string[]): Promise<CliResult
 }
 
 /** A consistent copy of the running service's log, changed by `tamper`. */
-async function copyOfLog(name: string, tamper: (log: DatabaseSync) => void): Promise<string> {
+/** A copy of the log alone, as one that was never signed unless told otherwise. */
+async function copyOfLog(
+  name: string,
+  tamper: (log: DatabaseSync) => void,
+  signed?: 'signed',
+): Promise<string> {
   const folder = join(elsewhere, name);
   await mkdir(folder);
   const live = new DatabaseSync(join(service.folder, 'events.db'), { readOnly: true });
@@ -94,6 +99,7 @@ async function copyOfLog(name: string, tamper: (log: DatabaseSync) => void): Pro
   live.close();
   const copy = new DatabaseSync(join(folder, 'events.db'));
   tamper(copy);
+  if (!signed) copy.exec("DELETE FROM events WHERE type = 'log.tree_declared.v1'");
   copy.close();
   return folder;
 }
@@ -352,13 +358,16 @@ describe('heads that are kept outside', () => {
     ],
   ])('show a stream that was %s, which its chain does not', async (what, tamper, told, counted) => {
     const file = await keepHeads(`${what}.jsonl`);
-    const folder = await copyOfLog(`log with one ${what}`, tamper);
+    const name = `log with one ${what}`;
+    const folder = await copyOfLog(name, tamper);
     expect(await runCli(folder, 'audit', 'verify')).toMatchObject({
       code: 0,
       out: `Every event fits its hash chain.\n${UNSEEN}`,
     });
-    const { code, out } = await runCli(folder, 'audit', 'verify', '--heads', file);
-    const [chains, first, counts] = out.split('\n');
+    const signed = await copyOfLog(`signed ${name}`, tamper, 'signed');
+    const { code, out } = await runCli(signed, 'audit', 'verify', '--heads', file);
+    const [chains, missing, first, counts] = out.split('\n');
+    expect(missing).toContain('The transparency log turnlog/');
     expect([code, chains]).toEqual([1, 'Every event fits its hash chain.']);
     expect(first).toMatch(told);
     expect(first).toContain(session);

@@ -108,6 +108,21 @@ describe('audit export and verify-bundle', () => {
     expect([known.code, known.out.includes('proves nothing')]).toEqual([0, false]);
   });
 
+  test('write a report for people, with the same redactions and without the agent where there are any', async () => {
+    const all = join(elsewhere, 'all.html');
+    await exported('all.tar', '--report', all);
+    const page = await readFile(all, 'utf8');
+    expect(page).toContain('Ada asks');
+    expect(page).toContain('</html>');
+    const some = join(elsewhere, 'some.html');
+    await exported('some.tar', '--redact', '1.input', '--report', some);
+    const redacted = await readFile(some, 'utf8');
+    expect(redacted).not.toContain('Ada asks');
+    expect(redacted).toContain('Bob asks');
+    expect(redacted).toContain('Redacted: withheld from this report.');
+    expect(redacted).toContain('Not shown: it was erased, or is withheld');
+  });
+
   test('leave out what is redacted', async () => {
     const file = await exported('redacted.tar', '--redact', '1.input,output');
     expect(await readFile(file, 'latin1')).not.toMatch(/Ada|secret/);
@@ -231,7 +246,11 @@ describe('Ctrl-C', () => {
 
     expect(await runCli(long.folder, ...written)).toMatchObject({ code: 0 });
     const whole = await readFile(out);
-    await interrupted(...written);
+    expect(await runCli(long.folder, ...written)).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/long\.tar exists already, or .*: it was left as it is\.\n$/),
+    });
+    await interrupted(...written, '--replace');
     expect((await readFile(out)).equals(whole)).toBe(true);
     expect(await interrupted('audit', 'verify-bundle', out)).toMatchObject(stopped);
   });
@@ -283,6 +302,7 @@ describe('an erased session', () => {
       erased,
       '--out',
       file,
+      '--replace',
       '--redact',
       'input',
     );
@@ -477,6 +497,22 @@ describe('audit verify, with the transparency log', () => {
     const bundle = await exported('cosigned.tar', '--checkpoint', file);
     const known = ['--vkey', vkey, '--witness', formatVkey(witness.key)];
     expect(await alone('audit', 'verify-bundle', bundle, ...known)).toMatchObject({ code: 0 });
+
+    const absent = noteSigner('w/2', generateKeyPairSync('ed25519').privateKey, COSIGNATURE);
+    const both = [...known, '--witness', formatVkey(absent.key)];
+    const one = await alone('--json', 'audit', 'verify-bundle', bundle, ...both);
+    expect(JSON.parse(one.out)).toMatchObject({ cosigned: ['w/1'], not_cosigned: ['w/2'] });
+    const two = ['--witnesses-required', '2'];
+    expect(await alone('audit', 'verify-bundle', bundle, ...both, ...two)).toMatchObject({
+      code: 1,
+      out: 'It does not fit. 2 of the witnesses that were given must have cosigned the checkpoint, and 1 have: w/1. Missing: w/2.\n',
+    });
+    // The same witness twice is one.
+    const twice = [...known, '--witness', formatVkey(witness.key), ...two];
+    expect(await alone('audit', 'verify-bundle', bundle, ...twice)).toMatchObject({
+      code: 2,
+      err: '--witnesses-required is 2, and --witness names 1 different witnesses.\n',
+    });
   });
 
   test('goes on behind a checkpoint, and compares it all the same', async () => {

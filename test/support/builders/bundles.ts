@@ -18,8 +18,13 @@ import { leafEntry } from '../../../shared/transparency/tlog/leaf.ts';
 import { signatureLine, signNote } from '../../../shared/transparency/tlog/note.ts';
 import { COSIGNATURE, formatVkey, noteSigner } from '../../../shared/transparency/tlog/noteKeys.ts';
 import { formatProof } from '../../../shared/transparency/tlog/proofFile.ts';
-import { inclusionProof } from '../../../shared/transparency/tlog/proofs.ts';
+import {
+  consistencyProof,
+  createInclusionProver,
+  inclusionProof,
+} from '../../../shared/transparency/tlog/proofs.ts';
 import { openRightEdge } from '../../../shared/transparency/tlog/rightEdge.ts';
+import type { Position } from '../../../shared/ports/eventStore.ts';
 import { memoryTiles } from '../fakes/memoryTiles.ts';
 
 export const SESSION = 'session_01kahz1c3sf6w9m3v5q7x9z1a3';
@@ -95,38 +100,60 @@ export function shownSession(turns = 3): ShownEvent[] {
   });
 }
 
-/** Leaves that others have, around the head's. */
-const BEFORE = 300;
+/** The leaf of the last event, and the leaves after it. */
+const LAST = 300;
 const AFTER = 11;
 
-/** A bundle of a session, signed by the log and cosigned by the witness. */
+/** The leaves of a session's events, between which others have theirs. */
+export const leavesOf = (events: number): number[] =>
+  Array.from({ length: events }, (_, at) => LAST - 2 * (events - 1 - at));
+
+/**
+ * A bundle of a session, signed by the log and cosigned by the witness. `older` is the size of a
+ * tree that it is proven to extend; `shown` are events in place of those that have the leaves.
+ */
 export async function makeBundle(
   events: readonly ShownEvent[],
   redact = '',
+  older?: number,
+  shown = events,
 ): Promise<BundleContent> {
   const { revision, metadata } = events.at(-1)!;
   const tiles = memoryTiles();
   const edge = await openRightEdge(tiles, 0);
-  const filled = (index: number): void => edge.append(leafEntry('a'.repeat(64), index));
-  for (let index = 0; index < BEFORE; index += 1) filled(index);
-  edge.append(leafEntry(metadata.hash, BEFORE));
-  for (let index = 0; index < AFTER; index += 1) filled(BEFORE + 1 + index);
+  const leaves = leavesOf(events.length);
+  let olderRoot: Buffer | undefined;
+  for (let index = 0; index <= LAST + AFTER; index += 1) {
+    if (index === older) olderRoot = edge.root();
+    const event = events[leaves.indexOf(index)];
+    edge.append(leafEntry(event?.metadata.hash ?? 'a'.repeat(64), index));
+  }
   tiles.write(edge.takeFiles());
   const text = formatCheckpoint({ origin: ORIGIN, size: edge.size(), root: edge.root() });
   const checkpoint = signNote(text, [signer]) + signatureLine(cosign(text, witness, 1_767_225_600));
-  const hashes = await inclusionProof(tiles, BEFORE, edge.size());
+  const hashes = await inclusionProof(tiles, LAST, edge.size());
+  const prove = createInclusionProver(tiles, edge.size());
+  const proving = leaves.values();
   return bundleContent({
     session_id: SESSION,
     head: { revision, hash: metadata.hash },
     proof: {
-      leaf: { hash: metadata.hash, index: BEFORE },
-      proof: formatProof({ index: BEFORE, hashes, checkpoint }),
+      leaf: { hash: metadata.hash, index: LAST },
+      proof: formatProof({ index: LAST, hashes, checkpoint }),
       checkpoint,
     },
     vkey: formatVkey(signer.key),
+    consistency: olderRoot && {
+      older: { size: older!, root: olderRoot },
+      hashes: await consistencyProof(tiles, older!, edge.size()),
+    },
     shown: (async function* () {
-      yield* events;
+      for (const event of shown) yield { ...event, position: '' as Position };
     })(),
+    async proveLeaf() {
+      const index = proving.next().value!;
+      return { index, hashes: await prove(index) };
+    },
     redaction: createRedaction(redact === '' ? [] : parseSelectors(redact)!),
   });
 }
@@ -150,5 +177,6 @@ export async function writeTexts(file: string, texts: BundleTexts): Promise<void
   const pieces = (async function* () {
     yield text;
   })();
-  await writeTar(file, { small: new Map(small), last: { name, pieces }, modified: AT, signal });
+  const last = { name, pieces };
+  await writeTar(file, { small: new Map(small), last, modified: AT, replace: true, signal });
 }

@@ -20,6 +20,7 @@ import type {
 import type { AgentConfiguration, AgentEvent } from '../../../shared/agents/events.ts';
 import type { Audited, AuditEvent } from '../../../shared/audit/events.ts';
 import type { LogEvent } from '../../../shared/restoredLogs/events.ts';
+import type { RetentionEvent } from '../../../shared/erasure/retention/events.ts';
 import type { RequestBegunData, RequestEvent } from '../../../shared/requests/events.ts';
 import type { DomainEvent } from '../../../shared/eventlog/eventTypes.ts';
 import type { Erasure } from '../../../shared/domain/schema.ts';
@@ -257,9 +258,30 @@ export const webhookErased = (changes: Partial<Erasure> = {}): WebhookEvent => (
   data: { ...erasure, reason: 'account', ...changes },
 });
 
+export const timeKept = (time = '2026-11-20T09:30:00.000Z'): RetentionEvent => ({
+  type: 'retention.time_kept.v1',
+  data: { time, confirmations: 0, from_revision: 0 },
+});
+export const timeConfirmed = (time = '2026-11-20T09:30:00.000Z'): RetentionEvent => ({
+  type: 'retention.time_confirmed.v1',
+  data: { time, confirmations: 1, from_revision: 0, reason: 'It was stopped.' },
+});
+export const erasuresConfirmed = (before = '2026-11-20T09:30:00.000Z'): RetentionEvent => ({
+  type: 'retention.erasures_confirmed.v1',
+  data: { before, reason: 'The maximum is new.' },
+});
 export const restoreAccepted = (replaces = ['log_0']): LogEvent => ({
   type: 'log.restore_accepted.v1',
   data: { replaces, reason: 'a disk broke' },
+});
+
+export const treeDeclared = (origin = 'turnlog/log_0', vkeys = ['a-vkey']): LogEvent => ({
+  type: 'log.tree_declared.v1',
+  data: { origin, vkeys },
+});
+export const treeReplaced = (replaces = ['turnlog/log_0']): LogEvent => ({
+  type: 'log.tree_replaced.v1',
+  data: { replaces, reason: 'its files are lost' },
 });
 
 export const requestBegun = (changes: Partial<RequestBegunData> = {}): RequestEvent => ({
@@ -336,12 +358,17 @@ export const EVERY_EVENT: Record<DomainEvent['type'], DomainEvent> = {
   'agent.deleted.v1': agentDeleted(),
   'agent.erased.v1': agentErased({ note: 'a-note' }),
   'log.restore_accepted.v1': restoreAccepted(),
+  'log.tree_declared.v1': treeDeclared(),
+  'log.tree_replaced.v1': treeReplaced(),
   'replay.started.v1': replayStarted({ instruction: 'Be brief.', checks: '[]', from_turn: 2 }),
   'replay.session_started.v1': replaySessionStarted(),
   'replay.turns_compared.v1': replayTurnsCompared(),
   'replay.session_ended.v1': replaySessionEnded(),
   'replay.ended.v1': replayEnded(),
   'replay.erased.v1': replayErased({ note: 'a-note' }),
+  'retention.time_kept.v1': timeKept(),
+  'retention.time_confirmed.v1': timeConfirmed(),
+  'retention.erasures_confirmed.v1': erasuresConfirmed(),
   'request.begun.v1': requestBegun({ reserved: { id: 'session_1', revision: 4 } }),
   'session.started.v1': sessionStarted(AGENT_ID, {
     forked_from: { session_id: 'session_0', turn: 2 },
@@ -376,6 +403,7 @@ export const sessionRow = (changes: Partial<SessionRow> = {}): SessionRow => ({
   title: null,
   labels: {},
   forked_from: null,
+  fork_of: null,
   replay_id: null,
   replay_of: null,
   created_at: at(0),

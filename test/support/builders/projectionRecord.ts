@@ -26,6 +26,7 @@ import {
   turnStarted,
   replayStarted,
   requestBegun,
+  timeKept,
   restoreAccepted,
   webhookCreated,
 } from './events.ts';
@@ -55,6 +56,7 @@ const BEGINNINGS: Record<StreamKind, DomainEvent> = {
   log: restoreAccepted(),
   replay: replayStarted(),
   request: requestBegun(),
+  retention: timeKept(),
   session: sessionStarted('agent_1'),
   webhook: webhookCreated({ types: ['turnlog.session.turn_completed.v1'] }),
 };
@@ -88,10 +90,12 @@ const HISTORIES: Partial<Record<EventType, DomainEvent[]>> = {
   ],
 };
 
-const kindOf = (type: EventType): StreamKind =>
+/** The kind of the streams that hold events of the type. */
+export const kindOf = (type: EventType): StreamKind =>
   STREAM_KINDS.find((kind) => belongsIn(`${kind}-1`, type))!;
 
-function historyOf(type: EventType): DomainEvent[] {
+/** The events of a stream up to one of the type, valid together. */
+export function historyOf(type: EventType): DomainEvent[] {
   const beginning = BEGINNINGS[kindOf(type)];
   if (type === beginning.type) return [beginning];
   return HISTORIES[type] ?? [beginning, EVERY_EVENT[type]];

@@ -31,7 +31,10 @@ export function startProver(
   log: Omit<EventLog, 'trouble' | 'close'>,
   folder: string,
   options: Partial<
-    Pick<Prover, 'signingKeys' | 'witnesses' | 'acquireLeadership' | 'origin' | 'clock'>
+    Pick<
+      Prover,
+      'signingKeys' | 'witnesses' | 'acquireLeadership' | 'origin' | 'clock' | 'declareTree'
+    >
   >,
 ): RunningProver {
   const closing = new AbortController();
@@ -49,6 +52,8 @@ export function startProver(
     signingKeys: () => [],
     witnesses: { wanted: 0, witnesses: [] },
     onWitnesses: () => undefined,
+    declareTree: async () => undefined,
+    untilCompared: async () => undefined,
     clock: { now: () => Date.now() },
     onReport: (report) => void reports.push(report),
     logger: { info: () => undefined, warn: note, error: note },

@@ -86,6 +86,9 @@ export function startCliWith(env: Record<string, string>, ...args: string[]): Ru
   return running([out, err], () => stop.abort(interruptedError()), code);
 }
 
+export const runCliWith = (env: Record<string, string>, ...args: string[]): Promise<CliResult> =>
+  startCliWith(env, ...args).ended;
+
 /** The same, on a data folder. */
 export const startCli = (folder: string, ...args: string[]): RunningCli =>
   startCliWith({ DATA_DIR: folder }, ...args);

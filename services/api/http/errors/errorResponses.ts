@@ -77,6 +77,11 @@ export const httpFeature = defineFeature({
       description:
         'The process is at its capacity and did not begin the request; `Retry-After` says when to try again',
     },
+    read_model_damaged: {
+      status: 503,
+      description:
+        'A row of the read models does not say what the log says, and is not used; an operator has to rebuild the read models',
+    },
     store_unavailable: {
       status: 503,
       description:

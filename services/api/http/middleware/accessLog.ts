@@ -6,10 +6,13 @@ export const accessLog =
   (logger: Logger): Middleware =>
   async (ctx, next) => {
     const startedAt = performance.now();
+    const { request_id, recorded_request_id } = ctx.state as Record<string, string>;
     await next();
     logger.debug(
       {
-        request_id: ctx.state['request_id'] as string,
+        request_id,
+        // Events hold this id where the client's own could be text.
+        ...(recorded_request_id !== request_id && { recorded_request_id }),
         method: ctx.method,
         path: ctx.path,
         status: ctx.status,

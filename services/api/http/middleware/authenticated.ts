@@ -41,13 +41,19 @@ export const createAuthenticator = (
   rejectLogin: ReturnType<typeof createLoginThrottle>,
 ) =>
   async function authenticated(ctx: Context, access: Access): Promise<Caller> {
-    const request_id = ctx.state['request_id'] as string;
+    const client_request_id = ctx.state['request_id'] as string;
+    const request_id = ctx.state['recorded_request_id'] as string;
     if (access === 'open') return { actor: { account_id: '', key_id: '', request_id }, scopes: [] };
     const key = presentedKey(ctx);
     if (key === '') throw unauthorizedError();
     const { principal, key_id } = await identifyKey(cachedRows, key, clock.now());
     if (!principal)
-      return rejectLogin({ address: ctx.req.socket.remoteAddress ?? '', key_id, request_id });
+      return rejectLogin({
+        address: ctx.req.socket.remoteAddress ?? '',
+        key_id,
+        request_id: client_request_id,
+      });
     const { account_id, scopes } = principal;
-    return { actor: { account_id, key_id: principal.key_id, request_id }, scopes };
+    const actor = { account_id, key_id: principal.key_id, request_id, client_request_id };
+    return { actor, scopes };
   };

@@ -15,6 +15,8 @@ await runProver({
   acquireLeadership: (signal) => acquireProverLease({ databaseUrl, signal, onFailure: silent }),
   origin: 'turnlog',
   signingKeys: () => readSigningKeys(keyFile),
+  declareTree: async () => undefined,
+  untilCompared: async () => undefined,
   witnesses: { wanted: 0, witnesses: [] },
   onWitnesses: silent,
   onReport: ({ state, size }) => void writeSync(1, `${state} ${size ?? ''}\n`),

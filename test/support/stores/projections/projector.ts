@@ -9,6 +9,7 @@ import {
   THREAD_LIMITS,
 } from '../../../../services/followers/projector/startThread.ts';
 import { parseConfig } from '../../../../shared/lib/config/config.ts';
+import { createLogger } from '../../../../shared/lib/logger.ts';
 import { appendEvents, headOf, NO_STREAM } from '../../../../shared/eventlog/append.ts';
 import { decodeEvent } from '../../../../shared/eventlog/codec.ts';
 import type { DomainEvent } from '../../../../shared/eventlog/eventTypes.ts';
@@ -43,7 +44,11 @@ export async function startProjector(folder: string) {
     masterKeyFile: undefined,
   };
   const log = openSqliteEventLog({ folder });
-  const { threadData } = await openThreadProver(parseConfig({}), place, log);
+  const { threadData } = await openThreadProver(
+    { config: parseConfig({}), logger: createLogger('silent') },
+    place,
+    log,
+  );
   const spawn = (): Worker => {
     const data = threadData();
     const worker = new Worker(

@@ -438,8 +438,8 @@ describe('an erasure', () => {
       parked: [],
       erased: ['session-session_1'],
       removals: [
-        { table: 'session_labels', owner: 'session_1' },
         { table: 'turns', owner: 'session_1' },
+        { table: 'session_labels', owner: 'session_1' },
         { table: 'turn_words', owner: 'session_1' },
       ],
     });

@@ -42,9 +42,9 @@ const TEXTS: [DomainEvent['type'], string[]][] = [
   ['agent.updated.v1', ['/instruction', '/name']],
   ['agent.deleted.v1', ['/instruction', '/name']],
   ['session.turn_started.v1', ['/input']],
-  ['session.tool_called.v1', ['/arguments', '/result']],
-  ['session.turn_completed.v1', ['/calls/0/request_sha256', '/output']],
-  ['session.turn_failed.v1', ['/calls/0/request_sha256', '/message']],
+  ['session.tool_called.v1', ['/arguments', '/call_id', '/result', '/tool']],
+  ['session.turn_completed.v1', ['/calls/0/request_sha256', '/calls/0/response_id', '/output']],
+  ['session.turn_failed.v1', ['/calls/0/request_sha256', '/calls/0/response_id', '/message']],
 ];
 
 describe('an event whose texts were erased', () => {

@@ -6,7 +6,11 @@ import { requestBegun } from '../../../support/builders/events.ts';
 const given = specification(request);
 const begun = requestBegun({ reserved: { id: 'agent_7' } });
 const begin = (changes: Partial<typeof begun.data> = {}) =>
-  ({ type: 'begin_request', begun: { ...begun.data, ...changes } }) as const;
+  ({
+    type: 'begin_request',
+    begun: { ...begun.data, ...changes },
+    content_hmac: 'ef'.repeat(32),
+  }) as const;
 
 describe('a request that may come again', () => {
   test('begins once, whatever later tries would reserve', () => {
@@ -18,6 +22,12 @@ describe('a request that may come again', () => {
 
   test('keeps what the first try reserved', () => {
     expect(replay(request, [begun])).toEqual({ status: 'begun', ...begun.data });
+  });
+
+  test('is the same as one that an earlier release recorded', () => {
+    given(requestBegun({ body_hmac: 'ef'.repeat(32) }))
+      .when(begin())
+      .then();
   });
 
   test('is refused with another body', () => {

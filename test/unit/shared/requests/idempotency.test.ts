@@ -6,6 +6,7 @@ import {
   idempotentRequestId,
 } from '../../../../shared/requests/idempotency.ts';
 import type { HandleContext } from '../../../../shared/commandHandling/handle.ts';
+import { Rejection } from '../../../../shared/domain/rejection.ts';
 import { storeUnavailableError, TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
 import { createDamagedStreams } from '../../../../shared/eventlog/reading/damagedStreams.ts';
 import type { ProtectedStore } from '../../../../shared/eventlog/encryption/protectedStore.ts';
@@ -36,11 +37,11 @@ const contextOn = (store: ProtectedStore): HandleContext => ({
 });
 
 /** Each try would reserve an id of its own. */
-const claim = (store = fixture.store(), body_hmac = 'one') =>
+const claim = (store = fixture.store(), content_hmac = 'one') =>
   claimRequest(contextOn(store), actor, {
     request_id,
     operation: 'createAgent',
-    body_hmac,
+    content_hmac,
     reserve: async () => ({ reserved: { id: `agent_${(asked += 1)}` }, prepared: asked }),
   });
 
@@ -92,11 +93,19 @@ describe('a claim', () => {
     expect(await claim()).toMatchObject({ reserved: { id: 'agent_1' }, isFirstAttempt: false });
   });
 
+  test('records no HMAC that the key of the client alone makes', async () => {
+    await claim();
+    const [begun] = await events();
+    const { body_hmac } = JSON.parse(begun!.data) as { body_hmac: string };
+    expect(body_hmac).toMatch(/^[0-9a-f]{64}$/);
+    await expect(claim(fixture.store(), 'another')).rejects.toThrow(Rejection);
+  });
+
   test('of what the operation refuses leaves nothing', async () => {
     const refused = claimRequest(contextOn(fixture.store()), actor, {
       request_id,
       operation: 'createAgent',
-      body_hmac: 'one',
+      content_hmac: 'one',
       reserve: async () => {
         throw new TurnlogError('model_not_supported', 'No.');
       },

@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import { createCheckpoint } from '../../../../../shared/eventlog/identity/logIdentity.ts';
 import { agentCreated } from '../../../../support/builders/events.ts';
 import { reached, recordHistory } from '../../../../support/builders/history.ts';
-import { createMemoryTopics } from '../../../../support/fakes/memoryTopics.ts';
+import { createMemoryTopics, publisherError } from '../../../../support/fakes/memoryTopics.ts';
 import { relayTo } from '../../../../support/servers/kafka/relay.ts';
 import { fixedLog, type FixedLog } from '../../../../support/fakes/fixedLog.ts';
 
@@ -67,6 +67,29 @@ describe('a relay that takes over and gets nowhere', () => {
     await until(async () => (await relay.health()).state === 'relaying');
     expect(await relay.health()).not.toHaveProperty('reason');
     await relay.close();
+  }, 20_000);
+});
+
+describe('relays of which each needs longer to take over than the others wait', () => {
+  test('stop fencing one another, so that one publishes', async () => {
+    const topics = createMemoryTopics();
+    const slow = () => {
+      const { publisher, takeOvers } = topics.createPublisher();
+      const takeOver: typeof publisher.takeOver = async () => {
+        const owner = topics.state.owner + 1;
+        const publication = await publisher.takeOver();
+        for (let waited = 0; waited < 3 * TAKE_OVER_MS; waited += TAKE_OVER_MS / 10) {
+          await sleep(TAKE_OVER_MS / 10);
+          if (topics.state.owner !== owner) throw publisherError('publisher_fenced');
+        }
+        return publication;
+      };
+      const options = { takeOverMs: TAKE_OVER_MS };
+      return { ...relayTo({ ...publisher, takeOver }, healthy, options), takeOvers };
+    };
+    const relays = [slow(), slow()];
+    await until(() => topics.state.published.length === EVENTS.length);
+    await Promise.all(relays.map((relay) => relay.close()));
   }, 20_000);
 });
 

@@ -90,6 +90,7 @@ function start(): void {
     progress: () => progress,
     onProgress: (now) => void (progress = now),
     onTrouble: (reason) => void troubles.push(reason),
+    stopIfChanged: async () => undefined,
     signal: stopping.signal,
     cutOff: stopping.signal,
   };

@@ -11,6 +11,7 @@ import type {
   WebhookChanges,
   WebhookProgress,
 } from '../../../../../shared/webhooks/webhookProgress.ts';
+import type { PublicEvent } from '../../../../../shared/publicEvents/publicEvent.ts';
 import type { WebhookRow } from '../../../../../shared/readModels/tables.ts';
 import { eventually } from '../../../../support/processes/operator.ts';
 
@@ -36,17 +37,31 @@ let kept: Map<string, WebhookProgress>;
 let followed: string[];
 let saving: Promise<void>;
 let running: RunningWebhooks;
+/** Resolves when the account has an event. */
+let event: PromiseWithResolvers<void>;
+let sent: number;
+
+const EVENT = {
+  id: 'event_1',
+  key: 'agent_1',
+  time: '2026-01-01T00:00:00.000Z',
+} as PublicEvent;
 
 const delivery: DeliveryContext = {
   async *follow({ signal, cursor = 'none' }) {
     followed.push(cursor);
     yield { cursor };
+    await Promise.race([event.promise, sleepUntilAborted(60_000, { signal })]);
+    if (!signal.aborted) yield { cursor: 'event', event: EVENT };
     await sleepUntilAborted(60_000, { signal });
     // As the last messages on their way do.
     await sleepUntilAborted(20, { signal: new AbortController().signal });
     yield { cursor: 'last' };
   },
-  send: async () => ({ accepted: true }),
+  async send() {
+    sent += 1;
+    return { accepted: true };
+  },
   bodyOf: () => '',
   semaphore: createFairSemaphore({ permits: 1, bytes: 1 }),
   textsOf: async () => ({ url: '', secret: '' }),
@@ -58,6 +73,7 @@ const delivery: DeliveryContext = {
 beforeEach(() => {
   [rows, pausedReason, followed, kept] = [[], undefined, [], new Map()];
   saving = Promise.resolve();
+  [event, sent] = [Promise.withResolvers(), 0];
 });
 afterEach(() => running.close());
 
@@ -137,4 +153,39 @@ test('what comes last is kept, though a round of it is on its way', async () => 
   setTimeout(slow.resolve, 200);
   await closed;
   expect(kept.get('webhook_1')).toMatchObject({ cursor: 'last' });
+});
+
+test.each([
+  ['disabled', { disabled: 'request', revision: 1 } as const],
+  ['deleted', { deleted: true, revision: 1 }],
+])('a webhook that was %s since the last poll gets nothing', async (_what, change) => {
+  rows = [row('webhook_1')];
+  start();
+  await eventually(
+    async () => followed,
+    (cursors) => cursors.length === 1,
+  );
+  rows = [row('webhook_1', change)];
+  event.resolve();
+  await eventually(
+    async () => running.health(),
+    ({ enabled }) => enabled === 0,
+  );
+  expect(sent).toBe(0);
+});
+
+test('a webhook that was changed since the last poll gets the event as it is now', async () => {
+  rows = [row('webhook_1')];
+  start();
+  await eventually(
+    async () => followed,
+    (cursors) => cursors.length === 1,
+  );
+  rows = [row('webhook_1', { revision: 1 })];
+  event.resolve();
+  await eventually(
+    async () => sent,
+    (count) => count === 1,
+  );
+  expect(followed).toHaveLength(2);
 });

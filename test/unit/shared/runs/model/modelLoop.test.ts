@@ -49,6 +49,16 @@ beforeEach(() => {
   };
 });
 
+/** The data of an event, with its texts. */
+function withTexts({ data, toClose }: EncodedEvent): Record<string, unknown> {
+  const texts = new Map(toClose?.texts.map(({ sha256, text }) => [sha256, text]));
+  return JSON.parse(data, (_, value: unknown) =>
+    typeof value === 'object' && value !== null && 'sha256' in value
+      ? texts.get(value.sha256 as string)
+      : value,
+  ) as Record<string, unknown>;
+}
+
 /** A run whose model, tool and store answer at once. */
 function converseNow(): Promise<unknown> {
   const context = {
@@ -56,7 +66,7 @@ function converseNow(): Promise<unknown> {
       keys: memoryKeys().keys,
       append: async (_stream: string, _revision: number, [event]: [EncodedEvent]) => {
         recorded += 1;
-        whileRecording(JSON.parse(event.data));
+        whileRecording(withTexts(event));
         return { position: '1' };
       },
     },

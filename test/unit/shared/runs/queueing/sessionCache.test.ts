@@ -18,6 +18,7 @@ import {
   type DamagedStreams,
 } from '../../../../../shared/eventlog/reading/damagedStreams.ts';
 import { sessionStream } from '../../../../../shared/eventlog/streams.ts';
+import { sealEvents } from '../../../../../shared/eventlog/encryption/sealTexts.ts';
 import type { ProtectedStore } from '../../../../../shared/eventlog/encryption/protectedStore.ts';
 import {
   sessionStarted,
@@ -76,11 +77,10 @@ function growingSession(sessionId = SESSION) {
   return async (ending: (turn: number) => SessionEvent[]): Promise<void> => {
     turn += 1;
     const events = [...(turn === 1 ? [sessionStarted()] : []), turnStarted(turn), ...ending(turn)];
-    ({ head } = await appendEvents(
-      store,
-      { stream: sessionStream(sessionId), head },
-      { events: events.map((event) => ({ id: randomUUID(), ...event })), authorship },
-    ));
+    const named = events.map((event) => ({ id: randomUUID(), ...event }));
+    const sealed = await sealEvents(store.keys, head.key, named);
+    const target = { stream: sessionStream(sessionId), head };
+    ({ head } = await appendEvents(store, target, { ...sealed, authorship }));
   };
 }
 

@@ -78,7 +78,11 @@ interface Forged {
   signatures?: string;
   /** The other one of two leaves, as long as it may be. */
   sibling?: Buffer;
+  /** In place of members of the line. */
+  wrap?: object;
 }
+
+const SIBLING = Buffer.alloc(32, 7);
 
 /** Checkpoint and proof of a tree of two leaves, of which the first one is that of an event. */
 function treeOfTwo(hash: string, sibling: Buffer): Record<string, string> {
@@ -93,7 +97,8 @@ function treeOfTwo(hash: string, sibling: Buffer): Record<string, string> {
 }
 
 /** A bundle of one event, whose hash covers what it is told to, and which the log has signed. */
-async function forge({ data = {}, covered, event, sibling, signatures = '', ...more }: Forged) {
+async function forge({ data = {}, covered, event, sibling, wrap, ...more }: Forged) {
+  const { signatures = '' } = more;
   const metadata = { ...AUTHORSHIP, ...more.metadata };
   const stream = `session-${SESSION}`;
   const members = { id: 'id', stream, revision: 0, type: 'session.x.v1', ...event };
@@ -102,10 +107,16 @@ async function forge({ data = {}, covered, event, sibling, signatures = '', ...m
   const shown = { ...members, data, metadata: { ...metadata, prev_hash: GENESIS_HASH, hash } };
   const head = { revision: 0, metadata: { hash } } as ShownEvent;
   const small = Object.fromEntries((await makeBundle([head])).small);
-  if (sibling) Object.assign(small, treeOfTwo(hash, sibling));
+  Object.assign(small, treeOfTwo(hash, sibling ?? SIBLING));
   small['checkpoint'] += signatures;
   small['session.tlog-proof'] += signatures;
-  await writeTexts(file, { ...small, 'events.jsonl': `${canonicalJson(shown)}\n` });
+  const line = {
+    event: shown,
+    hashes: [(sibling ?? SIBLING).toString('base64')],
+    leaf: 0,
+    ...wrap,
+  };
+  await writeTexts(file, { ...small, 'events.jsonl': `${canonicalJson(line)}\n` });
 }
 
 const A = 'a'.repeat(64);
@@ -116,7 +127,7 @@ const TEXT = createHash('sha256').update(Buffer.alloc(16)).update('5').digest('h
 const NUMBER = { a: { sha256: TEXT, salt: 'A'.repeat(22), text: 5 } };
 const LINE = 4 * 1024 * 1024;
 /** What a line has besides the characters of its data, which are a string. */
-const BARE = `{"data":"","id":"id","metadata":,"revision":0,"stream":"session-${SESSION}","type":"session.x.v1"}
+const BARE = `{"event":,"hashes":["${SIBLING.toString('base64')}"],"leaf":0}{"data":"","id":"id","metadata":,"revision":0,"stream":"session-${SESSION}","type":"session.x.v1"}
 ${canonicalJson({ ...AUTHORSHIP, hash: A, prev_hash: A })}`;
 /** Of an event whose line has so many bytes. */
 const long = (bytes: number): Forged => ({ data: 'x'.repeat(bytes - BARE.length) });
@@ -130,12 +141,28 @@ const FORGED: Array<[string, boolean, Forged]> = [
   ['a text is a number', true, { data: NUMBER }],
   ['a number is covered as a text', false, { data: NUMBER, covered: { a: { sha256: TEXT } } }],
   ['erased is not true', true, { data: { a: { sha256: A, erased: false } } }],
+  ['a text is plain', true, { data: { input: 'x' } }],
+  ['a text is plain beside a protected one', false, { data: { ...ALONE, input: 'x' } }],
+  [
+    'a label is plain beside a protected text',
+    false,
+    { data: { ...ALONE, labels: [{ name: 'x' }] } },
+  ],
+  ['a label is none', true, { data: { ...ALONE, labels: ['name', null, ['x'], { name: 5 }] } }],
+  ['a member of another member is plain', true, { data: { ...ALONE, x: { input: 'x' } } }],
+  ['a line has another leaf', false, { wrap: { leaf: 1 } }],
+  ['a line has a leaf as a string', false, { wrap: { leaf: '0' } }],
+  ['a line has a leaf that is no number', false, { wrap: { leaf: -1 } }],
+  ['a line has no hashes', false, { wrap: { hashes: [] } }],
+  ['a line has a hash that is none', false, { wrap: { hashes: ['AAAA'] } }],
+  ['a line has hashes that are none', false, { wrap: { hashes: 'x' } }],
+  ['a line has a member more', false, { wrap: { more: 1 } }],
   ['the revision is a string', false, { event: { revision: '0' } }],
   ['metadata has other members', true, { metadata: { account_id: 5 } }],
   ['a line is as long as may be', true, long(LINE)],
   ['a line is too long', false, long(LINE + 1)],
-  ['others have signed too', true, { signatures: signature.repeat(98) }],
-  ['too many have signed', false, { signatures: signature.repeat(99) }],
+  ['others have signed too', true, { signatures: signature.repeat(99) }],
+  ['too many have signed', false, { signatures: signature.repeat(100) }],
   ['a signature has no bytes', false, { signatures: '— other AAAAAA==\n' }],
   ['a hash of the proof has its length', true, { sibling: Buffer.alloc(32, 7) }],
   ['a hash of the proof is too short', false, { sibling: Buffer.alloc(31, 7) }],

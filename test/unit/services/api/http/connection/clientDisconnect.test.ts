@@ -7,7 +7,7 @@ import { clientDisconnectError } from '../../../../../../services/api/http/conne
 import type { RouteContext } from '../../../../../../services/api/context.ts';
 import { destroyOnError } from '../../../../../../services/api/http/connection/destroyOnError.ts';
 import { sessionsFeature } from '../../../../../../services/api/sessions/routes.ts';
-import { sendExport } from '../../../../../../services/api/exports/send.ts';
+import { sendExport, setExportType } from '../../../../../../services/api/exports/send.ts';
 import { LIMITS } from '../../../../../../shared/limits.ts';
 import type { Logger } from '../../../../../../shared/lib/logger.ts';
 import { createPermitPool } from '../../../../../../shared/lib/concurrency/capacity.ts';
@@ -80,8 +80,9 @@ test('an export whose client leaves before there is anything to send ends, and h
   const openStreams = createPermitPool({ permits: 4, bytes: Infinity });
   const responseMemory = createResponseMemory(LIMITS.export.bytes);
   const api = { openStreams, responseMemory } as unknown as RouteContext;
-  const exporting = { api, actor, ctx, subject: 'account-acct_1' };
-  const sending = sendExport(exporting, 'format=otel', untilLeft);
+  const audited = { action: 'export', subject: 'account-acct_1' } as const;
+  const exporting = { api, actor, ctx, audited, setHeaders: setExportType };
+  const sending = sendExport(exporting, untilLeft);
   await setImmediate();
   expect(responseMemory.tryAcquire('acct_1', LIMITS.export.bytes)).toBeUndefined();
   leave();

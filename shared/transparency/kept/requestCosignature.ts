@@ -1,12 +1,8 @@
-import type { TileReader } from '../../../shared/transparency/tileStore.ts';
-import type { Witness } from '../../../shared/transparency/witness.ts';
-import { verifyCosignature } from '../../../shared/transparency/tlog/cosignature.ts';
-import {
-  parseSignatureLine,
-  signatureLine,
-  type NoteSignature,
-} from '../../../shared/transparency/tlog/note.ts';
-import { consistencyProof } from '../../../shared/transparency/tlog/proofs.ts';
+import type { TileReader } from '../tileStore.ts';
+import type { Witness } from '../witness.ts';
+import { verifyCosignature } from '../tlog/cosignature.ts';
+import { parseSignatureLine, signatureLine, type NoteSignature } from '../tlog/note.ts';
+import { consistencyProof } from '../tlog/proofs.ts';
 
 /** A checkpoint that the log has signed, with its size. */
 export interface SignedCheckpoint {
@@ -17,8 +13,13 @@ export interface SignedCheckpoint {
   size: number;
 }
 
-/** The signature line of a witness, or why there is none. */
-export type CosignatureResult = { line: string } | { trouble: string };
+/**
+ * The signature line of a witness, or why there is none. `ahead` is the size of the checkpoint that it
+ * cosigned last, when that is larger; `contradicts` is true when the checkpoint does not extend that
+ * one, or this can't be shown.
+ */
+export type CosignatureResult =
+  { line: string } | { trouble: string; ahead?: number; contradicts?: true };
 
 interface CosignatureRequest {
   witness: Witness;
@@ -47,6 +48,9 @@ function verified({ key }: Witness, text: string, lines: string): CosignatureRes
 const witnessAhead = (size: number, own: number): string =>
   `has cosigned a checkpoint of ${size} entries, and the log has ${own}: the log lost entries, or two logs have one origin`;
 
+const ANOTHER_ROOT =
+  'has cosigned a checkpoint of the same size with another root: the log was rewritten, or two logs have one origin';
+
 /**
  * Requests the cosignature of a checkpoint from a witness. `oldSize` is the size that it cosigned last,
  * as far as is known; when the witness responds with another one, the request is repeated once from
@@ -60,11 +64,17 @@ export async function requestCosignature(
   let from = Math.min(oldSize, size);
   for (let tries = 2; tries > 0; tries -= 1) {
     const proof = await consistencyProof(tiles, from, size).catch(() => undefined);
-    if (!proof) return { trouble: 'got no request: the tiles for its proof can’t be read' };
+    if (!proof)
+      return {
+        trouble: 'got no request: the tiles for its proof can’t be read',
+        contradicts: true,
+      };
     const answer = await witness.addCheckpoint({ oldSize: from, proof, checkpoint: note }, signal);
     if ('trouble' in answer) return answer;
     if ('lines' in answer) return verified(witness, text, answer.lines);
-    if (answer.size > size) return { trouble: witnessAhead(answer.size, size) };
+    if (answer.size > size) return { trouble: witnessAhead(answer.size, size), ahead: answer.size };
+    // A witness also responds so to another root of the same size.
+    if (answer.size === from && from === size) return { trouble: ANOTHER_ROOT, contradicts: true };
     from = answer.size;
   }
   return { trouble: 'repeatedly reports a different size of its latest cosigned checkpoint' };

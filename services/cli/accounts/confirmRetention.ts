@@ -1,0 +1,110 @@
+import { InvalidArgumentError, type Command } from 'commander';
+import { LATE_MS } from '../../../shared/erasure/retention/judgeClock.ts';
+import { retentionCutoff } from '../../../shared/erasure/retention/requireErasable.ts';
+import {
+  confirmErasures,
+  confirmTime,
+  readKeptTime,
+} from '../../../shared/erasure/retention/retentionStreams.ts';
+import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
+import { isoTime } from '../../../shared/ports/clock.ts';
+import { requireAccount } from './limits.ts';
+import type { CliContext, WithOperator } from '../context.ts';
+import { usageError } from '../failure.ts';
+
+const LONGEST_REASON = 256;
+/** A date is that of any time zone. */
+const DATE_TOLERANCE_MS = 36 * 3_600_000;
+const NOON_MS = 12 * 3_600_000;
+
+function parseReason(text: string): string {
+  if (text.trim() === '' || text.length > LONGEST_REASON)
+    throw new InvalidArgumentError(`A reason has 1 to ${LONGEST_REASON} characters.`);
+  return text;
+}
+
+/** Noon of a date in UTC, in milliseconds since the epoch. */
+function parseDate(text: string): number {
+  const noon = Date.parse(`${text}T00:00:00.000Z`) + NOON_MS;
+  if (!/^\d{4}-\d{2}-\d{2}$/.test(text) || Number.isNaN(noon))
+    throw new InvalidArgumentError('A date is written as 2026-11-25.');
+  return noon;
+}
+
+async function showTime({ operator, output }: CliContext): Promise<void> {
+  const kept = await readKeptTime(operator);
+  const now = operator.clock.now();
+  const proven_time = kept ? isoTime(kept.time) : null;
+  output.show(
+    { proven_time, clock: isoTime(now), late_ms: kept ? now - kept.time : null },
+    `proven time, as last recorded: ${proven_time ?? '-'}`,
+    `clock of this machine: ${isoTime(now)}`,
+  );
+}
+
+/** The operator states the date, so that no script confirms a wrong clock. */
+async function confirmClock(
+  { operator, output }: CliContext,
+  { reason, today }: { reason: string; today?: number },
+): Promise<void> {
+  if (today === undefined)
+    throw usageError('State the date of today, from another clock than this: --today <date>.');
+  const now = operator.clock.now();
+  if (!(Math.abs(now - today) <= DATE_TOLERANCE_MS))
+    throw new TurnlogError(
+      'configuration_invalid',
+      `The clock of this machine says ${isoTime(now)}. Set it right first.`,
+    );
+  await confirmTime(operator, now, reason);
+  const time = isoTime(now);
+  output.show({ proven_time: time, reason }, `Retention counts from ${time} on.`);
+}
+
+async function confirmAccount(
+  { operator, output }: CliContext,
+  account_id: string,
+  reason: string,
+): Promise<void> {
+  const { retention } = await requireAccount(await operator.readModels(), account_id);
+  const { maximum_days } = retention;
+  if (maximum_days === undefined)
+    throw new TurnlogError(
+      'configuration_invalid',
+      `The account ${account_id} has no maximum: retention erases nothing of it.`,
+    );
+  const now = (await readKeptTime(operator))?.time ?? operator.clock.now();
+  const before = retentionCutoff(maximum_days, now);
+  await confirmErasures(operator, account_id, before, reason);
+  output.show(
+    { account_id, before: isoTime(before), reason },
+    `Sessions of ${account_id} that were last active before ${isoTime(before)} will be erased.`,
+  );
+}
+
+/** `retention show` and `confirm` */
+export function addRetentionCommands(program: Command, run: WithOperator): void {
+  const retention = program
+    .command('retention')
+    .description('show the time that retention counts by, and confirm what it asks about');
+  retention
+    .command('show')
+    .description(
+      `print the proven time as last recorded; health is degraded while it is ${LATE_MS / 86_400_000} day behind the clock`,
+    )
+    .action(() => run(showTime));
+  retention
+    .command('confirm')
+    .description(
+      'confirm that the clock is right, or that many sessions of an account may be erased at once; recorded in the log',
+    )
+    .argument('<what>', '`clock`, or the id of the account')
+    .requiredOption('--reason <text>', 'why; never erased, so no personal data', parseReason)
+    .option('--today <date>', 'with `clock`: the date of today, as 2026-11-25', parseDate)
+    .action((what: string, options: { reason: string; today?: number }) =>
+      run((context) =>
+        what === 'clock'
+          ? confirmClock(context, options)
+          : confirmAccount(context, what, options.reason),
+      ),
+    );
+}

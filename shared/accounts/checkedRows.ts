@@ -1,0 +1,156 @@
+import { LRUCache } from 'lru-cache';
+import type { ReadableEvent } from '../eventlog/encryption/openTexts.ts';
+import { replaceBoxes } from '../eventlog/encryption/protectedJson.ts';
+import { isFull } from '../eventlog/reading/wholeStream.ts';
+import { accountStream } from '../eventlog/streams.ts';
+import { isTurnlogError } from '../lib/errors/turnlogError.ts';
+import { LIMITS } from '../limits.ts';
+import type { EventStore, StoredEvent } from '../ports/eventStore.ts';
+import type { DamagedRow } from '../readModels/integrity/damagedRows.ts';
+import { differingColumn } from '../readModels/integrity/compareRows.ts';
+import type { RowFindings } from '../readModels/integrity/rowFindings.ts';
+import { applyToRows, noRows, type StreamRows } from '../readModels/integrity/streamRows.ts';
+import type { AccountRow, ApiKeyRow } from '../readModels/tables.ts';
+
+/** Rows of all known accounts. */
+const MAX_ROWS = 50_000;
+const PAGE_EVENTS = 500;
+/** The log is looked at again this long after the last look, when a row is used. */
+const LOOK_AGAIN_MS = 2_000;
+/** No text of an account is decrypted for a check, so that a lost key locks nobody out. */
+const TEXTS = ['name'];
+
+type Place = Pick<DamagedRow, 'table' | 'key'>;
+
+/** What the log says of an account, as far as this process has read it. */
+interface KnownAccount extends StreamRows {
+  /** When this process read the last event, and when it looked for a later one. */
+  learnedAt: number;
+  lookedAt: number;
+  reading: Promise<void> | undefined;
+}
+
+const withoutTexts = (stored: StoredEvent): ReadableEvent => ({
+  ...stored,
+  data: replaceBoxes(stored.data, () => '""'),
+  stored,
+});
+
+/** Checks rows of accounts and API keys against the log. */
+export interface AccountRowChecks {
+  /**
+   * Resolves with the key as the log has it: revoked where the log says so and the row does not yet.
+   * Rejects with `read_model_damaged` for a row that no event explains, `store_unavailable`.
+   */
+  checkKey(row: ApiKeyRow): Promise<ApiKeyRow>;
+  /**
+   * The same for the account's own row; a damaged one is recorded, and what the log says holds.
+   * Resolves with undefined for an account that the log does not have.
+   */
+  checkAccount(row: AccountRow): Promise<AccountRow | undefined>;
+  /** Forgets what was read of the log, because the log or the read models are others now. */
+  forget(): void;
+}
+
+/**
+ * Checks rows against the account's stream, which is read once and then followed when a row is new or
+ * the last look was some seconds ago. `now` returns milliseconds of a monotonic clock.
+ */
+export function createAccountRowChecks(
+  { readStream }: Pick<EventStore, 'readStream'>,
+  findings: RowFindings,
+  now: () => number,
+): AccountRowChecks {
+  const accounts = new LRUCache<string, KnownAccount>({
+    maxSize: MAX_ROWS,
+    sizeCalculation: ({ rows }) => rows.api_keys.size + 1,
+  });
+
+  async function readOn(accountId: string, known: KnownAccount): Promise<void> {
+    for (;;) {
+      known.lookedAt = now();
+      const page = {
+        direction: 'forwards',
+        limit: PAGE_EVENTS,
+        maxBytes: LIMITS.store.pageBytes,
+      } as const;
+      const from = known.revision + 1;
+      const events = await readStream(accountStream(accountId), { ...page, from });
+      applyToRows(known, events.map(withoutTexts));
+      if (known.revision < from) return;
+      known.learnedAt = now();
+      accounts.set(accountId, known);
+      if (!isFull({ ...page, events })) return;
+    }
+  }
+
+  /** Concurrent callers share one read. */
+  const follow = (accountId: string, known: KnownAccount): Promise<void> =>
+    (known.reading ??= readOn(accountId, known).finally(() => {
+      known.reading = undefined;
+    }));
+
+  /** The account at the row's revision at least. Rejects with `read_model_damaged`. */
+  async function accountOf(
+    place: Place,
+    { account_id, revision }: Pick<AccountRow, 'account_id' | 'revision'>,
+  ): Promise<KnownAccount> {
+    const started = { learnedAt: 0, lookedAt: 0, reading: undefined };
+    const known = accounts.get(account_id) ?? { ...noRows(), ...started };
+    if (known.revision >= revision) {
+      if (now() - known.lookedAt > LOOK_AGAIN_MS)
+        void follow(account_id, known).catch(() => undefined);
+      return known;
+    }
+    await findings.untilSeen(place, async () => {
+      await follow(account_id, known);
+      return known.revision >= revision;
+    });
+    return known;
+  }
+
+  /** Judges a row beside what the log says of it; `expected` is undefined when it says nothing. */
+  function judge<Row extends AccountRow | ApiKeyRow>(
+    place: Place,
+    row: Row,
+    { account, expected }: { account: KnownAccount; expected: Row | undefined },
+  ): Row {
+    if (!expected) throw findings.differs(place, 'unrecorded');
+    if (row.revision < expected.revision) {
+      void findings.outdated(place, account.position!, account.learnedAt);
+      return { ...expected, name: row.name };
+    }
+    const column = differingColumn(expected, row, TEXTS);
+    if (column !== undefined) throw findings.differs(place, column);
+    findings.matches(place);
+    return row;
+  }
+
+  return {
+    async checkKey(row) {
+      const { key_id, account_id } = row;
+      const place = { table: 'api_keys', key: key_id };
+      const account = await accountOf(place, row);
+      const expected = account.rows.api_keys.get(key_id);
+      // The erasure of an account removes its keys; the read models may not show that yet.
+      if (!expected && account.rows.accounts.get(account_id)?.erased) {
+        void findings.outdated(place, account.position!, account.learnedAt);
+        return { ...row, revoked_at: row.revoked_at ?? row.issued_at };
+      }
+      return judge(place, row, { account, expected });
+    },
+    async checkAccount(row) {
+      const place = { table: 'accounts', key: row.account_id };
+      try {
+        const account = await accountOf(place, row);
+        const expected = account.rows.accounts.get(row.account_id);
+        return judge(place, row, { account, expected });
+      } catch (error) {
+        if (!isTurnlogError(error, 'read_model_damaged')) throw error;
+        const expected = accounts.get(row.account_id)?.rows.accounts.get(row.account_id);
+        return expected && { ...expected, name: row.name };
+      }
+    },
+    forget: () => accounts.clear(),
+  };
+}

@@ -1,0 +1,50 @@
+import { createAccountRowChecks } from '../../accounts/checkedRows.ts';
+import { createAgentRowCheck } from '../../agents/checkedRows.ts';
+import type { StreamSource } from '../../eventlog/reading/reportDamage.ts';
+import type { ReadModels } from '../../ports/readModels.ts';
+import type { DamagedRows } from './damagedRows.ts';
+import { withCheckedTexts } from './checkedTexts.ts';
+import { createRowFindings } from './rowFindings.ts';
+
+type Checked = Parameters<typeof withCheckedTexts>[0] &
+  Pick<ReadModels, 'findApiKey' | 'findApiKeyByHash' | 'findAccount' | 'findAgent' | 'untilShown'>;
+
+const checking =
+  <Row>(
+    find: (id: string) => Promise<Row | undefined>,
+    check: (row: Row) => Promise<Row | undefined>,
+  ) =>
+  async (id: string): Promise<Row | undefined> => {
+    const row = await find(id);
+    return row && check(row);
+  };
+
+/**
+ * Wraps the queries of rows that decide about access or instructions (API keys, accounts, agents), and
+ * of rows whose texts are encrypted.
+ * Each row is checked against the events of its stream before it is used, since whoever can write to
+ * the database of the read models can change any row. What the log says is kept in memory, so a row
+ * that is read again costs a comparison; `forget` drops it. The queries reject with `read_model_damaged`, too. `now` is a
+ * monotonic clock in milliseconds.
+ */
+export function checkedReadModels<Queries extends Checked>(
+  queries: Queries,
+  source: StreamSource,
+  damaged: DamagedRows,
+  now = (): number => performance.now(),
+): Queries & { forget: () => void } {
+  const findings = createRowFindings(damaged, queries, now);
+  const accounts = createAccountRowChecks(source.store, findings, now);
+  const agents = createAgentRowCheck(source, findings, now);
+  return {
+    ...withCheckedTexts(queries, source.store, findings),
+    findApiKey: checking(queries.findApiKey, accounts.checkKey),
+    findApiKeyByHash: checking(queries.findApiKeyByHash, accounts.checkKey),
+    findAccount: checking(queries.findAccount, accounts.checkAccount),
+    findAgent: checking(queries.findAgent, agents.check),
+    forget() {
+      accounts.forget();
+      agents.forget();
+    },
+  };
+}

@@ -1,0 +1,102 @@
+import { LRUCache } from 'lru-cache';
+import { isClosed } from '../../eventlog/encryption/closedText.ts';
+import type { ProtectedStore } from '../../eventlog/encryption/protectedStore.ts';
+import { replayStream, sessionStream, webhookStream } from '../../eventlog/streams.ts';
+import { LIMITS } from '../../limits.ts';
+import type { ReadModels } from '../../ports/readModels.ts';
+import { encryptedTextsOf } from '../../sessions/history/transcript.ts';
+import type { ReplayRow, TurnRow, WebhookRow } from '../tables.ts';
+import { differingColumn } from './compareRows.ts';
+import type { RowFindings } from './rowFindings.ts';
+import { readStreamRows } from './streamRows.ts';
+
+type Checked = Pick<
+  ReadModels,
+  'findTranscript' | 'findWebhook' | 'listWebhooks' | 'listEnabledWebhooks' | 'findReplay'
+>;
+
+interface RowWithTexts<Row> {
+  table: 'turns' | 'webhooks' | 'replays';
+  id: (row: Row) => string;
+  stream: (row: Row) => string;
+  texts: (row: Row) => readonly string[];
+}
+
+const TURN: RowWithTexts<TurnRow> = {
+  table: 'turns',
+  id: ({ session_id, turn }) => `${session_id}/${turn}`,
+  stream: ({ session_id }) => sessionStream(session_id),
+  texts: encryptedTextsOf,
+};
+const WEBHOOK: RowWithTexts<WebhookRow> = {
+  table: 'webhooks',
+  id: ({ webhook_id }) => webhook_id,
+  stream: ({ webhook_id }) => webhookStream(webhook_id),
+  texts: ({ url, secret, erased }) => (erased ? [] : [url, secret]),
+};
+const REPLAY: RowWithTexts<ReplayRow> = {
+  table: 'replays',
+  id: ({ replay_id }) => replay_id,
+  stream: ({ replay_id }) => replayStream(replay_id),
+  texts: ({ settings }) =>
+    [settings?.instruction, settings?.checks].filter((text) => text !== undefined),
+};
+
+const checked =
+  <Arguments extends unknown[], Found>(
+    query: (...args: Arguments) => Promise<Found>,
+    checkFound: (found: Found) => Promise<void>,
+  ) =>
+  async (...args: Arguments): Promise<Found> => {
+    const found = await query(...args);
+    await checkFound(found);
+    return found;
+  };
+
+/**
+ * Wraps the queries of rows whose texts are encrypted, as they are in the log. A plain text in such a
+ * row is shown only if the log has it, as logs of early releases do: whoever can write to the database
+ * of the read models has no key to encrypt another one. The queries reject with `read_model_damaged`
+ * then.
+ */
+export function withCheckedTexts<Queries extends Checked>(
+  queries: Queries,
+  store: Pick<ProtectedStore, 'readStream' | 'keys'>,
+  findings: RowFindings,
+): Queries {
+  /** Rows with plain texts that the log has. */
+  const recorded = new LRUCache<string, object>({
+    maxSize: LIMITS.cache.rowChars,
+    sizeCalculation: (row) => JSON.stringify(row).length,
+  });
+
+  async function check<Row extends object>(
+    kind: RowWithTexts<Row>,
+    rows: readonly Row[],
+  ): Promise<void> {
+    const plain = rows.filter((row) => kind.texts(row).some((text) => !isClosed(text)));
+    for (const row of plain) {
+      const place = { table: kind.table, key: kind.id(row) };
+      const known = recorded.get(`${place.table} ${place.key}`);
+      if (known && differingColumn(known, row) === undefined) continue;
+      const { revision } = row as unknown as { revision: number };
+      const read = await readStreamRows(store, kind.stream(row), { upTo: revision });
+      const expected = read.rows[kind.table].get(place.key);
+      if (!expected) throw findings.differs(place, 'unrecorded');
+      const column = differingColumn(expected, row);
+      if (column !== undefined) throw findings.differs(place, column);
+      recorded.set(`${place.table} ${place.key}`, expected);
+    }
+  }
+
+  return {
+    ...queries,
+    findTranscript: checked(queries.findTranscript, (found) =>
+      check(TURN, found?.turns.rows ?? []),
+    ),
+    findWebhook: checked(queries.findWebhook, (row) => check(WEBHOOK, row ? [row] : [])),
+    listWebhooks: checked(queries.listWebhooks, ({ rows }) => check(WEBHOOK, rows)),
+    listEnabledWebhooks: checked(queries.listEnabledWebhooks, (rows) => check(WEBHOOK, rows)),
+    findReplay: checked(queries.findReplay, (row) => check(REPLAY, row ? [row] : [])),
+  };
+}

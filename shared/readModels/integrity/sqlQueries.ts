@@ -1,0 +1,35 @@
+import type { SqlDatabase } from '../sqlDatabase.ts';
+import { TABLES } from '../tables.ts';
+import type { AnyRow, KeyValues } from './rowReader.ts';
+import type { SampledTable } from './sampleRows.ts';
+
+/** Queries of any rows, to compare them with the log. */
+export interface IntegrityQueries {
+  /** The generation that answers queries. */
+  currentGeneration(): Promise<number>;
+  /** Rows of a table after a key, in the order of their keys. */
+  listRows(table: SampledTable, after: KeyValues | undefined, limit: number): Promise<AnyRow[]>;
+  findRow(table: SampledTable, key: KeyValues): Promise<AnyRow | undefined>;
+}
+
+export function createIntegrityQueries({
+  generation,
+  query,
+  find,
+  list,
+}: SqlDatabase): IntegrityQueries {
+  const number = query<{ generation: number }>(`SELECT ${generation} AS generation`);
+  return {
+    currentGeneration: async () => Number((await number())[0]?.generation),
+    listRows(table, after, limit) {
+      const key = TABLES[table].key.join(', ');
+      const where = after ? `WHERE (${key}) > (${after.map(() => '?').join(', ')}) ` : '';
+      return list(table, `${where}ORDER BY ${key} LIMIT ?`)(...(after ?? []), limit);
+    },
+    findRow: (table, values) =>
+      find(
+        table,
+        `WHERE ${TABLES[table].key.map((column) => `${column} = ?`).join(' AND ')}`,
+      )(...values),
+  };
+}

@@ -1,0 +1,72 @@
+import type { ReadableEvent } from '../../eventlog/encryption/openTexts.ts';
+import { textsForRows, type ProtectedStore } from '../../eventlog/encryption/protectedStore.ts';
+import { isFull } from '../../eventlog/reading/wholeStream.ts';
+import { LIMITS } from '../../limits.ts';
+import type { Position } from '../../ports/eventStore.ts';
+import { fold, rowMaps, type RowMaps } from '../../projections/fold.ts';
+import { planBatch } from '../../projections/plan.ts';
+
+const PAGE_EVENTS = 500;
+
+/** The rows that the events of one stream make, in memory. */
+export interface StreamRows {
+  rows: RowMaps;
+  /** The revision of the last event; -1 before the first one. */
+  revision: number;
+  position: Position | undefined;
+  /** True once an event could not be applied: the projector has parked the stream there. */
+  parked: boolean;
+}
+
+export const noRows = (): StreamRows => ({
+  rows: rowMaps(),
+  revision: -1,
+  position: undefined,
+  parked: false,
+});
+
+/**
+ * Applies the next events of the stream with the projector's own functions. Stops before a gap in the
+ * revisions.
+ */
+export function applyToRows(state: StreamRows, events: readonly ReadableEvent[]): void {
+  const gap = events.findIndex(({ revision }, index) => revision !== state.revision + 1 + index);
+  const next = gap === -1 ? events : events.slice(0, gap);
+  const last = next.at(-1);
+  if (!last) return;
+  const { stream, revision, position } = last;
+  const parkedBefore = new Set(state.parked ? [stream] : []);
+  const { parked, erased } = fold(planBatch(next), state.rows, parkedBefore);
+  state.parked = (state.parked && erased.length === 0) || parked.length > 0;
+  state.revision = revision;
+  state.position = position;
+}
+
+/** How far to read a stream. */
+interface StreamPart {
+  /** The last revision; the end of the stream by default. */
+  upTo?: number;
+  /** Where an earlier read has stopped; changed by this one. */
+  state?: StreamRows;
+}
+
+/**
+ * Reads a stream and makes its rows in memory, as the projector does. Throws `store_unavailable`, and
+ * `stream_damaged` when the store says so.
+ */
+export async function readStreamRows(
+  { readStream, keys }: Pick<ProtectedStore, 'readStream' | 'keys'>,
+  stream: string,
+  { upTo = Infinity, state = noRows() }: StreamPart = {},
+): Promise<StreamRows> {
+  const open = textsForRows({ readStream }, keys);
+  while (state.revision < upTo) {
+    const from = state.revision + 1;
+    const limit = Math.min(PAGE_EVENTS, upTo - state.revision);
+    const page = { direction: 'forwards', limit, maxBytes: LIMITS.store.pageBytes } as const;
+    const events = await readStream(stream, { ...page, from });
+    applyToRows(state, await open(events));
+    if (state.revision < from || !isFull({ ...page, events })) break;
+  }
+  return state;
+}

@@ -1,0 +1,90 @@
+import { readConfigurationAt } from '../agents/revisions.ts';
+import { discloseEvents } from '../eventlog/encryption/openTexts.ts';
+import type { ProtectedStore } from '../eventlog/encryption/protectedStore.ts';
+import type { StreamSource } from '../eventlog/reading/reportDamage.ts';
+import { sessionStream } from '../eventlog/streams.ts';
+import { isTurnlogError } from '../lib/errors/turnlogError.ts';
+import { LIMITS } from '../limits.ts';
+import { createLeafProver } from '../transparency/leaves/leafProver.ts';
+import { reportMissingLeaf } from '../transparency/leaves/missingLeaf.ts';
+import type { Redaction } from '../transparency/proof/redaction.ts';
+import { createStreamChecker } from '../transparency/proof/sessionChain.ts';
+import type { TileReader } from '../transparency/tileStore.ts';
+import { parseCheckpoint } from '../transparency/tlog/checkpoint.ts';
+import { parseNote } from '../transparency/tlog/note.ts';
+import type { ReportedEvent } from './eventSection.ts';
+import { renderReport, type ReportSource } from './report.ts';
+
+/** Small, because an event may have a megabyte. */
+const PAGE_EVENTS = 20;
+
+export interface ReportStores extends StreamSource {
+  store: StreamSource['store'] & Pick<ProtectedStore, 'keys'>;
+  tiles: TileReader;
+}
+
+/** What a report is made of. */
+export interface ReportRequest extends Pick<
+  ReportSource,
+  'session_id' | 'made_at' | 'proof' | 'vkey'
+> {
+  /** The revision of the proven event. */
+  last: number;
+  /** Withholds texts. The agent's texts are withheld with it, too. */
+  redaction?: Redaction | undefined;
+}
+
+/** The events up to a revision, oldest first, with every text that is not erased or redacted. */
+async function* readReported(
+  stores: ReportStores,
+  { session_id, last, proof, redaction }: ReportRequest,
+  signal: AbortSignal,
+): AsyncGenerator<ReportedEvent> {
+  const { store, tiles } = stores;
+  const stream = sessionStream(session_id);
+  const prove = createLeafProver(tiles, parseCheckpoint(parseNote(proof.checkpoint).text));
+  for (let from = 0; from <= last;) {
+    signal.throwIfAborted();
+    const stored = await store.readStream(stream, {
+      direction: 'forwards',
+      from,
+      limit: Math.min(PAGE_EVENTS, last + 1 - from),
+      maxBytes: LIMITS.store.pageBytes,
+    });
+    if (stored.length === 0) break;
+    for (const { position, ...event } of await discloseEvents(store.keys, stored)) {
+      const leaf = await prove({ position, hash: event.metadata.hash });
+      if (!leaf) throw await reportMissingLeaf(stores, event);
+      yield { ...(redaction?.apply(event) ?? event), index: leaf.index };
+    }
+    from += stored.length;
+  }
+}
+
+/** Reads agents as they were; undefined for an erased one. */
+const createAgentFinder = (source: StreamSource): ReportSource['findAgent'] =>
+  async function findAgent(agentId, revision) {
+    try {
+      return await readConfigurationAt(source, agentId, revision);
+    } catch (error) {
+      if (isTurnlogError(error, 'agent_erased')) return undefined;
+      throw error;
+    }
+  };
+
+/**
+ * The report of a session up to its proven event, in pieces of HTML. Holds a page of the log. Errors:
+ * `proof_invalid` for an event that does not fit its chain, `stream_damaged` for one without a leaf, `key_missing`,
+ * `store_unavailable`, the abort reason.
+ */
+export const sessionReport = (
+  stores: ReportStores,
+  request: ReportRequest,
+  signal: AbortSignal,
+): AsyncGenerator<string> =>
+  renderReport({
+    ...request,
+    events: readReported(stores, request, signal),
+    checker: createStreamChecker(sessionStream(request.session_id)),
+    findAgent: request.redaction ? async () => undefined : createAgentFinder(stores),
+  });

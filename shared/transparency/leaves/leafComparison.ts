@@ -1,0 +1,170 @@
+/**
+ * Compares events with their leaves in the transparency log when their stream is read. Anyone who
+ * can write to the log can replace an event and recompute the chain of its stream, but not the
+ * signed tree.
+ */
+import { LRUCache } from 'lru-cache';
+import { decodeEvent } from '../../eventlog/codec.ts';
+import { chainFault, writtenHash } from '../../eventlog/hashChain.ts';
+import type { StreamFlaw } from '../../eventlog/reading/streamDamage.ts';
+import { isTurnlogError } from '../../lib/errors/turnlogError.ts';
+import type { EncodedEvent, EventLog, StoredEvent } from '../../ports/eventStore.ts';
+import { recordedHash } from '../proof/nameChange.ts';
+import type { TileReader, TreeState } from '../tileStore.ts';
+import { leafIndexOf } from '../tlog/leaf.ts';
+import { cachedTree, type TreeFiles } from './cachedTree.ts';
+
+/** The streams whose newest appended or compared event is remembered. */
+const MAX_STREAMS = 20_000;
+/** How long the size of the tree is remembered. Newer events are compared at a later read. */
+const STATE_MS = 1_000;
+
+export interface LeafComparison {
+  /** Remembers the last event of an append of this process. */
+  appended(stream: string, revision: number, events: readonly EncodedEvent[]): void;
+  /**
+   * The flaw of the first of consecutive events of a stream that does not fit its hash or its leaf.
+   * Undefined when all fit, as far as the tree covers them and can be read.
+   */
+  findFlaw(events: readonly StoredEvent[]): Promise<StreamFlaw | undefined>;
+}
+
+/** An event of a stream that is known to be as it was recorded. */
+interface Known {
+  revision: number;
+  hash: string;
+}
+
+const flawOf = ({ revision }: StoredEvent, what: string): StreamFlaw => ({
+  reason: `the event at revision ${revision} ${what}`,
+  revision,
+});
+
+const CHANGED = 'is not the one that was recorded';
+/** What is said of an event without a leaf. */
+export const NO_LEAF =
+  'is not the one that was recorded: the transparency log has no leaf with its hash where it stands';
+
+/** The event does not fit its own content, or does not follow the one before it. */
+export function chainFlaw(events: readonly StoredEvent[]): StreamFlaw | undefined {
+  let previous: Known | undefined;
+  for (const event of events) {
+    const { revision, metadata } = event;
+    previous ??=
+      revision === 0
+        ? undefined
+        : {
+            revision: revision - 1,
+            hash: (JSON.parse(metadata) as { prev_hash: string }).prev_hash,
+          };
+    let hash = writtenHash(event, previous);
+    if (hash === undefined) {
+      const recorded = decodeEvent(event);
+      const fault = chainFault(recorded, previous);
+      if (fault !== undefined) return flawOf(event, `does not fit: ${fault}`);
+      hash = recorded.metadata.hash;
+    }
+    previous = { revision, hash };
+  }
+  return undefined;
+}
+
+/** Creates the comparison of a log with its tree. */
+export function createLeafComparison(
+  log: Pick<EventLog, 'eventAt'>,
+  tiles: TileReader,
+): LeafComparison {
+  const known = new LRUCache<string, Known>({ max: MAX_STREAMS });
+  let tree: TreeFiles = cachedTree(tiles);
+  let state: TreeState = { size: 0, checkpoint: undefined };
+  let stateAt = -Infinity;
+
+  async function refresh(): Promise<TreeState> {
+    const next = await tiles.state();
+    const [logId, nextId] = [state.checkpoint?.log_id, next.checkpoint?.log_id];
+    if (logId !== nextId) tree = cachedTree(tiles);
+    // A log that was declared restored begins another tree.
+    if (logId !== undefined && logId !== nextId) known.clear();
+    state = next;
+    stateAt = performance.now();
+    return state;
+  }
+
+  /** The state of the tree, which may be a second old where it does not cover the event. */
+  async function stateFor({ position }: StoredEvent): Promise<TreeState> {
+    const covers = state.checkpoint !== undefined && position <= state.checkpoint.position;
+    return covers || performance.now() - stateAt < STATE_MS ? state : refresh();
+  }
+
+  /**
+   * Looks again at what seems to have no leaf, without any cache: the tree may be of the log before
+   * a restoration, or of one that was replaced, which followers of the log report.
+   */
+  async function isMissing(event: StoredEvent): Promise<boolean> {
+    const { size, checkpoint } = await refresh();
+    if (!checkpoint || event.position > checkpoint.position) return false;
+    if ((await log.eventAt(checkpoint.position))?.id !== checkpoint.event_id) return false;
+    const proven = { position: event.position, hash: recordedHash(event) };
+    return (await leafIndexOf(tiles, proven, size)) === undefined;
+  }
+
+  /** The flaw of the first event without a leaf, and the last event that has one. */
+  async function compare(
+    events: readonly StoredEvent[],
+  ): Promise<{ flaw?: StreamFlaw; compared?: StoredEvent }> {
+    let compared: StoredEvent | undefined;
+    for (const event of events) {
+      const { size, checkpoint } = await stateFor(event);
+      if (!checkpoint || event.position > checkpoint.position) break;
+      const proven = { position: event.position, hash: recordedHash(event) };
+      const leaf = await leafIndexOf(tree, proven, size);
+      if (leaf !== undefined) compared = event;
+      else if (await isMissing(event)) return { flaw: flawOf(event, NO_LEAF) };
+    }
+    return compared ? { compared } : {};
+  }
+
+  function remember(event: StoredEvent): void {
+    const { stream, revision } = event;
+    if ((known.peek(stream)?.revision ?? -1) < revision)
+      known.set(stream, { revision, hash: recordedHash(event) });
+  }
+
+  /** The event at the known revision of the stream. */
+  const knownIn = (events: readonly StoredEvent[]): StoredEvent | undefined =>
+    events.find(({ stream, revision }) => revision === known.get(stream)?.revision);
+
+  /** The index of the known event, -1 without one; undefined when another event stands there. */
+  function indexOfKnown(events: readonly StoredEvent[]): number | undefined {
+    const found = knownIn(events);
+    if (!found) return -1;
+    return recordedHash(found) === known.get(found.stream)?.hash
+      ? events.indexOf(found)
+      : undefined;
+  }
+
+  return {
+    appended(stream, revision, events) {
+      const last = events.at(-1);
+      if (last) known.set(stream, { revision, hash: recordedHash(last) });
+    },
+    async findFlaw(events) {
+      const last = events.at(-1);
+      if (!last) return undefined;
+      const flaw = chainFlaw(events);
+      if (flaw) return flaw;
+      try {
+        const at = indexOfKnown(events) ?? (await refresh(), indexOfKnown(events));
+        // The chain leads from a known event to all before it.
+        const { flaw: missing, compared } = await compare(events.slice((at ?? -1) + 1));
+        if (missing) return missing;
+        if (at === undefined) return flawOf(knownIn(events)!, CHANGED);
+        if (compared) remember(compared);
+      } catch (error) {
+        // Health and `audit verify` report a tree that can't be read.
+        if (!isTurnlogError(error)) throw error;
+      }
+      return undefined;
+    },
+  };
+}

@@ -1,0 +1,57 @@
+/**
+ * The trees that were signed over a log, as the log's own stream records them. Without this record, a
+ * tree that was deleted could be made again from a forged log, and signed with the same key.
+ */
+import { decodeEvent } from '../eventlog/codec.ts';
+import { toDomainEvent } from '../eventlog/domainEvent.ts';
+import {
+  readLogEvents,
+  type IdentifiableLog,
+  type LogIdentity,
+} from '../eventlog/identity/logIdentity.ts';
+import { logStream } from '../eventlog/streams.ts';
+import type { Position, StoredEvent } from '../ports/eventStore.ts';
+
+/** The newest declaration of a tree. */
+export interface TreeDeclaration {
+  position: Position;
+  /** The keys that sign its checkpoints. */
+  vkeys: readonly string[];
+}
+
+export interface LogTrees {
+  identity: LogIdentity;
+  /** The last part of the origin of the current tree. */
+  treeId: string;
+  /** Those of earlier trees, which a declaration of an operator ended. */
+  earlierIds: readonly string[];
+  /** By origin. */
+  declared: ReadonlyMap<string, TreeDeclaration>;
+}
+
+/** True for an event after which another tree begins. */
+export const isTreeReplacement = ({ type, stream }: StoredEvent, root: string): boolean =>
+  type === 'log.tree_replaced.v1' && stream === logStream(root);
+
+/** Reads which trees a log declares; undefined while it is empty. Throws `store_unavailable`. */
+export async function readLogTrees(
+  log: Pick<IdentifiableLog, 'firstEvent' | 'readStream'>,
+): Promise<LogTrees | undefined> {
+  const found = await readLogEvents(log);
+  if (!found) return undefined;
+  const ids = [found.identity.root];
+  const declared = new Map<string, TreeDeclaration>();
+  for (const stored of found.events) {
+    const event = toDomainEvent(decodeEvent(stored));
+    if (event?.type === 'log.restore_accepted.v1' || event?.type === 'log.tree_replaced.v1')
+      ids.push(stored.id);
+    if (event?.type === 'log.tree_declared.v1')
+      declared.set(event.data.origin, { position: stored.position, vkeys: event.data.vkeys });
+  }
+  const treeId = ids.at(-1)!;
+  return { identity: found.identity, treeId, earlierIds: ids.slice(0, -1), declared };
+}
+
+/** Why a declared tree without a checkpoint is not begun again, and what to do. */
+export const missingTreeSentence = (origin: string): string =>
+  `The transparency log ${origin} is missing: the event log declares that it was signed, and there is no checkpoint of it. Put its files back from a backup. If they are lost, declare another tree: npm run cli -- audit declare-tree --reason <text>.`;

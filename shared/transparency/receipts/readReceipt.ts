@@ -1,0 +1,56 @@
+import { decodeEvent } from '../../eventlog/codec.ts';
+import { replaceBoxes } from '../../eventlog/encryption/protectedJson.ts';
+import { isErasure } from '../../eventlog/eventTypes.ts';
+import { isTurnlogError } from '../../lib/errors/turnlogError.ts';
+import type { StoredEvent } from '../../ports/eventStore.ts';
+import type { StreamSource } from '../../eventlog/reading/reportDamage.ts';
+import { reportMissingLeaf } from '../leaves/missingLeaf.ts';
+import type { TileReader } from '../tileStore.ts';
+import { proveEvent } from '../proof/proveEvent.ts';
+import { provenOf } from '../proof/sessionProof.ts';
+import { createReceipt, type ErasureReceipt, type ShownErasure } from './receipt.ts';
+
+/** How long a response waits for a checkpoint that covers the erasure. */
+const WAIT_MS = 1_500;
+
+export interface ReceiptSource extends StreamSource {
+  tiles: TileReader;
+}
+
+const commitment = (_box: string, sha256: string): string =>
+  JSON.stringify({ sha256, erased: true });
+
+/** The event as its hash covers it: no key is needed to show it. */
+function withoutTexts(stored: StoredEvent): ShownErasure {
+  const { id, stream, revision, type, data, metadata } = decodeEvent({
+    ...stored,
+    data: replaceBoxes(stored.data, commitment),
+  });
+  return { id, stream, revision, type, data: data as object, metadata };
+}
+
+/**
+ * The receipt of a stream's erasure; undefined for a stream that is not erased. Errors:
+ * `proof_pending` while no checkpoint covers the erasure, `proof_invalid`, `stream_damaged`,
+ * `store_unavailable`.
+ */
+export async function readReceipt(
+  source: ReceiptSource,
+  stream: string,
+): Promise<ErasureReceipt | undefined> {
+  const [last] = await source.store.readStream(stream, { direction: 'backwards', limit: 1 });
+  if (!last || !isErasure(last.type)) return undefined;
+  const proof = await proveEvent(source.tiles, provenOf(last), WAIT_MS);
+  if (proof) return createReceipt(withoutTexts(last), proof);
+  throw await reportMissingLeaf(source, last);
+}
+
+/** The same, but undefined while no checkpoint covers the erasure. */
+export const findReceipt = (
+  source: ReceiptSource,
+  stream: string,
+): Promise<ErasureReceipt | undefined> =>
+  readReceipt(source, stream).catch((error: unknown) => {
+    if (isTurnlogError(error, 'proof_pending')) return undefined;
+    throw error;
+  });

@@ -1,0 +1,80 @@
+/** A forger deletes the transparency log, so that another one is signed over a forged history. */
+import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { deployments, sizeOf, type Deployment } from '../../support/stores/forger/deployments.ts';
+import { startPostgresServer } from '../../support/servers/postgres/postgresServer.ts';
+
+const server = await startPostgresServer();
+afterAll(() => server?.close());
+
+/** Writes and signs some events, and stops. Resolves with the newest checkpoint. */
+async function signSome(deployment: Deployment): Promise<string> {
+  const service = await deployment.start();
+  await service.ready();
+  await service.write();
+  // The read models know the hash of the last event, so a forger leaves that one alone.
+  await service.write();
+  await service.stop();
+  return (await deployment.checkpoint())!;
+}
+
+/** Changes the oldest agent, with a chain that fits. */
+function forge({ forger }: Deployment): void {
+  const [{ stream } = { stream: '' }] = forger.events('agent-');
+  forger.rewrite(stream, 0, (event) => void (event.data['model'] = 'another'));
+}
+
+describe.each(deployments(server?.url))('a forger of $name', ({ open }) => {
+  let deployment: Deployment;
+  beforeEach(async () => {
+    deployment = await open();
+  }, 60_000);
+  afterEach(() => deployment.close(), 60_000);
+
+  test('who deletes the tree gets no other one signed, until an operator declares it', async () => {
+    const before = await signSome(deployment);
+    const [origin] = before.split('\n');
+    const declared = deployment.forger.events('log-');
+    expect(declared).toEqual([
+      expect.objectContaining({ type: 'log.tree_declared.v1', data: expect.anything() }),
+    ]);
+    expect(declared[0]!.data).toMatchObject({ origin, vkeys: [expect.stringContaining('+')] });
+    forge(deployment);
+    expect((await deployment.cli('audit', 'verify')).code).toBe(1);
+    await deployment.deleteTree();
+
+    const verified = await deployment.cli('audit', 'verify');
+    expect(verified).toMatchObject({
+      code: 1,
+      out: expect.stringContaining(`The transparency log ${origin} is missing`),
+    });
+    const service = await deployment.start();
+    const { status, body } = await service.waiting('The transparency log');
+    expect([status, body.error]).toEqual([
+      503,
+      expect.stringContaining(`The transparency log ${origin} is missing`),
+    ]);
+    expect(service.logged()).toContain('the start waits: The transparency log');
+    expect((await service.post('/v1/agents', {})).status).toBe(503);
+    expect(await deployment.checkpoint()).toBeUndefined();
+
+    const { code, out } = await deployment.cli('audit', 'declare-tree', '--reason', 'a disk broke');
+    expect([code, out]).toEqual([0, expect.stringContaining(`It replaces: ${origin}.`)]);
+    await service.ready();
+    await service.write();
+    const after = (await deployment.checkpoint())!;
+    expect(after.split('\n')[0]).not.toBe(origin);
+    expect(sizeOf(after)).toBeGreaterThan(sizeOf(before));
+    expect((await deployment.cli('audit', 'verify')).code).toBe(0);
+    await service.stop();
+  }, 120_000);
+
+  test('who deletes the checkpoint alone gets no other one signed', async () => {
+    await signSome(deployment);
+    await deployment.deleteTree('checkpoint');
+    expect((await deployment.cli('audit', 'verify')).code).toBe(1);
+    const service = await deployment.start();
+    expect((await service.waiting('The transparency log')).body.error).toContain('is missing');
+    expect(await deployment.checkpoint()).toBeUndefined();
+    await service.stop();
+  }, 120_000);
+});

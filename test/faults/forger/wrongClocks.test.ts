@@ -1,0 +1,168 @@
+/**
+ * Restarts with wrong clocks, which record events and sweep: nothing is erased before its time, and
+ * a clock that is set right and confirmed has everything erased that is due.
+ */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { startEventStoreDbNode } from '../../support/servers/eventstoredb-node/index.ts';
+import { size } from '../../support/jest/size.ts';
+import { openMachine, type Machine } from '../../support/stores/forger/machine.ts';
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+const YEAR_MS = 365 * DAY_MS;
+const START = Date.UTC(2026, 10, 25, 12);
+const MAXIMUM_DAYS = 10;
+const RESTARTS = size({ small: 12, full: 200 });
+/** Days, years, the year 10001 and 1970. */
+const WRONG_MS = [
+  ...[1, 2, 9, 11, 40, 400, 3_650].flatMap((days) => [days * DAY_MS, -days * DAY_MS]),
+  7_975 * YEAR_MS,
+  -START,
+  Number.NaN,
+];
+
+/** Numbers from 0 to 1, the same in each run. */
+function random(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state * 1_103_515_245 + 12_345) % 2 ** 31;
+    return state / 2 ** 31;
+  };
+}
+
+let folder: string;
+let resources: AsyncDisposableStack;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'turnlog-clocks-'));
+  resources = new AsyncDisposableStack();
+});
+afterEach(async () => {
+  await resources.disposeAsync();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const STORES = [
+  { name: 'SQLite', env: async () => ({}) },
+  {
+    name: 'EventStoreDB',
+    async env() {
+      const node = resources.adopt(
+        await startEventStoreDbNode({ folder: join(folder, 'node') }),
+        (running) => running.close(),
+      );
+      return { EVENTSTOREDB_URL: node.connectionString };
+    },
+  },
+];
+
+describe.each(STORES)('on $name', ({ env }) => {
+  const open = async (start: number): Promise<Machine> => {
+    const stores = { DATA_DIR: join(folder, 'data'), ...(await env()) };
+    const machine = await openMachine(stores, { maximum_days: MAXIMUM_DAYS }, start);
+    return resources.adopt(machine, ({ close }) => close());
+  };
+
+  test(
+    'restarts with wrong clocks erase nothing before its time',
+    async () => {
+      const machine = await open(START - 12 * DAY_MS);
+      const { world } = machine;
+      const next = random(7);
+      const pick = <Item>(items: readonly Item[]): Item =>
+        items[Math.floor(next() * items.length)]!;
+      /** The true time of the last event, by session. */
+      const active = new Map<string, number>();
+      const begin = async () => active.set(await machine.begin(), world.time);
+      const erased = new Set<string>();
+      async function checkErased(): Promise<void> {
+        for (const [session_id, at] of active) {
+          if (erased.has(session_id) || !(await machine.isErased(session_id))) continue;
+          erased.add(session_id);
+          expect((world.time - at) / DAY_MS).toBeGreaterThanOrEqual(MAXIMUM_DAYS);
+        }
+      }
+      /** A new session, and another event of an old one; a clock that says no time records nothing. */
+      async function record(): Promise<void> {
+        const now = world.time + world.ahead;
+        if (!(now >= 0 && now < Date.UTC(10_000, 0))) return;
+        await begin();
+        const session_id = pick([...active.keys()].filter((id) => !erased.has(id)));
+        await machine.continue(session_id);
+        active.set(session_id, world.time);
+      }
+
+      const first = await machine.boot();
+      for (; world.time < START; world.time += 12 * HOUR_MS) await begin();
+      await first.sweep();
+      await checkErased();
+      for (let restart = 0; restart < RESTARTS; restart += 1) {
+        world.time += next() * HOUR_MS;
+        world.ahead = pick([0, ...WRONG_MS]);
+        const running = await machine.boot();
+        await record();
+        await running.sweep();
+        await checkErased();
+        world.time += next() * 6 * HOUR_MS;
+        if (next() < 0.5) world.ahead = pick([0, ...WRONG_MS]);
+        await record();
+        await running.sweep();
+        await checkErased();
+      }
+      const count = erased.size;
+
+      world.ahead = 0;
+      const last = await machine.boot();
+      await machine.confirm();
+      await last.sweep();
+      await checkErased();
+      world.time += MAXIMUM_DAYS * DAY_MS + HOUR_MS;
+      await last.sweep();
+      await checkErased();
+      expect(erased.size).toBeGreaterThan(count);
+    },
+    size({ small: 60_000, full: 1_800_000 }),
+  );
+
+  test('a clock ahead at the start is not believed after a run and a restart', async () => {
+    const machine = await open(START);
+    const { world } = machine;
+    const sessions: string[] = [];
+    const right = await machine.boot();
+    while (sessions.length < 6) sessions.push(await machine.begin());
+    await right.sweep();
+    world.ahead = 40 * DAY_MS;
+    for (let restart = 0; restart < 3; restart += 1) {
+      const running = await machine.boot();
+      world.time += HOUR_MS;
+      await machine.begin();
+      const { reason } = await running.sweep();
+      expect(reason).toMatch(/the clock is 40 days ahead.*retention confirm clock/);
+    }
+    for (const session_id of sessions) expect(await machine.isErased(session_id)).toBe(false);
+    // An operator who confirms the wrong clock has them erased.
+    await machine.confirm();
+    const running = await machine.boot();
+    expect(await running.sweep()).toMatchObject({ erased: 6, due: 0 });
+  });
+
+  test('an event of a clock that is behind makes its session no older', async () => {
+    const machine = await open(START - 40 * DAY_MS);
+    const { world } = machine;
+    const running = await machine.boot();
+    world.time = START - HOUR_MS;
+    await running.sweep();
+    const old = await machine.begin();
+    world.ahead = -20 * DAY_MS;
+    await machine.continue(old);
+    world.ahead = 0;
+    for (let day = 0; day <= MAXIMUM_DAYS; day += 1) {
+      world.time += HOUR_MS;
+      await running.sweep();
+      expect([day, await machine.isErased(old)]).toEqual([day, day >= MAXIMUM_DAYS]);
+      world.time += DAY_MS - HOUR_MS;
+    }
+  });
+});

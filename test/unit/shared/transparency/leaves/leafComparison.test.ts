@@ -1,0 +1,111 @@
+import { beforeEach, expect, test } from '@jest/globals';
+import { TurnlogError } from '../../../../../shared/lib/errors/turnlogError.ts';
+import type { StoredEvent } from '../../../../../shared/ports/eventStore.ts';
+import {
+  createLeafComparison,
+  type LeafComparison,
+} from '../../../../../shared/transparency/leaves/leafComparison.ts';
+import { recordedHash } from '../../../../../shared/transparency/proof/nameChange.ts';
+import type { TileReader } from '../../../../../shared/transparency/tileStore.ts';
+import { leafEntry } from '../../../../../shared/transparency/tlog/leaf.ts';
+import { openRightEdge } from '../../../../../shared/transparency/tlog/rightEdge.ts';
+import { memoryTiles } from '../../../../support/fakes/memoryTiles.ts';
+import { placed, streamsWriter } from '../../../../support/fakes/memoryLog.ts';
+
+const STREAM = 'session-1';
+let genuine: StoredEvent[];
+let log: StoredEvent[];
+let reads: number;
+let failure: Error | undefined;
+/** Leaves of the tree, which may be fewer than the events of the log. */
+let size: number;
+
+beforeEach(() => {
+  const write = streamsWriter();
+  genuine = placed(Array.from({ length: 5 }, (_, at) => write(STREAM, { at })));
+  log = genuine;
+  reads = 0;
+  failure = undefined;
+  size = 5;
+});
+
+/** The same stream, changed at a revision and with hashes that fit again. */
+function rewritten(revision: number): StoredEvent[] {
+  const write = streamsWriter();
+  return placed(
+    genuine.map(({ id }, at) => write(STREAM, at === revision ? { forged: true } : { at }, id)),
+  );
+}
+
+async function compared(): Promise<LeafComparison> {
+  const files = memoryTiles();
+  const edge = await openRightEdge(files, 0);
+  for (const [index, event] of genuine.slice(0, size).entries())
+    edge.append(leafEntry(recordedHash(event), index));
+  files.write(edge.takeFiles());
+  const last = genuine[size - 1];
+  const tiles: TileReader = {
+    async read(path) {
+      reads += 1;
+      if (failure) throw failure;
+      return files.read(path);
+    },
+    readCheckpoint: async () => undefined,
+    beforeBundle: async () => undefined,
+    state: async () => ({
+      size,
+      checkpoint: last && {
+        log_id: 'log',
+        position: last.position,
+        event_id: last.id,
+        event_hash: recordedHash(last),
+      },
+    }),
+  };
+  const eventAt = async (position: string) => log.find((event) => event.position === position);
+  return createLeafComparison({ eventAt }, tiles);
+}
+
+test('takes events that fit their leaves, and reads a bundle once', async () => {
+  const comparison = await compared();
+  expect(await comparison.findFlaw(genuine)).toBeUndefined();
+  expect(await comparison.findFlaw(genuine.slice(1, 3))).toBeUndefined();
+  expect(reads).toBe(1);
+});
+
+test('names the first event that was rewritten with its chain', async () => {
+  log = rewritten(2);
+  expect(await (await compared()).findFlaw(log)).toEqual({
+    reason: expect.stringContaining('the event at revision 2 is not the one that was recorded'),
+    revision: 2,
+  });
+});
+
+test('names an event that does not fit its hash, or the one before it', async () => {
+  const comparison = await compared();
+  const changed = genuine.with(3, { ...genuine[3]!, data: '{"at":7}' });
+  expect(await comparison.findFlaw(changed)).toMatchObject({ revision: 3 });
+  const other = genuine.with(3, rewritten(0)[3]!);
+  expect(await comparison.findFlaw(other)).toMatchObject({ revision: 3 });
+});
+
+test('compares what the tree does not cover only with what this process has appended', async () => {
+  size = 2;
+  log = rewritten(3);
+  expect(await (await compared()).findFlaw(log)).toBeUndefined();
+  const comparison = await compared();
+  comparison.appended(STREAM, 4, genuine);
+  expect(await comparison.findFlaw(log)).toEqual({
+    reason: 'the event at revision 4 is not the one that was recorded',
+    revision: 4,
+  });
+  expect(await comparison.findFlaw(genuine)).toBeUndefined();
+});
+
+test('says nothing of a tree of another log, or one that cannot be read', async () => {
+  log = rewritten(2).slice(0, 4);
+  expect(await (await compared()).findFlaw(log)).toBeUndefined();
+  log = rewritten(2);
+  failure = new TurnlogError('store_unavailable', 'The disk is away.');
+  expect(await (await compared()).findFlaw(log)).toBeUndefined();
+});
