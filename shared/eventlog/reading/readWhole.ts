@@ -32,6 +32,15 @@ async function readStored(
   }
 }
 
+/** Saves the lookup of the stream's erasure when its newest page was read. */
+function noteLastEvent(
+  { store }: StreamSource,
+  stream: string,
+  [last]: readonly StoredEvent[],
+): void {
+  if (last) store.keys.noteLastEvent(stream, last.type);
+}
+
 const isFlaw = (checked: readonly unknown[] | StreamFlaw): checked is StreamFlaw =>
   !Array.isArray(checked);
 
@@ -122,6 +131,8 @@ export async function readPage(
   options: ReadOptions,
 ): Promise<DecodedEvent[]> {
   const events = await readStored(source, stream, options);
+  if (options.direction === 'backwards' && options.from === undefined)
+    noteLastEvent(source, stream, events);
   return decodeOrReport(source, stream, checkPage({ ...options, events }));
 }
 
@@ -144,6 +155,7 @@ export async function readEventsSince(
 ): Promise<NewStreamEvents | undefined> {
   const options = { direction: 'backwards', limit, maxBytes: LIMITS.store.pageBytes } as const;
   const events = await readStored(source, stream, options);
+  noteLastEvent(source, stream, events);
   const newEvents = selectEventsAfter({ ...options, events }, known);
   const areOwn = Array.isArray(newEvents) && source.store.leaves?.areOwn(newEvents) === true;
   return (
