@@ -47,10 +47,7 @@ async function readBody(request: IncomingMessage): Promise<string | undefined> {
   return size > LONGEST_BODY ? undefined : Buffer.concat(chunks).toString('utf8');
 }
 
-async function answer(
-  response: ServerResponse,
-  request: CompletionRequest,
-): Promise<void> {
+async function answer(response: ServerResponse, request: CompletionRequest): Promise<void> {
   const completion = complete(request);
   if (!request.stream) return sendJson(response, 200, completionBody(completion));
   response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });

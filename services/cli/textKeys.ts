@@ -1,17 +1,29 @@
 import type { Command } from 'commander';
+import type { JudgeContext, JudgedErasure } from '../../shared/erasure/restored/judgeErasure.ts';
 import {
+  findRestoredKeys,
   reconcileErasures,
-  type ReconciliationProgress,
-} from '../../shared/erasure/reconcileErasures.ts';
+  type ErasureProgress,
+} from '../../shared/erasure/restored/reconcileErasures.ts';
 import { rotateKeys, type RotationProgress } from '../../shared/eventlog/encryption/rotateKeys.ts';
 import { parseConfig } from '../../shared/lib/config/config.ts';
 import { newMasterKey } from '../../shared/eventlog/encryption/masterKeys.ts';
+import { isTurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import { LIMITS } from '../../shared/limits.ts';
+import { openCheckpoint } from '../../shared/transparency/proof/openCheckpoint.ts';
+import { proofUnder } from '../../shared/transparency/proof/proveEvent.ts';
+import { parseVkey } from '../../shared/transparency/tlog/noteKeys.ts';
 import type { Position } from '../../shared/ports/eventStore.ts';
 import type { KeyStore } from '../../shared/ports/keyStore.ts';
 import { locateStorage, type StorageLocation } from '../compose/logLocation.ts';
 import { requireDatabaseTables } from '../compose/replica/postgres.ts';
-import { recreateKeyStore, openKeyStore, openTextKeys } from '../compose/textKeys.ts';
+import {
+  recreateKeyStore,
+  openKeyStore,
+  openTextKeys,
+  requireTextKeys,
+} from '../compose/textKeys.ts';
+import { readVkeys } from './audit/checkpoints.ts';
 import type { CliContext, TerminalContext, WithOperator, WithTerminal } from './context.ts';
 import { EXIT } from './exitCodes.ts';
 import { requirePositionInLog, parsePositionOption } from './positions.ts';
@@ -24,22 +36,58 @@ async function locateKeys({ env }: TerminalContext): Promise<StorageLocation> {
   return place;
 }
 
+/** Erasures that `reconcile` lists; it counts all. */
+const MAX_LISTED = 1_000;
+
 const adopt = (opened: AsyncDisposableStack, store: KeyStore): KeyStore =>
   opened.adopt(store, (keys) => keys.close());
 
+/** The exit code is 1 if keys of erased streams exist, 130 if it is interrupted. */
 async function status(context: CliContext): Promise<void> {
+  const { operator, output, progress, signal, exitWith } = context;
   await using opened = new AsyncDisposableStack();
   const store = adopt(opened, await openKeyStore(await locateKeys(context)));
   const { destroyed = 0, ...kept } = Object.fromEntries(await store.count());
   const begun = await store.listErasures(LIMITS.health.streams);
   const open_erasures = begun.map(({ stream }) => stream);
   const master_keys = Object.entries(kept).map(([id, keys]) => ({ master_key_id: id, keys }));
-  context.output.show(
-    { master_keys, destroyed, open_erasures },
+  const erased: string[] = [];
+  let count = 0;
+  let read = 0;
+  const describe = (): string => `${read} events read`;
+  const complete = await findRestoredKeys(
+    {
+      log: operator.store,
+      keys: store,
+      after: undefined,
+      signal,
+      onProgress({ events }) {
+        read = events;
+        progress.update(describe);
+      },
+    },
+    ({ stream }) => {
+      count += 1;
+      if (erased.length < LIMITS.health.streams) erased.push(stream);
+    },
+  );
+  progress.end(describe());
+  output.show(
+    {
+      master_keys,
+      destroyed,
+      open_erasures,
+      complete,
+      erased_with_keys: { count, streams: erased },
+    },
     ...master_keys.map(({ master_key_id, keys }) => `${keys} keys under ${master_key_id}`),
     `${destroyed} keys destroyed`,
     ...open_erasures.map((stream) => `an erasure is not at its end: ${stream}`),
+    ...erased.map((stream) => `the stream is erased, and its keys exist: ${stream}`),
+    ...(count > 0 ? ['List what to do about them: text-keys reconcile'] : []),
   );
+  if (count > 0) exitWith(EXIT.failed);
+  else if (!complete) exitWith(EXIT.interrupted);
 }
 
 /** What a complete rotation means for each master key of the file. */
@@ -85,39 +133,96 @@ async function rotate(context: CliContext): Promise<void> {
   else if (isIncomplete) exitWith(EXIT.failed);
 }
 
-/** The exit code is 130 if it is interrupted. */
-async function reconcile(context: CliContext, after: Position | undefined): Promise<void> {
-  const { operator, output, progress, signal, exitWith } = context;
-  await requirePositionInLog(operator.store, after, signal);
-  await using opened = new AsyncDisposableStack();
-  const store = adopt(opened, await openKeyStore(await locateKeys(context)));
-  const began = performance.now();
-  let done: ReconciliationProgress = {
-    events: 0,
-    erasures: 0,
-    destroyed_again: 0,
-    position: after,
+/** Why the transparency log does not prove an event, by its newest checkpoint. */
+async function createProofCheck({ operator }: CliContext): Promise<JudgeContext['findProofFault']> {
+  const tiles = await operator.tiles();
+  const checkpoint = await tiles.readCheckpoint();
+  if (checkpoint === undefined) return async () => 'there is no transparency log to prove it';
+  const { vkeys } = await readVkeys(operator);
+  openCheckpoint(checkpoint, vkeys.map(parseVkey));
+  return async (event) => {
+    try {
+      return (await proofUnder(tiles, event, checkpoint))
+        ? undefined
+        : 'the transparency log does not contain the event that erases it';
+    } catch (error) {
+      if (!isTurnlogError(error, 'proof_invalid')) throw error;
+      return `the transparency log does not prove the event that erases it: ${error.message}`;
+    }
   };
+}
+
+interface ReconcileOptions {
+  after?: Position;
+  apply?: boolean;
+}
+
+/** What a reconciliation did, or would do. */
+function describeOutcome(apply: boolean, destroy: number, keep: number): string[] {
+  const kept = `${keep} keys are kept.`;
+  if (destroy + keep === 0) return ['No key of an erased stream is left.'];
+  if (apply) return [`${destroy} keys were destroyed again, and ${kept}`];
+  return [
+    `${destroy} keys would be destroyed, and ${kept} Nothing was done.`,
+    ...(destroy > 0 ? ['Destroy them: text-keys reconcile --apply'] : []),
+  ];
+}
+
+/** The exit code is 1 if keys of erased streams are kept, 130 if it is interrupted. */
+async function reconcile(
+  context: CliContext,
+  { after, apply = false }: ReconcileOptions,
+): Promise<void> {
+  const { operator, output, progress, signal, exitWith } = context;
+  requireTextKeys(locateStorage(parseConfig(context.env)));
+  await requirePositionInLog(operator.store, after, signal);
+  const began = performance.now();
+  let done: ErasureProgress = { events: 0, erasures: 0, position: after };
+  const listed: JudgedErasure[] = [];
+  const count = { destroy: 0, keep: 0 };
   const describe = (): string =>
     `${done.events} events read, ${done.erasures} erasures, ${formatRate(done.events, began)}`;
-  const complete = await reconcileErasures({
-    log: operator.store,
-    store,
-    after,
-    signal,
-    onProgress(state) {
-      done = state;
-      progress.update(describe);
+  const complete = await reconcileErasures(
+    {
+      log: operator.store,
+      context: { ...operator, findProofFault: await createProofCheck(context) },
+      apply,
+      after,
+      signal,
+      onProgress(state) {
+        done = state;
+        progress.update(describe);
+      },
     },
-  });
+    (judged) => {
+      count.destroy += judged.destroy.length;
+      count.keep += judged.keep.length;
+      if (listed.length < MAX_LISTED) listed.push(judged);
+    },
+  );
   progress.end(describe());
+  const again = done.position === undefined ? '' : ` --after ${done.position}`;
   output.show(
-    { complete, ...done, position: done.position ?? null },
-    complete
-      ? `${done.destroyed_again} keys were destroyed again; every erasure of the log holds.`
-      : `Interrupted. Go on with: text-keys reconcile${done.position === undefined ? '' : ` --after ${done.position}`}`,
+    {
+      complete,
+      applied: apply,
+      ...done,
+      position: done.position ?? null,
+      destroyed_again: apply ? count.destroy : 0,
+      to_destroy: apply ? 0 : count.destroy,
+      kept: count.keep,
+      streams: listed,
+    },
+    ...listed.flatMap(({ stream, destroy, keep }) => [
+      ...destroy.map((id) => `${stream}: the key ${id} ${apply ? 'was' : 'would be'} destroyed`),
+      ...keep.map(({ key_id, reason }) => `${stream}: the key ${key_id} is kept: ${reason}`),
+    ]),
+    ...(complete
+      ? describeOutcome(apply, count.destroy, count.keep)
+      : [`Interrupted. Go on with: text-keys reconcile${apply ? ' --apply' : ''}${again}`]),
   );
   if (!complete) exitWith(EXIT.interrupted);
+  else if (count.keep > 0) exitWith(EXIT.failed);
 }
 
 const ROTATE = 'wrap all keys of texts anew under the first key of the master key file';
@@ -136,7 +241,7 @@ export function addTextKeyCommands(
   const keys = program.command('text-keys').description('work on the keys that protect texts');
   keys
     .command('status')
-    .description('count the keys, and list the unfinished erasures')
+    .description('count the keys, and list unfinished erasures and erased streams whose keys exist')
     .action(() => withOperator(status));
   keys
     .command('rotate')
@@ -151,12 +256,11 @@ export function addTextKeyCommands(
   keys
     .command('reconcile')
     .description(
-      'after restoring the keys from a backup: destroy again those that the log records as erased',
+      'after restoring the keys from a backup: list those that the log records as erased, or destroy them again',
     )
     .option('--after <position>', 'begin after this position', parsePositionOption)
-    .action(({ after }: { after?: Position }) =>
-      withOperator((context) => reconcile(context, after)),
-    );
+    .option('--apply', 'destroy the listed keys')
+    .action((options: ReconcileOptions) => withOperator((context) => reconcile(context, options)));
   keys
     .command('new-master')
     .description('print a new master key, as a line for MASTER_KEY_FILE; it is not stored')

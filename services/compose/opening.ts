@@ -34,7 +34,7 @@ export async function openProtectedStore(
   opened.defer(() => keys.store.close());
   const store = opened.adopt(await openEventStore(place.log, logger), (log) => log.close());
   return {
-    store: { ...store, keys: createKeyring(keys) },
+    store: { ...store, keys: createKeyring({ ...keys, log: store }) },
     keyStore: keys.store,
     keysPart: textKeysPart(keys, logger),
   };

@@ -87,7 +87,9 @@ async function readPolicies(
     if (policy.opened || !damaged) return [policy];
   } catch (error) {
     if (!isTurnlogError(error, 'stream_damaged')) throw error;
-    const { state } = await createErasureTarget(accountStream(accountId)).load(context);
+    const { state } = await createErasureTarget(accountStream(accountId), context.store.keys).load(
+      context,
+    );
     const readable = state.folded as AccountState;
     if (readable.erased) return [readable];
     if (!damaged)
@@ -110,6 +112,8 @@ async function requireNothingKept(
 ): Promise<void> {
   const policies = await readPolicies(context, accountId, damaged);
   const end = await context.store.head();
+  // A closed account was not held, so one that is both was not closed by an erasure.
+  for (const policy of policies) if (policy.erased) requireNoHold(policy);
   if (end === undefined || policies.some(({ erased }) => erased)) return;
   // The decider checks the hold of an undamaged account.
   if (damaged) policies.forEach(requireNoHold);

@@ -55,7 +55,8 @@ export interface ErasedStream {
   again: boolean;
   key_ids: string[];
   /**
-   * A clause about the unreadable part of a damaged stream; undefined when everything was readable.
+   * A clause about the unreadable part of a damaged stream, or about a key that was not destroyed;
+   * undefined when the erasure covers everything.
    */
   unread: string | undefined;
 }
@@ -63,11 +64,17 @@ export interface ErasedStream {
 /** The author of erasures that another process finishes. */
 const SYSTEM = { key_id: 'system', request_id: 'recovery' };
 
-const commandOf = ({ reason, note }: Grounds, { keyIds }: LoadedForErasure['state']): Erasure => ({
+const commandOf = ({ reason, note }: Grounds, { keys }: LoadedForErasure['state']): Erasure => ({
   reason,
   ...(note !== undefined && { note }),
-  key_ids: [...keyIds],
+  key_ids: [...keys.own],
 });
+
+/** What an erasure did not reach; undefined when it covers everything. */
+function describeRest({ flaw, keys }: ErasureFindings): string | undefined {
+  const [first] = keys.doubtful;
+  return flaw ?? (first && `the key ${first[0]} was not destroyed: ${first[1]}`);
+}
 
 /**
  * The author of an erasure. It does not matter for a stream without events, because the decider
@@ -83,7 +90,7 @@ function describeErasure({
   loaded,
   appended,
 }: HandleResult<LoadedForErasure>): ErasedStream | undefined {
-  const { stream, keyIds, last, flaw } = loaded.state;
+  const { stream, keys, last } = loaded.state;
   if (!last) return undefined;
   const { metadata } = last;
   const { revision, hash } = appended?.head ?? headOf(last);
@@ -94,8 +101,8 @@ function describeErasure({
     erased_at: appended?.recorded_at ?? metadata.recorded_at,
     position: appended?.position ?? last.position,
     again: appended === undefined,
-    key_ids: [...keyIds],
-    unread: flaw,
+    key_ids: [...keys.own],
+    unread: describeRest(loaded.state),
   };
 }
 
@@ -105,12 +112,12 @@ function describeErasure({
  */
 const unrecordedError = (
   stream: string,
-  { keyIds, flaw }: ErasureFindings,
+  { keys, flaw }: ErasureFindings,
   cause?: unknown,
 ): TurnlogError =>
   new TurnlogError(
     'stream_damaged',
-    `The erasure of ${stream} can't be recorded, because its stream is damaged: ${flaw ?? 'the store takes nothing more'}. The keys that were found in it (${keyIds.size}) are destroyed; an agent's or account's texts \`projections rebuild\` takes out of the read models.`,
+    `The erasure of ${stream} can't be recorded, because its stream is damaged: ${flaw ?? 'the store takes nothing more'}. The keys that were found in it (${keys.own.size}) are destroyed; an agent's or account's texts \`projections rebuild\` takes out of the read models.`,
     { cause },
   );
 
@@ -128,15 +135,15 @@ export async function recordErasure(
 ): Promise<ErasedStream> {
   const { keys } = context.store;
   await keys.beginErasure(stream, serializeErasureReason(grounds, actor));
-  const target = createErasureTarget(stream);
+  const target = createErasureTarget(stream, keys);
   const findings = target.decider.initialState;
   // The policy is checked on every attempt, because a hold may have been set in the meantime.
   const load: typeof target.load = async (source) => {
     const loaded = await target.load(source);
-    const { last } = loaded.state;
-    const account_id = actor?.account_id ?? last?.metadata.account_id ?? '';
-    if (last && !context.goesAlong)
-      await requireGrounds(context, { stream, account_id, ...grounds, last });
+    const { last, activity, keys: found } = loaded.state;
+    const account_id = actor?.account_id ?? last?.metadata.account_id;
+    const { size: live } = found.live;
+    await requireGrounds(context, { stream, account_id, ...grounds, last, activity, live });
     return loaded;
   };
   const createCommand = ({ state }: LoadedForErasure): AuthoredCommand<Erasure> | undefined =>
@@ -150,10 +157,10 @@ export async function recordErasure(
     if (error instanceof Rejection || isTurnlogError(error, 'erasure_refused'))
       await keys.endErasure(stream, []);
     if (!isTurnlogError(error, 'stream_damaged')) throw error;
-    await keys.endErasure(stream, [...findings.keyIds]);
+    await keys.endErasure(stream, [...findings.keys.own]);
     throw unrecordedError(stream, findings, error);
   }
-  await keys.endErasure(stream, [...findings.keyIds]);
+  await keys.endErasure(stream, [...findings.keys.own]);
   throw unrecordedError(stream, findings);
 }
 

@@ -1,4 +1,5 @@
-import { storeUnavailableError } from '../lib/errors/turnlogError.ts';
+import { isTurnlogError, storeUnavailableError } from '../lib/errors/turnlogError.ts';
+import { decodeEvent } from '../eventlog/codec.ts';
 import { sessionStream, streamId, streamKind } from '../eventlog/streams.ts';
 import { LIMITS } from '../limits.ts';
 import type { Position } from '../ports/eventStore.ts';
@@ -37,28 +38,55 @@ export const readDependentsAt = (
   return { replaysAt: readAt, dependentsAt: readAt };
 };
 
+/** An erased session whose replays are erased as well. */
+interface ErasedOrigin {
+  session_id: string;
+  account_id: string;
+  grounds: Grounds;
+  actor: Actor | undefined;
+}
+
+/**
+ * False when the first event of a session says that it is not a replay of the other one, or belongs
+ * to another account: rows alone must not decide what is erased. True when it can't be read.
+ */
+async function mayBeReplayOf(
+  { store }: ReplaysContext,
+  stream: string,
+  origin: { session_id: string; account_id: string },
+): Promise<boolean> {
+  try {
+    const [first] = await store.readStream(stream, { direction: 'forwards', limit: 1 });
+    if (!first) return true;
+    const { data, metadata } = decodeEvent(first);
+    const { replay } = data as { replay?: { session_id?: unknown } };
+    return replay?.session_id === origin.session_id && metadata.account_id === origin.account_id;
+  } catch (error) {
+    if (error instanceof SyntaxError || isTurnlogError(error, 'stream_damaged')) return true;
+    throw error;
+  }
+}
+
 /**
  * Erases the replays of a session page by page. The replays of each replay are erased before it.
  */
 async function eraseReplays(
   context: ReplaysContext,
   readModels: Replays,
-  { session_id, grounds, actor }: { session_id: string; grounds: Grounds; actor?: Actor },
+  { session_id, account_id, ...why }: ErasedOrigin,
 ): Promise<void> {
   const bounds = { limit: 100, bytes: LIMITS.http.pageBytes };
   let after = '';
   for (let more = true; more;) {
     const page = await readModels.listReplaysOf(session_id, { ...bounds, after });
     for (const { session_id: replay } of page.rows) {
-      await eraseReplays(context, readModels, {
-        session_id: replay,
-        grounds,
-        ...(actor && { actor }),
-      });
-      const replayContext = { ...context, goesAlong: true } as const;
-      const erased = await eraseStream(replayContext, sessionStream(replay), grounds, actor);
-      context.onErased?.(erased);
       after = replay;
+      const stream = sessionStream(replay);
+      if (!(await mayBeReplayOf(context, stream, { session_id, account_id }))) continue;
+      await eraseReplays(context, readModels, { session_id: replay, account_id, ...why });
+      const replayContext = { ...context, goesAlong: true } as const;
+      const erased = await eraseStream(replayContext, stream, why.grounds, why.actor);
+      context.onErased?.(erased);
     }
     more = page.more;
   }
@@ -79,8 +107,9 @@ export async function eraseWithReplays(
   if (streamKind(stream) === 'session')
     await eraseReplays(context, await context.replaysAt(erasure.position), {
       session_id: streamId(stream),
+      account_id: erasure.account_id,
       grounds,
-      ...(actor && { actor }),
+      actor,
     });
   await endErasure(context, erasure, actor);
   return erasure;

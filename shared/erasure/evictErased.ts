@@ -33,7 +33,7 @@ export function evictErased(
   { store, runState, cachedRows }: Caches,
   { stream, key_ids }: Erased,
 ): void {
-  store.keys.evict(key_ids);
+  store.keys.evict(stream, key_ids);
   endRuns(runState, stream);
   const id = streamId(stream);
   if (streamKind(stream) !== 'session') return cachedRows.forget?.();

@@ -5,16 +5,17 @@ import { headOf, NO_STREAM } from '../eventlog/append.ts';
 import { decodeEvent } from '../eventlog/codec.ts';
 import { isValidMetadata, toDomainEvent } from '../eventlog/domainEvent.ts';
 import type { RecordedEvent } from '../eventlog/event.ts';
-import { addKeyIds, replaceBoxes } from '../eventlog/encryption/protectedJson.ts';
+import { replaceBoxes } from '../eventlog/encryption/protectedJson.ts';
 import type { StreamSource } from '../eventlog/reading/reportDamage.ts';
 import { damageReason } from '../eventlog/reading/streamDamage.ts';
-import { streamId, streamKind } from '../eventlog/streams.ts';
+import { streamKind } from '../eventlog/streams.ts';
 import { LIMITS } from '../limits.ts';
-import { wordsKeyId } from '../search/wordTokens.ts';
 import type { StoredEvent } from '../ports/eventStore.ts';
 import type { LoadedStream, TargetStream } from '../commandHandling/targetStream.ts';
 import type { Erasable } from '../domain/feature.ts';
 import { FEATURE_STREAMS } from '../features.ts';
+import type { Keyring } from '../eventlog/encryption/keyring.ts';
+import { createOwnKeys, type OwnKeys } from './ownKeys.ts';
 
 const ERASABLE = new Map(
   FEATURE_STREAMS.flatMap((stream): [string, unknown][] =>
@@ -32,10 +33,12 @@ function erasableOf(stream: string): Erasable<unknown, DomainEvent> {
 /** Findings about a stream to be erased. No text is decrypted, because keys may be lost. */
 export interface ErasureFindings {
   stream: string;
-  /** Keys of the boxes that were found, and of an earlier erasure. */
-  keyIds: Set<string>;
+  /** The keys of the ciphertexts that were found. */
+  keys: OwnKeys;
   /** The last readable event, if any. */
   last: RecordedEvent | undefined;
+  /** The last readable event that an erasure does not append. */
+  activity: RecordedEvent | undefined;
   /** A clause about the unreadable part of the stream; undefined when everything was readable. */
   flaw: string | undefined;
   /** The state after the readable events. */
@@ -59,17 +62,15 @@ function follow(loaded: LoadedForErasure, stored: StoredEvent): void {
   const { state } = loaded;
   const expected = loaded.head.revision + 1;
   if (stored.revision !== expected) state.flaw ??= `revision ${expected} is missing`;
-  // Data that is not valid JSON may still contain boxes.
-  addKeyIds(stored.data, state.keyIds);
   loaded.head = { ...loaded.head, revision: stored.revision };
   try {
     const { recorded, event } = decodeWithoutTexts(stored);
     loaded.head = headOf(recorded);
     state.last = recorded;
+    if (!isErasure(recorded.type) && recorded.type !== 'session.turn_interrupted.v1')
+      state.activity = recorded;
     if (!event) return;
     state.folded = erasableOf(state.stream).evolve(state.folded, event);
-    if (isErasure(event.type))
-      for (const id of (event.data as Erasure).key_ids) state.keyIds.add(id);
   } catch {
     state.flaw ??= `the event at revision ${stored.revision} can't be understood`;
   }
@@ -86,6 +87,7 @@ async function readOn(store: Read, loaded: LoadedForErasure): Promise<void> {
     const options = { ...PAGES, direction: 'forwards', from } as const;
     const page = await store.readStream(loaded.state.stream, options);
     if (page.length === 0) return;
+    await loaded.state.keys.add(page);
     for (const stored of page) follow(loaded, stored);
   }
 }
@@ -113,7 +115,7 @@ async function readBack(store: Read, loaded: LoadedForErasure): Promise<void> {
   let page = await pageBack(store, state.stream, undefined);
   if (page[0]) follow(loaded, page[0]);
   while (page.length > 0) {
-    for (const { data } of page) addKeyIds(data, state.keyIds);
+    await state.keys.add(page);
     const from = page.at(-1)!.revision - 1;
     page = from > knownRevision ? await pageBack(store, state.stream, from) : [];
   }
@@ -137,24 +139,19 @@ function decide(erasure: Erasure, { stream, folded, flaw, last }: ErasureFinding
 }
 
 /**
- * Keys of a stream that none of its boxes names. The key of an account's search words is erased
- * with the account.
- */
-const ownKeysOf = (stream: string): string[] =>
-  streamKind(stream) === 'account' ? [wordsKeyId(streamId(stream))] : [];
-
-/**
  * A target for the erasure of a stream in any condition. The stream is read page by page. After a
  * conflict, only later events are read.
  */
 export function createErasureTarget(
   stream: string,
+  keys: Pick<Keyring, 'examine'>,
 ): TargetStream<Erasure, ErasureFindings, DomainEvent, LoadedForErasure> {
   const folded = erasableOf(stream).initialState;
   const initialState = {
     stream,
-    keyIds: new Set(ownKeysOf(stream)),
+    keys: createOwnKeys(keys, stream),
     last: undefined,
+    activity: undefined,
     flaw: undefined,
     folded,
   };

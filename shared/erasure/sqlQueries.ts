@@ -6,9 +6,15 @@ import type { ErasureRow } from '../readModels/tables.ts';
 export interface ErasureQueries {
   /** Erased streams from the end of the log back to a position. */
   listErasures(page: { downTo: Position | undefined; limit: number }): Promise<ErasureRow[]>;
+  /** Erased streams after a position, in the order of the log. */
+  listErasuresAfter(page: { after: Position | undefined; limit: number }): Promise<ErasureRow[]>;
 }
 
 export function createErasureQueries({ list }: SqlDatabase): ErasureQueries {
   const downTo = list('erasures', 'WHERE position >= ? ORDER BY position DESC LIMIT ?');
-  return { listErasures: (page) => downTo(page.downTo ?? '', page.limit) };
+  const after = list('erasures', 'WHERE position > ? ORDER BY position LIMIT ?');
+  return {
+    listErasures: (page) => downTo(page.downTo ?? '', page.limit),
+    listErasuresAfter: (page) => after(page.after ?? '', page.limit),
+  };
 }

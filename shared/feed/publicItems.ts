@@ -1,5 +1,5 @@
 import { isTurnlogError, TurnlogError } from '../lib/errors/turnlogError.ts';
-import type { Keyring } from '../eventlog/encryption/keyring.ts';
+import type { ReadingKeys } from '../eventlog/encryption/keyring.ts';
 import { openTexts, type ReadableEvent } from '../eventlog/encryption/openTexts.ts';
 import { yieldToEventLoop } from '../lib/concurrency/yieldToEventLoop.ts';
 import { LIMITS } from '../limits.ts';
@@ -40,7 +40,7 @@ function explained(error: unknown, { id, stream, revision }: ReadableEvent): Err
 }
 
 async function opened(
-  keys: Pick<Keyring, 'find'>,
+  keys: ReadingKeys,
   events: readonly LoggedEvent[],
   types: ReadonlySet<string> | undefined,
 ): Promise<Opened> {
@@ -67,7 +67,7 @@ async function opened(
  * `release_too_old`, after all events before it.
  */
 export async function* publicItems(
-  keys: Pick<Keyring, 'find'>,
+  keys: ReadingKeys,
   events: readonly LoggedEvent[],
   { accountId, types }: { accountId: string; types: ReadonlySet<string> | undefined },
 ): AsyncGenerator<{ items: FeedItem[]; cursor: string }> {

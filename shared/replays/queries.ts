@@ -1,6 +1,6 @@
 import type { ReplaySettings } from './events.ts';
 import { createTextOpener } from '../eventlog/encryption/closedText.ts';
-import type { Keyring } from '../eventlog/encryption/keyring.ts';
+import type { ReadingKeys } from '../eventlog/encryption/keyring.ts';
 import { isIdOf, replayStream } from '../eventlog/streams.ts';
 import type { ReadModels } from '../ports/readModels.ts';
 import type { ReplayRow } from '../readModels/tables.ts';
@@ -22,7 +22,7 @@ export async function findOwnReplay(
  * `store_unavailable`.
  */
 export async function readReplaySettings(
-  { store }: { store: { keys: Pick<Keyring, 'find'> } },
+  { store }: { store: { keys: ReadingKeys } },
   { replay_id, settings }: ReplayRow,
 ): Promise<ReplaySettings> {
   if (!settings) throw replayNotFoundError();

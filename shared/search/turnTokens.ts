@@ -1,6 +1,6 @@
 import { isTurnlogError } from '../lib/errors/turnlogError.ts';
 import { TextErased, createTextOpener } from '../eventlog/encryption/closedText.ts';
-import type { Keyring } from '../eventlog/encryption/keyring.ts';
+import type { Keyring, ReadingKeys } from '../eventlog/encryption/keyring.ts';
 import { InvalidCiphertext } from '../eventlog/encryption/protectedText.ts';
 import { sessionStream } from '../eventlog/streams.ts';
 import type { EndedTurn } from './turnIndex.ts';
@@ -12,7 +12,7 @@ import { createWordTokenizer } from './wordTokens.ts';
  * soon. The tokens are empty for a turn that is being erased, and undefined for a turn whose texts
  * can't be decrypted because their key is lost or they were changed.
  */
-export function createTurnTokenizer(keys: Pick<Keyring, 'find' | 'ensureKey'>) {
+export function createTurnTokenizer(keys: ReadingKeys & Pick<Keyring, 'ensureKey'>) {
   const byAccount = new Map<string, Awaited<ReturnType<typeof createWordTokenizer>>>();
 
   async function tokensOf({ account_id, session_id, input, output }: EndedTurn) {

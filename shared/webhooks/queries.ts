@@ -1,6 +1,6 @@
 import { TurnlogError } from '../lib/errors/turnlogError.ts';
 import { createTextOpener } from '../eventlog/encryption/closedText.ts';
-import type { Keyring } from '../eventlog/encryption/keyring.ts';
+import type { ReadingKeys } from '../eventlog/encryption/keyring.ts';
 import { isIdOf, webhookStream } from '../eventlog/streams.ts';
 import { LIMITS } from '../limits.ts';
 import type { ReadModels } from '../ports/readModels.ts';
@@ -26,7 +26,7 @@ export interface ShownWebhook {
 }
 
 interface Source {
-  store: { keys: Pick<Keyring, 'find'> };
+  store: { keys: ReadingKeys };
   readModels: Pick<ReadModels, 'findWebhook' | 'listWebhooks'>;
   webhooks: { progress: WebhookProgressReader };
 }

@@ -67,7 +67,11 @@ const between = (from: number, to: number): string =>
 const folder = await mkdtemp(join(tmpdir(), 'turnlog-search-'));
 const keyStore = await openSqliteKeyStore({ folder });
 const masterKeys = parseMasterKeys(newMasterKey(), 'bench');
-const keys = createKeyring({ store: keyStore, masterKeys });
+const keys = createKeyring({
+  store: keyStore,
+  masterKeys,
+  log: { readStream: async () => [] },
+});
 const store = await openSqliteProjectionStore({ folder });
 const { record } = recordHistory();
 

@@ -229,6 +229,10 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
       expect(await list()).toEqual(['session-session_2', 'agent-agent_1', 'session-session_1']);
       expect(await list(erasures[1]!.position)).toEqual(['session-session_2', 'agent-agent_1']);
       expect(await list(undefined, 1)).toEqual(['session-session_2']);
+      const next = async (after?: Position, limit = 10) =>
+        (await fixture.readModels.listErasuresAfter({ after, limit })).map(({ stream }) => stream);
+      expect(await next(undefined, 2)).toEqual(['session-session_1', 'agent-agent_1']);
+      expect(await next(erasures[1]!.position)).toEqual(['session-session_2']);
     });
 
     test('does not come back with earlier events, and is not parked any more', async () => {

@@ -52,9 +52,7 @@ export function tileReaderOver(first: FirstRow, origin?: string): TileReader {
  * Reads the tree that any process grows, on dedicated connections. Opens without waiting for the
  * server. Before the first migration the tree is empty. The methods throw `store_unavailable`.
  */
-export function openPostgresTileReader(
-  databaseUrl: string,
-): TileReader & {
+export function openPostgresTileReader(databaseUrl: string): TileReader & {
   /** Reads the tree of one origin. */
   treeOf(origin: string): TileReader;
   close(): Promise<void>;

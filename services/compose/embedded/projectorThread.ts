@@ -38,7 +38,7 @@ port.once('message', () => closing.abort());
 const logger: ProjectorLogger = { info: logAt('info'), warn: logAt('warn'), error: logAt('error') };
 const log = await openEventLog(place.log, logger);
 const keys = await openTextKeys(place);
-const keyring = createKeyring(keys);
+const keyring = createKeyring({ ...keys, log });
 const proven = runProverInThread(data, { log, keys: keyring, logger, signal: closing.signal });
 await followGenerations({
   log: withTextsForRows(log, keyring),

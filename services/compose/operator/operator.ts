@@ -5,6 +5,7 @@ import type { HandleContext } from '../../../shared/commandHandling/handle.ts';
 import type { Config } from '../../../shared/lib/config/config.ts';
 import { createDamagedStreams } from '../../../shared/eventlog/reading/damagedStreams.ts';
 import type { Logger } from '../../../shared/lib/logger.ts';
+import type { EventLog } from '../../../shared/ports/eventStore.ts';
 import type { ReadModels } from '../../../shared/ports/readModels.ts';
 import { rebuildReadModels, type RebuildProgress } from '../../followers/projector/rebuild.ts';
 import { republishLog, type RepublishOptions } from '../../followers/relay/republishLog.ts';
@@ -93,18 +94,25 @@ function openOnce(
  * Opens the text keys on first use: commands that read the log as stored need none, and must not
  * create a key store beside a log that was copied without its keys.
  */
-function openKeyringOnUse(place: StorageLocation, opened: AsyncDisposableStack): Keyring {
+function openKeyringOnUse(
+  place: StorageLocation,
+  log: Pick<EventLog, 'readStream'>,
+  opened: AsyncDisposableStack,
+): Keyring {
   let opening: Promise<TextKeys> | undefined;
   let keyring: Keyring | undefined;
   // The caller that opened it has handled a failure to open.
   opened.defer(async () => (await opening?.catch(() => undefined))?.store.close());
   const keys = async (): Promise<Keyring> =>
-    (keyring ??= createKeyring(await (opening ??= openTextKeys(place))));
+    (keyring ??= createKeyring({ ...(await (opening ??= openTextKeys(place))), log }));
   return {
     issueKey: async () => (await keys()).issueKey(),
     find: async (ids) => (await keys()).find(ids),
     ensureKey: async (id) => (await keys()).ensureKey(id),
-    evict: (ids) => keyring?.evict(ids),
+    examine: async (ids) => (await keys()).examine(ids),
+    isErased: async (stream) => (await keys()).isErased(stream),
+    noteLastEvent: (stream, type) => keyring?.noteLastEvent(stream, type),
+    evict: (stream, ids) => keyring?.evict(stream, ids),
     beginErasure: async (stream, why) => (await keys()).beginErasure(stream, why),
     listErasures: async (limit) => (await keys()).listErasures(limit),
     endErasure: async (stream, ids) => (await keys()).endErasure(stream, ids),
@@ -158,7 +166,7 @@ export async function openOperator(
   const events = opening.adopt(await openOrCreateEventStore(place.log, logger), (log) =>
     log.close(),
   );
-  const keys = openKeyringOnUse(place, opening);
+  const keys = openKeyringOnUse(place, events, opening);
   const log = withTextsForRows(events, keys);
   const storage = operatorReadModels(
     place,

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { createBackoff } from '../../../shared/lib/time/backoff.ts';
-import type { Keyring } from '../../../shared/eventlog/encryption/keyring.ts';
+import type { Keyring, ReadingKeys } from '../../../shared/eventlog/encryption/keyring.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { sleepUntilAborted } from '../../../shared/lib/time/sleep.ts';
 import type { TurnIndex } from '../../../shared/search/turnIndex.ts';
@@ -22,7 +22,7 @@ const YIELD_AFTER_MS = 4;
 
 interface Indexing {
   store: TurnIndex;
-  keys: Pick<Keyring, 'find' | 'ensureKey'>;
+  keys: ReadingKeys & Pick<Keyring, 'ensureKey'>;
   logger: ProjectorLogger;
   /** Called with half a sentence on why turns can't be indexed; undefined once they can. */
   onTrouble?: (reason: string | undefined) => void;

@@ -6,7 +6,7 @@ import type { ErasureContext } from '../../../shared/erasure/retention/requireEr
 import type { RunContext } from '../../../shared/runs/context.ts';
 import type { Position } from '../../../shared/ports/eventStore.ts';
 import type { KeyStore } from '../../../shared/ports/keyStore.ts';
-import { describeRestoredKeys } from '../../../shared/erasure/reconcileErasures.ts';
+import { createRestoredKeysCheck } from '../../../shared/erasure/restored/restoredKeys.ts';
 import { agentListCache } from '../../api/agents/listCache.ts';
 import { retryUntilStoreAvailable } from '../startup/retryUntilStoreAvailable.ts';
 import { startPolling, startSweeper } from './periodicTask.ts';
@@ -35,24 +35,35 @@ export function erasureNoticePart(api: RunContext): ProcessPart {
 }
 
 /**
- * Checks at the start whether destroyed keys were restored, and polls while they are: keys are never
- * restored under a running service.
+ * Checks whether keys of erased streams exist: the newest erasures at the start, all of them in the
+ * background. The process goes on, because readers open no text of an erased stream.
  */
 export function restoredKeysPart(
   { readModels, logger }: Pick<CommandContext, 'readModels' | 'logger'>,
   keys: KeyStore,
 ): ProcessPart {
-  let reason: string | undefined;
+  const { checkNewest, step, reason } = createRestoredKeysCheck({ keys, readModels });
+  let isLogged = false;
+
+  function logReason(): void {
+    const found = reason();
+    if (found !== undefined && !isLogged) logger.error(found);
+    isLogged = found !== undefined;
+  }
   async function poll(): Promise<void> {
-    reason = await describeRestoredKeys({ keys, readModels });
+    await step();
+    logReason();
   }
   return {
     async prepare(signal) {
-      await retryUntilStoreAvailable(poll, logger, signal);
-      if (reason !== undefined) logger.error(reason);
+      await retryUntilStoreAvailable(checkNewest, logger, signal);
+      logReason();
     },
-    health: async () => (reason === undefined ? {} : { text_keys: { reason } }),
-    upkeep: () => startPolling(async () => (reason === undefined ? undefined : poll())),
+    async health() {
+      const found = reason();
+      return found === undefined ? {} : { text_keys: { reason: found } };
+    },
+    upkeep: () => startPolling(poll),
   };
 }
 

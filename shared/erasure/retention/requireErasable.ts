@@ -34,7 +34,7 @@ export type ErasureContext = HandleContext & {
   dependentsAt?: (position: Position) => Promise<DependentQueries>;
   /** Tells which events were recorded before a time in milliseconds; by default, reads the log. */
   recordedBefore?: (time: number) => Promise<(position: Position) => boolean>;
-  /** True for a replay that is erased with its session, which has already been checked. */
+  /** True for a replay that is erased with its session: only a hold is checked again. */
   goesAlong?: true;
 };
 
@@ -125,36 +125,51 @@ const requireReadablePolicy = (source: StreamSource, accountId: string): Promise
 
 interface ErasureRequest {
   stream: string;
-  /** The account that owns the stream. */
-  account_id: string;
+  /** The account that owns the stream; undefined when no event and no actor says so. */
+  account_id: string | undefined;
   reason: Erasure['reason'];
-  /** The last event of the stream. */
-  last: Pick<RecordedEvent, 'type' | 'metadata' | 'position'>;
+  /** The last readable event of the stream. */
+  last: Pick<RecordedEvent, 'type' | 'metadata' | 'position'> | undefined;
+  /** The last event that an erasure does not append: of an erased stream, its last activity. */
+  activity: Pick<RecordedEvent, 'metadata' | 'position'> | undefined;
+  /** The number of its keys that exist. */
+  live: number;
 }
 
 /**
- * Checks that the stream may be erased now for this reason. A repeated erasure and the erasure with
- * an account always may; for an account's own stream, the decider checks. Throws `erasure_refused`.
+ * Checks that the stream may be erased now for this reason. Accounts, and what is erased with them,
+ * were checked by `eraseAccount`. A repeated erasure that would destroy keys is checked as well,
+ * because the recorded one may be forged. Throws `erasure_refused`.
  */
 export async function requireGrounds(
   context: ErasureContext,
-  { stream, account_id, reason, last }: ErasureRequest,
+  { stream, account_id, reason, last, activity, live }: ErasureRequest,
 ): Promise<void> {
   const kind = streamKind(stream);
-  if (reason === 'account' || kind === 'account' || isErasure(last.type)) return;
+  if (kind === 'account' || reason === 'account' || (live === 0 && !last)) return;
+  const isRepeated = last !== undefined && isErasure(last.type);
+  if (isRepeated && live === 0) return;
+  if (account_id === undefined)
+    throw erasureRefusedError(
+      'No event says which account it belongs to, so nothing says whether it may be erased.',
+    );
   const policy = await requireReadablePolicy(context, account_id);
-  if (policy.erased) return;
+  // A closed account was not held, so one that is both was not closed by an erasure.
+  if (policy.erased || context.goesAlong) return requireNoHold(policy);
   if (!policy.opened)
     throw erasureRefusedError(
       'There is no such account, so nothing says whether it may be erased.',
     );
-  const { recorded_at } = last.metadata;
-  const { minimum_days, maximum_days = 0 } = policy.retention;
   requireNoHold(policy);
-  if (reason === 'retention') {
+  // An erasure that is repeated is as old as the stream was before it.
+  const active = isRepeated ? activity : last;
+  const { minimum_days, maximum_days = 0 } = policy.retention;
+  if (!active) return;
+  const { recorded_at } = active.metadata;
+  if (reason === 'retention' && !isRepeated) {
     const now = context.clock.now();
     requirePastMaximum(policy, recorded_at, now);
-    await requireRecordedBefore(context, last, retentionCutoff(maximum_days, now));
+    await requireRecordedBefore(context, active, retentionCutoff(maximum_days, now));
     if (minimum_days === undefined) return;
     await requireNoDependents(context, stream, { days: minimum_days, now: async () => now });
   } else if (minimum_days !== undefined && (kind === 'session' || kind === 'agent')) {
@@ -163,7 +178,7 @@ export async function requireGrounds(
     if (kind === 'session') {
       const { now, late } = await trusted();
       requireErasable(policy, recorded_at, now, late);
-      await requireRecordedBefore(context, last, retentionCutoff(minimum_days, now));
+      await requireRecordedBefore(context, active, retentionCutoff(minimum_days, now));
     }
     const minimum = { days: minimum_days, now: async () => (await trusted()).now };
     await requireNoDependents(context, stream, minimum);

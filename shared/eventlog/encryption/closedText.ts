@@ -2,10 +2,10 @@
  * Encrypted texts in read models: the reader of a row decrypts them. Destroying the key therefore
  * erases them too, and the projector needs no session keys.
  */
-import type { Keyring } from './keyring.ts';
+import type { ReadingKeys } from './keyring.ts';
 import { InvalidCiphertext, keyIdOf, openText } from './protectedText.ts';
 
-/** The key of an encrypted text was destroyed, but its row records no erasure yet. */
+/** A text of an erased stream, or with a destroyed key, whose row records no erasure yet. */
 export class TextErased extends InvalidCiphertext {}
 
 /** The start of a ciphertext and the commitment at the end: a megabyte may be between them. */
@@ -37,16 +37,20 @@ function unmarked(text: string): string {
 /**
  * Loads the keys of a stream's encrypted texts, and returns a function that decrypts them. Plain
  * texts of earlier releases pass unchanged. Throws `key_missing`, `store_unavailable`; the function
- * throws InvalidCiphertext, or TextErased when the key was destroyed.
+ * throws InvalidCiphertext, or TextErased when the key was destroyed or the stream is erased.
  */
 export async function createTextOpener(
-  keys: Pick<Keyring, 'find'>,
+  keys: ReadingKeys,
   stream: string,
   texts: readonly string[],
 ): Promise<(text: string) => string> {
-  const keysById = await keys.find(new Set(texts.filter(isClosed).map(keyIdOf)));
+  const ids = new Set(texts.filter(isClosed).map(keyIdOf));
+  const keysById = await keys.find(ids);
+  // A restored key store may hold the key of an erased text.
+  const isErased = ids.size > 0 && (await keys.isErased(stream));
   return (text) => {
     if (!isClosed(text)) return unmarked(text);
+    if (isErased) throw new TextErased('the stream is erased');
     const key = keysById.get(keyIdOf(text));
     if (!key)
       throw new TextErased('the key of a text is destroyed, but the stream records no erasure');

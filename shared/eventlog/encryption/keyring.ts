@@ -1,7 +1,10 @@
 import { LRUCache } from 'lru-cache';
-import { TurnlogError } from '../../lib/errors/turnlogError.ts';
+import { isTurnlogError, TurnlogError } from '../../lib/errors/turnlogError.ts';
 import { LIMITS } from '../../limits.ts';
-import type { KeyStore } from '../../ports/keyStore.ts';
+import type { EventLog } from '../../ports/eventStore.ts';
+import type { KeyStore, WrappedKey } from '../../ports/keyStore.ts';
+import { isErasure } from '../eventTypes.ts';
+import { createErasureLookup } from '../reading/erasureLookup.ts';
 import type { MasterKeys } from './masterKeys.ts';
 import type { TextKey } from './protectedText.ts';
 import { randomBytes, randomFillSync } from 'node:crypto';
@@ -89,6 +92,12 @@ export type KeysById = ReadonlyMap<string, TextKey | undefined>;
 /** The part of a key store that erasures use; destroyed keys are evicted from memory too. */
 type Erasures = Pick<KeyStore, 'beginErasure' | 'listErasures' | 'endErasure'>;
 
+/**
+ * What is known about a key: `destroyed`; `lost` when it was never stored here; `locked` when its
+ * master key is unavailable.
+ */
+export type KeyState = TextKey | 'destroyed' | 'lost' | 'locked';
+
 /** The unwrapped keys of texts, with a cache in memory. */
 export interface Keyring extends Erasures {
   /** A new key, already stored; usually without waiting. Throws `store_unavailable`. */
@@ -103,13 +112,29 @@ export interface Keyring extends Erasures {
    * destroyed key. Throws `store_unavailable`, or `key_missing` for an unavailable master key.
    */
   ensureKey(id: string): Promise<TextKey | undefined>;
-  /** Evicts destroyed keys from memory. */
-  evict(ids: readonly string[]): void;
+  /** The states of keys in the key store, for erasures. Throws `store_unavailable`. */
+  examine(ids: readonly string[]): Promise<ReadonlyMap<string, KeyState>>;
+  /**
+   * True when the stream is erased: its texts must not be decrypted, even if their key exists
+   * again. Synchronous for a stream that was checked before. Throws `store_unavailable`.
+   */
+  isErased(stream: string): boolean | Promise<boolean>;
+  /** Records the type of a stream's last event, for callers of `isErased` that have just read it. */
+  noteLastEvent(stream: string, type: string): void;
+  /**
+   * Records that a stream is erased, and evicts keys from memory. The key store still decides
+   * whether they exist: an erasure may name keys of other streams.
+   */
+  evict(stream: string, ids: readonly string[]): void;
 }
+
+/** The part of a keyring that readers of texts use. */
+export type ReadingKeys = Pick<Keyring, 'find' | 'isErased'>;
 
 interface Parts {
   store: Pick<KeyStore, 'insert' | 'find' | keyof Erasures>;
   masterKeys: Pick<MasterKeys, 'wrap' | 'unwrap'>;
+  log: Pick<EventLog, 'readStream'>;
 }
 
 const keyMissingError = (id: string): TurnlogError =>
@@ -119,9 +144,12 @@ const keyMissingError = (id: string): TurnlogError =>
     { retriable: true, retryAfterSeconds: 10 },
   );
 
-export function createKeyring({ store, masterKeys }: Parts): Keyring {
+export function createKeyring({ store, masterKeys, log }: Parts): Keyring {
   const cache = new LRUCache<string, TextKey | 'destroyed'>({ max: LIMITS.cache.textKeys });
   const nextKey = createKeyPool(store, masterKeys);
+  const erasures = createErasureLookup(log);
+  /** Keys that were looked up during an eviction are not cached. */
+  let evictions = 0;
 
   /** The id is copied: a substring of a ciphertext would keep the whole text in memory. */
   const remember = (id: string, key: TextKey | 'destroyed'): void =>
@@ -145,14 +173,15 @@ export function createKeyring({ store, masterKeys }: Parts): Keyring {
     keysById: Map<string, TextKey | undefined>,
     missingIds: readonly string[],
   ): Promise<KeysById> {
+    const evictionsBefore = evictions;
     const storedKeys = await store.find(missingIds);
     for (const id of missingIds) {
       const wrapped = storedKeys.get(id);
       if (wrapped === undefined) throw keyMissingError(id);
-      // It may have been evicted during the lookup.
+      // It may have been destroyed during the lookup.
       const destroyed = wrapped === 'destroyed' || cache.get(id) === 'destroyed';
       const key = destroyed ? 'destroyed' : masterKeys.unwrap(wrapped);
-      remember(id, key);
+      if (destroyed || evictions === evictionsBefore) remember(id, key);
       keysById.set(id, key === 'destroyed' ? undefined : key);
     }
     return keysById;
@@ -169,7 +198,14 @@ export function createKeyring({ store, masterKeys }: Parts): Keyring {
     return (await findStoredKeys(new Map(), [id])).get(id);
   }
 
-  const evict = (ids: readonly string[]): void => ids.forEach((id) => remember(id, 'destroyed'));
+  function stateOf(wrapped: WrappedKey): KeyState {
+    try {
+      return masterKeys.unwrap(wrapped);
+    } catch (error) {
+      if (!isTurnlogError(error, 'key_missing')) throw error;
+      return 'locked';
+    }
+  }
 
   return {
     issueKey() {
@@ -188,12 +224,28 @@ export function createKeyring({ store, masterKeys }: Parts): Keyring {
       const keysById = inMemory(new Set([id]));
       return keysById.has(id) ? keysById.get(id) : ensureStoredKey(id);
     },
-    evict,
+    async examine(ids) {
+      const found = await store.find(ids);
+      return new Map(
+        ids.map((id): [string, KeyState] => {
+          const key = found.get(id) ?? 'lost';
+          return [id, typeof key === 'object' ? stateOf(key) : key];
+        }),
+      );
+    },
+    isErased: erasures.isErased,
+    noteLastEvent: (stream, type) => erasures.note(stream, isErasure(type)),
+    evict(stream, ids) {
+      evictions += 1;
+      erasures.note(stream, true);
+      // The erasure may name keys of other streams, which are then loaded again.
+      for (const id of ids) if (cache.get(id) !== 'destroyed') cache.delete(id);
+    },
     beginErasure: store.beginErasure,
     listErasures: store.listErasures,
     async endErasure(stream, ids) {
       await store.endErasure(stream, ids);
-      evict(ids);
+      for (const id of ids) remember(id, 'destroyed');
     },
   };
 }

@@ -5,9 +5,10 @@
 import { isTurnlogError, TurnlogError } from '../../lib/errors/turnlogError.ts';
 import type { StoredEvent } from '../../ports/eventStore.ts';
 import { decodeEvent } from '../codec.ts';
+import { isErasure } from '../eventTypes.ts';
 import type { RecordedEvent } from '../event.ts';
 import { closedText, markOpenTexts } from './closedText.ts';
-import type { Keyring } from './keyring.ts';
+import type { ReadingKeys } from './keyring.ts';
 import { addKeyIds, lacksBox, replaceBoxes } from './protectedJson.ts';
 import {
   InvalidCiphertext,
@@ -18,8 +19,6 @@ import {
   type TextKey,
 } from './protectedText.ts';
 
-type Keys = Pick<Keyring, 'find'>;
-
 /** A stored event whose data holds the texts as strings; an event without texts is unchanged. */
 export interface ReadableEvent extends StoredEvent {
   /** The event as stored, when it differs: its hash covers that form. */
@@ -28,7 +27,7 @@ export interface ReadableEvent extends StoredEvent {
   texts?: number;
   /** The key of its texts, unless destroyed. */
   key?: TextKey;
-  /** True when a key was destroyed: the texts are empty. */
+  /** True when a key was destroyed or the stream is erased: the texts are empty. */
   erased?: boolean;
   /** True when a key was destroyed but the stream records no erasure. */
   unsaid?: true;
@@ -41,17 +40,20 @@ export interface ReadableEvent extends StoredEvent {
 
 /** An event with its texts decrypted. */
 export interface OpenedEvent extends RecordedEvent {
-  /** True when texts are empty because their key was destroyed. */
+  /** True when texts are empty because their key was destroyed or their stream is erased. */
   erased: boolean;
   /** The key of its texts; undefined for an event without texts and for erased texts. */
   key?: TextKey | undefined;
 }
 
 /** By key id: undefined for a destroyed key, an error for an unavailable one. */
-type Lookup = ReadonlyMap<string, TextKey | undefined | TurnlogError>;
+type FoundKeys = ReadonlyMap<string, TextKey | undefined | TurnlogError>;
+
+/** The key of a text of a stream: as in FoundKeys, and undefined for a text of an erased stream. */
+type Lookup = (stream: string, keyId: string) => TextKey | undefined | TurnlogError;
 
 /** Looks keys up one at a time, so that one lost key does not make the others unavailable. */
-async function findOneByOne(keys: Keys, ids: ReadonlySet<string>): Promise<Lookup> {
+async function findOneByOne(keys: ReadingKeys, ids: ReadonlySet<string>): Promise<FoundKeys> {
   const keysById = new Map<string, TextKey | undefined | TurnlogError>();
   for (const id of ids) {
     try {
@@ -64,9 +66,7 @@ async function findOneByOne(keys: Keys, ids: ReadonlySet<string>): Promise<Looku
   return keysById;
 }
 
-async function findKeys(keys: Keys, events: readonly StoredEvent[]): Promise<Lookup> {
-  const ids = new Set<string>();
-  for (const { data } of events) addKeyIds(data, ids);
+async function findKeys(keys: ReadingKeys, ids: ReadonlySet<string>): Promise<FoundKeys> {
   if (ids.size === 0) return new Map();
   try {
     return await keys.find(ids);
@@ -74,6 +74,46 @@ async function findKeys(keys: Keys, events: readonly StoredEvent[]): Promise<Loo
     if (!isTurnlogError(error, 'key_missing')) throw error;
     return findOneByOne(keys, ids);
   }
+}
+
+/** Streams whose erasure is looked up at a time. */
+const LOOKUPS = 32;
+
+/**
+ * The erased ones of some streams. A key that exists says nothing: a key store that was restored
+ * from a backup holds keys of texts that were erased since.
+ */
+async function findErased(
+  keys: ReadingKeys,
+  events: readonly StoredEvent[],
+  streams: ReadonlySet<string>,
+): Promise<ReadonlySet<string>> {
+  const erased = new Set<string>();
+  for (const { stream, type } of events) if (isErasure(type)) erased.add(stream);
+  const unknown = [...streams].filter((stream) => !erased.has(stream));
+  const note = (stream: string, isErased: boolean): void => void (isErased && erased.add(stream));
+  for (let first = 0; first < unknown.length; first += LOOKUPS) {
+    const looked = unknown.slice(first, first + LOOKUPS).flatMap((stream) => {
+      const isErased = keys.isErased(stream);
+      if (typeof isErased !== 'boolean') return [isErased.then((found) => note(stream, found))];
+      note(stream, isErased);
+      return [];
+    });
+    // Without a wait where all are known, as in most pages.
+    if (looked.length > 0) await Promise.all(looked);
+  }
+  return erased;
+}
+
+/** Finds the keys of the texts that readers may see. */
+async function createLookup(keys: ReadingKeys, events: readonly StoredEvent[]): Promise<Lookup> {
+  const ids = new Set<string>();
+  const streams = new Set<string>();
+  for (const { data, stream } of events) if (addKeyIds(data, ids)) streams.add(stream);
+  // In this order: an erasure that becomes known during the lookup counts.
+  const found = await findKeys(keys, ids);
+  const erased = await findErased(keys, events, streams);
+  return (stream, keyId) => (erased.has(stream) ? undefined : found.get(keyId));
 }
 
 const unreadableError = ({ id, stream, revision }: StoredEvent, error: unknown): TurnlogError =>
@@ -94,7 +134,7 @@ function replaceTexts(event: StoredEvent, lookup: Lookup, show: ShowText): Reada
   let texts = 0;
   try {
     const data = replaceBoxes(event.data, (box, sha256) => {
-      const key = lookup.get(keyIdOf(box));
+      const key = lookup(event.stream, keyIdOf(box));
       if (isTurnlogError(key)) throw key;
       lastKey = key ?? lastKey;
       erased ||= key === undefined;
@@ -138,11 +178,11 @@ function withClosedTexts(event: StoredEvent): ReadableEvent {
  * (closedText.ts). Throws `store_unavailable` when the keys can't be reached.
  */
 export async function openTexts(
-  keys: Keys,
+  keys: ReadingKeys,
   events: readonly StoredEvent[],
   staysClosed: (event: StoredEvent) => boolean = () => false,
 ): Promise<ReadableEvent[]> {
-  const lookup = await findKeys(
+  const lookup = await createLookup(
     keys,
     events.filter((event) => !staysClosed(event)),
   );
@@ -164,7 +204,7 @@ export function openedEvent(event: ReadableEvent): OpenedEvent {
  * ciphertext, `store_unavailable`, SyntaxError.
  */
 export const openEvents = async (
-  keys: Keys,
+  keys: ReadingKeys,
   events: readonly StoredEvent[],
 ): Promise<OpenedEvent[]> => (await openTexts(keys, events)).map(openedEvent);
 
@@ -173,10 +213,10 @@ export const openEvents = async (
  * recomputed; erased texts are marked. Throws as openEvents.
  */
 export async function discloseEvents(
-  keys: Keys,
+  keys: ReadingKeys,
   events: readonly StoredEvent[],
 ): Promise<RecordedEvent[]> {
-  const lookup = await findKeys(keys, events);
+  const lookup = await createLookup(keys, events);
   return events.map((event) => {
     const disclosed = replaceTexts(event, lookup, (text) => text);
     if (disclosed.unreadable) throw disclosed.unreadable;

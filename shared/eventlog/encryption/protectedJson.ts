@@ -45,13 +45,23 @@ function toCanonical(data: string): string {
   }
 }
 
-/** Adds the key ids of all ciphertexts in the data. */
-export function addKeyIds(data: string, ids: Set<string>): void {
+/** Calls a function for every ciphertext in the data, with its commitment. */
+export function forEachBox(data: string, visit: (box: string, sha256: string) => void): void {
   if (!hasBoxes(data)) return;
-  replaceBoxes(data, (box) => {
-    ids.add(keyIdOf(box));
+  replaceBoxes(data, (box, sha256) => {
+    visit(box, sha256);
     return '0';
   });
+}
+
+/** Adds the key ids of all ciphertexts in the data; true when there are any. */
+export function addKeyIds(data: string, ids: Set<string>): boolean {
+  let any = false;
+  forEachBox(data, (box) => {
+    ids.add(keyIdOf(box));
+    any = true;
+  });
+  return any;
 }
 
 /** True when a commitment lacks its ciphertext. */

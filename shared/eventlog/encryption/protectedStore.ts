@@ -1,6 +1,6 @@
 import { isErasure } from '../eventTypes.ts';
 import type { EventLog, EventStore, StoredEvent } from '../../ports/eventStore.ts';
-import type { Keyring } from './keyring.ts';
+import type { Keyring, ReadingKeys } from './keyring.ts';
 import { openTexts, type ReadableEvent } from './openTexts.ts';
 import { createErasureLookup } from '../reading/erasureLookup.ts';
 import { streamKind } from '../streams.ts';
@@ -31,18 +31,17 @@ export const withLeaves = (store: ProtectedStore, tiles: TileReader): ProtectedS
 };
 
 /** The keys that an erasure lists as destroyed; none when it can't be decoded. */
-function keysErasedBy({ type, data }: StoredEvent): string[] {
-  if (!isErasure(type)) return [];
+export function keysNamedBy({ data }: Pick<StoredEvent, 'data'>): string[] {
   try {
     const { key_ids } = JSON.parse(data) as { key_ids?: unknown };
-    return Array.isArray(key_ids) ? (key_ids as string[]) : [];
+    return Array.isArray(key_ids) ? key_ids.filter((id) => typeof id === 'string') : [];
   } catch {
     return [];
   }
 }
 
 type Followed = Pick<EventLog, 'subscribe' | 'readStream'>;
-type KeysToOpen = Pick<Keyring, 'find' | 'evict'>;
+type KeysToOpen = Pick<Keyring, 'find' | 'isErased' | 'evict'>;
 
 /**
  * A log whose subscriptions deliver decrypted texts (ReadableEvent). They also fail with
@@ -67,12 +66,16 @@ export const withTextsForRows = <Log extends Followed>(log: Log, keys: KeysToOpe
 
 /** Returns a function that opens events of one stream as the projector reads them. */
 export const textsForRows =
-  (log: Pick<EventLog, 'readStream'>, keys: Pick<Keyring, 'find'>) =>
+  (log: Pick<EventLog, 'readStream'>, keys: ReadingKeys) =>
   (events: readonly StoredEvent[]): Promise<ReadableEvent[]> =>
-    openBatch(events, { keys, staysClosed: staysClosedInRows, isErased: createErasureLookup(log) });
+    openBatch(events, {
+      keys,
+      staysClosed: staysClosedInRows,
+      isErased: createErasureLookup(log).isErasedNow,
+    });
 
 interface Opening {
-  keys: Pick<Keyring, 'find'>;
+  keys: ReadingKeys;
   staysClosed: ((event: StoredEvent) => boolean) | undefined;
   isErased: (stream: string) => Promise<boolean>;
 }
@@ -92,13 +95,14 @@ function withTexts<Log extends Followed>(
   keys: KeysToOpen,
   staysClosed?: (event: StoredEvent) => boolean,
 ): Log {
-  const opening = { keys, staysClosed, isErased: createErasureLookup(log) };
+  const opening = { keys, staysClosed, isErased: createErasureLookup(log).isErasedNow };
   return {
     ...log,
     async *subscribe(options: Parameters<EventLog['subscribe']>[0]) {
       for await (const batch of log.subscribe(options)) {
+        for (const event of batch.events)
+          if (isErasure(event.type)) keys.evict(event.stream, keysNamedBy(event));
         yield { ...batch, events: await openBatch(batch.events, opening) };
-        for (const event of batch.events) keys.evict(keysErasedBy(event));
       }
     },
   };

@@ -3,8 +3,8 @@ import { isErasure } from '../eventTypes.ts';
 import { isTurnlogError } from '../../lib/errors/turnlogError.ts';
 import type { EventLog } from '../../ports/eventStore.ts';
 
-/** Erased streams held in memory; the ends of others are read again. */
-const REMEMBERED_STREAMS = 10_000;
+/** Streams held in memory; the ends of others are read again. */
+const REMEMBERED_STREAMS = 20_000;
 
 type Read = Pick<EventLog, 'readStream'>;
 
@@ -19,18 +19,36 @@ export async function endsWithErasure({ readStream }: Read, stream: string): Pro
   return last !== undefined && isErasure(last.type);
 }
 
-/**
- * Creates a cached check whether a stream records its erasure. A destroyed key alone does not prove
- * an erasure: anyone who can write to the log could name such a key in a ciphertext. The check
- * throws `store_unavailable`.
- */
-export function createErasureLookup(log: Read): (stream: string) => Promise<boolean> {
-  const erased = new LRUCache<string, true>({ max: REMEMBERED_STREAMS });
+/** Which streams are erased, as far as it is known. */
+export interface ErasureLookup {
+  /** Reads the stream's last event unless the answer is known. Throws `store_unavailable`. */
+  isErased(stream: string): boolean | Promise<boolean>;
+  /** Reads the last event again if the stream was not erased. Throws `store_unavailable`. */
+  isErasedNow(stream: string): Promise<boolean>;
+  /** Records whether a stream is erased. An erasure is permanent, so it is never taken back. */
+  note(stream: string, erased: boolean): void;
+}
 
-  return async (stream) => {
-    if (erased.has(stream)) return true;
-    if (!(await endsWithErasure(log, stream))) return false;
-    erased.set(stream, true);
-    return true;
+/**
+ * Creates a cached check whether streams record their erasure. Neither a destroyed key nor an
+ * existing one says so: anyone who can write to the log could name a destroyed key in a ciphertext,
+ * and a backup brings destroyed keys back. A stream that was not erased stays so in the cache until
+ * `note` reports its erasure.
+ */
+export function createErasureLookup(log: Read): ErasureLookup {
+  const known = new LRUCache<string, boolean>({ max: REMEMBERED_STREAMS });
+
+  function note(stream: string, erased: boolean): void {
+    if (known.get(stream) !== true) known.set(stream, erased);
+  }
+  async function read(stream: string): Promise<boolean> {
+    const erased = await endsWithErasure(log, stream);
+    note(stream, erased);
+    return known.get(stream) ?? erased;
+  }
+  return {
+    note,
+    isErased: (stream) => known.get(stream) ?? read(stream),
+    isErasedNow: async (stream) => known.get(stream) === true || read(stream),
   };
 }

@@ -13,7 +13,7 @@ import type { PageOf, ReadModels, TranscriptRows } from '../../ports/readModels.
 import type { SessionRow, TurnRow } from '../../readModels/tables.ts';
 import { sessionNotFound, type NumberedPage } from '../queries.ts';
 import { createTextOpener } from '../../eventlog/encryption/closedText.ts';
-import type { Keyring } from '../../eventlog/encryption/keyring.ts';
+import type { ReadingKeys } from '../../eventlog/encryption/keyring.ts';
 import { yieldToEventLoop, SLICE_BYTES } from '../../lib/concurrency/yieldToEventLoop.ts';
 
 /** A copy of a turn's row with each text replaced. */
@@ -47,7 +47,7 @@ export function encryptedTextsOf(row: TurnRow): string[] {
  * texts are never all in memory at once.
  */
 async function openTurnTexts(
-  keys: Pick<Keyring, 'find'>,
+  keys: ReadingKeys,
   { account_id, session_id }: Pick<SessionRow, 'account_id' | 'session_id'>,
   rows: TurnRow[],
 ): Promise<void> {

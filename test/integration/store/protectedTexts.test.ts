@@ -161,6 +161,6 @@ test('a key store that was restored from before an erasure is said aloud, until 
     status: 'degraded',
     text_keys: { reason: expect.stringContaining(`session-${session}`) },
   });
-  expect((await runCli(service.folder, 'text-keys', 'reconcile')).code).toBe(0);
+  expect((await runCli(service.folder, 'text-keys', 'reconcile', '--apply')).code).toBe(0);
   await eventually(textKeys, (told) => told === undefined);
 }, 60_000);

@@ -1,9 +1,13 @@
 import { createKeyring, type Keyring } from '../../../shared/eventlog/encryption/keyring.ts';
 import { newMasterKey, parseMasterKeys } from '../../../shared/eventlog/encryption/masterKeys.ts';
+import type { EventLog } from '../../../shared/ports/eventStore.ts';
 import type { FoundKey, KeyStore } from '../../../shared/ports/keyStore.ts';
 
-/** Keys of texts in memory. `kept` is the key store: what is taken out of it is lost. */
-export function memoryKeys(): {
+/**
+ * Keys of texts in memory. `kept` is the key store: what is taken out of it is lost. Without a log no
+ * stream is erased.
+ */
+export function memoryKeys(log: Pick<EventLog, 'readStream'> = { readStream: async () => [] }): {
   /** The keys as another process has them that starts now. */
   open: () => Keyring;
   keys: Keyring;
@@ -23,6 +27,6 @@ export function memoryKeys(): {
     },
   };
   const masterKeys = parseMasterKeys(newMasterKey(), 'memory');
-  const open = (): Keyring => createKeyring({ store, masterKeys });
+  const open = (): Keyring => createKeyring({ store, masterKeys, log });
   return { open, keys: open(), kept };
 }

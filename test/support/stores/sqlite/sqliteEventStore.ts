@@ -21,7 +21,7 @@ export async function openProtectedStore({ folder }: { folder: string }): Promis
   const store = await openSqliteEventStore({ folder });
   return {
     ...store,
-    keys: createKeyring(keys),
+    keys: createKeyring({ ...keys, log: store }),
     async close() {
       await store.close();
       await keys.store.close();

@@ -2,7 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { openAccount, setHold, setRetention } from '../../../../shared/accounts/commands.ts';
 import { eraseAccount } from '../../../../shared/erasure/eraseAccount.ts';
-import { eraseStream, type Grounds } from '../../../../shared/erasure/eraseStream.ts';
+import {
+  eraseStream,
+  recordErasure,
+  type Grounds,
+} from '../../../../shared/erasure/eraseStream.ts';
 import type { ErasureContext } from '../../../../shared/erasure/retention/requireErasable.ts';
 import type { JudgedTime } from '../../../../shared/erasure/retention/judgeClock.ts';
 import { createDamagedStreams } from '../../../../shared/eventlog/reading/damagedStreams.ts';
@@ -122,6 +126,21 @@ describe('an erasure', () => {
     const first = await erase();
     await setHold(context, actor, { held: true });
     expect(await erase()).toMatchObject({ again: true, event: first.event });
+  });
+
+  test('that is recorded, but left a key, is refused like any other: it may be forged', async () => {
+    await appendMore(fixture.store(), SESSION, [turnStarted(1)]);
+    const { key_ids } = await recordErasure(context, SESSION, { reason: 'request' }, actor);
+    const states = () => fixture.store().keys.examine(key_ids);
+    await setHold(context, actor, { held: true });
+    await expect(erase()).rejects.toMatchObject(refused(/legal hold/));
+    await setHold(context, actor, { held: false });
+    await setRetention(context, actor, { minimum_days: 183 });
+    await expect(erase()).rejects.toMatchObject(refused(/at least 183 days/));
+    expect([...(await states()).values()]).toMatchObject([{ id: key_ids[0] }]);
+    days = 184;
+    expect(await erase()).toMatchObject({ again: true });
+    expect([...(await states()).values()]).toEqual(['destroyed']);
   });
 
   test('by retention happens past the maximum only, as the account says now', async () => {

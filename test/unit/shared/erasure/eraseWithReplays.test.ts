@@ -111,8 +111,17 @@ test('a replay that is younger than the least time that sessions are kept goes a
   REPLAYS['s']!.push('r9');
   const clock = { now: () => old };
   context = { ...context, clock };
-  await write('r9', [sessionStarted(), turnStarted(1)]);
+  const replay = { replay_id: 'replay_1', session_id: 's', role: 'replay' as const };
+  await write('r9', [sessionStarted(AGENT_ID, { replay }), turnStarted(1)]);
   await erase();
   expect([await isErased('s'), await isErased('r9')]).toEqual([true, true]);
+  REPLAYS['s']!.pop();
+});
+
+test('a session that a row calls a replay stays unless its first event names the erased session', async () => {
+  REPLAYS['s']!.push('victim');
+  await write('victim', [sessionStarted(), turnStarted(1)]);
+  await erase();
+  expect([await isErased('r3'), await isErased('victim')]).toEqual([true, false]);
   REPLAYS['s']!.pop();
 });

@@ -30,7 +30,7 @@ test.each<[string, (keys: ReturnType<typeof memoryKeys>['keys'], box: Box) => un
     (keys, box) => {
       const ids = new Set<string>();
       addKeyIds(eventWith(box).data, ids);
-      keys.evict([...ids]);
+      keys.evict('session-1', [...ids]);
     },
   ],
 ])('keys that are remembered keep none of the %s in memory that named them', async (_what, use) => {
@@ -47,5 +47,5 @@ test.each<[string, (keys: ReturnType<typeof memoryKeys>['keys'], box: Box) => un
     await use(remembering, seal(TEXT, await keys.issueKey()));
   expect(heap() - before).toBeLessThan((TEXTS * TEXT.length) / 2);
   // It is in use until here.
-  remembering.evict([]);
+  remembering.evict('session-1', []);
 });

@@ -1,12 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { eventSchemas } from '../../../../../shared/eventlog/eventTypes.ts';
+import { eventSchemas, isErasure } from '../../../../../shared/eventlog/eventTypes.ts';
 import { appendEvents, chainEvents, NO_STREAM } from '../../../../../shared/eventlog/append.ts';
 import { canonicalJson } from '../../../../../shared/eventlog/canonicalJson.ts';
 import { decodeEvent } from '../../../../../shared/eventlog/codec.ts';
 import type { NewEvent, RecordedEvent } from '../../../../../shared/eventlog/event.ts';
 import { chainFault } from '../../../../../shared/eventlog/hashChain.ts';
+import {
+  closedText,
+  createTextOpener,
+  TextErased,
+} from '../../../../../shared/eventlog/encryption/closedText.ts';
 import {
   discloseEvents,
   openEvents,
@@ -227,7 +232,7 @@ describe('a key', () => {
     const { keys, kept: store } = memoryKeys();
     const events = await stored(keys, texts);
     const [id] = [...store.keys()].filter((key) => events[0]!.data.includes(key));
-    keys.evict([id!]);
+    keys.evict(events[0]!.stream, [id!]);
     expect((await openEvents(keys, events)).map(({ erased }) => erased)).toEqual([true, true]);
   });
 
@@ -317,13 +322,16 @@ function dataOf(schema: any): fc.Arbitrary<unknown> {
   }
 }
 
+/** Erasures have no texts, and those of their stream are not opened. */
 const anyEvent = fc.oneof(
-  ...eventSchemas.map(({ properties: { type, data } }) =>
-    fc.record({
-      type: fc.constant(type.const as string),
-      data: dataOf(data) as fc.Arbitrary<object>,
-    }),
-  ),
+  ...eventSchemas
+    .filter(({ properties: { type } }) => !isErasure(type.const as string))
+    .map(({ properties: { type, data } }) =>
+      fc.record({
+        type: fc.constant(type.const as string),
+        data: dataOf(data) as fc.Arbitrary<object>,
+      }),
+    ),
 );
 
 test('any events are the same once sealed, stored and opened; their chain holds with and without boxes, and no change of it passes', async () => {
@@ -382,4 +390,41 @@ test('an append that is tried again has the same bytes', async () => {
   for (let tries = 0; tries < 2; tries += 1)
     await appendEvents(store, { stream: STREAM, head: NO_STREAM }, { events, authorship });
   expect(appended[0]).toBe(appended[1]);
+});
+
+describe('a text of an erased stream whose key exists', () => {
+  const erasedLog = { readStream: async () => [{ type: 'session.erased.v1' }] as StoredEvent[] };
+  const texts = [turnStarted(1, { input: SECRET }), turnCompleted(1, { output: SECRET })];
+
+  test('is opened for no reader of events or rows', async () => {
+    const { keys } = memoryKeys(erasedLog);
+    const events = await stored(keys, texts);
+    const opened = await openEvents(keys, events);
+    expect(opened.map(({ erased }) => erased)).toEqual([true, true]);
+    expect(JSON.stringify([opened, await discloseEvents(keys, events)])).not.toContain(SECRET);
+    const { box, sha256 } = JSON.parse(events[0]!.data).input;
+    const row = closedText(box, sha256);
+    const open = await createTextOpener(keys, events[0]!.stream, [row]);
+    expect(() => open(row)).toThrow(TextErased);
+  });
+
+  test('is closed from the moment at which the erasure is known, and other keys that it names stay', async () => {
+    const { keys } = memoryKeys();
+    const events = await stored(keys, texts);
+    expect((await openEvents(keys, events)).map(({ erased }) => erased)).toEqual([false, false]);
+    const victim = await keys.issueKey();
+    keys.evict(events[0]!.stream, [victim.id]);
+    expect((await openEvents(keys, events)).map(({ erased }) => erased)).toEqual([true, true]);
+    expect((await keys.find(new Set([victim.id]))).get(victim.id)).toEqual(victim);
+  });
+
+  test('costs no read where the newest page of the stream was read', async () => {
+    let reads = 0;
+    const log = { readStream: async () => ((reads += 1), []) };
+    const { keys } = memoryKeys(log);
+    const events = await stored(keys, texts);
+    keys.noteLastEvent(events[0]!.stream, 'session.turn_completed.v1');
+    await openEvents(keys, events);
+    expect(reads).toBe(0);
+  });
 });

@@ -6,6 +6,8 @@ import { eventHash, GENESIS_HASH } from '../../../../../shared/eventlog/hashChai
 import type { Position, StoredEvent } from '../../../../../shared/ports/eventStore.ts';
 import { size } from '../../../../support/jest/size.ts';
 import { memoryReads } from '../../../../support/fakes/memoryReads.ts';
+import { sessionErased, sessionStarted, turnStarted } from '../../../../support/builders/events.ts';
+import { recordHistory } from '../../../../support/builders/history.ts';
 import { randomHistory } from '../../../../support/builders/randomHistory.ts';
 
 /** The index of the first event that does not fit, and why. */
@@ -178,5 +180,16 @@ describe('an event whose hash covers its text as it stands there, and not its ca
     const stored = { ...event, metadata, position: '1' as Position };
     const reason = 'its hash does not match its content';
     expect(await firstFault([stored])).toEqual({ index: 0, reason });
+  });
+});
+
+test('an event after the erasure of its stream does not fit, although its chain does', async () => {
+  const { record } = recordHistory();
+  const log = [sessionStarted(), sessionErased(), turnStarted(1)].map((event) =>
+    record({ stream: 'session-1' }, event),
+  );
+  expect(await firstFault(log)).toEqual({
+    index: 2,
+    reason: 'it follows the erasure of its stream',
   });
 });
