@@ -1,14 +1,17 @@
 import { LRUCache } from 'lru-cache';
+import { canonicalJson } from '../../eventlog/canonicalJson.ts';
 import { isClosed } from '../../eventlog/encryption/closedText.ts';
 import type { ProtectedStore } from '../../eventlog/encryption/protectedStore.ts';
+import { sha256 } from '../../eventlog/hashChain.ts';
 import { replayStream, sessionStream, webhookStream } from '../../eventlog/streams.ts';
-import { LIMITS } from '../../limits.ts';
 import type { ReadModels } from '../../ports/readModels.ts';
 import { encryptedTextsOf } from '../../sessions/history/transcript.ts';
 import type { ReplayRow, TurnRow, WebhookRow } from '../tables.ts';
 import { differingColumn } from './compareRows.ts';
 import type { RowFindings } from './rowFindings.ts';
 import { readStreamRows } from './streamRows.ts';
+
+const MAX_RECORDED = 10_000;
 
 type Checked = Pick<
   ReadModels,
@@ -64,11 +67,8 @@ export function withCheckedTexts<Queries extends Checked>(
   store: Pick<ProtectedStore, 'readStream' | 'keys'>,
   findings: RowFindings,
 ): Queries {
-  /** Rows with plain texts that the log has. */
-  const recorded = new LRUCache<string, object>({
-    maxSize: LIMITS.cache.rowChars,
-    sizeCalculation: (row) => JSON.stringify(row).length,
-  });
+  /** Hashes of rows with plain texts that the log has; the texts may be erased any time. */
+  const recorded = new LRUCache<string, string>({ max: MAX_RECORDED });
 
   async function check<Row extends object>(
     kind: RowWithTexts<Row>,
@@ -77,15 +77,16 @@ export function withCheckedTexts<Queries extends Checked>(
     const plain = rows.filter((row) => kind.texts(row).some((text) => !isClosed(text)));
     for (const row of plain) {
       const place = { table: kind.table, key: kind.id(row) };
-      const known = recorded.get(`${place.table} ${place.key}`);
-      if (known && differingColumn(known, row) === undefined) continue;
+      const id = `${place.table} ${place.key}`;
+      const hash = sha256(canonicalJson(row));
+      if (recorded.get(id) === hash) continue;
       const { revision } = row as unknown as { revision: number };
       const read = await readStreamRows(store, kind.stream(row), { upTo: revision });
       const expected = read.rows[kind.table].get(place.key);
       if (!expected) throw findings.differs(place, 'unrecorded');
       const column = differingColumn(expected, row);
       if (column !== undefined) throw findings.differs(place, column);
-      recorded.set(`${place.table} ${place.key}`, expected);
+      recorded.set(id, hash);
     }
   }
 
