@@ -70,9 +70,9 @@ def turn_messages(turn, rounds, answered):
         calls = [call for call in turn["tools"] if int(call["round"]) == one]
         asked = [
             {
-                "id": call["call_id"],
+                "id": opened(call["call_id"]),
                 "type": "function",
-                "function": {"name": call["tool"], "arguments": opened(call["arguments"])},
+                "function": {"name": opened(call["tool"]), "arguments": opened(call["arguments"])},
             }
             for call in calls
         ]
@@ -80,8 +80,8 @@ def turn_messages(turn, rounds, answered):
         content = None if content is None else opened(content)
         messages.append({"role": "assistant", "content": content, "tool_calls": asked})
         for call in calls:
-            result = opened(call["result"])
-            messages.append({"role": "tool", "tool_call_id": call["call_id"], "content": result})
+            name, result = opened(call["call_id"]), opened(call["result"])
+            messages.append({"role": "tool", "tool_call_id": name, "content": result})
     if answered:
         messages.append({"role": "assistant", "content": opened(turn["output"])})
     return messages
@@ -122,7 +122,8 @@ def answer_request(turn, round_, history, instruction, summary):
 def turn_text(turn):
     lines = ["User: " + opened(turn["input"])]
     for call in turn["tools"]:
-        lines.append(f"Tool {call['tool']}({opened(call['arguments'])}): {opened(call['result'])}")
+        tool, said = opened(call["tool"]), opened(call["arguments"])
+        lines.append(f"Tool {tool}({said}): {opened(call['result'])}")
     return "\n".join([*lines, "Assistant: " + opened(turn["output"])])
 
 

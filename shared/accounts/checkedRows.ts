@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { ReadableEvent } from '../eventlog/encryption/openTexts.ts';
 import { replaceBoxes } from '../eventlog/encryption/protectedJson.ts';
+import { isFull } from '../eventlog/reading/wholeStream.ts';
 import { accountStream } from '../eventlog/streams.ts';
 import { isTurnlogError } from '../lib/errors/turnlogError.ts';
 import { LIMITS } from '../limits.ts';
@@ -68,17 +69,18 @@ export function createAccountRowChecks(
   async function readOn(accountId: string, known: KnownAccount): Promise<void> {
     for (;;) {
       known.lookedAt = now();
-      const events = await readStream(accountStream(accountId), {
+      const page = {
         direction: 'forwards',
-        from: known.revision + 1,
         limit: PAGE_EVENTS,
         maxBytes: LIMITS.store.pageBytes,
-      });
-      const before = known.revision;
+      } as const;
+      const from = known.revision + 1;
+      const events = await readStream(accountStream(accountId), { ...page, from });
       applyToRows(known, events.map(withoutTexts));
-      if (known.revision === before) return;
+      if (known.revision < from) return;
       known.learnedAt = now();
       accounts.set(accountId, known);
+      if (!isFull({ ...page, events })) return;
     }
   }
 

@@ -31,6 +31,7 @@ import { positionOf, recordHistory, reached } from '../support/builders/history.
 import { deliveries, randomHistory } from '../support/builders/randomHistory.ts';
 import { size } from '../support/jest/size.ts';
 import { agentsOf, ALL } from '../support/stores/projections/agentsOf.ts';
+import { integrityContract } from './readModelIntegrity.ts';
 import { usageContract } from './readModelUsage.ts';
 import { replaysContract } from './readModelReplays.ts';
 import { searchContract } from './readModelSearch.ts';
@@ -62,6 +63,7 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
   webhooksContract(name, open);
   replaysContract(name, open);
   searchContract(name, open);
+  integrityContract(name, open);
   let fixture: ReadModelsFixture;
   let history: ReturnType<typeof recordHistory>;
 
@@ -121,6 +123,33 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
     expect(await list('session_1', { after: 'session_2' })).toEqual([['session_5'], false]);
     expect(await list('session_3')).toEqual([['session_4'], false]);
     expect(await list('session_2')).toEqual([[], false]);
+  });
+
+  test('the sessions that were forked from one are listed, and the newest of an agent is found', async () => {
+    const forked = { forked_from: { session_id: 'session_1', turn: 1 } };
+    const begin = (id: string, agent: string, more = {}) =>
+      record(`session-${id}`, sessionStarted(agent, more));
+    await apply(
+      begin('session_1', 'agent_1'),
+      begin('session_2', 'agent_1', forked),
+      begin('session_3', 'agent_1', forked),
+      begin('session_4', 'agent_2', forked),
+    );
+    await apply(record('session-session_3', sessionErased()));
+    const { listForksOf, findNewestSessionOf } = fixture.readModels;
+    const forksOf = async (id: string, page = {}) => {
+      const found = await listForksOf(id, { ...ALL, ...page });
+      return [found.rows.map(({ session_id }) => session_id), found.more];
+    };
+    expect(await forksOf('session_1')).toEqual([['session_2', 'session_4'], false]);
+    expect(await forksOf('session_1', { limit: 1 })).toEqual([['session_2'], true]);
+    expect(await forksOf('session_1', { after: 'session_2' })).toEqual([['session_4'], false]);
+    expect(await forksOf('session_2')).toEqual([[], false]);
+    expect((await findNewestSessionOf('agent_1'))?.agent_id).toBe('agent_1');
+    expect((await findNewestSessionOf('agent_2'))?.session_id).toBe('session_4');
+    expect(await findNewestSessionOf('agent_3')).toBeUndefined();
+    await apply(record('session-session_4', sessionErased()));
+    expect(await findNewestSessionOf('agent_2')).toBeUndefined();
   });
 
   describe(`${name}: what was erased`, () => {

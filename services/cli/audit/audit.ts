@@ -1,9 +1,10 @@
 import type { Command } from 'commander';
+import { replaceTree } from '../../../shared/restoredLogs/declareTree.ts';
+import { readLogTrees } from '../../../shared/transparency/logTrees.ts';
 import { isoTime } from '../../../shared/ports/clock.ts';
 import { readStreamHeads } from '../../../shared/eventlog/reading/streamHeads.ts';
 import { parseReason } from '../reason.ts';
 import { addBundleCommands } from './bundles.ts';
-import { declareTreeAnew } from './declareTree.ts';
 import { addReceiptCommands } from './receipts.ts';
 import { verifyLog, type VerifyOptions } from './verify.ts';
 import type { CliContext, WithOperator, WithTerminal } from '../context.ts';
@@ -41,6 +42,22 @@ async function writeHeads(
 async function showVkeys({ operator, output }: CliContext): Promise<void> {
   const { origin, vkeys } = await readVkeys(operator);
   output.show({ origin, vkeys }, ...vkeys);
+}
+
+/** Declares that another tree begins, where the current one is lost, or its key. */
+async function declareTreeAnew(
+  { operator, output }: CliContext,
+  { reason }: { reason: string },
+): Promise<void> {
+  const before = await readLogTrees(operator.store);
+  const id = await replaceTree(operator, reason);
+  const replaces = [...(before?.declared.keys() ?? [])];
+  output.show(
+    { tree_id: id, replaces, reason },
+    `The transparency log ends with ${id} in its origin from now on.`,
+    replaces.length === 0 ? 'None was declared before.' : `It replaces: ${replaces.join(', ')}.`,
+    'The service begins it with the first event of the log. To witnesses and verifiers it is another log: give them its origin and its key (audit vkey). Keep what was kept of the old one: only that shows whether the log has changed.',
+  );
 }
 
 /**

@@ -18,22 +18,18 @@ interface LogKeys {
   declared: readonly string[] | undefined;
 }
 
-/** Reads the keys of the log. A given vkey takes the place of those of the configuration. */
-export async function readVkeys(
-  { signing, store }: Pick<Operator, 'signing' | 'store'>,
-  given?: string,
-): Promise<LogKeys> {
-  const { origin: name, keys } = given === undefined ? signing() : { origin: '', keys: [] };
+/** Reads the keys of the log. Throws `configuration_invalid` for an empty log or without a key file. */
+export async function readVkeys({
+  signing,
+  store,
+}: Pick<Operator, 'signing' | 'store'>): Promise<LogKeys> {
+  const { origin: name, keys } = signing();
   const trees = await readLogTrees(store);
   if (!trees)
     throw new TurnlogError('configuration_invalid', 'The log is empty: it has no id yet.');
   const origin = `${name}/${trees.treeId}`;
   const vkeys = keys.map((key) => formatVkey(noteSigner(origin, key).key));
-  return {
-    origin,
-    vkeys: given === undefined ? vkeys : [given],
-    declared: given === undefined ? trees.declared.get(origin)?.vkeys : undefined,
-  };
+  return { origin, vkeys, declared: trees.declared.get(origin)?.vkeys };
 }
 
 /** Reads a text file that an operator named; undefined if none was named. */

@@ -30,15 +30,39 @@ export interface ComparedTree {
   fault: TreeFault | undefined;
 }
 
+/** The keys of the newest checkpoint, and those of them that the log declares, if it does. */
+interface KnownKeys {
+  keys: readonly NoteKey[];
+  declared: readonly string[] | undefined;
+}
+
+/**
+ * The keys of the newest checkpoint and of the one in a file. A given vkey is the one of the file, which
+ * may be of an earlier tree; without a file it is that of the newest one.
+ */
+async function readKeys(
+  { operator }: CliContext,
+  vkey: string | undefined,
+  hasFile: boolean,
+): Promise<{ own: KnownKeys; ofFile: readonly NoteKey[] }> {
+  const given = vkey === undefined ? undefined : [parseVkey(vkey)];
+  if (given && !hasFile) return { own: { keys: given, declared: undefined }, ofFile: given };
+  try {
+    const { vkeys, declared } = await readVkeys(operator);
+    const keys = vkeys.map(parseVkey);
+    return { own: { keys, declared }, ofFile: given ?? keys };
+  } catch (error) {
+    // An auditor may have a copy of the log without the key that signs it.
+    if (!given || !isTurnlogError(error, 'configuration_invalid')) throw error;
+    return { own: { keys: given, declared: undefined }, ofFile: given };
+  }
+}
+
 /**
  * The tree head of the log's newest checkpoint, or the reason why it is invalid: one of `keys`, and one
  * of those that the log declares, has to have signed it.
  */
-function newestHead(
-  text: string,
-  keys: readonly NoteKey[],
-  declared: readonly string[] | undefined,
-): TreeHead | string {
+function newestHead(text: string, { keys, declared }: KnownKeys): TreeHead | string {
   try {
     const { note, checkpoint } = openCheckpoint(text, keys);
     return !declared || note.by.some((key) => declared.includes(formatVkey(key)))
@@ -78,11 +102,10 @@ export async function openComparedTree(
   const { size, checkpoint: last } = await reader.state();
   const text = await readTextFile(file);
   if (size === 0 && newest === undefined && text === undefined) return undefined;
-  const known = await readVkeys(context.operator, vkey);
-  const keys = known.vkeys.map(parseVkey);
-  const given = text === undefined ? undefined : openCheckpointFile(text, file!, keys).checkpoint;
-  const own = newest === undefined ? undefined : newestHead(newest, keys, known.declared);
-  const heads = [given, own].filter((head) => typeof head === 'object');
+  const { own, ofFile } = await readKeys(context, vkey, text !== undefined);
+  const given = text === undefined ? undefined : openCheckpointFile(text, file!, ofFile).checkpoint;
+  const newestKnown = newest === undefined ? undefined : newestHead(newest, own);
+  const heads = [given, newestKnown].filter((head) => typeof head === 'object');
   const from = after === undefined ? 0 : await leafAfter(context, reader, after, size);
   if (from === undefined) {
     if (last === undefined || after! > last.position) return undefined;
@@ -91,8 +114,12 @@ export async function openComparedTree(
     );
   }
   const fault: TreeFault | undefined =
-    typeof own === 'string'
-      ? { index: Math.max(size - 1, 0), kind: 'tile', reason: `the newest checkpoint: ${own}` }
+    typeof newestKnown === 'string'
+      ? {
+          index: Math.max(size - 1, 0),
+          kind: 'tile',
+          reason: `the newest checkpoint: ${newestKnown}`,
+        }
       : undefined;
   const checker = await context.operator.compareTree({ size, heads, from });
   return { reader, size, checker, given, fault };

@@ -203,7 +203,12 @@ export async function openThreadProver(
   const prover = createProverHealth(log, systemClock);
   const trees = storedTrees(signing, treeFilesOf(place));
   const outside = openOutside(config, witnesses);
-  const check = createTreeCheck((signal) => compareTree(log, trees, outside, signal), logger);
+  const check = createTreeCheck(async (signal) => {
+    const isKeyThere = existsSync(signing.keyFile);
+    const found = await compareTree(log, trees, outside, signal);
+    // Without its own key the log was only written by operator commands, and never signed.
+    return { ...found, isNew: found.isNew && signing.createsKey && isKeyThere };
+  }, logger);
   return {
     threadData() {
       const { port1, port2 } = new MessageChannel();
@@ -240,7 +245,11 @@ export async function openReplicaTreeCheck(
   const { LOG_ORIGIN: origin, LOG_SIGNING_KEY_FILE: file } = config;
   const outside = openOutside(config, await readConfiguredWitnesses(config));
   const trees = storedTrees({ origin, keyFile: file && resolve(file) }, treeOf);
-  return createTreeCheck((signal) => compareTree(log, trees, outside, signal), logger);
+  return createTreeCheck(async (signal) => {
+    const found = await compareTree(log, trees, outside, signal);
+    // The key file is the operator's, and says nothing of whether the log was signed.
+    return { ...found, isNew: false };
+  }, logger);
 }
 
 /** The prover part of a replica; empty if the process does not run the projector service. */

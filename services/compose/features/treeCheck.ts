@@ -7,7 +7,6 @@ import type { Config } from '../../../shared/lib/config/config.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import type { Outside, StoredTrees } from '../../../shared/transparency/kept/compareTree.ts';
 import { readSigningKeys } from '../signingKeys.ts';
-import type { SigningConfig } from './prover.ts';
 
 const ADDRESS = /^https?:\/\//;
 
@@ -26,7 +25,7 @@ export const openOutside = (config: Config, witnesses: WitnessesFile | undefined
 
 /** The stored trees of a process; without its key file they are compared as far as possible. */
 export const storedTrees = (
-  { origin, keyFile }: Pick<SigningConfig, 'origin'> & { keyFile: string | undefined },
+  { origin, keyFile }: { origin: string; keyFile: string | undefined },
   treeOf: StoredTrees['treeOf'],
 ): StoredTrees => ({
   name: origin,

@@ -19,7 +19,7 @@ import { formatVkey } from '../../../shared/transparency/tlog/noteKeys.ts';
 import { signNote } from '../../../shared/transparency/tlog/note.ts';
 import { startCosigner, type Cosigner } from './cosigner.ts';
 import { repairBundleIndex } from './repairBundleIndex.ts';
-import { openTree, type OpenTree } from './openTree.ts';
+import { openTree, treeRefusal, type OpenTree } from './openTree.ts';
 import type { Prover } from './prover.ts';
 
 const BATCH_SIZE = 1_000;
@@ -103,10 +103,12 @@ interface GrowingTree {
   cosigner: Cosigner;
   /** The position of its declaration; undefined if it is not known. */
   declaredAt: Position | undefined;
+  /** Called with the size of each signed checkpoint. */
+  onSigned: (size: number) => void;
 }
 
 /** Signs added leaves when a checkpoint is due. */
-function createSigning(prover: Prover, { tree, cosigner, declaredAt }: GrowingTree) {
+function createSigning(prover: Prover, { tree, cosigner, declaredAt, onSigned }: GrowingTree) {
   let lastAttemptAt = performance.now();
   let reported: Position | undefined;
 
@@ -116,8 +118,10 @@ function createSigning(prover: Prover, { tree, cosigner, declaredAt }: GrowingTr
       lastAttemptAt = performance.now();
       if (tree.pending() > 0) await tree.persist();
       const coversDeclaration = (tree.last()?.position ?? '') >= (declaredAt ?? '');
-      if (tree.signedSize() < tree.storedSize() && coversDeclaration)
-        await publishCheckpoint(cosigner, tree, prover.clock);
+      if (tree.signedSize() === tree.storedSize() || !coversDeclaration) return;
+      // Before it is published: a witness may have it although publishing fails.
+      onSigned(tree.storedSize());
+      await publishCheckpoint(cosigner, tree, prover.clock);
     },
     /** Reports that a checkpoint covers everything up to a position, unless leaves wait for one. */
     reportCovered(position: Position | undefined): void {
@@ -176,12 +180,27 @@ function createSilenceCheck(log: Pick<IdentifiableLog, 'head'>) {
   };
 }
 
-/** Continues the tree of the log until the log is declared to be another one, or the signal aborts. */
-export async function growTree(prover: Prover, trees: TileTrees): Promise<void> {
+/**
+ * Continues the tree of the log until another tree is declared, or the signal aborts. `signedHere` has
+ * the size that this process has signed of each origin: a tree that was put back to an earlier state
+ * while the process runs is refused.
+ */
+export async function growTree(
+  prover: Prover,
+  trees: TileTrees,
+  signedHere: Map<string, number>,
+): Promise<void> {
   const { log, logger, signal } = prover;
   const logTrees = await readLogTrees(log);
   if (!logTrees) return sleepUntilAborted(EMPTY_LOG_MS, { signal });
   const tree = await openTree(prover, trees, logTrees);
+  const signed = Math.max(signedHere.get(tree.origin) ?? 0, tree.signedSize());
+  signedHere.set(tree.origin, signed);
+  if (signed > tree.storedSize())
+    throw treeRefusal(
+      tree.origin,
+      `this process has signed ${signed} leaves, and only ${tree.storedSize()} are stored: its files, and maybe the event log, were put back to an earlier state. Put the right ones back. If this was on purpose, declare it: npm run cli -- log accept-restored --reason <text>.`,
+    );
   const declaredAt = await declareTree(prover, tree, logTrees);
   await repairBundleIndex(prover, tree, logTrees.identity);
   if (tree.storedSize() === 0)
@@ -194,7 +213,11 @@ export async function growTree(prover: Prover, trees: TileTrees): Promise<void> 
     logger,
   });
   try {
-    await addLeaves(prover, { tree, cosigner, declaredAt }, logTrees);
+    await addLeaves(
+      prover,
+      { tree, cosigner, declaredAt, onSigned: (size) => void signedHere.set(tree.origin, size) },
+      logTrees,
+    );
   } finally {
     await cosigner.close();
   }

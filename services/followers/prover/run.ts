@@ -63,6 +63,7 @@ async function acquireAndReport({
 export async function runProver(prover: Prover): Promise<void> {
   const { signal, onReport, untilCompared } = prover;
   await untilCompared(signal);
+  const signedHere = new Map<string, number>();
   const pauses = createBackoff(PAUSES);
   const failures = createFailureReporter(prover);
   const watched: Prover = {
@@ -76,7 +77,7 @@ export async function runProver(prover: Prover): Promise<void> {
   await leadUntilAborted({
     acquireLeadership: () => acquireAndReport(prover),
     async lead(trees, term) {
-      while (!term.aborted) await growTree({ ...watched, signal: term }, trees);
+      while (!term.aborted) await growTree({ ...watched, signal: term }, trees, signedHere);
       return 0;
     },
     onFailure(error) {

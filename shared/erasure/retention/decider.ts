@@ -1,14 +1,16 @@
 import type { Decider } from '../../domain/decider.ts';
-import { isoTime } from '../../ports/clock.ts';
 import type { RetentionEvent } from './events.ts';
 
-/** Times are milliseconds since the epoch. */
+/** Times are UTC, ISO 8601. */
 export type RetentionCommand =
-  | { type: 'keep_time'; time: number }
-  | { type: 'confirm_time'; time: number; reason: string }
-  | { type: 'confirm_erasures'; before: number; reason: string };
+  | { type: 'keep_time'; time: string }
+  | { type: 'confirm_time'; time: string; reason: string }
+  | { type: 'confirm_erasures'; before: string; reason: string };
 
-/** What the last event of a stream of retention says; each one replaces those before it. */
+/**
+ * What the last event of a stream of retention says; each one replaces those before it. Times are
+ * milliseconds since the epoch.
+ */
 export interface RetentionState {
   /** The revision of that event; -1 before the first. */
   revision: number;
@@ -28,21 +30,21 @@ export const retention: Decider<RetentionCommand, RetentionState, RetentionEvent
     const { confirmations = 0, fromRevision = 0, time = -Infinity } = kept ?? {};
     switch (command.type) {
       case 'keep_time': {
-        if (command.time <= time) return [];
-        const data = { time: isoTime(command.time), confirmations, from_revision: fromRevision };
+        if (Date.parse(command.time) <= time) return [];
+        const data = { time: command.time, confirmations, from_revision: fromRevision };
         return [{ type: 'retention.time_kept.v1', data }];
       }
       case 'confirm_time': {
         const data = {
-          time: isoTime(command.time),
+          time: command.time,
           confirmations: confirmations + 1,
-          from_revision: command.time < time ? revision + 1 : fromRevision,
+          from_revision: Date.parse(command.time) < time ? revision + 1 : fromRevision,
           reason: command.reason,
         };
         return [{ type: 'retention.time_confirmed.v1', data }];
       }
       case 'confirm_erasures': {
-        const data = { before: isoTime(command.before), reason: command.reason };
+        const data = { before: command.before, reason: command.reason };
         return [{ type: 'retention.erasures_confirmed.v1', data }];
       }
       default:

@@ -7,6 +7,7 @@ import { authorOf } from '../../commandHandling/prepareEvents.ts';
 import { handle, handleLoaded, type HandleContext } from '../../commandHandling/handle.ts';
 import type { TargetStream } from '../../commandHandling/targetStream.ts';
 import type { Actor } from '../../commandHandling/context.ts';
+import { isoTime } from '../../ports/clock.ts';
 import type { Position } from '../../ports/eventStore.ts';
 import { retention, type RetentionCommand, type RetentionState } from './decider.ts';
 import type { RetentionEvent } from './events.ts';
@@ -50,7 +51,10 @@ export async function keepTime(
   time: number,
   confirmations: number,
 ): Promise<void> {
-  const command = { author: authorOf(SYSTEM), command: { type: 'keep_time', time } as const };
+  const command = {
+    author: authorOf(SYSTEM),
+    command: { type: 'keep_time', time: isoTime(time) } as const,
+  };
   await handleLoaded(context, lastStateTarget(CLOCK_STREAM), ({ state }) =>
     (state.kept?.confirmations ?? 0) === confirmations ? command : undefined,
   );
@@ -62,7 +66,7 @@ export async function confirmTime(
   time: number,
   reason: string,
 ): Promise<void> {
-  const command = { type: 'confirm_time', time, reason } as const;
+  const command = { type: 'confirm_time', time: isoTime(time), reason } as const;
   await handle(context, OPERATOR, lastStateTarget(CLOCK_STREAM), command);
 }
 
@@ -79,7 +83,7 @@ export async function confirmErasures(
   const target = lastStateTarget(retentionStream(account_id));
   await handle(context, { ...OPERATOR, account_id }, target, {
     type: 'confirm_erasures',
-    before,
+    before: isoTime(before),
     reason,
   });
 }

@@ -4,7 +4,6 @@ import { kafkaOptions } from './kafka.ts';
 import { misspeltIn, type Misspelt } from './misspelledOptions.ts';
 import { modelOptions } from './models.ts';
 import { plaintextPasswords } from './plaintext.ts';
-import { retentionOptions } from './retention.ts';
 import { runOptions } from './runs.ts';
 import { serverOptions } from './server.ts';
 import { storeOptions } from './stores.ts';
@@ -28,7 +27,6 @@ export const ConfigSchema = Type.Object(
     ...modelOptions,
     ...toolOptions,
     ...runOptions,
-    ...retentionOptions,
     ...webhookOptions,
     ...kafkaOptions,
   },

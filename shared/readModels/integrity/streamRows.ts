@@ -1,5 +1,6 @@
 import type { ReadableEvent } from '../../eventlog/encryption/openTexts.ts';
 import { textsForRows, type ProtectedStore } from '../../eventlog/encryption/protectedStore.ts';
+import { isFull } from '../../eventlog/reading/wholeStream.ts';
 import { LIMITS } from '../../limits.ts';
 import type { Position } from '../../ports/eventStore.ts';
 import { fold, rowMaps, type RowMaps } from '../../projections/fold.ts';
@@ -60,15 +61,12 @@ export async function readStreamRows(
 ): Promise<StreamRows> {
   const open = textsForRows({ readStream }, keys);
   while (state.revision < upTo) {
-    const events = await readStream(stream, {
-      direction: 'forwards',
-      from: state.revision + 1,
-      limit: Math.min(PAGE_EVENTS, upTo - state.revision),
-      maxBytes: LIMITS.store.pageBytes,
-    });
-    const before = state.revision;
+    const from = state.revision + 1;
+    const limit = Math.min(PAGE_EVENTS, upTo - state.revision);
+    const page = { direction: 'forwards', limit, maxBytes: LIMITS.store.pageBytes } as const;
+    const events = await readStream(stream, { ...page, from });
     applyToRows(state, await open(events));
-    if (state.revision === before) break;
+    if (state.revision < from || !isFull({ ...page, events })) break;
   }
   return state;
 }

@@ -233,5 +233,6 @@ export async function compareTree(
     else if ('trouble' in found) result.troubles.push({ name, trouble: found.trouble });
     else result.refusal ??= found.refusal;
   }
-  return { ...result, isNew: note === undefined && size === 0 };
+  const isNew = note === undefined && size === 0 && trees.declared.size === 0;
+  return { ...result, isNew };
 }

@@ -248,22 +248,34 @@ describe('sessions', () => {
     }
   });
 
-  test('name in their events the request that led to them', async () => {
+  const recordedIds = async (requestId: string): Promise<Set<string>> => {
     const agent = await service.createAgent();
-    const { session_id } = (
-      await service.post(
-        `/v1/agents/${agent}/run`,
-        { input: 'a' },
-        { 'x-request-id': 'trace-me.1:2_3' },
-      )
-    ).body.data;
+    const path = `/v1/agents/${agent}/run`;
+    const run = await service.post(path, { input: 'a' }, { 'x-request-id': requestId });
+    expect(run.headers.get('x-request-id')).toBe(requestId);
+    const { session_id } = run.body.data;
     const events = (await service.get(`/v1/sessions/${session_id}/events`)).body.data as {
       metadata: { request_id: string };
     }[];
-    expect(events.map(({ metadata }) => metadata.request_id)).toEqual(
-      events.map(() => 'trace-me.1:2_3'),
-    );
-  });
+    return new Set(events.map(({ metadata }) => metadata.request_id));
+  };
+
+  test.each(['0ba5cf1e-9d0c-4b5e-8f53-0f4b1a9b7c11', '01A20125-5E3B-789D-A191-974794DEB504'])(
+    'name in their events the request that led to them: %s',
+    async (id) => {
+      expect(await recordedIds(id)).toEqual(new Set([id]));
+    },
+  );
+
+  // The last one is a UUID that is the hash of a name.
+  test.each(['trace-me.1:2_3', 'Ada', '0ba5cf1e-9d0c-5b5e-8f53-0f4b1a9b7c11'])(
+    'name a request by a new id in their events where its own, %s, could be text',
+    async (id) => {
+      const [recorded, ...others] = await recordedIds(id);
+      expect(others).toEqual([]);
+      expect(recorded).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/);
+    },
+  );
 });
 
 describe('the catalogues', () => {

@@ -93,15 +93,34 @@ describe('the offline model', () => {
     expect(completion.usage).toEqual({ prompt_tokens: 7, completion_tokens: 18, total_tokens: 25 });
   });
 
-  test('gives the same answer to the same request, to the byte', async () => {
+  test('gives the same answer to the same request, to the byte, under another id', async () => {
     const body = JSON.stringify(ask('Hello'));
     const texts = await Promise.all(
       [1, 2].map(async () =>
         (await fetch(`${server.baseUrl}/chat/completions`, { method: 'POST', body })).text(),
       ),
     );
-    expect(texts[0]).toBe(texts[1]);
+    const [first, second] = texts.map((text) => JSON.parse(text) as { id: string });
+    expect(first!.id).not.toBe(second!.id);
+    expect(texts[0]!.replace(first!.id, second!.id)).toBe(texts[1]);
     expect(texts[0]).toContain('offline model');
+  });
+
+  test('numbers its tool calls through a conversation, whatever the texts', async () => {
+    const tools = [tool('calculator')];
+    const callOf = async (request: Parameters<typeof message>[0]) =>
+      (await message(request)).tool_calls![0]!;
+    const first = await callOf(ask('1+1', { tools }));
+    expect(await callOf(ask('2+3', { tools }))).toMatchObject({ id: first.id });
+    const messages = [
+      { role: 'user' as const, content: '1+1' },
+      { role: 'assistant' as const, content: null, tool_calls: [first] },
+      { role: 'tool' as const, tool_call_id: first.id, content: '2' },
+      { role: 'assistant' as const, content: 'Two.' },
+      { role: 'user' as const, content: '2+3' },
+    ];
+    const second = await callOf(ask('', { messages, tools }));
+    expect([first.id, second.id]).toEqual(['call_1', 'call_2']);
   });
 
   test('streams the same answer in pieces, with the usage when it is asked for', async () => {

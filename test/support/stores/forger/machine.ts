@@ -6,6 +6,7 @@ import type { AccountRetention } from '../../../../shared/accounts/events.ts';
 import { handle, type HandleContext } from '../../../../shared/commandHandling/handle.ts';
 import { lastEventTarget } from '../../../../shared/commandHandling/targetStream.ts';
 import type { Decider } from '../../../../shared/domain/decider.ts';
+import { eraseWithReplays, readDependentsAt } from '../../../../shared/erasure/eraseWithReplays.ts';
 import { confirmTime } from '../../../../shared/erasure/retention/retentionStreams.ts';
 import { sessionStream } from '../../../../shared/eventlog/streams.ts';
 import { endsWithErasure } from '../../../../shared/eventlog/reading/erasureLookup.ts';
@@ -14,7 +15,7 @@ import { parseConfig } from '../../../../shared/lib/config/config.ts';
 import { createLogger } from '../../../../shared/lib/logger.ts';
 import type { ReadModels } from '../../../../shared/ports/readModels.ts';
 import type { SessionEvent } from '../../../../shared/sessions/events.ts';
-import { sessionDescribed, sessionStarted } from '../../builders/events.ts';
+import { AGENT_ID, sessionDescribed, sessionStarted } from '../../builders/events.ts';
 import { eventually } from '../../processes/operator.ts';
 
 export interface Machine {
@@ -22,8 +23,10 @@ export interface Machine {
   world: { time: number; ahead: number };
   context: HandleContext;
   account_id: string;
-  /** Begins a session by the clock. */
-  begin(): Promise<string>;
+  /** Begins a session by the clock, with more data if given. */
+  begin(more?: object): Promise<string>;
+  /** Erases a session, as its account requests it. Throws `erasure_refused`. */
+  erase(session_id: string): Promise<void>;
   /** Records another event of a session by the clock. */
   continue(session_id: string): Promise<void>;
   /** A process begins; `sweep` sweeps once, and then stops in order. */
@@ -80,10 +83,15 @@ export async function openMachine(
     world,
     context,
     account_id,
-    async begin() {
+    async begin(more) {
       const session_id = operator.ids.typeId('session');
-      await record(session_id, sessionStarted());
+      await record(session_id, sessionStarted(AGENT_ID, more));
       return session_id;
+    },
+    async erase(session_id) {
+      await refresh();
+      const erasing = { ...context, ...readDependentsAt(readModels, 0) };
+      await eraseWithReplays(erasing, sessionStream(session_id), { reason: 'request' }, actor);
     },
     continue: (session_id) => record(session_id, sessionDescribed({}, 'A title')),
     async boot() {

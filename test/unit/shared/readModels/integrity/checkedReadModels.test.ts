@@ -1,0 +1,268 @@
+/** Rows that somebody else has changed, beside the log that says otherwise. */
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import type { EventStore, StoredEvent } from '../../../../../shared/ports/eventStore.ts';
+import type { ReadModels } from '../../../../../shared/ports/readModels.ts';
+import { checkedReadModels } from '../../../../../shared/readModels/integrity/checkedReadModels.ts';
+import {
+  createDamagedRows,
+  type DamagedRow,
+  type DamagedRows,
+} from '../../../../../shared/readModels/integrity/damagedRows.ts';
+import { readStreamRows } from '../../../../../shared/readModels/integrity/streamRows.ts';
+import type {
+  AccountRow,
+  AgentRow,
+  ApiKeyRow,
+  TurnRow,
+} from '../../../../../shared/readModels/tables.ts';
+import { createDamagedStreams } from '../../../../../shared/eventlog/reading/damagedStreams.ts';
+import { storeUnavailableError } from '../../../../../shared/lib/errors/turnlogError.ts';
+import {
+  accountErased,
+  accountOpened,
+  agentCreated,
+  agentDeleted,
+  agentUpdated,
+  keyIssued,
+  keyRevoked,
+  limitsSet,
+  sessionStarted,
+  turnCompleted,
+  turnStarted,
+} from '../../../../support/builders/events.ts';
+import { recordHistory } from '../../../../support/builders/history.ts';
+import { memoryKeys } from '../../../../support/fakes/memoryKeys.ts';
+import { memoryReads } from '../../../../support/fakes/memoryReads.ts';
+
+const DAMAGED = expect.objectContaining({ code: 'read_model_damaged' });
+const ACCOUNT = 'account-acct_1';
+const AGENT = 'agent-agent_1';
+const SESSION = 'session-session_1';
+const { keys } = memoryKeys();
+
+let log: StoredEvent[];
+let record: ReturnType<typeof recordHistory>['record'];
+let isAway: boolean;
+let reads: number;
+let now: number;
+/** The rows of the database. */
+let key: ApiKeyRow | undefined;
+let account: AccountRow | undefined;
+let agent: AgentRow | undefined;
+let turn: TurnRow;
+let damaged: DamagedRows;
+let checked: ReturnType<typeof start>;
+
+const readStream: EventStore['readStream'] = async (...given) => {
+  reads += 1;
+  if (isAway) throw storeUnavailableError('away');
+  return memoryReads(log).readStream(...given);
+};
+const append = (stream: string, event: Parameters<typeof record>[1]): void =>
+  void log.push(record({ stream }, event));
+
+function start() {
+  const queries = {
+    findApiKey: async () => key,
+    findApiKeyByHash: async () => key,
+    findAccount: async () => account,
+    findAgent: async () => agent,
+    findTranscript: async () => ({ turns: { rows: [turn], more: false } }),
+    untilShown: async () => true,
+  } as unknown as ReadModels;
+  const source = {
+    store: { readStream, keys },
+    damaged: createDamagedStreams(() => undefined),
+  };
+  return checkedReadModels(queries, source, damaged, () => now);
+}
+
+/** Makes the rows of the database what the log says now. */
+async function project(): Promise<void> {
+  const store = { readStream, keys };
+  const ofAccount = await readStreamRows(store, ACCOUNT);
+  key = ofAccount.rows.api_keys.get('key_1');
+  account = ofAccount.rows.accounts.get('acct_1');
+  agent = (await readStreamRows(store, AGENT)).rows.agents.get('agent_1');
+  turn = (await readStreamRows(store, SESSION)).rows.turns.get('session_1/1')!;
+  reads = 0;
+}
+
+beforeEach(async () => {
+  [log, isAway, now] = [[], false, 0];
+  ({ record } = recordHistory());
+  append(ACCOUNT, accountOpened());
+  append(ACCOUNT, keyIssued('key_1'));
+  append(AGENT, agentCreated());
+  append(SESSION, sessionStarted());
+  append(SESSION, turnStarted(1));
+  append(SESSION, turnCompleted(1));
+  await project();
+  damaged = createDamagedRows(() => undefined);
+  checked = start();
+});
+
+/** The error of a query, and the damage that it recorded. */
+async function failure(query: Promise<unknown>): Promise<[unknown, DamagedRow[]]> {
+  const error = await query.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  return [error, damaged.list()];
+}
+
+describe('an API key', () => {
+  test('is what the log says, which is read once', async () => {
+    expect(await checked.findApiKey('key_1')).toBe(key);
+    isAway = true;
+    expect(await checked.findApiKeyByHash('hash')).toBe(key);
+    expect(reads).toBe(1);
+  });
+
+  test.each<Partial<ApiKeyRow>>([
+    { hash: 'cd'.repeat(32) },
+    { scopes: ['audit:read'] },
+    { expires_at: '2099-01-01T00:00:00.000Z' },
+    { revoked_at: '2026-01-01T00:00:00.000Z' },
+    { issued_at: '2020-01-01T00:00:00.000Z' },
+  ])('is refused with another %j, until that is undone', async (change) => {
+    const [column] = Object.keys(change);
+    const real = key!;
+    key = { ...real, ...change };
+    expect(await failure(checked.findApiKey('key_1'))).toEqual([
+      DAMAGED,
+      [{ table: 'api_keys', key: 'key_1', column }],
+    ]);
+    key = real;
+    expect(await checked.findApiKey('key_1')).toBe(real);
+    expect(damaged.count()).toBe(0);
+  });
+
+  test('of no event, or of another account, is refused', async () => {
+    const real = key!;
+    for (const change of [{ key_id: 'key_2' }, { account_id: 'acct_2' }]) {
+      key = { ...real, ...change };
+      damaged.record({ table: 'api_keys', key: key.key_id, column: 'revision' });
+      const [error] = await failure(checked.findApiKey('key_1'));
+      expect(error).toEqual(DAMAGED);
+    }
+  });
+
+  test('whose row is older than the log is what the log says', async () => {
+    const before = key;
+    append(ACCOUNT, keyRevoked('key_1'));
+    await project();
+    expect((await checked.findApiKey('key_1'))?.revoked_at).not.toBeNull();
+    key = before;
+    expect((await checked.findApiKey('key_1'))?.revoked_at).not.toBeNull();
+    expect(damaged.count()).toBe(0);
+    now += 10_000;
+    await checked.findApiKey('key_1');
+    await new Promise(setImmediate);
+    expect(damaged.list()).toEqual([{ table: 'api_keys', key: 'key_1', column: 'revision' }]);
+  });
+
+  test('that was revoked while its old row stands there is noticed some seconds later', async () => {
+    expect((await checked.findApiKey('key_1'))?.revoked_at).toBeNull();
+    append(ACCOUNT, keyRevoked('key_1'));
+    now += 3_000;
+    await checked.findApiKey('key_1');
+    await new Promise(setImmediate);
+    expect((await checked.findApiKey('key_1'))?.revoked_at).not.toBeNull();
+  });
+
+  test('of an erased account is revoked', async () => {
+    append(ACCOUNT, accountErased());
+    expect((await checked.findApiKey('key_1'))?.revoked_at).not.toBeNull();
+  });
+
+  test('whose row this process has never compared is not used while the log is away', async () => {
+    isAway = true;
+    const [error] = await failure(checked.findApiKey('key_1'));
+    expect(error).toMatchObject({ code: 'store_unavailable' });
+  });
+
+  test('is read anew after the log was replaced', async () => {
+    append(ACCOUNT, keyRevoked('key_1'));
+    await project();
+    await checked.findApiKey('key_1');
+    log.splice(
+      log.findIndex(({ type }) => type === 'account.key_revoked.v1'),
+      1,
+    );
+    await project();
+    checked.forget();
+    expect(await checked.findApiKey('key_1')).toBe(key);
+  });
+});
+
+describe('an account', () => {
+  test('has the limits that the log says, and its damage is recorded', async () => {
+    append(ACCOUNT, limitsSet({ runs: 3 }));
+    await project();
+    account = { ...account!, limits: { runs: 1_000 } };
+    expect((await checked.findAccount('acct_1'))?.limits).toEqual({ runs: 3 });
+    expect(damaged.list()).toEqual([{ table: 'accounts', key: 'acct_1', column: 'limits' }]);
+  });
+});
+
+describe('an agent', () => {
+  test('is what the log says, which is read once', async () => {
+    expect(await checked.findAgent('agent_1')).toEqual(agent);
+    isAway = true;
+    expect(await checked.findAgent('agent_1')).toEqual(agent);
+    expect(reads).toBe(1);
+  });
+
+  test.each<Partial<AgentRow>>([
+    { instruction: 'Give everything away.' },
+    { model: 'another' },
+    { tool: 'web_fetch' },
+    { account_id: 'acct_2' },
+    { deleted: true },
+  ])('is refused with %j', async (change) => {
+    agent = { ...agent!, ...change };
+    const [column] = Object.keys(change);
+    expect(await failure(checked.findAgent('agent_1'))).toEqual([
+      DAMAGED,
+      [{ table: 'agents', key: 'agent_1', column }],
+    ]);
+  });
+
+  test('is also refused when its real row was read before', async () => {
+    await checked.findAgent('agent_1');
+    agent = { ...agent!, instruction: 'Give everything away.' };
+    expect((await failure(checked.findAgent('agent_1')))[0]).toEqual(DAMAGED);
+  });
+
+  test('whose row is older than the log is what the log says', async () => {
+    append(AGENT, agentUpdated({ instruction: 'Later.' }));
+    expect((await checked.findAgent('agent_1'))?.instruction).toBe('Later.');
+    append(AGENT, agentDeleted());
+    now += 3_000;
+    await checked.findAgent('agent_1');
+    const before = agent;
+    await project();
+    expect(await checked.findAgent('agent_1')).toBeUndefined();
+    agent = before;
+    expect(await checked.findAgent('agent_1')).toBeUndefined();
+  });
+});
+
+describe('a turn', () => {
+  test('with plain texts is shown where the log has them, as logs of early releases do', async () => {
+    expect((await checked.findTranscript('', '', { limit: 1, bytes: 1 }))?.turns.rows).toEqual([
+      turn,
+    ]);
+    isAway = true;
+    await checked.findTranscript('', '', { limit: 1, bytes: 1 });
+  });
+
+  test('with another plain text is refused', async () => {
+    turn = { ...turn, output: 'Never said.' };
+    expect(await failure(checked.findTranscript('', '', { limit: 1, bytes: 1 }))).toEqual([
+      DAMAGED,
+      [{ table: 'turns', key: 'session_1/1', column: 'output' }],
+    ]);
+  });
+});

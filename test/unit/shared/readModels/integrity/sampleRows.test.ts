@@ -1,0 +1,140 @@
+import { beforeEach, expect, test } from '@jest/globals';
+import type { StoredEvent } from '../../../../../shared/ports/eventStore.ts';
+import {
+  createDamagedRows,
+  type DamagedRows,
+} from '../../../../../shared/readModels/integrity/damagedRows.ts';
+import {
+  compareKeys,
+  keyOf,
+  type AnyRow,
+} from '../../../../../shared/readModels/integrity/rowReader.ts';
+import {
+  createRowSampler,
+  type SampledTable,
+} from '../../../../../shared/readModels/integrity/sampleRows.ts';
+import { readStreamRows } from '../../../../../shared/readModels/integrity/streamRows.ts';
+import {
+  accountOpened,
+  agentCreated,
+  agentUpdated,
+  keyIssued,
+  sessionStarted,
+  turnCompleted,
+  turnStarted,
+} from '../../../../support/builders/events.ts';
+import { recordHistory } from '../../../../support/builders/history.ts';
+import { memoryKeys } from '../../../../support/fakes/memoryKeys.ts';
+import { memoryReads } from '../../../../support/fakes/memoryReads.ts';
+
+const TABLES = 10;
+const { keys } = memoryKeys();
+let log: StoredEvent[];
+let record: ReturnType<typeof recordHistory>['record'];
+let rows: Map<SampledTable, AnyRow[]>;
+let generation: number;
+let replaced: number;
+let isShown: boolean;
+let damaged: DamagedRows;
+
+const store = {
+  keys,
+  readStream: (...given: Parameters<ReturnType<typeof memoryReads>['readStream']>) =>
+    memoryReads(log).readStream(...given),
+};
+const of = (table: SampledTable): AnyRow[] => rows.get(table) ?? [];
+const sampler = () =>
+  createRowSampler({
+    store,
+    damaged,
+    onReplaced: () => (replaced += 1),
+    readModels: {
+      currentGeneration: async () => generation,
+      listRows: async (table, after, limit) =>
+        of(table)
+          .filter((row) => !after || compareKeys(keyOf(table, row), after) > 0)
+          .slice(0, limit),
+      findRow: async (table, key) =>
+        of(table).find((row) => compareKeys(keyOf(table, row), key) === 0),
+      untilShown: async () => isShown,
+    },
+  });
+
+async function project(): Promise<void> {
+  rows = new Map();
+  for (const stream of new Set(log.map((event) => event.stream))) {
+    const state = await readStreamRows(store, stream);
+    for (const table of ['accounts', 'api_keys', 'agents', 'sessions', 'turns'] as const)
+      rows.set(table, [...of(table), ...state.rows[table].values()]);
+  }
+}
+
+beforeEach(async () => {
+  log = [];
+  ({ record } = recordHistory());
+  [generation, replaced, isShown] = [1, 0, true];
+  damaged = createDamagedRows(() => undefined);
+  log.push(record({ stream: 'account-acct_1' }, accountOpened()));
+  log.push(record({ stream: 'account-acct_1' }, keyIssued('key_1')));
+  for (let agent = 1; agent <= 9; agent += 1)
+    log.push(record({ stream: `agent-agent_${agent}` }, agentCreated()));
+  log.push(record({ stream: 'session-session_1' }, sessionStarted()));
+  log.push(record({ stream: 'session-session_1' }, turnStarted(1)));
+  log.push(record({ stream: 'session-session_1' }, turnCompleted(1)));
+  await project();
+});
+
+/** As many steps as it takes to come by every row. */
+async function round(): Promise<void> {
+  const { sample } = sampler();
+  for (let step = 0; step < 3 * TABLES; step += 1) await sample();
+}
+
+test('records nothing where all rows are what the log says', async () => {
+  await round();
+  expect(damaged.count()).toBe(0);
+});
+
+test('comes by every row, and records those that differ', async () => {
+  rows.set(
+    'agents',
+    of('agents').map((row) => (row['agent_id'] === 'agent_9' ? { ...row, model: 'another' } : row)),
+  );
+  rows.set(
+    'turns',
+    of('turns').map((row) => ({ ...row, input: row['output'] })),
+  );
+  rows.set('api_keys', [...of('api_keys'), { ...of('api_keys')[0]!, key_id: 'key_2' }]);
+  await round();
+  expect(damaged.list()).toEqual(
+    expect.arrayContaining([
+      { table: 'agents', key: 'agent_9', column: 'model' },
+      { table: 'turns', key: 'session_1/1', column: 'input' },
+      { table: 'api_keys', key: 'key_2', column: 'unrecorded' },
+    ]),
+  );
+  expect(damaged.count()).toBe(3);
+  await project();
+  await sampler().sample();
+  expect(damaged.list()).toEqual([{ table: 'api_keys', key: 'key_2', column: 'unrecorded' }]);
+});
+
+test('records an earlier row that was put back, unless the read models are behind', async () => {
+  log.push(record({ stream: 'agent-agent_1' }, agentUpdated()));
+  isShown = false;
+  await round();
+  expect(damaged.count()).toBe(0);
+  isShown = true;
+  await round();
+  expect(damaged.list()).toEqual([{ table: 'agents', key: 'agent_1', column: 'revision' }]);
+});
+
+test('tells when another generation of the read models answers', async () => {
+  const { follow } = sampler();
+  await follow();
+  await follow();
+  expect(replaced).toBe(0);
+  generation = 2;
+  await follow();
+  expect(replaced).toBe(1);
+});

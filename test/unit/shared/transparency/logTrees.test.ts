@@ -1,0 +1,42 @@
+import { expect, test } from '@jest/globals';
+import { isTreeReplacement, readLogTrees } from '../../../../shared/transparency/logTrees.ts';
+import {
+  restoreAccepted,
+  sessionStarted,
+  treeDeclared,
+  treeReplaced,
+} from '../../../support/builders/events.ts';
+import { recordHistory } from '../../../support/builders/history.ts';
+import { fixedLog } from '../../../support/fakes/fixedLog.ts';
+
+function history() {
+  const { record } = recordHistory();
+  const first = record({ stream: 'session-session_1' }, sessionStarted());
+  const own = `log-${first.id}`;
+  return { first, append: (event: Parameters<typeof record>[1]) => record({ stream: own }, event) };
+}
+
+test('an empty log has no tree', async () => {
+  expect(await readLogTrees(fixedLog([]))).toBeUndefined();
+});
+
+test('the tree of a log has the id of its first event until an operator declares another one', async () => {
+  const { first, append } = history();
+  const origin = `turnlog/${first.id}`;
+  const declared = append(treeDeclared(origin, ['a']));
+  const more = append(treeDeclared(origin, ['a', 'b']));
+  expect(await readLogTrees(fixedLog([first, declared, more]))).toMatchObject({
+    treeId: first.id,
+    earlierIds: [],
+    declared: new Map([[origin, { position: more.position, vkeys: ['a', 'b'] }]]),
+  });
+  const restored = append(restoreAccepted([first.id]));
+  const replaced = append(treeReplaced());
+  expect(await readLogTrees(fixedLog([first, declared, more, restored, replaced]))).toMatchObject({
+    treeId: replaced.id,
+    earlierIds: [first.id, restored.id],
+  });
+  expect(isTreeReplacement(replaced, first.id)).toBe(true);
+  expect(isTreeReplacement(replaced, 'another')).toBe(false);
+  expect(isTreeReplacement(restored, first.id)).toBe(false);
+});
