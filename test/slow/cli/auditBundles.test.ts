@@ -99,7 +99,7 @@ describe('audit export and verify-bundle', () => {
     const { code, out } = await alone('audit', 'verify-bundle', file);
     expect(code).toBe(0);
     expect(out).toMatch(
-      /^It fits: 5 events of session_\w+; 6 texts disclosed, 0 redacted, 0 erased\./,
+      /^It fits: 5 events of session_\w+; 8 texts disclosed, 0 redacted, 0 erased\./,
     );
     expect(out).toContain('proves nothing by itself');
     expect(await readdir(elsewhere)).not.toContain('nothing');
@@ -129,7 +129,7 @@ describe('audit export and verify-bundle', () => {
     const { code, out } = await alone('--json', 'audit', 'verify-bundle', file);
     expect([code, JSON.parse(out)]).toEqual([
       0,
-      expect.objectContaining({ fits: true, disclosed: 1, redacted: 5, erased: 0 }),
+      expect.objectContaining({ fits: true, disclosed: 1, redacted: 7, erased: 0 }),
     ]);
   });
 
@@ -293,7 +293,7 @@ describe('an erased session', () => {
     const { code, out } = await alone('--json', 'audit', 'verify-bundle', file);
     expect([code, JSON.parse(out)]).toEqual([
       0,
-      expect.objectContaining({ fits: true, disclosed: 0, redacted: 0, erased: 3 }),
+      expect.objectContaining({ fits: true, disclosed: 0, redacted: 0, erased: 4 }),
     ]);
     const stopped = await cli(
       'audit',
