@@ -77,11 +77,11 @@ describe.each(STORES)('on $name', ({ env }) => {
       const active = new Map<string, number>();
       const begin = async () => active.set(await machine.begin(), world.time);
       const erased = new Set<string>();
-      async function checkErased(): Promise<void> {
+      async function checkErased(earlyMs = 0): Promise<void> {
         for (const [session_id, at] of active) {
           if (erased.has(session_id) || !(await machine.isErased(session_id))) continue;
           erased.add(session_id);
-          expect((world.time - at) / DAY_MS).toBeGreaterThanOrEqual(MAXIMUM_DAYS);
+          expect(world.time - at + earlyMs).toBeGreaterThanOrEqual(MAXIMUM_DAYS * DAY_MS);
         }
       }
       /** A new session, and another event of an old one; a clock that says no time records nothing. */
@@ -115,12 +115,14 @@ describe.each(STORES)('on $name', ({ env }) => {
 
       world.ahead = 0;
       const last = await machine.boot();
+      // What a clock recorded that was behind may go early by the stops that are confirmed now.
+      const late = world.time - (await machine.provenTime());
       await machine.confirm();
       await last.sweep();
-      await checkErased();
+      await checkErased(late);
       world.time += MAXIMUM_DAYS * DAY_MS + HOUR_MS;
       await last.sweep();
-      await checkErased();
+      await checkErased(late);
       expect(erased.size).toBeGreaterThan(count);
     },
     size({ small: 60_000, full: 1_800_000 }),

@@ -7,7 +7,10 @@ import { handle, type HandleContext } from '../../../../shared/commandHandling/h
 import { lastEventTarget } from '../../../../shared/commandHandling/targetStream.ts';
 import type { Decider } from '../../../../shared/domain/decider.ts';
 import { eraseWithReplays, readDependentsAt } from '../../../../shared/erasure/eraseWithReplays.ts';
-import { confirmTime } from '../../../../shared/erasure/retention/retentionStreams.ts';
+import {
+  confirmTime,
+  readKeptTime,
+} from '../../../../shared/erasure/retention/retentionStreams.ts';
 import { sessionStream } from '../../../../shared/eventlog/streams.ts';
 import { endsWithErasure } from '../../../../shared/eventlog/reading/erasureLookup.ts';
 import type { RetentionHealth } from '../../../../shared/health/health.ts';
@@ -31,6 +34,8 @@ export interface Machine {
   continue(session_id: string): Promise<void>;
   /** A process begins; `sweep` sweeps once, and then stops in order. */
   boot(): Promise<{ sweep: () => Promise<RetentionHealth> }>;
+  /** The proven time as last recorded. */
+  provenTime(): Promise<number>;
   /** An operator confirms the clock. */
   confirm(): Promise<void>;
   isErased(session_id: string): Promise<boolean>;
@@ -131,6 +136,7 @@ export async function openMachine(
         },
       };
     },
+    provenTime: async () => (await readKeptTime(operator))!.time,
     confirm: () => confirmTime(context, clock.now(), 'The clock is right.'),
     isErased: (session_id) => endsWithErasure(operator.store, sessionStream(session_id)),
     async close() {
