@@ -1,6 +1,6 @@
 /** How a report shows an event. */
 import type { ShownEvent, ShownText } from '../transparency/proof/shownTexts.ts';
-import { html, type Html } from './html.ts';
+import { html, type HtmlPiece } from './html.ts';
 
 /** An event of a session as a report shows it. */
 export interface ReportedEvent extends ShownEvent {
@@ -27,7 +27,7 @@ const plain = (value: unknown): string =>
   typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
 
 /** A text, or a mark in place of one that is not disclosed. */
-export function shownText(value: unknown): Html {
+export function shownText(value: unknown): HtmlPiece {
   if (!isText(value)) return html`<pre dir="auto">${START}${plain(value)}</pre>`;
   const { sha256, text, erased } = value;
   if (text !== undefined) return html`<pre dir="auto">${START}${text}</pre>`;
@@ -37,13 +37,13 @@ export function shownText(value: unknown): Html {
   </p>`;
 }
 
-const field = (label: string, value: unknown): Html =>
+const field = (label: string, value: unknown): HtmlPiece =>
   value === undefined
     ? html``
     : html`<h4>${label}</h4>
         ${shownText(value)}`;
 
-const facts = (entries: readonly (readonly [string, unknown])[]): Html =>
+const facts = (entries: readonly (readonly [string, unknown])[]): HtmlPiece =>
   html`<dl>
     ${entries.map(([name, value]) =>
       value === undefined || value === ''
@@ -53,7 +53,7 @@ const facts = (entries: readonly (readonly [string, unknown])[]): Html =>
     )}
   </dl>`;
 
-const labelled = (labels: unknown): Html[] =>
+const labelled = (labels: unknown): HtmlPiece[] =>
   Array.isArray(labels)
     ? labels.flatMap(({ name, value }: { name: unknown; value: unknown }) => [
         field('Label', name),
@@ -62,7 +62,7 @@ const labelled = (labels: unknown): Html[] =>
     : [];
 
 /** A heading, and what the event says. */
-function contentOf({ type, data: all }: ShownEvent): [string, Html] {
+function contentOf({ type, data: all }: ShownEvent): [string, HtmlPiece] {
   const data = all as Data;
   const { turn } = data as { turn?: number };
   const ofTurn = `Turn ${turn}`;
@@ -87,8 +87,7 @@ function contentOf({ type, data: all }: ShownEvent): [string, Html] {
     case 'session.tool_called.v1':
       return [
         `${ofTurn}: a tool was called`,
-        html`${field('The model wrote', data['content'])}${facts([
-          ['Tool', data['tool']],
+        html`${field('The model wrote', data['content'])}${field('Tool', data['tool'])}${facts([
           ['Failed', data['is_error'] === true ? 'yes' : undefined],
           ['Took', `${plain(data['duration_ms'])} ms`],
         ])}${field('Arguments', data['arguments'])}${field('Result', data['result'])}`,
@@ -139,7 +138,7 @@ function contentOf({ type, data: all }: ShownEvent): [string, Html] {
 }
 
 /** An event with who recorded it, when, and where it stands. */
-export function eventSection(event: ReportedEvent): Html {
+export function eventSection(event: ReportedEvent): HtmlPiece {
   const [heading, content] = contentOf(event);
   const { key_id, account_id, recorded_at, hash } = event.metadata;
   return html`<section class="event">

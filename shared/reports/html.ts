@@ -3,7 +3,7 @@
 const HTML = Symbol('HTML');
 
 /** A piece of HTML. Only this module makes one. */
-export interface Html {
+export interface HtmlPiece {
   readonly [HTML]: string;
 }
 
@@ -29,9 +29,9 @@ const showHidden = (character: string): string =>
 export const escapeHtml = (text: string): string =>
   text.replace(HIDDEN, showHidden).replace(/[&<>"']/g, (character) => ENTITIES[character]!);
 
-type Value = Html | string | number | undefined | readonly (Html | string | number)[];
+type Value = HtmlPiece | string | number | undefined | readonly (HtmlPiece | string | number)[];
 
-const isHtml = (value: Value): value is Html => typeof value === 'object' && HTML in value;
+const isHtml = (value: Value): value is HtmlPiece => typeof value === 'object' && HTML in value;
 
 function render(value: Value): string {
   if (value === undefined) return '';
@@ -40,8 +40,8 @@ function render(value: Value): string {
 }
 
 /** Escapes every value that is not HTML itself. */
-export const html = (parts: TemplateStringsArray, ...values: readonly Value[]): Html => ({
+export const html = (parts: TemplateStringsArray, ...values: readonly Value[]): HtmlPiece => ({
   [HTML]: parts.reduce((text, part, at) => text + render(values[at - 1]) + part),
 });
 
-export const htmlText = (piece: Html): string => piece[HTML];
+export const htmlText = (piece: HtmlPiece): string => piece[HTML];

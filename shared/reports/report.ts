@@ -5,7 +5,7 @@ import type { createStreamChecker } from '../transparency/proof/sessionChain.ts'
 import { parseCheckpoint } from '../transparency/tlog/checkpoint.ts';
 import { parseNote } from '../transparency/tlog/note.ts';
 import { eventSection, instant, START, type ReportedEvent } from './eventSection.ts';
-import { html, htmlText, type Html } from './html.ts';
+import { html, htmlText, type HtmlPiece } from './html.ts';
 import { CONTENT_SECURITY_POLICY, STYLE } from './style.ts';
 
 /** An agent as it was at a revision. */
@@ -30,7 +30,7 @@ export interface ReportSource {
   findAgent: (agentId: string, revision: number) => Promise<ReportedAgent | undefined>;
 }
 
-const headOf = ({ session_id, made_at }: ReportSource): Html =>
+const headOf = ({ session_id, made_at }: ReportSource): HtmlPiece =>
   html`<h1>Session report</h1>
     <p class="lead">
       Session <code>${session_id}</code>. Made ${instant(made_at)}. All times are the service's own,
@@ -58,7 +58,7 @@ const opening = (source: ReportSource): string => `<!doctype html>
 ${htmlText(headOf(source))}
 `;
 
-const agentSection = (id: string, revision: number, agent: ReportedAgent | undefined): Html =>
+const agentSection = (id: string, revision: number, agent: ReportedAgent | undefined): HtmlPiece =>
   html`<section class="event">
     <h3>The agent of the turns that follow</h3>
     <dl>
@@ -79,7 +79,7 @@ const agentSection = (id: string, revision: number, agent: ReportedAgent | undef
   </section>`;
 
 /** The name and key id of each signature, since only holders of the keys can verify them. */
-function signatureList(checkpoint: string): Html {
+function signatureList(checkpoint: string): HtmlPiece {
   const note = parseNote(checkpoint);
   const { origin } = parseCheckpoint(note.text);
   return html`${note.signatures.map(
@@ -89,7 +89,7 @@ function signatureList(checkpoint: string): Html {
   )}`;
 }
 
-function proofSection({ session_id, proof, vkey, checker: { seen } }: ReportSource): Html {
+function proofSection({ session_id, proof, vkey, checker: { seen } }: ReportSource): HtmlPiece {
   const { text } = parseNote(proof.checkpoint);
   const { origin, size, root } = parseCheckpoint(text);
   const key = vkey ?? '<the log’s key, as its operator publishes it>';

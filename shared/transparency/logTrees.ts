@@ -27,7 +27,23 @@ export interface LogTrees {
   earlierIds: readonly string[];
   /** By origin. */
   declared: ReadonlyMap<string, TreeDeclaration>;
+  /** Why a declaration can't be read, in a sentence: then no tree may be begun. */
+  damage: string | undefined;
 }
+
+/** The declared tree in an event; undefined where the event can't be read. */
+function parseTree(stored: StoredEvent): { origin: string; vkeys: readonly string[] } | undefined {
+  try {
+    const event = toDomainEvent(decodeEvent(stored));
+    return event?.type === 'log.tree_declared.v1' ? event.data : undefined;
+  } catch {
+    // Whatever decoding reports, it is about the content.
+    return undefined;
+  }
+}
+
+const damageOf = ({ id, stream, revision }: StoredEvent): string =>
+  `The event ${id} (${stream} revision ${revision}) declares a transparency log and is damaged: put the event log back from a backup.`;
 
 /** True for an event after which another tree begins. */
 export const isTreeReplacement = ({ type, stream }: StoredEvent, root: string): boolean =>
@@ -41,15 +57,19 @@ export async function readLogTrees(
   if (!found) return undefined;
   const ids = [found.identity.root];
   const declared = new Map<string, TreeDeclaration>();
+  let damage: string | undefined;
   for (const stored of found.events) {
-    const event = toDomainEvent(decodeEvent(stored));
-    if (event?.type === 'log.restore_accepted.v1' || event?.type === 'log.tree_replaced.v1')
-      ids.push(stored.id);
-    if (event?.type === 'log.tree_declared.v1')
-      declared.set(event.data.origin, { position: stored.position, vkeys: event.data.vkeys });
+    if (stored.type === 'log.restore_accepted.v1' || stored.type === 'log.tree_replaced.v1') {
+      // In a log that began with its declaration, that is the first event.
+      if (stored.id !== found.identity.root) ids.push(stored.id);
+    } else if (stored.type === 'log.tree_declared.v1') {
+      const tree = parseTree(stored);
+      if (tree) declared.set(tree.origin, { position: stored.position, vkeys: tree.vkeys });
+      else damage ??= damageOf(stored);
+    }
   }
   const treeId = ids.at(-1)!;
-  return { identity: found.identity, treeId, earlierIds: ids.slice(0, -1), declared };
+  return { identity: found.identity, treeId, earlierIds: ids.slice(0, -1), declared, damage };
 }
 
 /** Why a declared tree without a checkpoint is not begun again, and what to do. */

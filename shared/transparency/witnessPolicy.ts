@@ -4,7 +4,7 @@ import type { Note } from './tlog/note.ts';
 import { formatVkey, parseVkey, type NoteKey } from './tlog/noteKeys.ts';
 
 /** The witnesses that a verifier trusts, and how many of them it requires. */
-export interface WitnessPolicy {
+export interface TrustedWitnesses {
   /** Vkeys. */
   witnesses: readonly string[];
   /** At least this many must have cosigned; 1 by default, or 0 without witnesses. */
@@ -34,7 +34,7 @@ export const distinctWitnesses = (vkeys: readonly string[]): NoteKey[] => [
  */
 export function requireCosigners(
   { text, signatures }: Note,
-  { witnesses, required = Math.min(1, witnesses.length) }: WitnessPolicy,
+  { witnesses, required = Math.min(1, witnesses.length) }: TrustedWitnesses,
 ): Cosigners {
   const [cosigned, not_cosigned]: [string[], string[]] = [[], []];
   for (const key of distinctWitnesses(witnesses)) {

@@ -1,7 +1,9 @@
+import { open, rm } from 'node:fs/promises';
 import { InvalidArgumentError, type Command } from 'commander';
 import { isoTime } from '../../../shared/ports/clock.ts';
 import { recordAudit } from '../../../shared/audit/commands.ts';
-import { isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
+import { isTurnlogError, TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
+import { sessionReport, type ReportRequest } from '../../../shared/reports/readReport.ts';
 import { decodeEvent } from '../../../shared/eventlog/codec.ts';
 import { sessionStream } from '../../../shared/eventlog/streams.ts';
 import { createLeafProver } from '../../../shared/transparency/leaves/leafProver.ts';
@@ -33,7 +35,6 @@ import {
   parseWitnessPolicy,
   type WitnessOptions,
 } from './witnessOptions.ts';
-import { writeReportFile } from './reportFile.ts';
 import { formatRate } from '../progressLine.ts';
 
 interface ExportOptions {
@@ -59,6 +60,31 @@ function parseRedaction(text: string): Selector[] {
 
 const countTexts = ({ disclosed, redacted, erased }: SeenStream): string =>
   `${disclosed} texts disclosed, ${redacted} redacted, ${erased} erased`;
+
+/**
+ * Writes the report of a session to a new file, or over an existing one with `replace`. A failure
+ * removes the file.
+ */
+async function writeReportFile(
+  { operator, signal }: CliContext,
+  request: ReportRequest,
+  { file, replace = false }: { file: string; replace?: boolean | undefined },
+): Promise<void> {
+  const toFileError = (error: unknown): TurnlogError =>
+    new TurnlogError('configuration_invalid', `${file}: ${(error as Error).message}`);
+  const target = await open(file, replace ? 'w' : 'wx', 0o600).catch((error: unknown) => {
+    throw toFileError(error);
+  });
+  try {
+    await using handle = target;
+    const stores = { ...operator, tiles: await operator.tiles() };
+    for await (const piece of sessionReport(stores, request, signal)) await handle.writeFile(piece);
+    await handle.sync();
+  } catch (error) {
+    await rm(file, { force: true });
+    throw error;
+  }
+}
 
 async function exportBundle(context: CliContext, options: ExportOptions): Promise<void> {
   const { operator, output, progress, signal } = context;

@@ -2,7 +2,7 @@ import { InvalidArgumentError, type Command } from 'commander';
 import {
   distinctWitnesses,
   type Cosigners,
-  type WitnessPolicy,
+  type TrustedWitnesses,
 } from '../../../shared/transparency/witnessPolicy.ts';
 import { usageError } from '../failure.ts';
 
@@ -30,7 +30,10 @@ export const addWitnessOptions = (command: Command): Command =>
     );
 
 /** Throws a usage error where more witnesses are required than given. */
-export function parseWitnessPolicy({ witness, witnessesRequired }: WitnessOptions): WitnessPolicy {
+export function parseWitnessPolicy({
+  witness,
+  witnessesRequired,
+}: WitnessOptions): TrustedWitnesses {
   const count = distinctWitnesses(witness).length;
   if (witnessesRequired !== undefined && witnessesRequired > count)
     throw usageError(

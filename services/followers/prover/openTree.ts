@@ -129,8 +129,9 @@ async function requireLastLeaf(
 export async function openTree(
   { origin: name, signingKeys }: Pick<Prover, 'origin' | 'signingKeys'>,
   trees: TileTrees,
-  { identity, treeId, declared }: LogTrees,
+  { identity, treeId, declared, damage }: LogTrees,
 ): Promise<OpenTree> {
+  if (damage !== undefined) throw new TurnlogError('configuration_invalid', damage);
   const origin = `${name}/${treeId}`;
   const declaration = declared.get(origin);
   const store = await trees.open(origin);

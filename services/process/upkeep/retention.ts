@@ -62,10 +62,13 @@ export function retentionPart({
     void (status = { ...status, reason: undefined, ...change });
 
   async function sweepOnce(signal: AbortSignal): Promise<void> {
-    const judged = await judge();
-    await keepTime(KEEP_MS);
-    isConfirmed = isBelieved(judged) ? undefined : async () => isBelieved(await judge());
     isInUse = await needed();
+    const judged = await judge();
+    // A clock that says no time can't record the proven one either.
+    await keepTime(KEEP_MS).catch((error: unknown) =>
+      logger.warn(errorSummary(error), 'the proven time could not be recorded'),
+    );
+    isConfirmed = isBelieved(judged) ? undefined : async () => isBelieved(await judge());
     if (!isInUse) return;
     if (judged.problem !== undefined) {
       if (status.reason !== judged.problem)

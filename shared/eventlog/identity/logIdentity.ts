@@ -30,7 +30,8 @@ export interface LogIdentity {
 
 /** The declaration in an event of the log's own stream; undefined for any other event. */
 function parseDeclaration(stored: StoredEvent, root: string): Declaration | undefined {
-  if (stored.stream !== logStream(root)) return undefined;
+  if (stored.stream !== logStream(root) || stored.type !== 'log.restore_accepted.v1')
+    return undefined;
   const event = toDomainEvent(decodeEvent(stored));
   if (event?.type !== 'log.restore_accepted.v1') return undefined;
   return { id: stored.id, position: stored.position, replaces: event.data.replaces };

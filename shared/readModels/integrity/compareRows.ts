@@ -1,4 +1,4 @@
-import { isDeepStrictEqual } from 'node:util';
+import { canonicalJson } from '../../eventlog/canonicalJson.ts';
 
 /**
  * The first column in which two rows of a table differ; undefined when they are equal. `except` names
@@ -14,6 +14,8 @@ export function differingColumn(
     if (except.includes(column)) return false;
     const [one, other] = [left![column], right![column]];
     if (one === other) return false;
-    return typeof one !== 'object' || one === null || !isDeepStrictEqual(one, other);
+    if (typeof one !== 'object' || one === null || typeof other !== 'object' || other === null)
+      return true;
+    return canonicalJson(one) !== canonicalJson(other);
   });
 }

@@ -1,6 +1,5 @@
 /** Reading all rows of read models, table by table, in the order of their keys. */
 import type { Checkpoint } from '../../ports/eventStore.ts';
-import { INDEXED } from '../../sessions/tables.ts';
 import type { Table } from '../table.ts';
 import { PARKED_STREAMS, TABLES } from '../tables.ts';
 
@@ -11,7 +10,6 @@ export const VERIFIED_TABLES = {
   parked_streams: PARKED_STREAMS,
 } satisfies Readonly<Record<string, Table>>;
 export type VerifiedTable = keyof typeof VERIFIED_TABLES;
-export { INDEXED };
 
 /** The values of a row's key, in the order of the table's key columns. */
 export type KeyValues = readonly (string | number)[];

@@ -1,15 +1,14 @@
 import type { SqlDatabase } from '../sqlDatabase.ts';
-import { TABLES } from '../tables.ts';
+import { TABLES, type FollowedTable } from '../tables.ts';
 import type { AnyRow, KeyValues } from './rowReader.ts';
-import type { SampledTable } from './sampleRows.ts';
 
 /** Queries of any rows, to compare them with the log. */
 export interface IntegrityQueries {
   /** The generation that answers queries. */
   currentGeneration(): Promise<number>;
   /** Rows of a table after a key, in the order of their keys. */
-  listRows(table: SampledTable, after: KeyValues | undefined, limit: number): Promise<AnyRow[]>;
-  findRow(table: SampledTable, key: KeyValues): Promise<AnyRow | undefined>;
+  listRows(table: FollowedTable, after: KeyValues | undefined, limit: number): Promise<AnyRow[]>;
+  findRow(table: FollowedTable, key: KeyValues): Promise<AnyRow | undefined>;
 }
 
 export function createIntegrityQueries({

@@ -206,6 +206,7 @@ export async function compareTree(
   ]);
   const result: Comparison = { compared: [], troubles, refusal: undefined, isNew: false };
   if (!trees) return { ...result, refusal: refusalOfEmptyLog(kept) };
+  if (trees.damage !== undefined) return { ...result, refusal: trees.damage };
   const origin = `${stored.name}/${trees.treeId}`;
   const reader = stored.treeOf(origin);
   const note = await reader.readCheckpoint();

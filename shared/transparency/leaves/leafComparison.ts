@@ -5,7 +5,7 @@
  */
 import { LRUCache } from 'lru-cache';
 import { decodeEvent } from '../../eventlog/codec.ts';
-import { chainFault, writtenHash } from '../../eventlog/hashChain.ts';
+import { chainFault, writtenHash, type Link } from '../../eventlog/hashChain.ts';
 import type { StreamFlaw } from '../../eventlog/reading/streamDamage.ts';
 import { isTurnlogError } from '../../lib/errors/turnlogError.ts';
 import type { EncodedEvent, EventLog, StoredEvent } from '../../ports/eventStore.ts';
@@ -23,6 +23,11 @@ export interface LeafComparison {
   /** Remembers the last event of an append of this process. */
   appended(stream: string, revision: number, events: readonly EncodedEvent[]): void;
   /**
+   * True for consecutive events that this process has appended, up to the last one of its last
+   * append, by their hashes. Does not look at their contents.
+   */
+  areOwn(events: readonly StoredEvent[]): boolean;
+  /**
    * The flaw of the first of consecutive events of a stream that does not fit its hash or its leaf.
    * Undefined when all fit, as far as the tree covers them and can be read.
    */
@@ -33,6 +38,8 @@ export interface LeafComparison {
 interface Known {
   revision: number;
   hash: string;
+  /** The first of the consecutive events up to this one that this process has appended. */
+  ownFrom: number;
 }
 
 const flawOf = ({ revision }: StoredEvent, what: string): StreamFlaw => ({
@@ -47,7 +54,7 @@ export const NO_LEAF =
 
 /** The event does not fit its own content, or does not follow the one before it. */
 export function chainFlaw(events: readonly StoredEvent[]): StreamFlaw | undefined {
-  let previous: Known | undefined;
+  let previous: Link | undefined;
   for (const event of events) {
     const { revision, metadata } = event;
     previous ??=
@@ -127,7 +134,7 @@ export function createLeafComparison(
   function remember(event: StoredEvent): void {
     const { stream, revision } = event;
     if ((known.peek(stream)?.revision ?? -1) < revision)
-      known.set(stream, { revision, hash: recordedHash(event) });
+      known.set(stream, { revision, hash: recordedHash(event), ownFrom: revision + 1 });
   }
 
   /** The event at the known revision of the stream. */
@@ -146,7 +153,22 @@ export function createLeafComparison(
   return {
     appended(stream, revision, events) {
       const last = events.at(-1);
-      if (last) known.set(stream, { revision, hash: recordedHash(last) });
+      if (!last) return;
+      const first = revision - events.length + 1;
+      const before = known.get(stream);
+      const ownFrom = before?.revision === first - 1 ? before.ownFrom : first;
+      known.set(stream, { revision, hash: recordedHash(last), ownFrom });
+    },
+    areOwn(events) {
+      const [first, last] = [events[0], events.at(-1)];
+      if (!first || !last) return true;
+      const own = known.get(first.stream);
+      return (
+        own !== undefined &&
+        first.revision >= own.ownFrom &&
+        last.revision === own.revision &&
+        recordedHash(last) === own.hash
+      );
     },
     async findFlaw(events) {
       const last = events.at(-1);

@@ -20,7 +20,7 @@ import {
 } from './bundleFormat.ts';
 import { openCheckpoint } from './openCheckpoint.ts';
 import { createStreamChecker, type SeenStream } from './sessionChain.ts';
-import { requireCosigners, type Cosigners, type WitnessPolicy } from '../witnessPolicy.ts';
+import { requireCosigners, type Cosigners, type TrustedWitnesses } from '../witnessPolicy.ts';
 import { LIMITS } from '../../limits.ts';
 import { canonicalJson } from '../../eventlog/canonicalJson.ts';
 
@@ -116,7 +116,7 @@ async function* jsonLines({ name, content }: BundleFile): AsyncGenerator {
 }
 
 /** Trusted values that the verifier obtained from other sources. */
-export interface Known extends WitnessPolicy {
+export interface Known extends TrustedWitnesses {
   /** The vkey of the log. When absent, the vkey in the bundle is used. */
   vkey?: string | undefined;
   /**

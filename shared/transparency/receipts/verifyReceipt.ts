@@ -13,7 +13,7 @@ import { leafHash } from '../tlog/merkle.ts';
 import { formatVkey, parseVkey } from '../tlog/noteKeys.ts';
 import { parseProof } from '../tlog/proofFile.ts';
 import { verifyInclusion } from '../tlog/verify.ts';
-import { requireCosigners, type Cosigners, type WitnessPolicy } from '../witnessPolicy.ts';
+import { requireCosigners, type Cosigners, type TrustedWitnesses } from '../witnessPolicy.ts';
 import { subjectOf, type ErasureReceipt } from './receipt.ts';
 
 const strict = { additionalProperties: false };
@@ -121,7 +121,7 @@ function requireFitting(receipt: ErasureReceipt): void {
  */
 export function verifyReceipt(
   text: string,
-  { vkey, ...policy }: WitnessPolicy & { vkey: string },
+  { vkey, ...policy }: TrustedWitnesses & { vkey: string },
 ): VerifiedReceipt {
   const receipt = parseReceipt(text);
   requireFitting(receipt);

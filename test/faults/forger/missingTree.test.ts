@@ -1,5 +1,11 @@
 /** A forger deletes the transparency log, so that another one is signed over a forged history. */
+import { existsSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { makeSigningKey } from '../../../services/compose/signingKeys.ts';
+import { eventually } from '../../support/processes/operator.ts';
 import { deployments, sizeOf, type Deployment } from '../../support/stores/forger/deployments.ts';
 import { startPostgresServer } from '../../support/servers/postgres/postgresServer.ts';
 
@@ -78,3 +84,42 @@ describe.each(deployments(server?.url))('a forger of $name', ({ open }) => {
     await service.stop();
   }, 120_000);
 });
+
+test.each(['taken away', 'exchanged'])(
+  'a signing key that was %s is told in health and warned of, and nothing is signed',
+  async (what) => {
+    const [{ open } = { open: undefined }] = deployments(undefined);
+    const deployment = await open!();
+    try {
+      const before = await signSome(deployment);
+      const file = join(deployment.env['DATA_DIR']!, 'log-signing-key.pem');
+      await rm(file);
+      if (what === 'exchanged') makeSigningKey(file);
+      const service = await deployment.start();
+      await service.ready();
+      const { body } = await eventually(
+        service.health,
+        (answer) => answer.body.data?.transparency_log.trouble !== undefined,
+      );
+      const reason =
+        what === 'exchanged'
+          ? 'was not signed by a key of the signing key file'
+          : 'its signing key file is missing';
+      expect(body.data).toMatchObject({
+        status: 'degraded',
+        transparency_log: { trouble: expect.stringContaining(reason) },
+      });
+      expect(service.logged()).toMatch(
+        new RegExp(`"level":"warn".*The transparency log can't be continued.*${reason}`),
+      );
+      await service.post('/v1/agents', { name: 'a', instruction: 'i', model: 'offline-echo' });
+      await sleep(1_000);
+      expect(await deployment.checkpoint()).toBe(before);
+      expect(existsSync(file)).toBe(what === 'exchanged');
+      await service.stop();
+    } finally {
+      await deployment.close();
+    }
+  },
+  60_000,
+);

@@ -48,6 +48,7 @@ describe('events tail', () => {
     expect(all.map(({ type }) => type)).toEqual([
       'account.opened.v1',
       'account.key_issued.v1',
+      'log.tree_declared.v1',
       'agent.created.v1',
       'session.started.v1',
       ...[1, 2, 3, 4].flatMap(() => ['session.turn_started.v1', 'session.turn_completed.v1']),

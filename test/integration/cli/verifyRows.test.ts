@@ -35,9 +35,9 @@ test('goes on where it was interrupted, names what differs, and leaves no copy b
 
 test('finds nothing while runs go on', async () => {
   const agent = await service.createAgent();
-  let isDone = false;
+  const done = new AbortController();
   async function runOn(): Promise<void> {
-    while (!isDone) await service.post(`/v1/agents/${agent}/run`, { input: 'Hi.' });
+    while (!done.signal.aborted) await service.post(`/v1/agents/${agent}/run`, { input: 'Hi.' });
   }
   const running = Promise.all([runOn(), runOn()]);
   for (let pass = 0; pass < 3; pass += 1) {
@@ -45,6 +45,6 @@ test('finds nothing while runs go on', async () => {
     expect(JSON.parse(out)).toMatchObject({ complete: true, differing: 0, first: [] });
     expect(code).toBe(0);
   }
-  isDone = true;
+  done.abort();
   await running;
 }, 60_000);

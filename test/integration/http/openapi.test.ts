@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { apiFeatures, routes } from '../../../services/api/features.ts';
 import { sessionEventSchemas } from '../../../shared/sessions/events.ts';
 import type { ErrorCode } from '../../../shared/lib/errors/turnlogError.ts';
-import { clientWith, newKey } from '../../support/processes/operator.ts';
+import { clientWith, eventually, newKey } from '../../support/processes/operator.ts';
 import type { ScriptedFault } from '../../support/fakes/scriptedModel.ts';
 import {
   apiClient,
@@ -383,13 +383,24 @@ describe('real answers are as described', () => {
       'post /v1/agents/{agentId}/erase',
       async () => service.post(`/v1/agents/${await service.createAgent()}/erase`, ''),
     ],
+    [
+      'get /v1/erasures/{subjectId}',
+      async () => {
+        const erased = await service.createAgent();
+        await service.post(`/v1/agents/${erased}/erase`, '');
+        return eventually(
+          () => service.get(`/v1/erasures/${erased}`),
+          ({ status }) => status !== 503,
+        );
+      },
+    ],
   ];
 
   test('by every operation that there is', () => {
     expect([...new Set(EACH.map(([name]) => name))].toSorted()).toEqual(
       operations()
         .map(([name]) => name)
-        .filter((name) => !/^get .v1.log.|^get .v1.events$|.stream$|.export$/.test(name))
+        .filter((name) => !/^get .v1.log.|^get .v1.events$|.stream$|.export$|.report$/.test(name))
         .toSorted(),
     );
   });

@@ -515,6 +515,36 @@ describe('audit verify, with the transparency log', () => {
     });
   });
 
+  test('is one that a bundle of a session that went on since is proven to extend', async () => {
+    const before = join(elsewhere, 'before.checkpoint');
+    const { body } = await service.get(`/v1/sessions/${session}/proof`);
+    await writeFile(before, body.data.checkpoint as string);
+    const { agent_id } = (await service.get(`/v1/sessions/${session}`)).body.data;
+    await service.post(`/v1/agents/${agent_id}/run`, { input: 'Eve asks', session_id: session });
+    await service.get(`/v1/sessions/${session}/proof`);
+    const file = await exported('extended.tar', '--checkpoint', before);
+    const [, size] = (await readFile(before, 'utf8')).split('\n');
+    const verified = await alone('audit', 'verify-bundle', file, '--checkpoint', before);
+    expect(verified).toMatchObject({
+      code: 0,
+      out: expect.stringContaining(`That tree extends the one of ${size} leaves.`),
+    });
+    const published = (await cli('audit', 'vkey')).out.trim();
+    const by = ['-B', VERIFIER, file, published, before];
+    expect(spawnSync('python3', by, { encoding: 'utf8' })).toMatchObject({ status: 0, stderr: '' });
+
+    const other = await signed('forked', Number(size), Buffer.alloc(32, 9));
+    const refused = await alone('audit', 'verify-bundle', file, '--checkpoint', other);
+    expect(refused).toMatchObject({ code: 1, out: expect.stringContaining('two histories') });
+    const none = join(elsewhere, 'not.tar');
+    expect(
+      await cli('audit', 'export', '--session', session, '--out', none, '--checkpoint', other),
+    ).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('does not extend the checkpoint'),
+    });
+  });
+
   test('goes on behind a checkpoint, and compares it all the same', async () => {
     const { out: all } = await cli('events', 'tail', '--no-follow');
     const { position } = JSON.parse(all.trim().split('\n').at(-1)!) as { position: string };

@@ -81,7 +81,8 @@ export function changedRowsSuite(start: () => Promise<Attacked>): void {
   afterEach(() => attacked.close());
 
   const cli = async (...args: string[]) => {
-    const { code, out } = await runCliWith(attacked.env, '--json', ...args);
+    const { code, out, err } = await runCliWith(attacked.env, '--json', ...args);
+    if (out === '') throw new Error(err);
     return { code, answer: JSON.parse(out) as Record<string, any> };
   };
   const verify = () => cli('projections', 'verify');
@@ -261,7 +262,7 @@ export function changedRowsSuite(start: () => Promise<Attacked>): void {
     const shown = await service.get(`/v1/webhooks/${body.data.webhook_id}`);
     expect([shown.status, shown.body.code]).toEqual([503, 'read_model_damaged']);
     const [{ account_id } = {}] = await forger.run('SELECT account_id FROM {accounts}');
-    await cli('accounts', 'hold', account_id as string, 'on');
+    await cli('accounts', 'hold', account_id as string, 'on', '--reason', 'A case.');
     await forger.run(`UPDATE {accounts} SET hold = '{"held":false}', limits = '{}'`);
     const erased = await runCliWith(
       attacked.env,

@@ -106,7 +106,8 @@ export async function openMachine(
           { ...context, readModels, logger: createLogger('silent') },
           {
             ...clockJudge,
-            percent: 20,
+            // The clocks alone are tried: no sweep asks.
+            percent: 100,
             runExclusively: (work) => work(new AbortController().signal).then(() => true),
             onErased: () => undefined,
             pauses: { firstMs: 1, nextMs: NEVER_MS },

@@ -40,3 +40,22 @@ test('the tree of a log has the id of its first event until an operator declares
   expect(isTreeReplacement(replaced, 'another')).toBe(false);
   expect(isTreeReplacement(restored, first.id)).toBe(false);
 });
+
+test('a log that began with a declaration of a restore has one id', async () => {
+  const { record } = recordHistory();
+  const { id, ...first } = record({ stream: 'log-1' }, restoreAccepted(['log_0']));
+  expect(await readLogTrees(fixedLog([{ ...first, id, stream: `log-${id}` }]))).toMatchObject({
+    treeId: id,
+    earlierIds: [],
+  });
+});
+
+test('a declaration that was damaged is told, and is not taken for none', async () => {
+  const { first, append } = history();
+  const declared = append(treeDeclared());
+  for (const data of ['{', '{"origin":"turnlog/log_0"}']) {
+    const found = await readLogTrees(fixedLog([first, { ...declared, data }]));
+    expect(found!.damage).toContain(`The event ${declared.id} (log-${first.id} revision 0)`);
+    expect(found!.declared.size).toBe(0);
+  }
+});

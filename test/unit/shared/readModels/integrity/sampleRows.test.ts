@@ -42,7 +42,7 @@ const store = {
   readStream: (...given: Parameters<ReturnType<typeof memoryReads>['readStream']>) =>
     memoryReads(log).readStream(...given),
 };
-const of = (table: SampledTable): AnyRow[] => rows.get(table) ?? [];
+const of = (table: string): AnyRow[] => rows.get(table as SampledTable) ?? [];
 const sampler = () =>
   createRowSampler({
     store,
@@ -52,10 +52,10 @@ const sampler = () =>
       currentGeneration: async () => generation,
       listRows: async (table, after, limit) =>
         of(table)
-          .filter((row) => !after || compareKeys(keyOf(table, row), after) > 0)
+          .filter((row) => !after || compareKeys(keyOf(table as SampledTable, row), after) > 0)
           .slice(0, limit),
       findRow: async (table, key) =>
-        of(table).find((row) => compareKeys(keyOf(table, row), key) === 0),
+        of(table).find((row) => compareKeys(keyOf(table as SampledTable, row), key) === 0),
       untilShown: async () => isShown,
     },
   });

@@ -102,6 +102,16 @@ test('compares what the tree does not cover only with what this process has appe
   expect(await comparison.findFlaw(genuine)).toBeUndefined();
 });
 
+test('knows the events of its own appends, as long as they follow each other', async () => {
+  const comparison = await compared();
+  comparison.appended(STREAM, 1, genuine.slice(1, 2));
+  comparison.appended(STREAM, 3, genuine.slice(2, 4));
+  expect(comparison.areOwn(genuine.slice(1, 4))).toBe(true);
+  expect(comparison.areOwn(genuine.slice(0, 4))).toBe(false);
+  expect(comparison.areOwn(genuine.slice(1, 3))).toBe(false);
+  expect(comparison.areOwn(rewritten(2).slice(1, 4))).toBe(false);
+});
+
 test('says nothing of a tree of another log, or one that cannot be read', async () => {
   log = rewritten(2).slice(0, 4);
   expect(await (await compared()).findFlaw(log)).toBeUndefined();

@@ -208,7 +208,7 @@ const withLine = (at: number, change: (line: Line) => void): BundleTexts => {
  */
 async function forgedBefore(): Promise<BundleTexts> {
   const forged = linesOf(rewritten(4)).map((line) => (JSON.parse(line) as Line).event);
-  return textsOf(await makeBundle(events.with(-1, forged.at(-1)!), '', undefined, forged));
+  return textsOf(await makeBundle([...events.slice(0, -1), forged.at(-1)!], '', undefined, forged));
 }
 
 /** The file of an older tree, from a bundle with the one of another size. */
@@ -564,20 +564,20 @@ describe('an older checkpoint', () => {
   test('that a reader has is taken where it is that one, and refused where it is another', async () => {
     const texts = await extending(100);
     const file = await fileOf(texts);
-    const [, root] = texts['consistency']!.split('\n');
+    const [, olderRoot] = texts['consistency']!.split('\n');
     const kept = (size: number, of: string): string =>
       signNote(`${signer.key.name}\n${size}\n${of}\n`, [signer]);
     const other = Buffer.alloc(32, 3).toString('base64');
-    expect((await verify(file, { checkpoint: kept(100, root!) })).extends).toBe(100);
+    expect((await verify(file, { checkpoint: kept(100, olderRoot!) })).extends).toBe(100);
     await expect(verify(file, { checkpoint: kept(100, other) })).rejects.toThrow('two histories');
-    await expect(verify(file, { checkpoint: kept(99, root!) })).rejects.toThrow(
+    await expect(verify(file, { checkpoint: kept(99, olderRoot!) })).rejects.toThrow(
       'ask for a bundle that is exported with that checkpoint',
     );
     if (!python) return;
     for (const [note, code] of [
-      [kept(100, root!), 0],
+      [kept(100, olderRoot!), 0],
       [kept(100, other), 1],
-      [kept(99, root!), 1],
+      [kept(99, olderRoot!), 1],
     ] as const) {
       const name = join(folder, 'kept.checkpoint');
       await writeFile(name, note);
