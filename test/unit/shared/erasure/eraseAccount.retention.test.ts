@@ -2,6 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { openAccount, setHold, setRetention } from '../../../../shared/accounts/commands.ts';
 import { eraseAccount } from '../../../../shared/erasure/eraseAccount.ts';
+import { authorOf, prepareEvents } from '../../../../shared/commandHandling/prepareEvents.ts';
+import { appendEvents, NO_STREAM } from '../../../../shared/eventlog/append.ts';
 import {
   eraseStream,
   recordErasure,
@@ -129,17 +131,20 @@ describe('an erasure', () => {
   });
 
   test('that is recorded, but left a key, is refused like any other: it may be forged', async () => {
-    await appendMore(fixture.store(), SESSION, [turnStarted(1)]);
-    const { key_ids } = await recordErasure(context, SESSION, { reason: 'request' }, actor);
+    const talked = 'session-talked';
+    const events = [sessionStarted(), turnStarted(1)];
+    const facts = await prepareEvents(context, authorOf(actor), NO_STREAM, events);
+    await appendEvents(fixture.store(), { stream: talked, head: NO_STREAM }, facts);
+    const { key_ids } = await recordErasure(context, talked, { reason: 'request' }, actor);
     const states = () => fixture.store().keys.examine(key_ids);
     await setHold(context, actor, { held: true });
-    await expect(erase()).rejects.toMatchObject(refused(/legal hold/));
+    await expect(erase(talked)).rejects.toMatchObject(refused(/legal hold/));
     await setHold(context, actor, { held: false });
     await setRetention(context, actor, { minimum_days: 183 });
-    await expect(erase()).rejects.toMatchObject(refused(/at least 183 days/));
+    await expect(erase(talked)).rejects.toMatchObject(refused(/at least 183 days/));
     expect([...(await states()).values()]).toMatchObject([{ id: key_ids[0] }]);
     days = 184;
-    expect(await erase()).toMatchObject({ again: true });
+    expect(await erase(talked)).toMatchObject({ again: true });
     expect([...(await states()).values()]).toEqual(['destroyed']);
   });
 
