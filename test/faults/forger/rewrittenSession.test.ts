@@ -28,8 +28,6 @@ import type { LoggedEvent } from '../../support/stores/forger/forger.ts';
 import { FORGED_STORES, type ForgedService } from '../../support/stores/forger/forgedService.ts';
 
 const VERIFIER = join(import.meta.dirname, '../../../examples/verify_bundle.py');
-/** A protected text as the log has it. */
-const BOX = /\{"box":"[^"]*","sha256":"[0-9a-f]{64}"\}/g;
 const FORGED = 'What was never said.';
 
 describe.each(FORGED_STORES)('a session that is rewritten in a log in $name', ({ start }) => {
@@ -168,51 +166,6 @@ describe.each(FORGED_STORES)('a session that is rewritten in a log in $name', ({
       1,
       expect.stringMatching(/^It does not fit: /),
     ]);
-  });
-
-  test('is none where all of its texts are plain in a log from before texts were protected', async () => {
-    const session = await recorded(2);
-    const { forger } = service;
-    const text: Record<number, (data: LoggedEvent['data']) => void> = {
-      1: (data) => void (data['input'] = 'first'),
-      2: (data) => void (data['output'] = 'first answer'),
-      3: (data) => void (data['input'] = 'second'),
-      4: (data) => void (data['output'] = 'second answer'),
-    };
-    for (const [revision, change] of Object.entries(text))
-      forger.change(session.stream, Number(revision), ({ data }) => {
-        const bare = JSON.parse(
-          JSON.stringify(data).replaceAll(BOX, `"${'a'.repeat(64)}"`),
-        ) as object;
-        const changed = { ...bare } as LoggedEvent['data'];
-        change(changed);
-        return { data: changed };
-      });
-    forger.rechain(session.stream);
-    // Such a log gets its tree from the release that makes trees.
-    await service.restart();
-    await rm(join(service.folder, 'tlog'), { recursive: true });
-    await service.restart();
-    const ran = await run(service, session.agent, 'go on', session.session);
-    expect([ran.status, ran.body.code]).toEqual([200, undefined]);
-    const shown = await service.get(`/v1/sessions/${session.session}/events`);
-    expect(JSON.stringify(shown.body.data)).toContain('second answer');
-    await eventually(
-      () => proofOf(session),
-      ({ status }) => status === 200,
-    );
-    const file = join(elsewhere, 'old.tar');
-    const written = await cli('audit', 'export', '--session', session.session, '--out', file);
-    expect(written).toMatchObject({ code: 0 });
-    const alone = { DATA_DIR: join(elsewhere, 'nothing') };
-    const verified = await startCliWith(alone, 'audit', 'verify-bundle', file).ended;
-    expect(verified).toMatchObject({ code: 0, out: expect.stringMatching(/^It fits: 7 events/) });
-
-    // A plain text after the protected ones of the new turn is none of that time.
-    const other = await recorded(1);
-    forger.rewrite(session.stream, 6, plain);
-    expect(other.events).toHaveLength(3);
-    await expectRefused(session, 6);
   });
 
   /**
