@@ -54,7 +54,7 @@ async function loggedWhile(step: Step, runs: number): Promise<string[]> {
   return lines();
 }
 
-test('runs that fail are a short line each: who, where, and what the provider said', async () => {
+test('runs that fail are a short line each: who, where, and nothing that the provider said', async () => {
   const message = `No.\n${'Line by line. '.repeat(10_000)} Bearer abc.def`;
   const lines = await loggedWhile({ status: 400, body: { error: { message } } }, RUNS);
   expect(lines.length).toBe(RUNS);
@@ -70,7 +70,7 @@ test('runs that fail are a short line each: who, where, and what the provider sa
       provider: 'script',
       code: 'model_error',
       reason: 'The model provider refused the request (400).',
-      cause: expect.stringMatching(/^400 \{?.*No\..*Line by line/),
+      cause: '400',
       msg: 'a turn ended without an answer',
     });
   }

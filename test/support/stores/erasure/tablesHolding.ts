@@ -7,7 +7,7 @@ const TABLES = `SELECT quote_ident(schemaname) || '.' || quote_ident(tablename) 
 /** The tables of a database with a row that holds a text, as it is, in hex or in base64. */
 export async function tablesHolding(databaseUrl: string, text: string): Promise<string[]> {
   const forms = new Set(formsOf(text).map((form) => form.toString('latin1')));
-  const looked = [...forms].filter((form) => /^[\w+/=-]+$/.test(form));
+  const looked = [...forms].filter((form) => /^[\w+/=.-]+$/.test(form));
   const holding: string[] = [];
   for (const { name } of await execute(databaseUrl, TABLES)) {
     const any = looked.map((form) => `strpos(r::text, '${form}') > 0`).join(' OR ');

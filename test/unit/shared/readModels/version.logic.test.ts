@@ -24,6 +24,8 @@ test('the projections make the rows that were recorded, of every event type that
   // are in no read model.
   const unshown = [
     'log.restore_accepted.v1',
+    'log.tree_declared.v1',
+    'log.tree_replaced.v1',
     'account.audited.v1',
     'request.begun.v1',
     'retention.time_kept.v1',
