@@ -168,12 +168,12 @@ async function readKept(
   places: Outside['kept'],
   signal: AbortSignal,
 ): Promise<{ kept: KeptCheckpoint[]; troubles: Comparison['troubles'] }> {
-  const read = await Promise.all(
+  const answers = await Promise.all(
     places.map(async ({ name, read }) => ({ name, found: await read(signal) })),
   );
   return {
-    kept: read.flatMap(({ found }) => ('trouble' in found ? [] : found)),
-    troubles: read.flatMap(({ name, found }) =>
+    kept: answers.flatMap(({ found }) => ('trouble' in found ? [] : found)),
+    troubles: answers.flatMap(({ name, found }) =>
       'trouble' in found ? [{ name, trouble: found.trouble }] : [],
     ),
   };

@@ -38,7 +38,10 @@ beforeEach(async () => {
 });
 afterEach(() => witness.close());
 
-async function checkpoint(size: number, { origin = ORIGIN, key = KEY, root = undefined } = {}) {
+async function checkpoint(
+  size: number,
+  { origin = ORIGIN, key = KEY, root }: { origin?: string; key?: typeof KEY; root?: Buffer } = {},
+) {
   const signed = root ?? (await rootAt(tiles, Math.min(size, SIZE)));
   return signNote(formatCheckpoint({ origin, size, root: signed }), [noteSigner(origin, key)]);
 }
@@ -47,10 +50,15 @@ async function checkpoint(size: number, { origin = ORIGIN, key = KEY, root = und
 async function compared(
   outside: Partial<Outside> & { notes?: string[] },
   {
-    events = LOG as readonly StoredEvent[],
-    signed = SIZE as number | null,
-    keys = [KEY] as KeyObject[],
+    events = LOG,
+    signed = SIZE,
+    keys = [KEY],
     stored = SIZE,
+  }: {
+    events?: readonly StoredEvent[];
+    signed?: number | null;
+    keys?: KeyObject[];
+    stored?: number;
   } = {},
 ) {
   const note = signed === null ? undefined : await checkpoint(signed);
