@@ -40,7 +40,7 @@ const eraseAgent = (): Promise<Reply> => service.send('POST', `/v1/agents/${agen
 
 /** An answer without its proof, which may be under a later checkpoint the next time. */
 const withoutReceipt = ({ body: { data } }: Reply): object => {
-  const { receipt: _receipt, ...told } = data as { receipt: string | null };
+  const { receipt: _receipt, erasure_receipt: _proof, ...told } = data as Record<string, unknown>;
   return told;
 };
 
@@ -68,6 +68,7 @@ describe('erasing a session', () => {
         hash: expect.stringMatching(/^[0-9a-f]{64}$/),
       },
       receipt: expect.stringMatching(/^c2sp\.org\/tlog-proof@v1\n/),
+      erasure_receipt: expect.objectContaining({ turnlog_receipt: 1, events: 8 }),
     });
     expect(reply.headers.get('link')).toBe(`</v1/sessions/${session}/proof>; rel="describedby"`);
     const again = await erase(session);

@@ -211,6 +211,13 @@ describe("another account's agent or session", () => {
       'get /v1/sessions/{sessionId}/export',
     ],
     [
+      'report a session',
+      () => stranger.get(`/v1/sessions/${session}/report`),
+      () => stranger.get(`/v1/sessions/${NO_SESSION}/report`),
+      'session_not_found',
+      'get /v1/sessions/{sessionId}/report',
+    ],
+    [
       'GET the stream of a turn',
       () => stranger.get(`/v1/sessions/${session}/turns/1/stream`),
       () => stranger.get(`/v1/sessions/${NO_SESSION}/turns/1/stream`),

@@ -163,8 +163,9 @@ describe('a turn that somebody else ends', () => {
         type: 'session.turn_interrupted.v1',
         data: { turn: 2, reason: 'deadline' },
       };
+      const { hash: _hash, prev_hash: _before, ...authored } = recorded.metadata;
       const authorship = {
-        ...recorded.metadata,
+        ...authored,
         key_id: 'system',
         request_id: 'recovery',
         causation_id: recorded.id,
