@@ -156,9 +156,12 @@ async function compareWithWitness(
   const answer = await requestCosignature({ witness, tiles: own.reader, signal }, target, from);
   if ('line' in answer) return { size: target.size };
   const { trouble, ahead, contradicts } = answer;
-  if (ahead !== undefined && ahead > own.size) return { refusal: rolledBack(source, ahead, own) };
-  // It cosigned a checkpoint that was not stored here before a crash; the tree has its leaves.
-  if (ahead !== undefined) return { size: ahead };
+  if (ahead !== undefined) {
+    // Another process may have grown the tree meanwhile. What a witness is shown is stored before.
+    const { size } = await own.reader.state();
+    // It cosigned a checkpoint that was not stored here before a crash; the tree has its leaves.
+    return ahead > size ? { refusal: rolledBack(source, ahead, { ...own, size }) } : { size: ahead };
+  }
   if (!contradicts) return { trouble };
   return { refusal: `The log does not fit: ${source} ${trouble}. ${ADVICE}` };
 }

@@ -51,8 +51,10 @@ async function compared(
     signed = SIZE as number | null,
     keys = [KEY] as KeyObject[],
     stored = SIZE,
+    grown = stored,
   } = {},
 ) {
+  const sizes = [stored];
   const note = signed === null ? undefined : await checkpoint(signed);
   const { notes = [], kept = [], witnesses = [] } = outside;
   const kepts = notes.map((one, index) => ({ name: `kept/${index}`, note: one }));
@@ -64,7 +66,7 @@ async function compared(
       treeOf: () => ({
         ...tiles,
         readCheckpoint: async () => note,
-        state: async () => ({ size: stored, checkpoint: undefined }),
+        state: async () => ({ size: sizes.shift() ?? grown, checkpoint: undefined }),
       }),
     },
     { witnesses, kept: [...kept, { name: 'kept', read: async () => kepts }] },
@@ -181,6 +183,13 @@ describe('witnesses', () => {
       'The log was rolled back: the witness witness.test/w knows a checkpoint of 300 entries',
     );
     expect(witness.head().size).toBe(SIZE);
+  });
+
+  test('that were shown more by another process, while they are asked, know no rolled-back log', async () => {
+    await cosign(SIZE);
+    const found = await compared(asked(), { signed: 200, stored: 200, grown: SIZE });
+    expect(found.refusal).toBeUndefined();
+    expect(found.compared).toEqual([{ name: 'witness.test/w', size: SIZE }]);
   });
 
   test('that know one that was not stored before a crash fit the leaves that were', async () => {
