@@ -51,7 +51,7 @@ async function compared(
     signed = SIZE as number | null,
     keys = [KEY] as KeyObject[],
     stored = SIZE,
-    grown = stored,
+    grown = undefined as number | undefined,
   } = {},
 ) {
   const sizes = [stored];
@@ -66,7 +66,7 @@ async function compared(
       treeOf: () => ({
         ...tiles,
         readCheckpoint: async () => note,
-        state: async () => ({ size: sizes.shift() ?? grown, checkpoint: undefined }),
+        state: async () => ({ size: sizes.shift() ?? grown ?? stored, checkpoint: undefined }),
       }),
     },
     { witnesses, kept: [...kept, { name: 'kept', read: async () => kepts }] },
