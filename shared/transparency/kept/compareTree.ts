@@ -160,7 +160,9 @@ async function compareWithWitness(
     // Another process may have grown the tree meanwhile. What a witness is shown is stored before.
     const { size } = await own.reader.state();
     // It cosigned a checkpoint that was not stored here before a crash; the tree has its leaves.
-    return ahead > size ? { refusal: rolledBack(source, ahead, { ...own, size }) } : { size: ahead };
+    return ahead > size
+      ? { refusal: rolledBack(source, ahead, { ...own, size }) }
+      : { size: ahead };
   }
   if (!contradicts) return { trouble };
   return { refusal: `The log does not fit: ${source} ${trouble}. ${ADVICE}` };
