@@ -25,6 +25,8 @@ export interface LogTrees {
   treeId: string;
   /** Those of earlier trees, which a declaration of an operator ended. */
   earlierIds: readonly string[];
+  /** Those of them that had the same leaves: no restored log was declared since. */
+  sameLeafIds: readonly string[];
   /** By origin. */
   declared: ReadonlyMap<string, TreeDeclaration>;
 }
@@ -40,16 +42,20 @@ export async function readLogTrees(
   const found = await readLogEvents(log);
   if (!found) return undefined;
   const ids = [found.identity.root];
+  let sameLeavesFrom = 0;
   const declared = new Map<string, TreeDeclaration>();
   for (const stored of found.events) {
     const event = toDomainEvent(decodeEvent(stored));
     if (event?.type === 'log.restore_accepted.v1' || event?.type === 'log.tree_replaced.v1')
       ids.push(stored.id);
+    if (event?.type === 'log.restore_accepted.v1') sameLeavesFrom = ids.length - 1;
     if (event?.type === 'log.tree_declared.v1')
       declared.set(event.data.origin, { position: stored.position, vkeys: event.data.vkeys });
   }
   const treeId = ids.at(-1)!;
-  return { identity: found.identity, treeId, earlierIds: ids.slice(0, -1), declared };
+  const earlierIds = ids.slice(0, -1);
+  const sameLeafIds = earlierIds.slice(sameLeavesFrom);
+  return { identity: found.identity, treeId, earlierIds, sameLeafIds, declared };
 }
 
 /** Why a declared tree without a checkpoint is not begun again, and what to do. */

@@ -12,6 +12,7 @@ import {
   restoreAccepted,
   sessionStarted,
   treeDeclared,
+  treeReplaced,
 } from '../../../../support/builders/events.ts';
 import { recordHistory } from '../../../../support/builders/history.ts';
 import { fixedLog } from '../../../../support/fakes/fixedLog.ts';
@@ -89,6 +90,14 @@ describe('kept checkpoints', () => {
     expect(found.compared.map(({ size }) => size)).toEqual([1, 256, SIZE, 200]);
   });
 
+  test('fit a tree that was made in other steps, without the partial tiles of their sizes', async () => {
+    const note = await checkpoint(280);
+    const { read } = tiles;
+    tiles.read = async (path) => (path === 'tile/0/001.p/24' ? undefined : read(path));
+    const found = await compared({ notes: [note] });
+    expect(found).toMatchObject({ refusal: undefined, compared: [{ size: 280 }] });
+  });
+
   test('that are larger show that the log was rolled back', async () => {
     const found = await compared({ notes: [await checkpoint(301)] });
     expect(found.refusal).toContain(
@@ -127,6 +136,23 @@ describe('kept checkpoints', () => {
       { events: [...LOG, restored], signed: null, stored: 0 },
     );
     expect(found).toEqual({ compared: [], troubles: [], refusal: undefined, isNew: false });
+  });
+
+  test('of a tree that another one replaced are compared with that, once it is as large', async () => {
+    const replaced = record({ stream: `log-${FIRST.id}` }, treeReplaced([ORIGIN]));
+    const events = [...LOG, replaced];
+    const genuine = await checkpoint(200);
+    const changed = await checkpoint(18, { root: (await rootAt(tiles, 17)) as never });
+    const found = await compared({ notes: [genuine, changed] }, { events });
+    expect(found.compared).toEqual([{ name: 'kept/0', size: 200 }]);
+    expect(found.refusal).toContain(
+      'The log was rewritten: kept/1 knows a checkpoint of 18 entries',
+    );
+    const begun = await compared({ notes: [changed] }, { events, signed: null, stored: 10 });
+    expect(begun).toMatchObject({ compared: [], refusal: undefined });
+    const key = generateKeyPairSync('ed25519').privateKey;
+    const unknown = await compared({ notes: [await checkpoint(5, { key })] }, { events });
+    expect(unknown).toMatchObject({ refusal: undefined, troubles: [{ name: 'kept/0' }] });
   });
 
   test('that can’t be read, or are none, are told by name, and the start goes on', async () => {
