@@ -97,6 +97,8 @@ export function createAccountRowChecks(
   ): Promise<KnownAccount> {
     const started = { learnedAt: 0, lookedAt: 0, reading: undefined };
     const known = accounts.get(account_id) ?? { ...noRows(), ...started };
+    // Before it is read, so that requests that come meanwhile wait for that read.
+    if (known.revision < 0) accounts.set(account_id, known);
     if (known.revision >= revision) {
       if (now() - known.lookedAt > LOOK_AGAIN_MS)
         void follow(account_id, known).catch(() => undefined);

@@ -25,6 +25,8 @@ export interface LogTrees {
   treeId: string;
   /** Those of earlier trees, which a declaration of an operator ended. */
   earlierIds: readonly string[];
+  /** Those of them that had the same leaves: no restored log was declared since. */
+  sameLeafIds: readonly string[];
   /** By origin. */
   declared: ReadonlyMap<string, TreeDeclaration>;
   /** Why a declaration can't be read, in a sentence: then no tree may be begun. */
@@ -56,12 +58,14 @@ export async function readLogTrees(
   const found = await readLogEvents(log);
   if (!found) return undefined;
   const ids = [found.identity.root];
+  let sameLeavesFrom = 0;
   const declared = new Map<string, TreeDeclaration>();
   let damage: string | undefined;
   for (const stored of found.events) {
     if (stored.type === 'log.restore_accepted.v1' || stored.type === 'log.tree_replaced.v1') {
       // In a log that began with its declaration, that is the first event.
       if (stored.id !== found.identity.root) ids.push(stored.id);
+      if (stored.type === 'log.restore_accepted.v1') sameLeavesFrom = ids.length - 1;
     } else if (stored.type === 'log.tree_declared.v1') {
       const tree = parseTree(stored);
       if (tree) declared.set(tree.origin, { position: stored.position, vkeys: tree.vkeys });
@@ -69,7 +73,9 @@ export async function readLogTrees(
     }
   }
   const treeId = ids.at(-1)!;
-  return { identity: found.identity, treeId, earlierIds: ids.slice(0, -1), declared, damage };
+  const earlierIds = ids.slice(0, -1);
+  const sameLeafIds = earlierIds.slice(sameLeavesFrom);
+  return { identity: found.identity, treeId, earlierIds, sameLeafIds, declared, damage };
 }
 
 /** Why a declared tree without a checkpoint is not begun again, and what to do. */

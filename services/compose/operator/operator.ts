@@ -5,6 +5,7 @@ import type { HandleContext } from '../../../shared/commandHandling/handle.ts';
 import type { Config } from '../../../shared/lib/config/config.ts';
 import { createDamagedStreams } from '../../../shared/eventlog/reading/damagedStreams.ts';
 import type { Logger } from '../../../shared/lib/logger.ts';
+import type { JudgedTime } from '../../../shared/erasure/retention/judgeClock.ts';
 import type { EventLog } from '../../../shared/ports/eventStore.ts';
 import type { ReadModels } from '../../../shared/ports/readModels.ts';
 import { rebuildReadModels, type RebuildProgress } from '../../followers/projector/rebuild.ts';
@@ -38,6 +39,7 @@ import {
 } from '../features/prover.ts';
 import { openOutside, storedTrees } from '../features/treeCheck.ts';
 import { openReplayPublisher } from '../features/publisher.ts';
+import { judgeClock } from '../features/retention.ts';
 import { readSigningKeys } from '../signingKeys.ts';
 import { systemClock, systemIds } from '../system.ts';
 import { openTextKeys, type TextKeys } from '../textKeys.ts';
@@ -53,6 +55,8 @@ export interface Operator
     Pick<OperatorReadModels, 'openReadModels' | 'purgeErasedWords' | 'followedLog'> {
   /** The read models, which this process brings up to date on first use and closes itself. */
   readModels: () => Promise<ReadModels>;
+  /** The time for erasures, which this machine's clock does not set ahead. */
+  judge: () => Promise<JudgedTime>;
   /** The origin of the transparency log without the log's id, and the keys that sign it. */
   signing: () => { origin: string; keys: KeyObject[] };
   /** The transparency log, which a running service grows. */
@@ -177,10 +181,11 @@ export async function openOperator(
   const opened = opening.move();
   const { treeOf, ...transparencyLog } = openTransparencyLog(place, opened);
   const signing = signingConfig(config, resolve(config.DATA_DIR));
+  // The command reports the damage itself.
+  const source = { store: { ...events, keys }, damaged: createDamagedStreams(() => undefined) };
   return {
-    store: { ...events, keys },
-    // The command reports the damage itself.
-    damaged: createDamagedStreams(() => undefined),
+    ...source,
+    judge: judgeClock(source, { now: systemClock.now, newest: events.head }).judge,
     clock: systemClock,
     ids: systemIds,
     readModels,

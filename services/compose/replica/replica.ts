@@ -222,7 +222,8 @@ export async function openReplica(opening: Opening, place: ReplicaLocation): Pro
     ...feed.served,
     judge,
     webhooks: await openServedWebhooks(opening, databaseUrl),
-    tiles,
+    // On connections of its own: reads of the public log do not delay the comparison of streams.
+    tiles: opened.adopt(await openTiles(databaseUrl), (reader) => reader.close()),
   };
   const projector = openProjector(opening, common, databaseUrl);
   const models = readModelsPart(common);

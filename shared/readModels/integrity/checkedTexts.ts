@@ -9,7 +9,7 @@ import { encryptedTextsOf } from '../../sessions/history/transcript.ts';
 import type { ReplayRow, TurnRow, WebhookRow } from '../tables.ts';
 import { differingColumn } from './compareRows.ts';
 import type { RowFindings } from './rowFindings.ts';
-import { readStreamRows } from './streamRows.ts';
+import { noRows, readStreamRows, type StreamRows } from './streamRows.ts';
 
 const MAX_RECORDED = 10_000;
 
@@ -70,19 +70,24 @@ export function withCheckedTexts<Queries extends Checked>(
   /** Hashes of rows with plain texts that the log has; the texts may be erased any time. */
   const recorded = new LRUCache<string, string>({ max: MAX_RECORDED });
 
-  async function check<Row extends object>(
+  async function check<Row extends { revision: number }>(
     kind: RowWithTexts<Row>,
     rows: readonly Row[],
   ): Promise<void> {
-    const plain = rows.filter((row) => kind.texts(row).some((text) => !isClosed(text)));
+    const plain = rows
+      .filter((row) => kind.texts(row).some((text) => !isClosed(text)))
+      .toSorted((a, b) => a.revision - b.revision);
+    /** Each stream is read once, and each of its rows compared at its revision. */
+    const read = new Map<string, StreamRows>();
     for (const row of plain) {
       const place = { table: kind.table, key: kind.id(row) };
       const id = `${place.table} ${place.key}`;
       const hash = sha256(canonicalJson(row));
       if (recorded.get(id) === hash) continue;
-      const { revision } = row as unknown as { revision: number };
-      const read = await readStreamRows(store, kind.stream(row), { upTo: revision });
-      const expected = read.rows[kind.table].get(place.key);
+      const stream = kind.stream(row);
+      const state = read.get(stream) ?? noRows();
+      read.set(stream, await readStreamRows(store, stream, { upTo: row.revision, state }));
+      const expected = state.rows[kind.table].get(place.key);
       if (!expected) throw findings.differs(place, 'unrecorded');
       const column = differingColumn(expected, row);
       if (column !== undefined) throw findings.differs(place, column);

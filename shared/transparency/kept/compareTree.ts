@@ -12,6 +12,7 @@ import { EMPTY_ROOT } from '../tlog/merkle.ts';
 import { openNote, parseNote, signatureLine, signNote } from '../tlog/note.ts';
 import { noteSigner, parseVkey, type NoteKey } from '../tlog/noteKeys.ts';
 import { rootAt } from '../tlog/proofs.ts';
+import { withEarlierTiles } from '../tlog/readTiles.ts';
 import type { Witness } from '../witness.ts';
 import { requestCosignature, type SignedCheckpoint } from './requestCosignature.ts';
 
@@ -73,7 +74,7 @@ const ADVICE =
 const rolledBack = (source: string, known: number, { origin, size }: OwnTree): string =>
   `The log was rolled back: ${source} knows a checkpoint of ${known} entries of ${origin}, and the transparency log has ${size}. ${ADVICE}`;
 
-const rewritten = (source: string, known: number, { origin }: OwnTree): string =>
+const rewritten = (source: string, known: number, { origin }: Pick<OwnTree, 'origin'>): string =>
   `The log was rewritten: ${source} knows a checkpoint of ${known} entries of ${origin} with another root. ${ADVICE}`;
 
 /** The keys that may have signed a checkpoint of this origin. */
@@ -98,7 +99,7 @@ async function compareKept(own: OwnTree, { name, note }: KeptCheckpoint): Promis
   if ('trouble' in kept) return kept;
   const { origin, size, root } = kept;
   const id = origin.slice(origin.lastIndexOf('/') + 1);
-  if (own.trees.earlierIds.includes(id)) return 'not_of_this_tree';
+  if (own.trees.earlierIds.includes(id)) return compareEarlier(own, { name, note }, kept);
   if (id !== own.trees.treeId)
     return {
       refusal: `${name} has a checkpoint of another log, ${origin}: the transparency log of this one is ${own.origin}. Put the right log back, or take the checkpoint away.`,
@@ -108,10 +109,35 @@ async function compareKept(own: OwnTree, { name, note }: KeptCheckpoint): Promis
   try {
     openNote(note, keysOf(own, origin));
     if (size > own.size) return { refusal: rolledBack(name, size, own) };
-    const isSame = Buffer.compare(await rootAt(own.reader, size), root) === 0;
+    const isSame =
+      Buffer.compare(await rootAt(withEarlierTiles(own.reader, own.size), size), root) === 0;
     return isSame ? { size } : { refusal: rewritten(name, size, own) };
   } catch (error) {
     return unreadableTree(own, `the checkpoint of ${size} entries in ${name}`, error);
+  }
+}
+
+/**
+ * Compares with a checkpoint of an earlier tree that had the same leaves. Whoever can write to the
+ * event log can declare another tree in it, so that declaration alone is no reason to pass it over.
+ */
+async function compareEarlier(
+  own: OwnTree,
+  { name, note }: KeptCheckpoint,
+  { origin, size, root }: CheckpointText,
+): Promise<Finding> {
+  const id = origin.slice(origin.lastIndexOf('/') + 1);
+  if (!own.trees.sameLeafIds.includes(id) || size > own.size) return 'not_of_this_tree';
+  try {
+    openNote(note, keysOf(own, origin));
+    const isSame =
+      Buffer.compare(await rootAt(withEarlierTiles(own.reader, own.size), size), root) === 0;
+    return isSame ? { size } : { refusal: rewritten(name, size, { origin }) };
+  } catch (error) {
+    if (!isTurnlogError(error, 'proof_invalid')) throw error;
+    return {
+      trouble: `holds a checkpoint of an earlier tree that can’t be compared: ${error.message}`,
+    };
   }
 }
 
@@ -156,9 +182,14 @@ async function compareWithWitness(
   const answer = await requestCosignature({ witness, tiles: own.reader, signal }, target, from);
   if ('line' in answer) return { size: target.size };
   const { trouble, ahead, contradicts } = answer;
-  if (ahead !== undefined && ahead > own.size) return { refusal: rolledBack(source, ahead, own) };
-  // It cosigned a checkpoint that was not stored here before a crash; the tree has its leaves.
-  if (ahead !== undefined) return { size: ahead };
+  if (ahead !== undefined) {
+    // Another process may have grown the tree meanwhile. What a witness is shown is stored before.
+    const { size } = await own.reader.state();
+    // It cosigned a checkpoint that was not stored here before a crash; the tree has its leaves.
+    return ahead > size
+      ? { refusal: rolledBack(source, ahead, { ...own, size }) }
+      : { size: ahead };
+  }
   if (!contradicts) return { trouble };
   return { refusal: `The log does not fit: ${source} ${trouble}. ${ADVICE}` };
 }

@@ -3,7 +3,8 @@ import { replaceBoxes } from '../../eventlog/encryption/protectedJson.ts';
 import { isErasure } from '../../eventlog/eventTypes.ts';
 import { isTurnlogError } from '../../lib/errors/turnlogError.ts';
 import type { StoredEvent } from '../../ports/eventStore.ts';
-import type { StreamSource } from '../../eventlog/reading/reportDamage.ts';
+import { reportDamage, type StreamSource } from '../../eventlog/reading/reportDamage.ts';
+import { chainFlaw } from '../leaves/leafComparison.ts';
 import { reportMissingLeaf } from '../leaves/missingLeaf.ts';
 import type { TileReader } from '../tileStore.ts';
 import { proveEvent } from '../proof/proveEvent.ts';
@@ -40,6 +41,8 @@ export async function readReceipt(
 ): Promise<ErasureReceipt | undefined> {
   const [last] = await source.store.readStream(stream, { direction: 'backwards', limit: 1 });
   if (!last || !isErasure(last.type)) return undefined;
+  const flaw = chainFlaw([last]);
+  if (flaw) throw await reportDamage(source, stream, flaw);
   const proof = await proveEvent(source.tiles, provenOf(last), WAIT_MS);
   if (proof) return createReceipt(withoutTexts(last), proof);
   throw await reportMissingLeaf(source, last);

@@ -1,6 +1,15 @@
 import { proofInvalidError } from '../../lib/errors/turnlogError.ts';
 import type { TileReader } from '../tileStore.ts';
-import { entriesOf, hashesOf, TILE_WIDTH, tilePath, widthAt, type TilePlace } from './tiles.ts';
+import { HASH_BYTES } from './merkle.ts';
+import {
+  entriesOf,
+  hashesOf,
+  parseTilePath,
+  TILE_WIDTH,
+  tilePath,
+  widthAt,
+  type TilePlace,
+} from './tiles.ts';
 
 /** The part of a reader that provides hashes and entries. */
 export type Tiles = Pick<TileReader, 'read'>;
@@ -71,6 +80,22 @@ export async function readBundleBytes(reader: Tiles, index: number, size: number
   const { bytes } = await readWide(reader, { level: 'entries', index, width });
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
+
+/**
+ * Reads tiles of hashes of earlier sizes from those of a tree of `size` leaves, which begin with them:
+ * the tree may have been made in other steps, and partial tiles may be deleted.
+ */
+export const withEarlierTiles = (reader: Tiles, size: number): Tiles => ({
+  async read(path) {
+    const bytes = await reader.read(path);
+    const tile = parseTilePath(path);
+    if (bytes || !tile || tile.level === 'entries') return bytes;
+    const width = widthAt(tile.level, tile.index, size);
+    if (width <= tile.width) return undefined;
+    const wider = await reader.read(tilePath({ ...tile, width }));
+    return wider?.subarray(0, tile.width * HASH_BYTES);
+  },
+});
 
 /** A caching reader, for the duration of one proof. */
 export function remembering(reader: Tiles): Tiles {

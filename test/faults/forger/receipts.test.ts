@@ -191,6 +191,16 @@ describe.each(FORGED_STORES)('the receipt of an erasure, with the log in $name',
     service.forger.rewrite(stream, 3, ({ metadata }) => {
       metadata['key_id'] = by;
     });
+    service.forger.change(stream, 3, ({ metadata }) => {
+      metadata['key_id'] = 'key_of_somebody_else';
+    });
+    expect(await service.get(`/v1/erasures/${id}`)).toMatchObject({
+      status: 409,
+      body: { code: 'stream_damaged', error: expect.stringContaining('revision 3 does not fit') },
+    });
+    service.forger.change(stream, 3, ({ metadata }) => {
+      metadata['key_id'] = by;
+    });
     expect(await receiptOf(id)).toMatchObject({ event: second.event });
   });
 

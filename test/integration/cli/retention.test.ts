@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { startTestService, type TestService } from '../../support/http/service.ts';
-import { runCli } from '../../support/processes/cliProcess.ts';
+import { runCli, startCliProcess } from '../../support/processes/cliProcess.ts';
 
 let service: TestService;
 let account: string;
@@ -76,4 +76,24 @@ test('a hold needs its reason, is shown, and keeps a session until it ends; each
     data: { input: '' },
   });
   expect(out).not.toContain('"salt"');
+}, 180_000);
+
+/** A clock that is 40 days ahead. */
+const AHEAD =
+  '--import=data:text/javascript,const%20now=Date.now.bind(Date);Date.now=()=>now()%2B40*86400000';
+
+test('an operator whose clock is ahead erases no session under its minimum', async () => {
+  const agent = await service.createAgent();
+  const session = (await service.post(`/v1/agents/${agent}/run`, { input: 'hi' })).body.data
+    .session_id as string;
+  const keep = (days: string) => cli('accounts', 'retention', account, '--minimum-days', days);
+  await keep('30');
+  const env = { DATA_DIR: service.folder, NODE_OPTIONS: AHEAD };
+  const erase = ['sessions', 'erase', session, '--confirm', session];
+  const refused = await startCliProcess(env, ...erase).ended;
+  expect(refused.code).toBe(1);
+  expect(refused.err).toContain('are kept for at least 30 days after their last event');
+  expect(refused.err).toContain('the clock is 40 days ahead');
+  await keep('none');
+  expect((await service.get(`/v1/sessions/${session}`)).status).toBe(200);
 }, 180_000);

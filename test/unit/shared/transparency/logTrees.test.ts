@@ -35,6 +35,7 @@ test('the tree of a log has the id of its first event until an operator declares
   expect(await readLogTrees(fixedLog([first, declared, more, restored, replaced]))).toMatchObject({
     treeId: replaced.id,
     earlierIds: [first.id, restored.id],
+    sameLeafIds: [restored.id],
   });
   expect(isTreeReplacement(replaced, first.id)).toBe(true);
   expect(isTreeReplacement(replaced, 'another')).toBe(false);

@@ -119,6 +119,12 @@ describe('an API key', () => {
     expect(reads).toBe(1);
   });
 
+  test('is read once for all requests that come before it is known', async () => {
+    const all = Array.from({ length: 8 }, () => checked.findApiKey('key_1'));
+    expect(await Promise.all(all)).toEqual(all.map(() => key));
+    expect(reads).toBe(1);
+  });
+
   test.each<Partial<ApiKeyRow>>([
     { hash: 'cd'.repeat(32) },
     { scopes: ['audit:read'] },
@@ -256,6 +262,30 @@ describe('a turn', () => {
     ]);
     isAway = true;
     await checked.findTranscript('', '', { limit: 1, bytes: 1 });
+  });
+
+  test('shares the read of its session with the other turns of the page', async () => {
+    append(SESSION, turnStarted(2));
+    append(SESSION, turnCompleted(2));
+    const rows = [...(await readStreamRows({ readStream, keys }, SESSION)).rows.turns.values()];
+    const readUpTo: number[] = [];
+    const store = {
+      keys,
+      readStream: async (...given: Parameters<EventStore['readStream']>) => {
+        const events = await memoryReads(log).readStream(...given);
+        readUpTo.push(...events.map(({ revision }) => revision));
+        return events;
+      },
+    };
+    const queries = {
+      findTranscript: async () => ({ turns: { rows: rows.toReversed(), more: false } }),
+      untilShown: async () => true,
+    } as unknown as ReadModels;
+    const source = { store, damaged: createDamagedStreams(() => undefined) };
+    const models = checkedReadModels(queries, source, damaged, () => now);
+    await models.findTranscript('', '', { limit: 2, bytes: 1 });
+    expect(readUpTo).toEqual([0, 1, 2, 3, 4]);
+    expect(damaged.count()).toBe(0);
   });
 
   test('with another plain text is refused', async () => {

@@ -12,6 +12,7 @@ import {
   restoreAccepted,
   sessionStarted,
   treeDeclared,
+  treeReplaced,
 } from '../../../../support/builders/events.ts';
 import { recordHistory } from '../../../../support/builders/history.ts';
 import { fixedLog } from '../../../../support/fakes/fixedLog.ts';
@@ -54,13 +55,16 @@ async function compared(
     signed = SIZE,
     keys = [KEY],
     stored = SIZE,
+    grown = undefined,
   }: {
     events?: readonly StoredEvent[];
     signed?: number | null;
     keys?: KeyObject[];
     stored?: number;
+    grown?: number | undefined;
   } = {},
 ) {
+  const sizes = [stored];
   const note = signed === null ? undefined : await checkpoint(signed);
   const { notes = [], kept = [], witnesses = [] } = outside;
   const kepts = notes.map((one, index) => ({ name: `kept/${index}`, note: one }));
@@ -72,7 +76,7 @@ async function compared(
       treeOf: () => ({
         ...tiles,
         readCheckpoint: async () => note,
-        state: async () => ({ size: stored, checkpoint: undefined }),
+        state: async () => ({ size: sizes.shift() ?? grown ?? stored, checkpoint: undefined }),
       }),
     },
     { witnesses, kept: [...kept, { name: 'kept', read: async () => kepts }] },
@@ -93,6 +97,14 @@ describe('kept checkpoints', () => {
     const found = await compared({ notes });
     expect(found.refusal).toBeUndefined();
     expect(found.compared.map(({ size }) => size)).toEqual([1, 256, SIZE, 200]);
+  });
+
+  test('fit a tree that was made in other steps, without the partial tiles of their sizes', async () => {
+    const note = await checkpoint(280);
+    const { read } = tiles;
+    tiles.read = async (path) => (path === 'tile/0/001.p/24' ? undefined : read(path));
+    const found = await compared({ notes: [note] });
+    expect(found).toMatchObject({ refusal: undefined, compared: [{ size: 280 }] });
   });
 
   test('that are larger show that the log was rolled back', async () => {
@@ -133,6 +145,23 @@ describe('kept checkpoints', () => {
       { events: [...LOG, restored], signed: null, stored: 0 },
     );
     expect(found).toEqual({ compared: [], troubles: [], refusal: undefined, isNew: false });
+  });
+
+  test('of a tree that another one replaced are compared with that, once it is as large', async () => {
+    const replaced = record({ stream: `log-${FIRST.id}` }, treeReplaced([ORIGIN]));
+    const events = [...LOG, replaced];
+    const genuine = await checkpoint(200);
+    const changed = await checkpoint(18, { root: (await rootAt(tiles, 17)) as never });
+    const found = await compared({ notes: [genuine, changed] }, { events });
+    expect(found.compared).toEqual([{ name: 'kept/0', size: 200 }]);
+    expect(found.refusal).toContain(
+      'The log was rewritten: kept/1 knows a checkpoint of 18 entries',
+    );
+    const begun = await compared({ notes: [changed] }, { events, signed: null, stored: 10 });
+    expect(begun).toMatchObject({ compared: [], refusal: undefined });
+    const key = generateKeyPairSync('ed25519').privateKey;
+    const unknown = await compared({ notes: [await checkpoint(5, { key })] }, { events });
+    expect(unknown).toMatchObject({ refusal: undefined, troubles: [{ name: 'kept/0' }] });
   });
 
   test('that can’t be read, or are none, are told by name, and the start goes on', async () => {
@@ -189,6 +218,13 @@ describe('witnesses', () => {
       'The log was rolled back: the witness witness.test/w knows a checkpoint of 300 entries',
     );
     expect(witness.head().size).toBe(SIZE);
+  });
+
+  test('that were shown more by another process, while they are asked, know no rolled-back log', async () => {
+    await cosign(SIZE);
+    const found = await compared(asked(), { signed: 200, stored: 200, grown: SIZE });
+    expect(found.refusal).toBeUndefined();
+    expect(found.compared).toEqual([{ name: 'witness.test/w', size: SIZE }]);
   });
 
   test('that know one that was not stored before a crash fit the leaves that were', async () => {
