@@ -1,4 +1,4 @@
-import { TurnlogError } from '../../lib/errors/turnlogError.ts';
+import { isTurnlogError, TurnlogError } from '../../lib/errors/turnlogError.ts';
 import type { TileReader } from '../tileStore.ts';
 import { sleep } from '../../lib/time/sleep.ts';
 import { parseCheckpoint } from '../tlog/checkpoint.ts';
@@ -40,9 +40,15 @@ export async function proofUnder(
 
 /** True when the tree has grown over the place of an event, and has no leaf with its hash there. */
 async function hasNoLeaf(tiles: TileReader, event: ProvenEvent): Promise<boolean> {
-  const { size, checkpoint } = await tiles.state();
-  if (!checkpoint || event.position > checkpoint.position) return false;
-  return (await leafIndexOf(tiles, event, size)) === undefined;
+  try {
+    const { size, checkpoint } = await tiles.state();
+    if (!checkpoint || event.position > checkpoint.position) return false;
+    return (await leafIndexOf(tiles, event, size)) === undefined;
+  } catch (error) {
+    // A tree that does not know how large it is does not grow, which the prover reports.
+    if (isTurnlogError(error, 'proof_invalid')) return false;
+    throw error;
+  }
 }
 
 /**

@@ -1,4 +1,4 @@
-import { TurnlogError } from '../../lib/errors/turnlogError.ts';
+import { isTurnlogError, TurnlogError } from '../../lib/errors/turnlogError.ts';
 import { decodeEvent } from '../../eventlog/codec.ts';
 import type { RecordedEvent } from '../../eventlog/event.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
@@ -74,21 +74,21 @@ async function readLast(
   return last!.stored;
 }
 
-/**
- * Proves the last event of an account's session, and reads a page of the events up to it without
- * their texts, each with the proof that it is in the tree of the same checkpoint. Errors:
- * `session_not_found`, `proof_pending`, those of `readCommitments`; `stream_damaged` (noted) also
- * for an event that does not fit its hash or has no leaf.
- */
-export async function proveSession(
-  source: SessionSource & { tiles: TileReader },
-  accountId: string,
-  sessionId: string,
+type ProofSource = SessionSource & { tiles: TileReader };
+
+/** A page of a session's events with their proofs, and the proof of its last event. */
+interface ProvenPage {
+  head: HeadProof;
+  events: PageOf<IncludedEvent>;
+}
+
+async function provePage(
+  source: ProofSource,
+  row: SessionRow,
   page: NumberedPage,
-): Promise<{ head: HeadProof; events: PageOf<IncludedEvent> }> {
+): Promise<ProvenPage> {
   const { tiles } = source;
-  const row = await findOwnSession(source, accountId, sessionId);
-  const stream = sessionStream(sessionId);
+  const stream = sessionStream(row.session_id);
   const damaged = (revision: number): Promise<TurnlogError> =>
     reportDamage(source, stream, {
       reason: `the event at revision ${revision} ${NO_LEAF}`,
@@ -111,4 +111,29 @@ export async function proveSession(
     head: { ...proof, revision: last.revision, event_id: last.id },
     events: { rows: included, more: more && included.length === rows.length },
   };
+}
+
+/**
+ * Proves the last event of an account's session, and reads a page of the events up to it without
+ * their texts, each with the proof that it is in the tree of the same checkpoint. Errors:
+ * `session_not_found`, `proof_pending`, those of `readCommitments`; `stream_damaged` (noted) also
+ * for an event that does not fit its hash, has no leaf, or has one that does not lead to the
+ * checkpoint.
+ */
+export async function proveSession(
+  source: ProofSource,
+  accountId: string,
+  sessionId: string,
+  page: NumberedPage,
+): Promise<ProvenPage> {
+  const row = await findOwnSession(source, accountId, sessionId);
+  try {
+    return await provePage(source, row, page);
+  } catch (error) {
+    if (!isTurnlogError(error, 'proof_invalid')) throw error;
+    throw await reportDamage(source, sessionStream(sessionId), {
+      reason: `it can't be proven. ${error.message}`,
+      revision: row.revision,
+    });
+  }
 }
