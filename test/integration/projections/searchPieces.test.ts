@@ -20,7 +20,9 @@ beforeEach(async () => {
   await store.close();
   database = new DatabaseSync(generationFile(folder, store.generation), { defensive: false });
   const session = database.prepare(
-    "INSERT INTO sessions SELECT ?, 'agent_1', 'acct_1', 'idle', 1, NULL, '{}', NULL, NULL, NULL, '', '', 1",
+    `INSERT INTO sessions
+       (session_id, agent_id, account_id, status, turns, labels, created_at, updated_at, revision)
+     VALUES (?, 'agent_1', 'acct_1', 'idle', 1, '{}', '', '', 1)`,
   );
   const turn = database.prepare(
     'INSERT INTO turn_words (rowid, session_id, turn, words, revision) VALUES ((? + CAST(? AS INTEGER)) << 21, ?, 1, ?, 1)',
