@@ -1,6 +1,6 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { openOperator } from '../../../services/compose/operator/operator.ts';
 import { startService } from '../../../services/compose/service.ts';
 import { enabledServices } from '../../../services/process/serviceNames.ts';
@@ -11,7 +11,7 @@ import { SCOPES } from '../../../shared/accounts/events.ts';
 import { createLogger } from '../../../shared/lib/logger.ts';
 import { PATIENT } from '../processes/serverProcess.ts';
 import { startScriptedModel, type Script, type ScriptedModel } from '../fakes/scriptedModel.ts';
-import { testStoreEnv } from '../stores/testStore.ts';
+import { onEventStoreDb, testStoreEnv } from '../stores/testStore.ts';
 
 export interface Reply {
   status: number;
@@ -132,6 +132,8 @@ export async function startTestService(
       LOG_LEVEL: 'silent',
       ...PATIENT,
       ...testStoreEnv(),
+      // Services with data folders of their own share that log, and each signs a tree of its own.
+      ...(onEventStoreDb() && { LOG_ORIGIN: basename(folder) }),
       ...more,
     });
   const start = (more: Record<string, string>): Promise<RunningService> => {
