@@ -254,7 +254,7 @@ describe('SIGKILL in the middle of a run', () => {
   });
 });
 
-test('a log that, with its keys, is all that is left of a data folder has its open turns interrupted too', async () => {
+test('a log that, with its keys and its tree, is all that is left of a data folder has its open turns interrupted too', async () => {
   const { server, client } = await start();
   const agent = await newAgent(client);
   const { session_id } = (await run(client, agent, 'first')).body.data;
@@ -265,7 +265,7 @@ test('a log that, with its keys, is all that is left of a data folder has its op
   expect([await server.exited, await lost]).toEqual([null, 'cut off']);
 
   for (const name of await readdir(data))
-    if (!/^(events|keys)\.db|^master\.key$/.test(name))
+    if (!/^(events|keys)\.db|^master\.key$|^tlog$|^log-signing-key\.pem$/.test(name))
       await rm(join(data, name), { recursive: true });
   model.use({ text: 'third' });
   const again = await start();

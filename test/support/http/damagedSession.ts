@@ -91,8 +91,9 @@ export async function expectWhole(
   { agent, session, stream }: TestSession,
 ): Promise<void> {
   const reply = await run(service, agent, 'whole again', session);
-  expect([reply.status, reply.body.code]).toEqual([200, undefined]);
-  expect((await service.get(`/v1/sessions/${session}/events`)).status).toBe(200);
+  expect([reply.status, reply.body.code, reply.body.error]).toEqual([200, undefined, undefined]);
+  const events = await service.get(`/v1/sessions/${session}/events`);
+  expect([events.status, events.body.error]).toEqual([200, undefined]);
   const { body } = await eventually(
     () => service.get('/health/ready'),
     ({ status }) => status === 200,

@@ -82,6 +82,7 @@ const HASH = /\b[0-9a-f]{64}\b/g;
 const TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g;
 /** A proof tells how many events the whole service has: docs/api.md says so of its log. */
 const RECEIPT = /"receipt":(?:null|"(?:[^"\\]|\\.)*")/g;
+const ERASURE_RECEIPT = /"erasure_receipt":(?:null|\{.*?"proof":"(?:[^"\\]|\\.)*"\})/g;
 const SALT = /"salt":"[\w-]{22}"/g;
 const DURATION = /"duration_ms":\s*\d+/g;
 /** The scripted server numbers what it answers, whoever asked. */
@@ -100,6 +101,7 @@ function normaliser(): (text: string) => string {
       .replaceAll(TIME, '<time>')
       .replaceAll(SALT, '<salt>')
       .replaceAll(RECEIPT, '<receipt>')
+      .replaceAll(ERASURE_RECEIPT, '<erasure receipt>')
       .replaceAll(DURATION, '<duration>')
       .replaceAll(COUNTED, '<model>')
       .replaceAll(ID, name)
