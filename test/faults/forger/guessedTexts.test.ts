@@ -168,7 +168,7 @@ async function confirmedInFiles(withRows = true): Promise<Record<string, string[
 
 async function bundle(session: string, ...options: string[]): Promise<Buffer> {
   const out = join(folder, `${session}.tar`);
-  const exported = ['audit', 'export', '--session', session, '--out', out, ...options];
+  const exported = ['audit', 'export', '--replace', '--session', session, '--out', out, ...options];
   expect(await runCli(join(folder, 'data'), ...exported)).toMatchObject({ code: 0 });
   return readFile(out);
 }
