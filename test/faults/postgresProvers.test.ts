@@ -1,4 +1,5 @@
 /** Provers of several processes on one database: killed, or frozen until another has their place. */
+import { createHash } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -33,6 +34,8 @@ const MAIN = fileURLToPath(
   new URL('../support/servers/postgres/postgresProverProcess.ts', import.meta.url),
 );
 const ROUNDS = size({ small: 4, full: 30 });
+/** The checkpoint that is stored before the tree is declared, and never served. */
+const EMPTY = { size: 0, root: createHash('sha256').digest() };
 const server = await startPostgresServer();
 
 if (server) {
@@ -60,8 +63,8 @@ if (server) {
       async function watch(): Promise<void> {
         while (!state.over) {
           const head = await newest();
-          const last = seen.at(-1);
-          if (head && (head.size !== last?.size || Buffer.compare(head.root, last.root) !== 0))
+          const last = seen.at(-1) ?? EMPTY;
+          if (head && (head.size !== last.size || Buffer.compare(head.root, last.root) !== 0))
             seen.push(head);
           await sleep(10);
         }
