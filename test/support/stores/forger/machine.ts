@@ -60,7 +60,9 @@ export async function openMachine(
   const operator = await openOperator(parseConfig(env), createLogger('silent'));
   const world = { time: start, ahead: 0 };
   const clock = { now: (): number => world.time + world.ahead };
-  const context: HandleContext = { ...operator, clock };
+  // The operator's own judge goes by the system clock, not by that of this world.
+  const { judge: _judge, ...opened } = operator;
+  const context: HandleContext = { ...opened, clock };
   const account_id = operator.ids.typeId('acct');
   const actor = { account_id, key_id: 'key_1', request_id: 'test' };
   await openAccount(context, actor, 'Acme');
