@@ -20,8 +20,9 @@ describe.each(FORGED_STORES)('a forger of a log in $name', ({ name, start }) => 
     forger.rewrite(stream, 2, (event) => {
       event.data['finish_reason'] = 'length';
     });
-    const found = (await service.get(`/v1/sessions/${stream.slice(8)}/events`)).body.data;
-    expect(JSON.stringify(found)).toContain('"length"');
+    expect(forger.read(stream, 2).data).toMatchObject({ finish_reason: 'length' });
+    const refused = await service.get(`/v1/sessions/${stream.slice(8)}/events`);
+    expect([refused.status, refused.body.code]).toEqual([409, 'stream_damaged']);
     expect(forger.read(stream, 2).metadata['hash']).not.toBe(completed!.metadata['hash']);
     expect(await misfit()).toBeUndefined();
 
