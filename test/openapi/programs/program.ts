@@ -55,6 +55,7 @@ async function nameOf(agentId: string): Promise<string> {
     case 'rate_limited':
     case 'overloaded':
     case 'store_unavailable':
+    case 'read_model_damaged':
       return 'later';
     case 'invalid_request':
       return Object.values(error.details ?? {})
