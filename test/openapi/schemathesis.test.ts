@@ -12,7 +12,7 @@ const { cases, examples } = size({
 /** An answer may take longer than the 10 s that it would wait, on a machine that does much else. */
 const REQUEST_SECONDS = 120;
 /** At small size always the same cases: a run that fails, fails again. */
-const seed = size({ small: ' --seed 13', full: '' });
+const seed = size({ small: ' --seed 12', full: '' });
 
 const service = await describedService();
 afterAll(() => service?.close());

@@ -89,6 +89,9 @@ export const numberedPageQuery = (entries: string, after: string) => ({
 });
 
 interface TextLimits {
+  pattern?: string;
+  /** What the pattern asks for: the rest of a sentence that begins with the field. */
+  'x-rule'?: string;
   /** In characters (code points). */
   maxLength?: number;
   /** In bytes of UTF-8. */

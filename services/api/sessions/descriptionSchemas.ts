@@ -76,6 +76,9 @@ export const sessionFilters = {
   q: Type.Optional(
     textSchema({
       maxLength: LIMITS.search.queryCharacters,
+      // Classes of Unicode letters differ between languages: only what is of the first characters without any is excluded.
+      pattern: '[^\\u0000-/:-@\\[-`{-\\u00A9\\u00AB-\\u00B1]',
+      'x-rule': 'must have a letter or a digit',
       description: `Only sessions in which the input and the output of one ended turn have all of these words, at most ${LIMITS.search.queryWords}, in whatever order`,
       examples: ['refund invoice'],
     }),
