@@ -77,7 +77,8 @@ export const sessionFilters = {
     textSchema({
       maxLength: LIMITS.search.queryCharacters,
       // Classes of Unicode letters differ between languages: only what is of the first characters without any is excluded.
-      pattern: '[^\\u0000-/:-@\\[-`{-\\u00A9\\u00AB-\\u00B1]',
+      pattern:
+        '[^\\u0000-/:-@\\[-`{-\\u00A9\\u00AB-\\u00B1\\u00B4\\u00B6-\\u00B8\\u00BB\\u00BF\\u00D7\\u00F7]',
       'x-rule': 'must have a letter or a digit',
       description: `Only sessions in which the input and the output of one ended turn have all of these words, at most ${LIMITS.search.queryWords}, in whatever order`,
       examples: ['refund invoice'],
