@@ -90,7 +90,7 @@ const exists = (file: string): Promise<boolean> =>
   );
 
 /**
- * Writes an archive to a partial file of its own, syncs it and renames it, so that the file is
+ * Writes an archive to a separate partial file, syncs it and renames it, so that the file is
  * never a mix of two writers. Without `replace`, throws `configuration_invalid` for a file that
  * exists before or after the writing. Memory use is independent of the size. A failure removes the
  * partial file.

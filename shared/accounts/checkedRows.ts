@@ -1,23 +1,20 @@
 import { LRUCache } from 'lru-cache';
-import type { ReadableEvent } from '../eventlog/encryption/openTexts.ts';
-import { replaceBoxes } from '../eventlog/encryption/protectedJson.ts';
+import { withEmptyTexts } from '../eventlog/encryption/openTexts.ts';
 import { isFull } from '../eventlog/reading/wholeStream.ts';
 import { accountStream } from '../eventlog/streams.ts';
 import { isTurnlogError } from '../lib/errors/turnlogError.ts';
 import { LIMITS } from '../limits.ts';
-import type { EventStore, StoredEvent } from '../ports/eventStore.ts';
+import type { EventStore } from '../ports/eventStore.ts';
 import type { DamagedRow } from '../readModels/integrity/damagedRows.ts';
 import { differingColumn } from '../readModels/integrity/compareRows.ts';
-import type { RowFindings } from '../readModels/integrity/rowFindings.ts';
+import { LOOK_AGAIN_MS, type RowFindings } from '../readModels/integrity/rowFindings.ts';
 import { applyToRows, noRows, type StreamRows } from '../readModels/integrity/streamRows.ts';
 import type { AccountRow, ApiKeyRow } from '../readModels/tables.ts';
 
 /** Rows of all known accounts. */
 const MAX_ROWS = 50_000;
 const PAGE_EVENTS = 500;
-/** The log is looked at again this long after the last look, when a row is used. */
-const LOOK_AGAIN_MS = 2_000;
-/** No text of an account is decrypted for a check, so that a lost key locks nobody out. */
+/** No text of an account is decrypted for a check, so that a lost key locks no client out. */
 const TEXTS = ['name'];
 
 type Place = Pick<DamagedRow, 'table' | 'key'>;
@@ -29,12 +26,6 @@ interface KnownAccount extends StreamRows {
   lookedAt: number;
   reading: Promise<void> | undefined;
 }
-
-const withoutTexts = (stored: StoredEvent): ReadableEvent => ({
-  ...stored,
-  data: replaceBoxes(stored.data, () => '""'),
-  stored,
-});
 
 /** Checks rows of accounts and API keys against the log. */
 export interface AccountRowChecks {
@@ -76,7 +67,7 @@ export function createAccountRowChecks(
       } as const;
       const from = known.revision + 1;
       const events = await readStream(accountStream(accountId), { ...page, from });
-      applyToRows(known, events.map(withoutTexts));
+      applyToRows(known, events.map(withEmptyTexts));
       if (known.revision < from) return;
       known.learnedAt = now();
       accounts.set(accountId, known);

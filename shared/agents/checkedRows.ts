@@ -7,15 +7,13 @@ import { isTurnlogError } from '../lib/errors/turnlogError.ts';
 import { LIMITS } from '../limits.ts';
 import type { Position } from '../ports/eventStore.ts';
 import { differingColumn } from '../readModels/integrity/compareRows.ts';
-import type { RowFindings } from '../readModels/integrity/rowFindings.ts';
+import { LOOK_AGAIN_MS, type RowFindings } from '../readModels/integrity/rowFindings.ts';
 import type { AgentRow } from '../readModels/tables.ts';
 import type { AgentEvent } from './events.ts';
 import { projectAgent } from './projection.ts';
 
 /** The events after a row's own are the changes that the read models do not show yet. */
 const PAGE_EVENTS = 16;
-/** The log is looked at again this long after the last look, when a row is used. */
-const LOOK_AGAIN_MS = 2_000;
 
 interface KnownAgent {
   /** As the log has it. */

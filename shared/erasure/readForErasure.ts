@@ -5,7 +5,7 @@ import { headOf, NO_STREAM } from '../eventlog/append.ts';
 import { decodeEvent } from '../eventlog/codec.ts';
 import { isValidMetadata, toDomainEvent } from '../eventlog/domainEvent.ts';
 import type { RecordedEvent } from '../eventlog/event.ts';
-import { replaceBoxes } from '../eventlog/encryption/protectedJson.ts';
+import { withEmptyTexts } from '../eventlog/encryption/openTexts.ts';
 import type { StreamSource } from '../eventlog/reading/reportDamage.ts';
 import { damageReason } from '../eventlog/reading/streamDamage.ts';
 import { streamKind } from '../eventlog/streams.ts';
@@ -47,11 +47,10 @@ export interface ErasureFindings {
 export type LoadedForErasure = LoadedStream<ErasureFindings>;
 
 const PAGE = 500;
-const NO_TEXT = '""';
 
 /** Decodes an event without its texts. The folded state does not depend on them. */
 function decodeWithoutTexts(stored: StoredEvent): { recorded: RecordedEvent; event?: DomainEvent } {
-  const recorded = decodeEvent({ ...stored, data: replaceBoxes(stored.data, () => NO_TEXT) });
+  const recorded = decodeEvent(withEmptyTexts(stored));
   if (!isValidMetadata(recorded.metadata) || !belongsIn(stored.stream, stored.type))
     throw new Error('it is none of ours');
   const event = toDomainEvent(recorded);

@@ -1,22 +1,18 @@
 import { readConfigurationAt } from '../agents/revisions.ts';
-import { discloseEvents } from '../eventlog/encryption/openTexts.ts';
 import type { ProtectedStore } from '../eventlog/encryption/protectedStore.ts';
 import type { StreamSource } from '../eventlog/reading/reportDamage.ts';
 import { sessionStream } from '../eventlog/streams.ts';
 import { isTurnlogError } from '../lib/errors/turnlogError.ts';
-import { LIMITS } from '../limits.ts';
 import { createLeafProver } from '../transparency/leaves/leafProver.ts';
 import { reportMissingLeaf } from '../transparency/leaves/missingLeaf.ts';
 import type { Redaction } from '../transparency/proof/redaction.ts';
+import { readDisclosed } from '../transparency/proof/readSession.ts';
 import { createStreamChecker } from '../transparency/proof/sessionChain.ts';
 import type { TileReader } from '../transparency/tileStore.ts';
 import { parseCheckpoint } from '../transparency/tlog/checkpoint.ts';
 import { parseNote } from '../transparency/tlog/note.ts';
 import type { ReportedEvent } from './eventSection.ts';
 import { renderReport, type ReportSource } from './report.ts';
-
-/** Small, because an event may have a megabyte. */
-const PAGE_EVENTS = 20;
 
 export interface ReportStores extends StreamSource {
   store: StreamSource['store'] & Pick<ProtectedStore, 'keys'>;
@@ -43,21 +39,10 @@ async function* readReported(
   const { store, tiles } = stores;
   const stream = sessionStream(session_id);
   const prove = createLeafProver(tiles, parseCheckpoint(parseNote(proof.checkpoint).text));
-  for (let from = 0; from <= last;) {
-    signal.throwIfAborted();
-    const stored = await store.readStream(stream, {
-      direction: 'forwards',
-      from,
-      limit: Math.min(PAGE_EVENTS, last + 1 - from),
-      maxBytes: LIMITS.store.pageBytes,
-    });
-    if (stored.length === 0) break;
-    for (const { position, ...event } of await discloseEvents(store.keys, stored)) {
-      const leaf = await prove({ position, hash: event.metadata.hash });
-      if (!leaf) throw await reportMissingLeaf(stores, event);
-      yield { ...(redaction?.apply(event) ?? event), index: leaf.index };
-    }
-    from += stored.length;
+  for await (const { position, ...event } of readDisclosed(store, stream, last, signal)) {
+    const leaf = await prove({ position, hash: event.metadata.hash });
+    if (!leaf) throw await reportMissingLeaf(stores, event);
+    yield { ...(redaction?.apply(event) ?? event), index: leaf.index };
   }
 }
 

@@ -122,7 +122,7 @@ function proofSection({ session_id, proof, vkey, checker: { seen } }: ReportSour
       The bundle of the session proves it. Ask the operator for it, who makes it with
     </p>
     <pre>npm run cli -- audit export --session ${session_id} --out bundle.tar</pre>
-    <p>and verify it on a machine of your own, without the service, with</p>
+    <p>and verify it on another machine, without the service, with</p>
     <pre>
 npm run cli -- audit verify-bundle bundle.tar --vkey '${key}' --witness '${'<a witness that you trust>'}'</pre>
     <p>

@@ -15,7 +15,7 @@ import { liveSchema, VERSION } from './schema.ts';
 const STATEMENT_MS = 30_000;
 const SCHEMA = liveSchema(VERSION);
 
-/** The rows of the live generation, on a connection of its own. Throws `store_unavailable`. */
+/** The rows of the live generation, on a separate connection. Throws `store_unavailable`. */
 export async function openPostgresLiveRows({
   databaseUrl,
 }: {

@@ -16,9 +16,6 @@ import { defineRoute } from '../http/route.ts';
 import { CommonQuery } from '../openapi/commonSchemas.ts';
 
 const HTML = 'text/html; charset=utf-8';
-/** How long the response waits for a checkpoint that covers the session. */
-const WAIT_MS = 1_500;
-
 /** The page may do nothing: it shows what people and models wrote. */
 function setReportHeaders(ctx: Context): void {
   ctx.type = HTML;
@@ -45,7 +42,7 @@ const reportSessionRoute = defineRoute({
     const { account_id } = actor;
     await findOwnSession(api, account_id, session_id);
     const head = await headOfSession(api.store, session_id);
-    const proof = await proveEvent(api.tiles, provenOf(head), WAIT_MS);
+    const proof = await proveEvent(api.tiles, provenOf(head));
     if (!proof) throw await reportMissingLeaf(api, head);
     const report = { session_id, made_at: isoTime(api.clock.now()), proof, last: head.revision };
     const detail = `report, revisions 0 to ${head.revision}`;

@@ -2,7 +2,7 @@ import { open, rm } from 'node:fs/promises';
 import { InvalidArgumentError, type Command } from 'commander';
 import { isoTime } from '../../../shared/ports/clock.ts';
 import { recordAudit } from '../../../shared/audit/commands.ts';
-import { isTurnlogError, TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
+import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import { sessionReport, type ReportRequest } from '../../../shared/reports/readReport.ts';
 import { decodeEvent } from '../../../shared/eventlog/codec.ts';
 import { sessionStream } from '../../../shared/eventlog/streams.ts';
@@ -26,9 +26,9 @@ import { headOfSession } from '../../../shared/transparency/proof/sessionProof.t
 import { readBundleFile, writeBundleFile } from '../../compose/operator/operator.ts';
 import { readTextFile } from './checkpoints.ts';
 import type { CliContext, TerminalContext, WithOperator, WithTerminal } from '../context.ts';
-import { EXIT } from '../exitCodes.ts';
 import { proveForExport } from './exportProof.ts';
 import { requireWritable } from './headsFile.ts';
+import { presentCheckpoint, showVerdict } from './verdict.ts';
 import {
   addWitnessOptions,
   describeCosigners,
@@ -163,10 +163,11 @@ function verdictLines(bundle: VerifiedBundle, isKeyGiven: boolean): string[] {
 
 /** The exit code is 1 for an invalid bundle. */
 async function verifyBundleFile(
-  { output, progress, signal, exitWith }: TerminalContext,
+  terminal: TerminalContext,
   file: string,
   { vkey, checkpoint, ...options }: VerifyOptions,
 ): Promise<void> {
+  const { output, progress, signal } = terminal;
   const policy = parseWitnessPolicy(options);
   const checkpointText = await readTextFile(checkpoint);
   const began = performance.now();
@@ -174,18 +175,16 @@ async function verifyBundleFile(
     signal.throwIfAborted();
     progress.update(() => `${events} events verified, ${formatRate(events, began)}`);
   };
-  try {
+  await showVerdict(terminal, async () => {
     const trusted = { vkey, checkpoint: checkpointText, ...policy };
     const bundle = await verifyBundle(readBundleFile(file), trusted, onProgress);
     const { seen, session_id, index, cosigned, not_cosigned, extends: older } = bundle;
-    const { origin, size, root } = bundle.checkpoint;
     progress.end(`${seen.events} events verified`);
-    const signed = { origin, size, root: root.toString('base64') };
     const data = {
       session_id,
       ...seen,
       index,
-      checkpoint: signed,
+      checkpoint: presentCheckpoint(bundle.checkpoint),
       ...(older !== undefined && { extends: older }),
       cosigned,
       not_cosigned,
@@ -195,11 +194,7 @@ async function verifyBundleFile(
       { fits: true, vkey_given: vkey !== undefined, ...data },
       ...verdictLines(bundle, vkey !== undefined),
     );
-  } catch (error) {
-    if (!isTurnlogError(error, 'proof_invalid')) throw error;
-    output.show({ fits: false, misfit: error.message }, `It does not fit. ${error.message}`);
-    exitWith(EXIT.failed);
-  }
+  });
 }
 
 /** `audit export` and `verify-bundle` */

@@ -1,15 +1,15 @@
 import { writeFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { recordAudit } from '../../../shared/audit/commands.ts';
-import { isTurnlogError, TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
+import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import { readReceipt } from '../../../shared/transparency/receipts/readReceipt.ts';
 import {
   verifyReceipt,
   type VerifiedReceipt,
 } from '../../../shared/transparency/receipts/verifyReceipt.ts';
 import type { CliContext, TerminalContext, WithOperator, WithTerminal } from '../context.ts';
-import { EXIT } from '../exitCodes.ts';
 import { readTextFile, readVkeys } from './checkpoints.ts';
+import { presentCheckpoint, showVerdict } from './verdict.ts';
 import { addWitnessOptions, parseWitnessPolicy, describeCosigners } from './witnessOptions.ts';
 import type { WitnessOptions } from './witnessOptions.ts';
 
@@ -43,7 +43,7 @@ async function showReceipt(
   output.show(
     { file: out, subject: receipt.subject, events: receipt.events, vkey: vkeys[0] },
     `${out} has the receipt of ${id}: ${receipt.events} events, leaf ${receipt.leaf.index}.`,
-    `Whoever verifies it needs this key from elsewhere than the receipt: ${vkeys[0]}`,
+    `A verifier must get this key from another source than the receipt: ${vkeys[0]}`,
   );
 }
 
@@ -63,19 +63,18 @@ function verdictLines(receipt: VerifiedReceipt): string[] {
 
 /** The exit code is 1 for an invalid receipt. */
 async function verifyReceiptFile(
-  { output, exitWith }: TerminalContext,
+  terminal: TerminalContext,
   file: string,
   options: WitnessOptions & { vkey: string },
 ): Promise<void> {
   const policy = parseWitnessPolicy(options);
   const text = (await readTextFile(file))!;
-  try {
+  await showVerdict(terminal, () => {
     const receipt = verifyReceipt(text, { vkey: options.vkey, ...policy });
-    const { origin, size, root } = receipt.checkpoint;
     const { data, metadata, id, revision } = receipt.event;
     const { reason, note } = data as Partial<Record<'reason' | 'note', unknown>>;
     const { subject, events, index, vkey, cosigned, not_cosigned }: VerifiedReceipt = receipt;
-    output.show(
+    terminal.output.show(
       {
         fits: true,
         subject,
@@ -86,18 +85,14 @@ async function verifyReceiptFile(
         reason,
         ...(note !== undefined && { note }),
         index,
-        checkpoint: { origin, size, root: root.toString('base64') },
+        checkpoint: presentCheckpoint(receipt.checkpoint),
         cosigned,
         not_cosigned,
         vkey,
       },
       ...verdictLines(receipt),
     );
-  } catch (error) {
-    if (!isTurnlogError(error, 'proof_invalid')) throw error;
-    output.show({ fits: false, misfit: error.message }, `It does not fit. ${error.message}`);
-    exitWith(EXIT.failed);
-  }
+  });
 }
 
 /** `audit receipt` and `verify-receipt` */

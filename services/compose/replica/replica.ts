@@ -222,7 +222,7 @@ export async function openReplica(opening: Opening, place: ReplicaLocation): Pro
     ...feed.served,
     judge,
     webhooks: await openServedWebhooks(opening, databaseUrl),
-    // On connections of its own: reads of the public log do not delay the comparison of streams.
+    // On separate connections: reads of the public log do not delay the comparison of streams.
     tiles: opened.adopt(await openTiles(databaseUrl), (reader) => reader.close()),
   };
   const projector = openProjector(opening, common, databaseUrl);

@@ -1,16 +1,8 @@
 import { account, type AccountState } from '../../accounts/decider.ts';
-import type { ReadableEvent } from '../../eventlog/encryption/openTexts.ts';
-import { replaceBoxes } from '../../eventlog/encryption/protectedJson.ts';
+import { withEmptyTexts } from '../../eventlog/encryption/openTexts.ts';
 import type { StreamSource } from '../../eventlog/reading/reportDamage.ts';
 import { accountStream } from '../../eventlog/streams.ts';
-import type { StoredEvent } from '../../ports/eventStore.ts';
 import { wholeStreamTarget } from '../../commandHandling/targetStream.ts';
-
-const withoutTexts = (stored: StoredEvent): ReadableEvent => ({
-  ...stored,
-  data: replaceBoxes(stored.data, () => '""'),
-  stored,
-});
 
 /**
  * The retention policy of an account from its own stream, because read models may lag behind. No
@@ -24,7 +16,7 @@ export async function readRetentionPolicy(
   const source: StreamSource = {
     store: {
       keys,
-      readStream: async (...args) => (await readStream(...args)).map(withoutTexts),
+      readStream: async (...args) => (await readStream(...args)).map(withEmptyTexts),
     },
     // Events are read without their texts, so this read must not clear any noted damage.
     damaged: { ...damaged, clear: () => undefined },

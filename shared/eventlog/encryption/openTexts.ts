@@ -38,6 +38,13 @@ export interface ReadableEvent extends StoredEvent {
   unreadable?: TurnlogError;
 }
 
+/** The event with empty texts, for readers that need none: no key is used, so a lost one is no obstacle. */
+export const withEmptyTexts = (stored: StoredEvent): ReadableEvent => ({
+  ...stored,
+  data: replaceBoxes(stored.data, () => '""'),
+  stored,
+});
+
 /** An event with its texts decrypted. */
 export interface OpenedEvent extends RecordedEvent {
   /** True when texts are empty because their key was destroyed or their stream is erased. */

@@ -41,7 +41,7 @@ export const storeOptions = {
   DATABASE_CLOCK_INDEPENDENT: Type.Boolean({
     default: false,
     description:
-      'PostgreSQL runs on another machine than the services, with a clock of its own: where both clocks agree, retention believes them after a stop, too',
+      'PostgreSQL runs on another machine than the services and has another clock. While both clocks agree, retention uses them after a stop as well',
   }),
   RETENTION_CONFIRM_PERCENT: Type.Integer({
     default: 20,

@@ -23,7 +23,7 @@ export const transparencyOptions = {
     Type.String({
       pattern: '^[^,\\s][^,]*(,[^,\\s][^,]*)*$',
       description:
-        'Where checkpoints of the log are kept that who writes the log can’t change: files, folders or https addresses, separated by commas. A start and `audit verify` compare the log with them',
+        'Checkpoints of the log, kept where accounts that write the log have no access: files, folders or https addresses, separated by commas. A start and `audit verify` compare the log with them',
     }),
   ),
   LOG_WITNESSES_FILE: Type.Optional(

@@ -22,8 +22,8 @@ const checking =
 /**
  * Wraps the queries of rows that decide about access or instructions (API keys, accounts, agents), and
  * of rows whose texts are encrypted.
- * Each row is checked against the events of its stream before it is used, since whoever can write to
- * the database of the read models can change any row. What the log says is kept in memory, so a row
+ * Each row is checked against the events of its stream before it is used, because an account with write access
+ * to the database of the read models can change any row. What the log says is kept in memory, so a row
  * that is read again costs a comparison; `forget` drops it. The queries reject with `read_model_damaged`, too. `now` is a
  * monotonic clock in milliseconds.
  */

@@ -58,7 +58,7 @@ const checked =
 
 /**
  * Wraps the queries of rows whose texts are encrypted, as they are in the log. A plain text in such a
- * row is shown only if the log has it, as logs of early releases do: whoever can write to the database
+ * row is shown only if the log has it, as logs of early releases do: an account that can write to the database
  * of the read models has no key to encrypt another one. The queries reject with `read_model_damaged`
  * then.
  */

@@ -6,6 +6,8 @@ import { readModelDamagedError, type DamagedRow, type DamagedRows } from './dama
 
 /** A node of a cluster may show an event later than the one that the projector reads, by some seconds. */
 const PAUSES_MS = [100, 400, 1_000, 1_500, 2_000];
+/** When a row is used, the log is read again this long after the last time. */
+export const LOOK_AGAIN_MS = 2_000;
 /** A row may be older than the log for this long, while the projector is at work. */
 const OUTDATED_MS = 5_000;
 

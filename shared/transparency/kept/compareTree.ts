@@ -118,7 +118,7 @@ async function compareKept(own: OwnTree, { name, note }: KeptCheckpoint): Promis
 }
 
 /**
- * Compares with a checkpoint of an earlier tree that had the same leaves. Whoever can write to the
+ * Compares with a checkpoint of an earlier tree that had the same leaves. An account that can write to the
  * event log can declare another tree in it, so that declaration alone is no reason to pass it over.
  */
 async function compareEarlier(

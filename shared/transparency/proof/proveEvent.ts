@@ -7,6 +7,8 @@ import { leafIndexOf } from '../tlog/leaf.ts';
 import { parseNote } from '../tlog/note.ts';
 import { formatProof } from '../tlog/proofFile.ts';
 
+/** How long a response waits for a checkpoint that covers the event. */
+const RESPONSE_WAIT_MS = 1_500;
 /** Polling interval while the transparency log lags behind. */
 const LOOK_MS = 50;
 const RETRY_AFTER_SECONDS = 1;
@@ -52,14 +54,14 @@ async function hasNoLeaf(tiles: TileReader, event: ProvenEvent): Promise<boolean
 }
 
 /**
- * Waits up to `waitMs` milliseconds for a checkpoint that covers an event, and proves the event
+ * Waits up to `waitMs` milliseconds, by default as long as a response does, for a checkpoint that covers an event, and proves the event
  * under it. Undefined when the tree has another event in its place. Throws `proof_pending` after
  * that time.
  */
 export async function proveEvent(
   tiles: TileReader,
   event: ProvenEvent,
-  waitMs: number,
+  waitMs = RESPONSE_WAIT_MS,
 ): Promise<EventProof | undefined> {
   const deadline = performance.now() + waitMs;
   for (;;) {

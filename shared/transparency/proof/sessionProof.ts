@@ -21,9 +21,6 @@ import {
   type SessionSource,
 } from '../../sessions/queries.ts';
 
-/** How long a response waits for a checkpoint that covers the event. */
-const WAIT_MS = 1_500;
-
 /** The last event of a stream with the proof that it is in the log. */
 export interface HeadProof extends EventProof {
   revision: number;
@@ -95,7 +92,7 @@ async function provePage(
       revision,
     });
   const last = await readLast(source, row);
-  const proof = await proveEvent(tiles, provenOf(last), WAIT_MS);
+  const proof = await proveEvent(tiles, provenOf(last));
   if (!proof) throw await damaged(last.revision);
   const { rows, more } = await readCommitments(source, row, page);
   const prove = createSingleProver(tiles, parseCheckpoint(parseNote(proof.checkpoint).text));

@@ -11,9 +11,6 @@ import { proveEvent } from '../proof/proveEvent.ts';
 import { provenOf } from '../proof/sessionProof.ts';
 import { createReceipt, type ErasureReceipt, type ShownErasure } from './receipt.ts';
 
-/** How long a response waits for a checkpoint that covers the erasure. */
-const WAIT_MS = 1_500;
-
 export interface ReceiptSource extends StreamSource {
   tiles: TileReader;
 }
@@ -22,7 +19,7 @@ const commitment = (_box: string, sha256: string): string =>
   JSON.stringify({ sha256, erased: true });
 
 /** The event as its hash covers it: no key is needed to show it. */
-function withoutTexts(stored: StoredEvent): ShownErasure {
+function showErasure(stored: StoredEvent): ShownErasure {
   const { id, stream, revision, type, data, metadata } = decodeEvent({
     ...stored,
     data: replaceBoxes(stored.data, commitment),
@@ -43,8 +40,8 @@ export async function readReceipt(
   if (!last || !isErasure(last.type)) return undefined;
   const flaw = chainFlaw([last]);
   if (flaw) throw await reportDamage(source, stream, flaw);
-  const proof = await proveEvent(source.tiles, provenOf(last), WAIT_MS);
-  if (proof) return createReceipt(withoutTexts(last), proof);
+  const proof = await proveEvent(source.tiles, provenOf(last));
+  if (proof) return createReceipt(showErasure(last), proof);
   throw await reportMissingLeaf(source, last);
 }
 

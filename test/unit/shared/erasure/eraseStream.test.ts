@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { DatabaseSync } from 'node:sqlite';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
@@ -18,7 +17,6 @@ import type { HandleContext } from '../../../../shared/commandHandling/handle.ts
 import type { DomainEvent } from '../../../../shared/eventlog/eventTypes.ts';
 import { storeUnavailableError, TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
 import { NO_STREAM, type StreamHead, appendEvents } from '../../../../shared/eventlog/append.ts';
-import { createDamagedStreams } from '../../../../shared/eventlog/reading/damagedStreams.ts';
 import { openEvents } from '../../../../shared/eventlog/encryption/openTexts.ts';
 import { withOpenTexts } from '../../../../shared/eventlog/encryption/protectedStore.ts';
 import { readPage } from '../../../../shared/eventlog/reading/readWhole.ts';
@@ -39,6 +37,7 @@ import {
   turnStarted,
 } from '../../../support/builders/events.ts';
 import { positionOf } from '../../../support/builders/history.ts';
+import { handleContext } from '../../../support/stores/handleContext.ts';
 import {
   sqliteEventStoreFixture,
   type SqliteEventStoreFixture,
@@ -54,12 +53,7 @@ let fixture: SqliteEventStoreFixture;
 let context: HandleContext;
 beforeEach(async () => {
   fixture = await sqliteEventStoreFixture();
-  context = {
-    store: fixture.store(),
-    damaged: createDamagedStreams(() => undefined),
-    clock: { now: () => Date.UTC(2026, 10, 22) },
-    ids: { uuid: randomUUID, typeId: (prefix) => prefix },
-  };
+  context = handleContext(fixture.store(), Date.UTC(2026, 10, 22));
   await write(ACCOUNT, accountOpened('somebody'), keyIssued('key_1'));
 });
 afterEach(() => fixture.dispose());

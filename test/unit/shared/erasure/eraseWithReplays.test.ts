@@ -1,13 +1,8 @@
-import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { openAccount, setRetention } from '../../../../shared/accounts/commands.ts';
 import type { CommandContext } from '../../../../shared/commandHandling/context.ts';
 import { eraseWithReplays } from '../../../../shared/erasure/eraseWithReplays.ts';
-import { authorOf, prepareEvents } from '../../../../shared/commandHandling/prepareEvents.ts';
-import type { SessionEvent } from '../../../../shared/sessions/events.ts';
 import { storeUnavailableError } from '../../../../shared/lib/errors/turnlogError.ts';
-import { NO_STREAM, appendEvents } from '../../../../shared/eventlog/append.ts';
-import { createDamagedStreams } from '../../../../shared/eventlog/reading/damagedStreams.ts';
 import {
   AGENT_ID,
   sessionRow,
@@ -15,6 +10,7 @@ import {
   turnCompleted,
   turnStarted,
 } from '../../../support/builders/events.ts';
+import { handleContext, writeStream } from '../../../support/stores/handleContext.ts';
 import {
   sqliteEventStoreFixture,
   type SqliteEventStoreFixture,
@@ -29,10 +25,7 @@ let context: CommandContext;
 beforeEach(async () => {
   fixture = await sqliteEventStoreFixture();
   context = {
-    store: fixture.store(),
-    damaged: createDamagedStreams(() => undefined),
-    clock: { now: () => Date.parse('2026-11-23T09:00:00.000Z') },
-    ids: { uuid: () => randomUUID(), typeId: () => '' },
+    ...handleContext(fixture.store(), Date.parse('2026-11-23T09:00:00.000Z')),
     readModels: { untilShown: async () => true },
   } as unknown as CommandContext;
   await openAccount(context, actor, 'somebody');
@@ -46,15 +39,10 @@ beforeEach(async () => {
   for (const [id, of] of all) {
     const replay = of && { replay_id: 'replay_1', session_id: of, role: 'replay' as const };
     const begun = sessionStarted(AGENT_ID, { ...(replay && { replay }) });
-    await write(id, [begun, turnStarted(1), turnCompleted(1)]);
+    await writeStream(context, actor, `session-${id}`, [begun, turnStarted(1), turnCompleted(1)]);
   }
 });
 afterEach(() => fixture.dispose());
-
-async function write(id: string, events: readonly SessionEvent[]): Promise<void> {
-  const facts = await prepareEvents(context, authorOf(actor), NO_STREAM, events);
-  await appendEvents(context.store, { stream: `session-${id}`, head: NO_STREAM }, facts);
-}
 
 /** Pages of two, without what was erased. */
 async function listReplaysOf(id: string, { after = '' }: { after?: string }) {
@@ -112,7 +100,10 @@ test('a replay that is younger than the least time that sessions are kept goes a
   const clock = { now: () => old };
   context = { ...context, clock };
   const replay = { replay_id: 'replay_1', session_id: 's', role: 'replay' as const };
-  await write('r9', [sessionStarted(AGENT_ID, { replay }), turnStarted(1)]);
+  await writeStream(context, actor, 'session-r9', [
+    sessionStarted(AGENT_ID, { replay }),
+    turnStarted(1),
+  ]);
   await erase();
   expect([await isErased('s'), await isErased('r9')]).toEqual([true, true]);
   REPLAYS['s']!.pop();
@@ -120,7 +111,7 @@ test('a replay that is younger than the least time that sessions are kept goes a
 
 test('a session that a row calls a replay stays unless its first event names the erased session', async () => {
   REPLAYS['s']!.push('victim');
-  await write('victim', [sessionStarted(), turnStarted(1)]);
+  await writeStream(context, actor, 'session-victim', [sessionStarted(), turnStarted(1)]);
   await erase();
   expect([await isErased('r3'), await isErased('victim')]).toEqual([true, false]);
   REPLAYS['s']!.pop();

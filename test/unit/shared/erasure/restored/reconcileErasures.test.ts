@@ -1,22 +1,19 @@
-import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { openAccount, setHold } from '../../../../../shared/accounts/commands.ts';
-import { authorOf, prepareEvents } from '../../../../../shared/commandHandling/prepareEvents.ts';
 import type { CommandContext } from '../../../../../shared/commandHandling/context.ts';
 import { eraseStream } from '../../../../../shared/erasure/eraseStream.ts';
 import type { JudgedErasure } from '../../../../../shared/erasure/restored/judgeErasure.ts';
 import { reconcileErasures } from '../../../../../shared/erasure/restored/reconcileErasures.ts';
-import { appendEvents, NO_STREAM } from '../../../../../shared/eventlog/append.ts';
 import type { DomainEvent } from '../../../../../shared/eventlog/eventTypes.ts';
-import { createDamagedStreams } from '../../../../../shared/eventlog/reading/damagedStreams.ts';
 import {
   replayStarted,
   sessionStarted,
   turnCompleted,
   turnStarted,
 } from '../../../../support/builders/events.ts';
+import { handleContext, writeStream } from '../../../../support/stores/handleContext.ts';
 import {
   sqliteEventStoreFixture,
   type SqliteEventStoreFixture,
@@ -58,18 +55,13 @@ async function restoreKeys(): Promise<void> {
   await reopen();
 }
 
-async function write(stream: string, ...events: DomainEvent[]): Promise<string> {
-  const facts = await prepareEvents(context, authorOf(actor), NO_STREAM, events);
-  return (await appendEvents(context.store, { stream, head: NO_STREAM }, facts)).head.key!.id;
-}
+const write = async (stream: string, ...events: DomainEvent[]): Promise<string> =>
+  (await writeStream(context, actor, stream, events)).key!.id;
 
 beforeEach(async () => {
   fixture = await sqliteEventStoreFixture();
   context = {
-    store: fixture.store(),
-    damaged: createDamagedStreams(() => undefined),
-    clock: { now: () => Date.parse('2026-11-23T09:00:00.000Z') },
-    ids: { uuid: () => randomUUID(), typeId: () => '' },
+    ...handleContext(fixture.store(), Date.parse('2026-11-23T09:00:00.000Z')),
     readModels: { untilShown: async () => true },
   } as unknown as CommandContext;
   await openAccount(context, actor, 'somebody');

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { HandleContext } from '../../../../../shared/commandHandling/handle.ts';
 import {
@@ -9,9 +8,9 @@ import {
   readKeptTime,
   recordedBefore,
 } from '../../../../../shared/erasure/retention/retentionStreams.ts';
-import { createDamagedStreams } from '../../../../../shared/eventlog/reading/damagedStreams.ts';
 import { appendMore, appendTo } from '../../../../support/stores/projections/projector.ts';
 import { sessionDescribed, sessionStarted } from '../../../../support/builders/events.ts';
+import { handleContext } from '../../../../support/stores/handleContext.ts';
 import { sqliteEventStoreFixture } from '../../../../support/stores/sqlite/sqliteEventStore.ts';
 
 const START = Date.UTC(2026, 10, 25);
@@ -21,12 +20,7 @@ let fixture: Awaited<ReturnType<typeof sqliteEventStoreFixture>>;
 let context: HandleContext;
 beforeEach(async () => {
   fixture = await sqliteEventStoreFixture();
-  context = {
-    store: fixture.store(),
-    damaged: createDamagedStreams(() => undefined),
-    clock: { now: () => START },
-    ids: { uuid: randomUUID, typeId: (prefix) => prefix },
-  };
+  context = handleContext(fixture.store(), START);
 });
 afterEach(() => fixture.dispose());
 
