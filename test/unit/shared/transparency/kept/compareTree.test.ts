@@ -55,7 +55,7 @@ async function compared(
     signed = SIZE,
     keys = [KEY],
     stored = SIZE,
-    grown = undefined,
+    grown,
   }: {
     events?: readonly StoredEvent[];
     signed?: number | null;
