@@ -1,5 +1,6 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { LRUCache } from 'lru-cache';
+import { hasPrototypeMember } from '../../shared/lib/validation/jsonComplexity.ts';
 import { RUN_LIMITS } from '../../shared/runs/limits.ts';
 
 /** Asks whether a schema is valid or, with a text, whether the text fits the schema. */
@@ -44,6 +45,8 @@ function validatorOf(schema: string): ValidateFunction {
 export function check({ schema, text }: Question): string | undefined {
   let validate: ValidateFunction;
   try {
+    if (!compiled.has(schema) && hasPrototypeMember(schema))
+      return 'has a member named __proto__, which can’t be checked';
     validate = validatorOf(schema);
   } catch {
     return 'is not a valid JSON Schema (2020-12), or refers to what it does not hold';

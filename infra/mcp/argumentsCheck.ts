@@ -2,6 +2,7 @@ import { createContext, Script } from 'node:vm';
 import { Ajv, type Options } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { LIMITS } from '../../shared/limits.ts';
+import { hasPrototypeMember } from '../../shared/lib/validation/jsonComplexity.ts';
 import { problemsOf } from '../../shared/lib/validation/validation.ts';
 
 const sandbox: { work: () => unknown } = { work: () => undefined };
@@ -59,6 +60,8 @@ export function plainSchema(schema: object): Record<string, unknown> {
   if (Buffer.byteLength(json) > schemaBytes)
     throw new Error(`its schema is longer than ${schemaBytes} bytes`);
   if (UNSTORABLE.test(json)) throw new Error('its schema holds what is no text');
+  if (hasPrototypeMember(json))
+    throw new Error('its schema has a member named __proto__, which can’t be checked');
   return JSON.parse(json) as Record<string, unknown>;
 }
 

@@ -56,6 +56,13 @@ export async function isStillValid(
   return key !== undefined && key.revoked_at === null && !isExpired(key.expires_at, now);
 }
 
+/** The same error for every invalid key. */
+export const unauthorizedError = (): TurnlogError =>
+  new TurnlogError(
+    'unauthorized',
+    'The request carries no valid API key, neither in x-api-key nor as Authorization: Bearer.',
+  );
+
 export function requireScope(scopes: readonly Scope[], scope: Scope): void {
   if (!scopes.includes(scope))
     throw new TurnlogError('forbidden', `This API key lacks the scope ${scope}.`);

@@ -33,6 +33,6 @@ export const FEED_LIMITS = {
     /** Size of a page in a response. The page ends with the event that reaches it. */
     answerBytes: 256 * KIB,
     /** Interval between checks that a follower's key is still valid. */
-    keyCheckMs: 5_000,
+    keyCheckMs: 1_000,
   },
 } as const;

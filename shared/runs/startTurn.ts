@@ -1,3 +1,4 @@
+import { isStillValid, unauthorizedError } from '../accounts/authenticate.ts';
 import { createBackoff } from '../lib/time/backoff.ts';
 import { isRejection } from '../domain/rejection.ts';
 import { isTurnlogError, isLogUnavailable, TurnlogError } from '../lib/errors/turnlogError.ts';
@@ -30,7 +31,7 @@ import { appendEvents } from '../eventlog/append.ts';
 
 type StartTurnContext = CompactionContext &
   RecoveryContext &
-  RunSlice<'instance', 'liveTurns' | 'openTurnQueue'>;
+  RunSlice<'cachedRows' | 'instance', 'liveTurns' | 'openTurnQueue'>;
 
 /** The settings and the session for the start of a turn. */
 interface TurnStart {
@@ -150,6 +151,10 @@ export async function startTurn(
       const before = { settings, loaded, tokens: historyTokens, signal };
       if (await compactBeforeTurn(context, request, before, bounds)) return 'reload';
     }
+    // The key may have been revoked while the run waited. A replay does not need its key any more.
+    const { key_id } = request.actor;
+    if (!request.replay && !(await isStillValid(context.cachedRows, key_id, context.clock.now())))
+      throw unauthorizedError();
     try {
       const run = await appendTurnStarted(context, request, { settings, loaded });
       const { account_id } = request.actor;

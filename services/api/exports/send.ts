@@ -7,7 +7,7 @@ import { shutdownError } from '../../../shared/runs/queueing/runsInFlight.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { clientDisconnectError, onResponseClosed } from '../http/connection/clientDisconnect.ts';
 import type { RouteContext } from '../context.ts';
-import { unauthorizedError } from '../http/access/loginThrottle.ts';
+import { unauthorizedError } from '../../../shared/accounts/authenticate.ts';
 import { createKeyCheck } from '../http/access/keyRevocation.ts';
 import { destroyOnError } from '../http/connection/destroyOnError.ts';
 

@@ -5,6 +5,7 @@ import { accountStream } from '../../../shared/eventlog/streams.ts';
 import { resolvesWithin } from '../../../shared/lib/time/resolvesWithin.ts';
 import { clientDisconnectError, onResponseClosed } from '../http/connection/clientDisconnect.ts';
 import { setNextLink } from '../http/responses/envelope.ts';
+import { createKeyCheck } from '../http/access/keyRevocation.ts';
 import { sendEventStream } from '../http/responses/sse.ts';
 import { pollEvents } from './pollEvents.ts';
 import { streamEvents } from './streamEvents.ts';
@@ -86,7 +87,8 @@ const followEventsRoute = defineRoute({
     const following = api.feed.followAccount(accountId, options);
     onResponseClosed(ctx.res, () => void following.return());
     const pages = await awaitFirstPages(following);
-    sendEventStream(ctx, () => streamEvents(api, actor, pages, ctx));
+    const isAllowed = createKeyCheck(api, actor);
+    sendEventStream(ctx, isAllowed, () => streamEvents(api, { actor, isAllowed }, pages, ctx));
     return undefined;
   },
 });

@@ -6,7 +6,7 @@ import { LIMITS } from '../../../shared/limits.ts';
 import { cloudEventOf } from '../../../shared/publicEvents/cloudEvent.ts';
 import type { RouteContext } from '../context.ts';
 import type { SseEvent } from '../http/responses/sse.ts';
-import { createKeyCheck } from '../http/access/keyRevocation.ts';
+import type { KeyCheck } from '../http/access/keyRevocation.ts';
 
 /** An event of the feed as one line of JSON. */
 export const formatFeedItem = ({ event, cursor }: FeedItem, source: string): string =>
@@ -25,11 +25,10 @@ const positionEvent = (cursor: string): SseEvent => ({
  */
 export async function* streamEvents(
   api: RouteContext,
-  actor: Actor,
+  { actor, isAllowed }: { actor: Actor; isAllowed: KeyCheck },
   pages: AsyncIterable<FeedPage>,
   ctx: Context,
 ): AsyncGenerator<SseEvent, void> {
-  const isAllowed = createKeyCheck(api, actor);
   const subject = accountStream(actor.account_id);
   let sentAt = -Infinity;
   try {

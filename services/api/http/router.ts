@@ -9,10 +9,11 @@ import {
   type Permit,
   type PermitPool,
 } from '../../../shared/lib/concurrency/capacity.ts';
-import { requireScope } from '../../../shared/accounts/authenticate.ts';
+import { requireScope, unauthorizedError } from '../../../shared/accounts/authenticate.ts';
 import { clientDisconnectError, onResponseClosed } from './connection/clientDisconnect.ts';
 import type { RouteContext } from '../context.ts';
 import { setNextLink, sendData, sendJson, wantsPretty } from './responses/envelope.ts';
+import { createKeyCheck } from './access/keyRevocation.ts';
 import { createLoginThrottle } from './access/loginThrottle.ts';
 import { createAuthenticator } from './middleware/authenticated.ts';
 import { admitBody, hasNoBody, readJsonBody } from './middleware/jsonBody.ts';
@@ -75,6 +76,7 @@ function createHandler(pipeline: RequestPipeline, route: Route): Middleware {
       await limitRequestRate(api, ctx, actor);
       if (access !== 'key') requireScope(scopes, access);
     }
+    const isAllowed = access === 'open' ? undefined : createKeyCheck(api, actor);
     const query = checkQuery(ctx.query);
     const key = parseIdempotencyKey(ctx);
     const { account_id } = actor;
@@ -99,6 +101,7 @@ function createHandler(pipeline: RequestPipeline, route: Route): Middleware {
               claim: await claimKeyedRequest(routeContext, route, unclaimed, { key, ctx }),
             };
       const answer = await route.handle(routeContext, request, ctx);
+      if (answer && isAllowed && !(await isAllowed())) throw unauthorizedError();
       if (answer) await sendAnswer(ctx, answer, { account_id, media: route.media });
       const length = (answer && ctx.length) ?? 0;
       // A response to a recorded change is always sent: it does not wait for memory.

@@ -40,7 +40,7 @@ import type { Context } from 'koa';
 import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import { followReplay, type ReplayUpdate } from '../../../shared/replays/followReplay.ts';
 import { sendEventStream, type SseEvent } from '../http/responses/sse.ts';
-import { createKeyCheck, untilRevoked } from '../http/access/keyRevocation.ts';
+import { createKeyCheck } from '../http/access/keyRevocation.ts';
 import { acquireStream } from '../sessions/turnSse.ts';
 
 const REPLAY_LIST: ListFormat<ReplayRow> = {
@@ -238,11 +238,10 @@ const streamReplayRoute = defineRoute({
       return undefined;
     }
     acquireStream(api, account_id, ctx);
-    sendEventStream(ctx, (disconnected) => {
+    sendEventStream(ctx, createKeyCheck(api, actor), (disconnected) => {
       const signal = AbortSignal.any([disconnected, api.stopping]);
       const replay = { account_id, replay_id: row.replay_id, after };
-      const events = formatUpdates(followReplay(api, replay, signal));
-      return untilRevoked(events, createKeyCheck(api, actor));
+      return formatUpdates(followReplay(api, replay, signal));
     });
     return undefined;
   },

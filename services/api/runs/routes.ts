@@ -16,6 +16,7 @@ import { RunBody, RunResult } from './schemas.ts';
 import { StartedTurn } from '../sessions/schemas.ts';
 import { START_OF_OUTPUT } from '../../../shared/sessions/turns/turnOutputPosition.ts';
 import type { RecordedTurnOutcome } from '../../../shared/sessions/turns/recordedTurn.ts';
+import { createKeyCheck } from '../http/access/keyRevocation.ts';
 import { sendEventStream } from '../http/responses/sse.ts';
 import { acquireStream, startedEvent, turnSse } from '../sessions/turnSse.ts';
 
@@ -41,7 +42,7 @@ async function runSse(
       return { failed: { code, message } };
     },
   );
-  sendEventStream(ctx, async function* (signal) {
+  sendEventStream(ctx, createKeyCheck(api, actor), async function* (signal) {
     yield startedEvent(subject);
     yield* turnSse(api, { subject, after: START_OF_OUTPUT, ended: end }, ctx, signal);
   });

@@ -37,7 +37,7 @@ import {
 } from '../../../shared/sessions/turns/turnOutputPosition.ts';
 import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import { sendEventStream } from '../http/responses/sse.ts';
-import { createKeyCheck, untilRevoked } from '../http/access/keyRevocation.ts';
+import { createKeyCheck } from '../http/access/keyRevocation.ts';
 import { acquireStream, readTurnRecord, startedEvent, turnSse } from './turnSse.ts';
 
 const NUMBER = new RegExp(TURN_NUMBER);
@@ -121,10 +121,9 @@ const streamTurnRoute = defineRoute({
     const ended = first?.turn.outcome && first;
     if (!ended) first?.done();
     const position = after === 'end' || after === undefined ? START_OF_OUTPUT : after;
-    sendEventStream(ctx, async function* (signal) {
+    sendEventStream(ctx, createKeyCheck(api, actor), async function* (signal) {
       if (after === undefined) yield startedEvent(subject);
-      const events = turnSse(api, { subject, after: position, first: ended }, ctx, signal);
-      yield* untilRevoked(events, createKeyCheck(api, actor));
+      yield* turnSse(api, { subject, after: position, first: ended }, ctx, signal);
     });
     return undefined;
   },

@@ -301,36 +301,97 @@ describe('the stream of a turn', () => {
   });
 });
 
-test('who follows a turn hears no more of it when the key was revoked', async () => {
-  const account = await newKey(service.folder);
-  const second = await newKey(service.folder, { account: account.account_id });
-  const client = await clientWith(service.url, account);
-  await clientWith(service.url, second);
-  const created = await client.post('/v1/agents', {
-    name: 'A',
-    instruction: 'I',
-    model: 'scripted',
-  });
-  const go = steps('one ', 'two');
-  const own = await openEvents(`${service.url}/v1/agents/${created.body.data.agent_id}/run`, {
-    method: 'POST',
-    headers: { ...headers(), 'x-api-key': account.api_key },
-    body: '{"input":"hi"}',
-  });
-  const { session_id } = (await next(own.events)).data;
-  const stream = await openEvents(`${service.url}/v1/sessions/${session_id}/turns/1/stream`, {
-    headers: { 'x-api-key': second.api_key },
-  });
-  await next(stream.events);
-  await next(stream.events);
-  const actor = { account_id: account.account_id, key_id: 'operator', request_id: 'test' };
-  await asOperator(service.folder, (operator) => revokeKey(operator, actor, second.key_id));
-  await sleep(LIMITS.feed.keyCheckMs + 500);
-  go(0);
-  expect(await allEvents(stream)).toEqual([]);
-  go(1);
-  expect((await allEvents(own)).at(-1)).toMatchObject({ event: 'turn.completed' });
-}, 30_000);
+describe('a key that is revoked', () => {
+  const OTHER = { key_id: 'operator', request_id: 'test' };
+
+  /** An account with an agent and two keys; the second one can be revoked. */
+  async function twoKeys() {
+    const account = await newKey(service.folder);
+    const { account_id } = account;
+    const second = await newKey(service.folder, { account: account_id });
+    const client = await clientWith(service.url, account);
+    const revoked = await clientWith(service.url, second);
+    const created = await client.post('/v1/agents', {
+      name: 'A',
+      instruction: 'I',
+      model: 'scripted',
+    });
+    const path = `/v1/agents/${created.body.data.agent_id}/run`;
+    const runWith = ({ api_key }: { api_key: string }) =>
+      openEvents(`${service.url}${path}`, {
+        method: 'POST',
+        headers: { ...headers(), 'x-api-key': api_key },
+        body: '{"input":"hi"}',
+      });
+    const revoke = async () => {
+      await asOperator(service.folder, (operator) =>
+        revokeKey(operator, { account_id, ...OTHER }, second.key_id),
+      );
+      await sleep(LIMITS.feed.keyCheckMs + 500);
+    };
+    return { account, second, client, revoked, path, runWith, revoke };
+  }
+
+  test('hears no more of a turn that it follows', async () => {
+    const { account, second, runWith, revoke } = await twoKeys();
+    const go = steps('one ', 'two');
+    const own = await runWith(account);
+    const { session_id } = (await next(own.events)).data;
+    const stream = await openEvents(`${service.url}/v1/sessions/${session_id}/turns/1/stream`, {
+      headers: { 'x-api-key': second.api_key },
+    });
+    await next(stream.events);
+    await next(stream.events);
+    await revoke();
+    go(0);
+    expect(await allEvents(stream)).toEqual([]);
+    go(1);
+    expect((await allEvents(own)).at(-1)).toMatchObject({ event: 'turn.completed' });
+  }, 30_000);
+
+  test('hears no more of a turn that it started', async () => {
+    const { second, runWith, revoke } = await twoKeys();
+    const go = steps('one ', 'two');
+    const own = await runWith(second);
+    await next(own.events);
+    await next(own.events);
+    await revoke();
+    go(0);
+    expect(await allEvents(own)).toEqual([]);
+    go(1);
+  }, 30_000);
+
+  test('starts no turn that waited for its session', async () => {
+    const { account, client, revoked, path, runWith, revoke } = await twoKeys();
+    const go = steps('one ', 'two');
+    const own = await runWith(account);
+    const { session_id } = (await next(own.events)).data;
+    const queued = revoked.post(path, { input: 'me too', session_id });
+    await sleep(200);
+    await revoke();
+    go(0);
+    go(1);
+    await allEvents(own);
+    expect(await queued).toMatchObject({ status: 401, body: { code: 'unauthorized' } });
+    const { body } = await client.get(`/v1/sessions/${session_id}`);
+    expect(body.data.turns).toHaveLength(1);
+  }, 30_000);
+
+  test('gets neither the turn nor the events that it waited for', async () => {
+    const { account, revoked, runWith, revoke } = await twoKeys();
+    const go = steps('one ', 'two');
+    const own = await runWith(account);
+    const { session_id } = (await next(own.events)).data;
+    const turn = revoked.get(`/v1/sessions/${session_id}/turns/1`, { prefer: 'wait=20' });
+    const events = revoked.get('/v1/events?format=jsonl&from=now&wait=20');
+    await sleep(200);
+    await revoke();
+    go(0);
+    go(1);
+    await allEvents(own);
+    expect([(await turn).status, (await events).status]).toEqual([401, 401]);
+  }, 30_000);
+});
 
 test('a stop ends a stream with an error that is true, and does not wait for who follows', async () => {
   const own = await startTestService({ text: 'Hi' }, { SHUTDOWN_GRACE_MS: '100' });

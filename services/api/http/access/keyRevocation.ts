@@ -3,11 +3,17 @@ import { LIMITS } from '../../../../shared/limits.ts';
 import { isStillValid } from '../../../../shared/accounts/authenticate.ts';
 import type { RouteContext } from '../../context.ts';
 
-/** Checks at intervals whether the client's key is still valid. */
+/** Whether the client's key is still valid. */
+export type KeyCheck = () => Promise<boolean>;
+
+/**
+ * Checks at intervals whether the client's key is still valid: at once if a request has taken longer
+ * than an interval since the check was created.
+ */
 export function createKeyCheck(
   { cachedRows, clock }: Pick<RouteContext, 'cachedRows' | 'clock'>,
   { key_id }: Pick<Actor, 'key_id'>,
-): () => Promise<boolean> {
+): KeyCheck {
   let checkedAt = performance.now();
   return async () => {
     const now = performance.now();
@@ -20,7 +26,7 @@ export function createKeyCheck(
 /** Passes events on until the client's key is no longer valid. */
 export async function* untilRevoked<Event>(
   events: AsyncIterable<Event>,
-  isAllowed: () => Promise<boolean>,
+  isAllowed: KeyCheck,
 ): AsyncGenerator<Event> {
   for await (const event of events) {
     if (!(await isAllowed())) return;

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { unauthorizedError } from '../../../../shared/accounts/authenticate.ts';
 import { TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
 import { LIMITS } from '../../../../shared/limits.ts';
 import type { Logger } from '../../../../shared/lib/logger.ts';
@@ -120,10 +121,3 @@ export function createLoginThrottle(logger: Logger): (login: FailedLogin) => Pro
     throw unauthorizedError();
   };
 }
-
-/** The same response for every invalid key. */
-export const unauthorizedError = (): TurnlogError =>
-  new TurnlogError(
-    'unauthorized',
-    'The request carries no valid API key, neither in x-api-key nor as Authorization: Bearer.',
-  );

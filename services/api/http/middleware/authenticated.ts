@@ -2,9 +2,9 @@ import type { Context } from 'koa';
 import type { Actor } from '../../../../shared/commandHandling/context.ts';
 import type { Scope } from '../../../../shared/accounts/events.ts';
 import { TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
-import { identifyKey } from '../../../../shared/accounts/authenticate.ts';
+import { identifyKey, unauthorizedError } from '../../../../shared/accounts/authenticate.ts';
 import type { ApiContext } from '../../context.ts';
-import { unauthorizedError, type createLoginThrottle } from '../access/loginThrottle.ts';
+import type { createLoginThrottle } from '../access/loginThrottle.ts';
 import type { Access } from '../route.ts';
 
 const BEARER = /^bearer +(\S.*)$/i;

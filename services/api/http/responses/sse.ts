@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import type { Context } from 'koa';
 import { LIMITS } from '../../../../shared/limits.ts';
+import { untilRevoked, type KeyCheck } from '../access/keyRevocation.ts';
 import { responseClosedSignal } from '../connection/clientDisconnect.ts';
 
 /** A server-sent event (HTML standard). */
@@ -45,15 +46,16 @@ async function* formatEvents(
 /**
  * Sends a stream of events (text/event-stream), read no faster than the client receives them.
  * `signal` aborts when the client disconnects; `events` must end then. An error from `events` cuts
- * the connection, so that clients reconnect.
+ * the connection, so that clients reconnect. The stream ends when the client's key is no longer valid.
  */
 export function sendEventStream(
   ctx: Context,
+  isAllowed: KeyCheck,
   events: (signal: AbortSignal) => AsyncIterable<SseEvent>,
   heartbeatMs: number = LIMITS.http.heartbeatMs,
 ): void {
   const text = formatEvents(
-    events(responseClosedSignal(ctx.res))[Symbol.asyncIterator](),
+    untilRevoked(events(responseClosedSignal(ctx.res)), isAllowed),
     heartbeatMs,
   );
   ctx.status = 200;

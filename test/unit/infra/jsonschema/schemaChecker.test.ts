@@ -54,6 +54,12 @@ describe('the schema checker', () => {
     );
   });
 
+  test('names the member that ajv can’t check', async () => {
+    const schema = JSON.parse('{"properties":{"a":{"properties":{"__proto__":{}}}}}') as object;
+    expect(await flawOf(schema)).toBe('has a member named __proto__, which can’t be checked');
+    expect(await flawOf({ properties: { proto: {} }, title: '__proto__' })).toBeUndefined();
+  });
+
   test('finds no flaw in what can be used', async () => {
     expect(await flawOf({ type: 'object', properties: { a: { enum: [1, 2] } } })).toBeUndefined();
   });

@@ -1,6 +1,18 @@
 import { describe, expect, test } from '@jest/globals';
 import { array, assert, jsonValue, property } from 'fast-check';
-import { hasMoreValues } from '../../../../../shared/lib/validation/jsonComplexity.ts';
+import {
+  hasMoreValues,
+  hasPrototypeMember,
+} from '../../../../../shared/lib/validation/jsonComplexity.ts';
+
+test.each([
+  ['{"__proto__":1}', true],
+  ['[{"a":{"\\u005f_proto__":{}}}]', true],
+  ['{"a":"__proto__"}', false],
+  ['["__proto__"]', false],
+])('whether %s has a member named __proto__', (text, has) => {
+  expect(hasPrototypeMember(text)).toBe(has);
+});
 
 describe('whether JSON has more values than a limit', () => {
   test.each([

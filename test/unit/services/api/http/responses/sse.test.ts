@@ -25,7 +25,7 @@ async function serve(events: Events, heartbeatMs?: number): Promise<void> {
   const [logger, stalledMs] = [createLogger('silent'), 300];
   const bounds = { lookEveryMs: 20, stalledMs, inTheWayMs: stalledMs };
   app.use(disconnectSlowClients({ logger, isScarce: () => false, ...bounds }));
-  app.use(async (ctx) => sendEventStream(ctx, events, heartbeatMs));
+  app.use(async (ctx) => sendEventStream(ctx, async () => true, events, heartbeatMs));
   server = app.listen(0, '127.0.0.1');
   await once(server, 'listening');
 }
