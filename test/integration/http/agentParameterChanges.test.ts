@@ -99,7 +99,7 @@ describe('the parameters of an agent that changes', () => {
     ['a half character', 400, { type: 'object', description: '\ud800' }],
     ['a half character in a name', 400, { properties: { '\udc00': {} } }],
     ['a NUL', 200, { description: '\u0000' }],
-    ['__proto__', 200, JSON.parse('{"properties":{"__proto__":{"type":"number"}}}')],
+    ['__proto__', 400, JSON.parse('{"properties":{"__proto__":{"type":"number"}}}')],
   ])('with a schema with %s are answered %i', async (_, status, schema) => {
     const created = await service.post('/v1/agents', {
       ...fields,

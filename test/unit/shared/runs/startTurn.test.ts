@@ -64,6 +64,7 @@ function begin(changes: Partial<RunRequest> = {}, store = fixture.store()): Prom
       isGone: (owner: string) => owner !== 'other',
       isOverdue: () => false,
     },
+    cachedRows: { findApiKey: async () => ({ revoked_at: null, expires_at: null }) },
     clock: { now: () => NOW },
     ids: { uuid: randomUUID },
   } as unknown as RunContext;
