@@ -4,8 +4,9 @@ import { parseConfig } from '../shared/lib/config/config.ts';
 import { createLogger } from '../shared/lib/logger.ts';
 import { startService } from './compose/service.ts';
 import { banner } from './process/banner.ts';
-import { stopOnDefect, reportFailure, stopAtSignal } from './process/processExit.ts';
+import { stopOnDefect, reportFailure } from './process/processExit.ts';
 import { chooseServices } from './process/serviceNames.ts';
+import { onStopSignal } from './process/stopSignals.ts';
 import { warnOfOptions } from './process/warnOfOptions.ts';
 
 async function serveUntil(stop: AbortController): Promise<void> {
@@ -26,7 +27,7 @@ async function serveUntil(stop: AbortController): Promise<void> {
 
 // The server. Exit code 0 after a signal, 1 if it could not start, 70 after a defect.
 const stop = new AbortController();
-stopAtSignal(stop);
+onStopSignal((name) => stop.abort(new Error(`stopped by ${name}`)));
 try {
   await serveUntil(stop);
 } catch (error) {
