@@ -55,7 +55,7 @@ async function withRunInFlight(...command: string[]) {
   // Awaited after the signal.
   running.catch(() => undefined);
   await eventually(
-    () => model.requests.length,
+    () => Promise.resolve(model.requests.length),
     (requests) => requests === 1,
   );
   return { terminal, running };
