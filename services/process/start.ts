@@ -69,6 +69,7 @@ export async function startServing(
     availability: () => availability,
     stopping: stopping.signal,
     corsOrigins: config.CORS_ORIGINS,
+    memory: turnlog.memory,
     health: shareHealth(() => checkHealth(turnlog, availability)),
   };
   const app = api

@@ -21,8 +21,6 @@ export const RUN_LIMITS = {
     waiting: 4_000,
     /** Runs that wait for another run of their session. */
     waitingOfSession: 100,
-    /** Concurrent reads of sessions. One account may have half of them. */
-    sessionReads: 8,
     /** Tokens of a summary of older turns. A longer summary is rejected. */
     summaryTokens: 1_024,
     summaryChars: 16_384,
