@@ -5,6 +5,7 @@ import type {
   KeptCheckpoint,
   KeptCheckpoints,
 } from '../../shared/transparency/kept/compareTree.ts';
+import { limitedFetch } from '../http/informationalResponses.ts';
 import { describeFailure, readLimitedText } from './response.ts';
 
 const { files: MAX_FILES, fileBytes: MAX_BYTES, answerMs: ANSWER_MS } = LIMITS.keptCheckpoints;
@@ -35,7 +36,7 @@ async function readUrl(
   signal: AbortSignal,
 ): Promise<KeptCheckpoint[] | { trouble: string }> {
   const limit = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]);
-  const response = await fetch(location, { redirect: 'manual', signal: limit });
+  const response = await limitedFetch(location, { redirect: 'manual', signal: limit });
   if (response.status !== 200) {
     await response.body?.cancel();
     return { trouble: `answers with the status ${response.status}` };
