@@ -1,6 +1,6 @@
 import type { FetchLike } from '@modelcontextprotocol/client';
 import { LIMITS } from '../../shared/limits.ts';
-import { limitedFetch } from '../http/informationalResponses.ts';
+import { limitedFetch } from '../lib/informationalResponses.ts';
 
 const LINE_FEED = 10;
 const CARRIAGE_RETURN = 13;

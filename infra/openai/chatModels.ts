@@ -52,7 +52,7 @@ async function load({ limits }: ChatModelsOptions): Promise<Libraries> {
   const [openai, undici, { limitInformationalResponses }] = await Promise.all([
     import('openai'),
     import('undici'),
-    import('../http/informationalResponses.ts'),
+    import('../lib/informationalResponses.ts'),
   ]);
   const agent = new undici.Agent({
     connections: limits.maxConnections ?? DEFAULTS.maxConnections,

@@ -3,7 +3,7 @@ import { Client, type Dispatcher } from 'undici';
 import { LIMITS } from '../../shared/limits.ts';
 import { pipeline, type Readable, type Transform } from 'node:stream';
 import { createGunzip, createInflate } from 'node:zlib';
-import { limitInformationalResponses } from '../http/informationalResponses.ts';
+import { limitInformationalResponses } from '../lib/informationalResponses.ts';
 import { webFailed } from './failures.ts';
 
 /** As much of a body as was read, and whether that is all. */

@@ -5,7 +5,7 @@ import type {
   KeptCheckpoint,
   KeptCheckpoints,
 } from '../../shared/transparency/kept/compareTree.ts';
-import { limitedFetch } from '../http/informationalResponses.ts';
+import { limitedFetch } from '../lib/informationalResponses.ts';
 import { describeFailure, readLimitedText } from './response.ts';
 
 const { files: MAX_FILES, fileBytes: MAX_BYTES, answerMs: ANSWER_MS } = LIMITS.keptCheckpoints;
