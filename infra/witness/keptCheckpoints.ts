@@ -1,10 +1,11 @@
-import { readdir, readFile, stat } from 'node:fs/promises';
+import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LIMITS } from '../../shared/limits.ts';
 import type {
   KeptCheckpoint,
   KeptCheckpoints,
 } from '../../shared/transparency/kept/compareTree.ts';
+import { readRegularFile } from '../lib/regularFile.ts';
 import { limitedFetch } from '../lib/informationalResponses.ts';
 import { describeFailure, readLimitedText } from './response.ts';
 
@@ -26,7 +27,7 @@ async function readFiles(location: string): Promise<KeptCheckpoint[] | { trouble
     const { size } = await stat(file);
     if (size > MAX_BYTES)
       return { trouble: isFolder ? `has the file ${name}, which ${tooLarge}` : tooLarge };
-    found.push({ name: file, note: await readFile(file, 'utf8') });
+    found.push({ name: file, note: (await readRegularFile(file)).toString() });
   }
   return found;
 }
