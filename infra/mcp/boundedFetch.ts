@@ -1,5 +1,6 @@
 import type { FetchLike } from '@modelcontextprotocol/client';
 import { LIMITS } from '../../shared/limits.ts';
+import { limitedFetch } from '../lib/informationalResponses.ts';
 
 const LINE_FEED = 10;
 const CARRIAGE_RETURN = 13;
@@ -45,7 +46,7 @@ function bounded(response: Response, onEnd: () => void): Response {
  */
 export function createBoundedFetch(postMs: number): FetchLike {
   return async (url, init = {}) => {
-    if (init.method !== 'POST') return bounded(await fetch(url, init), () => undefined);
+    if (init.method !== 'POST') return bounded(await limitedFetch(url, init), () => undefined);
     const limit = new AbortController();
     const leave = (): void => limit.abort(init.signal?.reason);
     const timer = setTimeout(() => limit.abort(new Error('the server took too long')), postMs);
@@ -57,7 +58,7 @@ export function createBoundedFetch(postMs: number): FetchLike {
     };
     try {
       if (init.signal?.aborted) leave();
-      return bounded(await fetch(url, { ...init, signal: limit.signal }), end);
+      return bounded(await limitedFetch(url, { ...init, signal: limit.signal }), end);
     } catch (error) {
       end();
       throw error;

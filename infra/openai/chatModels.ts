@@ -1,5 +1,5 @@
 import type * as OpenAi from 'openai';
-import type { Agent } from 'undici';
+import type { Dispatcher } from 'undici';
 import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import type { ChatRequest } from '../../shared/sessions/turns/chat.ts';
@@ -40,7 +40,7 @@ const DEFAULTS = {
 
 interface Libraries {
   openai: typeof OpenAi;
-  agent: Agent;
+  agent: Dispatcher;
   inProgress: ResponseMemory;
 }
 
@@ -49,7 +49,11 @@ interface Libraries {
  * megabytes.
  */
 async function load({ limits }: ChatModelsOptions): Promise<Libraries> {
-  const [openai, undici] = await Promise.all([import('openai'), import('undici')]);
+  const [openai, undici, { limitInformationalResponses }] = await Promise.all([
+    import('openai'),
+    import('undici'),
+    import('../lib/informationalResponses.ts'),
+  ]);
   const agent = new undici.Agent({
     connections: limits.maxConnections ?? DEFAULTS.maxConnections,
     connect: { timeout: DEFAULTS.connectTimeoutMs },
@@ -59,7 +63,8 @@ async function load({ limits }: ChatModelsOptions): Promise<Libraries> {
     headersTimeout: 0,
     bodyTimeout: 0,
   });
-  return { openai, agent, inProgress: { bytes: 0 } };
+  const limited = agent.compose(limitInformationalResponses);
+  return { openai, agent: limited, inProgress: { bytes: 0 } };
 }
 
 function createClient(

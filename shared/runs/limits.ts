@@ -132,6 +132,8 @@ export const RUN_LIMITS = {
     urlChars: 8_192,
     /** Bytes of the status line and headers. */
     headerBytes: 16 * KIB,
+    /** Responses with a status 1xx to one request, also of model providers and MCP servers. */
+    informationalResponses: 16,
     /** Addresses tried per host name. */
     addresses: 16,
     /** Time limit of a name lookup. */
