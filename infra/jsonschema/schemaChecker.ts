@@ -7,21 +7,22 @@ import type { Question } from './check.ts';
 const { checkMs, waitMs, heapMb } = LIMITS.responseFormat;
 
 /**
- * Checks with ajv in a worker thread, which is terminated after the time limit: a pattern, or a few
+ * Checks with ajv in worker threads, each of which is terminated after the time limit: a pattern, or a few
  * mutual references, can take forever.
  */
 export function createSchemaChecker(): SchemaChecker & AsyncDisposable {
-  const thread = createWorkerClient<Question, string | undefined>({
+  const threads = createWorkerClient<Question, string | undefined>({
     start: () =>
       new Worker(new URL('./checkWorker.ts', import.meta.url), {
         name: 'schemas',
         resourceLimits: { maxOldGenerationSizeMb: heapMb },
       }),
+    ...LIMITS.slowWork,
     withinMs: checkMs,
     waitMs,
   });
   const ask = (question: Question, accountId: string): Promise<string | undefined> =>
-    thread.request(question, accountId).catch((error: unknown) => {
+    threads.request(question, accountId).catch((error: unknown) => {
       if (error instanceof WorkerTimeout) return TOO_SLOW;
       throw error;
     });
@@ -29,6 +30,6 @@ export function createSchemaChecker(): SchemaChecker & AsyncDisposable {
   return {
     flawOf: (schema, accountId) => ask({ schema }, accountId),
     misfitOf: (schema, text, accountId) => ask({ schema, text }, accountId),
-    [Symbol.asyncDispose]: () => thread[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: () => threads[Symbol.asyncDispose](),
   };
 }

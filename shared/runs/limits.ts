@@ -104,6 +104,15 @@ export const RUN_LIMITS = {
     /** Total length of cached compiled schemas. */
     cacheChars: MIB,
   },
+  /** Threads for checks and comparisons whose duration can't be known in advance. */
+  slowWork: {
+    /** Threads per kind of work. Accounts with slow work leave one of them to the others. */
+    threads: 2,
+    /** The duration from which work counts as slow. */
+    slowMs: 100,
+    /** How long an account counts as slow after slow work. */
+    slowForMs: 60_000,
+  },
   /** Limits of one arithmetic expression from a model. */
   arithmetic: {
     expressionChars: 1_000,
@@ -151,6 +160,8 @@ export const RUN_LIMITS = {
     /** Pages converted to text concurrently, each in a separate thread. */
     conversions: 2,
     htmlMs: 5_000,
+    /** The duration from which a conversion counts as slow (slowWork). */
+    slowHtmlMs: 1_000,
   },
   /** Limits of agents' tools. */
   tool: {
