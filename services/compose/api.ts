@@ -45,6 +45,7 @@ export async function openRunContext(opening: Opening, storage: RunStorage): Pro
   const { config, logger, memory, opened } = opening;
   const { broadcast: sharedBroadcast, sharesLog, ...stores } = storage;
   const broadcast = sharedBroadcast ?? createMemoryBroadcast().join('alone');
+  const schemas = opened.use(createSchemaChecker());
   const live = createLiveTurns();
   opened.use(startSendingDeltas({ broadcast, live }));
   const signals = sharedBroadcast && createTurnSignals(sharedBroadcast);
@@ -58,8 +59,8 @@ export async function openRunContext(opening: Opening, storage: RunStorage): Pro
     ids: systemIds,
     catalogue: {
       models: await openModels(opening),
-      toolbox: await openTools(opening),
-      schemas: opened.use(createSchemaChecker()),
+      toolbox: await openTools(opening, schemas),
+      schemas,
       components: config.COMPONENTS.split(','),
     },
     runState: {
