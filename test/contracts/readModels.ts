@@ -34,6 +34,7 @@ import { agentsOf, ALL } from '../support/stores/projections/agentsOf.ts';
 import { integrityContract } from './readModelIntegrity.ts';
 import { usageContract } from './readModelUsage.ts';
 import { replaysContract } from './readModelReplays.ts';
+import { listsContract } from './readModelLists.ts';
 import { searchContract } from './readModelSearch.ts';
 import { webhooksContract } from './readModelWebhooks.ts';
 
@@ -63,6 +64,7 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
   webhooksContract(name, open);
   replaysContract(name, open);
   searchContract(name, open);
+  listsContract(name, open);
   integrityContract(name, open);
   let fixture: ReadModelsFixture;
   let history: ReturnType<typeof recordHistory>;

@@ -44,7 +44,7 @@ const COUNT =
 export function selectSessionsToScan(
   { iterate, get }: GenerationReader,
   accountId: string,
-  { words, after, ...filter }: Search,
+  { words, after, limit: _limit, bytes: _bytes, ...filter }: Search,
 ): string[] | undefined {
   if (!isFiltered(filter)) return undefined;
   const index = sessionIndexes(accountId, filter).find(({ from, where, parameters }) => {
