@@ -73,7 +73,11 @@ export function listsContract(name: string, open: () => Promise<ReadModelsFixtur
         fresh.record({ stream, at: updatedAt(nth) }, sessionDescribed(labels)),
       ];
     };
-    const replayOf = (replay_id: string) => ({ replay_id, session_id: 'session_1', role: 'replay' });
+    const replayOf = (replay_id: string) => ({
+      replay_id,
+      session_id: 'session_1',
+      role: 'replay',
+    });
 
     /** All pages of a list, of which each is read from the cursor of the one before. */
     async function pages(filter: SessionFilter, limit: number): Promise<string[]> {
