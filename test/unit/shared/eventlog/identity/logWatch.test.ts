@@ -2,8 +2,8 @@ import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
 import { createLogWatch } from '../../../../../shared/eventlog/identity/logWatch.ts';
 import type { Position } from '../../../../../shared/ports/eventStore.ts';
 
-beforeEach(() => jest.useFakeTimers({ doNotFake: ['setTimeout', 'setImmediate'] }));
-afterEach(() => jest.useRealTimers());
+beforeEach(() => void jest.useFakeTimers({ doNotFake: ['setTimeout', 'setImmediate'] }));
+afterEach(() => void jest.useRealTimers());
 
 const LIMIT_MS = 5_000;
 const at = (position: number): Position => String(position).padStart(4, '0') as Position;
