@@ -16,7 +16,7 @@ const DEADLINE_MS = 600_000;
 
 let server: Server;
 let closed: Promise<unknown>[];
-afterEach(() => server.close());
+afterEach(() => void server.close());
 
 async function serve(talk: (socket: Socket) => void): Promise<string> {
   closed = [];
