@@ -3,7 +3,7 @@ import type { Dispatcher } from 'undici';
 import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import type { ChatRequest } from '../../shared/sessions/turns/chat.ts';
-import type { ChatAnswer, ChatModels, ModelInfo } from '../../shared/ports/chatModel.ts';
+import type { AnswerStream, ChatAnswer, ChatModels, ModelInfo } from '../../shared/ports/chatModel.ts';
 import { parseAnswer } from './answer.ts';
 import type { ResponseMemory } from './boundedBuffer.ts';
 import { toModelError } from './modelErrors.ts';
@@ -102,14 +102,14 @@ async function requestAnswer(
 async function requestStream(
   client: OpenAi.OpenAI,
   request: ChatRequest,
-  { signal, onDelta }: { signal: AbortSignal; onDelta: (text: string) => void },
+  { signal, account_id, onDelta }: AnswerStream & { signal: AbortSignal },
 ): Promise<ChatAnswer> {
   let hasShownText = false;
-  const onText = (text: string): void => {
+  const show = (text: string): void => {
     hasShownText = true;
     onDelta(text);
   };
-  const options: CallOptions = { onText };
+  const options: CallOptions = { textStream: { account_id, onDelta: show } };
   const body: unknown = await client.post('/chat/completions', {
     body: { ...request, stream: true, stream_options: { include_usage: true } },
     signal,
@@ -148,14 +148,14 @@ export function createChatModels(
   return {
     list: () => options.models,
     find: (id) => models.get(id),
-    async complete(modelId, request, signal, onDelta) {
+    async complete(modelId, request, signal, stream) {
       const provider = providerOf(modelId);
       const loaded = await (libraries ??= load(options));
       signal.throwIfAborted();
       try {
         const client = clientOf(provider, loaded);
-        return await (onDelta
-          ? requestStream(client, request, { signal, onDelta })
+        return await (stream
+          ? requestStream(client, request, { signal, ...stream })
           : requestAnswer(client, request, signal));
       } catch (error) {
         // The library converts aborts to its own errors. The caller gets its own abort reason.

@@ -5,7 +5,7 @@ import type { ServiceName } from '../process/serviceNames.ts';
 import { startServing, type RunningService } from '../process/start.ts';
 import type { ProcessPart, ProcessParts } from '../process/processParts.ts';
 import { openEmbedded } from './embedded/embedded.ts';
-import type { Opening, OpenedParts } from './opening.ts';
+import { openMemoryLedger, type Opening, type OpenedParts } from './opening.ts';
 import { locateStorage } from './logLocation.ts';
 import { openRelayAlone } from './features/relay.ts';
 import { openReplica } from './replica/replica.ts';
@@ -24,11 +24,13 @@ export async function openTurnlog(
   services: readonly ServiceName[],
 ): Promise<ProcessParts> {
   await using opened = new AsyncDisposableStack();
-  const parts = await openParts({ config, logger, services, opened });
+  const memory = openMemoryLedger(config);
+  const parts = await openParts({ config, logger, services, memory, opened });
   const resources = opened.move();
   const clock: ProcessPart = { trouble: () => clockProblem(systemClock) };
   return {
     ...parts,
+    memory,
     parts: [clock, ...parts.parts],
     [Symbol.asyncDispose]: () => resources.disposeAsync(),
   };

@@ -70,6 +70,7 @@ export async function startServing(
     availability: () => availability,
     stopping: stopping.signal,
     corsOrigins: config.CORS_ORIGINS,
+    memory: turnlog.memory,
     health: shareHealth(() => checkHealth(turnlog, availability)),
   };
   const app = api

@@ -35,6 +35,7 @@ const COMMON = ['typebox', 'ajv', 'pino', 'lru-cache'];
 /** The folder that uses a library, so that it can be exchanged there; rarely a second one. */
 const HOMES: Readonly<Record<string, string | readonly string[]>> = {
   '@eventstore/db-client': 'infra/eventstoredb',
+  '@grpc/grpc-js': 'infra/eventstoredb',
   '@koa/cors': 'services/api',
   '@koa/router': 'services/api',
   '@modelcontextprotocol/client': 'infra/mcp',
