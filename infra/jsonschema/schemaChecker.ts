@@ -12,6 +12,7 @@ const { checkMs, waitMs, heapMb } = LIMITS.responseFormat;
  */
 export function createSchemaChecker(): SchemaChecker & AsyncDisposable {
   const thread = createWorkerClient<Question, string | undefined>({
+    name: 'schema_checks',
     start: () =>
       new Worker(new URL('./checkWorker.ts', import.meta.url), {
         name: 'schemas',

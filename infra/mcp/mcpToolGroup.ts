@@ -83,6 +83,7 @@ export function createMcpGroup(
   const { calls, callsOfAccount, callWaitMs, firstListMs } = LIMITS.mcp;
   const name = `mcp:${server.name}`;
   const semaphore = createFairSemaphore(
+    'mcp_calls',
     { permits: calls, bytes: Infinity },
     { permits: callsOfAccount, bytes: Infinity },
   );

@@ -44,10 +44,14 @@ export function createPageReader(
 ): ReadPage {
   const fetchPage = createGuardedFetch({ redirects, bytes: pageBytes, ms: pageMs, ...options });
   const line = createFairSemaphore(
+    'web_pages',
     { permits: pages, bytes: Infinity },
     { permits: pagesOfAccount, bytes: Infinity },
   );
-  const threads = createFairSemaphore({ permits: conversions, bytes: Infinity });
+  const threads = createFairSemaphore('page_conversions', {
+    permits: conversions,
+    bytes: Infinity,
+  });
 
   return async (url, { account_id, signal }) => {
     const asked = { account_id, bytes: 0 };

@@ -47,7 +47,10 @@ function createBaseApp(
 export function createApp(api: ApiContext): Koa {
   const responseMemory = createResponseMemory();
   const app = createBaseApp(api, responseMemory);
-  const openStreams = createPermitPool({ permits: LIMITS.stream.open, bytes: Infinity });
+  const openStreams = createPermitPool('event_streams', {
+    permits: LIMITS.stream.open,
+    bytes: Infinity,
+  });
   const readAudit = createReadAudit(api.auditedReads);
   const parts = { responseMemory, openStreams, readAudit, errors: errorPresenter };
   for (const middleware of createRouter({ ...api, ...parts }, routes)) app.use(middleware);

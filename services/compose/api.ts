@@ -21,6 +21,7 @@ import { LIMITS } from '../../shared/limits.ts';
 import type { Broadcast } from '../../shared/ports/broadcast.ts';
 import type { TextDiffer } from '../../shared/replays/comparison/textDiffer.ts';
 import { createPermitPool } from '../../shared/lib/concurrency/capacity.ts';
+import { registerResource } from '../../shared/lib/concurrency/resources.ts';
 import { createLimitsCache } from '../../shared/accounts/accountLimits.ts';
 import { startOpenTurnCloser, startTurnWatch } from '../process/upkeep/periodicTask.ts';
 import type { ProcessPart } from '../process/processParts.ts';
@@ -50,6 +51,17 @@ function admissionLimits({ MAX_RUNS, MAX_RUNS_PER_ACCOUNT, MAX_PROMPT_BYTES }: C
   return { all: { permits: MAX_RUNS, bytes }, share: { permits: perAccount, bytes: bytes / 2 } };
 }
 
+function createSessionCache(): RunContext['runState']['sessionCache'] {
+  const cache: RunContext['runState']['sessionCache'] = new LRUCache({
+    maxSize: LIMITS.cache.sessionChars,
+    sizeCalculation: cachedSessionChars,
+  });
+  registerResource('session_cache', {
+    usage: () => ({ bytes: { limit: LIMITS.cache.sessionChars, used: cache.calculatedSize } }),
+  });
+  return cache;
+}
+
 /** Opens the context of the API and its runs. */
 export async function openRunContext(opening: Opening, storage: RunStorage): Promise<ServedRuns> {
   const { config, logger, opened } = opening;
@@ -73,17 +85,17 @@ export async function openRunContext(opening: Opening, storage: RunStorage): Pro
     },
     runState: {
       admission: createAdmissionControl(admissionLimits(config)),
-      sessionReads: createFairSemaphore({ permits: LIMITS.run.sessionReads, bytes: Infinity }),
+      sessionReads: createFairSemaphore('session_reads', {
+        permits: LIMITS.run.sessionReads,
+        bytes: Infinity,
+      }),
       sessionQueue: createSessionQueue(),
       runsInFlight: createRunsInFlight(),
       liveTurns: live,
       mirroredTurns: opened.use(createMirroredTurns({ broadcast, keys: storage.store.keys })),
       turnWatch: createTurnWatch({ store: storage.store, signals, shared }),
-      turnWaits: createPermitPool({ permits: LIMITS.turn.waiting, bytes: Infinity }),
-      sessionCache: new LRUCache({
-        maxSize: LIMITS.cache.sessionChars,
-        sizeCalculation: cachedSessionChars,
-      }),
+      turnWaits: createPermitPool('turn_waits', { permits: LIMITS.turn.waiting, bytes: Infinity }),
+      sessionCache: createSessionCache(),
       failedCompactions: new LRUCache({ max: LIMITS.cache.failedCompactions }),
       openTurnQueue: createOpenTurnQueue(),
       startingTurns: new Map(),

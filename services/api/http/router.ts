@@ -56,7 +56,7 @@ const createPipeline = (api: RouteContext): RequestPipeline => ({
   api,
   authenticate: createAuthenticator(api, createLoginThrottle(api.logger)),
   limitAddress: createAddressLimit(),
-  bodyMemory: createPermitPool({ permits: Infinity, bytes: heapFor('bodies') }),
+  bodyMemory: createPermitPool('request_bodies', { permits: Infinity, bytes: heapFor('bodies') }),
 });
 
 /** Authenticates, limits the rate, authorizes, validates query and body, then runs the handler. */

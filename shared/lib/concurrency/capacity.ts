@@ -1,4 +1,6 @@
 import { capacityError } from '../errors/capacityError.ts';
+import type { TurnlogError } from '../errors/turnlogError.ts';
+import { registerResource, type BoundedResource } from './resources.ts';
 
 /** The capacity of a process, or the most that one account may use of it. */
 export interface Capacity {
@@ -27,7 +29,7 @@ export interface Permit {
   release(): void;
 }
 
-export interface PermitPool {
+export interface PermitPool extends BoundedResource {
   /**
    * Whose capacity is exhausted for a request, while `reservedBytes` are reserved for another one.
    * A request larger than the whole capacity is admitted when it is the only one.
@@ -40,6 +42,8 @@ export interface PermitPool {
    * process's).
    */
   acquire(request: PermitRequest): Permit;
+  /** Counts the rejection of a request. Returns the error that `acquire` throws. */
+  reject(request: PermitRequest): TurnlogError;
   /** The number of issued permits. */
   activeCount(): number;
 }
@@ -54,12 +58,9 @@ const half = ({ permits, bytes }: Capacity): Capacity => ({
 const fits = (used: Capacity, all: Capacity, bytes: number): boolean =>
   used.permits === 0 || (used.permits + 1 <= all.permits && used.bytes + bytes <= all.bytes);
 
-/**
- * Counts permits and bytes of the process and of each account. An account may use a share of what
- * the others leave free: half when it is alone, a third each for two accounts, and so on. A newly
- * active account therefore always finds capacity, however much the others use.
- */
-export function createPermitPool(all: Capacity, share = half(all)): PermitPool {
+/** A permit pool that is part of another resource, and not registered itself. */
+export function createUnregisteredPool(all: Capacity, share = half(all)): PermitPool {
+  const rejected = { account: 0, process: 0 };
   const process: Capacity = { permits: 0, bytes: 0 };
   const accounts = new Map<string, Capacity>();
 
@@ -113,14 +114,34 @@ export function createPermitPool(all: Capacity, share = half(all)): PermitPool {
     };
   }
 
+  function reject(request: PermitRequest): TurnlogError {
+    const exhausted = findExhaustedScope(request);
+    rejected[exhausted ?? 'process'] += 1;
+    return capacityError(exhausted);
+  }
+
   return {
     exhaustedScope: findExhaustedScope,
     forceAcquire: issue,
     acquire(request) {
-      const exhausted = findExhaustedScope(request);
-      if (exhausted) throw capacityError(exhausted);
+      if (findExhaustedScope(request)) throw reject(request);
       return issue(request);
     },
+    reject,
     activeCount: () => process.permits,
+    usage: () => ({
+      count: { limit: all.permits, used: process.permits },
+      bytes: { limit: all.bytes, used: process.bytes },
+      rejected,
+    }),
   };
 }
+
+/**
+ * Counts permits and bytes of the process and of each account. An account may use a share of what
+ * the others leave free: half when it is alone, a third each for two accounts, and so on. A newly
+ * active account therefore always finds capacity, however much the others use. The metrics of the
+ * process show the pool under its name.
+ */
+export const createPermitPool = (name: string, all: Capacity, share?: Capacity): PermitPool =>
+  registerResource(name, createUnregisteredPool(all, share));

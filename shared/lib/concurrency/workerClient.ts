@@ -10,6 +10,8 @@ interface Thread extends EventEmitter {
 }
 
 interface WorkerOptions {
+  /** Names the thread in the metrics of the process. */
+  name: string;
   /**
    * Starts a thread with a memory limit. It sends `ready` first, and then one answer per message,
    * in order.
@@ -60,7 +62,7 @@ async function answerOf(worker: Thread, withinMs: number): Promise<unknown> {
 export function createWorkerClient<Question, Answer>(
   program: WorkerOptions,
 ): WorkerClient<Question, Answer> {
-  const semaphore = createFairSemaphore(ONE);
+  const semaphore = createFairSemaphore(program.name, ONE);
   const closing = new AbortController();
   let running: Thread | undefined;
 

@@ -38,8 +38,11 @@ export interface AdmissionControl {
  * keep their input in memory.
  */
 export function createAdmissionControl({ all, share }: AdmissionLimits): AdmissionControl {
-  const active = createFairSemaphore(all, share);
-  const waiting = createPermitPool({ permits: LIMITS.run.waiting, bytes: all.bytes });
+  const active = createFairSemaphore('runs', all, share);
+  const waiting = createPermitPool('waiting_runs', {
+    permits: LIMITS.run.waiting,
+    bytes: all.bytes,
+  });
 
   return {
     enqueue(account_id, held, { runs = Infinity, prompt_bytes = Infinity }) {

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type Koa from 'koa';
+import { registerResource } from '../../../../shared/lib/concurrency/resources.ts';
 import { TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
 import { LIMITS } from '../../../../shared/limits.ts';
 import type { Logger } from '../../../../shared/lib/logger.ts';
@@ -43,8 +44,22 @@ function trackConnections(server: Server): ReadonlySet<Socket> {
 }
 
 /** Closes connections over the limit, and idle ones while the limit is reached. */
-function limitConnections(server: Server, maxConnections: number, logger: Logger): void {
+function limitConnections(
+  server: Server,
+  {
+    maxConnections,
+    logger,
+    connections,
+  }: Pick<ServerOptions, 'maxConnections' | 'logger'> & { connections: ReadonlySet<Socket> },
+): void {
   server.maxConnections = maxConnections;
+  let rejected = 0;
+  registerResource('connections', {
+    usage: () => ({
+      count: { limit: maxConnections, used: connections.size },
+      rejected: { account: 0, process: rejected },
+    }),
+  });
   const logRefused = throttledLog((refused) =>
     logger.warn(
       { refused, max_connections: maxConnections },
@@ -53,6 +68,7 @@ function limitConnections(server: Server, maxConnections: number, logger: Logger
   );
   let idleClosedAt = -Infinity;
   server.on('drop', () => {
+    rejected += 1;
     const now = performance.now();
     if (now - idleClosedAt >= CLOSE_IDLE_EVERY_MS) {
       idleClosedAt = now;
@@ -116,8 +132,8 @@ export async function startServer(
       else rejectTarget(server, request);
     },
   );
-  limitConnections(server, maxConnections, logger);
   const connections = trackConnections(server);
+  limitConnections(server, { maxConnections, logger, connections });
   answerProtocolErrors(server, ids);
   const address = await listen(server, port, host);
   // After `listening`, an error means that a connection could not be accepted, for example for want

@@ -25,7 +25,7 @@ export function createResponseMemory(
   bytes = heapFor('answers'),
   waitMs: number = LIMITS.http.answerWaitMs,
 ): ResponseMemoryPool {
-  const semaphore = createFairSemaphore({ permits: Infinity, bytes });
+  const semaphore = createFairSemaphore('responses', { permits: Infinity, bytes });
   return {
     async acquire(account_id, requested, response) {
       const request = { account_id, bytes: requested };

@@ -53,7 +53,7 @@ function begin(changes: Partial<RunRequest> = {}, store = fixture.store()): Prom
     damaged: createDamagedStreams(() => undefined),
     runState: {
       sessionCache: new LRUCache({ max: 10 }),
-      sessionReads: createFairSemaphore(ROOM),
+      sessionReads: createFairSemaphore('test', ROOM),
       liveTurns: createLiveTurns(),
     },
     budget: { counter: { count: () => 1 }, turnTokens: new LRUCache({ max: 10 }) },

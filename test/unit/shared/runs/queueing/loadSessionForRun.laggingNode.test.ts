@@ -53,7 +53,7 @@ const contextOn = (store: EventStore): RunContext =>
     damaged: createDamagedStreams(() => undefined),
     runState: {
       sessionCache: new LRUCache({ max: 10 }),
-      sessionReads: createFairSemaphore({ permits: 10, bytes: Infinity }),
+      sessionReads: createFairSemaphore('test', { permits: 10, bytes: Infinity }),
     },
     budget: { counter: { count: () => 1 }, turnTokens: new LRUCache({ max: 10 }) },
     readModels: {

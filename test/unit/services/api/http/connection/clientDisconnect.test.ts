@@ -77,7 +77,7 @@ test.each([
 
 test('an export whose client leaves before there is anything to send ends, and holds nothing', async () => {
   const { ctx, leave } = client();
-  const openStreams = createPermitPool({ permits: 4, bytes: Infinity });
+  const openStreams = createPermitPool('test', { permits: 4, bytes: Infinity });
   const responseMemory = createResponseMemory(LIMITS.export.bytes);
   const api = { openStreams, responseMemory } as unknown as RouteContext;
   const audited = { action: 'export', subject: 'account-acct_1' } as const;
