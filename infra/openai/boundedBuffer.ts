@@ -24,7 +24,7 @@ const FIRST_CAPACITY = 4_096;
 const MAX_BYTES = Math.min(LIMITS.model.answersBytes, heapFor('modelAnswers'));
 
 /** Memory for the answers of all providers. */
-export function createResponseMemory(): ResponseMemory {
+export function createAnswerMemory(): ResponseMemory {
   const inProgress = { bytes: 0, rejected: 0 };
   registerResource('model_answers', {
     usage: () => ({

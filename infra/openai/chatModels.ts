@@ -5,7 +5,7 @@ import { LIMITS } from '../../shared/limits.ts';
 import type { ChatRequest } from '../../shared/sessions/turns/chat.ts';
 import type { ChatAnswer, ChatModels, ModelInfo } from '../../shared/ports/chatModel.ts';
 import { parseAnswer } from './answer.ts';
-import { createResponseMemory, type ResponseMemory } from './boundedBuffer.ts';
+import { createAnswerMemory, type ResponseMemory } from './boundedBuffer.ts';
 import { toModelError } from './modelErrors.ts';
 import { pooledFetch, type CallOptions } from './pooledFetch.ts';
 
@@ -59,7 +59,7 @@ async function load({ limits }: ChatModelsOptions): Promise<Libraries> {
     headersTimeout: 0,
     bodyTimeout: 0,
   });
-  return { openai, agent, inProgress: createResponseMemory() };
+  return { openai, agent, inProgress: createAnswerMemory() };
 }
 
 function createClient(

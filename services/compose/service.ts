@@ -1,3 +1,4 @@
+import { createMetrics } from '../../infra/metrics/metrics.ts';
 import type { Config } from '../../shared/lib/config/config.ts';
 import type { Logger } from '../../shared/lib/logger.ts';
 import type { ServiceName } from '../process/serviceNames.ts';
@@ -23,9 +24,10 @@ export async function openTurnlog(
   services: readonly ServiceName[],
 ): Promise<ProcessParts> {
   await using opened = new AsyncDisposableStack();
-  const parts = await openParts({ config, logger, services, opened });
+  const metrics = createMetrics();
+  const parts = await openParts({ config, logger, metrics, services, opened });
   const resources = opened.move();
-  return { ...parts, [Symbol.asyncDispose]: () => resources.disposeAsync() };
+  return { ...parts, metrics, [Symbol.asyncDispose]: () => resources.disposeAsync() };
 }
 
 /** Starts the services of one process. The signal cancels the start. */

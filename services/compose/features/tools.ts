@@ -5,6 +5,7 @@ import { createToolbox } from '../../../infra/tools/toolbox.ts';
 import { readToolsFile, type ToolsFile } from '../../../infra/tools/toolsFile.ts';
 import { createPageReader } from '../../../infra/web/pages.ts';
 import type { Toolbox } from '../../../shared/ports/toolbox.ts';
+import { observeTool, observeToolGroup } from './metrics.ts';
 import type { Opening } from '../opening.ts';
 import { systemClock } from '../system.ts';
 
@@ -76,5 +77,8 @@ export async function openTools(opening: Opening): Promise<Toolbox> {
     clock: systemClock,
     readPage: createPageReader({ allowPrivate }),
   }).filter(({ name }) => file.builtin?.some((wanted) => wanted === name) ?? true);
-  return createToolbox(builtIns, groups);
+  return createToolbox(
+    builtIns.map((tool) => observeTool(tool, opening.metrics)),
+    groups.map((group) => observeToolGroup(group, opening.metrics)),
+  );
 }

@@ -47,14 +47,17 @@ function trackConnections(server: Server): ReadonlySet<Socket> {
 function limitConnections(
   server: Server,
   {
+    portOption,
     maxConnections,
     logger,
     connections,
-  }: Pick<ServerOptions, 'maxConnections' | 'logger'> & { connections: ReadonlySet<Socket> },
+  }: Pick<ServerOptions, 'portOption' | 'maxConnections' | 'logger'> & {
+    connections: ReadonlySet<Socket>;
+  },
 ): void {
   server.maxConnections = maxConnections;
   let rejected = 0;
-  registerResource('connections', {
+  registerResource(portOption === 'PORT' ? 'connections' : 'metrics_connections', {
     usage: () => ({
       count: { limit: maxConnections, used: connections.size },
       rejected: { account: 0, process: rejected },
@@ -78,12 +81,15 @@ function limitConnections(
   });
 }
 
-function listen(server: Server, port: number, host: string): Promise<AddressInfo> {
+function listen(
+  server: Server,
+  { port, portOption, host }: Pick<ServerOptions, 'port' | 'portOption' | 'host'>,
+): Promise<AddressInfo> {
   return new Promise((resolve, reject) => {
     server.once('error', (error: Error & { code?: string }) => {
       const message =
         error.code === 'EADDRINUSE'
-          ? `The address ${host}:${port} is in use. Set PORT to another port, or 0 for a free one.`
+          ? `The address ${host}:${port} is in use. Set ${portOption} to another port, or 0 for a free one.`
           : `Can't listen on ${host}:${port}: ${error.message}`;
       reject(new TurnlogError('configuration_invalid', message, { cause: error }));
     });
@@ -94,6 +100,8 @@ function listen(server: Server, port: number, host: string): Promise<AddressInfo
 }
 
 interface ServerOptions {
+  /** The option that sets the port. */
+  portOption: 'PORT' | 'METRICS_PORT';
   host: string;
   port: number;
   maxConnections: number;
@@ -104,7 +112,7 @@ interface ServerOptions {
 /** Serves the application. Throws `configuration_invalid` where it can't listen. */
 export async function startServer(
   app: Koa,
-  { host, port, maxConnections, ids, logger }: ServerOptions,
+  { host, port, portOption, maxConnections, ids, logger }: ServerOptions,
 ): Promise<ApiServer> {
   const handle = app.callback();
   let unanswered = 0;
@@ -133,9 +141,9 @@ export async function startServer(
     },
   );
   const connections = trackConnections(server);
-  limitConnections(server, { maxConnections, logger, connections });
+  limitConnections(server, { portOption, maxConnections, logger, connections });
   answerProtocolErrors(server, ids);
-  const address = await listen(server, port, host);
+  const address = await listen(server, { port, portOption, host });
   // After `listening`, an error means that a connection could not be accepted, for example for want
   // of a file descriptor; the next one may be.
   server.on('error', (error) => logger.error({ err: error }, 'a connection could not be accepted'));

@@ -4,6 +4,7 @@ import { connect, type AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import type { Context } from 'koa';
+import { createMetrics } from '../../../../../infra/metrics/metrics.ts';
 import { typeIds } from '../../../../../infra/ids/typeIds.ts';
 import { createApp } from '../../../../../services/api/app.ts';
 import type { ApiContext } from '../../../../../services/api/context.ts';
@@ -30,6 +31,7 @@ async function serve(logPublic: boolean): Promise<string> {
     logger: createLogger('silent'),
     availability: () => 'up',
     corsOrigins: undefined,
+    metrics: createMetrics(),
     cachedRows: { findKeyPrincipal: () => Promise.resolve(undefined) },
     logPublic,
     tiles: {
