@@ -1,5 +1,5 @@
 import { registerResource } from '../../shared/lib/concurrency/resources.ts';
-import { heapFor } from '../../shared/lib/heapBudget.ts';
+import { heapBytesFor } from '../../shared/lib/memory/ledger.ts';
 import { LIMITS } from '../../shared/limits.ts';
 
 /** The bytes of all answers in progress, shared by all providers of a process. */
@@ -21,7 +21,7 @@ export interface BoundedBuffer {
 
 const FIRST_CAPACITY = 4_096;
 /** The limit for all answers together. */
-const MAX_BYTES = Math.min(LIMITS.model.answersBytes, heapFor('modelAnswers'));
+const MAX_BYTES = Math.min(LIMITS.model.answersBytes, heapBytesFor('modelAnswers'));
 
 /** Memory for the answers of all providers. */
 export function createAnswerMemory(): ResponseMemory {

@@ -1,6 +1,12 @@
 import type { Config } from '../../shared/lib/config/config.ts';
 import type { Metrics } from '../../shared/health/metrics.ts';
 import type { Logger } from '../../shared/lib/logger.ts';
+import {
+  createMemoryLedger,
+  heapBytesFor,
+  type MemoryLedger,
+} from '../../shared/lib/memory/ledger.ts';
+import { LIMITS } from '../../shared/limits.ts';
 import { createKeyring } from '../../shared/eventlog/encryption/keyring.ts';
 import type { ProtectedStore } from '../../shared/eventlog/encryption/protectedStore.ts';
 import type { KeyStore } from '../../shared/ports/keyStore.ts';
@@ -17,11 +23,12 @@ export interface Opening {
   logger: Logger;
   metrics: Metrics;
   services: readonly ServiceName[];
+  memory: MemoryLedger;
   opened: AsyncDisposableStack;
 }
 
 /** The opened parts; the caller closes them. */
-export type OpenedParts = Omit<ProcessParts, 'metrics' | keyof AsyncDisposable>;
+export type OpenedParts = Omit<ProcessParts, keyof AsyncDisposable | 'memory' | 'metrics'>;
 
 /** Opens the event store of a process, its key store, and the part that checks the master keys. */
 export async function openProtectedStore(
@@ -42,4 +49,22 @@ export async function openProtectedStore(
     keyStore: keys.store,
     keysPart: textKeysPart(keys, logger),
   };
+}
+
+/** The memory ledger of a process. The number of runs is limited with the bytes of their prompts. */
+export function openMemoryLedger({
+  MAX_RUNS,
+  MAX_RUNS_PER_ACCOUNT = Math.ceil(MAX_RUNS / 2),
+  MAX_PROMPT_BYTES,
+}: Config): MemoryLedger {
+  const bytes = MAX_PROMPT_BYTES ?? heapBytesFor('prompts');
+  return createMemoryLedger({
+    prompts: {
+      all: { permits: MAX_RUNS, bytes },
+      share: { permits: Math.min(MAX_RUNS_PER_ACCOUNT, MAX_RUNS), bytes: bytes / 2 },
+    },
+    waitingRuns: {
+      all: { permits: LIMITS.run.waiting, bytes: MAX_PROMPT_BYTES ?? heapBytesFor('waitingRuns') },
+    },
+  });
 }

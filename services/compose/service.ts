@@ -5,7 +5,7 @@ import type { ServiceName } from '../process/serviceNames.ts';
 import { startServing, type RunningService } from '../process/start.ts';
 import type { ProcessParts } from '../process/processParts.ts';
 import { openEmbedded } from './embedded/embedded.ts';
-import type { Opening, OpenedParts } from './opening.ts';
+import { openMemoryLedger, type Opening, type OpenedParts } from './opening.ts';
 import { locateStorage } from './logLocation.ts';
 import { openRelayAlone } from './features/relay.ts';
 import { openReplica } from './replica/replica.ts';
@@ -24,10 +24,11 @@ export async function openTurnlog(
   services: readonly ServiceName[],
 ): Promise<ProcessParts> {
   await using opened = new AsyncDisposableStack();
+  const memory = openMemoryLedger(config);
   const metrics = createMetrics();
-  const parts = await openParts({ config, logger, metrics, services, opened });
+  const parts = await openParts({ config, logger, metrics, services, memory, opened });
   const resources = opened.move();
-  return { ...parts, metrics, [Symbol.asyncDispose]: () => resources.disposeAsync() };
+  return { ...parts, memory, metrics, [Symbol.asyncDispose]: () => resources.disposeAsync() };
 }
 
 /** Starts the services of one process. The signal cancels the start. */

@@ -10,6 +10,7 @@ import type { Availability, ProcessContext } from '../api/context.ts';
 import { startServer, type ApiServer } from '../api/http/connection/server.ts';
 import { bootstrap } from './startup/bootstrap.ts';
 import { checkHealth, shareHealth } from './health/health.ts';
+import { connectionsWithinOpenFiles } from './openFiles.ts';
 import { retryUntilStoreAvailable } from './startup/retryUntilStoreAvailable.ts';
 import type { ServiceName } from './serviceNames.ts';
 import { stopGracefully } from './stop.ts';
@@ -76,6 +77,7 @@ export async function startServing(
     availability: () => availability,
     stopping: stopping.signal,
     corsOrigins: config.CORS_ORIGINS,
+    memory: turnlog.memory,
     metrics,
     hasMetricsPort: config.METRICS_PORT !== undefined,
     health: shareHealth(() => checkHealth(turnlog, availability)),
@@ -93,7 +95,7 @@ export async function startServing(
     portOption: 'PORT',
     host: config.HOST,
     port: config.PORT,
-    maxConnections: config.MAX_CONNECTIONS,
+    maxConnections: connectionsWithinOpenFiles(config.MAX_CONNECTIONS, logger),
     ids,
     logger,
   });

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals
 import type { Context } from 'koa';
 import { createMetrics } from '../../../../../infra/metrics/metrics.ts';
 import { typeIds } from '../../../../../infra/ids/typeIds.ts';
+import { createMemoryLedger } from '../../../../../shared/lib/memory/ledger.ts';
 import { createApp } from '../../../../../services/api/app.ts';
 import type { ApiContext } from '../../../../../services/api/context.ts';
 import { createAddressLimit } from '../../../../../services/api/http/middleware/rateLimit.ts';
@@ -29,6 +30,7 @@ async function serve(logPublic: boolean): Promise<string> {
     ids: typeIds,
     clock: { now: () => Date.now() },
     logger: createLogger('silent'),
+    memory: createMemoryLedger(),
     availability: () => 'up',
     corsOrigins: undefined,
     metrics: createMetrics(),
