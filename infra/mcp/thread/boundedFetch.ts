@@ -1,4 +1,5 @@
 import type { FetchLike } from '@modelcontextprotocol/client';
+import { limitedFetch } from '../../lib/informationalResponses.ts';
 import type { Inflow } from './inflow.ts';
 import { createMessageMeter } from './messageMeter.ts';
 
