@@ -1,0 +1,31 @@
+import { isReadAudit } from '../audit/events.ts';
+import { isErasure } from '../eventlog/eventTypes.ts';
+import { FEATURE_STREAMS } from '../features.ts';
+import type { EncodedEvent } from '../ports/eventStore.ts';
+
+/**
+ * Why an append makes the log grow: at the will of a client, to record a read in the audit, or for
+ * events that are always recorded.
+ */
+export type Growth = 'client' | 'audit' | 'always';
+
+const ALWAYS_RECORDED: ReadonlySet<string> = new Set(
+  FEATURE_STREAMS.flatMap((stream): readonly string[] =>
+    'alwaysRecorded' in stream ? stream.alwaysRecorded : [],
+  ),
+);
+
+/**
+ * Classifies an append by its events. Types that no feature lists are a client's, so a new type has
+ * a quota unless its feature decides otherwise.
+ */
+export function growthOf(events: readonly Pick<EncodedEvent, 'type' | 'data'>[]): Growth {
+  const limited = events.filter(
+    ({ type, data }) =>
+      !ALWAYS_RECORDED.has(type) &&
+      !isErasure(type) &&
+      (type !== 'account.audited.v1' || isReadAudit({ type, data })),
+  );
+  if (limited.length === 0) return 'always';
+  return limited.every(isReadAudit) ? 'audit' : 'client';
+}
