@@ -30,10 +30,18 @@ export const USED: Readonly<Record<QuotaName, (used: Used) => number>> = {
   audits_per_day: ({ today }) => today.audits,
 };
 
-/** Reads of an account that has written too much continue, and the other way round. */
-const APPLIES: Readonly<Record<Exclude<Growth, 'always'>, readonly QuotaName[]>> = {
-  client: ['events_per_day', 'bytes_per_day', 'events', 'bytes'],
-  audit: ['audits_per_day'],
+const WRITES = ['events_per_day', 'bytes_per_day', 'events', 'bytes'] as const;
+
+/**
+ * The quotas of each growth, and their extent. Reads of an account that has written too much
+ * continue, and the other way round. Cancellations may take a tenth more.
+ */
+const APPLIES: Readonly<
+  Record<Exclude<Growth, 'always'>, { quotas: readonly QuotaName[]; extent: number }>
+> = {
+  client: { quotas: WRITES, extent: 1 },
+  cancel: { quotas: WRITES, extent: 1.1 },
+  audit: { quotas: ['audits_per_day'], extent: 1 },
 };
 
 /** The first quota that an append would exceed. */
@@ -44,8 +52,9 @@ export function exceededQuota(
   counts: Counts,
 ): QuotaName | undefined {
   const more: Used = { today: counts, total: counts };
-  return APPLIES[growth].find(
-    (name) => quotas[name] > 0 && USED[name](used) + USED[name](more) > quotas[name],
+  const { quotas: names, extent } = APPLIES[growth];
+  return names.find(
+    (name) => quotas[name] > 0 && USED[name](used) + USED[name](more) > quotas[name] * extent,
   );
 }
 
