@@ -32,6 +32,8 @@ interface Options {
 export interface DiskWatch {
   /** Measures all folders, and logs changes. Never rejects. */
   poll: () => Promise<void>;
+  /** Counts bytes of an append as used until the next poll. */
+  appended: (bytes: number) => void;
   isFull: () => boolean;
   /** The folders with little space; undefined while all have enough. */
   health: () => DiskHealth | undefined;
@@ -41,7 +43,11 @@ type State = 'enough' | 'low' | 'full';
 interface Measured {
   state: State;
   free: number;
+  stopBelow: number;
 }
+
+/** Files that an event is written to: the log, its write-ahead log, and the read models. */
+const COPIES = 3;
 
 /**
  * Watches the free space of folders. The state of a folder that can't be measured does not change.
@@ -54,6 +60,7 @@ export function createDiskWatch({
   logger,
 }: Options): DiskWatch {
   const measured = new Map<string, Measured>();
+  let sincePoll = 0;
 
   function stateOf(space: Space): State {
     if (space.free < bytesOf(stopFree, space)) return 'full';
@@ -76,21 +83,26 @@ export function createDiskWatch({
     if (!space) return;
     const before = measured.get(folder)?.state ?? 'enough';
     const state = stateOf(space);
-    measured.set(folder, { state, free: space.free });
+    measured.set(folder, { state, free: space.free, stopBelow: bytesOf(stopFree, space) });
     if (state !== before) log(folder, state, space.free);
   }
 
-  const isFull = (): boolean => [...measured.values()].some(({ state }) => state === 'full');
   return {
     async poll() {
+      sincePoll = 0;
       await Promise.all(folders.map(look));
     },
-    isFull,
+    appended: (bytes) => void (sincePoll += bytes * COPIES),
+    isFull() {
+      for (const { free, stopBelow } of measured.values())
+        if (free - sincePoll < stopBelow) return true;
+      return false;
+    },
     health() {
       const short = [...measured].filter(([, { state }]) => state !== 'enough');
       if (short.length === 0) return undefined;
       return {
-        state: isFull() ? 'full' : 'low',
+        state: short.some(([, { state }]) => state === 'full') ? 'full' : 'low',
         folders: short.map(([folder, { free }]) => ({ folder, free_bytes: free })),
       };
     },

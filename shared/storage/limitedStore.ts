@@ -3,14 +3,14 @@ import { appendBytes } from '../eventlog/appendLimits.ts';
 import { TurnlogError } from '../lib/errors/turnlogError.ts';
 import type { EncodedEvent } from '../ports/eventStore.ts';
 import { noCounts, type Counts } from './counts.ts';
+import type { DiskWatch } from './diskWatch.ts';
 import { growthOf, type Growth } from './growth.ts';
 import { accountOf } from './projection.ts';
 import type { StorageQuotas } from './quotas.ts';
 
 interface StorageGuard {
   quotas: Pick<StorageQuotas, 'admit'>;
-  /** True while too little space is free on a disk that the process writes to. */
-  isDiskFull: () => boolean;
+  disk: Pick<DiskWatch, 'isFull' | 'appended'>;
 }
 
 const DISK_RETRY_SECONDS = 30;
@@ -34,15 +34,17 @@ const countsOf = (events: readonly EncodedEvent[], growth: Growth): Counts =>
  */
 export const withStorageLimits = (
   store: ProtectedStore,
-  { quotas, isDiskFull }: StorageGuard,
+  { quotas, disk }: StorageGuard,
 ): ProtectedStore => ({
   ...store,
   async append(stream, expected, events) {
     const growth = growthOf(events);
-    if (growth === 'client' && isDiskFull()) throw storageFullError();
+    if (growth === 'client' && disk.isFull()) throw storageFullError();
     const account = events[0] && accountOf(events[0]);
     if (account === undefined) return store.append(stream, expected, events);
-    const admission = await quotas.admit(account, growth, countsOf(events, growth));
+    const counts = countsOf(events, growth);
+    const admission = await quotas.admit(account, growth, counts);
+    disk.appended(counts.bytes);
     try {
       const result = await store.append(stream, expected, events);
       admission.appended(result.position);

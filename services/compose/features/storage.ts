@@ -28,7 +28,7 @@ export function openStorageLimits(
   { config, logger }: Pick<Opening, 'config' | 'logger'>,
   readModels: Pick<ReadModels, 'findAccount' | 'findStorage'>,
   folders: readonly string[],
-): { quotas: StorageQuotas; isDiskFull: () => boolean; part: ProcessPart } {
+): { quotas: StorageQuotas; disk: DiskWatch; part: ProcessPart } {
   const quotas = createStorageQuotas({
     readModels,
     defaults: defaultQuotas(config),
@@ -41,7 +41,7 @@ export function openStorageLimits(
     stopFree: parseFreeLevel(config.DISK_STOP_FREE),
     logger,
   });
-  return { quotas, isDiskFull: disk.isFull, part: diskPart(disk) };
+  return { quotas, disk, part: diskPart(disk) };
 }
 
 const diskPart = (disk: DiskWatch): ProcessPart => ({

@@ -45,6 +45,17 @@ test('a disk with little space is named in the log and in health, and stops grow
   expect(logged.slice(2)).toEqual(['info /data', 'info /keys']);
 });
 
+test('what is appended counts threefold until the disk is measured again', async () => {
+  const { watch } = setUp({ '/data': { size: 1_000, free: 500 } }, ['200', '100']);
+  await watch.poll();
+  watch.appended(133);
+  expect(watch.isFull()).toBe(false);
+  watch.appended(1);
+  expect(watch.isFull()).toBe(true);
+  await watch.poll();
+  expect(watch.isFull()).toBe(false);
+});
+
 test('levels may be a share of the disk, or 0 for none', async () => {
   const space = { '/data': { size: 1_000, free: 49 } };
   const share = setUp(space, ['10%', '5%']);
