@@ -1,4 +1,4 @@
-import { heapFor } from '../../shared/lib/heapBudget.ts';
+import { heapBytesFor } from '../../shared/lib/memory/ledger.ts';
 import { LIMITS } from '../../shared/limits.ts';
 
 /** The bytes of all answers in progress, shared by all providers of a process. */
@@ -18,7 +18,7 @@ export interface BoundedBuffer {
 
 const FIRST_CAPACITY = 4_096;
 /** The limit for all answers together. */
-const MAX_BYTES = Math.min(LIMITS.model.answersBytes, heapFor('modelAnswers'));
+const MAX_BYTES = Math.min(LIMITS.model.answersBytes, heapBytesFor('modelAnswers'));
 
 /**
  * One growing buffer instead of a list of chunks, because a provider may send one byte at a time. Each

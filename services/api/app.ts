@@ -45,7 +45,7 @@ function createBaseApp(
 
 /** The API as a Koa application. It needs no port to be tested. */
 export function createApp(api: ApiContext): Koa {
-  const responseMemory = createResponseMemory();
+  const responseMemory = createResponseMemory(api.memory);
   const app = createBaseApp(api, responseMemory);
   const openStreams = createPermitPool({ permits: LIMITS.stream.open, bytes: Infinity });
   const readAudit = createReadAudit(api.auditedReads);
@@ -56,7 +56,7 @@ export function createApp(api: ApiContext): Koa {
 
 /** The application of a process that does not serve the API: only the health endpoints. */
 export function createHealthApp(context: ProcessContext): Koa {
-  const app = createBaseApp(context, createResponseMemory());
+  const app = createBaseApp(context, createResponseMemory(context.memory));
   app.use(async (ctx) => {
     if (ctx.method !== 'GET' && ctx.method !== 'HEAD') return;
     if (ctx.path === '/health/live') sendData(ctx, LIVE);

@@ -19,7 +19,7 @@ import type { ResponseMemoryPool } from './http/responses/responseMemory.ts';
 export type Availability = 'starting' | 'up' | 'draining' | 'stopping';
 
 /** The dependencies of every process that serves HTTP. */
-export interface ProcessContext extends Pick<RunContext, 'ids' | 'logger'> {
+export interface ProcessContext extends Pick<RunContext, 'ids' | 'logger' | 'memory'> {
   availability: () => Availability;
   /** Aborts when the process stops, to end requests that only wait. */
   stopping: AbortSignal;

@@ -14,9 +14,6 @@ import { createRunsInFlight } from '../../shared/runs/queueing/runsInFlight.ts';
 import { startSendingDeltas } from '../../shared/runs/live/sendDeltas.ts';
 import { createSessionQueue } from '../../shared/runs/queueing/sessionQueue.ts';
 import { createTurnWatch, createTurnSignals } from '../../shared/runs/queueing/turnWatch.ts';
-import type { Config } from '../../shared/lib/config/config.ts';
-import { createFairSemaphore } from '../../shared/lib/concurrency/fairSemaphore.ts';
-import { heapFor } from '../../shared/lib/heapBudget.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import type { Broadcast } from '../../shared/ports/broadcast.ts';
 import type { TextDiffer } from '../../shared/replays/comparison/textDiffer.ts';
@@ -43,37 +40,31 @@ type RunStorage = Pick<
 /** The context of the API and its runs, without what other parts of the process serve. */
 export type ServedRuns = RunContext & { differ: TextDiffer };
 
-/** Limits on the runs of this process, and on the share of one account. */
-function admissionLimits({ MAX_RUNS, MAX_RUNS_PER_ACCOUNT, MAX_PROMPT_BYTES }: Config) {
-  const bytes = MAX_PROMPT_BYTES ?? heapFor('prompts');
-  const perAccount = Math.min(MAX_RUNS_PER_ACCOUNT ?? Math.ceil(MAX_RUNS / 2), MAX_RUNS);
-  return { all: { permits: MAX_RUNS, bytes }, share: { permits: perAccount, bytes: bytes / 2 } };
-}
-
 /** Opens the context of the API and its runs. */
 export async function openRunContext(opening: Opening, storage: RunStorage): Promise<ServedRuns> {
-  const { config, logger, opened } = opening;
+  const { config, logger, memory, opened } = opening;
   const { broadcast: sharedBroadcast, sharesLog, ...stores } = storage;
   const broadcast = sharedBroadcast ?? createMemoryBroadcast().join('alone');
+  const schemas = opened.use(createSchemaChecker());
   const live = createLiveTurns();
   opened.use(startSendingDeltas({ broadcast, live }));
   const signals = sharedBroadcast && createTurnSignals(sharedBroadcast);
   const shared = signals !== undefined || sharesLog === true;
   return {
     ...stores,
+    memory,
     accountLimits: createLimitsCache(storage.readModels),
     logger,
     clock: systemClock,
     ids: systemIds,
     catalogue: {
       models: await openModels(opening),
-      toolbox: await openTools(opening),
-      schemas: opened.use(createSchemaChecker()),
+      toolbox: await openTools(opening, schemas),
+      schemas,
       components: config.COMPONENTS.split(','),
     },
     runState: {
-      admission: createAdmissionControl(admissionLimits(config)),
-      sessionReads: createFairSemaphore({ permits: LIMITS.run.sessionReads, bytes: Infinity }),
+      admission: createAdmissionControl(memory),
       sessionQueue: createSessionQueue(),
       runsInFlight: createRunsInFlight(),
       liveTurns: live,

@@ -1,5 +1,11 @@
 import type { Config } from '../../shared/lib/config/config.ts';
 import type { Logger } from '../../shared/lib/logger.ts';
+import {
+  createMemoryLedger,
+  heapBytesFor,
+  type MemoryLedger,
+} from '../../shared/lib/memory/ledger.ts';
+import { LIMITS } from '../../shared/limits.ts';
 import { createKeyring } from '../../shared/eventlog/encryption/keyring.ts';
 import type { ProtectedStore } from '../../shared/eventlog/encryption/protectedStore.ts';
 import type { KeyStore } from '../../shared/ports/keyStore.ts';
@@ -14,11 +20,12 @@ export interface Opening {
   config: Config;
   logger: Logger;
   services: readonly ServiceName[];
+  memory: MemoryLedger;
   opened: AsyncDisposableStack;
 }
 
 /** The opened parts; the caller closes them. */
-export type OpenedParts = Omit<ProcessParts, keyof AsyncDisposable>;
+export type OpenedParts = Omit<ProcessParts, keyof AsyncDisposable | 'memory'>;
 
 /** Opens the event store of a process, its key store, and the part that checks the master keys. */
 export async function openProtectedStore(
@@ -38,4 +45,22 @@ export async function openProtectedStore(
     keyStore: keys.store,
     keysPart: textKeysPart(keys, logger),
   };
+}
+
+/** The memory ledger of a process. The number of runs is limited with the bytes of their prompts. */
+export function openMemoryLedger({
+  MAX_RUNS,
+  MAX_RUNS_PER_ACCOUNT = Math.ceil(MAX_RUNS / 2),
+  MAX_PROMPT_BYTES,
+}: Config): MemoryLedger {
+  const bytes = MAX_PROMPT_BYTES ?? heapBytesFor('prompts');
+  return createMemoryLedger({
+    prompts: {
+      all: { permits: MAX_RUNS, bytes },
+      share: { permits: Math.min(MAX_RUNS_PER_ACCOUNT, MAX_RUNS), bytes: bytes / 2 },
+    },
+    waitingRuns: {
+      all: { permits: LIMITS.run.waiting, bytes: MAX_PROMPT_BYTES ?? heapBytesFor('waitingRuns') },
+    },
+  });
 }

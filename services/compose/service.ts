@@ -4,7 +4,7 @@ import type { ServiceName } from '../process/serviceNames.ts';
 import { startServing, type RunningService } from '../process/start.ts';
 import type { ProcessParts } from '../process/processParts.ts';
 import { openEmbedded } from './embedded/embedded.ts';
-import type { Opening, OpenedParts } from './opening.ts';
+import { openMemoryLedger, type Opening, type OpenedParts } from './opening.ts';
 import { locateStorage } from './logLocation.ts';
 import { openRelayAlone } from './features/relay.ts';
 import { openReplica } from './replica/replica.ts';
@@ -23,9 +23,10 @@ export async function openTurnlog(
   services: readonly ServiceName[],
 ): Promise<ProcessParts> {
   await using opened = new AsyncDisposableStack();
-  const parts = await openParts({ config, logger, services, opened });
+  const memory = openMemoryLedger(config);
+  const parts = await openParts({ config, logger, services, memory, opened });
   const resources = opened.move();
-  return { ...parts, [Symbol.asyncDispose]: () => resources.disposeAsync() };
+  return { ...parts, memory, [Symbol.asyncDispose]: () => resources.disposeAsync() };
 }
 
 /** Starts the services of one process. The signal cancels the start. */

@@ -9,6 +9,7 @@ import type { Availability, ProcessContext } from '../api/context.ts';
 import { startServer } from '../api/http/connection/server.ts';
 import { bootstrap } from './startup/bootstrap.ts';
 import { checkHealth, shareHealth } from './health/health.ts';
+import { connectionsWithinOpenFiles } from './openFiles.ts';
 import { retryUntilStoreAvailable } from './startup/retryUntilStoreAvailable.ts';
 import type { ServiceName } from './serviceNames.ts';
 import { stopGracefully } from './stop.ts';
@@ -69,6 +70,7 @@ export async function startServing(
     availability: () => availability,
     stopping: stopping.signal,
     corsOrigins: config.CORS_ORIGINS,
+    memory: turnlog.memory,
     health: shareHealth(() => checkHealth(turnlog, availability)),
   };
   const app = api
@@ -83,7 +85,7 @@ export async function startServing(
   const server = await startServer(app, {
     host: config.HOST,
     port: config.PORT,
-    maxConnections: config.MAX_CONNECTIONS,
+    maxConnections: connectionsWithinOpenFiles(config.MAX_CONNECTIONS, logger),
     ids,
     logger,
   });

@@ -3,18 +3,23 @@ import { KIB, MIB } from '../lib/units.ts';
 /** Fixed limits of requests, texts and responses, part of LIMITS. */
 export const REQUEST_LIMITS = {
   /**
-   * Shares of the Node.js heap. Content can be in memory in more than one form, and strings may
-   * take two bytes per character. The shares therefore add up to less than half of the heap.
+   * The memory ledger: the part of the Node.js heap limit that each purpose may use. Content can be
+   * in memory in more than one form, and strings may take two bytes per character. The parts
+   * therefore add up to less than half of the heap.
    */
   heap: {
     /** Request bodies, from the first byte to the response. */
-    bodies: 0.08,
-    /** Prompts of runs in flight, unless MAX_PROMPT_BYTES is set. */
+    bodies: 0.06,
+    /** Prompts of runs in flight, with their histories, unless MAX_PROMPT_BYTES is set. */
     prompts: 0.08,
+    /** Inputs and instructions of waiting runs, unless MAX_PROMPT_BYTES is set. */
+    waitingRuns: 0.08,
+    /** Pages of sessions being read. */
+    sessionReads: 0.04,
     /** Responses, until clients have received them. */
     answers: 0.1,
     /** Model responses being read. */
-    modelAnswers: 0.125,
+    modelAnswers: 0.12,
   },
   /** Limits of requests and responses. */
   http: {

@@ -2,13 +2,8 @@ import Router from '@koa/router';
 import type { Context, Middleware } from 'koa';
 import { shutdownError } from '../../../shared/runs/queueing/runsInFlight.ts';
 import { storeUnavailableError } from '../../../shared/lib/errors/turnlogError.ts';
-import { heapFor } from '../../../shared/lib/heapBudget.ts';
 import { LIMITS } from '../../../shared/limits.ts';
-import {
-  createPermitPool,
-  type Permit,
-  type PermitPool,
-} from '../../../shared/lib/concurrency/capacity.ts';
+import type { Permit } from '../../../shared/lib/concurrency/capacity.ts';
 import { requireScope, unauthorizedError } from '../../../shared/accounts/authenticate.ts';
 import { clientDisconnectError, onResponseClosed } from './connection/clientDisconnect.ts';
 import type { RouteContext } from '../context.ts';
@@ -48,20 +43,17 @@ interface RequestPipeline {
   authenticate: ReturnType<typeof createAuthenticator>;
   /** Limits requests without an API key. */
   limitAddress: ReturnType<typeof createAddressLimit>;
-  /** Memory of request bodies, held until the response. */
-  bodyMemory: PermitPool;
 }
 
 const createPipeline = (api: RouteContext): RequestPipeline => ({
   api,
   authenticate: createAuthenticator(api, createLoginThrottle(api.logger)),
   limitAddress: createAddressLimit(),
-  bodyMemory: createPermitPool({ permits: Infinity, bytes: heapFor('bodies') }),
 });
 
 /** Authenticates, limits the rate, authorizes, validates query and body, then runs the handler. */
 function createHandler(pipeline: RequestPipeline, route: Route): Middleware {
-  const { api, authenticate, limitAddress, bodyMemory } = pipeline;
+  const { api, authenticate, limitAddress } = pipeline;
   const isPublished = route.publishable === true && api.logPublic;
   const access = isPublished ? 'open' : route.access;
   const checkQuery = queryValidator(route.query ?? CommonQuery);
@@ -83,7 +75,7 @@ function createHandler(pipeline: RequestPipeline, route: Route): Middleware {
     ctx.state['account_id'] = account_id;
     const isBodyOmitted = route.bodyOptional === true && hasNoBody(ctx);
     const bodyPermit =
-      checkBody && !isBodyOmitted ? admitBody(ctx, bodyMemory, account_id) : undefined;
+      checkBody && !isBodyOmitted ? admitBody(ctx, api.memory, account_id) : undefined;
     let responsePermit: Permit | undefined;
     try {
       const body = bodyPermit ? checkBody?.(await readJsonBody(ctx, bodyPermit, account_id)) : {};

@@ -1,7 +1,12 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { readRegularFileSync } from '../../../infra/lib/regularFile.ts';
 import { createRateLimiter } from '../../../infra/ratelimit/memory.ts';
-import { createDataFolder, dataFolderError } from '../../../infra/sqlite/dataFolder.ts';
+import {
+  createDataFolder,
+  dataFolderError,
+  requirePrivateFolder,
+} from '../../../infra/sqlite/dataFolder.ts';
 import { eventLogFile } from '../../../infra/sqlite/eventStore/database.ts';
 import { acquireServerLock } from '../../../infra/sqlite/serverLock.ts';
 import type { Logger } from '../../../shared/lib/logger.ts';
@@ -68,7 +73,7 @@ async function openFolderLog(
 function readOrCreateInstanceId(folder: string): string {
   const file = join(folder, 'instance-id');
   try {
-    const existing = existsSync(file) ? readFileSync(file, 'utf8').trim() : '';
+    const existing = existsSync(file) ? readRegularFileSync(file).toString().trim() : '';
     if (existing !== '') return existing;
     const created = systemIds.uuid();
     writeFileSync(file, `${created}\n`, { mode: 0o600 });
@@ -101,6 +106,8 @@ export async function openEmbedded(
   const { logger, opened } = opening;
   const { dataFolder, log } = place;
   createDataFolder(dataFolder);
+  for (const folder of new Set([dataFolder, place.keysFolder]))
+    if (existsSync(folder)) requirePrivateFolder(folder, logger);
   opened.adopt(acquireServerLock(dataFolder), (lock) => lock.release());
   const { store, keyStore } = await ('folder' in log
     ? openFolderLog(opening, place, log)

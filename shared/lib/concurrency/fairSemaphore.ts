@@ -8,17 +8,22 @@ interface Waiter {
 }
 
 /** How long to wait, and the signal that ends the wait. */
-type AcquireLimits = Omit<AcquireOptions, 'timeoutError'>;
+export type AcquireLimits = Omit<AcquireOptions, 'timeoutError'>;
 
 export interface FairSemaphore {
   /** Waits for a permit. Throws `rate_limited`, `overloaded` or the abort reason. */
   acquire(request: PermitRequest, bounds: AcquireLimits): Promise<Permit>;
   /** Returns a permit if one is available without waiting. */
   tryAcquire(request: PermitRequest): Permit | undefined;
+  /** Issues a permit without waiting. Throws `rate_limited` or `overloaded`. */
+  acquireNow(request: PermitRequest): Permit;
   /** Issues a permit regardless of capacity and waiters. */
   forceAcquire(request: PermitRequest): Permit;
   /** The number of issued permits. */
   activeCount(): number;
+  usedBytes(): number;
+  /** The most bytes that one request can count: half of an account's share. */
+  largestRequest(ownLimit?: Capacity): number;
   hasWaiters(): boolean;
 }
 
@@ -48,12 +53,13 @@ export function createFairSemaphore(all: Capacity, share?: Capacity): FairSemaph
       if (pool.activeCount() >= all.permits) return;
       const next = queue.values().next().value!;
       const exhausted = pool.exhaustedScope(next.request, reservedBytes);
-      if (exhausted === 'process' && reservedBytes === 0) reservedBytes = next.request.bytes;
+      if (exhausted === 'process' && reservedBytes === 0)
+        reservedBytes = pool.freeBytesFor(next.request);
       if (exhausted !== undefined) continue;
       waiting.delete(account_id);
       queue.delete(next);
       if (queue.size > 0) waiting.set(account_id, queue);
-      next.admit(issue(next.request));
+      next.admit(issueCounted(next.request));
     }
   }
 
@@ -76,10 +82,14 @@ export function createFairSemaphore(all: Capacity, share?: Capacity): FairSemaph
   const findExhaustedScope = (request: PermitRequest) =>
     pool.exhaustedScope(request, reservedBytes);
 
+  /** Issues the permit of a request that was admitted. */
+  const issueCounted = (request: PermitRequest): Permit =>
+    issue({ ...request, bytes: Math.min(request.bytes, pool.largestRequest(request.limit)) });
+
   function tryAcquire(request: PermitRequest): Permit | undefined {
     if (waiting.has(request.account_id) || findExhaustedScope(request) !== undefined)
       return undefined;
-    return issue(request);
+    return issueCounted(request);
   }
 
   async function waitForPermit(request: PermitRequest, bounds: AcquireLimits): Promise<Permit> {
@@ -118,12 +128,19 @@ export function createFairSemaphore(all: Capacity, share?: Capacity): FairSemaph
         pool.activeCount() < all.permits &&
         findExhaustedScope(request) === 'process'
       )
-        reservedBytes = request.bytes;
+        reservedBytes = pool.freeBytesFor(request);
       return waitForPermit(request, bounds);
     },
     tryAcquire,
+    acquireNow(request) {
+      const permit = tryAcquire(request);
+      if (!permit) throw capacityError(findExhaustedScope(request));
+      return permit;
+    },
     forceAcquire: issue,
     activeCount: pool.activeCount,
+    usedBytes: pool.usedBytes,
+    largestRequest: pool.largestRequest,
     hasWaiters: () => waiting.size > 0,
   };
 }

@@ -28,7 +28,7 @@ export const storageOptions = {
   ),
   ACCOUNT_AUDITS_PER_DAY: quota(
     200_000,
-    'Reads of an account that may be recorded in its audit per UTC day; further ones are not answered but 429 `quota_exceeded`; 0: no quota',
+    'Reads of an account that may be recorded in its audit per UTC day; further ones are refused with 429 `quota_exceeded`; 0: no quota',
   ),
   DISK_WARN_FREE: freeSpace(
     '2147483648',

@@ -1,15 +1,6 @@
-import { createFairSemaphore } from '../../lib/concurrency/fairSemaphore.ts';
-import { LIMITS } from '../../limits.ts';
-import { createPermitPool, type Permit, type Capacity } from '../../lib/concurrency/capacity.ts';
+import type { Permit, Capacity } from '../../lib/concurrency/capacity.ts';
+import type { MemoryLedger } from '../../lib/memory/ledger.ts';
 import type { AccountLimits } from '../../accounts/events.ts';
-
-/** The capacity of a process for runs. */
-interface AdmissionLimits {
-  /** Total number of runs in flight and bytes of their prompts. */
-  all: Capacity;
-  /** The largest share for one account while no other account has runs. */
-  share: Capacity;
-}
 
 /** Capacity held by a run, first while it waits and then while it is in flight. */
 export interface RunPermit {
@@ -33,18 +24,18 @@ export interface AdmissionControl {
 }
 
 /**
- * Admits runs while the process and their accounts have capacity, in turn among accounts
- * (createFairSemaphore). The number and the bytes of waiting runs are limited as well, because they
- * keep their input in memory.
+ * Admits runs while the process and their accounts have capacity, in turn among accounts. The
+ * number and the bytes of waiting runs are limited as well, because they keep their input in
+ * memory.
  */
-export function createAdmissionControl({ all, share }: AdmissionLimits): AdmissionControl {
-  const active = createFairSemaphore(all, share);
-  const waiting = createPermitPool({ permits: LIMITS.run.waiting, bytes: all.bytes });
+export function createAdmissionControl(memory: MemoryLedger): AdmissionControl {
+  const enqueueBytes = (account_id: string, bytes: number): Permit =>
+    memory.reserveNow({ account_id, purpose: 'waitingRuns', bytes });
 
   return {
     enqueue(account_id, held, { runs = Infinity, prompt_bytes = Infinity }) {
       const limit: Capacity = { permits: runs, bytes: prompt_bytes };
-      let waitingPermit: Permit | undefined = waiting.acquire({ account_id, bytes: held });
+      let waitingPermit: Permit | undefined = enqueueBytes(account_id, held);
       let activePermit: Permit | undefined;
       const release = (): void => {
         waitingPermit?.release();
@@ -55,9 +46,10 @@ export function createAdmissionControl({ all, share }: AdmissionLimits): Admissi
         async acquire(bytes, waitMs, signal) {
           if (waitingPermit?.resize(bytes) !== true) {
             release();
-            waitingPermit = waiting.acquire({ account_id, bytes });
+            waitingPermit = enqueueBytes(account_id, bytes);
           }
-          activePermit = await active.acquire({ account_id, bytes, limit }, { waitMs, signal });
+          const request = { account_id, purpose: 'prompts', bytes, limit } as const;
+          activePermit = await memory.reserve(request, { waitMs, signal });
           waitingPermit.release();
           waitingPermit = undefined;
         },
@@ -65,7 +57,7 @@ export function createAdmissionControl({ all, share }: AdmissionLimits): Admissi
         release,
       };
     },
-    activeCount: active.activeCount,
-    waitingCount: waiting.activeCount,
+    activeCount: () => memory.usage('prompts').reservations,
+    waitingCount: () => memory.usage('waitingRuns').reservations,
   };
 }

@@ -1,6 +1,8 @@
 import { isTurnlogError, TurnlogError } from '../../lib/errors/turnlogError.ts';
 import { toDamageError } from '../../eventlog/reading/reportDamage.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
+import { LIMITS } from '../../limits.ts';
+import { MAX_APPEND_BYTES } from '../../ports/eventStore.ts';
 import { readUntilComplete } from '../../eventlog/reading/untilWhole.ts';
 import {
   findMissingEvents,
@@ -8,7 +10,7 @@ import {
   type LoadedSession,
 } from '../../sessions/history/loadSession.ts';
 import type { TurnContext } from '../../sessions/turns/promptParts.ts';
-import type { RunState, SessionReadContext } from '../context.ts';
+import type { SessionReadContext } from '../context.ts';
 import type { RunRequest } from '../runRequest.ts';
 import { newestTurnsThatFit, tokensBesideSummary } from '../model/contextWindow.ts';
 import type { Summary } from '../../sessions/turns/prompt.ts';
@@ -51,19 +53,19 @@ export async function isVisible(
   return row?.account_id === actor.account_id && row.agent_id === agent.agent_id;
 }
 
-/**
- * Reads with a permit of `sessionReads`, which accounts get in turn, because events may be large.
- */
+/** The most bytes of a page of events: the last event may exceed the limit. */
+const SESSION_PAGE_BYTES = LIMITS.store.pageBytes + MAX_APPEND_BYTES;
+
+/** Reads a session after reserving the memory of a page, which accounts get in turn. */
 export async function withSessionReadPermit<Result>(
-  { runState }: { runState: Pick<RunState, 'sessionReads'> },
+  { memory }: Pick<SessionReadContext, 'memory'>,
   { actor: { account_id } }: Pick<RequestedSession, 'actor'>,
   { until, signal }: RunWaitLimits,
   read: () => Promise<Result>,
 ): Promise<Result> {
-  const permit = await runState.sessionReads.acquire(
-    { account_id, bytes: 0 },
-    { waitMs: Math.max(0, until - performance.now()), signal },
-  );
+  const request = { account_id, purpose: 'sessionReads', bytes: SESSION_PAGE_BYTES } as const;
+  const waitMs = Math.max(0, until - performance.now());
+  const permit = memory.tryReserve(request) ?? (await memory.reserve(request, { waitMs, signal }));
   try {
     return await read();
   } finally {

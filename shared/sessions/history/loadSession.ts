@@ -93,6 +93,12 @@ export const findMissingEvents = ({ state }: LoadedSession): StreamFlaw | undefi
 /** Selects the newest completed turns (oldest first) that fit into the prompt with the summary. */
 export type SelectTurns = (turns: Turn[], summary: Summary | undefined) => Promise<Turn[]>;
 
+const isDescription = ({ event }: DecodedEvent): boolean => event.type === 'session.described.v1';
+
+/** True for an event before which no turn is open, and which names the last turn. */
+const namesEndedTurn = ({ event }: DecodedEvent): boolean =>
+  event.type === 'session.described.v1' && event.data.turn !== undefined;
+
 /**
  * Reads a session backwards until `select` has found the turns that fit, so the cost does not grow
  * with the session. Turns that a fork shares are read from their session. Without `select`, no
@@ -109,14 +115,15 @@ export async function loadSession(
   let tail: DecodedEvent[] = [];
   let summary: Summary | undefined;
   let oldest: OpenedEvent | undefined;
-  let last: OpenedEvent | undefined;
+  let lastEvent: DecodedEvent | undefined;
   for (;;) {
     const page = await reader.readOlder();
-    // Descriptions are skipped, because there may be any number of them between two turns.
-    tail = [...page.filter(({ event }) => event.type !== 'session.described.v1'), ...tail];
+    lastEvent ??= page.at(-1);
+    // Other descriptions are skipped, because there may be any number of them between two turns.
+    tail = [...page.filter((read) => read === lastEvent || !isDescription(read)), ...tail];
     if (page[0]?.recorded.stream === stream) oldest = page[0].recorded;
-    last ??= page.at(-1)?.recorded;
-    if (!oldest || !last) return NEW_SESSION;
+    if (!oldest || !lastEvent) return NEW_SESSION;
+    const last = lastEvent.recorded;
     const events = sessionEvents(tail);
     const isErased = tail.at(-1)?.event.type === 'session.erased.v1';
     if (!isErased) summary ??= await findSummary(source, tail);
@@ -125,7 +132,10 @@ export async function loadSession(
     const hasBeginning = reader.beginning() !== undefined;
     const whole = reader.isWhole() || reachesSummary(events, summary);
     const isEnough =
-      whole || isErased || (hasBeginning && !select) || history.length < turns.length;
+      whole ||
+      isErased ||
+      (!select && (hasBeginning || namesEndedTurn(lastEvent))) ||
+      history.length < turns.length;
     if (!isEnough) continue;
     const first = reader.beginning() ?? (await readFirstEvent(source, stream));
     source.damaged.clear(stream, { from: oldest.revision, to: last.revision });

@@ -1,6 +1,7 @@
 import type { Battle } from '../attack.ts';
 import { costlyBodies, unknownFieldsOnly } from './bodies.ts';
 import { holdConnections } from './connections.ts';
+import { streamDeltas } from './deltas.ts';
 import { exceedRate, failLogins } from './floods.ts';
 import { neverRead, readLargest, varyQueries } from './reading.ts';
 import { faultyProvider, floodSlowModel, hostileModel } from './runs.ts';
@@ -60,6 +61,11 @@ const attacks = {
     what: 'a model that calls 8,000 tools, or answers 8 MiB',
     attack: hostileModel,
     meets: ['502 model_error'],
+  },
+  deltas: {
+    what: 'a provider that streams 100,000 tiny deltas',
+    attack: streamDeltas,
+    meets: ['200'],
   },
   logins: {
     what: 'a flood of failed logins',

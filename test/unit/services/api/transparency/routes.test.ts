@@ -5,6 +5,7 @@ import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import type { Context } from 'koa';
 import { typeIds } from '../../../../../infra/ids/typeIds.ts';
+import { createMemoryLedger } from '../../../../../shared/lib/memory/ledger.ts';
 import { createApp } from '../../../../../services/api/app.ts';
 import type { ApiContext } from '../../../../../services/api/context.ts';
 import { createAddressLimit } from '../../../../../services/api/http/middleware/rateLimit.ts';
@@ -28,6 +29,7 @@ async function serve(logPublic: boolean): Promise<string> {
     ids: typeIds,
     clock: { now: () => Date.now() },
     logger: createLogger('silent'),
+    memory: createMemoryLedger(),
     availability: () => 'up',
     corsOrigins: undefined,
     cachedRows: { findKeyPrincipal: () => Promise.resolve(undefined) },

@@ -19,8 +19,9 @@ describe('places', () => {
     const places = createPermitPool({ permits: Infinity, bytes: 160 });
     expect(['a', 'b', 'c', 'd'].map((account) => fill(places, account))).toEqual([80, 40, 20, 10]);
     expect(() => places.acquire({ account_id: 'a', bytes: 1 })).toThrow(code('rate_limited'));
-    places.acquire({ account_id: 'newcomer', bytes: 10 });
-    expect(() => places.acquire({ account_id: 'e', bytes: 1 })).toThrow(code('overloaded'));
+    places.acquire({ account_id: 'newcomer', bytes: 5 });
+    expect(() => places.acquire({ account_id: 'e', bytes: 3 })).toThrow(code('overloaded'));
+    places.acquire({ account_id: 'e', bytes: 2 });
   });
 
   test('one account may have all where its share says so', () => {
@@ -41,6 +42,24 @@ describe('places', () => {
         expect(places.exhaustedScope({ account_id: 'newcomer', bytes: 16 })).toBeUndefined();
         for (const place of held) place.release();
         expect(places.activeCount()).toBe(0);
+      }),
+    );
+  });
+
+  test('there is room for a newcomer beside requests of any size', () => {
+    const size = fc.integer({ min: 0, max: 10_000 });
+    fc.assert(
+      fc.property(fc.array(size, { maxLength: 8 }), size, (others, newcomer) => {
+        const places = createPermitPool({ permits: Infinity, bytes: 1_024 });
+        for (const bytes of others)
+          try {
+            places.acquire({ account_id: 'a', bytes });
+          } catch {
+            // The account has its share.
+          }
+        const resized = places.forceAcquire({ account_id: 'a', bytes: 0 });
+        resized.resize(10_000);
+        expect(places.exhaustedScope({ account_id: 'newcomer', bytes: newcomer })).toBeUndefined();
       }),
     );
   });

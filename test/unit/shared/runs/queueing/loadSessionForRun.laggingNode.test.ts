@@ -6,7 +6,7 @@ import { reserveCancellation } from '../../../../../shared/runs/cancelTurn.ts';
 import { loadSessionForRun } from '../../../../../shared/runs/queueing/loadSessionForRun.ts';
 import { appendEvents, NO_STREAM } from '../../../../../shared/eventlog/append.ts';
 import { createDamagedStreams } from '../../../../../shared/eventlog/reading/damagedStreams.ts';
-import { createFairSemaphore } from '../../../../../shared/lib/concurrency/fairSemaphore.ts';
+import { createMemoryLedger } from '../../../../../shared/lib/memory/ledger.ts';
 import { sessionStream } from '../../../../../shared/eventlog/streams.ts';
 import type { EventStore } from '../../../../../shared/ports/eventStore.ts';
 import { readSessionEvents } from '../../../../../shared/sessions/queries.ts';
@@ -53,8 +53,8 @@ const contextOn = (store: EventStore): RunContext =>
     damaged: createDamagedStreams(() => undefined),
     runState: {
       sessionCache: new LRUCache({ max: 10 }),
-      sessionReads: createFairSemaphore({ permits: 10, bytes: Infinity }),
     },
+    memory: createMemoryLedger(),
     budget: { counter: { count: () => 1 }, turnTokens: new LRUCache({ max: 10 }) },
     readModels: {
       findSession: async (id: string) =>
