@@ -6,6 +6,7 @@ import { exceedRate, failLogins } from './floods.ts';
 import { neverRead, readLargest, varyQueries } from './reading.ts';
 import { faultyProvider, floodSlowModel, hostileModel } from './runs.ts';
 import { changeWebhooks, hintingProvider } from './small.ts';
+import { hostileTools, slowSchemas } from './tools.ts';
 
 interface Attack {
   /** What it is, as the end of a sentence: "bears …". */
@@ -67,6 +68,24 @@ const attacks = {
     what: 'a provider that streams 100,000 tiny deltas',
     attack: streamDeltas,
     meets: ['200'],
+  },
+  schemas: {
+    what: 'answers that are slow to check against their schema',
+    attack: slowSchemas,
+    meets: ['502 model_error'],
+  },
+  tools: {
+    what: 'MCP servers that flood, change their schemas and have slow patterns',
+    attack: hostileTools,
+    meets: [
+      '200',
+      'mcp changes away',
+      'mcp garbage away',
+      'mcp logs away',
+      'mcp schemas up',
+      'mcp patterns up',
+    ],
+    service: { TOOLS_FILE: 'test/support/processes/hostile/processes/tools.json' },
   },
   logins: {
     what: 'a flood of failed logins',
