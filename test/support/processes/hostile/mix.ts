@@ -73,8 +73,8 @@ const client: fc.Arbitrary<MixClient> = fc.record({
   bytes: fc.constantFrom(...BYTES),
   query: fc.subarray(Object.keys(QUERY), { maxLength: 4 }),
   headers: fc.subarray(Object.keys(HEADERS), { maxLength: 2 }),
-  read: fc.constantFrom(...READS),
-  abortMs: fc.option(fc.constantFrom(...ABORTS_MS), { freq: 2 }),
+  read: fc.oneof(fc.constant('all' as const), fc.constantFrom(...READS)),
+  abortMs: fc.option(fc.constantFrom(...ABORTS_MS), { freq: 4 }),
   clients: fc.integer({ min: 1, max: 48 }),
 });
 
