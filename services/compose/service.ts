@@ -1,3 +1,4 @@
+import { createMetrics } from '../../infra/metrics/metrics.ts';
 import type { Config } from '../../shared/lib/config/config.ts';
 import { clockProblem } from '../../shared/ports/clock.ts';
 import type { Logger } from '../../shared/lib/logger.ts';
@@ -25,12 +26,14 @@ export async function openTurnlog(
 ): Promise<ProcessParts> {
   await using opened = new AsyncDisposableStack();
   const memory = openMemoryLedger(config);
-  const parts = await openParts({ config, logger, services, memory, opened });
+  const metrics = createMetrics();
+  const parts = await openParts({ config, logger, metrics, services, memory, opened });
   const resources = opened.move();
   const clock: ProcessPart = { trouble: () => clockProblem(systemClock) };
   return {
     ...parts,
     memory,
+    metrics,
     parts: [clock, ...parts.parts],
     [Symbol.asyncDispose]: () => resources.disposeAsync(),
   };

@@ -36,7 +36,7 @@ const reportSessionRoute = defineRoute({
   query: CommonQuery,
   data: Type.String({ description: 'An HTML document' }),
   media: HTML,
-  errors: ['session_not_found', 'proof_pending', ...STREAM_ERROR_CODES],
+  errors: ['quota_exceeded', 'session_not_found', 'proof_pending', ...STREAM_ERROR_CODES],
   handle: async (api, { actor, params }, ctx) => {
     const session_id = params['sessionId']!;
     const { account_id } = actor;

@@ -135,7 +135,7 @@ test('a description of a session reads as much after many descriptions', async (
     handleLoaded(context, sessionTarget(SESSION), () => ({
       author: authorOf(ACTOR),
       command: {
-        type: 'describe_session',
+        type: 'describe_session' as const,
         before: { title: null, labels: {} },
         after: { title: `${nth}`, labels: {} },
       },
