@@ -19,8 +19,15 @@ export const SCOPES = [
   'webhooks:read',
   'webhooks:write',
   'events:read',
+  'metrics:read',
 ] as const;
 export type Scope = (typeof SCOPES)[number];
+
+/**
+ * The scopes of a key unless others are named: all that concern its account. Metrics are those of
+ * the whole process.
+ */
+export const ACCOUNT_SCOPES: readonly Scope[] = SCOPES.filter((scope) => scope !== 'metrics:read');
 
 const Key = {
   key_id: Type.String(),

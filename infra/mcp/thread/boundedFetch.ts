@@ -30,7 +30,8 @@ function bounded(response: Response, inflow: Inflow, onEnd: () => void): Respons
 export function createBoundedFetch(postMs: number, inflow: Inflow): FetchLike {
   return async (url, init = {}) => {
     if (!inflow.message()) throw new Error('the server sends too much');
-    if (init.method !== 'POST') return bounded(await limitedFetch(url, init), inflow, () => undefined);
+    if (init.method !== 'POST')
+      return bounded(await limitedFetch(url, init), inflow, () => undefined);
     const limit = new AbortController();
     const leave = (): void => limit.abort(init.signal?.reason);
     const timer = setTimeout(() => limit.abort(new Error('the server took too long')), postMs);

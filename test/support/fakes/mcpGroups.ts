@@ -34,9 +34,10 @@ const open: McpGroup[] = [];
 const threads = createMcpThreads();
 let schemas: ReturnType<typeof createSchemaChecker> | undefined;
 
-/** A group that `closeGroups` closes. */
-export function openGroup(server: McpServer): McpGroup {
+/** A group that `closeGroups` closes. Its warnings are passed to `onWarning`. */
+export function openGroup(server: McpServer, onWarning?: (line: unknown) => void): McpGroup {
   const logger = createLogger('silent');
+  if (onWarning) logger.warn = onWarning;
   schemas ??= createSchemaChecker();
   const group = createMcpGroup(server, { logger, version: '1', threads, schemas });
   open.push(group);

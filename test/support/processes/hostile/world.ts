@@ -39,6 +39,7 @@ const MODELS = {
   faulty: { provider: 'hostile', context_window: 1_000_000 },
   calling: { provider: 'hostile', context_window: 1_000_000 },
   talking: { provider: 'hostile', context_window: 1_000_000 },
+  hinting: { provider: 'hostile', context_window: 1_000_000 },
 };
 export type ModelName = keyof typeof MODELS;
 

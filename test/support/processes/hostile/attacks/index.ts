@@ -5,6 +5,7 @@ import { streamDeltas } from './deltas.ts';
 import { exceedRate, failLogins } from './floods.ts';
 import { neverRead, readLargest, varyQueries } from './reading.ts';
 import { faultyProvider, floodSlowModel, hostileModel } from './runs.ts';
+import { changeWebhooks, hintingProvider } from './small.ts';
 
 interface Attack {
   /** What it is, as the end of a sentence: "bears …". */
@@ -77,6 +78,17 @@ const attacks = {
     attack: exceedRate,
     meets: ['200', '429 rate_limited'],
     service: { RATE_LIMIT_PER_SECOND: '200' },
+  },
+  webhooks: {
+    what: 'webhooks that are changed all the time, with receivers that never answer',
+    attack: changeWebhooks,
+    meets: ['200'],
+    service: { WEBHOOKS_ALLOW_PRIVATE: 'true' },
+  },
+  hints: {
+    what: 'a provider that sends informational responses without end',
+    attack: hintingProvider,
+    meets: ['502 model_error'],
   },
 } satisfies Record<string, Attack>;
 

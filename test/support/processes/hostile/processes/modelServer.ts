@@ -2,7 +2,8 @@
  * A chat completions server that keeps nothing of what it is sent, and behaves as the name of the
  * model says: `quick`, `slow` (so many ms: the first argument), `large` (as many characters of
  * output as the input begins with), `dripping` (100,000 deltas of a character), `faulty` (8 MiB errors that quote the provider's key),
- * `calling` (8,000 tool calls at once), `talking` (8 MiB of text). Prints its base URL.
+ * `calling` (8,000 tool calls at once), `talking` (8 MiB of text), `hinting` (103 without end).
+ * Prints its base URL.
  */
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
@@ -10,6 +11,7 @@ import type { AddressInfo } from 'node:net';
 import { text as readText } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PROVIDER_SECRET } from '../answers.ts';
+import { sendHints } from './hints.ts';
 
 const HUGE = 8 * 1_024 * 1_024;
 const TOOL_CALLS = 8_000;
@@ -100,6 +102,8 @@ async function answer(body: string, response: ServerResponse): Promise<void> {
       return send(response, FAULTS[answered % FAULTS.length]!, faulty);
     case 'calling':
       return send(response, 200, calling);
+    case 'hinting':
+      return sendHints(response);
     case 'talking':
       return send(response, 200, talking);
     default:
