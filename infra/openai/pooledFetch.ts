@@ -1,7 +1,9 @@
 import { addAbortListener } from 'node:events';
-import type { Agent, Dispatcher } from 'undici';
+import type { Dispatcher } from 'undici';
 import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
+import type { AnswerStream } from '../../shared/ports/chatModel.ts';
 import type { ResponseMemory } from './boundedBuffer.ts';
+import { createPacedBody, type PacedBody } from './pacedBody.ts';
 import {
   truncatedAnswerError,
   createWholeBodyReader,
@@ -21,8 +23,8 @@ const CONNECTION_CLOSE_GRACE_MS = 1_000;
 
 /** Options of a call, in addition to those of the library. */
 export interface CallOptions {
-  /** Called with the text of a streamed answer as it arrives. */
-  onText?: (text: string) => void;
+  /** Receives the text of a streamed answer as it arrives. */
+  textStream?: AnswerStream;
 }
 
 type Fetch = (input: string | URL | Request, init?: RequestInit & CallOptions) => Promise<Response>;
@@ -82,20 +84,28 @@ const timeoutError = (): TurnlogError =>
     retriable: true,
   });
 
+/** A reader, and the account that it shares the event loop for. */
+interface AccountReader {
+  reader: ResponseReader;
+  account_id: string | undefined;
+}
+
 function createReaderFor(
   { status, headers }: Pick<Reply, 'status' | 'headers'>,
-  { onText }: CallOptions,
+  { textStream }: CallOptions,
   inProgress: ResponseMemory,
-): ResponseReader {
+): AccountReader {
   const isStream = headers
     .get('content-type')
     ?.trim()
     .toLowerCase()
     .startsWith('text/event-stream');
-  if (!onText || !isSuccess(status) || !isStream) return createWholeBodyReader(status, inProgress);
+  if (!textStream || !isSuccess(status) || !isStream)
+    return { reader: createWholeBodyReader(status, inProgress), account_id: undefined };
   // The library gets the whole answer, as if it had arrived at once.
   headers.set('content-type', 'application/json');
-  return createStreamedAnswerReader(onText, inProgress);
+  const { account_id, onDelta } = textStream;
+  return { reader: createStreamedAnswerReader(onDelta, inProgress), account_id };
 }
 
 /**
@@ -108,22 +118,27 @@ function createReaderFor(
  * the first byte of an answer therefore rejects. An attempt that times out or breaks off during its
  * answer, which the model may have processed and which is billed, resolves with a response whose
  * body fails. Request bodies are strings, answers are never compressed, and redirects are not
- * followed. `onText` receives the text of a streamed answer as it arrives, and the library gets the
- * whole answer.
+ * followed. `textStream` receives the text of a streamed answer as it arrives, and the library gets
+ * the whole answer.
  */
-export function pooledFetch(agent: Agent, inProgress: ResponseMemory): Fetch {
+export function pooledFetch(agent: Dispatcher, inProgress: ResponseMemory): Fetch {
   return (input, init = {}) =>
     new Promise((resolve, reject) => {
       const url = new URL(input instanceof Request ? input.url : input);
-      let reader: ResponseReader | undefined;
+      let body: PacedBody | undefined;
       let status = 200;
       let headers: Headers | undefined;
       let controller: Dispatcher.DispatchController | undefined;
       let closeTimer: NodeJS.Timeout | undefined;
+      let hasEnded = false;
+      const end = (result?: AnswerOrError): void => {
+        hasEnded = true;
+        clearTimeout(closeTimer);
+        body?.end(result);
+      };
       const reply = (result: AnswerOrError): void => {
         abortListener?.[Symbol.dispose]();
-        reader?.release();
-        reader = undefined;
+        body?.cancel();
         resolve(
           bufferedResponse({
             url: url.href,
@@ -137,6 +152,13 @@ export function pooledFetch(agent: Agent, inProgress: ResponseMemory): Fetch {
       const stop = (result: AnswerOrError): void => {
         reply(result);
         abort();
+      };
+      const receive = (result: AnswerOrError): void => {
+        if (hasEnded) return reply(result);
+        if (result instanceof Error || !isSuccess(status)) return stop(result);
+        // If the server ends its stream now, its connection is kept for the next call.
+        reply(result);
+        closeTimer = setTimeout(abort, CONNECTION_CLOSE_GRACE_MS).unref();
       };
       const requestHeaders = new Headers(init.headers);
       requestHeaders.set('accept-encoding', 'identity');
@@ -159,7 +181,7 @@ export function pooledFetch(agent: Agent, inProgress: ResponseMemory): Fetch {
             controller = started;
             if (signal?.aborted) started.abort(new Error('aborted before it was sent'));
           },
-          onResponseStart(_controller, statusCode, rawHeaders) {
+          onResponseStart(flow, statusCode, rawHeaders) {
             // An informational response, such as early hints.
             if (statusCode < 200) return;
             status = statusCode;
@@ -167,7 +189,8 @@ export function pooledFetch(agent: Agent, inProgress: ResponseMemory): Fetch {
             // The library waits for any retry-after up to a minute, and ignores longer ones.
             if ((retryAfterMs(headers, Date.now()) ?? 0) > MAX_SLEEP_MS)
               headers.set('x-should-retry', 'false');
-            reader = createReaderFor({ status, headers }, init, inProgress);
+            const { reader, account_id } = createReaderFor({ status, headers }, init, inProgress);
+            body = createPacedBody({ reader, account_id, flow, done: receive });
             const encoding = (headers.get('content-encoding') ?? 'identity').toLowerCase();
             if (isSuccess(status) && encoding !== 'identity')
               stop(unusableAnswerError('is compressed, which was not asked for'));
@@ -175,20 +198,13 @@ export function pooledFetch(agent: Agent, inProgress: ResponseMemory): Fetch {
               stop(answerTooLongError());
           },
           onResponseData(_controller, chunk) {
-            const result = reader?.add(chunk);
-            if (result === undefined) return;
-            if (result instanceof Error || !isSuccess(status)) return stop(result);
-            // If the server ends its stream now, its connection is kept for the next call.
-            reply(result);
-            closeTimer = setTimeout(abort, CONNECTION_CLOSE_GRACE_MS).unref();
+            body?.add(chunk);
           },
           onResponseEnd() {
-            clearTimeout(closeTimer);
-            if (reader) reply(reader.end());
+            end();
           },
           onResponseError(_controller, error) {
-            clearTimeout(closeTimer);
-            if (headers) return reply(truncatedAnswerError());
+            if (body) return end(truncatedAnswerError());
             abortListener?.[Symbol.dispose]();
             reject(error);
           },

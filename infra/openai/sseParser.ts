@@ -14,11 +14,16 @@ export interface SseParser {
   release(): void;
 }
 
-function endOfLine(chunk: Buffer, from: number): number {
-  const lf = chunk.indexOf(LF, from);
-  const cr = chunk.subarray(from, lf === -1 ? undefined : lf).indexOf(CR);
-  return cr === -1 ? lf : from + cr;
+/** Where the first line of a chunk ends, which has the end of at least one line. */
+function endOfFirstLine(chunk: Buffer): number {
+  const lf = chunk.indexOf(LF);
+  const cr = chunk.subarray(0, lf === -1 ? undefined : lf).indexOf(CR);
+  return cr === -1 ? lf : cr;
 }
+
+/** The lines of a text that ends with the end of a line. */
+const linesOf = (text: string): string[] =>
+  text.split(text.includes('\r') ? /\r\n|[\r\n]/ : '\n').slice(0, -1);
 
 /**
  * Reads the `data` fields of events as the HTML standard defines them. Lines end with LF, CR or
@@ -45,28 +50,38 @@ export function createSseParser(lineBytes: number, inProgress: ResponseMemory): 
     return undefined;
   }
 
+  /** Buffers a part of a line. */
+  function addPart(part: Buffer): 'ok' | 'full' | 'no_room' {
+    if (part.length === 0) return 'ok';
+    isEmpty = false;
+    if (line.add(part)) return 'ok';
+    return line.isFull() ? 'full' : 'no_room';
+  }
+
+  /** Takes the buffered part of a line. */
+  function takePart(): string {
+    const text = isEmpty ? '' : line.text();
+    line.release();
+    isEmpty = true;
+    return text;
+  }
+
   return {
-    add(chunk, onData) {
-      let from = 0;
-      while (from < chunk.length) {
-        if (afterCr && chunk[from] === LF) from += 1;
-        afterCr = false;
-        const end = endOfLine(chunk, from);
-        const part = chunk.subarray(from, end === -1 ? undefined : end);
-        const isWhole = end !== -1 && isEmpty;
-        if (!isWhole && !line.add(part)) return line.isFull() ? 'full' : 'no_room';
-        isEmpty = false;
-        if (end === -1) break;
-        afterCr = chunk[end] === CR;
-        const text = isWhole ? part.toString() : line.text();
-        line.release();
-        isEmpty = true;
-        from = end + 1;
+    add(bytes, onData) {
+      const chunk = afterCr && bytes[0] === LF ? bytes.subarray(1) : bytes;
+      const end = Math.max(chunk.lastIndexOf(LF), chunk.lastIndexOf(CR));
+      afterCr = chunk.at(-1) === CR || (afterCr && bytes.length === 0);
+      if (end === -1) return addPart(chunk);
+      const first = isEmpty ? 0 : endOfFirstLine(chunk);
+      const status = addPart(chunk.subarray(0, first));
+      if (status !== 'ok') return status;
+      // Decoding many lines at once takes a fraction of the time of decoding each.
+      for (const text of linesOf(takePart() + chunk.toString('utf8', first, end + 1))) {
         if ((data?.length ?? 0) + text.length > lineBytes) return 'full';
         const event = addLine(text);
         if (event !== undefined && onData(event) === 'stop') return 'ok';
       }
-      return 'ok';
+      return addPart(chunk.subarray(end + 1));
     },
     release: line.release,
   };

@@ -118,15 +118,23 @@ export function createStreamedAnswerReader(
   let usage: unknown;
   let result: AnswerOrError | undefined;
 
+  /** Text of the chunks that were read together. */
+  let pieces = '';
+
   const show = (visibleText: string): void => {
     if (visibleText !== '') onText(visibleText);
   };
 
-  function addText(delta: Delta): Error | undefined {
+  function addText(delta: Delta): void {
     kind ??= delta.content ? 'content' : delta.refusal ? 'refusal' : undefined;
-    const piece = kind && delta[kind];
-    if (!piece) return undefined;
-    const visibleText = text.add(piece);
+    pieces += (kind && delta[kind]) ?? '';
+  }
+
+  /** Shows the text of the chunks that were read. */
+  function showText(): Error | undefined {
+    if (pieces === '') return undefined;
+    const visibleText = text.add(pieces);
+    pieces = '';
     if (visibleText === undefined)
       return text.isFull() ? answerTooLongError() : responseMemoryError();
     show(visibleText);
@@ -142,7 +150,8 @@ export function createStreamedAnswerReader(
     finish = choice?.finish_reason?.slice(0, LABEL) ?? finish;
     for (const part of choice?.delta?.tool_calls ?? [])
       if (!calls.add(part)) return tooManyPartsError();
-    return choice?.delta ? addText(choice.delta) : undefined;
+    if (choice?.delta) addText(choice.delta);
+    return undefined;
   }
 
   function buildCompletion(): string {
@@ -153,7 +162,7 @@ export function createStreamedAnswerReader(
   }
 
   function addData(data: string): AnswerOrError | undefined {
-    if (data === '[DONE]') return buildCompletion();
+    if (data === '[DONE]') return showText() ?? buildCompletion();
     if (hasMoreValues(data, LIMITS.model.answerValues)) return tooManyPartsError();
     const chunk = parseChunk(data);
     return chunk
@@ -170,7 +179,7 @@ export function createStreamedAnswerReader(
         result = addData(data);
         return result === undefined ? 'on' : 'stop';
       });
-      if (status === 'ok') return result;
+      if (status === 'ok') return result ?? showText();
       return status === 'full' ? answerTooLongError() : responseMemoryError();
     },
     end: () => result ?? (finish === undefined ? truncatedAnswerError() : buildCompletion()),

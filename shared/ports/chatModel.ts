@@ -49,6 +49,14 @@ export const isModelTrouble = (error: unknown): error is TurnlogError =>
     error.code === 'model_timeout' ||
     (error.code === 'model_error' && error.retriable));
 
+/** Receives the text of an answer as it arrives. */
+export interface AnswerStream {
+  /** The account of the run. Accounts take turns while their answers are read. */
+  account_id: string;
+  /** Called with pieces that never split a character. */
+  onDelta: (text: string) => void;
+}
+
 export interface ChatModels {
   /** The configured models, in the order of the configuration. */
   list(): readonly ModelInfo[];
@@ -56,15 +64,14 @@ export interface ChatModels {
   /** Providers with an open circuit breaker, where there are breakers. */
   openCircuits?(): readonly string[];
   /**
-   * Makes one call, with the provider's retries and a time limit per attempt. With `onDelta` the
-   * answer is streamed and its text is passed on in pieces that never split a character; together
-   * they are `content`. After the first piece nothing is retried. Errors: `model_error`,
+   * Makes one call, with the provider's retries and a time limit per attempt. With `stream` the
+   * answer is streamed and its text is passed on in pieces; together they are `content`. After the first piece nothing is retried. Errors: `model_error`,
    * `model_overloaded` (retriable, with `retryAfterSeconds`), `model_timeout`, the abort reason.
    */
   complete(
     modelId: string,
     request: ChatRequest,
     signal: AbortSignal,
-    onDelta?: (text: string) => void,
+    stream?: AnswerStream,
   ): Promise<ChatAnswer>;
 }

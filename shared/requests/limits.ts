@@ -105,6 +105,11 @@ export const REQUEST_LIMITS = {
     /** Rows of the read models added up at a time, which takes some milliseconds. */
     sliceRows: 2_000,
   },
+  /** Limits of the port for metrics. */
+  metrics: {
+    /** Connections of clients that read metrics. */
+    connections: 16,
+  },
   /** Limits of health reports. */
   health: {
     /** Parked or damaged streams listed. Further ones are only counted. */

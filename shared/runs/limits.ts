@@ -104,6 +104,15 @@ export const RUN_LIMITS = {
     /** Total length of cached compiled schemas. */
     cacheChars: MIB,
   },
+  /** Threads for checks and comparisons whose duration can't be known in advance. */
+  slowWork: {
+    /** Threads per kind of work. Accounts with slow work leave one of them to the others. */
+    threads: 2,
+    /** The duration from which work counts as slow. */
+    slowMs: 100,
+    /** How long an account counts as slow after slow work. */
+    slowForMs: 60_000,
+  },
   /** Limits of one arithmetic expression from a model. */
   arithmetic: {
     expressionChars: 1_000,
@@ -134,6 +143,8 @@ export const RUN_LIMITS = {
     urlChars: 8_192,
     /** Bytes of the status line and headers. */
     headerBytes: 16 * KIB,
+    /** Responses with a status 1xx to one request, also of model providers and MCP servers. */
+    informationalResponses: 16,
     /** Addresses tried per host name. */
     addresses: 16,
     /** Time limit of a name lookup. */
@@ -151,6 +162,8 @@ export const RUN_LIMITS = {
     /** Pages converted to text concurrently, each in a separate thread. */
     conversions: 2,
     htmlMs: 5_000,
+    /** The duration from which a conversion counts as slow (slowWork). */
+    slowHtmlMs: 1_000,
   },
   /** Limits of agents' tools. */
   tool: {
@@ -164,14 +177,29 @@ export const RUN_LIMITS = {
   /** Limits of MCP servers. */
   mcp: {
     servers: 32,
+    /** Threads for the connections to servers; further servers share them. */
+    threads: 4,
+    /** Heap of such a thread. */
+    heapMb: 64,
+    /** How long a thread may be busy without a pause. */
+    busyMs: 10_000,
     /** Tools per server. Further tools are not offered. */
     tools: 128,
     /** Bytes of a tool's schema as JSON, and its nesting depth. */
     schemaBytes: 32 * KIB,
     schemaDepth: 32,
     descriptionChars: 4_096,
-    /** Bytes of one message from a server. */
+    /** Bytes of all names, descriptions and schemas of a server. Further tools are not offered. */
+    listBytes: MIB,
+    /** Bytes and JSON values of one message from a server. */
     messageBytes: 4 * MIB,
+    messageValues: 100_000,
+    /** What a server may send per second: messages, bytes, and lines that are not messages. */
+    messagesPerSecond: 200,
+    bytesPerSecond: 8 * MIB,
+    strayLinesPerSecond: 10,
+    /** The seconds for which all of it may arrive at once. */
+    burstSeconds: 4,
     /** Time limit for the response of a server when it starts or is called. */
     connectMs: 30_000,
     listMs: 10_000,
@@ -179,13 +207,14 @@ export const RUN_LIMITS = {
     firstListMs: 5_000,
     /** Interval between listings of a server's tools, which also check its health. */
     refreshMs: 60_000,
+    /** Shortest pause between two listings, whatever changes the server announces. */
+    listPauseMs: 5_000,
     /** Longest delay before another attempt to reach a lost server. */
     retryMs: 60_000,
-    /** Time limit for validating arguments against a schema. */
-    checkMs: 250,
-    /** Time limits for compiling one schema, and all schemas of a list. */
-    schemaMs: 1_000,
+    /** Time limit for checking all new schemas of a list. */
     schemasMs: 5_000,
+    /** Characters of the problems of arguments, for the model. */
+    problemChars: 4_096,
     /** Concurrent calls per server, and per account and server. */
     calls: 16,
     callsOfAccount: 8,

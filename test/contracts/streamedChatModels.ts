@@ -66,7 +66,7 @@ export function streamedChatModelsContract(
     const before = server.requests.length;
     const shown: string[] = [];
     const outcome = await models
-      .complete('m', request, signal, (text) => shown.push(text))
+      .complete('m', request, signal, { account_id: 'a', onDelta: (text) => shown.push(text) })
       .catch((error: TurnlogError) => error);
     return { outcome, shown, sent: server.requests.length - before };
   }
@@ -91,7 +91,7 @@ export function streamedChatModelsContract(
       model: 'upstream-m-2026',
       usage,
     });
-    expect(shown).toEqual(['Good ', 'day']);
+    expect(shown.join('')).toBe('Good day');
     expect(outcome).toEqual({
       response_id: expect.stringMatching(/^chatcmpl-/),
       model: 'upstream-m-2026',
@@ -113,7 +113,10 @@ export function streamedChatModelsContract(
         response.end(chunkOf({ content: ' two' }) + END + DONE);
       },
     });
-    const answer = await models.complete('m', request, new AbortController().signal, () => shown());
+    const answer = await models.complete('m', request, new AbortController().signal, {
+      account_id: 'a',
+      onDelta: () => shown(),
+    });
     expect(answer.content).toBe('one two');
   });
 
@@ -214,7 +217,10 @@ export function streamedChatModelsContract(
       },
     });
     const abandoned = server.abandonedSoFar() + 1;
-    await models.complete('m', request, new AbortController().signal, () => undefined);
+    await models.complete('m', request, new AbortController().signal, {
+      account_id: 'a',
+      onDelta: () => undefined,
+    });
     expect(performance.now() - began).toBeLessThan(10_000);
     await server.abandoned(abandoned);
   });
@@ -307,7 +313,10 @@ export function streamedChatModelsContract(
         response.write(chunkOf({ content: 'some' }));
       },
     });
-    const call = models.complete('m', request, abort.signal, () => abort.abort(reason));
+    const call = models.complete('m', request, abort.signal, {
+      account_id: 'a',
+      onDelta: () => abort.abort(reason),
+    });
     expect(await call.catch((error: unknown) => error)).toBe(reason);
     await server.abandoned(abandoned);
   });

@@ -59,6 +59,7 @@ function createHandler(pipeline: RequestPipeline, route: Route): Middleware {
   const checkQuery = queryValidator(route.query ?? CommonQuery);
   const checkBody = route.body && bodyValidator(route.body);
   return async (ctx) => {
+    ctx.state['route'] = route;
     const availability = api.availability();
     if (route.access !== 'open' && availability !== 'up' && availability !== 'draining')
       await requireAvailable(api, ctx);

@@ -20,7 +20,7 @@ function replaysPart(
 ): ProcessPart {
   const all = { permits: LIMITS.replays.turns, bytes: Infinity };
   // Each replay may take every permit: turns are short, so the next in the queue waits little.
-  const semaphore = createFairSemaphore(all, all);
+  const semaphore = createFairSemaphore('replayed_turns', all, all);
   const throttle = createReplayThrottle(context.runState.admission);
   const running = { context, semaphore, throttle };
   const { catalogue } = context;

@@ -1,9 +1,16 @@
+import { registerResource } from './resources.ts';
+
 /** The approximate amount of text processed between two yields. */
 export const SLICE_BYTES = 64 * 1_024;
 
 /** Waiting tasks by account; the account whose turn it is comes first. */
 const waiting = new Map<string, (() => void)[]>();
 let isRunning = false;
+registerResource('event_loop_slices', {
+  usage: () => ({
+    waiting: [...waiting.values()].reduce((total, queue) => total + queue.length, 0),
+  }),
+});
 
 /**
  * Event loop turns between two tasks. A small request takes several; they are almost free while

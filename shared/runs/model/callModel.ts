@@ -50,15 +50,16 @@ export async function completeWithFallbacks(
   signal: AbortSignal,
 ): Promise<Completion> {
   let hasShown = false;
-  const show =
-    onDelta &&
-    ((text: string): void => {
+  const stream = onDelta && {
+    account_id: actor.account_id,
+    onDelta: (text: string): void => {
       hasShown = true;
       onDelta(text);
-    });
+    },
+  };
   const call = async (fallback: FallbackModel | undefined): Promise<Completion> => {
     const sent = fallback ? fallbackRequest(fallback, request) : request;
-    const answer = await models.complete(fallback?.model ?? agent.model, sent, signal, show);
+    const answer = await models.complete(fallback?.model ?? agent.model, sent, signal, stream);
     return { answer, request: sent, fallback };
   };
   const last = calls.at(-1);

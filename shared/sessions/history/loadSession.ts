@@ -96,6 +96,10 @@ export const findMissingEvents = ({ state }: LoadedSession): StreamFlaw | undefi
 /** Selects the newest completed turns (oldest first) that fit into the prompt with the summary. */
 export type SelectTurns = (turns: Turn[], summary: Summary | undefined) => Promise<Turn[]>;
 
+/** True for an event before which no turn is open, and which names the last turn. */
+const namesEndedTurn = ({ event }: KeptEvent): boolean =>
+  event.type === 'session.described.v1' && event.data.turn !== undefined;
+
 /**
  * Tells for events of a session, newest first, whether a run needs them: those of completed turns,
  * and how the last turn ended. There may be any number of others, of any size, between two turns.
@@ -103,9 +107,12 @@ export type SelectTurns = (turns: Turn[], summary: Summary | undefined) => Promi
 function createEventFilter(): (event: KeptEvent) => boolean {
   const completed = new Set<number>();
   let lastTurn: number | undefined;
+  let isLast = true;
   return ({ event: known }) => {
     const event = known as SessionEvent;
-    if (event.type === 'session.described.v1') return false;
+    const wasLast = isLast;
+    isLast = false;
+    if (event.type === 'session.described.v1') return wasLast;
     if (!('turn' in event.data)) return true;
     const { turn } = event.data;
     lastTurn ??= turn;
@@ -143,13 +150,14 @@ export async function loadSession(
   let head = NO_STREAM;
   let summary: Summary | undefined;
   let oldest: OpenedEvent | undefined;
-  let last: OpenedEvent | undefined;
+  let lastEvent: KeptEvent | undefined;
   for (;;) {
     const page = await reader.readOlder();
+    lastEvent ??= page.at(-1);
     const isOwn = page[0]?.recorded.stream === stream;
     if (isOwn) oldest = page[0]!.recorded;
-    last ??= page.at(-1)?.recorded;
-    if (!oldest || !last) return NEW_SESSION;
+    if (!oldest || !lastEvent) return NEW_SESSION;
+    const last = lastEvent.recorded;
     const needed = page.toReversed().filter(isNeeded).toReversed();
     tail = [...needed.map(({ recorded, event }) => ({ recorded, event })), ...tail];
     const { key } = isOwn && !head.key ? headAfter(NO_STREAM, page) : head;
@@ -162,7 +170,10 @@ export async function loadSession(
     const hasBeginning = reader.beginning() !== undefined;
     const whole = reader.isWhole() || reachesSummary(events, summary);
     const isEnough =
-      whole || isErased || (hasBeginning && !select) || history.length < turns.length;
+      whole ||
+      isErased ||
+      (!select && (hasBeginning || namesEndedTurn(lastEvent))) ||
+      history.length < turns.length;
     if (!isEnough) continue;
     const first = reader.beginning() ?? (await readFirstEvent(source, stream));
     source.damaged.clear(stream, { from: oldest.revision, to: last.revision });

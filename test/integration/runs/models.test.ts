@@ -7,7 +7,7 @@ import {
 } from '../../../infra/openai/chatModels.ts';
 import { retryAfterMs } from '../../../infra/openai/pooledFetch.ts';
 import type { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
-import type { ModelInfo } from '../../../shared/ports/chatModel.ts';
+import type { AnswerStream, ModelInfo } from '../../../shared/ports/chatModel.ts';
 import { chatModelsContract } from '../../contracts/chatModels.ts';
 import { hostileModelServerContract } from '../../contracts/hostileModelServer.ts';
 import { streamedChatModelsContract } from '../../contracts/streamedChatModels.ts';
@@ -41,7 +41,7 @@ describe('chat models over the openai package', () => {
   async function ask(
     provider: { api_key?: string },
     script: Parameters<typeof startScriptedModel>[0],
-    onDelta?: (text: string) => void,
+    stream?: AnswerStream,
   ) {
     const server = await startScriptedModel(script);
     const chat = models({ base_url: server.baseUrl, ...provider });
@@ -54,15 +54,15 @@ describe('chat models over the openai package', () => {
         'm',
         { model: 'upstream-m', messages: [{ role: 'user', content: 'Hi' }] },
         new AbortController().signal,
-        onDelta,
+        stream,
       )
       .catch((error: TurnlogError) => error);
     return { outcome, headers: server.headers[0] };
   }
 
   test("sends the provider's key to the provider", async () => {
-    for (const onDelta of [undefined, () => undefined]) {
-      const { headers } = await ask({ api_key: 'secret-of-p' }, { text: 'Hi' }, onDelta);
+    for (const stream of [undefined, { account_id: 'a', onDelta: () => undefined }]) {
+      const { headers } = await ask({ api_key: 'secret-of-p' }, { text: 'Hi' }, stream);
       expect(headers?.authorization).toBe('Bearer secret-of-p');
     }
   });
@@ -74,8 +74,8 @@ describe('chat models over the openai package', () => {
       OPENAI_ORG_ID: 'org-not-for-you',
     });
     try {
-      for (const onDelta of [undefined, () => undefined]) {
-        const { headers } = await ask({}, { text: 'Hi' }, onDelta);
+      for (const stream of [undefined, { account_id: 'a', onDelta: () => undefined }]) {
+        const { headers } = await ask({}, { text: 'Hi' }, stream);
         expect(headers).not.toHaveProperty('authorization');
         expect(JSON.stringify(headers)).not.toContain('not-for-you');
       }

@@ -51,6 +51,8 @@ export function oddityOf(answer: Answer): string | undefined {
   const { status, headers, head, tail } = answer;
   if (head.includes(PROVIDER_SECRET)) return "it shows the provider's key";
   if (status === 304) return undefined;
+  if (/^text\/event-stream\b/.test(headers['content-type'] ?? '') && status === 200)
+    return tail.endsWith('}\n\n') ? undefined : `the stream ends with: ${tail}`;
   if (!/^application\/json\b/.test(headers['content-type'] ?? ''))
     return `${status} is ${headers['content-type']}: ${head.slice(0, 200)}`;
   if (status < 200 || status >= 300) {

@@ -1,9 +1,11 @@
 import type { Battle } from '../attack.ts';
 import { costlyBodies, unknownFieldsOnly } from './bodies.ts';
 import { holdConnections } from './connections.ts';
+import { streamDeltas } from './deltas.ts';
 import { exceedRate, failLogins } from './floods.ts';
 import { neverRead, readLargest, varyQueries } from './reading.ts';
 import { faultyProvider, floodSlowModel, hostileModel } from './runs.ts';
+import { changeWebhooks, hintingProvider } from './small.ts';
 
 interface Attack {
   /** What it is, as the end of a sentence: "bears …". */
@@ -61,6 +63,11 @@ const attacks = {
     attack: hostileModel,
     meets: ['502 model_error'],
   },
+  deltas: {
+    what: 'a provider that streams 100,000 tiny deltas',
+    attack: streamDeltas,
+    meets: ['200'],
+  },
   logins: {
     what: 'a flood of failed logins',
     attack: failLogins,
@@ -71,6 +78,17 @@ const attacks = {
     attack: exceedRate,
     meets: ['200', '429 rate_limited'],
     service: { RATE_LIMIT_PER_SECOND: '200' },
+  },
+  webhooks: {
+    what: 'webhooks that are changed all the time, with receivers that never answer',
+    attack: changeWebhooks,
+    meets: ['200'],
+    service: { WEBHOOKS_ALLOW_PRIVATE: 'true' },
+  },
+  hints: {
+    what: 'a provider that sends informational responses without end',
+    attack: hintingProvider,
+    meets: ['502 model_error'],
   },
 } satisfies Record<string, Attack>;
 

@@ -1,14 +1,17 @@
 /**
  * A chat completions server that keeps nothing of what it is sent, and behaves as the name of the
  * model says: `quick`, `slow` (so many ms: the first argument), `large` (as many characters of
- * output as the input begins with), `faulty` (8 MiB errors that quote the provider's key),
- * `calling` (8,000 tool calls at once), `talking` (8 MiB of text). Prints its base URL.
+ * output as the input begins with), `dripping` (100,000 deltas of a character), `faulty` (8 MiB errors that quote the provider's key),
+ * `calling` (8,000 tool calls at once), `talking` (8 MiB of text), `hinting` (103 without end).
+ * Prints its base URL.
  */
+import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text as readText } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PROVIDER_SECRET } from '../answers.ts';
+import { sendHints } from './hints.ts';
 
 const HUGE = 8 * 1_024 * 1_024;
 const TOOL_CALLS = 8_000;
@@ -48,6 +51,30 @@ const faulty = Buffer.from(
 );
 const FAULTS = [400, 500, 429];
 
+const DELTAS = 100_000;
+const deltaEvent = (content: string): string =>
+  `data: ${JSON.stringify({
+    id: 'chatcmpl-hostile',
+    object: 'chat.completion.chunk',
+    model: 'hostile',
+    choices: [{ index: 0, delta: { content }, finish_reason: null }],
+  })}\n\n`;
+/** So many bytes are written at once. */
+const DRIP_BYTES = 16_384;
+let dripping: Buffer | undefined;
+
+/** Streams single characters, as fast as they are read. */
+async function drip(response: ServerResponse): Promise<void> {
+  dripping ??= Buffer.from(`${deltaEvent('x').repeat(DELTAS)}data: [DONE]\n\n`);
+  response.writeHead(200, { 'content-type': 'text/event-stream' });
+  const closed = new AbortController();
+  response.on('close', () => closed.abort());
+  for (let at = 0; at < dripping.length; at += DRIP_BYTES)
+    if (!response.write(dripping.subarray(at, at + DRIP_BYTES)))
+      await once(response, 'drain', { signal: closed.signal });
+  response.end();
+}
+
 let answered = 0;
 
 function send(response: ServerResponse, status: number, body: Buffer): void {
@@ -69,10 +96,14 @@ async function answer(body: string, response: ServerResponse): Promise<void> {
       const length = Number.parseInt(messages.at(-1)!.content, 10);
       return send(response, 200, completion({ content: '\u0001'.repeat(length) }));
     }
+    case 'dripping':
+      return drip(response);
     case 'faulty':
       return send(response, FAULTS[answered % FAULTS.length]!, faulty);
     case 'calling':
       return send(response, 200, calling);
+    case 'hinting':
+      return sendHints(response);
     case 'talking':
       return send(response, 200, talking);
     default:

@@ -78,7 +78,7 @@ test.each([
 
 test('an export whose client leaves before there is anything to send ends, and holds nothing', async () => {
   const { ctx, leave } = client();
-  const openStreams = createPermitPool({ permits: 4, bytes: Infinity });
+  const openStreams = createPermitPool('test', { permits: 4, bytes: Infinity });
   const responseMemory = createResponseMemory(memoryFor('answers', 4 * LIMITS.export.bytes));
   responseMemory.tryAcquire('acct_1', LIMITS.export.bytes);
   const api = { openStreams, responseMemory } as unknown as RouteContext;

@@ -1,0 +1,52 @@
+import type { FetchLike } from '@modelcontextprotocol/client';
+import { limitedFetch } from '../../lib/informationalResponses.ts';
+import type { Inflow } from './inflow.ts';
+import { createMessageMeter } from './messageMeter.ts';
+
+/** A response that fails once the server has sent too much. */
+function bounded(response: Response, inflow: Inflow, onEnd: () => void): Response {
+  const { body, status, statusText, headers } = response;
+  if (!body) {
+    onEnd();
+    return response;
+  }
+  const isStream = headers.get('content-type')?.startsWith('text/event-stream') ?? false;
+  const fits = createMessageMeter(isStream, inflow);
+  const limiter = new TransformStream<Uint8Array, Uint8Array>({
+    transform(chunk, controller) {
+      if (!fits(chunk)) throw new Error('the server sends too much');
+      controller.enqueue(chunk);
+    },
+    flush: onEnd,
+  });
+  return new Response(body.pipeThrough(limiter), { status, statusText, headers });
+}
+
+/**
+ * A `fetch` for servers that may be hostile: what they send is measured before it is parsed, each
+ * response counts as a message, and the response to a POST must end within `postMs`, also where it
+ * is a stream. The stream of a GET stays open.
+ */
+export function createBoundedFetch(postMs: number, inflow: Inflow): FetchLike {
+  return async (url, init = {}) => {
+    if (!inflow.message()) throw new Error('the server sends too much');
+    if (init.method !== 'POST')
+      return bounded(await limitedFetch(url, init), inflow, () => undefined);
+    const limit = new AbortController();
+    const leave = (): void => limit.abort(init.signal?.reason);
+    const timer = setTimeout(() => limit.abort(new Error('the server took too long')), postMs);
+    timer.unref();
+    init.signal?.addEventListener('abort', leave, { once: true });
+    const end = (): void => {
+      clearTimeout(timer);
+      init.signal?.removeEventListener('abort', leave);
+    };
+    try {
+      if (init.signal?.aborted) leave();
+      return bounded(await limitedFetch(url, { ...init, signal: limit.signal }), inflow, end);
+    } catch (error) {
+      end();
+      throw error;
+    }
+  };
+}

@@ -1,0 +1,52 @@
+/** A step of some tenths of a millisecond. Returns true while there is more to do. */
+export type Step = () => boolean;
+
+/** The time for steps per phase of the event loop, in milliseconds. */
+const BUDGET_MS = 2;
+
+/** Waiting work by account; the account whose turn it is comes first. */
+const waiting = new Map<string, Step[]>();
+/** When steps began in this turn of the event loop; undefined before the first. */
+let beganAt: number | undefined;
+
+function hasTime(): boolean {
+  const now = performance.now();
+  if (beganAt === undefined) {
+    beganAt = now;
+    setImmediate(beginTurn);
+  }
+  return now - beganAt < BUDGET_MS;
+}
+
+function enqueue(accountId: string, step: Step): void {
+  const queue = waiting.get(accountId);
+  if (queue) queue.push(step);
+  else waiting.set(accountId, [step]);
+}
+
+function beginTurn(): void {
+  beganAt = undefined;
+  runWaiting();
+}
+
+function runWaiting(): void {
+  const [next] = waiting;
+  if (!next || !hasTime()) return;
+  const [accountId, queue] = next;
+  const step = queue.shift()!;
+  waiting.delete(accountId);
+  if (queue.length > 0) waiting.set(accountId, queue);
+  if (step()) enqueue(accountId, step);
+  // Continues after everything that the step has resolved, which is part of its time.
+  queueMicrotask(() => process.nextTick(runWaiting));
+}
+
+/**
+ * Runs the steps of a task: the first at once if the event loop has time for it, and the others in
+ * its next turns. Accounts take turns, and so do the tasks of one account. Unlike with
+ * `yieldToEventLoop`, the short steps of many tasks share one turn. Steps must not throw.
+ */
+export function runPaced(accountId: string, step: Step): void {
+  if (waiting.size === 0 && hasTime() && !step()) return;
+  enqueue(accountId, step);
+}
