@@ -17,6 +17,8 @@ export const RUN_LIMITS = {
      * (MAX_PROMPT_BYTES).
      */
     toolCallBytesUnheld: 64 * KIB,
+    /** Bytes of a prompt. Older turns that do not fit are not shown. */
+    promptBytes: 4 * MIB,
     /** Waiting runs of all accounts. One account may have half of them. */
     waiting: 4_000,
     /** Runs that wait for another run of their session. */
