@@ -4,6 +4,7 @@ import { holdConnections } from './connections.ts';
 import { streamDeltas } from './deltas.ts';
 import { exceedRate, failLogins } from './floods.ts';
 import { neverRead, readLargest, varyQueries } from './reading.ts';
+import { fillStorage, STORAGE_OPTIONS } from './storage.ts';
 import { faultyProvider, floodSlowModel, hostileModel } from './runs.ts';
 import { changeWebhooks, hintingProvider } from './small.ts';
 
@@ -89,6 +90,12 @@ const attacks = {
     what: 'a provider that sends informational responses without end',
     attack: hintingProvider,
     meets: ['502 model_error'],
+  },
+  storage: {
+    what: 'agents and recorded reads that fill the disk',
+    attack: fillStorage,
+    meets: ['200', '429 quota_exceeded'],
+    service: STORAGE_OPTIONS,
   },
 } satisfies Record<string, Attack>;
 
