@@ -5,6 +5,7 @@ import { streamDeltas } from './deltas.ts';
 import { exceedRate, failLogins } from './floods.ts';
 import { randomMix } from './random.ts';
 import { neverRead, readLargest, varyQueries } from './reading.ts';
+import { fillStorage, STORAGE_OPTIONS } from './storage.ts';
 import { faultyProvider, floodSlowModel, hostileModel } from './runs.ts';
 import { changeWebhooks, hintingProvider } from './small.ts';
 import { hostileTools, slowSchemas } from './tools.ts';
@@ -109,6 +110,12 @@ const attacks = {
     what: 'a provider that sends informational responses without end',
     attack: hintingProvider,
     meets: ['502 model_error'],
+  },
+  storage: {
+    what: 'agents and recorded reads that fill the disk',
+    attack: fillStorage,
+    meets: ['200', '429 quota_exceeded'],
+    service: STORAGE_OPTIONS,
   },
 } satisfies Record<string, Attack>;
 
