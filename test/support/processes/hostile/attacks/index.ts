@@ -2,6 +2,7 @@ import type { Battle } from '../attack.ts';
 import { costlyBodies, unknownFieldsOnly } from './bodies.ts';
 import { holdConnections } from './connections.ts';
 import { streamDeltas } from './deltas.ts';
+import { followTurn } from './followers.ts';
 import { exceedRate, failLogins } from './floods.ts';
 import { neverRead, readLargest, varyQueries } from './reading.ts';
 import { faultyProvider, floodSlowModel, hostileModel } from './runs.ts';
@@ -66,6 +67,11 @@ const attacks = {
     what: 'a provider that streams 100,000 tiny deltas',
     attack: streamDeltas,
     meets: ['200'],
+  },
+  followers: {
+    what: 'thousands of clients that follow one live turn',
+    attack: followTurn,
+    meets: ['200 output.delta'],
   },
   logins: {
     what: 'a flood of failed logins',

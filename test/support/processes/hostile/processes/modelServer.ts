@@ -1,7 +1,8 @@
 /**
  * A chat completions server that keeps nothing of what it is sent, and behaves as the name of the
  * model says: `quick`, `slow` (so many ms: the first argument), `large` (as many characters of
- * output as the input begins with), `dripping` (100,000 deltas of a character), `faulty` (8 MiB errors that quote the provider's key),
+ * output as the input begins with), `dripping` (100,000 deltas of a character), `telling` (a delta
+ * every 5 ms, for as long as it is read), `faulty` (8 MiB errors that quote the provider's key),
  * `calling` (8,000 tool calls at once), `talking` (8 MiB of text). Prints its base URL.
  */
 import { once } from 'node:events';
@@ -73,6 +74,18 @@ async function drip(response: ServerResponse): Promise<void> {
   response.end();
 }
 
+const TELL_MS = 5;
+
+/** Streams a word at a time, until the answer is as long as it may be or nobody reads it. */
+async function tell(response: ServerResponse): Promise<void> {
+  response.writeHead(200, { 'content-type': 'text/event-stream' });
+  for (let count = 0; count < DELTAS && !response.destroyed; count += 1) {
+    response.write(deltaEvent('word '));
+    await sleep(TELL_MS);
+  }
+  response.end('data: [DONE]\n\n');
+}
+
 let answered = 0;
 
 function send(response: ServerResponse, status: number, body: Buffer): void {
@@ -96,6 +109,8 @@ async function answer(body: string, response: ServerResponse): Promise<void> {
     }
     case 'dripping':
       return drip(response);
+    case 'telling':
+      return tell(response);
     case 'faulty':
       return send(response, FAULTS[answered % FAULTS.length]!, faulty);
     case 'calling':
