@@ -2,6 +2,7 @@ import type { Battle } from '../attack.ts';
 import { costlyBodies, unknownFieldsOnly } from './bodies.ts';
 import { holdConnections } from './connections.ts';
 import { streamDeltas } from './deltas.ts';
+import { followTurn } from './followers.ts';
 import { exceedRate, failLogins } from './floods.ts';
 import { randomMix } from './random.ts';
 import { neverRead, readLargest, varyQueries } from './reading.ts';
@@ -88,6 +89,11 @@ const attacks = {
       'mcp patterns up',
     ],
     service: { TOOLS_FILE: 'test/support/processes/hostile/processes/tools.json' },
+  },
+  followers: {
+    what: 'thousands of clients that follow one live turn',
+    attack: followTurn,
+    meets: ['200 output.delta'],
   },
   logins: {
     what: 'a flood of failed logins',
