@@ -35,6 +35,8 @@ export const RUN_LIMITS = {
     open: 4_000,
     /** Characters buffered for followers. Beyond this limit, followers read the recorded turn. */
     liveChars: 8 * MIB,
+    /** Text that arrives within this time reaches followers as one part. */
+    coalesceMs: 20,
     /** How long the text of an ended turn stays buffered for slow followers. */
     lingerMs: 1_000,
     /**

@@ -3,6 +3,7 @@ import { costlyBodies, unknownFieldsOnly } from './bodies.ts';
 import { holdConnections } from './connections.ts';
 import { streamDeltas } from './deltas.ts';
 import { exceedRate, failLogins } from './floods.ts';
+import { randomMix } from './random.ts';
 import { neverRead, readLargest, varyQueries } from './reading.ts';
 import { faultyProvider, floodSlowModel, hostileModel } from './runs.ts';
 import { changeWebhooks, hintingProvider } from './small.ts';
@@ -111,7 +112,10 @@ const attacks = {
   },
 } satisfies Record<string, Attack>;
 
-export type AttackName = keyof typeof attacks;
-/** Every attack, by its name in the table. */
-export const ATTACKS: Record<AttackName, Attack> = attacks;
-export const ATTACK_NAMES = Object.keys(ATTACKS) as AttackName[];
+export type AttackName = keyof typeof attacks | 'random';
+/** Every attack, by its name in the table; `random` needs a mix. */
+export const ATTACKS: Record<AttackName, Attack> = {
+  ...attacks,
+  random: { what: 'a random mix', attack: randomMix, meets: [] },
+};
+export const ATTACK_NAMES = Object.keys(attacks) as (keyof typeof attacks)[];
