@@ -181,8 +181,8 @@ export const RUN_LIMITS = {
     servers: 32,
     /** Heap of the thread that connects to the servers. */
     heapMb: 64,
-    /** How long the thread may be busy without a pause. */
-    busyMs: 10_000,
+    /** How long the thread may take to respond. */
+    silentMs: 10_000,
     /** Tools per server. Further tools are not offered. */
     tools: 128,
     /** Bytes of a tool's schema as JSON, and its nesting depth. */
@@ -198,7 +198,7 @@ export const RUN_LIMITS = {
     listingBytes: 8 * MIB,
     /** What a server may send per second: messages, bytes, and lines that are not messages. */
     messagesPerSecond: 200,
-    bytesPerSecond: 8 * MIB,
+    bytesPerSecond: 4 * MIB,
     strayLinesPerSecond: 10,
     /** The seconds for which all of it may arrive at once. */
     burstSeconds: 4,
