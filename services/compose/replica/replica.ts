@@ -9,6 +9,7 @@ import {
   withLeaves,
   withTextsForRows,
 } from '../../../shared/eventlog/encryption/protectedStore.ts';
+import { runTask } from '../../../shared/lib/concurrency/eventLoopWatchdog.ts';
 import type { RunContext } from '../../../shared/runs/context.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import type { Registration } from '../../../shared/ports/instances.ts';
@@ -113,7 +114,10 @@ function openProjector(
   const { store, readModels, logger } = common;
   const log = withTextsForRows(store, store.keys);
   const options = { log, clock: systemClock, logger, keys: store.keys };
-  const start = () => startProjector({ ...options, ...projectorStores(databaseUrl, logger) });
+  const start = () =>
+    runTask('projector', () =>
+      startProjector({ ...options, ...projectorStores(databaseUrl, logger) }),
+    );
   if (!opening.services.includes('projector')) {
     const needed = readModels.otherVersionWritten;
     opening.opened.adopt(startRolloutProjector({ isNeeded: needed, start, logger }), ({ close }) =>
