@@ -30,7 +30,7 @@ import { openTools } from './features/tools.ts';
 /** What differs between an embedded service and a replica. */
 type RunStorage = Pick<
   RunContext,
-  'store' | 'damaged' | 'readModels' | 'cachedRows' | 'instance' | 'rateLimiter'
+  'store' | 'quotas' | 'damaged' | 'readModels' | 'cachedRows' | 'instance' | 'rateLimiter'
 > & {
   /** Exchanges the output and the ends of turns with the other processes over the log. */
   broadcast?: Broadcast;

@@ -24,7 +24,7 @@ import { session } from '../sessions/decider.ts';
 import type { RunningSession, SessionCommand } from '../sessions/commands.ts';
 import type { ChatSettings } from '../sessions/turns/chat.ts';
 import { turnsFromEvents } from '../sessions/turns/prompt.ts';
-import { isoTime } from '../ports/clock.ts';
+import { isoTime, recordingTime } from '../ports/clock.ts';
 import { authorOf, prepareEvents } from '../commandHandling/prepareEvents.ts';
 import { summaryReference } from '../sessions/history/loadSession.ts';
 import { appendEvents } from '../eventlog/append.ts';
@@ -59,7 +59,7 @@ function startTurnCommand(
       context: turnContextOf(loaded),
       ...(summary && summaryReference(summary, session_id)),
       owner: instance.id,
-      deadline: isoTime(clock.now() + limits.timeoutMs),
+      deadline: isoTime(recordingTime(clock) + limits.timeoutMs),
       ...(replay && { replay_of: replay.turn }),
       ...(claim && { idempotency_key: claim.request_id }),
     },

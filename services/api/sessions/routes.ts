@@ -65,7 +65,7 @@ const listSessionsRoute = defineRoute({
   access: 'sessions:read',
   query: SessionListQuery,
   data: SessionList,
-  errors: [],
+  errors: ['quota_exceeded'],
   bufferBytes: PAGE_BUFFER_BYTES,
   handle: async (api, { actor, query }, ctx) => {
     const search = { ...parsePageQuery(query), ...parseSessionFilter(query) };
@@ -86,7 +86,7 @@ const getSessionRoute = defineRoute({
   access: 'sessions:read',
   query: TranscriptQuery,
   data: Transcript,
-  errors: ['turn_not_found', ...SHARED_SESSION_ERROR_CODES],
+  errors: ['quota_exceeded', 'turn_not_found', ...SHARED_SESSION_ERROR_CODES],
   bufferBytes: PAGE_BUFFER_BYTES,
   handle: async (api, { actor, params, query }) => {
     const { account_id } = actor;
@@ -140,7 +140,7 @@ const listSessionEventsRoute = defineRoute({
   access: 'sessions:read',
   query: SessionEventsQuery,
   data: SessionEvents,
-  errors: SESSION_ERROR_CODES,
+  errors: ['quota_exceeded', ...SESSION_ERROR_CODES],
   bufferBytes: PAGE_BUFFER_BYTES,
   handle: async (api, { actor, params, query }) => {
     const sessionId = params['sessionId']!;

@@ -10,6 +10,8 @@ import {
   withTextsForRows,
 } from '../../../shared/eventlog/encryption/protectedStore.ts';
 import { runTask } from '../../../shared/lib/concurrency/eventLoopWatchdog.ts';
+import { withStorageLimits } from '../../../shared/storage/limitedStore.ts';
+import type { StorageQuotas } from '../../../shared/storage/quotas.ts';
 import type { RunContext } from '../../../shared/runs/context.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import type { Registration } from '../../../shared/ports/instances.ts';
@@ -54,12 +56,16 @@ import { openFeed } from '../features/feed.ts';
 import { replicaReplaysPart } from '../features/replays.ts';
 import { openRelay } from '../features/relay.ts';
 import { judgeDatabaseClock, retentionSweepPart, witnessEvidence } from '../features/retention.ts';
+import { openStorageLimits } from '../features/storage.ts';
 import { systemClock, systemIds } from '../system.ts';
 import { openReplicaWebhooks, openServedWebhooks } from '../features/webhooks.ts';
 
 /** The context of a replica, for any choice of services. */
 type ReplicaContext = SweepContext &
-  Pick<RunContext, 'logger'> & { readModels: PostgresReadModels & { forget: () => void } };
+  Pick<RunContext, 'logger'> & {
+    quotas: StorageQuotas;
+    readModels: PostgresReadModels & { forget: () => void };
+  };
 
 /** Replicas rely on the list of instances, which the sweep checks, rather than on deadlines. */
 const isOverdue = (): boolean => false;
@@ -73,7 +79,7 @@ async function openApi(
   common: ReplicaContext,
   databaseUrl: string,
 ): Promise<{ api: ServedRuns; part: ProcessPart }> {
-  const { store, damaged, readModels, instances, instanceMonitor, logger } = common;
+  const { store, quotas, damaged, readModels, instances, instanceMonitor, logger } = common;
   const id = systemIds.uuid();
   const isGone = (owner: string): boolean => owner === id || instanceMonitor.isDead(owner);
   const remembered = rememberedRows(readModels, store);
@@ -86,7 +92,7 @@ async function openApi(
   };
   const shared = await openSharedState(opening.opened, databaseUrl, id);
   const instance = { id, isGone, isOverdue };
-  const storage = { store, damaged, readModels, cachedRows, instance, ...shared };
+  const storage = { store, quotas, damaged, readModels, cachedRows, instance, ...shared };
   const api = await openRunContext(opening, storage);
   let registration: Registration | undefined;
   opening.opened.defer(async () => {
@@ -190,9 +196,14 @@ export async function openReplica(opening: Opening, place: ReplicaLocation): Pro
   const { store: log, keyStore, keysPart } = await openProtectedStore(opening, place);
   const tiles = opened.adopt(await openTiles(databaseUrl), (reader) => reader.close());
   const check = await openReplicaTreeCheck(opening, log, tiles.treeOf);
-  const store = withLeaves(
-    guardAppends(log, () => queries.logChanged() ?? check.refusal()),
-    tiles,
+  // The disks of a replica belong to its servers, so it watches no folder.
+  const limits = openStorageLimits(opening, queries, []);
+  const store = withStorageLimits(
+    withLeaves(
+      guardAppends(log, () => queries.logChanged() ?? check.refusal()),
+      tiles,
+    ),
+    limits,
   );
   const instances = opened.adopt(openInstanceList(databaseUrl), (list) => list.close());
   const damaged = createDamageReporter(logger);
@@ -208,6 +219,7 @@ export async function openReplica(opening: Opening, place: ReplicaLocation): Pro
   const system = { clock: systemClock, ids: systemIds, logger };
   const common: ReplicaContext = {
     store,
+    quotas: limits.quotas,
     damaged,
     readModels,
     instances,
