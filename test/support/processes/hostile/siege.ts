@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inspect } from 'node:util';
+import type { LongStep } from '../../../../shared/lib/concurrency/eventLoopWatchdog.ts';
 import { apiClient } from '../../http/service.ts';
 import { size } from '../../jest/size.ts';
 import { clientWith, newKey } from '../operator.ts';
@@ -185,6 +186,7 @@ async function attacked(
   const code = await Promise.race([server.exited, sleep(STOP_MS, undefined, { ref: false })]);
   if (code !== 0) faults.push(`it ended with ${code}: ${server.errors().slice(-600)}`);
 
+  const steps = longStepsIn(server.errors());
   const figures: Seen = {
     attack,
     lived: after !== undefined,
@@ -194,6 +196,7 @@ async function attacked(
     small: { ...timesOf(neighbour), failed: neighbour.failed() },
     fresh: { count: freshes.times.length, failed: freshes.failed() },
     handles: memory.handles(),
+    longestStep: Math.max(0, ...steps.map(({ cpu_ms }) => cpu_ms)),
     logged: server.logged() / 1_000_000,
     answers: report?.answers ?? {},
   };
@@ -204,9 +207,23 @@ async function attacked(
       ...breaches(figures),
       ...(report === undefined ? [] : unmet(names, figures)),
       ...complaints(server, lives, neighbour),
+      ...steps.filter((step) => !isCollection(step)).map(describeStep),
     ],
   };
 }
+
+/** The steps of the event loop that the service's log names. */
+const longStepsIn = (log: string): LongStep[] =>
+  log
+    .split('\n')
+    .filter((line) => line.includes('a step of the event loop took long'))
+    .map((line) => JSON.parse(line) as LongStep);
+
+/** The collector's pauses are bounded by the heap; the bars of the probes apply to them. */
+const isCollection = ({ cpu_ms, gc_ms }: LongStep): boolean => gc_ms > cpu_ms / 2;
+
+const describeStep = ({ task, cpu_ms, gc_ms }: LongStep): string =>
+  `a step of the event loop: ${task}, ${cpu_ms} ms, ${gc_ms} ms of them for the collector`;
 
 type Seen = Omit<Figures, 'faults'>;
 
