@@ -4,7 +4,7 @@ import { TurnlogError } from '../lib/errors/turnlogError.ts';
 import type { EncodedEvent } from '../ports/eventStore.ts';
 import { noCounts, type Counts } from './counts.ts';
 import type { DiskWatch } from './diskWatch.ts';
-import { growthOf, type Growth } from './growth.ts';
+import { purposeOf, type AppendPurpose } from './appendPurpose.ts';
 import { accountOf } from './projection.ts';
 import type { StorageQuotas } from './quotas.ts';
 
@@ -22,14 +22,14 @@ const storageFullError = (): TurnlogError =>
     { retriable: true, retryAfterSeconds: DISK_RETRY_SECONDS },
   );
 
-const countsOf = (events: readonly EncodedEvent[], growth: Growth): Counts =>
-  growth === 'audit'
+const countsOf = (events: readonly EncodedEvent[], purpose: AppendPurpose): Counts =>
+  purpose === 'audit'
     ? { ...noCounts(), audits: events.length }
     : { ...noCounts(), events: events.length, bytes: appendBytes(events) };
 
 /**
  * The only place that refuses growth of the log. Every append of a process that serves clients
- * passes here, and its events decide whether quotas and a full disk apply (growth.ts). Appends then
+ * passes here, and its events decide whether quotas and a full disk apply (appendPurpose.ts). Appends then
  * also fail with `quota_exceeded` or `storage_full`.
  */
 export const withStorageLimits = (
@@ -38,12 +38,12 @@ export const withStorageLimits = (
 ): ProtectedStore => ({
   ...store,
   async append(stream, expected, events) {
-    const growth = growthOf(events);
-    if (growth === 'client' && disk.isFull()) throw storageFullError();
+    const purpose = purposeOf(events);
+    if (purpose === 'client' && disk.isFull()) throw storageFullError();
     const account = events[0] && accountOf(events[0]);
     if (account === undefined) return store.append(stream, expected, events);
-    const counts = countsOf(events, growth);
-    const admission = await quotas.admit(account, growth, counts);
+    const counts = countsOf(events, purpose);
+    const admission = await quotas.admit(account, purpose, counts);
     disk.appended(counts.bytes);
     try {
       const result = await store.append(stream, expected, events);

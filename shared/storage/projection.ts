@@ -4,7 +4,7 @@ import { bytesOf, type StoredEvent } from '../ports/eventStore.ts';
 import type { RowsOf } from '../readModels/table.ts';
 import { ALL_DAYS, type STORAGE_TABLES } from './tables.ts';
 
-export type StorageRow = RowsOf<typeof STORAGE_TABLES>['storage'];
+type StorageRow = RowsOf<typeof STORAGE_TABLES>['storage'];
 export type StorageKey = readonly [account_id: string, day: string];
 
 /** Quotes inside JSON strings are escaped, so these match only members of the metadata. */

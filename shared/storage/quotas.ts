@@ -6,8 +6,8 @@ import { isoTime, type Clock } from '../ports/clock.ts';
 import type { Position } from '../ports/eventStore.ts';
 import type { ReadModels } from '../ports/readModels.ts';
 import { addCounts, noCounts, pendingCounts, type Counts, type PendingCounts } from './counts.ts';
-import type { Growth } from './growth.ts';
-import { exceededQuota, QUOTA_NAMES, quotaError, type Quotas } from './quotaError.ts';
+import type { AppendPurpose } from './appendPurpose.ts';
+import { exceededQuota, QUOTA_NAMES, quotaError, type Quotas } from './quotaRules.ts';
 
 /** An append that was admitted. One of its functions must be called when it ends. */
 export interface Admission {
@@ -27,9 +27,9 @@ export interface StorageUse {
 /** The quotas of all accounts for events and bytes in the log. */
 export interface StorageQuotas {
   /**
-   * Reserves an append before it is made. Throws `quota_exceeded` unless the growth is `always`.
+   * Reserves an append before it is made. Throws `quota_exceeded` unless the purpose is `always`.
    */
-  admit: (accountId: string, growth: Growth, counts: Counts) => Promise<Admission>;
+  admit: (accountId: string, purpose: AppendPurpose, counts: Counts) => Promise<Admission>;
   /** Errors: `store_unavailable`. */
   useOf: (accountId: string) => Promise<StorageUse>;
 }
@@ -115,13 +115,13 @@ export function createStorageQuotas({
   }
 
   return {
-    async admit(accountId, growth, counts) {
+    async admit(accountId, purpose, counts) {
       const account = accountOf(accountId);
       await account.firstRead;
       if (now() - account.readAt >= LIMITS.storage.freshMs)
         void read(accountId, account).catch(() => undefined);
-      if (growth !== 'always') {
-        const exceeded = exceededQuota(account.quotas, growth, used(account), counts);
+      if (purpose !== 'always') {
+        const exceeded = exceededQuota(account.quotas, purpose, used(account), counts);
         if (exceeded) throw quotaError(exceeded, account.quotas[exceeded], clock.now());
       }
       return account.pending.begin(today(), counts);

@@ -2,7 +2,7 @@ import type { Static } from 'typebox';
 import type { UsageEntry } from '../../../shared/usage/queries.ts';
 import type { UsageColumn } from '../../../shared/usage/tables.ts';
 import { isoTime } from '../../../shared/ports/clock.ts';
-import { nextDay, QUOTA_NAMES, USED } from '../../../shared/storage/quotaError.ts';
+import { nextDay, QUOTA_NAMES, USED } from '../../../shared/storage/quotaRules.ts';
 import type { StorageUse } from '../../../shared/storage/quotas.ts';
 import type { StorageUse as StorageUseSchema, Usage } from './schemas.ts';
 

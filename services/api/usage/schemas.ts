@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { Tokens } from '../../../shared/domain/schema.ts';
-import { QUOTA_NAMES, type QuotaName } from '../../../shared/storage/quotaError.ts';
+import { QUOTA_NAMES, type QuotaName } from '../../../shared/storage/quotaRules.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { AgentId, CommonQuery } from '../openapi/commonSchemas.ts';
 

@@ -7,7 +7,7 @@ import {
   type DiskWatch,
 } from '../../../shared/storage/diskWatch.ts';
 import { createStorageQuotas, type StorageQuotas } from '../../../shared/storage/quotas.ts';
-import type { Quotas } from '../../../shared/storage/quotaError.ts';
+import type { Quotas } from '../../../shared/storage/quotaRules.ts';
 import type { ProcessPart } from '../../process/processParts.ts';
 import { startPolling } from '../../process/upkeep/periodicTask.ts';
 import type { Opening } from '../opening.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { setLimits } from '../../../shared/accounts/commands.ts';
 import type { AccountLimits } from '../../../shared/accounts/events.ts';
-import type { QuotaName } from '../../../shared/storage/quotaError.ts';
+import type { QuotaName } from '../../../shared/storage/quotaRules.ts';
 import { expectFailure } from '../../support/http/failures.ts';
 import {
   apiClient,

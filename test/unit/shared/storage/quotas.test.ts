@@ -3,9 +3,9 @@ import { storeUnavailableError } from '../../../../shared/lib/errors/turnlogErro
 import type { Position } from '../../../../shared/ports/eventStore.ts';
 import type { ReadModels } from '../../../../shared/ports/readModels.ts';
 import type { Counts } from '../../../../shared/storage/counts.ts';
-import type { Growth } from '../../../../shared/storage/growth.ts';
+import type { AppendPurpose } from '../../../../shared/storage/appendPurpose.ts';
 import { createStorageQuotas } from '../../../../shared/storage/quotas.ts';
-import type { Quotas } from '../../../../shared/storage/quotaError.ts';
+import type { Quotas } from '../../../../shared/storage/quotaRules.ts';
 
 const NOON = Date.parse('2026-11-26T12:00:00.000Z');
 const NO_QUOTAS: Quotas = {
@@ -54,9 +54,9 @@ function setUp(quotas: Partial<Quotas>) {
     clock: { now: () => NOON + state.elapsed },
     now: () => state.elapsed,
   });
-  async function append(growth: Growth = 'client', counts = ONE): Promise<string> {
+  async function append(purpose: AppendPurpose = 'client', counts = ONE): Promise<string> {
     try {
-      const { appended } = await service.admit('acct_1', growth, counts);
+      const { appended } = await service.admit('acct_1', purpose, counts);
       log.push({ ...counts, day: new Date(NOON + state.elapsed).toISOString().slice(0, 10) });
       appended(positionOf(log.length));
       return 'appended';

@@ -5,8 +5,10 @@ import { streamDeltas } from './deltas.ts';
 import { exceedRate, failLogins } from './floods.ts';
 import { randomMix } from './random.ts';
 import { neverRead, readLargest, varyQueries } from './reading.ts';
+import { fillStorage, STORAGE_OPTIONS } from './storage.ts';
 import { faultyProvider, floodSlowModel, hostileModel } from './runs.ts';
 import { changeWebhooks, hintingProvider } from './small.ts';
+import { hostileTools, slowSchemas } from './tools.ts';
 
 interface Attack {
   /** What it is, as the end of a sentence: "bears …". */
@@ -69,6 +71,24 @@ const attacks = {
     attack: streamDeltas,
     meets: ['200'],
   },
+  schemas: {
+    what: 'answers that are slow to check against their schema',
+    attack: slowSchemas,
+    meets: ['502 model_error'],
+  },
+  tools: {
+    what: 'MCP servers that flood, change their schemas and have slow patterns',
+    attack: hostileTools,
+    meets: [
+      '200',
+      'mcp changes away',
+      'mcp garbage away',
+      'mcp logs away',
+      'mcp schemas up',
+      'mcp patterns up',
+    ],
+    service: { TOOLS_FILE: 'test/support/processes/hostile/processes/tools.json' },
+  },
   logins: {
     what: 'a flood of failed logins',
     attack: failLogins,
@@ -90,6 +110,12 @@ const attacks = {
     what: 'a provider that sends informational responses without end',
     attack: hintingProvider,
     meets: ['502 model_error'],
+  },
+  storage: {
+    what: 'agents and recorded reads that fill the disk',
+    attack: fillStorage,
+    meets: ['200', '429 quota_exceeded'],
+    service: STORAGE_OPTIONS,
   },
 } satisfies Record<string, Attack>;
 

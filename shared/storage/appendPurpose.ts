@@ -8,7 +8,7 @@ import type { EncodedEvent } from '../ports/eventStore.ts';
  * reserve the turn or replay that a repeatable request cancels, or for events that are always
  * recorded.
  */
-export type Growth = 'client' | 'audit' | 'cancel' | 'always';
+export type AppendPurpose = 'client' | 'audit' | 'cancel' | 'always';
 
 const ALWAYS_RECORDED: ReadonlySet<string> = new Set(
   FEATURE_STREAMS.flatMap((stream): readonly string[] =>
@@ -24,7 +24,7 @@ const isCancelRequest = ({ type, data }: Pick<EncodedEvent, 'type' | 'data'>): b
  * Classifies an append by its events. Types that no feature lists are a client's, so a new type has
  * a quota unless its feature decides otherwise.
  */
-export function growthOf(events: readonly Pick<EncodedEvent, 'type' | 'data'>[]): Growth {
+export function purposeOf(events: readonly Pick<EncodedEvent, 'type' | 'data'>[]): AppendPurpose {
   const limited = events.filter(
     ({ type, data }) =>
       !ALWAYS_RECORDED.has(type) &&

@@ -1,7 +1,7 @@
 import { TurnlogError } from '../lib/errors/turnlogError.ts';
 import { isoTime } from '../ports/clock.ts';
 import type { Counts } from './counts.ts';
-import type { Growth } from './growth.ts';
+import type { AppendPurpose } from './appendPurpose.ts';
 
 /** Quotas of an account by name. A day begins at midnight UTC. */
 export const QUOTA_NAMES = [
@@ -33,11 +33,11 @@ export const USED: Readonly<Record<QuotaName, (used: Used) => number>> = {
 const WRITES = ['events_per_day', 'bytes_per_day', 'events', 'bytes'] as const;
 
 /**
- * The quotas of each growth, and their extent. Reads of an account that has written too much
+ * The quotas that apply to each purpose, and their extent. Reads of an account that has written too much
  * continue, and the other way round. Cancellations may take a tenth more.
  */
 const APPLIES: Readonly<
-  Record<Exclude<Growth, 'always'>, { quotas: readonly QuotaName[]; extent: number }>
+  Record<Exclude<AppendPurpose, 'always'>, { quotas: readonly QuotaName[]; extent: number }>
 > = {
   client: { quotas: WRITES, extent: 1 },
   cancel: { quotas: WRITES, extent: 1.1 },
@@ -47,12 +47,12 @@ const APPLIES: Readonly<
 /** The first quota that an append would exceed. */
 export function exceededQuota(
   quotas: Quotas,
-  growth: Exclude<Growth, 'always'>,
+  purpose: Exclude<AppendPurpose, 'always'>,
   used: Used,
   counts: Counts,
 ): QuotaName | undefined {
   const more: Used = { today: counts, total: counts };
-  const { quotas: names, extent } = APPLIES[growth];
+  const { quotas: names, extent } = APPLIES[purpose];
   return names.find(
     (name) => quotas[name] > 0 && USED[name](used) + USED[name](more) > quotas[name] * extent,
   );
