@@ -22,8 +22,8 @@ const FRESH_EVERY_MS = 1_000;
 export const BARS = { peak: 450, after: 400 };
 /** In ms. Other suites run beside the small size, and it has few probes: half of them must be quick. */
 const TIMES = size({
-  small: { of: 'p50', live: 2_000, small: 5_000 },
-  full: { of: 'p99', live: 100, small: 250 },
+  small: { of: 'p50', live: 2_000, small: 2_000 },
+  full: { of: 'p99', live: 100, small: 100 },
 } as const);
 /** What the log may grow by: a line for an answer at the most, and what a process says anyhow. */
 const LOG = { perAnswer: 1_000, besides: 100_000 };
