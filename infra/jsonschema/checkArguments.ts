@@ -10,6 +10,7 @@ const OPTIONS: Options = {
   strict: false,
   validateFormats: false,
   validateSchema: false,
+  meta: false,
   logger: false,
   // Repeated references are not inlined: a small schema could expand without end.
   inlineRefs: false,
@@ -31,7 +32,6 @@ function compile(schema: string): ValidateFunction {
   const dialect = typeof $schema === 'string' && /draft-0[3-7]/.test($schema) ? Ajv : Ajv2020;
   const validate = new dialect(OPTIONS).compile(rest);
   if ('$async' in validate) throw new UnusableSchema('is asynchronous');
-  compiled.set(schema, validate);
   return validate;
 }
 
@@ -43,7 +43,9 @@ export function checkArguments({ schema, text }: Question): string | undefined {
   } catch (error) {
     return error instanceof UnusableSchema ? error.message : 'can’t be used';
   }
+  // A list may have many tools; only those that are called are worth their memory.
   if (text === undefined) return undefined;
+  compiled.set(schema, validate);
   try {
     if (validate(JSON.parse(text))) return undefined;
   } catch {

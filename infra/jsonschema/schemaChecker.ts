@@ -16,10 +16,11 @@ const { checkMs, waitMs, heapMb } = LIMITS.responseFormat;
  */
 export function createSchemaChecker(): SchemaChecker & ToolSchemaChecker & AsyncDisposable {
   const threads = createWorkerClient<Question, string | undefined>({
+    name: 'schema_checks',
     start: () =>
       new Worker(new URL('./checkWorker.ts', import.meta.url), {
         name: 'schemas',
-        resourceLimits: { maxOldGenerationSizeMb: heapMb },
+        resourceLimits: { maxOldGenerationSizeMb: heapMb, maxYoungGenerationSizeMb: 4 },
       }),
     ...LIMITS.slowWork,
     withinMs: checkMs,

@@ -55,6 +55,7 @@ export function createMcpGroup(server: McpServer, resources: McpResources): McpG
   const { calls, callsOfAccount, callWaitMs, firstListMs } = LIMITS.mcp;
   const name = `mcp:${server.name}`;
   const semaphore = createFairSemaphore(
+    'mcp_calls',
     { permits: calls, bytes: Infinity },
     { permits: callsOfAccount, bytes: Infinity },
   );

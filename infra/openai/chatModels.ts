@@ -3,9 +3,14 @@ import type { Dispatcher } from 'undici';
 import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import type { ChatRequest } from '../../shared/sessions/turns/chat.ts';
-import type { AnswerStream, ChatAnswer, ChatModels, ModelInfo } from '../../shared/ports/chatModel.ts';
+import type {
+  AnswerStream,
+  ChatAnswer,
+  ChatModels,
+  ModelInfo,
+} from '../../shared/ports/chatModel.ts';
 import { parseAnswer } from './answer.ts';
-import type { ResponseMemory } from './boundedBuffer.ts';
+import { createAnswerMemory, type ResponseMemory } from './boundedBuffer.ts';
 import { toModelError } from './modelErrors.ts';
 import { pooledFetch, type CallOptions } from './pooledFetch.ts';
 
@@ -64,7 +69,7 @@ async function load({ limits }: ChatModelsOptions): Promise<Libraries> {
     bodyTimeout: 0,
   });
   const limited = agent.compose(limitInformationalResponses);
-  return { openai, agent: limited, inProgress: { bytes: 0 } };
+  return { openai, agent: limited, inProgress: createAnswerMemory() };
 }
 
 function createClient(

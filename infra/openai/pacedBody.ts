@@ -1,8 +1,13 @@
 import { runPaced, type Step } from '../../shared/lib/concurrency/pacedSteps.ts';
 import type { AnswerOrError, ResponseReader } from './responseReaders.ts';
 
-/** The bytes that one step reads, and from which the provider has to wait. */
+/** The bytes that one step reads. */
 const STEP_BYTES = 8_192;
+/**
+ * From this many bytes on, the provider has to wait until all of them are read. That is what a
+ * socket buffers: pausing more often would copy that buffer again and again.
+ */
+const PAUSE_BYTES = 65_536;
 
 /** Holds the provider back. */
 interface FlowControl {
@@ -34,7 +39,7 @@ function runAtOnce(step: Step): void {
 
 /**
  * Reads a body in short steps. A provider can send hundreds of thousands of tiny events a second:
- * what is not read yet stays in its connection, except for a few kilobytes.
+ * what is not read yet stays in its connection, except for 64 KiB.
  */
 export function createPacedBody({ reader, account_id, flow, done }: PacedBodyOptions): PacedBody {
   const waiting: Buffer[] = [];
@@ -75,7 +80,7 @@ export function createPacedBody({ reader, account_id, flow, done }: PacedBodyOpt
     if (isOver) return false;
     if (result !== undefined) finish(result);
     else if (atEnd && waiting.length === 0) finish(atEnd());
-    if (waitingBytes < stepBytes) flow.resume();
+    if (waiting.length === 0) flow.resume();
     isScheduled = waiting.length > 0;
     return isScheduled;
   }
@@ -93,7 +98,7 @@ export function createPacedBody({ reader, account_id, flow, done }: PacedBodyOpt
       waiting.push(chunk);
       waitingBytes += chunk.length;
       schedule();
-      if (waitingBytes >= stepBytes) flow.pause();
+      if (waitingBytes >= PAUSE_BYTES) flow.pause();
     },
     end(result) {
       if (isOver) return;

@@ -11,6 +11,7 @@ const { diffMs, diffWaitMs, diffHeapMb } = LIMITS.replays;
  */
 export function createTextDiffer(): TextDiffer & AsyncDisposable {
   const threads = createWorkerClient<TextPair, DiffPart[] | undefined>({
+    name: 'text_comparisons',
     start: () =>
       new Worker(new URL('./diffWorker.ts', import.meta.url), {
         name: 'diffs',

@@ -46,10 +46,11 @@ export function createPageReader(
 ): ReadPage {
   const fetchPage = createGuardedFetch({ redirects, bytes: pageBytes, ms: pageMs, ...options });
   const line = createFairSemaphore(
+    'web_pages',
     { permits: pages, bytes: Infinity },
     { permits: pagesOfAccount, bytes: Infinity },
   );
-  const threads = createFairLanes({
+  const threads = createFairLanes('page_conversions', {
     permits: conversions,
     slowMs: slowHtmlMs,
     slowForMs: LIMITS.slowWork.slowForMs,

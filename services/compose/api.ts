@@ -18,6 +18,7 @@ import { LIMITS } from '../../shared/limits.ts';
 import type { Broadcast } from '../../shared/ports/broadcast.ts';
 import type { TextDiffer } from '../../shared/replays/comparison/textDiffer.ts';
 import { createPermitPool } from '../../shared/lib/concurrency/capacity.ts';
+import { registerResource } from '../../shared/lib/concurrency/resources.ts';
 import { createLimitsCache } from '../../shared/accounts/accountLimits.ts';
 import { startOpenTurnCloser, startTurnWatch } from '../process/upkeep/periodicTask.ts';
 import type { ProcessPart } from '../process/processParts.ts';
@@ -29,7 +30,7 @@ import { openTools } from './features/tools.ts';
 /** What differs between an embedded service and a replica. */
 type RunStorage = Pick<
   RunContext,
-  'store' | 'damaged' | 'readModels' | 'cachedRows' | 'instance' | 'rateLimiter'
+  'store' | 'quotas' | 'damaged' | 'readModels' | 'cachedRows' | 'instance' | 'rateLimiter'
 > & {
   /** Exchanges the output and the ends of turns with the other processes over the log. */
   broadcast?: Broadcast;
@@ -39,6 +40,17 @@ type RunStorage = Pick<
 
 /** The context of the API and its runs, without what other parts of the process serve. */
 export type ServedRuns = RunContext & { differ: TextDiffer };
+
+function createSessionCache(): RunContext['runState']['sessionCache'] {
+  const cache: RunContext['runState']['sessionCache'] = new LRUCache({
+    maxSize: LIMITS.cache.sessionChars,
+    sizeCalculation: cachedSessionChars,
+  });
+  registerResource('session_cache', {
+    usage: () => ({ bytes: { limit: LIMITS.cache.sessionChars, used: cache.calculatedSize } }),
+  });
+  return cache;
+}
 
 /** Opens the context of the API and its runs. */
 export async function openRunContext(opening: Opening, storage: RunStorage): Promise<ServedRuns> {
@@ -70,11 +82,8 @@ export async function openRunContext(opening: Opening, storage: RunStorage): Pro
       liveTurns: live,
       mirroredTurns: opened.use(createMirroredTurns({ broadcast, keys: storage.store.keys })),
       turnWatch: createTurnWatch({ store: storage.store, signals, shared }),
-      turnWaits: createPermitPool({ permits: LIMITS.turn.waiting, bytes: Infinity }),
-      sessionCache: new LRUCache({
-        maxSize: LIMITS.cache.sessionChars,
-        sizeCalculation: cachedSessionChars,
-      }),
+      turnWaits: createPermitPool('turn_waits', { permits: LIMITS.turn.waiting, bytes: Infinity }),
+      sessionCache: createSessionCache(),
       failedCompactions: new LRUCache({ max: LIMITS.cache.failedCompactions }),
       openTurnQueue: createOpenTurnQueue(),
       startingTurns: new Map(),

@@ -1,4 +1,5 @@
 import type { Config } from '../../shared/lib/config/config.ts';
+import type { Metrics } from '../../shared/health/metrics.ts';
 import type { Logger } from '../../shared/lib/logger.ts';
 import {
   createMemoryLedger,
@@ -13,23 +14,25 @@ import type { ServiceName } from '../process/serviceNames.ts';
 import type { ProcessPart, ProcessParts } from '../process/processParts.ts';
 import { openEventStore } from './eventStore.ts';
 import type { StorageLocation } from './logLocation.ts';
+import { observeStore } from './features/metrics.ts';
 import { openTextKeys, textKeysPart } from './textKeys.ts';
 
 /** What the parts of a process are opened with; `opened` closes them in reverse order. */
 export interface Opening {
   config: Config;
   logger: Logger;
+  metrics: Metrics;
   services: readonly ServiceName[];
   memory: MemoryLedger;
   opened: AsyncDisposableStack;
 }
 
 /** The opened parts; the caller closes them. */
-export type OpenedParts = Omit<ProcessParts, keyof AsyncDisposable | 'memory'>;
+export type OpenedParts = Omit<ProcessParts, keyof AsyncDisposable | 'memory' | 'metrics'>;
 
 /** Opens the event store of a process, its key store, and the part that checks the master keys. */
 export async function openProtectedStore(
-  { opened, logger }: Pick<Opening, 'opened' | 'logger'>,
+  { opened, logger, metrics }: Pick<Opening, 'opened' | 'logger' | 'metrics'>,
   place: StorageLocation,
 ): Promise<{ store: ProtectedStore; keyStore: KeyStore; keysPart: ProcessPart }> {
   if (place.kind === 'embedded' && 'cluster' in place.log)
@@ -39,7 +42,8 @@ export async function openProtectedStore(
     );
   const keys = await openTextKeys(place);
   opened.defer(() => keys.store.close());
-  const store = opened.adopt(await openEventStore(place.log, logger), (log) => log.close());
+  const log = opened.adopt(await openEventStore(place.log, logger), (opening) => opening.close());
+  const store = observeStore(log, metrics);
   return {
     store: { ...store, keys: createKeyring({ ...keys, log: store }) },
     keyStore: keys.store,

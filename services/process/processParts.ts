@@ -6,6 +6,7 @@ import type { MemoryLedger } from '../../shared/lib/memory/ledger.ts';
 import type { TextDiffer } from '../../shared/replays/comparison/textDiffer.ts';
 import type { TileReader } from '../../shared/transparency/tileStore.ts';
 import type { ServedWebhooks } from '../../shared/webhooks/queries.ts';
+import type { Metrics } from '../../shared/health/metrics.ts';
 import type { Health } from '../../shared/health/health.ts';
 import type { PeriodicTask } from './upkeep/periodicTask.ts';
 
@@ -40,6 +41,7 @@ export interface ProcessParts extends AsyncDisposable {
   memory: MemoryLedger;
   /** The absolute path of the data folder; undefined if the process has none. */
   dataFolder: string | undefined;
+  metrics: Metrics;
   /** In the order in which they are prepared. */
   parts: readonly ProcessPart[];
 }

@@ -9,6 +9,7 @@ import type { KnownRows } from '../projections/cachedRows.ts';
 import type { PermitPool } from '../lib/concurrency/capacity.ts';
 import type { Position } from '../ports/eventStore.ts';
 import type { MemoryLedger } from '../lib/memory/ledger.ts';
+import type { StorageQuotas } from '../storage/quotas.ts';
 import type { RateLimiter } from '../ports/rateLimiter.ts';
 import type { AgentCatalogue } from '../agents/catalogue.ts';
 import type { CommandContext } from '../commandHandling/context.ts';
@@ -87,6 +88,8 @@ export interface RunContext extends CommandContext {
   cachedRows: KnownRows;
   /** The limits of an account, at most half a second old. */
   accountLimits: (accountId: string) => Promise<AccountLimits>;
+  /** What accounts may store. `store` enforces it. */
+  quotas: Pick<StorageQuotas, 'useOf'>;
   rateLimiter: RateLimiter;
   memory: MemoryLedger;
   catalogue: AgentCatalogue;

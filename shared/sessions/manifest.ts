@@ -9,6 +9,14 @@ import { SESSION_TABLES } from './tables.ts';
 export const sessions = {
   stream: defineStream('session', sessionEventSchemas, {
     opening: 'session.started.v1',
+    // A run that has started is recorded to its end. A summary belongs to the run that needs it.
+    alwaysRecorded: [
+      'session.tool_called.v1',
+      'session.turn_completed.v1',
+      'session.turn_failed.v1',
+      'session.turn_interrupted.v1',
+      'session.compacted.v1',
+    ],
     project: projectSession,
     table: 'sessions',
     erasure: erasureOf(

@@ -54,6 +54,7 @@ const HOMES: Readonly<Record<string, string | readonly string[]>> = {
   'koa-compress': 'services/api',
   openai: 'infra/openai',
   pg: 'infra/postgres',
+  'prom-client': 'infra/metrics',
   'rate-limiter-flexible': 'infra/ratelimit',
   'raw-body': 'services/api',
   sqlite: 'infra/sqlite',
@@ -119,7 +120,19 @@ const inwards: Rule[] = [
     comment: 'It reaches the outside by its ports, so these libraries are all that it needs.',
     from: { path: '^shared/' },
     to: {
-      pathNot: [ours, libraries([...COMMON, 'canonicalize', 'crypto', 'events', 'timers', 'v8'])],
+      pathNot: [
+        ours,
+        libraries([
+          ...COMMON,
+          'canonicalize',
+          'async_hooks',
+          'crypto',
+          'events',
+          'perf_hooks',
+          'timers',
+          'v8',
+        ]),
+      ],
     },
     examples: [['shared/sessions/files.ts', 'node:fs']],
   },

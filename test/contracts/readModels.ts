@@ -32,6 +32,7 @@ import { deliveries, randomHistory } from '../support/builders/randomHistory.ts'
 import { size } from '../support/jest/size.ts';
 import { agentsOf, ALL } from '../support/stores/projections/agentsOf.ts';
 import { integrityContract } from './readModelIntegrity.ts';
+import { storageContract } from './readModelStorage.ts';
 import { usageContract } from './readModelUsage.ts';
 import { replaysContract } from './readModelReplays.ts';
 import { listsContract } from './readModelLists.ts';
@@ -61,6 +62,7 @@ const unavailable = (error: unknown): boolean =>
  */
 export function readModelsContract(name: string, open: () => Promise<ReadModelsFixture>): void {
   usageContract(name, open);
+  storageContract(name, open);
   webhooksContract(name, open);
   replaysContract(name, open);
   searchContract(name, open);

@@ -23,6 +23,8 @@ export interface ConnectionTarget {
   nodePreference: 'leader' | 'follower' | 'random' | 'readonlyreplica';
   /** The connection to one host, with the configured credentials and client options. */
   connectionTo(host: Host, keepAliveMs?: number): HostConnection;
+  /** Whether connections are encrypted. */
+  tls: boolean;
   /** The file of the trusted certificates; undefined for those of the system. */
   caFile: string | undefined;
   /** Names of options that have no effect. */
@@ -145,6 +147,7 @@ export function parseConnectionString(text: string): ConnectionTarget {
       throw invalid(`The URL of the event store names the file ${path}, which does not exist.`);
     }
   }
+  const tls = options.get('tls')?.toLowerCase() !== 'false';
   const compression = parseCompression(options);
   const clientPairs = pairs.filter((pair) => CLIENT_OPTIONS.has(optionName(pair)));
   return {
@@ -155,7 +158,8 @@ export function parseConnectionString(text: string): ConnectionTarget {
       connectionString: `esdb://${user}${formatHost(host)}?${[...clientPairs, `keepAliveInterval=${keepAliveMs}`].join('&')}`,
       compression,
     }),
-    caFile: options.get('tls') === 'false' ? undefined : options.get('tlscafile'),
+    tls,
+    caFile: tls ? options.get('tlscafile') : undefined,
     ignoredOptions: pairs
       .map(optionName)
       .filter((name) => !CLIENT_OPTIONS.has(name) && !ADAPTER_OPTIONS.has(name)),

@@ -55,4 +55,9 @@ function serve({ server, version, port }: Opening): void {
   });
 }
 
-parentPort!.on('message', serve);
+// The library writes warnings that quote servers.
+for (const level of ['debug', 'error', 'info', 'log', 'warn'] as const)
+  console[level] = () => undefined;
+parentPort!.on('message', (opening: Opening | 'ping') =>
+  opening === 'ping' ? parentPort!.postMessage('pong') : serve(opening),
+);

@@ -13,6 +13,7 @@ import type { Logger } from '../../../shared/lib/logger.ts';
 import type { EventStore } from '../../../shared/ports/eventStore.ts';
 import { guardAppends } from '../../../shared/eventlog/appendsWhileFollowed.ts';
 import { withLeaves } from '../../../shared/eventlog/encryption/protectedStore.ts';
+import { withStorageLimits } from '../../../shared/storage/limitedStore.ts';
 import { evictErased } from '../../../shared/erasure/evictErased.ts';
 import { isPastDeadline } from '../../../shared/runs/recovery/interruptTurn.ts';
 import { startPolling, type PeriodicTask } from '../../process/upkeep/periodicTask.ts';
@@ -28,7 +29,7 @@ import {
   erasureNoticePart,
 } from '../../process/upkeep/erasures.ts';
 import { openProtectedStore, type OpenedParts, type Opening } from '../opening.ts';
-import type { EmbeddedLocation } from '../logLocation.ts';
+import { locateReadModels, type EmbeddedLocation } from '../logLocation.ts';
 import { openThreadProver } from '../features/prover.ts';
 import { openFeed } from '../features/feed.ts';
 import { embeddedReplaysPart } from '../features/replays.ts';
@@ -36,6 +37,7 @@ import { openRelay } from '../features/relay.ts';
 import { judgeClock, retentionSweepPart, witnessEvidence } from '../features/retention.ts';
 import { systemClock, systemIds } from '../system.ts';
 import { openEmbeddedReadModels, readModelsPart } from './readModels.ts';
+import { openStorageLimits } from '../features/storage.ts';
 import { openEmbeddedWebhooks } from '../features/webhooks.ts';
 
 /**
@@ -123,11 +125,20 @@ export async function openEmbedded(
   // The lock excludes other servers of this folder's log, whatever their instance id was. A cluster
   // may have other servers.
   const isGone = (owner: string): boolean => 'folder' in log || owner === id;
+  const limits = openStorageLimits(opening, readModels, [
+    dataFolder,
+    place.keysFolder,
+    locateReadModels(place),
+  ]);
   const storage = {
-    store: withLeaves(
-      guardAppends(store, () => projector.logChanged() ?? prover.check.refusal()),
-      prover.tiles,
+    store: withStorageLimits(
+      withLeaves(
+        guardAppends(store, () => projector.logChanged() ?? prover.check.refusal()),
+        prover.tiles,
+      ),
+      limits,
     ),
+    quotas: limits.quotas,
     damaged,
     readModels,
     cachedRows: { ...readModels, forget: models.forget },
@@ -167,6 +178,7 @@ export async function openEmbedded(
     models.sampling,
     prover.part,
     feed.part,
+    limits.part,
   ];
   const erasures = [
     erasureNoticePart(api),

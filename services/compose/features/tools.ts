@@ -6,6 +6,7 @@ import { readToolsFile, type ToolsFile } from '../../../infra/tools/toolsFile.ts
 import { createPageReader } from '../../../infra/web/pages.ts';
 import type { ToolSchemaChecker } from '../../../shared/ports/schemaChecker.ts';
 import type { Toolbox } from '../../../shared/ports/toolbox.ts';
+import { observeTool, observeToolGroup } from './metrics.ts';
 import type { Opening } from '../opening.ts';
 import { systemClock } from '../system.ts';
 
@@ -59,8 +60,8 @@ async function openMcpGroups(
   const named = Object.entries(servers);
   if (named.length === 0) return [];
   const { createMcpGroup } = await import('../../../infra/mcp/mcpToolGroup.ts');
-  const { createMcpThreads } = await import('../../../infra/mcp/threads.ts');
-  const resources = { logger, version: '1', threads: createMcpThreads(), schemas };
+  const { createMcpThread } = await import('../../../infra/mcp/mcpThread.ts');
+  const resources = { logger, version: '1', thread: createMcpThread(), schemas };
   const { env } = process;
   return named.map(([name, settings]) =>
     opened.adopt(createMcpGroup(mcpServer(name, settings, env), resources), (group) =>
@@ -79,5 +80,8 @@ export async function openTools(opening: Opening, schemas: ToolSchemaChecker): P
     clock: systemClock,
     readPage: createPageReader({ allowPrivate }),
   }).filter(({ name }) => file.builtin?.some((wanted) => wanted === name) ?? true);
-  return createToolbox(builtIns, groups);
+  return createToolbox(
+    builtIns.map((tool) => observeTool(tool, opening.metrics)),
+    groups.map((group) => observeToolGroup(group, opening.metrics)),
+  );
 }

@@ -1,4 +1,6 @@
 import { capacityError } from '../errors/capacityError.ts';
+import type { TurnlogError } from '../errors/turnlogError.ts';
+import { registerResource, type BoundedResource, type ResourceUsage } from './resources.ts';
 
 /** The capacity of a process, or the most that one account may use of it. */
 export interface Capacity {
@@ -27,7 +29,11 @@ export interface Permit {
   release(): void;
 }
 
-export interface PermitPool {
+/** The use of permits and bytes. */
+export type PoolUsage = Required<Pick<ResourceUsage, 'count' | 'bytes' | 'rejected'>>;
+
+export interface PermitPool extends BoundedResource {
+  usage(): PoolUsage;
   /**
    * Whose capacity is exhausted for a request, while `reservedBytes` are reserved for another one.
    */
@@ -39,6 +45,8 @@ export interface PermitPool {
    * process's).
    */
   acquire(request: PermitRequest): Permit;
+  /** Counts the rejection of a request. Returns the error that `acquire` throws. */
+  reject(request: PermitRequest, reservedBytes?: number): TurnlogError;
   /** The most bytes that one request can count: half of an account's share. */
   largestRequest(ownLimit?: Capacity): number;
   /** Bytes that must be free for a request to be admitted. */
@@ -55,13 +63,9 @@ const half = ({ permits, bytes }: Capacity): Capacity => ({
   bytes: bytes / 2,
 });
 
-/**
- * Counts permits and bytes of the process and of each account. An account may use a share of what
- * the others leave free: half when it is alone, a third each for two accounts, and so on. A request
- * counts at most half of a share. A newly active account therefore always finds capacity, however
- * much the others use.
- */
-export function createPermitPool(all: Capacity, share = half(all)): PermitPool {
+/** A permit pool that is part of another resource, and not registered itself. */
+export function createUnregisteredPool(all: Capacity, share = half(all)): PermitPool {
+  const rejected = { account: 0, process: 0 };
   /** Of the bytes that an account leaves free, it may use one part in this many. */
   const freePerUsed = Number.isFinite(all.bytes) ? all.bytes / share.bytes : 1;
   const process: Capacity = { permits: 0, bytes: 0 };
@@ -126,12 +130,17 @@ export function createPermitPool(all: Capacity, share = half(all)): PermitPool {
     };
   }
 
+  function reject(request: PermitRequest, reservedBytes = 0): TurnlogError {
+    const exhausted = findExhaustedScope(request, reservedBytes);
+    rejected[exhausted ?? 'process'] += 1;
+    return capacityError(exhausted);
+  }
+
   return {
     exhaustedScope: findExhaustedScope,
     forceAcquire: issue,
     acquire(request) {
-      const exhausted = findExhaustedScope(request);
-      if (exhausted) throw capacityError(exhausted);
+      if (findExhaustedScope(request)) throw reject(request);
       return issue({ ...request, bytes: countedBytes(request) });
     },
     largestRequest,
@@ -139,5 +148,20 @@ export function createPermitPool(all: Capacity, share = half(all)): PermitPool {
       accounts.has(request.account_id) ? request.bytes : countedBytes(request) * freePerUsed,
     activeCount: () => process.permits,
     usedBytes: () => process.bytes,
+    reject,
+    usage: () => ({
+      count: { limit: all.permits, used: process.permits },
+      bytes: { limit: all.bytes, used: process.bytes },
+      rejected,
+    }),
   };
 }
+
+/**
+ * Counts permits and bytes of the process and of each account. An account may use a share of what
+ * the others leave free: half when it is alone, a third each for two accounts, and so on. A request
+ * counts at most half of a share. A newly active account therefore always finds capacity, however
+ * much the others use. The metrics of the process show the pool under its name.
+ */
+export const createPermitPool = (name: string, all: Capacity, share?: Capacity): PermitPool =>
+  registerResource(name, createUnregisteredPool(all, share));

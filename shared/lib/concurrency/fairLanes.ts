@@ -33,12 +33,19 @@ const SLOW_ACCOUNTS = 1_000;
  * Permits for tasks whose duration is unknown in advance and which can't be interrupted by others.
  * Accounts take turns, and one account runs one task at a time. All accounts with slow tasks
  * together leave one permit to the others, so that a newly active account waits for quick tasks
- * only.
+ * only. The metrics of the process show the lanes under their name.
  */
-export function createFairLanes({ permits, slowMs, slowForMs }: LaneOptions): FairLanes {
+export function createFairLanes(
+  name: string,
+  { permits, slowMs, slowForMs }: LaneOptions,
+): FairLanes {
   const one = { permits: 1, bytes: Infinity };
-  const tasks = createFairSemaphore({ permits, bytes: Infinity }, one);
-  const slowTasks = createFairSemaphore({ permits: permits - 1, bytes: Infinity }, one);
+  const tasks = createFairSemaphore(name, { permits, bytes: Infinity }, one);
+  const slowTasks = createFairSemaphore(
+    `${name}_slow`,
+    { permits: permits - 1, bytes: Infinity },
+    one,
+  );
   const slowAccounts = new LRUCache<string, true>({ max: SLOW_ACCOUNTS, ttl: slowForMs });
 
   return {

@@ -1,6 +1,12 @@
-import { capacityError } from '../errors/capacityError.ts';
-import { createPermitPool, type PermitRequest, type Permit, type Capacity } from './capacity.ts';
+import {
+  createUnregisteredPool,
+  type PermitRequest,
+  type Permit,
+  type PoolUsage,
+  type Capacity,
+} from './capacity.ts';
 import { acquireWithTimeout, type AcquireOptions } from './acquireWithTimeout.ts';
+import { registerResource, type BoundedResource } from './resources.ts';
 
 interface Waiter {
   request: PermitRequest;
@@ -10,7 +16,8 @@ interface Waiter {
 /** How long to wait, and the signal that ends the wait. */
 export type AcquireLimits = Omit<AcquireOptions, 'timeoutError'>;
 
-export interface FairSemaphore {
+export interface FairSemaphore extends BoundedResource {
+  usage(): PoolUsage & { waiting: number };
   /** Waits for a permit. Throws `rate_limited`, `overloaded` or the abort reason. */
   acquire(request: PermitRequest, bounds: AcquireLimits): Promise<Permit>;
   /** Returns a permit if one is available without waiting. */
@@ -31,10 +38,11 @@ export interface FairSemaphore {
  * A semaphore that is fair between accounts: they take turns, each with its own oldest request
  * first. An account that has used up its share does not block the others. When the next request is
  * too large for the remaining bytes, freed bytes are reserved for it, so that smaller requests
- * can't overtake it indefinitely; they use the rest.
+ * can't overtake it indefinitely; they use the rest. The metrics of the process show the semaphore
+ * under its name.
  */
-export function createFairSemaphore(all: Capacity, share?: Capacity): FairSemaphore {
-  const pool = createPermitPool(all, share);
+export function createFairSemaphore(name: string, all: Capacity, share?: Capacity): FairSemaphore {
+  const pool = createUnregisteredPool(all, share);
   /** Waiting requests by account; the account whose turn it is comes first. */
   const waiting = new Map<string, Set<Waiter>>();
   /** Bytes reserved for one waiting request. */
@@ -111,12 +119,15 @@ export function createFairSemaphore(all: Capacity, share?: Capacity): FairSemaph
     };
     await acquireWithTimeout(join, {
       ...bounds,
-      timeoutError: () => capacityError(pool.exhaustedScope(request)),
+      timeoutError: () => pool.reject(request),
     });
     return permit!;
   }
 
-  return {
+  const waitingCount = (): number =>
+    [...waiting.values()].reduce((total, queue) => total + queue.size, 0);
+
+  return registerResource(name, {
     acquire: async (request, bounds) => {
       bounds.signal.throwIfAborted();
       const permit = tryAcquire(request);
@@ -134,7 +145,7 @@ export function createFairSemaphore(all: Capacity, share?: Capacity): FairSemaph
     tryAcquire,
     acquireNow(request) {
       const permit = tryAcquire(request);
-      if (!permit) throw capacityError(findExhaustedScope(request));
+      if (!permit) throw pool.reject(request, reservedBytes);
       return permit;
     },
     forceAcquire: issue,
@@ -142,5 +153,6 @@ export function createFairSemaphore(all: Capacity, share?: Capacity): FairSemaph
     usedBytes: pool.usedBytes,
     largestRequest: pool.largestRequest,
     hasWaiters: () => waiting.size > 0,
-  };
+    usage: () => ({ ...pool.usage(), waiting: waitingCount() }),
+  });
 }

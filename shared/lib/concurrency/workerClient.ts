@@ -10,6 +10,8 @@ interface Thread extends EventEmitter {
 }
 
 interface WorkerOptions {
+  /** Names the thread in the metrics of the process. */
+  name: string;
   /**
    * Starts a thread with a memory limit. It sends `ready` first, and then one answer per message,
    * in order.
@@ -70,8 +72,8 @@ async function answerOf(worker: Thread, withinMs: number): Promise<unknown> {
 export function createWorkerClient<Question, Answer>(
   program: WorkerOptions,
 ): WorkerClient<Question, Answer> {
-  const { threads, slowMs, slowForMs, waitMs } = program;
-  const lanes = createFairLanes({ permits: threads, slowMs, slowForMs });
+  const { name, threads, slowMs, slowForMs, waitMs } = program;
+  const lanes = createFairLanes(name, { permits: threads, slowMs, slowForMs });
   const closing = new AbortController();
   const slots = Array.from({ length: threads }, (): Slot => ({ thread: undefined, isBusy: false }));
   const running = new Set<Thread>();

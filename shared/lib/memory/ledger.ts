@@ -6,7 +6,6 @@ import {
   type AcquireLimits,
   type FairSemaphore,
 } from '../concurrency/fairSemaphore.ts';
-import { isTurnlogError } from '../errors/turnlogError.ts';
 
 /** What memory is reserved for. Each purpose has a ceiling, a part of the heap (LIMITS.heap). */
 export type MemoryPurpose = keyof typeof LIMITS.heap;
@@ -59,8 +58,8 @@ export interface PurposeCapacity {
 export const heapBytesFor = (purpose: MemoryPurpose): number =>
   Math.floor(getHeapStatistics().heap_size_limit * LIMITS.heap[purpose]);
 
-const countsAsRejection = (error: unknown): boolean =>
-  isTurnlogError(error, 'rate_limited') || isTurnlogError(error, 'overloaded');
+const inSnakeCase = (name: string): string =>
+  name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
 /**
  * The ledger of a process. `capacities` replaces the parts of the heap that LIMITS.heap grants.
@@ -68,46 +67,30 @@ const countsAsRejection = (error: unknown): boolean =>
 export function createMemoryLedger(
   capacities: Partial<Record<MemoryPurpose, PurposeCapacity>> = {},
 ): MemoryLedger {
-  const open = (purpose: MemoryPurpose) => {
+  const open = (purpose: MemoryPurpose): FairSemaphore => {
     const { all = { permits: Infinity, bytes: heapBytesFor(purpose) }, share } =
       capacities[purpose] ?? {};
-    return { semaphore: createFairSemaphore(all, share), limit: all.bytes, rejections: 0 };
+    return createFairSemaphore(`memory_${inSnakeCase(purpose)}`, all, share);
   };
   const purposes = Object.keys(LIMITS.heap) as MemoryPurpose[];
-  const accounts = Object.fromEntries(
+  const semaphores = Object.fromEntries(
     purposes.map((purpose) => [purpose, open(purpose)]),
-  ) as Record<MemoryPurpose, ReturnType<typeof open>>;
-  const semaphoreOf = ({ purpose }: Pick<MemoryRequest, 'purpose'>): FairSemaphore =>
-    accounts[purpose].semaphore;
-
-  function countRejection({ purpose }: MemoryRequest, error: unknown): void {
-    if (countsAsRejection(error)) accounts[purpose].rejections += 1;
-  }
+  ) as Record<MemoryPurpose, FairSemaphore>;
 
   return {
-    reserve: (request, wait) =>
-      semaphoreOf(request)
-        .acquire(request, wait)
-        .catch((error: unknown) => {
-          countRejection(request, error);
-          throw error;
-        }),
-    tryReserve: (request) => semaphoreOf(request).tryAcquire(request),
-    reserveNow(request) {
-      try {
-        return semaphoreOf(request).acquireNow(request);
-      } catch (error) {
-        countRejection(request, error);
-        throw error;
-      }
-    },
-    forceReserve: (request) => semaphoreOf(request).forceAcquire(request),
-    largestRequest: (purpose, ownLimit) => semaphoreOf({ purpose }).largestRequest(ownLimit),
-    hasWaiters: (purpose) => semaphoreOf({ purpose }).hasWaiters(),
+    reserve: (request, wait) => semaphores[request.purpose].acquire(request, wait),
+    tryReserve: (request) => semaphores[request.purpose].tryAcquire(request),
+    reserveNow: (request) => semaphores[request.purpose].acquireNow(request),
+    forceReserve: (request) => semaphores[request.purpose].forceAcquire(request),
+    largestRequest: (purpose, ownLimit) => semaphores[purpose].largestRequest(ownLimit),
+    hasWaiters: (purpose) => semaphores[purpose].hasWaiters(),
     usage(purpose) {
-      const { semaphore, limit, rejections } = accounts[purpose];
-      const [used, reservations] = [semaphore.usedBytes(), semaphore.activeCount()];
-      return { limit, used, reservations, rejections };
+      const { bytes, count, rejected } = semaphores[purpose].usage();
+      return {
+        ...bytes,
+        reservations: count.used,
+        rejections: rejected.account + rejected.process,
+      };
     },
   };
 }

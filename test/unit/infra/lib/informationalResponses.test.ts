@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { afterEach, expect, test } from '@jest/globals';
-import { createBoundedFetch } from '../../../../infra/mcp/boundedFetch.ts';
+import { createBoundedFetch } from '../../../../infra/mcp/thread/boundedFetch.ts';
+import { createInflow } from '../../../../infra/mcp/thread/inflow.ts';
 import { createChatModels } from '../../../../infra/openai/chatModels.ts';
 import { createGuardedFetch } from '../../../../infra/web/guardedFetch.ts';
 import { createWebhookSender } from '../../../../infra/web/webhookSender.ts';
@@ -16,7 +17,7 @@ const DEADLINE_MS = 600_000;
 
 let server: Server;
 let closed: Promise<unknown>[];
-afterEach(() => server.close());
+afterEach(() => void server.close());
 
 async function serve(talk: (socket: Socket) => void): Promise<string> {
   closed = [];
@@ -68,7 +69,11 @@ const CLIENTS: readonly [string, (url: string) => Promise<unknown>][] = [
   ],
   [
     'an MCP server',
-    (url) => createBoundedFetch(DEADLINE_MS)(url, { method: 'POST', body: '{}', signal }),
+    (url) =>
+      createBoundedFetch(
+        DEADLINE_MS,
+        createInflow(() => undefined),
+      )(url, { method: 'POST', body: '{}', signal }),
   ],
   [
     'kept checkpoints',

@@ -4,6 +4,7 @@ import { connect, type AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import type { Context } from 'koa';
+import { createMetrics } from '../../../../../infra/metrics/metrics.ts';
 import { typeIds } from '../../../../../infra/ids/typeIds.ts';
 import { createMemoryLedger } from '../../../../../shared/lib/memory/ledger.ts';
 import { createApp } from '../../../../../services/api/app.ts';
@@ -32,6 +33,7 @@ async function serve(logPublic: boolean): Promise<string> {
     memory: createMemoryLedger(),
     availability: () => 'up',
     corsOrigins: undefined,
+    metrics: createMetrics(),
     cachedRows: { findKeyPrincipal: () => Promise.resolve(undefined) },
     logPublic,
     tiles: {

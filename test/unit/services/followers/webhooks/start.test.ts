@@ -66,7 +66,7 @@ const delivery: DeliveryContext = {
     return { accepted: true };
   },
   bodyOf: () => '',
-  semaphore: createFairSemaphore({ permits: 1, bytes: 1 }),
+  semaphore: createFairSemaphore('test', { permits: 1, bytes: 1 }),
   textsOf: async () => ({ url: '', secret: '' }),
   disable: async () => undefined,
   clock: { now: () => 0 },

@@ -20,7 +20,7 @@ interface Entry {
 
 /** A line, and what has come of everybody who entered it. */
 function watchedLine(all: Capacity, share = all) {
-  const line = createFairSemaphore(all, share);
+  const line = createFairSemaphore('test', all, share);
   const entries: Entry[] = [];
   const admitted: Entry[] = [];
 
@@ -184,7 +184,7 @@ describe('the fair line', () => {
   });
 
   test('says whose room is full to who has waited for too long', async () => {
-    const line = createFairSemaphore({ permits: 2, bytes: 10 });
+    const line = createFairSemaphore('test', { permits: 2, bytes: 10 });
     const enter = (account_id: string) =>
       line.acquire({ account_id, bytes: 1 }, { waitMs: 0, signal: NEVER });
     await enter('a');

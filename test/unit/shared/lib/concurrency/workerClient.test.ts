@@ -38,7 +38,7 @@ function createThreads() {
   return { threads, start };
 }
 
-const options = { waitMs: 60_000, threads: 2, slowMs: 100, slowForMs: 60_000 };
+const options = { name: 'test', waitMs: 60_000, threads: 2, slowMs: 100, slowForMs: 60_000 };
 const turns = async (count: number): Promise<void> => {
   for (let turn = 0; turn < count; turn += 1) await new Promise((resolve) => setImmediate(resolve));
 };

@@ -34,7 +34,7 @@ const untilLeft = (signal: AbortSignal | undefined): Promise<never> =>
 
 test('a search for words ends when its client leaves', async () => {
   const { ctx, leave } = client();
-  const progress = { generation: 1, ended: null, indexed: null };
+  const progress = { generation: 1, ended: null, indexed: null, unindexed_from: null };
   const api = {
     store: { keys: memoryKeys().keys },
     readModels: {
@@ -78,7 +78,7 @@ test.each([
 
 test('an export whose client leaves before there is anything to send ends, and holds nothing', async () => {
   const { ctx, leave } = client();
-  const openStreams = createPermitPool({ permits: 4, bytes: Infinity });
+  const openStreams = createPermitPool('test', { permits: 4, bytes: Infinity });
   const responseMemory = createResponseMemory(memoryFor('answers', 4 * LIMITS.export.bytes));
   responseMemory.tryAcquire('acct_1', LIMITS.export.bytes);
   const api = { openStreams, responseMemory } as unknown as RouteContext;
