@@ -75,7 +75,7 @@ function suite(serverUrl: string): void {
       const [sql, parameters] = given as [string, unknown[]];
       asked.set(sql, parameters);
       return (query as (...args: unknown[]) => unknown).apply(this, given);
-    } as never);
+    });
   });
   afterEach(async () => {
     jest.restoreAllMocks();
