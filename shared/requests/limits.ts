@@ -16,6 +16,10 @@ export const REQUEST_LIMITS = {
     waitingRuns: 0.06,
     /** Pages of sessions being read. */
     sessionReads: 0.04,
+    /** Sessions being replayed: a recorded and a replayed turn each, and the next events. */
+    replays: 0.04,
+    /** Cached sessions, at two bytes per character. */
+    sessionCache: 0.02,
     /** Responses, until clients have received them. */
     answers: 0.1,
     /** Model responses being read. */
