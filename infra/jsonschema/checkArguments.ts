@@ -31,7 +31,6 @@ function compile(schema: string): ValidateFunction {
   const dialect = typeof $schema === 'string' && /draft-0[3-7]/.test($schema) ? Ajv : Ajv2020;
   const validate = new dialect(OPTIONS).compile(rest);
   if ('$async' in validate) throw new UnusableSchema('is asynchronous');
-  compiled.set(schema, validate);
   return validate;
 }
 
@@ -43,7 +42,9 @@ export function checkArguments({ schema, text }: Question): string | undefined {
   } catch (error) {
     return error instanceof UnusableSchema ? error.message : 'can’t be used';
   }
+  // A list may have many tools; only those that are called are worth their memory.
   if (text === undefined) return undefined;
+  compiled.set(schema, validate);
   try {
     if (validate(JSON.parse(text))) return undefined;
   } catch {

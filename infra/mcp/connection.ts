@@ -10,7 +10,7 @@ import {
   type ThreadRequest,
 } from './messages.ts';
 import type { McpServer } from './server.ts';
-import type { McpThreads } from './threads.ts';
+import type { McpThread } from './mcpThread.ts';
 
 /** An open connection to a server, in a thread. Requests reject with McpFailure. */
 export interface McpConnection {
@@ -37,10 +37,10 @@ const CLOSE_GRACE_MS = 3_000;
 /** Starts or connects a server in a thread. Throws McpFailure, or the abort reason. */
 export async function connectMcp(
   server: McpServer,
-  { version, threads, signal }: { version: string; threads: McpThreads; signal: AbortSignal },
+  { version, thread, signal }: { version: string; thread: McpThread; signal: AbortSignal },
 ): Promise<McpConnection> {
-  const thread = threads.connect(server, version);
-  const { port } = thread;
+  const held = thread.connect(server, version);
+  const { port } = held;
   const pending = new Map<number, PromiseWithResolvers<Reply>>();
   let requests = 0;
   let end: ConnectionEnd | undefined;
@@ -53,7 +53,7 @@ export async function connectMcp(
     for (const { reject } of pending.values()) reject(failure);
     listener?.('closed');
   }
-  void thread.ended.then((reason) => onEnd({ reason, discardedLogs: 0 }));
+  void held.ended.then((reason) => onEnd({ reason, discardedLogs: 0 }));
   port.on('message', (report: ThreadReport) => {
     if ('reply' in report) pending.get(report.id)?.resolve(report.reply);
     else if ('failure' in report) pending.get(report.id)?.reject(new McpFailure(report.failure));
@@ -87,11 +87,11 @@ export async function connectMcp(
     const closed = once(port, 'close');
     send({ op: 'close' });
     const isClosed = await resolvesWithin(
-      Promise.race([closed, thread.ended]),
+      Promise.race([closed, held.ended]),
       LIMITS.mcp.closeMs + CLOSE_GRACE_MS,
     );
-    if (!isClosed) thread.terminate();
-    thread.release();
+    if (!isClosed) held.terminate();
+    held.release();
   }
 
   try {

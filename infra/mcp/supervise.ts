@@ -7,7 +7,7 @@ import type { GroupHealth } from '../../shared/ports/toolbox.ts';
 import { connectMcp, type McpConnection } from './connection.ts';
 import { McpFailure } from './messages.ts';
 import type { McpServer } from './server.ts';
-import type { McpThreads } from './threads.ts';
+import type { McpThread } from './mcpThread.ts';
 import { readToolList, type ListedTool } from './toolList.ts';
 
 /** A server whose connection is re-established after each loss. */
@@ -40,7 +40,7 @@ export const isTimeout = (error: unknown): boolean =>
 export interface McpResources {
   logger: Logger;
   version: string;
-  threads: McpThreads;
+  thread: McpThread;
   schemas: ToolSchemaChecker;
 }
 
@@ -50,7 +50,7 @@ export interface McpResources {
  */
 export function supervise(
   server: McpServer,
-  { logger, version, threads, schemas }: McpResources,
+  { logger, version, thread, schemas }: McpResources,
   isBusy: () => boolean,
 ): Supervised {
   const closing = new AbortController();
@@ -112,7 +112,7 @@ export function supervise(
     let connection: McpConnection | undefined;
     let failure: unknown;
     try {
-      connection = await connectMcp(server, { version, threads, signal });
+      connection = await connectMcp(server, { version, thread, signal });
       await refreshUntilLost(connection);
     } catch (error) {
       failure = error;

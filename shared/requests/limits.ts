@@ -11,9 +11,9 @@ export const REQUEST_LIMITS = {
     /** Request bodies, from the first byte to the response. */
     bodies: 0.06,
     /** Prompts of runs in flight, with their histories, unless MAX_PROMPT_BYTES is set. */
-    prompts: 0.08,
+    prompts: 0.04,
     /** Inputs and instructions of waiting runs, unless MAX_PROMPT_BYTES is set. */
-    waitingRuns: 0.08,
+    waitingRuns: 0.06,
     /** Pages of sessions being read. */
     sessionReads: 0.04,
     /** Responses, until clients have received them. */

@@ -17,6 +17,8 @@ export const RUN_LIMITS = {
      * (MAX_PROMPT_BYTES).
      */
     toolCallBytesUnheld: 64 * KIB,
+    /** Bytes of a prompt. Older turns that do not fit are not shown. */
+    promptBytes: 4 * MIB,
     /** Waiting runs of all accounts. One account may have half of them. */
     waiting: 4_000,
     /** Runs that wait for another run of their session. */
@@ -35,6 +37,8 @@ export const RUN_LIMITS = {
     open: 4_000,
     /** Characters buffered for followers. Beyond this limit, followers read the recorded turn. */
     liveChars: 8 * MIB,
+    /** Text that arrives within this time reaches followers as one part. */
+    coalesceMs: 20,
     /** How long the text of an ended turn stays buffered for slow followers. */
     lingerMs: 1_000,
     /**
@@ -175,11 +179,9 @@ export const RUN_LIMITS = {
   /** Limits of MCP servers. */
   mcp: {
     servers: 32,
-    /** Threads for the connections to servers; further servers share them. */
-    threads: 4,
-    /** Heap of such a thread. */
+    /** Heap of the thread that connects to the servers. */
     heapMb: 64,
-    /** How long a thread may be busy without a pause. */
+    /** How long the thread may be busy without a pause. */
     busyMs: 10_000,
     /** Tools per server. Further tools are not offered. */
     tools: 128,
@@ -191,7 +193,9 @@ export const RUN_LIMITS = {
     listBytes: MIB,
     /** Bytes and JSON values of one message from a server. */
     messageBytes: 4 * MIB,
-    messageValues: 100_000,
+    messageValues: 50_000,
+    /** Bytes that may arrive during a listing, whose pages are kept until the last one. */
+    listingBytes: 8 * MIB,
     /** What a server may send per second: messages, bytes, and lines that are not messages. */
     messagesPerSecond: 200,
     bytesPerSecond: 8 * MIB,

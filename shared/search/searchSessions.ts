@@ -75,7 +75,7 @@ export async function findSessions(
   signal?: AbortSignal,
 ): Promise<PageOf<ListedSession>> {
   const { readModels } = source;
-  if (q === undefined) return readModels.listSessions(accountId, filter);
+  if (q === undefined) return readModels.listSessions(accountId, filter, signal);
   const queryTerms = wordsIn(q);
   const progress = await readModels.indexProgress();
   const bounds = { until: performance.now() + waitMs, signal };

@@ -3,6 +3,23 @@ import { limitedFetch } from '../../lib/informationalResponses.ts';
 import type { Inflow } from './inflow.ts';
 import { createMessageMeter } from './messageMeter.ts';
 
+const LINE_FEED = 10;
+
+/**
+ * Passes on whole lines. The parser of event streams searches an incomplete line anew with each
+ * chunk, and a server may send single bytes.
+ */
+function createLineBuffer(): (chunk: Uint8Array) => Uint8Array | undefined {
+  let parts: Uint8Array[] = [];
+  return (chunk) => {
+    const end = chunk.lastIndexOf(LINE_FEED) + 1;
+    if (end === 0) return void parts.push(chunk);
+    const lines = Buffer.concat([...parts, chunk.subarray(0, end)]);
+    parts = [chunk.subarray(end)];
+    return lines;
+  };
+}
+
 /** A response that fails once the server has sent too much. */
 function bounded(response: Response, inflow: Inflow, onEnd: () => void): Response {
   const { body, status, statusText, headers } = response;
@@ -12,10 +29,12 @@ function bounded(response: Response, inflow: Inflow, onEnd: () => void): Respons
   }
   const isStream = headers.get('content-type')?.startsWith('text/event-stream') ?? false;
   const fits = createMessageMeter(isStream, inflow);
+  const wholeLines = isStream ? createLineBuffer() : (chunk: Uint8Array) => chunk;
   const limiter = new TransformStream<Uint8Array, Uint8Array>({
     transform(chunk, controller) {
       if (!fits(chunk)) throw new Error('the server sends too much');
-      controller.enqueue(chunk);
+      const ready = wholeLines(chunk);
+      if (ready) controller.enqueue(ready);
     },
     flush: onEnd,
   });

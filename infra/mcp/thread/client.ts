@@ -94,8 +94,12 @@ export function createMcpClient(
     lastWords: () => transport.lastWords?.() ?? '',
     async listTools(signal) {
       const options = { timeout: listMs, maxTotalTimeout: listMs, signal };
-      const { tools } = await client.listTools(undefined, { ...options, cacheMode: 'bypass' });
-      return tools;
+      const endListing = inflow.startListing();
+      try {
+        return (await client.listTools(undefined, { ...options, cacheMode: 'bypass' })).tools;
+      } finally {
+        endListing();
+      }
     },
     callTool(name, args, signal) {
       const options = { timeout: callMs, maxTotalTimeout: callMs, signal };

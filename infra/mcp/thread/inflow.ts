@@ -10,6 +10,8 @@ export interface Inflow {
   strayLine(): void;
   /** Counts a log message that is discarded. */
   discardedLog(): void;
+  /** Limits the bytes that arrive during a listing. Returns a function that ends the limit. */
+  startListing(): () => void;
   /** Ends the connection because of a single message. */
   exceed(reason: string): void;
   discardedLogs(): number;
@@ -39,6 +41,8 @@ export function createInflow(onExcess: (reason: string) => void): Inflow {
   const strayLines = createBucket(strayLinesPerSecond);
   let hasExceeded = false;
   let discardedLogs = 0;
+  /** The bytes that the pages of a list may still have, which are kept until the last one. */
+  let listingBytes = Infinity;
 
   function exceed(reason: string): void {
     if (hasExceeded) return;
@@ -50,10 +54,18 @@ export function createInflow(onExcess: (reason: string) => void): Inflow {
     return !hasExceeded;
   }
   return {
-    bytes: (count) => check(bytes(Math.max(count, LEAST_BYTES)), 'it sends too many bytes'),
+    bytes(count) {
+      listingBytes -= count;
+      if (listingBytes < 0) exceed('its list of tools is too long');
+      return check(bytes(Math.max(count, LEAST_BYTES)), 'it sends too many bytes');
+    },
     message: () => check(messages(1), 'it sends too many messages'),
     strayLine: () => void check(strayLines(1), 'it sends too much that is not a message'),
     discardedLog: () => void (discardedLogs += 1),
+    startListing() {
+      listingBytes = RUN_LIMITS.mcp.listingBytes;
+      return () => void (listingBytes = Infinity);
+    },
     exceed,
     discardedLogs: () => discardedLogs,
   };

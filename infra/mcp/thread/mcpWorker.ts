@@ -55,4 +55,7 @@ function serve({ server, version, port }: Opening): void {
   });
 }
 
+// The library writes warnings that quote servers.
+for (const level of ['debug', 'error', 'info', 'log', 'warn'] as const)
+  console[level] = () => undefined;
 parentPort!.on('message', serve);

@@ -69,7 +69,7 @@ const listSessionsRoute = defineRoute({
   bufferBytes: PAGE_BUFFER_BYTES,
   handle: async (api, { actor, query }, ctx) => {
     const search = { ...parsePageQuery(query), ...parseSessionFilter(query) };
-    const signal = query.q === undefined ? undefined : responseClosedSignal(ctx.res);
+    const signal = responseClosedSignal(ctx.res);
     const page = await findSessions(api, actor.account_id, search, signal);
     if (query.q !== undefined)
       await api.readAudit.record(api, actor, 'transcripts', accountStream(actor.account_id));

@@ -63,6 +63,18 @@ function formatUpdate(
   }
 }
 
+/** The events of parts that followers share. */
+const liveEvents = new WeakMap<TurnUpdate, SseEvent>();
+
+/** Like formatUpdate, but formats a part once for all followers of a live turn. */
+function formatOnce(...[update, turn, errors, requestId]: Parameters<typeof formatUpdate>): SseEvent {
+  const known = liveEvents.get(update);
+  if (known) return known;
+  const event = formatUpdate(update, turn, errors, requestId);
+  if (update.type !== 'ended' && !update.recorded) liveEvents.set(update, event);
+  return event;
+}
+
 /** Reads the record of a turn after acquiring memory for it. */
 export async function readTurnRecord(
   api: RouteContext,
@@ -116,7 +128,7 @@ export async function* turnSse(
     ...(ended && { awaitOwnOutcome: () => ended }),
   };
   for await (const update of followTurn(following, subject, after, signal))
-    yield formatUpdate(update, subject.turn, api.errors, requestId);
+    yield formatOnce(update, subject.turn, api.errors, requestId);
 }
 
 /** Acquires a permit for a stream, which is released when the response is closed. */

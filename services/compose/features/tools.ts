@@ -60,8 +60,8 @@ async function openMcpGroups(
   const named = Object.entries(servers);
   if (named.length === 0) return [];
   const { createMcpGroup } = await import('../../../infra/mcp/mcpToolGroup.ts');
-  const { createMcpThreads } = await import('../../../infra/mcp/threads.ts');
-  const resources = { logger, version: '1', threads: createMcpThreads(), schemas };
+  const { createMcpThread } = await import('../../../infra/mcp/mcpThread.ts');
+  const resources = { logger, version: '1', thread: createMcpThread(), schemas };
   const { env } = process;
   return named.map(([name, settings]) =>
     opened.adopt(createMcpGroup(mcpServer(name, settings, env), resources), (group) =>

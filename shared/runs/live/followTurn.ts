@@ -11,9 +11,9 @@ import { sleep } from '../../lib/time/sleep.ts';
 import { abortable } from '../../lib/concurrency/abortable.ts';
 import type { RecordedTurn, RecordedTurnOutcome } from '../../sessions/turns/recordedTurn.ts';
 
-/** An update that followers of a turn receive. */
+/** An update that followers of a turn receive. Followers of a live turn share its parts. */
 export type TurnUpdate =
-  (TurnPart & { recorded: boolean }) | ({ type: 'ended' } & RecordedTurnOutcome);
+  (TurnPart & { recorded?: true }) | ({ type: 'ended' } & RecordedTurnOutcome);
 
 /** The recorded turn. */
 export interface TurnSnapshot {
@@ -44,7 +44,7 @@ async function* followLiveTurn(
   while (live.isBuffered()) {
     for (let part = live.nextPart(position); part; part = live.nextPart(position)) {
       position = part.position;
-      yield { ...part, recorded: false };
+      yield part;
     }
     if (live.hasEnded()) return position;
     await abortable(live.nextChange(), signal);

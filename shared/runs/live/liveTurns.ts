@@ -5,6 +5,7 @@ import {
   nextTextPart,
 } from '../../sessions/turns/turnOutputPosition.ts';
 import type { TextKey } from '../../eventlog/encryption/protectedText.ts';
+import { runPaced } from '../../lib/concurrency/pacedSteps.ts';
 import { LIMITS } from '../../limits.ts';
 
 /** A growing text that any number of readers can read meanwhile. */
@@ -77,7 +78,10 @@ export interface AccountTurn {
 export interface LiveTurn extends AccountTurn {
   /** The key of the session's texts. */
   key?: TextKey | undefined;
-  /** The next output after a position; undefined while there is no more. */
+  /**
+   * The next output after a position; undefined while there is no more. Followers at the same
+   * position get the same object.
+   */
   nextPart(after: TurnOutputPosition): TurnPart | undefined;
   /** Resolves with the next change. */
   nextChange(): Promise<void>;
@@ -88,7 +92,7 @@ export interface LiveTurn extends AccountTurn {
 
 /** Publishes the output of a turn. */
 export interface TurnPublisher {
-  /** More text of a round. */
+  /** More text of a round. Followers get text that arrives within a few milliseconds as one part. */
   publishText(round: number, piece: string): void;
   /** A recorded tool call. */
   publishToolCall(call: ToolCalledData): void;
@@ -128,6 +132,29 @@ function nextPartOf(rounds: readonly LiveRound[], after: TurnOutputPosition): Tu
   return undefined;
 }
 
+/** Followers that one step notifies: each takes some hundredths of a millisecond. */
+const NOTIFIED_AT_ONCE = 16;
+
+/** Notifies followers in steps, in turn with the work of other accounts. */
+function notifyFollowers(
+  account_id: string,
+  followers: readonly (() => void)[],
+  done: () => void,
+): void {
+  let next = 0;
+  runPaced(account_id, () => {
+    const end = next + NOTIFIED_AT_ONCE;
+    while (next < Math.min(end, followers.length)) followers[next++]!();
+    const hasMore = next < followers.length;
+    if (!hasMore) done();
+    return hasMore;
+  });
+}
+
+/** Whether two positions are the same. */
+const isSamePosition = (a: TurnOutputPosition, b: TurnOutputPosition): boolean =>
+  a.round === b.round && a.chars === b.chars && a.calls === b.calls;
+
 /**
  * Buffers the output of each turn once, while it runs and for a moment longer. Followers keep their
  * position in it. When an account exceeds its share of the buffer, the text of a turn is dropped,
@@ -136,7 +163,8 @@ function nextPartOf(rounds: readonly LiveRound[], after: TurnOutputPosition): Tu
 export function createLiveTurns({
   maxChars = LIMITS.stream.liveChars,
   lingerMs = LIMITS.stream.lingerMs,
-}: { maxChars?: number; lingerMs?: number } = {}): LiveTurns {
+  coalesceMs = LIMITS.stream.coalesceMs,
+}: { maxChars?: number; lingerMs?: number; coalesceMs?: number } = {}): LiveTurns {
   const turns = new Map<string, LiveTurn>();
   const bufferedOf = new Map<string, number>();
   let buffered = 0;
@@ -162,17 +190,27 @@ export function createLiveTurns({
     let isBuffered = bufferText;
     let ended = false;
     let bufferedChars = 0;
-    let change: PromiseWithResolvers<void> | undefined;
+    /** Text that followers do not see yet, and its round. */
+    let pending = { round: 1, text: '' };
+    /** True while followers are being notified of text, and for a moment after that. */
+    let isCoalescing = false;
+    /** True if text has arrived meanwhile. */
+    let hasMore = false;
+    let followers: (() => void)[] = [];
+    let last: { after: TurnOutputPosition; part: TurnPart } | undefined;
     const { account_id } = subject;
     const key = keyOf(subject.session_id, subject.turn);
 
-    const notify = (): void => {
-      change?.resolve();
-      change = undefined;
+    const notify = (done: () => void = () => undefined): void => {
+      const notified = followers;
+      followers = [];
+      notifyFollowers(account_id, notified, done);
     };
     const dropBuffer = (): void => {
       isBuffered = false;
       rounds = [];
+      last = undefined;
+      pending.text = '';
       addBuffered(account_id, -bufferedChars);
       bufferedChars = 0;
       notify();
@@ -181,11 +219,38 @@ export function createLiveTurns({
       while (rounds.length < round) rounds.push({ text: createLiveText(), calls: [] });
       return rounds[round - 1]!;
     };
+    const commitText = (): void => {
+      if (pending.text === '') return;
+      last = undefined;
+      roundOf(pending.round).text.add(pending.text);
+      pending.text = '';
+    };
+    /** The more followers there are, the longer text is coalesced: notifying them takes half the time. */
+    const showText = (): void => {
+      const startedAt = performance.now();
+      isCoalescing = true;
+      hasMore = false;
+      commitText();
+      notify(() => {
+        const tookMs = performance.now() - startedAt;
+        setTimeout(stopCoalescing, Math.max(coalesceMs, tookMs));
+      });
+    };
+    const stopCoalescing = (): void => {
+      isCoalescing = false;
+      if (hasMore) showText();
+    };
+    const nextPart = (after: TurnOutputPosition): TurnPart | undefined => {
+      if (last && isSamePosition(last.after, after)) return last.part;
+      const part = nextPartOf(rounds, after);
+      last = part && { after, part };
+      return part;
+    };
     turns.set(key, {
       ...subject,
       key: textKey,
-      nextPart: (after) => nextPartOf(rounds, after),
-      nextChange: () => (change ??= Promise.withResolvers()).promise,
+      nextPart,
+      nextChange: () => new Promise((resolve) => followers.push(resolve)),
       hasEnded: () => ended,
       isBuffered: () => isBuffered,
     });
@@ -196,15 +261,21 @@ export function createLiveTurns({
         if (!canBuffer(account_id, piece.length)) return dropBuffer();
         addBuffered(account_id, piece.length);
         bufferedChars += piece.length;
-        roundOf(round).text.add(piece);
-        notify();
+        if (pending.round !== round) commitText();
+        pending = { round, text: pending.text + piece };
+        if (pending.text.length >= READ_CHARS) commitText();
+        hasMore = true;
+        if (!isCoalescing) showText();
       },
       publishToolCall(call) {
+        commitText();
+        last = undefined;
         if (isBuffered) roundOf(call.round).calls.push(call);
         notify();
       },
       publishEnd() {
         turns.delete(key);
+        commitText();
         ended = true;
         notify();
         // Followers that are still behind then read the rest from the record.

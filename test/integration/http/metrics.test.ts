@@ -51,16 +51,16 @@ describe('the metrics', () => {
   test('have the limit, the use and the rejections of each bounded resource', async () => {
     const { text } = await scrape(service);
     const of = (name: string) => valueOf(text, `turnlog_resource_${name}`);
-    expect(of('limit{resource="runs"}')).toBe(7);
-    expect(of('used{resource="runs"}')).toBe(0);
-    expect(of('waiting{resource="runs"}')).toBe(0);
-    expect(of('rejections_total{resource="runs",limit="account"}')).toBe(0);
+    expect(of('limit{resource="memory_prompts"}')).toBe(7);
+    expect(of('used{resource="memory_prompts"}')).toBe(0);
+    expect(of('waiting{resource="memory_prompts"}')).toBe(0);
+    expect(of('rejections_total{resource="memory_prompts",limit="account"}')).toBe(0);
     expect(of('used{resource="connections"}')).toBeGreaterThan(0);
     for (const resource of [
-      'request_bodies',
-      'responses',
+      'memory_bodies',
+      'memory_answers',
       'model_answers',
-      'waiting_runs',
+      'memory_waiting_runs',
       'pending_appends',
       'session_cache',
     ])

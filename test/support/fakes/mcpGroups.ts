@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { createMcpGroup, type McpGroup } from '../../../infra/mcp/mcpToolGroup.ts';
 import { createSchemaChecker } from '../../../infra/jsonschema/schemaChecker.ts';
-import { createMcpThreads } from '../../../infra/mcp/threads.ts';
+import { createMcpThread } from '../../../infra/mcp/mcpThread.ts';
 import type { McpServer, McpTransport } from '../../../infra/mcp/server.ts';
 import { createLogger } from '../../../shared/lib/logger.ts';
 
@@ -31,7 +31,7 @@ export const hostileServer = (mode: string, file = ''): McpTransport =>
   processOf(HOSTILE, mode, file);
 
 const open: McpGroup[] = [];
-const threads = createMcpThreads();
+const thread = createMcpThread();
 let schemas: ReturnType<typeof createSchemaChecker> | undefined;
 
 /** A group that `closeGroups` closes. Its warnings are passed to `onWarning`. */
@@ -39,7 +39,7 @@ export function openGroup(server: McpServer, onWarning?: (line: unknown) => void
   const logger = createLogger('silent');
   if (onWarning) logger.warn = onWarning;
   schemas ??= createSchemaChecker();
-  const group = createMcpGroup(server, { logger, version: '1', threads, schemas });
+  const group = createMcpGroup(server, { logger, version: '1', thread, schemas });
   open.push(group);
   return group;
 }

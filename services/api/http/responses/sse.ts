@@ -13,34 +13,56 @@ export interface SseEvent {
   data: string;
 }
 
-const formatEvent = ({ id, event, data }: SseEvent): string =>
-  `${id === undefined ? '' : `id: ${id}\n`}event: ${event}\ndata: ${data}\n\n`;
+/** The bytes of events, which many responses may share. */
+const eventBytes = new WeakMap<SseEvent, Buffer>();
+
+function bytesOf(event: SseEvent): Buffer {
+  const known = eventBytes.get(event);
+  if (known) return known;
+  const id = event.id === undefined ? '' : `id: ${event.id}\n`;
+  const bytes = Buffer.from(`${id}event: ${event.event}\ndata: ${event.data}\n\n`);
+  eventBytes.set(event, bytes);
+  return bytes;
+}
 
 /** A comment, which clients ignore, keeps proxies from closing the connection. */
-const HEARTBEAT = ':\n\n';
+const HEARTBEAT = Buffer.from(':\n\n');
 
-/** The events as text, with a heartbeat after every `heartbeatMs` without one. */
-async function* formatEvents(
-  events: AsyncIterator<SseEvent>,
-  heartbeatMs: number,
-): AsyncGenerator<string> {
-  try {
-    // Sends the headers, so that the client knows that it is connected.
-    yield HEARTBEAT;
-    for (let next = events.next(); ;) {
-      const { promise: timeout, resolve } = Promise.withResolvers<'timeout'>();
-      const timer = setTimeout(resolve, heartbeatMs, 'timeout');
-      const outcome = await Promise.race([next, timeout]).finally(() => clearTimeout(timer));
-      if (outcome === 'timeout') yield HEARTBEAT;
-      else if (outcome.done) return;
-      else {
-        yield formatEvent(outcome.value);
-        next = events.next();
-      }
-    }
-  } finally {
-    await events.return?.();
+/** The bytes of the events, with a heartbeat after every `heartbeatMs` without one. */
+function readEvents(events: AsyncIterator<SseEvent>, heartbeatMs: number): Readable {
+  let isWaiting = false;
+  let heartbeat: NodeJS.Timeout | undefined;
+
+  /** Sends the headers, so that the client knows that it is connected. */
+  function begin(): NodeJS.Timeout {
+    stream.push(HEARTBEAT);
+    return setInterval(() => isWaiting && stream.push(HEARTBEAT), heartbeatMs);
   }
+
+  async function pushEvents(): Promise<void> {
+    isWaiting = true;
+    heartbeat ??= begin();
+    for (let wantsMore = true; wantsMore;) {
+      const { done, value } = await events.next();
+      heartbeat.refresh();
+      if (stream.destroyed) return;
+      wantsMore = stream.push(done ? null : bytesOf(value)) && !done;
+    }
+    isWaiting = false;
+  }
+
+  const stream = new Readable({
+    highWaterMark: LIMITS.http.streamBytes,
+    read() {
+      if (!isWaiting) pushEvents().catch((error: Error) => stream.destroy(error));
+    },
+    destroy(error, callback) {
+      clearInterval(heartbeat);
+      void events.return?.().catch(() => undefined);
+      callback(error);
+    },
+  });
+  return stream;
 }
 
 /**
@@ -54,14 +76,11 @@ export function sendEventStream(
   events: (signal: AbortSignal) => AsyncIterable<SseEvent>,
   heartbeatMs: number = LIMITS.http.heartbeatMs,
 ): void {
-  const text = formatEvents(
-    untilRevoked(events(responseClosedSignal(ctx.res)), isAllowed),
-    heartbeatMs,
-  );
+  const allowed = untilRevoked(events(responseClosedSignal(ctx.res)), isAllowed);
   ctx.status = 200;
   ctx.type = 'text/event-stream; charset=utf-8';
   ctx.set('cache-control', 'no-store');
   // Keeps proxies (nginx) from buffering events.
   ctx.set('x-accel-buffering', 'no');
-  ctx.body = Readable.from(text, { objectMode: false, highWaterMark: LIMITS.http.streamBytes });
+  ctx.body = readEvents(allowed, heartbeatMs);
 }

@@ -21,6 +21,15 @@ const create: Step = async (ask, { agents }) => {
   if (answer.status === 200) agents.push(answer.body.data.agent_id);
   return answer;
 };
+/** The check of the schema waits for the checks of other accounts. */
+const createWithSchema: Step = async (ask, { agents }) => {
+  const schema = { type: 'object', title: `${agents.length}` };
+  const response_format = { type: 'json_schema', json_schema: { name: 'small', schema } };
+  const body = { name: 'Small', instruction: 'Be brief.', model: 'quick', response_format };
+  const answer = await ask('POST', '/v1/agents', body);
+  if (answer.status === 200) agents.unshift(answer.body.data.agent_id);
+  return answer;
+};
 const run: Step = async (ask, { agents, sessions }) => {
   const answer = await ask('POST', `/v1/agents/${agents.at(-1)}/run`, { input: 'hi' });
   if (answer.status === 200) sessions.push(answer.body.data);
@@ -31,6 +40,7 @@ const STEPS: readonly Step[] = [
   (ask, { agents }) => ask('GET', `/v1/agents/${agents.at(-1)}`),
   (ask) => ask('GET', '/v1/agents?limit=10'),
   run,
+  createWithSchema,
   (ask, { sessions }) => ask('GET', `/v1/sessions/${sessions.at(-1)?.session_id}`),
 ];
 

@@ -132,6 +132,7 @@ export interface Siege {
   attack?: string;
   /** Options of the attackers. */
   env?: Record<string, string>;
+  seconds?: number;
 }
 
 /**
@@ -151,7 +152,7 @@ export async function besiege(world: World, siege: Siege): Promise<Figures> {
 async function attacked(
   world: World,
   server: ServerProcess,
-  { names, attack = names.join(), env = {} }: Siege,
+  { names, attack = names.join(), env = {}, seconds = SECONDS }: Siege,
 ): Promise<Figures> {
   const url = await server.ready;
   const memory = watchMemory(server.pid);
@@ -162,7 +163,7 @@ async function attacked(
   const freshes = startProbes(FRESH_EVERY_MS, isLive(asker(url, undefined, false)));
   const meets = meetsOf(names);
   const attackers = names.map((name) =>
-    startAttacker(name, { url, seconds: SECONDS, prey: world.prey, meets, env }),
+    startAttacker(name, { url, seconds, prey: world.prey, meets, env }),
   );
   let report: Report | undefined;
   try {

@@ -3,10 +3,12 @@ import { costlyBodies, unknownFieldsOnly } from './bodies.ts';
 import { holdConnections } from './connections.ts';
 import { streamDeltas } from './deltas.ts';
 import { exceedRate, failLogins } from './floods.ts';
+import { randomMix } from './random.ts';
 import { neverRead, readLargest, varyQueries } from './reading.ts';
 import { fillStorage, STORAGE_OPTIONS } from './storage.ts';
 import { faultyProvider, floodSlowModel, hostileModel } from './runs.ts';
 import { changeWebhooks, hintingProvider } from './small.ts';
+import { hostileTools, slowSchemas } from './tools.ts';
 
 interface Attack {
   /** What it is, as the end of a sentence: "bears …". */
@@ -69,6 +71,24 @@ const attacks = {
     attack: streamDeltas,
     meets: ['200'],
   },
+  schemas: {
+    what: 'answers that are slow to check against their schema',
+    attack: slowSchemas,
+    meets: ['502 model_error'],
+  },
+  tools: {
+    what: 'MCP servers that flood, change their schemas and have slow patterns',
+    attack: hostileTools,
+    meets: [
+      '200',
+      'mcp changes away',
+      'mcp garbage away',
+      'mcp logs away',
+      'mcp schemas up',
+      'mcp patterns up',
+    ],
+    service: { TOOLS_FILE: 'test/support/processes/hostile/processes/tools.json' },
+  },
   logins: {
     what: 'a flood of failed logins',
     attack: failLogins,
@@ -99,7 +119,10 @@ const attacks = {
   },
 } satisfies Record<string, Attack>;
 
-export type AttackName = keyof typeof attacks;
-/** Every attack, by its name in the table. */
-export const ATTACKS: Record<AttackName, Attack> = attacks;
-export const ATTACK_NAMES = Object.keys(ATTACKS) as AttackName[];
+export type AttackName = keyof typeof attacks | 'random';
+/** Every attack, by its name in the table; `random` needs a mix. */
+export const ATTACKS: Record<AttackName, Attack> = {
+  ...attacks,
+  random: { what: 'a random mix', attack: randomMix, meets: [] },
+};
+export const ATTACK_NAMES = Object.keys(attacks) as (keyof typeof attacks)[];

@@ -1,7 +1,8 @@
 /**
  * A chat completions server that keeps nothing of what it is sent, and behaves as the name of the
  * model says: `quick`, `slow` (so many ms: the first argument), `large` (as many characters of
- * output as the input begins with), `dripping` (100,000 deltas of a character), `faulty` (8 MiB errors that quote the provider's key),
+ * output as the input begins with), `dripping` (100,000 deltas of a character), `echo` (its input,
+ * as the arguments of a tool if it has one), `faulty` (8 MiB errors that quote the provider's key),
  * `calling` (8,000 tool calls at once), `talking` (8 MiB of text), `hinting` (103 without end).
  * Prints its base URL.
  */
@@ -75,6 +76,25 @@ async function drip(response: ServerResponse): Promise<void> {
   response.end();
 }
 
+interface Message {
+  role: string;
+  content: string;
+}
+interface Body {
+  model: string;
+  messages: Message[];
+  tools?: { function: { name: string } }[];
+}
+
+/** The message as the answer, or as the arguments of the first tool. */
+function echo({ role, content }: Message, [tool] = [] as NonNullable<Body['tools']>): Buffer {
+  if (role === 'tool') return quick;
+  if (!tool) return completion({ content });
+  const call = { name: tool.function.name, arguments: content };
+  const tool_calls = [{ id: 'call_1', type: 'function', function: call }];
+  return completion({ content: null, tool_calls }, 'tool_calls');
+}
+
 let answered = 0;
 
 function send(response: ServerResponse, status: number, body: Buffer): void {
@@ -83,10 +103,7 @@ function send(response: ServerResponse, status: number, body: Buffer): void {
 }
 
 async function answer(body: string, response: ServerResponse): Promise<void> {
-  const { model, messages } = JSON.parse(body) as {
-    model: string;
-    messages: { content: string }[];
-  };
+  const { model, messages, tools } = JSON.parse(body) as Body;
   answered += 1;
   switch (model) {
     case 'slow':
@@ -98,6 +115,8 @@ async function answer(body: string, response: ServerResponse): Promise<void> {
     }
     case 'dripping':
       return drip(response);
+    case 'echo':
+      return send(response, 200, echo(messages.at(-1)!, tools));
     case 'faulty':
       return send(response, FAULTS[answered % FAULTS.length]!, faulty);
     case 'calling':

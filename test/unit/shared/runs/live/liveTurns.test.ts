@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, jest, test } from '@jest/globals';
+import type { ToolCalledData } from '../../../../../shared/sessions/events.ts';
+import { runPaced } from '../../../../../shared/lib/concurrency/pacedSteps.ts';
 import { createLiveTurns } from '../../../../../shared/runs/live/liveTurns.ts';
 import { START_OF_OUTPUT } from '../../../../../shared/sessions/turns/turnOutputPosition.ts';
 
@@ -57,8 +59,57 @@ test('a turn whose text nobody wants keeps none, and tells its changes', async (
   expect(live.bufferedChars()).toBe(0);
 });
 
-test('reading a long text as it comes takes what has come, and nothing of what was read', () => {
+test('shows the first text at once, and what comes soon after it as one part', async () => {
   const live = createLiveTurns();
+  const publisher = live.begin(subject, true);
+  const turn = live.find('s', 1)!;
+  publisher.publishText(1, 'first');
+  expect(turn.nextPart(START_OF_OUTPUT)).toMatchObject({ text: 'first' });
+  const { position } = turn.nextPart(START_OF_OUTPUT)!;
+  const change = turn.nextChange();
+  for (let count = 0; count < 1_000; count += 1) publisher.publishText(1, 'x');
+  expect(turn.nextPart(position)).toBeUndefined();
+  await change;
+  expect(turn.nextPart(position)).toMatchObject({ text: 'x'.repeat(1_000) });
+});
+
+test('a tool call and the end of a turn come after all text before them, and at once', () => {
+  const live = createLiveTurns();
+  const publisher = live.begin(subject, true);
+  const turn = live.find('s', 1)!;
+  publisher.publishText(1, 'a');
+  publisher.publishText(1, 'b');
+  publisher.publishToolCall({ round: 1 } as ToolCalledData);
+  expect(turn.nextPart(START_OF_OUTPUT)).toMatchObject({ text: 'ab' });
+  publisher.publishText(2, 'c');
+  publisher.publishEnd();
+  expect(turn.nextPart({ round: 2, chars: 0, calls: 0 })).toMatchObject({ text: 'c' });
+});
+
+test('followers at one position share a part, and others are served between their steps', async () => {
+  const live = createLiveTurns();
+  const publisher = live.begin(subject, true);
+  const turn = live.find('s', 1)!;
+  let notified = 0;
+  for (let count = 0; count < 1_000; count += 1)
+    void turn.nextChange().then(() => (notified += 1));
+  publisher.publishText(1, 'text');
+  const beforeOther = await new Promise((resolve) =>
+    runPaced('other', () => {
+      resolve(notified);
+      return false;
+    }),
+  );
+  expect(beforeOther).toBeLessThan(1_000);
+  while (notified < 1_000) await new Promise((resolve) => setImmediate(resolve));
+  expect(turn.nextPart({ round: 1, chars: 0, calls: 0 })).toBe(turn.nextPart(START_OF_OUTPUT));
+});
+
+/** Is read at once, and not with what comes after it. */
+const LONG = 'x'.repeat(8_192);
+
+test('reading a long text as it comes takes what has come, and nothing of what was read', () => {
+  const live = createLiveTurns({ maxChars: 100_000_000 });
   const publisher = live.begin(subject, true);
   const turn = live.find('s', 1)!;
   const cut = jest.spyOn(String.prototype, 'slice');
@@ -67,17 +118,17 @@ test('reading a long text as it comes takes what has come, and nothing of what w
   const charsFor = (pieces: number): number => {
     cut.mockClear();
     for (let index = 0; index < pieces; index += 1) {
-      publisher.publishText(1, 'word ');
+      publisher.publishText(1, LONG);
       place = turn.nextPart(place)!.position;
     }
     return cut.mock.contexts.reduce<number>((sum, text) => sum + String(text).length, 0);
   };
   try {
-    const first = charsFor(1_000);
-    charsFor(20_000);
-    expect(first).toBeGreaterThan(5_000);
-    expect(charsFor(1_000)).toBeLessThan(1.1 * first);
-    expect(place.chars).toBe(22_000 * 5);
+    const first = charsFor(100);
+    charsFor(2_000);
+    expect(first).toBeGreaterThanOrEqual(100 * LONG.length);
+    expect(charsFor(100)).toBeLessThan(1.1 * first);
+    expect(place.chars).toBe(2_200 * LONG.length);
   } finally {
     cut.mockRestore();
   }

@@ -15,8 +15,8 @@ export interface ThreadConnection {
   release(): void;
 }
 
-/** Threads for the connections to MCP servers. */
-export interface McpThreads {
+/** The thread for the connections to MCP servers. */
+export interface McpThread {
   connect(server: McpServer, version: string): ThreadConnection;
 }
 
@@ -27,9 +27,10 @@ interface Thread {
   terminate(reason: string): void;
 }
 
+/** Heap for young objects. The default takes several times as much. */
+const YOUNG_MB = 4;
 /** The busy part of the time that a thread may not exceed. */
 const BUSY = 0.95;
-const NOT_RESPONDING = 'its thread does not respond';
 
 /** Calls `onBusy` when the thread has had no pause for `busyMs`. */
 function watchBusyness({ performance }: Worker, onBusy: () => void): NodeJS.Timeout {
@@ -45,7 +46,10 @@ function watchBusyness({ performance }: Worker, onBusy: () => void): NodeJS.Time
 function startThread(onEnd: () => void): Thread {
   const worker = new Worker(new URL('./thread/mcpWorker.ts', import.meta.url), {
     name: 'mcp',
-    resourceLimits: { maxOldGenerationSizeMb: LIMITS.mcp.heapMb, maxYoungGenerationSizeMb: 8 },
+    resourceLimits: {
+      maxOldGenerationSizeMb: LIMITS.mcp.heapMb,
+      maxYoungGenerationSizeMb: YOUNG_MB,
+    },
   });
   worker.unref();
   let reason = 'its thread has ended';
@@ -66,41 +70,39 @@ function startThread(onEnd: () => void): Thread {
 }
 
 /**
- * Threads for the protocol, so that no server can block the event loop or exhaust the heap. Each
- * server has a thread of its own; beyond `threads` they share them, because a thread takes about
- * 25 MB. A thread starts with its first connection and ends with its last one. Servers that share a
- * thread wait for single messages of each other, whose size is limited; schemas and arguments are
- * checked elsewhere.
+ * The thread that connects to the servers, so that none of them can block the event loop or exhaust
+ * the heap. It starts with the first connection and ends with the last one. All servers share it,
+ * because a thread takes about 40 MB. They wait for single messages of each other, whose size is
+ * limited; a server that sends too much is disconnected, and schemas and arguments are checked
+ * elsewhere.
  */
-export function createMcpThreads(): McpThreads {
-  const threads = new Set<Thread>();
+export function createMcpThread(): McpThread {
+  let thread: Thread | undefined;
 
-  function leastUsed(): Thread {
-    if (threads.size >= LIMITS.mcp.threads)
-      return [...threads].reduce((least, each) =>
-        each.connections < least.connections ? each : least,
-      );
-    const thread = startThread(() => threads.delete(thread));
-    threads.add(thread);
-    return thread;
+  function start(): Thread {
+    const started: Thread = startThread(() => {
+      if (thread === started) thread = undefined;
+    });
+    return started;
   }
 
   return {
     connect(server, version) {
-      const thread = leastUsed();
+      const used = (thread ??= start());
       const { port1, port2 } = new MessageChannel();
       const opening: Opening = { server, version, port: port2 };
-      thread.connections += 1;
-      thread.worker.postMessage(opening, [port2]);
+      used.connections += 1;
+      used.worker.postMessage(opening, [port2]);
       port1.unref();
       return {
         port: port1,
-        ended: thread.ended,
-        terminate: () => thread.terminate(NOT_RESPONDING),
+        ended: used.ended,
+        terminate: () => used.terminate('its thread does not respond'),
         release() {
-          thread.connections -= 1;
-          if (thread.connections === 0) threads.delete(thread);
-          if (thread.connections === 0) void thread.worker.terminate();
+          used.connections -= 1;
+          if (used.connections > 0) return;
+          if (thread === used) thread = undefined;
+          void used.worker.terminate();
         },
       };
     },
