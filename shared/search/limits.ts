@@ -26,6 +26,9 @@ export const SEARCH_LIMITS = {
     /** Turns, and characters of their encrypted texts, indexed in one transaction. */
     turnsAtOnce: 64,
     charactersAtOnce: 512 * KIB,
+    /** Accounts looked at together for turns to index out of order, and turns of each. */
+    accountsAtOnce: 64,
+    turnsOfAccount: 8,
     /** Turns not yet indexed that health counts. */
     countedTurns: 10_000,
     /**

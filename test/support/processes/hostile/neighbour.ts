@@ -26,12 +26,21 @@ const run: Step = async (ask, { agents, sessions }) => {
   if (answer.status === 200) sessions.push(answer.body.data);
   return answer;
 };
+/** Finds the last session by its words: what was acknowledged is found. */
+const findLast: Step = async (ask, { sessions }) => {
+  const answer = await ask('GET', '/v1/sessions?q=hi+done&limit=1');
+  const [found] = (answer.status === 200 ? answer.body.data : []) as { session_id: string }[];
+  if (answer.status === 200 && found?.session_id !== sessions.at(-1)?.session_id)
+    throw new Error(`a search found ${found?.session_id}, and not ${sessions.at(-1)?.session_id}`);
+  return answer;
+};
 const STEPS: readonly Step[] = [
   create,
   (ask, { agents }) => ask('GET', `/v1/agents/${agents.at(-1)}`),
   (ask) => ask('GET', '/v1/agents?limit=10'),
   run,
   (ask, { sessions }) => ask('GET', `/v1/sessions/${sessions.at(-1)?.session_id}`),
+  findLast,
 ];
 
 /** An account of its own that does small things, one every 100 ms. */
