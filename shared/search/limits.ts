@@ -20,7 +20,7 @@ export const SEARCH_LIMITS = {
     /** Turns reported for a session that was found, starting with the first. */
     matches: 20,
     /** How long a search waits for the index to include the account's turns. */
-    waitMs: 2_000,
+    waitMs: 1_000,
     /** Recently changed sessions of an account whose turns a search looks up in the index. */
     changedSessions: 200,
     /** Turns, and characters of their encrypted texts, indexed in one transaction. */

@@ -2,8 +2,11 @@ import { patiently } from './patiently.ts';
 import { asker, startProbes, type Answered, type Ask, type Probes } from './probes.ts';
 
 const EVERY_MS = 100;
+const SEARCH_EVERY_MS = 500;
 
 export interface Neighbour extends Probes {
+  /** Searches for the last session: they wait for the index, and may not fail. */
+  searches: Probes;
   /** What it was told was done, and is not there: empty when all is well. */
   missing(): Promise<string[]>;
 }
@@ -26,22 +29,22 @@ const run: Step = async (ask, { agents, sessions }) => {
   if (answer.status === 200) sessions.push(answer.body.data);
   return answer;
 };
-/** Finds the last session by its words: what was acknowledged is found. */
-const findLast: Step = async (ask, { sessions }) => {
-  const answer = await ask('GET', '/v1/sessions?q=hi+done&limit=1');
-  const [found] = (answer.status === 200 ? answer.body.data : []) as { session_id: string }[];
-  if (answer.status === 200 && found?.session_id !== sessions.at(-1)?.session_id)
-    throw new Error(`a search found ${found?.session_id}, and not ${sessions.at(-1)?.session_id}`);
-  return answer;
-};
 const STEPS: readonly Step[] = [
   create,
   (ask, { agents }) => ask('GET', `/v1/agents/${agents.at(-1)}`),
   (ask) => ask('GET', '/v1/agents?limit=10'),
   run,
   (ask, { sessions }) => ask('GET', `/v1/sessions/${sessions.at(-1)?.session_id}`),
-  findLast,
 ];
+
+/** Finds what was acknowledged before, or is told that the index does not have it yet. */
+async function findLast(ask: Ask, { sessions }: Told): Promise<string | undefined> {
+  const last = sessions.at(-1)!.session_id;
+  const { status, body } = await ask('GET', '/v1/sessions?q=hi+done&limit=1');
+  if (status !== 200) return `a search: ${status} ${JSON.stringify(body).slice(0, 300)}`;
+  const isThere = body.index !== undefined || body.data[0]?.session_id >= last;
+  return isThere ? undefined : `a search found ${body.data[0]?.session_id}, and not ${last}`;
+}
 
 /** An account of its own that does small things, one every 100 ms. */
 export async function startNeighbour(url: string, key: string): Promise<Neighbour> {
@@ -58,6 +61,8 @@ export async function startNeighbour(url: string, key: string): Promise<Neighbou
       : `step ${at}: ${status} ${JSON.stringify(body).slice(0, 300)}`;
   });
 
+  const searches = startProbes(SEARCH_EVERY_MS, () => findLast(asker(url, key, false), told));
+
   async function missing(): Promise<string[]> {
     const { body } = await patiently(() => ask('GET', '/v1/agents'));
     const listed = new Set((body.data as { agent_id: string }[]).map(({ agent_id }) => agent_id));
@@ -70,5 +75,10 @@ export async function startNeighbour(url: string, key: string): Promise<Neighbou
     return lost;
   }
 
-  return { ...probes, missing };
+  return {
+    ...probes,
+    searches,
+    missing,
+    stop: async () => void (await Promise.all([probes.stop(), searches.stop()])),
+  };
 }

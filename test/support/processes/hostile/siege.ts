@@ -236,6 +236,7 @@ function complaints(server: ServerProcess, lives: Probes, neighbour: Probes): st
   return [
     ...lives.failures.map((failure) => `a liveness probe: ${failure}`),
     ...neighbour.failures.map((failure) => `the neighbour: ${failure}`),
+    ...neighbour.searches.failures.map((failure) => `the neighbour: ${failure}`),
     ...(server.errors().includes(PROVIDER_SECRET) ? ["the log shows the provider's key"] : []),
   ];
 }
