@@ -4,17 +4,19 @@ import { parseConfig } from '../shared/lib/config/config.ts';
 import { createLogger } from '../shared/lib/logger.ts';
 import { startService } from './compose/service.ts';
 import { banner } from './process/banner.ts';
-import { stopOnDefect, reportFailure, stopAtSignal } from './process/processExit.ts';
+import { answerWithoutStart } from './process/help.ts';
+import { stopOnDefect, reportFailure } from './process/processExit.ts';
 import { chooseServices } from './process/serviceNames.ts';
+import { onStopSignal } from './process/stopSignals.ts';
 import { warnOfOptions } from './process/warnOfOptions.ts';
 
-async function serveUntil(stop: AbortController): Promise<void> {
+async function serveUntil(stop: AbortController, args: readonly string[]): Promise<void> {
   const { signal } = stop;
   const config = parseConfig(process.env);
   const logger = createLogger(config.LOG_LEVEL);
   stopOnDefect({ stop, logger, graceMs: config.DRAIN_MS + config.SHUTDOWN_GRACE_MS });
   warnOfOptions(config, process.env, logger);
-  const services = chooseServices(process.argv.slice(2), config);
+  const services = chooseServices(args, config);
   const service = await startService(config, logger, { services, signal });
   // Cached compiled code makes the next start faster and smaller, even if this process is killed.
   // Does nothing if no cache is configured.
@@ -25,10 +27,14 @@ async function serveUntil(stop: AbortController): Promise<void> {
 }
 
 // The server. Exit code 0 after a signal, 1 if it could not start, 70 after a defect.
-const stop = new AbortController();
-stopAtSignal(stop);
-try {
-  await serveUntil(stop);
-} catch (error) {
-  if (error !== stop.signal.reason) reportFailure(error);
-}
+const args = process.argv.slice(2);
+const answer = answerWithoutStart(args);
+if (answer === undefined) {
+  const stop = new AbortController();
+  onStopSignal((name) => stop.abort(new Error(`stopped by ${name}`)));
+  try {
+    await serveUntil(stop, args);
+  } catch (error) {
+    if (error !== stop.signal.reason) reportFailure(error);
+  }
+} else process.stdout.write(answer);

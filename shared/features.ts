@@ -14,6 +14,7 @@ import { restoredLogs } from './restoredLogs/manifest.ts';
 import { runs } from './runs/manifest.ts';
 import { search } from './search/manifest.ts';
 import { sessions } from './sessions/manifest.ts';
+import { storage } from './storage/manifest.ts';
 import { transparency } from './transparency/manifest.ts';
 import { usage } from './usage/manifest.ts';
 import { webhooks } from './webhooks/manifest.ts';
@@ -29,6 +30,7 @@ export const FEATURES = [
   runs,
   search,
   usage,
+  storage,
   webhooks,
   replays,
   erasure,

@@ -1,5 +1,5 @@
 /** Atomic and durable file writes, which survive a power failure once they have resolved. */
-import { mkdir, open, rename, writeFile } from 'node:fs/promises';
+import { mkdir, open, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { storeUnavailableError } from '../../shared/lib/errors/turnlogError.ts';
 
@@ -28,13 +28,23 @@ function foldersAbove(folder: string, first: string): string[] {
   return folder === dirname(first) ? [folder] : [folder, ...foldersAbove(dirname(folder), first)];
 }
 
+/** Writes a file that does not exist yet. What a crash, or another user, left there is removed. */
+async function writeNew(path: string, bytes: Uint8Array | string): Promise<void> {
+  const write = (): Promise<void> => writeFile(path, bytes, { mode: 0o600, flag: 'wx' });
+  await write().catch(async (error: unknown) => {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    await rm(path);
+    await write();
+  });
+}
+
 /**
  * Writes a temporary file and creates its folder. Resolves with the folders whose entries changed.
  */
 async function writeTemporary({ path, bytes }: FileWrite): Promise<string[]> {
   const folder = dirname(path);
   const made = await mkdir(folder, { recursive: true, mode: 0o700 });
-  await writeFile(`${path}.tmp`, bytes, { mode: 0o600 });
+  await writeNew(`${path}.tmp`, bytes);
   return made === undefined ? [folder] : foldersAbove(folder, made);
 }
 

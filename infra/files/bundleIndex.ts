@@ -1,7 +1,9 @@
 import { hash as digest } from 'node:crypto';
-import { open, type FileHandle } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import type { FileHandle } from 'node:fs/promises';
 import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import type { Checkpoint, Position } from '../../shared/ports/eventStore.ts';
+import { openRegularFile } from '../lib/regularFile.ts';
 import { isAbsent } from './atomicWrite.ts';
 
 /** Fixed size of a record, for random access. Disks write a sector of this size atomically. */
@@ -31,10 +33,8 @@ export async function writeBundleStarts(
   bundles: ReadonlyMap<number, Checkpoint>,
 ): Promise<void> {
   if (bundles.size === 0) return;
-  const handle = await open(file, 'r+').catch((error: unknown) => {
-    if (isAbsent(error)) return open(file, 'w+', 0o600);
-    throw error;
-  });
+  const { O_RDWR, O_CREAT } = constants;
+  const handle = await openRegularFile(file, O_RDWR | O_CREAT, 0o600);
   try {
     for (const [bundle, before] of bundles)
       await handle.write(encode(before), 0, RECORD_BYTES, bundle * RECORD_BYTES);
@@ -51,7 +51,7 @@ function decode(record: Buffer): Checkpoint | undefined {
 }
 
 const openIfExists = (file: string): Promise<FileHandle | undefined> =>
-  open(file).catch((error: unknown) => {
+  openRegularFile(file).catch((error: unknown) => {
     if (isAbsent(error)) return undefined;
     throw error;
   });

@@ -5,19 +5,18 @@ import {
   fsyncSync,
   linkSync,
   openSync,
-  readFileSync,
   rmSync,
-  statSync,
   writeFileSync,
 } from 'node:fs';
 import { dirname } from 'node:path';
+import { readRegularFileSync } from '../lib/regularFile.ts';
 import { isTurnlogError, TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 
 /** Size limit, far above the size of any key file. */
 const MAX_SECRET_BYTES = 64 * 1024;
 
-/** Permission bits of users other than owner and group. */
-const OTHERS_MODE_BITS = 0o007;
+/** Permissions that no one but the owner may have; the group may read. */
+const OPEN_MODE_BITS = 0o027;
 
 /** A file with keys that only its owner and group may access. */
 export interface SecretFile {
@@ -40,15 +39,15 @@ export const unusableSecretError = (
 export function readSecret(secret: SecretFile): string {
   const { file, how } = secret;
   try {
-    const { mode, size } = statSync(file);
-    if (size > MAX_SECRET_BYTES)
-      throw unusableSecretError(secret, `it is larger than ${MAX_SECRET_BYTES} bytes.`);
-    if ((mode & OTHERS_MODE_BITS) !== 0)
-      throw unusableSecretError(
-        secret,
-        'everybody on this machine may read or change it. Take that away: chmod o-rwx (of a mounted secret, set its mode to 0440).',
-      );
-    return readFileSync(file, 'utf8');
+    return readRegularFileSync(file, ({ mode, size }) => {
+      if (size > MAX_SECRET_BYTES)
+        throw unusableSecretError(secret, `it is larger than ${MAX_SECRET_BYTES} bytes.`);
+      if ((mode & OPEN_MODE_BITS) !== 0)
+        throw unusableSecretError(
+          secret,
+          `others than its owner may change it, or others than its group may read it. Take that away: chmod g-w,o-rwx ${file} (of a mounted secret, set its mode to 0440).`,
+        );
+    }).toString();
   } catch (error) {
     if (isTurnlogError(error)) throw error;
     const { code, message } = error as NodeJS.ErrnoException;

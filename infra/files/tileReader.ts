@@ -1,8 +1,8 @@
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { proofInvalidError } from '../../shared/lib/errors/turnlogError.ts';
 import type { TileReader, TreeState } from '../../shared/transparency/tileStore.ts';
 import { parseTilePath } from '../../shared/transparency/tlog/tiles.ts';
+import { readRegularFile } from '../lib/regularFile.ts';
 import { parseIndexCheckpoint, readBundleStart } from './bundleIndex.ts';
 import { isAbsent, withDiskErrors } from './atomicWrite.ts';
 
@@ -19,7 +19,7 @@ const EMPTY: TreeState = { size: 0, checkpoint: undefined };
 
 /** Reads a file; undefined when it does not exist. */
 export const readIfPresent = (file: string): Promise<Buffer | undefined> =>
-  readFile(file).catch((error: unknown) => {
+  readRegularFile(file).catch((error: unknown) => {
     if (isAbsent(error)) return undefined;
     throw error;
   });

@@ -1,10 +1,10 @@
-import { readFile } from 'node:fs/promises';
 import { storeUnavailableError } from '../../shared/lib/errors/turnlogError.ts';
 import type {
   WebhookProgress,
   WebhookProgressReader,
   WebhookProgressStore,
 } from '../../shared/webhooks/webhookProgress.ts';
+import { readRegularFile } from '../lib/regularFile.ts';
 import { isAbsent, writeFileAtomically } from './atomicWrite.ts';
 
 /** Converts every error to `store_unavailable`. */
@@ -39,11 +39,11 @@ export function openFileWebhookProgress(
   let loading: Promise<Map<string, WebhookProgress>> | undefined;
 
   async function read(): Promise<Map<string, WebhookProgress>> {
-    const text = await readFile(path, 'utf8').catch((error: unknown) => {
+    const text = await readRegularFile(path).catch((error: unknown) => {
       if (isAbsent(error)) return '';
       throw error;
     });
-    return parsed(text);
+    return parsed(text.toString());
   }
 
   /** Loads the file once. A failed load is retried by the next call. */

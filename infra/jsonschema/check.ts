@@ -7,6 +7,8 @@ import { RUN_LIMITS } from '../../shared/runs/limits.ts';
 export interface Question {
   schema: string;
   text?: string;
+  /** Whether they are those of a tool (checkArguments.ts). */
+  isTool?: boolean;
 }
 
 const compiled = new LRUCache<string, ValidateFunction>({

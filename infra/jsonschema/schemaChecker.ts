@@ -1,27 +1,33 @@
 import { Worker } from 'node:worker_threads';
 import { LIMITS } from '../../shared/limits.ts';
-import { TOO_SLOW, type SchemaChecker } from '../../shared/ports/schemaChecker.ts';
+import {
+  TOO_SLOW,
+  type SchemaChecker,
+  type ToolSchemaChecker,
+} from '../../shared/ports/schemaChecker.ts';
 import { createWorkerClient, WorkerTimeout } from '../../shared/lib/concurrency/workerClient.ts';
 import type { Question } from './check.ts';
 
 const { checkMs, waitMs, heapMb } = LIMITS.responseFormat;
 
 /**
- * Checks with ajv in a worker thread, which is terminated after the time limit: a pattern, or a few
+ * Checks with ajv in worker threads, each of which is terminated after the time limit: a pattern, or a few
  * mutual references, can take forever.
  */
-export function createSchemaChecker(): SchemaChecker & AsyncDisposable {
-  const thread = createWorkerClient<Question, string | undefined>({
+export function createSchemaChecker(): SchemaChecker & ToolSchemaChecker & AsyncDisposable {
+  const threads = createWorkerClient<Question, string | undefined>({
+    name: 'schema_checks',
     start: () =>
       new Worker(new URL('./checkWorker.ts', import.meta.url), {
         name: 'schemas',
-        resourceLimits: { maxOldGenerationSizeMb: heapMb },
+        resourceLimits: { maxOldGenerationSizeMb: heapMb, maxYoungGenerationSizeMb: 4 },
       }),
+    ...LIMITS.slowWork,
     withinMs: checkMs,
     waitMs,
   });
   const ask = (question: Question, accountId: string): Promise<string | undefined> =>
-    thread.request(question, accountId).catch((error: unknown) => {
+    threads.request(question, accountId).catch((error: unknown) => {
       if (error instanceof WorkerTimeout) return TOO_SLOW;
       throw error;
     });
@@ -29,6 +35,11 @@ export function createSchemaChecker(): SchemaChecker & AsyncDisposable {
   return {
     flawOf: (schema, accountId) => ask({ schema }, accountId),
     misfitOf: (schema, text, accountId) => ask({ schema, text }, accountId),
-    [Symbol.asyncDispose]: () => thread[Symbol.asyncDispose](),
+    toolFlawOf: (schema, owner) => ask({ schema, isTool: true }, owner),
+    async argumentsProblemOf(schema, text, accountId) {
+      const problem = await ask({ schema, text, isTool: true }, accountId);
+      return problem === TOO_SLOW ? 'they take too long to be checked' : problem;
+    },
+    [Symbol.asyncDispose]: () => threads[Symbol.asyncDispose](),
   };
 }

@@ -1,6 +1,6 @@
 // run.sh runs this before the command of each npm script, with whatever Node the machine has. It
-// installs the packages of the lockfile where they are missing or stale, and fails where the Node on
-// the scripts' PATH can't run TypeScript. Plain JavaScript without imports from node_modules, because
+// installs the packages of the lockfile where they are missing or stale, with --production only those
+// that running the service needs, and fails where the Node on the scripts' PATH can't run TypeScript. Plain JavaScript without imports from node_modules, because
 // nothing may be installed yet.
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -10,12 +10,13 @@ import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const mutex = `${root}node_modules.installing`;
+const production = process.argv.includes('--production');
 
 /**
- * npm writes its own copy of the lockfile into node_modules when an install has succeeded. An
- * optional package may be absent, because it is for another platform.
+ * Whether packages are installed. npm writes its own copy of the lockfile into node_modules when an
+ * install has succeeded. An optional package may be absent, because it is for another platform.
  */
-function isInstalled() {
+function areInstalled(isWanted) {
   let present;
   try {
     present = JSON.parse(readFileSync(`${root}node_modules/.package-lock.json`, 'utf8')).packages;
@@ -23,13 +24,16 @@ function isInstalled() {
     // The copy is missing or incomplete.
     return false;
   }
-  const wanted = Object.entries(
-    JSON.parse(readFileSync(`${root}package-lock.json`, 'utf8')).packages,
-  ).filter(([path]) => path !== '');
-  return wanted.every(([path, { version, optional }]) =>
-    present[path] ? present[path].version === version : optional,
-  );
+  const { packages } = JSON.parse(readFileSync(`${root}package-lock.json`, 'utf8'));
+  return Object.entries(packages)
+    .filter(([path, each]) => path !== '' && isWanted(each))
+    .every(([path, { version, optional, devOptional }]) =>
+      present[path] ? present[path].version === version : optional || devOptional,
+    );
 }
+
+const isProductionInstalled = () => areInstalled(({ dev }) => !dev);
+const isInstalled = () => (production ? isProductionInstalled() : areInstalled(() => true));
 
 /**
  * Keeps two scripts that start at once on a fresh clone from running `npm ci` over each other: mkdir
@@ -58,25 +62,27 @@ async function withInstallMutex(install) {
   }
 }
 
-async function npmCi() {
-  console.error('Installing dependencies (npm ci)…');
+/**
+ * `npm ci` removes what is installed, also under a service that is running. Development packages are
+ * therefore added to those of production.
+ */
+function npmCommand() {
+  if (production) return ['ci', '--omit=dev'];
+  return isProductionInstalled() ? ['install', '--no-save'] : ['ci'];
+}
+
+async function runNpm() {
+  const wanted = npmCommand();
+  console.error(`Installing dependencies (npm ${wanted.join(' ')})…`);
   const npm = process.env.npm_execpath;
   const [command, args] = npm ? [process.execPath, [npm]] : ['npm', []];
   // No package needs its install script. npm's warnings about engines concern the Node that runs npm,
   // not the one that runs Turnlog.
-  const child = spawn(
-    command,
-    [
-      ...args,
-      'ci',
-      '--ignore-scripts',
-      '--no-audit',
-      '--no-fund',
-      '--fetch-retries=5',
-      '--loglevel=error',
-    ],
-    { cwd: root, stdio: ['ignore', 2, 2] },
-  );
+  const quiet = ['--no-audit', '--no-fund', '--fetch-retries=5', '--loglevel=error'];
+  const child = spawn(command, [...args, ...wanted, '--ignore-scripts', ...quiet], {
+    cwd: root,
+    stdio: ['ignore', 2, 2],
+  });
   // This process must outlive the npm process that a signal ends. Otherwise the mutex would stay, and
   // every later start would wait for it.
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, () => child.kill(name));
@@ -85,7 +91,7 @@ async function npmCi() {
 }
 
 if (!isInstalled()) {
-  const code = await withInstallMutex(npmCi);
+  const code = await withInstallMutex(runNpm);
   if (code !== 0) process.exit(code);
 }
 

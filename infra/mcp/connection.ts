@@ -1,115 +1,110 @@
-import {
-  Client,
-  StreamableHTTPClientTransport,
-  type CallToolResult,
-  type Transport,
-} from '@modelcontextprotocol/client';
+import { addAbortListener, once } from 'node:events';
 import { LIMITS } from '../../shared/limits.ts';
 import { resolvesWithin } from '../../shared/lib/time/resolvesWithin.ts';
-import { createBoundedFetch } from './boundedFetch.ts';
-import { createStdioTransport } from './stdioTransport.ts';
+import type { ToolResult } from '../../shared/ports/toolbox.ts';
+import {
+  McpFailure,
+  type DescribedTools,
+  type Reply,
+  type ThreadReport,
+  type ThreadRequest,
+} from './messages.ts';
 import type { McpServer } from './server.ts';
-import type { ServerTool } from './toolList.ts';
+import type { McpThread } from './mcpThread.ts';
 
-/** An open connection to a server. */
+/** An open connection to a server, in a thread. Requests reject with McpFailure. */
 export interface McpConnection {
-  listTools(signal: AbortSignal): Promise<readonly ServerTool[]>;
-  callTool(
-    name: string,
-    args: Record<string, unknown>,
-    signal: AbortSignal,
-  ): Promise<CallToolResult>;
-  isClosed(): boolean;
+  listTools(signal: AbortSignal): Promise<DescribedTools>;
+  /** Calls a tool with arguments as JSON. */
+  callTool(tool: string, args: string, signal: AbortSignal): Promise<ToolResult>;
+  /** Why it has ended, and how many log messages were discarded; undefined while it is open. */
+  end(): ConnectionEnd | undefined;
   /** Sets the listener, which is called when the connection closes or the tools have changed. */
-  watch(listener: () => void): void;
+  watch(listener: (event: 'closed' | 'changed') => void): void;
   close(): Promise<void>;
 }
 
-/** A server that could not be reached, with the end of its standard error. */
-export class Unreachable extends Error {
-  readonly stderr: string;
-  constructor(cause: unknown, stderr: string) {
-    super('the server can’t be reached', { cause });
-    this.stderr = stderr;
-  }
+interface ConnectionEnd {
+  reason: string;
+  discardedLogs: number;
 }
 
-/** Beyond the time limit of a call, for the end of its answer. */
-const LAST_WORDS_MS = 5_000;
-const PAGES = 8;
-/** Change notices within a second are handled together. */
-const CHANGES_MS = 1_000;
+type Unnumbered<Request> = Request extends { id: number } ? Omit<Request, 'id'> : never;
 
-function transportOf({ transport, callMs }: McpServer): Transport & { lastWords?(): string } {
-  if (transport.kind === 'process') return createStdioTransport(transport);
-  const { url, headers } = transport;
-  const longest = Math.max(callMs, LIMITS.mcp.connectMs) + LAST_WORDS_MS;
-  return new StreamableHTTPClientTransport(new URL(url), {
-    requestInit: { headers: { ...headers } },
-    fetch: createBoundedFetch(longest),
-  });
-}
+/** How long a thread may take to close a connection beyond the time for the server. */
+const CLOSE_GRACE_MS = 3_000;
 
-/**
- * Starts or connects a server. Results become text for a model, so they are not validated against the
- * output schema of the server. Throws Unreachable.
- */
+/** Starts or connects a server in a thread. Throws McpFailure, or the abort reason. */
 export async function connectMcp(
   server: McpServer,
-  version: string,
-  signal: AbortSignal,
+  { version, thread, signal }: { version: string; thread: McpThread; signal: AbortSignal },
 ): Promise<McpConnection> {
-  const { connectMs, listMs } = LIMITS.mcp;
-  const transport = transportOf(server);
-  let closed = false;
-  let listener: (() => void) | undefined;
-  const onClosed = (): void => {
-    closed = true;
-    listener?.();
-  };
-  const client = new Client(
-    { name: 'turnlog', version },
-    {
-      jsonSchemaValidator: {
-        getValidator: () => (input) => ({
-          valid: true,
-          data: input as never,
-          errorMessage: undefined,
-        }),
-      },
-      listMaxPages: PAGES,
-      listChanged: {
-        tools: { autoRefresh: false, debounceMs: CHANGES_MS, onChanged: () => listener?.() },
-      },
-    },
-  );
-  // The library offers no other notification.
-  Object.assign(client, { onclose: onClosed });
-  const close = async (): Promise<void> => {
-    const { closeMs } = LIMITS.mcp;
-    if (transport instanceof StreamableHTTPClientTransport)
-      await resolvesWithin(transport.terminateSession(), closeMs).catch(() => false);
-    await resolvesWithin(client.close(), closeMs).catch(() => false);
-    await transport.close();
-  };
+  const held = thread.connect(server, version);
+  const { port } = held;
+  const pending = new Map<number, PromiseWithResolvers<Reply>>();
+  let requests = 0;
+  let end: ConnectionEnd | undefined;
+  let listener: ((event: 'closed' | 'changed') => void) | undefined;
+
+  function onEnd(reached: ConnectionEnd): void {
+    if (end) return;
+    end = reached;
+    const failure = new McpFailure({ kind: 'lost', reason: reached.reason, quote: '' });
+    for (const { reject } of pending.values()) reject(failure);
+    listener?.('closed');
+  }
+  void held.ended.then((reason) => onEnd({ reason, discardedLogs: 0 }));
+  port.on('message', (report: ThreadReport) => {
+    if ('reply' in report) pending.get(report.id)?.resolve(report.reply);
+    else if ('failure' in report) pending.get(report.id)?.reject(new McpFailure(report.failure));
+    else if (report.event === 'closed') onEnd(report);
+    else listener?.('changed');
+  });
+
+  const send = (request: ThreadRequest): void => port.postMessage(request);
+  async function request(
+    asked: Unnumbered<Exclude<ThreadRequest, { op: 'cancel' }>>,
+    stop: AbortSignal,
+  ): Promise<Reply> {
+    stop.throwIfAborted();
+    if (end) throw new McpFailure({ kind: 'lost', reason: end.reason, quote: '' });
+    const id = (requests += 1);
+    const reply = Promise.withResolvers<Reply>();
+    pending.set(id, reply);
+    using _cancelling = addAbortListener(stop, () => {
+      send({ op: 'cancel', id });
+      reply.reject(stop.reason);
+    });
+    send({ ...asked, id } as ThreadRequest);
+    try {
+      return await reply.promise;
+    } finally {
+      pending.delete(id);
+    }
+  }
+
+  async function close(): Promise<void> {
+    const closed = once(port, 'close');
+    send({ op: 'close' });
+    const isClosed = await resolvesWithin(
+      Promise.race([closed, held.ended]),
+      LIMITS.mcp.closeMs + CLOSE_GRACE_MS,
+    );
+    if (!isClosed) held.terminate();
+    held.release();
+  }
+
   try {
-    await client.connect(transport, { timeout: connectMs, maxTotalTimeout: connectMs, signal });
+    await request({ op: 'open' }, signal);
   } catch (error) {
     await close();
-    throw new Unreachable(error, transport.lastWords?.() ?? '');
+    throw error;
   }
   return {
-    async listTools(stop) {
-      const options = { timeout: listMs, maxTotalTimeout: listMs, signal: stop };
-      const { tools } = await client.listTools(undefined, { ...options, cacheMode: 'bypass' });
-      return tools;
-    },
-    callTool(name, args, stop) {
-      const { callMs } = server;
-      const options = { timeout: callMs, maxTotalTimeout: callMs, signal: stop };
-      return client.callTool({ name, arguments: args }, options);
-    },
-    isClosed: () => closed,
+    listTools: (stop) => request({ op: 'list' }, stop) as Promise<DescribedTools>,
+    callTool: (tool, args, stop) =>
+      request({ op: 'call', tool, args }, stop) as Promise<ToolResult>,
+    end: () => end,
     watch: (next) => void (listener = next),
     close,
   };

@@ -1,19 +1,14 @@
-import {
-  ProtocolError,
-  SdkError,
-  SdkErrorCode,
-  type CallToolResult,
-} from '@modelcontextprotocol/client';
+import { abortable } from '../../shared/lib/concurrency/abortable.ts';
 import { createFairSemaphore } from '../../shared/lib/concurrency/fairSemaphore.ts';
 import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import { LIMITS } from '../../shared/limits.ts';
-import type { Logger } from '../../shared/lib/logger.ts';
 import type { Calling, ToolGroup } from '../../shared/ports/toolGroup.ts';
 import type { ToolResult } from '../../shared/ports/toolbox.ts';
 import { resolvesWithin } from '../../shared/lib/time/resolvesWithin.ts';
 import type { McpConnection } from './connection.ts';
+import { McpFailure } from './messages.ts';
 import type { McpServer } from './server.ts';
-import { isTimeout, supervise } from './supervise.ts';
+import { supervise, type McpResources } from './supervise.ts';
 import type { ListedTool } from './toolList.ts';
 
 /** The tools of one MCP server. */
@@ -21,49 +16,29 @@ export interface McpGroup extends ToolGroup {
   close(): Promise<void>;
 }
 
-type Part = CallToolResult['content'][number];
+const failed = (result: string): ToolResult => ({ result, is_error: true });
 
-const bytesOf = (base64: string): number => Buffer.byteLength(base64, 'base64');
-
-/** Other content than text is named, so that the model knows of it. */
-function partText(part: Part): string {
-  switch (part.type) {
-    case 'text':
-      return part.text;
-    case 'image':
-    case 'audio':
-      return `[${part.type}, ${part.mimeType}, ${bytesOf(part.data)} bytes]`;
-    case 'resource_link':
-      return `[resource ${part.uri}]`;
-    case 'resource': {
-      const { resource } = part;
-      return 'text' in resource
-        ? resource.text
-        : `[resource ${resource.uri}, ${bytesOf(resource.blob)} bytes]`;
-    }
-    default:
-      return '[something that is no text]';
+/** The arguments as JSON; undefined where they are nested too deep for that. */
+function jsonOf(args: unknown): string | undefined {
+  try {
+    return JSON.stringify(args);
+  } catch {
+    return undefined;
   }
 }
 
-/** A server's result as text for a model: its parts, or its structured content without parts. */
-function resultText({ content, structuredContent, isError }: CallToolResult): ToolResult {
-  const parts = content.map(partText);
-  if (parts.length === 0 && structuredContent !== undefined)
-    parts.push(JSON.stringify(structuredContent));
-  return { result: parts.join('\n') || '(no content)', is_error: isError === true };
-}
-
-const failed = (result: string): ToolResult => ({ result, is_error: true });
-
 /** The failure of a call as text for the model. */
-function failureText(error: unknown, { callMs }: McpServer): string {
-  if (error instanceof ProtocolError) return `The server refuses the call: ${error.message}`;
-  if (isTimeout(error))
-    return `The server did not answer within ${callMs / 1_000} s. Whether it did something is not known.`;
-  if (error instanceof SdkError && error.code === SdkErrorCode.InvalidResult)
-    return 'The server’s answer is not valid.';
-  return 'The server went away during the call. Whether it did something is not known.';
+function failureText(error: McpFailure, { callMs }: McpServer): string {
+  switch (error.kind) {
+    case 'refused':
+      return `The server refuses the call: ${error.quote}`;
+    case 'timeout':
+      return `The server did not answer within ${callMs / 1_000} s. Whether it did something is not known.`;
+    case 'invalid':
+      return 'The server’s answer is not valid.';
+    case 'lost':
+      return 'The server went away during the call. Whether it did something is not known.';
+  }
 }
 
 const toolsUnknownError = (name: string): TurnlogError =>
@@ -76,26 +51,19 @@ const toolsUnknownError = (name: string): TurnlogError =>
  * The tools of an MCP server. The server is started or connected at once, and again after each loss.
  * Its tools are those of its last list. Calls fail while the server is away, and are never repeated.
  */
-export function createMcpGroup(
-  server: McpServer,
-  { logger, version }: { logger: Logger; version: string },
-): McpGroup {
+export function createMcpGroup(server: McpServer, resources: McpResources): McpGroup {
   const { calls, callsOfAccount, callWaitMs, firstListMs } = LIMITS.mcp;
   const name = `mcp:${server.name}`;
   const semaphore = createFairSemaphore(
+    'mcp_calls',
     { permits: calls, bytes: Infinity },
     { permits: callsOfAccount, bytes: Infinity },
   );
-  const supervised = supervise(server, {
-    logger,
-    version,
-    isBusy: () => semaphore.activeCount() > 0,
-  });
+  const supervised = supervise(server, resources, () => semaphore.activeCount() > 0);
 
   async function callTool(
     connection: McpConnection,
-    { name: tool }: ListedTool,
-    args: unknown,
+    { tool, args }: { tool: string; args: string },
     { account_id, signal }: Calling,
   ): Promise<ToolResult> {
     const permit = await semaphore.acquire(
@@ -103,10 +71,36 @@ export function createMcpGroup(
       { waitMs: callWaitMs, signal },
     );
     try {
-      return resultText(await connection.callTool(tool, args as Record<string, unknown>, signal));
+      return await connection.callTool(tool, args, signal);
     } finally {
       permit.release();
     }
+  }
+
+  /** The problem of arguments, and of their JSON; undefined where they are valid. */
+  async function problemOf(
+    schema: string,
+    args: string | undefined,
+    { account_id, signal }: Calling,
+  ): Promise<string | undefined> {
+    if (args === undefined) return 'they can’t be checked';
+    if (!args.startsWith('{')) return 'they must be a JSON object';
+    return abortable(resources.schemas.argumentsProblemOf(schema, args, account_id), signal);
+  }
+
+  async function call(
+    { function: wanted, name: tool, schema }: ListedTool,
+    args: string | undefined,
+    calling: Calling,
+  ): Promise<ToolResult> {
+    const problem = await problemOf(schema, args, calling);
+    if (problem !== undefined)
+      return failed(
+        `The arguments of ${wanted} do not fit: ${problem}. Their JSON Schema: ${schema}`,
+      );
+    const connection = supervised.connection();
+    if (!connection) return failed(`The server ${server.name} is away at the moment.`);
+    return callTool(connection, { tool, args: args! }, calling);
   }
 
   return {
@@ -121,20 +115,14 @@ export function createMcpGroup(
     async call(tool, args, calling) {
       const listed = supervised.tools()?.find((each) => each.name === tool);
       if (!listed) return failed(`The server ${server.name} has no tool ${tool} any more.`);
-      const problem = listed.check(args);
-      if (problem !== undefined)
-        return failed(
-          `The arguments of ${listed.function} do not fit: ${problem}. Their JSON Schema: ${JSON.stringify(listed.parameters)}`,
-        );
-      const connection = supervised.connection();
-      if (!connection) return failed(`The server ${server.name} is away at the moment.`);
       try {
-        return await callTool(connection, listed, args, calling);
+        return await call(listed, jsonOf(args), calling);
       } catch (error) {
         calling.signal.throwIfAborted();
         if (error instanceof TurnlogError) return failed(error.message);
+        if (!(error instanceof McpFailure)) throw error;
         // Every call in a session that the server has forgotten fails, so check the connection.
-        if (!(error instanceof ProtocolError) && !isTimeout(error)) supervised.checkNow();
+        if (error.kind === 'lost' || error.kind === 'invalid') supervised.checkNow();
         return failed(failureText(error, server));
       }
     },

@@ -1,11 +1,13 @@
-import { SdkError, SdkErrorCode } from '@modelcontextprotocol/client';
 import { createBackoff } from '../../shared/lib/time/backoff.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import type { Logger } from '../../shared/lib/logger.ts';
 import { sleepUntilAborted } from '../../shared/lib/time/sleep.ts';
+import type { ToolSchemaChecker } from '../../shared/ports/schemaChecker.ts';
 import type { GroupHealth } from '../../shared/ports/toolbox.ts';
-import { connectMcp, Unreachable, type McpConnection } from './connection.ts';
+import { connectMcp, type McpConnection } from './connection.ts';
+import { McpFailure } from './messages.ts';
 import type { McpServer } from './server.ts';
+import type { McpThread } from './mcpThread.ts';
 import { readToolList, type ListedTool } from './toolList.ts';
 
 /** A server whose connection is re-established after each loss. */
@@ -27,18 +29,20 @@ const STEADY_MS = 30_000;
 /** Refused tools that one log line names. */
 const NAMED = 10;
 
-/** The reason for operators. It quotes nothing from the server, which may be hostile. */
-function reasonOf(error: unknown): string {
-  const cause = error instanceof Unreachable ? error.cause : error;
-  const code: unknown = (cause as { code?: unknown } | undefined)?.code;
-  if (cause instanceof SdkError) return `it does not answer as it should (${cause.code})`;
-  if (typeof code === 'string') return `it can’t be started or reached (${code})`;
-  return error instanceof Unreachable ? 'it can’t be started or reached' : 'it has ended';
-}
+/** A listing pauses for this many times as long as it took, so that it can't take a whole core. */
+const PAUSE_FACTOR = 10;
 
 /** Whether a server did not answer in time. */
 export const isTimeout = (error: unknown): boolean =>
-  error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout;
+  error instanceof McpFailure && error.kind === 'timeout';
+
+/** What every group of a process uses. */
+export interface McpResources {
+  logger: Logger;
+  version: string;
+  thread: McpThread;
+  schemas: ToolSchemaChecker;
+}
 
 /**
  * Starts or connects a server and lists its tools, again at intervals and after change notices. A lost
@@ -46,7 +50,8 @@ export const isTimeout = (error: unknown): boolean =>
  */
 export function supervise(
   server: McpServer,
-  { logger, version, isBusy }: { logger: Logger; version: string; isBusy: () => boolean },
+  { logger, version, thread, schemas }: McpResources,
+  isBusy: () => boolean,
 ): Supervised {
   const closing = new AbortController();
   const { signal } = closing;
@@ -55,11 +60,12 @@ export function supervise(
   let current: McpConnection | undefined;
   let health: Pick<GroupHealth, 'state' | 'reason'> = { state: 'starting' };
   let reportedRefusals = '';
-  /** Ends the pause between two lists. */
+  /** Ends the pause between two listings. */
   let wake: (() => void) | undefined;
 
   async function list(connection: McpConnection): Promise<void> {
-    const read = await readToolList(server, await connection.listTools(signal), tools ?? []);
+    const described = await connection.listTools(signal);
+    const read = await readToolList(server, described, { before: tools ?? [], schemas });
     tools = read.tools;
     firstListed.resolve();
     const refused = read.refused.slice(0, NAMED).join('; ');
@@ -71,12 +77,25 @@ export function supervise(
     reportedRefusals = refused;
   }
 
+  /** Waits until the tools are due to be listed again. Change notices don't end the first pause. */
+  async function pauseAfter(listMs: number, connection: McpConnection): Promise<void> {
+    const lost = new AbortController();
+    const due = new AbortController();
+    wake = () => {
+      lost.abort();
+      due.abort();
+    };
+    connection.watch((event) => (event === 'closed' ? wake?.() : due.abort()));
+    if (connection.end() || signal.aborted) return;
+    const { listPauseMs, refreshMs } = LIMITS.mcp;
+    await sleepUntilAborted(Math.max(listPauseMs, PAUSE_FACTOR * listMs), { signal: lost.signal });
+    await sleepUntilAborted(refreshMs, { signal: due.signal });
+  }
+
   /** Refreshes the tools until the connection is lost. */
   async function refreshUntilLost(connection: McpConnection): Promise<void> {
-    while (!connection.isClosed() && !signal.aborted) {
-      const news = new AbortController();
-      wake = () => news.abort();
-      connection.watch(wake);
+    while (!connection.end() && !signal.aborted) {
+      const began = performance.now();
       await list(connection).catch((error: unknown) => {
         // A server that handles one request at a time may be busy with a call.
         if (current !== connection || !isTimeout(error) || !isBusy()) throw error;
@@ -85,27 +104,34 @@ export function supervise(
       if (health.state !== 'up')
         logger.info({ server: server.name, tools: tools?.length }, 'an MCP server is connected');
       health = { state: 'up' };
-      await sleepUntilAborted(LIMITS.mcp.refreshMs, { signal: news.signal });
+      await pauseAfter(performance.now() - began, connection);
     }
   }
 
   async function attempt(): Promise<void> {
     let connection: McpConnection | undefined;
-    let reason = 'it has ended';
-    let stderr = '';
+    let failure: unknown;
     try {
-      connection = await connectMcp(server, version, signal);
+      connection = await connectMcp(server, { version, thread, signal });
       await refreshUntilLost(connection);
     } catch (error) {
-      reason = reasonOf(error);
-      if (error instanceof Unreachable) ({ stderr } = error);
+      failure = error;
     }
+    const end = connection?.end();
+    const said = !connection && failure instanceof McpFailure ? failure.quote : '';
+    const reason =
+      end?.reason ?? (failure instanceof McpFailure ? failure.reason : 'it can’t be used');
     current = undefined;
     await connection?.close();
     if (signal.aborted) return;
     if (health.state !== 'away' || health.reason !== reason)
       logger.warn(
-        { server: server.name, reason, ...(stderr && { said: stderr }) },
+        {
+          server: server.name,
+          reason,
+          ...(said && { said }),
+          ...(end?.discardedLogs && { discarded_logs: end.discardedLogs }),
+        },
         'an MCP server is away; it is tried again',
       );
     health = { state: 'away', reason };

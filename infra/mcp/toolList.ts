@@ -1,21 +1,15 @@
 import { createHash } from 'node:crypto';
-import { setImmediate as yieldToOthers } from 'node:timers/promises';
-import { isDeepStrictEqual } from 'node:util';
 import { LIMITS } from '../../shared/limits.ts';
+import { isTurnlogError } from '../../shared/lib/errors/turnlogError.ts';
+import type { ToolSchemaChecker } from '../../shared/ports/schemaChecker.ts';
 import type { GroupTool } from '../../shared/ports/toolGroup.ts';
-import { checkFor, plainSchema, type CheckArguments } from './argumentsCheck.ts';
+import type { DescribedTool, DescribedTools } from './messages.ts';
 import type { McpServer } from './server.ts';
-
-/** A tool as its server describes it. */
-export interface ServerTool {
-  name: string;
-  description?: string | undefined;
-  inputSchema: object;
-}
 
 /** A tool that is offered. */
 export interface ListedTool extends GroupTool {
-  check: CheckArguments;
+  /** The JSON Schema of its arguments, as text. */
+  schema: string;
 }
 
 /** The accepted tools of a server's list, and the reasons for refused ones. */
@@ -25,8 +19,6 @@ export interface ToolList {
   refused: readonly string[];
 }
 
-/** Names that an agent can list: no commas and no spaces. */
-const NAME = /^[A-Za-z0-9_.\-/:]{1,128}$/;
 const LONGEST_FUNCTION = 64;
 
 /**
@@ -41,52 +33,43 @@ export function functionName(server: string, tool: string): string {
   return `${plain.slice(0, LONGEST_FUNCTION - hash.length - 1)}_${hash}`;
 }
 
-const descriptionOf = ({ description = '' }: ServerTool): string =>
-  description.slice(0, LIMITS.mcp.descriptionChars).replaceAll('\0', '\uFFFD').toWellFormed();
-
-/** Reuses an unchanged tool, whose check is compiled already. */
-function listTool(server: McpServer, tool: ServerTool, before: ListedTool | undefined): ListedTool {
-  if (!NAME.test(tool.name)) throw new Error('its name can’t be used');
-  const description = descriptionOf(tool);
-  const parameters = plainSchema(tool.inputSchema);
-  if (before?.description === description && isDeepStrictEqual(before.parameters, parameters))
-    return before;
-  return {
-    name: tool.name,
-    function: functionName(server.name, tool.name),
-    description,
-    parameters,
-    check: checkFor(parameters),
-  };
-}
-
-/** Selects the tools to offer from the list of a server, and yields to the event loop between two. */
+/**
+ * Reads the described tools of a server, one at a time. An unchanged tool is the one from before;
+ * the schemas of others are checked in a thread.
+ */
 export async function readToolList(
   server: McpServer,
-  serverTools: readonly ServerTool[],
-  before: readonly ListedTool[],
+  described: DescribedTools,
+  { before, schemas }: { before: readonly ListedTool[]; schemas: ToolSchemaChecker },
 ): Promise<ToolList> {
+  const previous = new Map(before.map((tool) => [tool.name, tool]));
   const tools = new Map<string, ListedTool>();
-  const refused: string[] = [];
-  const wanted = serverTools.filter(({ name }) => server.tools?.includes(name) ?? true);
-  let spentMs = 0;
-  for (const tool of wanted.slice(0, LIMITS.mcp.tools)) {
-    await yieldToOthers();
-    const began = performance.now();
-    const previous = before.find(({ name }) => name === tool.name);
+  const refused = [...described.refused];
+  const began = performance.now();
+
+  async function flawOf(schema: string): Promise<string | undefined> {
+    if (performance.now() - began > LIMITS.mcp.schemasMs) return 'reading the tools takes too long';
     try {
-      if (spentMs > LIMITS.mcp.schemasMs) throw new Error('reading the tools takes too long');
-      tools.set(tool.name, listTool(server, tool, previous));
+      const flaw = await schemas.toolFlawOf(schema, `mcp:${server.name}`);
+      return flaw === undefined ? undefined : `its schema ${flaw}`;
     } catch (error) {
-      const name = JSON.stringify(tool.name.slice(0, 128));
-      refused.push(`${name} is not offered: ${(error as Error).message}`);
+      if (isTurnlogError(error)) return 'its schema could not be checked in time';
+      throw error;
     }
-    spentMs += performance.now() - began;
   }
-  const more = wanted.length - LIMITS.mcp.tools;
-  if (more > 0) refused.push(`${more} further tools are not offered`);
-  const missing =
-    server.tools?.filter((name) => !serverTools.some((tool) => tool.name === name)) ?? [];
-  for (const name of missing) refused.push(`${JSON.stringify(name)} is not there`);
+
+  async function read({ name, description, schema }: DescribedTool): Promise<void> {
+    const known = previous.get(name);
+    if (known?.description === description && known.schema === schema)
+      return void tools.set(name, known);
+    const flaw = await flawOf(schema);
+    if (flaw !== undefined)
+      return void refused.push(`${JSON.stringify(name)} is not offered: ${flaw}`);
+    const parameters = JSON.parse(schema) as Record<string, unknown>;
+    const tool = { name, function: functionName(server.name, name), description };
+    return void tools.set(name, { ...tool, parameters, schema });
+  }
+
+  for (const tool of described.tools) await read(tool);
   return { tools: [...tools.values()], refused };
 }

@@ -1,9 +1,12 @@
-import { heapFor } from '../../shared/lib/heapBudget.ts';
+import { registerResource } from '../../shared/lib/concurrency/resources.ts';
+import { heapBytesFor } from '../../shared/lib/memory/ledger.ts';
 import { LIMITS } from '../../shared/limits.ts';
 
 /** The bytes of all answers in progress, shared by all providers of a process. */
 export interface ResponseMemory {
   bytes: number;
+  /** Answers that found no memory. */
+  rejected: number;
 }
 
 /** Collects a body as it arrives. */
@@ -18,7 +21,19 @@ export interface BoundedBuffer {
 
 const FIRST_CAPACITY = 4_096;
 /** The limit for all answers together. */
-const MAX_BYTES = Math.min(LIMITS.model.answersBytes, heapFor('modelAnswers'));
+const MAX_BYTES = Math.min(LIMITS.model.answersBytes, heapBytesFor('modelAnswers'));
+
+/** Memory for the answers of all providers. */
+export function createAnswerMemory(): ResponseMemory {
+  const inProgress = { bytes: 0, rejected: 0 };
+  registerResource('model_answers', {
+    usage: () => ({
+      bytes: { limit: MAX_BYTES, used: inProgress.bytes },
+      rejected: { account: 0, process: inProgress.rejected },
+    }),
+  });
+  return inProgress;
+}
 
 /**
  * One growing buffer instead of a list of chunks, because a provider may send one byte at a time. Each
@@ -40,7 +55,10 @@ export function createBoundedBuffer(maxBytes: number, inProgress: ResponseMemory
   return {
     add(chunk) {
       const accepted = Math.min(chunk.length, maxBytes - size);
-      if (inProgress.bytes + accepted > MAX_BYTES) return false;
+      if (inProgress.bytes + accepted > MAX_BYTES) {
+        inProgress.rejected += 1;
+        return false;
+      }
       ensureCapacity(size + accepted);
       chunk.copy(Buffer.from(memory), size, 0, accepted);
       size += accepted;

@@ -1,11 +1,16 @@
 import type * as OpenAi from 'openai';
-import type { Agent } from 'undici';
+import type { Dispatcher } from 'undici';
 import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import type { ChatRequest } from '../../shared/sessions/turns/chat.ts';
-import type { AnswerStream, ChatAnswer, ChatModels, ModelInfo } from '../../shared/ports/chatModel.ts';
+import type {
+  AnswerStream,
+  ChatAnswer,
+  ChatModels,
+  ModelInfo,
+} from '../../shared/ports/chatModel.ts';
 import { parseAnswer } from './answer.ts';
-import type { ResponseMemory } from './boundedBuffer.ts';
+import { createAnswerMemory, type ResponseMemory } from './boundedBuffer.ts';
 import { toModelError } from './modelErrors.ts';
 import { pooledFetch, type CallOptions } from './pooledFetch.ts';
 
@@ -40,7 +45,7 @@ const DEFAULTS = {
 
 interface Libraries {
   openai: typeof OpenAi;
-  agent: Agent;
+  agent: Dispatcher;
   inProgress: ResponseMemory;
 }
 
@@ -49,7 +54,11 @@ interface Libraries {
  * megabytes.
  */
 async function load({ limits }: ChatModelsOptions): Promise<Libraries> {
-  const [openai, undici] = await Promise.all([import('openai'), import('undici')]);
+  const [openai, undici, { limitInformationalResponses }] = await Promise.all([
+    import('openai'),
+    import('undici'),
+    import('../lib/informationalResponses.ts'),
+  ]);
   const agent = new undici.Agent({
     connections: limits.maxConnections ?? DEFAULTS.maxConnections,
     connect: { timeout: DEFAULTS.connectTimeoutMs },
@@ -59,7 +68,8 @@ async function load({ limits }: ChatModelsOptions): Promise<Libraries> {
     headersTimeout: 0,
     bodyTimeout: 0,
   });
-  return { openai, agent, inProgress: { bytes: 0 } };
+  const limited = agent.compose(limitInformationalResponses);
+  return { openai, agent: limited, inProgress: createAnswerMemory() };
 }
 
 function createClient(

@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import { Type, type Static } from 'typebox';
 import type { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import { LIMITS } from '../../shared/limits.ts';
@@ -8,6 +7,7 @@ import {
   problemsOf,
   type ProblemMessages,
 } from '../../shared/lib/validation/validation.ts';
+import { readOptionFile } from '../lib/regularFile.ts';
 
 const strict = { additionalProperties: false };
 const Id = Type.String({ minLength: 1, maxLength: 256 });
@@ -78,7 +78,7 @@ export const modelsFileError = (file: string, problems: Problems, cause?: unknow
 
 async function readJson(file: string): Promise<unknown> {
   try {
-    return JSON.parse(await readFile(file, 'utf8')) as unknown;
+    return JSON.parse(await readOptionFile(file)) as unknown;
   } catch (error) {
     throw modelsFileError(file, unreadable(error), error);
   }

@@ -1,5 +1,5 @@
 import { addAbortListener } from 'node:events';
-import type { Agent, Dispatcher } from 'undici';
+import type { Dispatcher } from 'undici';
 import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import type { AnswerStream } from '../../shared/ports/chatModel.ts';
 import type { ResponseMemory } from './boundedBuffer.ts';
@@ -121,7 +121,7 @@ function createReaderFor(
  * followed. `textStream` receives the text of a streamed answer as it arrives, and the library gets
  * the whole answer.
  */
-export function pooledFetch(agent: Agent, inProgress: ResponseMemory): Fetch {
+export function pooledFetch(agent: Dispatcher, inProgress: ResponseMemory): Fetch {
   return (input, init = {}) =>
     new Promise((resolve, reject) => {
       const url = new URL(input instanceof Request ? input.url : input);

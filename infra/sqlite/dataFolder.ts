@@ -1,6 +1,7 @@
-import { accessSync, constants, mkdirSync, statSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { accessSync, constants, mkdirSync, readdirSync, statSync, type Stats } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { isTurnlogError, TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
+import type { Logger } from '../../shared/lib/logger.ts';
 import { sqliteReason } from './eventStore/errors.ts';
 
 /** Reasons for file system errors, by error code. */
@@ -67,4 +68,55 @@ export function createDataFolder(folder: string): void {
   } catch (error) {
     throw dataFolderError(folder, error);
   }
+}
+
+const GROUP_WRITABLE = 0o020;
+const WORLD_WRITABLE = 0o002;
+/** Folders in a data folder whose entries are checked too. The tiles of a tree are in neither. */
+const CHECKED_FOLDERS = ['read-models', 'tlog'];
+
+/** Why other users could change what is at this path, and what to do; undefined if they can't. */
+function sharedReason(path: string, stats: Stats): string | undefined {
+  const uid = process.getuid?.();
+  if (!stats.isFile() && !stats.isDirectory())
+    return `${path} is neither a file nor a folder. Remove it.`;
+  if (uid !== undefined && stats.uid !== 0 && stats.uid !== uid)
+    return `${path} belongs to another user (${stats.uid}), who may change it. Give it to the user of the service: chown -R ${uid} ${path}`;
+  if ((stats.mode & WORLD_WRITABLE) !== 0)
+    return `every user of this machine may change ${path}. Take that away: chmod -R o-w ${path}`;
+  return undefined;
+}
+
+function* entriesOf(folder: string): Generator<string> {
+  yield folder;
+  for (const { name } of readdirSync(folder, { withFileTypes: true })) {
+    const path = join(folder, name);
+    if (CHECKED_FOLDERS.includes(name) && isFolder(path)) yield* entriesOf(path);
+    else yield path;
+  }
+}
+
+/**
+ * Checks that no other user may change a data folder or the files in it, and that they are files: a
+ * FIFO would block whatever opens it. Throws `configuration_invalid`, whose message says what to do.
+ * Warns of what a group may change, because volumes with an `fsGroup` of Kubernetes are like that.
+ */
+export function requirePrivateFolder(folder: string, logger: Pick<Logger, 'warn'>): void {
+  let groupWritable: string | undefined;
+  for (const path of entriesOf(folder)) {
+    const stats = statSync(path, { throwIfNoEntry: false });
+    if (!stats) continue;
+    const reason = sharedReason(path, stats);
+    if (reason !== undefined)
+      throw new TurnlogError(
+        'configuration_invalid',
+        `The data folder ${folder} can't be used: ${reason}`,
+      );
+    if ((stats.mode & GROUP_WRITABLE) !== 0) groupWritable ??= path;
+  }
+  if (groupWritable !== undefined)
+    logger.warn(
+      { path: groupWritable },
+      `the group of ${groupWritable} may change it: unless only the service is in that group, chmod -R g-w ${folder}`,
+    );
 }

@@ -6,25 +6,27 @@ import { createWorkerClient, WorkerTimeout } from '../../shared/lib/concurrency/
 const { diffMs, diffWaitMs, diffHeapMb } = LIMITS.replays;
 
 /**
- * Compares with jsdiff in a worker thread. The library has a time limit, except while it splits words;
+ * Compares with jsdiff in worker threads. The library has a time limit, except while it splits words;
  * there the limit of the thread applies.
  */
 export function createTextDiffer(): TextDiffer & AsyncDisposable {
-  const thread = createWorkerClient<TextPair, DiffPart[] | undefined>({
+  const threads = createWorkerClient<TextPair, DiffPart[] | undefined>({
+    name: 'text_comparisons',
     start: () =>
       new Worker(new URL('./diffWorker.ts', import.meta.url), {
         name: 'diffs',
         resourceLimits: { maxOldGenerationSizeMb: diffHeapMb },
       }),
+    ...LIMITS.slowWork,
     withinMs: 2 * diffMs,
     waitMs: diffWaitMs,
   });
   return {
     diffOf: (texts, accountId) =>
-      thread.request(texts, accountId).catch((error: unknown) => {
+      threads.request(texts, accountId).catch((error: unknown) => {
         if (error instanceof WorkerTimeout) return undefined;
         throw error;
       }),
-    [Symbol.asyncDispose]: () => thread[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: () => threads[Symbol.asyncDispose](),
   };
 }

@@ -89,7 +89,7 @@ function countsAtOnce(): (length: number) => boolean {
  */
 export function createTokenCounter(): TokenCounter & AsyncDisposable {
   const thread = createTokenThread();
-  const semaphore = createFairSemaphore(TWO);
+  const semaphore = createFairSemaphore('token_counts', TWO);
   const fitsAtOnce = countsAtOnce();
   const closing = new AbortController();
   let loading: Promise<Count> | undefined;

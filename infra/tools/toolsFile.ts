@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import { Type, type Static } from 'typebox';
 import { LIMITS } from '../../shared/limits.ts';
 import { badFile, unreadable, type Problems } from '../../shared/lib/config/configFileErrors.ts';
@@ -7,6 +6,7 @@ import {
   problemsOf,
   type ProblemMessages,
 } from '../../shared/lib/validation/validation.ts';
+import { readOptionFile } from '../lib/regularFile.ts';
 
 const strict = { additionalProperties: false };
 const Texts = Type.Record(Type.String(), Type.String());
@@ -115,7 +115,7 @@ function serversIn(content: unknown): [string, object][] {
 
 async function readJson(file: string): Promise<unknown> {
   try {
-    return JSON.parse(await readFile(file, 'utf8')) as unknown;
+    return JSON.parse(await readOptionFile(file)) as unknown;
   } catch (error) {
     throw badFile({ option: 'TOOLS_FILE', file }, unreadable(error), error);
   }

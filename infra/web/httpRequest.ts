@@ -3,6 +3,7 @@ import { Client, type Dispatcher } from 'undici';
 import { LIMITS } from '../../shared/limits.ts';
 import { pipeline, type Readable, type Transform } from 'node:stream';
 import { createGunzip, createInflate } from 'node:zlib';
+import { limitInformationalResponses } from '../lib/informationalResponses.ts';
 import { webFailed } from './failures.ts';
 
 /** As much of a body as was read, and whether that is all. */
@@ -119,6 +120,7 @@ export async function sendHttpRequest(
     connectTimeout: 0,
     connect: { lookup, signal: over.signal, ...(ca === undefined ? {} : { ca }) },
   });
+  const limited = client.compose(limitInformationalResponses);
   // Errors of the destroyed socket are irrelevant.
   const stop = (): void => {
     void client.destroy(signal.reason as Error).catch(() => {});
@@ -127,7 +129,7 @@ export async function sendHttpRequest(
   signal.addEventListener('abort', stop, { once: true });
   try {
     signal.throwIfAborted();
-    const response = await client.request({
+    const response = await limited.request({
       path: url.pathname + url.search,
       method,
       headers: { 'accept-encoding': 'identity', ...headers },

@@ -1,3 +1,4 @@
+import { createFairLanes } from '../../shared/lib/concurrency/fairLanes.ts';
 import { createFairSemaphore } from '../../shared/lib/concurrency/fairSemaphore.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import type { ReadPage } from '../../shared/ports/pages.ts';
@@ -5,7 +6,8 @@ import { webFailed } from './failures.ts';
 import { createGuardedFetch, type GuardedAnswer, type GuardOptions } from './guardedFetch.ts';
 import { textOfHtml } from './htmlThread.ts';
 
-const { pages, pagesOfAccount, conversions, pageWaitMs, pageBytes, pageMs, redirects } = LIMITS.web;
+const { pages, pagesOfAccount, pageWaitMs, pageBytes, pageMs, redirects } = LIMITS.web;
+const { conversions, slowHtmlMs } = LIMITS.web;
 
 const HTML = new Set(['text/html', 'application/xhtml+xml']);
 const PLAIN = /^(text\/[\w.+-]+|application\/(json|xml|yaml|x-ndjson|[\w.-]+\+(json|xml)))$/;
@@ -44,10 +46,15 @@ export function createPageReader(
 ): ReadPage {
   const fetchPage = createGuardedFetch({ redirects, bytes: pageBytes, ms: pageMs, ...options });
   const line = createFairSemaphore(
+    'web_pages',
     { permits: pages, bytes: Infinity },
     { permits: pagesOfAccount, bytes: Infinity },
   );
-  const threads = createFairSemaphore({ permits: conversions, bytes: Infinity });
+  const threads = createFairLanes('page_conversions', {
+    permits: conversions,
+    slowMs: slowHtmlMs,
+    slowForMs: LIMITS.slowWork.slowForMs,
+  });
 
   return async (url, { account_id, signal }) => {
     const asked = { account_id, bytes: 0 };
@@ -66,11 +73,12 @@ export function createPageReader(
       const text = decode(answer, isHtml);
       const note = noteOn(url, answer);
       if (!isHtml) return note + text;
-      const thread = await threads.acquire(asked, { waitMs: pageWaitMs, signal });
+      const thread = await threads.acquire(account_id, { waitMs: pageWaitMs, signal });
+      const began = performance.now();
       try {
         return note + (await textOfHtml({ text, url: answer.url }, signal));
       } finally {
-        thread.release();
+        thread.release(performance.now() - began);
       }
     } finally {
       place.release();

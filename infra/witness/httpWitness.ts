@@ -1,6 +1,7 @@
 import { LIMITS } from '../../shared/limits.ts';
 import type { CosignRequest, Witness, WitnessAnswer } from '../../shared/transparency/witness.ts';
 import { parseVkey } from '../../shared/transparency/tlog/noteKeys.ts';
+import { limitedFetch } from '../lib/informationalResponses.ts';
 import { describeFailure, readLimitedText } from './response.ts';
 import type { WitnessesFile } from './witnessesFile.ts';
 
@@ -68,7 +69,7 @@ export function createHttpWitness(
     async addCheckpoint(request, signal) {
       const limit = AbortSignal.any([signal, AbortSignal.timeout(answerMs)]);
       try {
-        const response = await fetch(address, {
+        const response = await limitedFetch(address, {
           method: 'POST',
           body: bodyOf(request),
           headers: { 'content-type': 'text/plain; charset=utf-8' },

@@ -1,10 +1,12 @@
-import { readdir, readFile, stat } from 'node:fs/promises';
+import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LIMITS } from '../../shared/limits.ts';
 import type {
   KeptCheckpoint,
   KeptCheckpoints,
 } from '../../shared/transparency/kept/compareTree.ts';
+import { readRegularFile } from '../lib/regularFile.ts';
+import { limitedFetch } from '../lib/informationalResponses.ts';
 import { describeFailure, readLimitedText } from './response.ts';
 
 const { files: MAX_FILES, fileBytes: MAX_BYTES, answerMs: ANSWER_MS } = LIMITS.keptCheckpoints;
@@ -25,7 +27,7 @@ async function readFiles(location: string): Promise<KeptCheckpoint[] | { trouble
     const { size } = await stat(file);
     if (size > MAX_BYTES)
       return { trouble: isFolder ? `has the file ${name}, which ${tooLarge}` : tooLarge };
-    found.push({ name: file, note: await readFile(file, 'utf8') });
+    found.push({ name: file, note: (await readRegularFile(file)).toString() });
   }
   return found;
 }
@@ -35,7 +37,7 @@ async function readUrl(
   signal: AbortSignal,
 ): Promise<KeptCheckpoint[] | { trouble: string }> {
   const limit = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]);
-  const response = await fetch(location, { redirect: 'manual', signal: limit });
+  const response = await limitedFetch(location, { redirect: 'manual', signal: limit });
   if (response.status !== 200) {
     await response.body?.cancel();
     return { trouble: `answers with the status ${response.status}` };

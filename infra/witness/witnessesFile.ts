@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import { Type, type Static } from 'typebox';
 import type { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import { LIMITS } from '../../shared/limits.ts';
@@ -9,6 +8,7 @@ import {
   problemsOf,
   type ProblemMessages,
 } from '../../shared/lib/validation/validation.ts';
+import { readOptionFile } from '../lib/regularFile.ts';
 
 const strict = { additionalProperties: false };
 
@@ -79,7 +79,7 @@ export async function readWitnessesFile(file: string): Promise<WitnessesFile> {
     badFile({ option: 'LOG_WITNESSES_FILE', file }, problems, cause);
   let content: unknown;
   try {
-    content = JSON.parse(await readFile(file, 'utf8'));
+    content = JSON.parse(await readOptionFile(file));
   } catch (error) {
     throw invalidFile(unreadable(error), error);
   }

@@ -16,18 +16,19 @@ import { requestId } from './http/middleware/requestId.ts';
 import { requireHost } from './http/middleware/requireHost.ts';
 import { presentHealth } from './health/presenter.ts';
 import { createRouter } from './http/router.ts';
-import { errorPresenter, routes } from './features.ts';
+import { apiFeatures, errorPresenter, routes } from './features.ts';
+import { renderMetrics } from './metrics/routes.ts';
 import { LIVE } from './health/schemas.ts';
 import { disconnectSlowClients } from './http/middleware/slowClients.ts';
 
 /** The middleware of every process, in order, without its routes. */
 function createBaseApp(
-  { ids, logger, availability, corsOrigins }: ProcessContext,
+  { ids, logger, availability, corsOrigins, metrics }: ProcessContext,
   responseMemory: ResponseMemoryPool,
 ): Koa {
   const app = new Koa();
   app.use(requestId(ids));
-  app.use(accessLog(logger));
+  app.use(accessLog(logger, metrics));
   app.use(closeWhenStopping(availability));
   app.use(closeUnreadBodies);
   if (corsOrigins !== undefined) app.use(cors(corsOrigins));
@@ -45,9 +46,13 @@ function createBaseApp(
 
 /** The API as a Koa application. It needs no port to be tested. */
 export function createApp(api: ApiContext): Koa {
-  const responseMemory = createResponseMemory();
+  const responseMemory = createResponseMemory(api.memory);
   const app = createBaseApp(api, responseMemory);
-  const openStreams = createPermitPool({ permits: LIMITS.stream.open, bytes: Infinity });
+  api.metrics.expectRequests({ routes, errorCodes: Object.keys(apiFeatures.errorResponses) });
+  const openStreams = createPermitPool('event_streams', {
+    permits: LIMITS.stream.open,
+    bytes: Infinity,
+  });
   const readAudit = createReadAudit(api.auditedReads);
   const parts = { responseMemory, openStreams, readAudit, errors: errorPresenter };
   for (const middleware of createRouter({ ...api, ...parts }, routes)) app.use(middleware);
@@ -56,11 +61,24 @@ export function createApp(api: ApiContext): Koa {
 
 /** The application of a process that does not serve the API: only the health endpoints. */
 export function createHealthApp(context: ProcessContext): Koa {
-  const app = createBaseApp(context, createResponseMemory());
+  const app = createBaseApp(context, createResponseMemory(context.memory));
   app.use(async (ctx) => {
     if (ctx.method !== 'GET' && ctx.method !== 'HEAD') return;
     if (ctx.path === '/health/live') sendData(ctx, LIVE);
     if (ctx.path === '/health/ready') sendData(ctx, presentHealth(await context.health()));
+  });
+  return app;
+}
+
+/** The application of the port for metrics. */
+export function createMetricsApp(context: ProcessContext): Koa {
+  const app = createBaseApp(context, createResponseMemory(context.memory));
+  app.use(async (ctx) => {
+    if (ctx.method !== 'GET' && ctx.method !== 'HEAD') return;
+    if (ctx.path !== '/metrics') return;
+    const { media, bytes } = await renderMetrics(context, ctx.accepts.bind(ctx));
+    ctx.type = media;
+    ctx.body = bytes;
   });
   return app;
 }

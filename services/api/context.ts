@@ -5,6 +5,7 @@ import type { RunContext } from '../../shared/runs/context.ts';
 import type { TextDiffer } from '../../shared/replays/comparison/textDiffer.ts';
 import type { TileReader } from '../../shared/transparency/tileStore.ts';
 import type { PermitPool } from '../../shared/lib/concurrency/capacity.ts';
+import type { Metrics } from '../../shared/health/metrics.ts';
 import type { Health } from '../../shared/health/health.ts';
 import type { AccountFeed } from '../../shared/feed/accountFeed.ts';
 import type { ServedWebhooks } from '../../shared/webhooks/queries.ts';
@@ -19,13 +20,16 @@ import type { ResponseMemoryPool } from './http/responses/responseMemory.ts';
 export type Availability = 'starting' | 'up' | 'draining' | 'stopping';
 
 /** The dependencies of every process that serves HTTP. */
-export interface ProcessContext extends Pick<RunContext, 'ids' | 'logger'> {
+export interface ProcessContext extends Pick<RunContext, 'ids' | 'logger' | 'memory'> {
   availability: () => Availability;
   /** Aborts when the process stops, to end requests that only wait. */
   stopping: AbortSignal;
   /** Origins whose pages may call the API, separated by commas; none when undefined. */
   corsOrigins: string | undefined;
   health: () => Promise<Health>;
+  metrics: Metrics;
+  /** True where the metrics have a port of their own. */
+  hasMetricsPort: boolean;
 }
 
 /** The transparency log as the API serves it. */

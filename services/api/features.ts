@@ -8,6 +8,7 @@ import { createErrorPresenter } from './http/errors/errorPresenter.ts';
 import { httpFeature } from './http/errors/errorResponses.ts';
 import { mergeFeatures } from './http/feature.ts';
 import type { Route } from './http/route.ts';
+import { metricsFeature } from './metrics/routes.ts';
 import { openApiRoute } from './openapi/routes.ts';
 import { proofFeature } from './proof/routes.ts';
 import { replaysFeature } from './replays/routes.ts';
@@ -35,6 +36,7 @@ export const apiFeatures = mergeFeatures([
   feedFeature,
   transparencyFeature,
   healthFeature,
+  metricsFeature,
 ]);
 
 export const routes: readonly Route[] = [...apiFeatures.routes, openApiRoute(apiFeatures)];

@@ -1,3 +1,4 @@
+import { onStopSignal } from '../process/stopSignals.ts';
 import { interruptedError, reportCliFailure, resultLostError } from './failure.ts';
 import { EXIT } from './exitCodes.ts';
 import { isJson, runProgram } from './program.ts';
@@ -24,6 +25,6 @@ function interrupt(): void {
     process.exit();
   }, CLOSE_LIMIT_MS).unref();
 }
-for (const name of ['SIGTERM', 'SIGINT'] as const) process.once(name, interrupt);
+onStopSignal(interrupt);
 
 await runProgram(args, process, stop.signal);

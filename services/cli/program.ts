@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import { createLogger } from '../../shared/lib/logger.ts';
 import { READ_MODELS_VERSION } from '../compose/operator/readModels.ts';
@@ -12,6 +11,7 @@ import type { CommandProcess } from './context.ts';
 import { EXIT_CODES_HELP } from './exitCodes.ts';
 import { reportCliFailure } from './failure.ts';
 import { addLogCommands } from './log/identity.ts';
+import { packageVersion } from '../process/help.ts';
 import { addRetentionCommands } from './accounts/confirmRetention.ts';
 import { addKeyCommands } from './accounts/keys.ts';
 import { addDatabaseCommands, addProjectionCommands } from './readModels.ts';
@@ -22,11 +22,11 @@ import { addTextKeyCommands } from './textKeys.ts';
 import { jsonLine } from './output.ts';
 
 /** The versions of this release, its read models and Node.js. */
-function versions(): { turnlog: string; read_models: number; node: string } {
-  const file = new URL('../../package.json', import.meta.url);
-  const { version } = JSON.parse(readFileSync(file, 'utf8')) as { version: string };
-  return { turnlog: version, read_models: READ_MODELS_VERSION, node: process.versions.node };
-}
+const versions = (): { turnlog: string; read_models: number; node: string } => ({
+  turnlog: packageVersion(),
+  read_models: READ_MODELS_VERSION,
+  node: process.versions.node,
+});
 
 const versionText = (json: boolean): string => {
   const all = versions();

@@ -14,13 +14,11 @@ import { createRunsInFlight } from '../../shared/runs/queueing/runsInFlight.ts';
 import { startSendingDeltas } from '../../shared/runs/live/sendDeltas.ts';
 import { createSessionQueue } from '../../shared/runs/queueing/sessionQueue.ts';
 import { createTurnWatch, createTurnSignals } from '../../shared/runs/queueing/turnWatch.ts';
-import type { Config } from '../../shared/lib/config/config.ts';
-import { createFairSemaphore } from '../../shared/lib/concurrency/fairSemaphore.ts';
-import { heapFor } from '../../shared/lib/heapBudget.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import type { Broadcast } from '../../shared/ports/broadcast.ts';
 import type { TextDiffer } from '../../shared/replays/comparison/textDiffer.ts';
 import { createPermitPool } from '../../shared/lib/concurrency/capacity.ts';
+import { registerResource } from '../../shared/lib/concurrency/resources.ts';
 import { createLimitsCache } from '../../shared/accounts/accountLimits.ts';
 import { startOpenTurnCloser, startTurnWatch } from '../process/upkeep/periodicTask.ts';
 import type { ProcessPart } from '../process/processParts.ts';
@@ -32,7 +30,7 @@ import { openTools } from './features/tools.ts';
 /** What differs between an embedded service and a replica. */
 type RunStorage = Pick<
   RunContext,
-  'store' | 'damaged' | 'readModels' | 'cachedRows' | 'instance' | 'rateLimiter'
+  'store' | 'quotas' | 'damaged' | 'readModels' | 'cachedRows' | 'instance' | 'rateLimiter'
 > & {
   /** Exchanges the output and the ends of turns with the other processes over the log. */
   broadcast?: Broadcast;
@@ -43,47 +41,49 @@ type RunStorage = Pick<
 /** The context of the API and its runs, without what other parts of the process serve. */
 export type ServedRuns = RunContext & { differ: TextDiffer };
 
-/** Limits on the runs of this process, and on the share of one account. */
-function admissionLimits({ MAX_RUNS, MAX_RUNS_PER_ACCOUNT, MAX_PROMPT_BYTES }: Config) {
-  const bytes = MAX_PROMPT_BYTES ?? heapFor('prompts');
-  const perAccount = Math.min(MAX_RUNS_PER_ACCOUNT ?? Math.ceil(MAX_RUNS / 2), MAX_RUNS);
-  return { all: { permits: MAX_RUNS, bytes }, share: { permits: perAccount, bytes: bytes / 2 } };
+function createSessionCache(): RunContext['runState']['sessionCache'] {
+  const cache: RunContext['runState']['sessionCache'] = new LRUCache({
+    maxSize: LIMITS.cache.sessionChars,
+    sizeCalculation: cachedSessionChars,
+  });
+  registerResource('session_cache', {
+    usage: () => ({ bytes: { limit: LIMITS.cache.sessionChars, used: cache.calculatedSize } }),
+  });
+  return cache;
 }
 
 /** Opens the context of the API and its runs. */
 export async function openRunContext(opening: Opening, storage: RunStorage): Promise<ServedRuns> {
-  const { config, logger, opened } = opening;
+  const { config, logger, memory, opened } = opening;
   const { broadcast: sharedBroadcast, sharesLog, ...stores } = storage;
   const broadcast = sharedBroadcast ?? createMemoryBroadcast().join('alone');
+  const schemas = opened.use(createSchemaChecker());
   const live = createLiveTurns();
   opened.use(startSendingDeltas({ broadcast, live }));
   const signals = sharedBroadcast && createTurnSignals(sharedBroadcast);
   const shared = signals !== undefined || sharesLog === true;
   return {
     ...stores,
+    memory,
     accountLimits: createLimitsCache(storage.readModels),
     logger,
     clock: systemClock,
     ids: systemIds,
     catalogue: {
       models: await openModels(opening),
-      toolbox: await openTools(opening),
-      schemas: opened.use(createSchemaChecker()),
+      toolbox: await openTools(opening, schemas),
+      schemas,
       components: config.COMPONENTS.split(','),
     },
     runState: {
-      admission: createAdmissionControl(admissionLimits(config)),
-      sessionReads: createFairSemaphore({ permits: LIMITS.run.sessionReads, bytes: Infinity }),
+      admission: createAdmissionControl(memory),
       sessionQueue: createSessionQueue(),
       runsInFlight: createRunsInFlight(),
       liveTurns: live,
       mirroredTurns: opened.use(createMirroredTurns({ broadcast, keys: storage.store.keys })),
       turnWatch: createTurnWatch({ store: storage.store, signals, shared }),
-      turnWaits: createPermitPool({ permits: LIMITS.turn.waiting, bytes: Infinity }),
-      sessionCache: new LRUCache({
-        maxSize: LIMITS.cache.sessionChars,
-        sizeCalculation: cachedSessionChars,
-      }),
+      turnWaits: createPermitPool('turn_waits', { permits: LIMITS.turn.waiting, bytes: Infinity }),
+      sessionCache: createSessionCache(),
       failedCompactions: new LRUCache({ max: LIMITS.cache.failedCompactions }),
       openTurnQueue: createOpenTurnQueue(),
       startingTurns: new Map(),

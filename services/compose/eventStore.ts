@@ -53,7 +53,7 @@ export async function checkPositionFormat(log: LogLocation, text: string): Promi
 
 /** The name of a store in messages: the data folder, or the hosts of a cluster without credentials. */
 const displayName = (name: string): string =>
-  /^(esdb[^/]*\/\/)(?:[^/?]*@)?([^/?]*)/.exec(name)?.slice(1).join('') ?? name;
+  /^((?:esdb|kurrentdb)[^/]*\/\/)(?:[^/?]*@)?([^/?]*)/.exec(name)?.slice(1).join('') ?? name;
 
 /** Throws `configuration_invalid` if the folder has no event log. Creates nothing. */
 export function requireLogFolder(folder: string, instruction: string): void {

@@ -6,7 +6,7 @@ import { sha256 } from '../../shared/eventlog/hashChain.ts';
 export type LogLocation = { folder: string } | { cluster: string };
 
 /** True for a connection string; anything else names a data folder. */
-export const isCluster = (name: string): boolean => /^esdb(\+discover)?:/.test(name);
+export const isCluster = (name: string): boolean => /^(esdb|kurrentdb)(\+discover)?:/.test(name);
 
 /** The location of a log by its name: a connection string, or a data folder. */
 export const locateLog = (name: string): LogLocation =>

@@ -1,14 +1,16 @@
+import { createMetrics } from '../../infra/metrics/metrics.ts';
 import type { Config } from '../../shared/lib/config/config.ts';
+import { clockProblem } from '../../shared/ports/clock.ts';
 import type { Logger } from '../../shared/lib/logger.ts';
 import type { ServiceName } from '../process/serviceNames.ts';
 import { startServing, type RunningService } from '../process/start.ts';
-import type { ProcessParts } from '../process/processParts.ts';
+import type { ProcessPart, ProcessParts } from '../process/processParts.ts';
 import { openEmbedded } from './embedded/embedded.ts';
-import type { Opening, OpenedParts } from './opening.ts';
+import { openMemoryLedger, type Opening, type OpenedParts } from './opening.ts';
 import { locateStorage } from './logLocation.ts';
 import { openRelayAlone } from './features/relay.ts';
 import { openReplica } from './replica/replica.ts';
-import { systemIds } from './system.ts';
+import { systemClock, systemIds } from './system.ts';
 
 function openParts(opening: Opening): Promise<OpenedParts> {
   const place = locateStorage(opening.config);
@@ -23,9 +25,18 @@ export async function openTurnlog(
   services: readonly ServiceName[],
 ): Promise<ProcessParts> {
   await using opened = new AsyncDisposableStack();
-  const parts = await openParts({ config, logger, services, opened });
+  const memory = openMemoryLedger(config);
+  const metrics = createMetrics();
+  const parts = await openParts({ config, logger, metrics, services, memory, opened });
   const resources = opened.move();
-  return { ...parts, [Symbol.asyncDispose]: () => resources.disposeAsync() };
+  const clock: ProcessPart = { trouble: () => clockProblem(systemClock) };
+  return {
+    ...parts,
+    memory,
+    metrics,
+    parts: [clock, ...parts.parts],
+    [Symbol.asyncDispose]: () => resources.disposeAsync(),
+  };
 }
 
 /** Starts the services of one process. The signal cancels the start. */

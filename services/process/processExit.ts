@@ -17,12 +17,6 @@ export function reportFailure(error: unknown): void {
   process.exitCode ||= 1;
 }
 
-/** Aborts at the first SIGTERM or SIGINT; a second one ends the process at once. */
-export function stopAtSignal(stop: AbortController): void {
-  for (const name of ['SIGTERM', 'SIGINT'] as const)
-    process.once(name, () => stop.abort(new Error(`stopped by ${name}`)));
-}
-
 /** EX_SOFTWARE of sysexits.h, an internal error. Exit code 1 means that the service could not start. */
 const DEFECT_EXIT_CODE = 70;
 /** Time to close connections, files and threads after the runs have ended. */

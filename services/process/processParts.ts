@@ -2,9 +2,11 @@ import type { ErasureContext } from '../../shared/erasure/retention/requireErasa
 import type { RunContext } from '../../shared/runs/context.ts';
 import type { AccountFeed } from '../../shared/feed/accountFeed.ts';
 import type { PermitPool } from '../../shared/lib/concurrency/capacity.ts';
+import type { MemoryLedger } from '../../shared/lib/memory/ledger.ts';
 import type { TextDiffer } from '../../shared/replays/comparison/textDiffer.ts';
 import type { TileReader } from '../../shared/transparency/tileStore.ts';
 import type { ServedWebhooks } from '../../shared/webhooks/queries.ts';
+import type { Metrics } from '../../shared/health/metrics.ts';
 import type { Health } from '../../shared/health/health.ts';
 import type { PeriodicTask } from './upkeep/periodicTask.ts';
 
@@ -36,8 +38,10 @@ export interface ProcessParts extends AsyncDisposable {
         differ: TextDiffer;
       } & Required<Pick<ErasureContext, 'judge'>>)
     | undefined;
+  memory: MemoryLedger;
   /** The absolute path of the data folder; undefined if the process has none. */
   dataFolder: string | undefined;
+  metrics: Metrics;
   /** In the order in which they are prepared. */
   parts: readonly ProcessPart[];
 }

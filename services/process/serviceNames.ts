@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 import type { Config } from '../../shared/lib/config/config.ts';
 import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 
-const SERVICE_NAMES = ['api', 'projector', 'relay'] as const;
+export const SERVICE_NAMES = ['api', 'projector', 'relay'] as const;
 export type ServiceName = (typeof SERVICE_NAMES)[number];
 
 const configurationError = (message: string): TurnlogError =>

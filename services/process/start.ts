@@ -6,10 +6,12 @@ import { sleep } from '../../shared/lib/time/sleep.ts';
 import type { Ids } from '../../shared/ports/clock.ts';
 import { createApp, createHealthApp } from '../api/app.ts';
 import type { Availability, ProcessContext } from '../api/context.ts';
-import { startServer } from '../api/http/connection/server.ts';
+import { startServer, type ApiServer } from '../api/http/connection/server.ts';
 import { bootstrap } from './startup/bootstrap.ts';
 import { checkHealth, shareHealth } from './health/health.ts';
+import { connectionsWithinOpenFiles } from './openFiles.ts';
 import { retryUntilStoreAvailable } from './startup/retryUntilStoreAvailable.ts';
+import { serveMetrics, watchEventLoop } from './observe.ts';
 import type { ServiceName } from './serviceNames.ts';
 import { stopGracefully } from './stop.ts';
 import type { ProcessParts } from './processParts.ts';
@@ -49,6 +51,12 @@ async function prepare(
   return firstKey;
 }
 
+async function closeServer(server: ApiServer): Promise<void> {
+  const closed = server.close();
+  server.destroyConnections();
+  await closed;
+}
+
 /**
  * Serves the parts of a process, and closes them on stop or when the start fails. It listens at once
  * and answers `store_unavailable` until every part is prepared; then it resolves.
@@ -58,9 +66,10 @@ export async function startServing(
   start: StartOptions,
 ): Promise<RunningService> {
   const { config, logger, ids, services } = start;
-  const { api, dataFolder, parts } = turnlog;
+  const { api, dataFolder, metrics, parts } = turnlog;
   await using opened = new AsyncDisposableStack();
   opened.use(turnlog);
+  opened.use(watchEventLoop(metrics, logger));
   let availability: Availability = 'starting';
   const stopping = new AbortController();
   const process: ProcessContext = {
@@ -69,6 +78,9 @@ export async function startServing(
     availability: () => availability,
     stopping: stopping.signal,
     corsOrigins: config.CORS_ORIGINS,
+    memory: turnlog.memory,
+    metrics,
+    hasMetricsPort: config.METRICS_PORT !== undefined,
     health: shareHealth(() => checkHealth(turnlog, availability)),
   };
   const app = api
@@ -81,18 +93,17 @@ export async function startServing(
       })
     : createHealthApp(process);
   const server = await startServer(app, {
+    portOption: 'PORT',
     host: config.HOST,
     port: config.PORT,
-    maxConnections: config.MAX_CONNECTIONS,
+    maxConnections: connectionsWithinOpenFiles(config.MAX_CONNECTIONS, logger),
     ids,
     logger,
   });
   logger.info({ url: server.url }, 'listening: requests are answered 503 until the service is up');
-  opened.defer(async () => {
-    const closed = server.close();
-    server.destroyConnections();
-    await closed;
-  });
+  opened.defer(() => closeServer(server));
+  const scraped = await serveMetrics(process, config);
+  if (scraped) opened.defer(() => closeServer(scraped));
   const upkeep = parts.flatMap((part) => part.upkeep?.() ?? []);
   const endUpkeep = async (): Promise<void> => {
     await Promise.all(upkeep.map((work) => work[Symbol.asyncDispose]()));

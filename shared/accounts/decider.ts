@@ -1,12 +1,13 @@
 import type { Decider } from '../domain/decider.ts';
 import { Rejection } from '../domain/rejection.ts';
-import type {
-  AccountErasedData,
-  AccountEvent,
-  AccountHold,
-  AccountLimits,
-  AccountRetention,
-  KeyData,
+import {
+  LIMIT_NAMES,
+  type AccountErasedData,
+  type AccountEvent,
+  type AccountHold,
+  type AccountLimits,
+  type AccountRetention,
+  type KeyData,
 } from './events.ts';
 
 export type AccountCommand =
@@ -34,7 +35,6 @@ export interface AccountState {
  */
 const isIssued = ({ keys }: AccountState, { key_id, hash }: KeyData): boolean =>
   keys[key_id] !== undefined || Object.values(keys).some((key) => key.hash === hash);
-const NAMES = ['runs', 'prompt_bytes', 'requests_per_second'] as const;
 const BOUNDS = ['minimum_days', 'maximum_days'] as const;
 
 function setRetention(
@@ -84,8 +84,8 @@ function decide(command: AccountCommand, state: AccountState): AccountEvent[] {
     }
     case 'set_limits': {
       const requested = { ...state.limits, ...command.limits };
-      if (NAMES.every((name) => (requested[name] ?? undefined) === state.limits[name])) return [];
-      const set = NAMES.filter((name) => typeof requested[name] === 'number');
+      if (LIMIT_NAMES.every((name) => (requested[name] ?? undefined) === state.limits[name])) return [];
+      const set = LIMIT_NAMES.filter((name) => typeof requested[name] === 'number');
       const data: AccountLimits = Object.fromEntries(set.map((name) => [name, requested[name]]));
       return [{ type: 'account.limits_set.v1', data }];
     }

@@ -19,8 +19,15 @@ export const SCOPES = [
   'webhooks:read',
   'webhooks:write',
   'events:read',
+  'metrics:read',
 ] as const;
 export type Scope = (typeof SCOPES)[number];
+
+/**
+ * The scopes of a key unless others are named: all that concern its account. Metrics are those of
+ * the whole process.
+ */
+export const ACCOUNT_SCOPES: readonly Scope[] = SCOPES.filter((scope) => scope !== 'metrics:read');
 
 const Key = {
   key_id: Type.String(),
@@ -40,10 +47,23 @@ export const AccountOpened = eventSchema(
 export const KeyIssued = eventSchema('account.key_issued.v1', Key, 'An API key was issued');
 export const KeyRevoked = eventSchema('account.key_revoked.v1', Key, 'An API key was revoked');
 
+/** The largest limit of an account. */
+export const MAX_COUNT = 999_999_999_999_999;
 const AtLeastOne = Type.Optional(Type.Integer({ minimum: 1 }));
+/** 0 for no quota. */
+const Quota = Type.Optional(Type.Integer({ minimum: 0, maximum: MAX_COUNT }));
 export const LimitsSet = eventSchema(
   'account.limits_set.v1',
-  { runs: AtLeastOne, prompt_bytes: AtLeastOne, requests_per_second: AtLeastOne },
+  {
+    runs: AtLeastOne,
+    prompt_bytes: AtLeastOne,
+    requests_per_second: AtLeastOne,
+    events_per_day: Quota,
+    bytes_per_day: Quota,
+    events: Quota,
+    bytes: Quota,
+    audits_per_day: Quota,
+  },
   'What an account may take up was set: all its limits; what is absent is as everywhere',
 );
 
@@ -79,6 +99,9 @@ export type AccountEvent = EventOf<(typeof accountEventSchemas)[number]>;
 export type KeyData = EventOf<typeof KeyIssued>['data'];
 /** Resource limits of an account. The default applies to absent limits. */
 export type AccountLimits = EventOf<typeof LimitsSet>['data'];
+export const LIMIT_NAMES = Object.keys(
+  LimitsSet.properties.data.properties,
+) as (keyof AccountLimits)[];
 /** Minimum and maximum number of days for which sessions are kept after their last event. */
 export type AccountRetention = EventOf<typeof RetentionSet>['data'];
 /** Whether a legal hold prevents erasure in an account, and the reason. */

@@ -7,6 +7,14 @@ import { ACCOUNT_TABLES } from './tables.ts';
 export const accounts = {
   stream: defineStream('account', accountEventSchemas, {
     opening: 'account.opened.v1',
+    alwaysRecorded: [
+      'account.opened.v1',
+      'account.key_issued.v1',
+      'account.key_revoked.v1',
+      'account.limits_set.v1',
+      'account.retention_set.v1',
+      'account.hold_set.v1',
+    ],
     project: projectAccount,
     table: 'accounts',
     erasure: erasureOf(

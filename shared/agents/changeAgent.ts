@@ -12,7 +12,7 @@ import { toRecordedParameters, requireOutputTokens } from './validateParameters.
 import { toClientAgentError, buildConfiguration, type AgentInput } from './createAgent.ts';
 import { authorOf } from '../commandHandling/prepareEvents.ts';
 import { handleLoaded, type HandleResult } from '../commandHandling/handle.ts';
-import { wholeStreamTarget, type LoadedStream } from '../commandHandling/targetStream.ts';
+import { lastEventTarget, type LoadedStream } from '../commandHandling/targetStream.ts';
 
 /** The agent to change. */
 export interface ChangedAgent {
@@ -56,7 +56,7 @@ async function applyChange(
 ): Promise<AppliedChange> {
   const { agent_id } = target;
   const row = await findOwnAgent(context.readModels, actor.account_id, agent_id);
-  const stream = wholeStreamTarget<AgentCommand, AgentState, AgentEvent>(
+  const stream = lastEventTarget<AgentCommand, AgentState, AgentEvent>(
     agentStream(agent_id),
     agent,
   );

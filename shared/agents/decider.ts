@@ -53,6 +53,7 @@ function decide(command: AgentCommand, state: AgentState): AgentEvent[] {
   }
 }
 
+/** Each event holds the whole state, so that a change need not read earlier ones. */
 function evolve(_state: AgentState, event: AgentEvent): AgentState {
   switch (event.type) {
     case 'agent.created.v1':

@@ -8,6 +8,7 @@ import { AGENT_TABLES } from './tables.ts';
 export const agents = {
   stream: defineStream('agent', agentEventSchemas, {
     opening: 'agent.created.v1',
+    alwaysRecorded: ['agent.deleted.v1'],
     project: projectAgent,
     table: 'agents',
     erasure: erasureOf(

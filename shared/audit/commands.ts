@@ -19,7 +19,12 @@ const NOT_RECORDED = 'What was asked can be answered only once that is recorded 
  * damage.
  */
 function notRecorded(error: unknown): TurnlogError {
-  if (isLogUnavailable(error) || isTurnlogError(error, 'event_invalid')) return error;
+  if (
+    isLogUnavailable(error) ||
+    isTurnlogError(error, 'event_invalid') ||
+    isTurnlogError(error, 'quota_exceeded')
+  )
+    return error;
   return isTurnlogError(error, 'stream_damaged')
     ? new TurnlogError('stream_damaged', `${NOT_RECORDED} ${error.message}`, { cause: error.cause })
     : storeUnavailableError(NOT_RECORDED, error);
@@ -28,8 +33,8 @@ function notRecorded(error: unknown): TurnlogError {
 /**
  * Records that the actor read, proved, exported or erased recorded events. Callers respond only
  * after the promise resolves, so that nothing unrecorded is disclosed. Errors: `stream_damaged`
- * (noted), which names the audit; `store_unavailable`, `log_changed`, `event_invalid` for a detail
- * that is too long.
+ * (noted), which names the audit; `store_unavailable`, `log_changed`, `quota_exceeded`,
+ * `event_invalid` for a detail that is too long.
  */
 export async function recordAudit(
   context: HandleContext,

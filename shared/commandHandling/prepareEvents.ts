@@ -3,7 +3,7 @@ import type { Authorship, StreamHead } from '../eventlog/append.ts';
 import { requireValidEvent } from '../eventlog/domainEvent.ts';
 import { sealEvents, type SealedEvents } from '../eventlog/encryption/sealTexts.ts';
 import { yieldForText } from '../lib/concurrency/yieldToEventLoop.ts';
-import { isoTime } from '../ports/clock.ts';
+import { isoTime, recordingTime } from '../ports/clock.ts';
 import type { Actor, CommandContext } from './context.ts';
 
 /** An actor, and the event or request that caused its events. */
@@ -39,8 +39,8 @@ export async function prepareEvents(
   events.forEach(requireValidEvent);
   const chars = events.reduce((sum, event) => sum + charsOf(event), 0);
   await yieldForText(account_id, chars);
+  const recorded_at = isoTime(recordingTime(clock));
   const decided = events.map((event) => ({ id: ids.uuid(), ...event }));
-  const recorded_at = isoTime(clock.now());
   return {
     ...(await sealEvents(store.keys, key, decided)),
     authorship: { account_id, key_id, request_id, causation_id, recorded_at },

@@ -51,18 +51,23 @@ async function loadAll<State, Event extends DomainEvent>(
 }
 
 /**
- * A stream of any length whose events do not depend on each other: only the last one is read, for
- * the head.
+ * A stream of any length whose state is in its last event: the cost of a command does not grow with
+ * the stream. A stream that ends with an event of which `holdsState` is false is read from its
+ * beginning.
  */
-export const lastEventTarget = <Command, Event extends DomainEvent>(
+export const lastEventTarget = <Command, State, Event extends DomainEvent>(
   stream: string,
-  decider: Decider<Command, null, Event>,
-): TargetStream<Command, null, Event> => ({
+  decider: Decider<Command, State, Event>,
+  holdsState: (event: Event) => boolean = () => true,
+): TargetStream<Command, State, Event> => ({
   stream,
   decider,
   async load(source) {
     const [last] = await readPage(source, stream, { direction: 'backwards', limit: 1 });
-    return { state: null, head: last ? headOf(last.recorded) : NO_STREAM };
+    if (!last) return { state: decider.initialState, head: NO_STREAM };
+    const event = last.event as Event;
+    if (!holdsState(event)) return loadAll(source, stream, decider);
+    return { state: decider.evolve(decider.initialState, event), head: headOf(last.recorded) };
   },
 });
 

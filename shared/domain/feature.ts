@@ -33,6 +33,11 @@ interface StreamParts<Kind extends string, Event extends { type: string }> {
   opening?: Event['type'];
   /** The prefix of the event types; by default, the kind and a dot. */
   typePrefix?: string;
+  /**
+   * Types that no quota and no full disk refuses: ends of what was begun, and decisions of an
+   * operator. Erasures are always recorded and need not be listed.
+   */
+  alwaysRecorded?: readonly Event['type'][];
   /** Maps an event to changes of the read models. */
   project?: (recorded: RecordedEvent, event: Event) => object[];
   /** The table whose row each event changes first. The row carries the stream's revision. */

@@ -2,16 +2,9 @@ import { TurnlogError } from '../lib/errors/turnlogError.ts';
 import { ciphertextsLength } from './encryption/ciphertexts.ts';
 import { MAX_APPEND_BYTES, type EncodedEvent } from '../ports/eventStore.ts';
 
-/**
- * The check that every adapter makes before it writes. Returns the size of the append in bytes:
- * data including ciphertexts, and metadata. Throws `event_invalid` for an empty append or one over
- * MAX_APPEND_BYTES, `event_id_reused` for an id that occurs twice.
- */
-export function requireAppendable(events: readonly EncodedEvent[]): number {
-  if (events.length === 0) throw new TurnlogError('event_invalid', 'The append has no events.');
-  if (new Set(events.map((event) => event.id)).size < events.length)
-    throw new TurnlogError('event_id_reused', 'Two events of the append have the same id.');
-  const bytes = events.reduce(
+/** The size of an append in bytes: data including ciphertexts, and metadata. */
+export const appendBytes = (events: readonly EncodedEvent[]): number =>
+  events.reduce(
     (total, event) =>
       total +
       Buffer.byteLength(event.data) +
@@ -19,6 +12,17 @@ export function requireAppendable(events: readonly EncodedEvent[]): number {
       Buffer.byteLength(event.metadata),
     0,
   );
+
+/**
+ * The check that every adapter makes before it writes. Returns the append's size (appendBytes).
+ * Throws `event_invalid` for an empty append or one over
+ * MAX_APPEND_BYTES, `event_id_reused` for an id that occurs twice.
+ */
+export function requireAppendable(events: readonly EncodedEvent[]): number {
+  if (events.length === 0) throw new TurnlogError('event_invalid', 'The append has no events.');
+  if (new Set(events.map((event) => event.id)).size < events.length)
+    throw new TurnlogError('event_id_reused', 'Two events of the append have the same id.');
+  const bytes = appendBytes(events);
   if (bytes > MAX_APPEND_BYTES)
     throw new TurnlogError(
       'event_invalid',

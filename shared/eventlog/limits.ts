@@ -1,4 +1,4 @@
-import { MIB } from '../lib/units.ts';
+import { KIB, MIB } from '../lib/units.ts';
 
 /** Fixed limits of stores and their clients: a part of LIMITS. */
 export const STORE_LIMITS = {
@@ -7,8 +7,11 @@ export const STORE_LIMITS = {
     /** Events delivered to a follower at a time. */
     batchBytes: 2 * MIB,
     /** Events of a session read at a time. */
-    pageBytes: 2 * MIB,
-    /** Events waiting for the disk. */
+    pageBytes: 512 * KIB,
+    /**
+     * Events waiting for the disk.
+     * @beyond 503; nothing is written
+     */
     pendingBytes: 64 * MIB,
     /** Of those, the bytes in the writer thread, which holds them two more times. */
     writingBytes: 2 * MIB,

@@ -67,7 +67,10 @@ async function readOn(
  * `overloaded` when it waits too long for a permit, and the abort reason.
  */
 function createCatchUp(reading: Reading): CatchUp {
-  const semaphore = createFairSemaphore({ permits: LIMITS.feed.catchUps, bytes: Infinity });
+  const semaphore = createFairSemaphore('feed_catch_ups', {
+    permits: LIMITS.feed.catchUps,
+    bytes: Infinity,
+  });
   return async (account_id, position, signal) => {
     const permit = await semaphore.acquire(
       { account_id, bytes: 0 },

@@ -142,6 +142,13 @@ export interface WebhooksHealth {
   reason?: string | undefined;
 }
 
+/** Folders on disks with little free space. */
+export interface DiskHealth {
+  /** `full` while appends of clients are refused. */
+  state: 'low' | 'full';
+  folders: { folder: string; free_bytes: number }[];
+}
+
 /** The health of replays. */
 export interface ReplaysHealth {
   /** `standing_by` while another process runs them. */
@@ -190,6 +197,8 @@ export interface Health {
   webhooks?: WebhooksHealth;
   /** Present when the process runs replays. */
   replays?: ReplaysHealth;
+  /** Present while little disk space is free. */
+  disk?: DiskHealth;
   /** Present when the process runs retention. */
   retention?: RetentionHealth;
 }

@@ -1,3 +1,5 @@
+import { storeUnavailableError } from '../lib/errors/turnlogError.ts';
+
 /** The time, passed in wherever results must not depend on the machine's clock. */
 export interface Clock {
   /** Milliseconds since the epoch. */
@@ -12,6 +14,26 @@ export interface Ids {
   ): string;
   /** A UUIDv7 in standard form. */
   uuid(): string;
+}
+
+/** The end of the year 9999: the text of a later time is longer, and fits no event. */
+const LAST_TIME_MS = Date.UTC(10_000, 0, 1) - 1;
+
+/** True for a time from 1970 to 9999, which events can record. */
+export const isTime = (milliseconds: number): boolean =>
+  milliseconds >= 0 && milliseconds <= LAST_TIME_MS;
+
+/** Why the clock can't be used, in a sentence; undefined if it can. */
+export const clockProblem = (clock: Clock): string | undefined =>
+  isTime(clock.now())
+    ? undefined
+    : 'The clock of this machine is not between the years 1970 and 9999, and nothing can be recorded. Set it right.';
+
+/** The time for an event. Throws a retriable `store_unavailable` while the clock can't be used. */
+export function recordingTime(clock: Clock): number {
+  const now = clock.now();
+  if (isTime(now)) return now;
+  throw storeUnavailableError(clockProblem({ now: () => now })!);
 }
 
 let last = { milliseconds: NaN, text: '' };

@@ -11,6 +11,7 @@ import type { ReplayQueries } from '../replays/sqlQueries.ts';
 import type { IndexQueries } from '../search/sqlQueries.ts';
 import type { TurnIndex } from '../search/turnIndex.ts';
 import type { OpenTurn, SessionQueries, TranscriptRows } from '../sessions/sqlQueries.ts';
+import type { StorageQueries } from '../storage/sqlQueries.ts';
 import type { UsageQueries } from '../usage/sqlQueries.ts';
 import type { WebhookQueries } from '../webhooks/sqlQueries.ts';
 import type { Checkpoint, Position } from './eventStore.ts';
@@ -36,6 +37,7 @@ export interface ReadModelQueries
     SessionQueries,
     IndexQueries,
     UsageQueries,
+    StorageQueries,
     WebhookQueries,
     ReplayQueries,
     ErasureQueries,

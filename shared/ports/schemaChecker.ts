@@ -15,3 +15,17 @@ export interface SchemaChecker {
    */
   misfitOf(schema: string, text: string, accountId: string): Promise<string | undefined>;
 }
+
+/** Checks the schemas of tools and their arguments, within the same bounds. */
+export interface ToolSchemaChecker {
+  /**
+   * Why a tool's schema is unusable; undefined when it is usable. The owner takes turns like an
+   * account. Errors: `overloaded`, `rate_limited`.
+   */
+  toolFlawOf(schema: string, owner: string): Promise<string | undefined>;
+  /**
+   * The problems of arguments, as JSON, for the model; undefined when they match the schema.
+   * Errors: `overloaded`, `rate_limited`.
+   */
+  argumentsProblemOf(schema: string, text: string, accountId: string): Promise<string | undefined>;
+}

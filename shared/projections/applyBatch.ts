@@ -66,9 +66,9 @@ async function applyOrPark(
   } catch (error) {
     if (!isRowFailure(error)) throw error;
     await rows.execute('ROLLBACK TO one_event');
-    const { stream, revision, type } = event.stored;
-    parked = [{ stream, revision, event_type: type, error: messageOf(error) }];
-    await rows.park(parked);
+    // It still counts towards the storage of its account.
+    const failed = { ...event, changes: [], error: messageOf(error) };
+    parked = await applyTogether([failed], rows);
   }
   await rows.execute('RELEASE one_event');
   return parked;

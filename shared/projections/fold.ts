@@ -8,6 +8,7 @@ import {
   type UsageRow,
 } from '../readModels/tables.ts';
 import { isAddition, isRemoval, isRowChange, type FindRow, type RowKey } from './change.ts';
+import { countStored } from '../storage/projection.ts';
 import { addUsage } from '../usage/addUsage.ts';
 import { messageOf, type PlannedEvent } from './plan.ts';
 import type { AnyRemoval, AnyRowChange, Change } from './project.ts';
@@ -35,15 +36,15 @@ export interface RowPlace {
 export function keysOf(plan: readonly PlannedEvent[]): RowPlace[] {
   const seen = byTable(() => new Set<string>());
   const places: RowPlace[] = [];
-  for (const { changes } of plan) {
-    for (const change of changes) {
-      if (!isRowChange(change)) continue;
-      const { table, key } = change;
-      const id = rowId(key);
-      if (seen[table].has(id)) continue;
-      seen[table].add(id);
-      places.push({ table, key, id });
-    }
+  function add(table: TableName, key: RowKey): void {
+    const id = rowId(key);
+    if (seen[table].has(id)) return;
+    seen[table].add(id);
+    places.push({ table, key, id });
+  }
+  for (const { changes, counts } of plan) {
+    for (const change of changes) if (isRowChange(change)) add(change.table, change.key);
+    for (const key of counts) add('storage', key);
   }
   return places;
 }
@@ -89,6 +90,18 @@ function remove(maps: RowMaps, { table, owner }: AnyRemoval): void {
   for (const [id, row] of rows) if (row[OWNERS[table]] === owner) rows.delete(id);
 }
 
+/** Counts the events, also those that cannot be applied: they take as much of the log. */
+function count(plan: readonly PlannedEvent[], rows: RowMaps, dirty: RowMaps): void {
+  for (const { stored, counts } of plan)
+    for (const key of counts) {
+      const id = rowId(key);
+      const row = countStored(rows.storage.get(id), key, stored);
+      if (!row) continue;
+      rows.storage.set(id, row);
+      dirty.storage.set(id, row);
+    }
+}
+
 interface Folded {
   /** To be applied before any row is written. */
   removals: AnyRemoval[];
@@ -114,6 +127,7 @@ export function fold(
   const parked = new Map<string, ParkedStream>();
   const removals: AnyRemoval[] = [];
   const erased: string[] = [];
+  count(plan, rows, dirty);
   const find: FindRow<Rows> = (table, key) => rows[table].get(rowId(key));
   for (const { stored, changes, erases, error } of plan) {
     const { stream, revision, type } = stored;

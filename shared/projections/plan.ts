@@ -1,12 +1,15 @@
 import { belongsIn, isErasure } from '../eventlog/eventTypes.ts';
 import { isValidMetadata, toDomainEvent } from '../eventlog/domainEvent.ts';
 import { openedEvent, type ReadableEvent } from '../eventlog/encryption/openTexts.ts';
+import { storageKeys, type StorageKey } from '../storage/projection.ts';
 import { passOver, project, type Change } from './project.ts';
 
 /** A stored event with its changes, or the error that prevents reading it. */
 export interface PlannedEvent {
   stored: ReadableEvent;
   changes: Change[];
+  /** The rows that count it, whether or not it can be applied. */
+  counts: StorageKey[];
   /** True for an erasure, which also applies to a parked stream. */
   erases: boolean;
   error: string | undefined;
@@ -31,9 +34,10 @@ function changesOf(stored: ReadableEvent): Change[] {
 export const planBatch = (events: readonly ReadableEvent[]): PlannedEvent[] =>
   events.map((stored) => {
     const erases = isErasure(stored.type);
+    const counts = storageKeys(stored);
     try {
-      return { stored, erases, changes: changesOf(stored), error: undefined };
+      return { stored, counts, erases, changes: changesOf(stored), error: undefined };
     } catch (error) {
-      return { stored, erases, changes: [], error: messageOf(error) };
+      return { stored, counts, erases, changes: [], error: messageOf(error) };
     }
   });

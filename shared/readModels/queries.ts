@@ -6,6 +6,7 @@ import { createReplayQueries } from '../replays/sqlQueries.ts';
 import { createIntegrityQueries } from './integrity/sqlQueries.ts';
 import { createIndexQueries } from '../search/sqlQueries.ts';
 import { createSessionQueries } from '../sessions/sqlQueries.ts';
+import { createStorageQueries } from '../storage/sqlQueries.ts';
 import { createUsageQueries } from '../usage/sqlQueries.ts';
 import { createWebhookQueries } from '../webhooks/sqlQueries.ts';
 import type { SqlDatabase } from './sqlDatabase.ts';
@@ -21,6 +22,7 @@ export function createReadModelQueries(database: SqlDatabase): ReadModelQueries 
     ...createSessionQueries(database),
     ...createIndexQueries(database),
     ...createUsageQueries(database),
+    ...createStorageQueries(database),
     ...createWebhookQueries(database),
     ...createReplayQueries(database),
     ...createErasureQueries(database),

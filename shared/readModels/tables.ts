@@ -1,7 +1,8 @@
 /**
  * The tables of the read models, each described once, in its feature's folder. The types of rows, the
  * statements of both adapters and the version number are derived from them. Every row has the revision
- * of the last event applied from its stream, and skips earlier events. Rows of `usage` are sums instead.
+ * of the last event applied from its stream, and skips earlier events. Rows of `usage` and `storage` are
+ * sums instead.
  */
 import { FEATURE_OWNERS, FEATURE_TABLES } from '../features.ts';
 import { integer, table, text, type RowsOf } from './table.ts';
@@ -29,9 +30,10 @@ export type ReplayTurnRow = Rows['replay_turns'];
 export type WebhookRow = Rows['webhooks'];
 export type ErasureRow = Rows['erasures'];
 export type UsageRow = Rows['usage'];
+export type StorageRow = Rows['storage'];
 
 /** Tables whose rows have the revision of a stream. */
-export type FollowedTable = Exclude<TableName, 'usage'>;
+export type FollowedTable = Exclude<TableName, 'usage' | 'storage'>;
 
 /** Tables whose rows are removed with their owner, and the column with its id. */
 export const OWNERS = FEATURE_OWNERS satisfies Partial<Record<TableName, string>>;

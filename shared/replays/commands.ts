@@ -133,7 +133,9 @@ export async function cancelReplay(
   actor: Actor,
   replayId: string,
 ): Promise<void> {
-  await findOwnReplay(context, actor.account_id, replayId);
+  const { status } = await findOwnReplay(context, actor.account_id, replayId);
+  // The stream of an ended replay may be long, and nothing is appended to it.
+  if (status !== 'running') return;
   const target = wholeStreamTarget(replayStream(replayId), replay);
   const command = { type: 'end_replay', status: 'cancelled' } as const;
   const appended = await handle(context, actor, target, command);

@@ -8,6 +8,12 @@ import { REPLAY_TABLES } from './tables.ts';
 export const replays = {
   stream: defineStream('replay', replayEventSchemas, {
     opening: 'replay.started.v1',
+    alwaysRecorded: [
+      'replay.session_started.v1',
+      'replay.turns_compared.v1',
+      'replay.session_ended.v1',
+      'replay.ended.v1',
+    ],
     project: projectReplay,
     table: 'replays',
     erasure: erasureOf(

@@ -8,7 +8,8 @@ import type { StreamHead } from '../eventlog/append.ts';
 import type { KnownRows } from '../projections/cachedRows.ts';
 import type { PermitPool } from '../lib/concurrency/capacity.ts';
 import type { Position } from '../ports/eventStore.ts';
-import type { FairSemaphore } from '../lib/concurrency/fairSemaphore.ts';
+import type { MemoryLedger } from '../lib/memory/ledger.ts';
+import type { StorageQuotas } from '../storage/quotas.ts';
 import type { RateLimiter } from '../ports/rateLimiter.ts';
 import type { AgentCatalogue } from '../agents/catalogue.ts';
 import type { CommandContext } from '../commandHandling/context.ts';
@@ -36,8 +37,6 @@ interface RunLimits {
 /** The state of this process's runs. */
 export interface RunState {
   admission: AdmissionControl;
-  /** Limits concurrent reads of sessions. */
-  sessionReads: FairSemaphore;
   sessionQueue: SessionQueue;
   runsInFlight: RunsInFlight;
   liveTurns: LiveTurns;
@@ -89,7 +88,10 @@ export interface RunContext extends CommandContext {
   cachedRows: KnownRows;
   /** The limits of an account, at most half a second old. */
   accountLimits: (accountId: string) => Promise<AccountLimits>;
+  /** What accounts may store. `store` enforces it. */
+  quotas: Pick<StorageQuotas, 'useOf'>;
   rateLimiter: RateLimiter;
+  memory: MemoryLedger;
   catalogue: AgentCatalogue;
   runState: RunState;
   budget: TokenBudget;
@@ -113,8 +115,8 @@ export type ModelContext = Pick<RunContext, 'catalogue' | 'budget'>;
 
 /** Dependencies of loading a session. */
 export type SessionReadContext = RunSlice<
-  'store' | 'damaged' | 'readModels' | 'budget',
-  'sessionCache' | 'sessionReads'
+  'store' | 'damaged' | 'readModels' | 'budget' | 'memory',
+  'sessionCache'
 >;
 
 /** A started turn, as its run sees it. */

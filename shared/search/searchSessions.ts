@@ -93,7 +93,7 @@ export async function searchSessions(
   signal?: AbortSignal,
 ): Promise<SearchPage> {
   const { readModels } = source;
-  if (q === undefined) return readModels.listSessions(accountId, filter);
+  if (q === undefined) return readModels.listSessions(accountId, filter, signal);
   const queryTerms = wordsIn(q);
   const target = await readModels.indexProgress();
   const bounds = { target, until: performance.now() + waitMs, signal };

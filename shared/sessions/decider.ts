@@ -162,7 +162,9 @@ function decide(command: SessionCommand, state: SessionState): SessionEvent[] {
     case 'compact_session':
       return [{ type: 'session.compacted.v1', data: command.compaction }];
     case 'describe_session':
-      return descriptionEvents(command.before, command.after);
+      return state.status === 'none'
+        ? []
+        : descriptionEvents(command.before, command.after, state.turn);
     case 'erase_session': {
       const { type: _, ...data } = command;
       return eraseSessionEvents(data, state);
@@ -201,8 +203,12 @@ function evolve(state: SessionState, event: SessionEvent): SessionState {
       };
     case 'session.tool_called.v1':
     case 'session.compacted.v1':
-    case 'session.described.v1':
       return state;
+    case 'session.described.v1': {
+      // Events of early releases do not name the turn.
+      const { turn } = event.data;
+      return turn === undefined ? state : { status: 'idle', ...whose, turn };
+    }
     case 'session.turn_completed.v1':
     case 'session.turn_failed.v1':
     case 'session.turn_interrupted.v1':

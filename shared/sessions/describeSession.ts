@@ -39,7 +39,7 @@ const PAGE = 100;
 
 type DescribeContext = RecoveryContext &
   VisibilityContext &
-  RunSlice<'limits' | 'onClientDisconnect', 'sessionQueue' | 'sessionReads'>;
+  RunSlice<'limits' | 'memory' | 'onClientDisconnect', 'sessionQueue'>;
 
 /** A session with its title and labels. */
 interface FoundSession extends LoadedSession {

@@ -45,10 +45,17 @@ const dataOf = ({ title, labels }: Description): Data => ({
   labels: sorted(labels).map(([name, value]) => ({ name, value })),
 });
 
-/** The event of a changed description; none if it is unchanged. */
-export function descriptionEvents(before: Description, after: Description): SessionEvent[] {
+/**
+ * The event of a changed description; none if it is unchanged. `turn` is the last turn, which has
+ * ended: the event repeats it, so that the next command need not read earlier events.
+ */
+export function descriptionEvents(
+  before: Description,
+  after: Description,
+  turn: number,
+): SessionEvent[] {
   const data = dataOf(after);
   return JSON.stringify(dataOf(before)) === JSON.stringify(data)
     ? []
-    : [{ type: 'session.described.v1', data }];
+    : [{ type: 'session.described.v1', data: { ...data, turn } }];
 }

@@ -224,7 +224,16 @@ const Label = Type.Object(
 
 export const SessionDescribed = eventSchema(
   'session.described.v1',
-  { title: Type.Optional(ProtectedTextSchema()), labels: Type.Array(Label) },
+  {
+    title: Type.Optional(ProtectedTextSchema()),
+    labels: Type.Array(Label),
+    turn: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        description: 'The last turn that had begun, and ended; absent in early releases',
+      }),
+    ),
+  },
   'A session was given a title or labels; all that it has after the change',
 );
 

@@ -2,13 +2,21 @@ import { defineStream, erasureOf, type Feature } from '../domain/feature.ts';
 import { publicSessionEvents } from '../publicEvents/sessionEvents.ts';
 import { session } from './decider.ts';
 import { sessionEventSchemas } from './events.ts';
-import { TURN_LIMITS } from './limits.ts';
+import { SESSION_LIMITS } from './limits.ts';
 import { projectSession } from './projection.ts';
 import { SESSION_TABLES } from './tables.ts';
 
 export const sessions = {
   stream: defineStream('session', sessionEventSchemas, {
     opening: 'session.started.v1',
+    // A run that has started is recorded to its end. A summary belongs to the run that needs it.
+    alwaysRecorded: [
+      'session.tool_called.v1',
+      'session.turn_completed.v1',
+      'session.turn_failed.v1',
+      'session.turn_interrupted.v1',
+      'session.compacted.v1',
+    ],
     project: projectSession,
     table: 'sessions',
     erasure: erasureOf(
@@ -27,6 +35,6 @@ export const sessions = {
     'origin_erased',
     'turn_not_found',
   ],
-  limits: TURN_LIMITS,
+  limits: SESSION_LIMITS,
   publicEvents: publicSessionEvents,
 } as const satisfies Feature;

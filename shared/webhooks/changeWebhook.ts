@@ -1,12 +1,18 @@
-import { webhook, type WebhookChange, type WebhookCommand } from './decider.ts';
+import { holdsWebhookState, webhook, type WebhookChange, type WebhookCommand } from './decider.ts';
 import type { DisabledReason } from './events.ts';
 import { isRejection } from '../domain/rejection.ts';
 import { webhookStream } from '../eventlog/streams.ts';
 import { ownWebhook, webhookNotFound } from './queries.ts';
 import type { WebhookRow } from '../readModels/tables.ts';
 import { waitUntilVisible, type Actor } from '../commandHandling/context.ts';
-import { handle, type HandleContext } from '../commandHandling/handle.ts';
-import { wholeStreamTarget } from '../commandHandling/targetStream.ts';
+import {
+  handle,
+  handleLoaded,
+  type AuthoredCommand,
+  type HandleContext,
+} from '../commandHandling/handle.ts';
+import { authorOf } from '../commandHandling/prepareEvents.ts';
+import { lastEventTarget } from '../commandHandling/targetStream.ts';
 import type { WebhookContext } from './createWebhook.ts';
 import { requireWebhookUrl } from './webhookUrl.ts';
 
@@ -17,7 +23,7 @@ async function commandOwn(
   command: WebhookCommand,
 ): Promise<void> {
   await ownWebhook(context, actor.account_id, webhookId);
-  const target = wholeStreamTarget(webhookStream(webhookId), webhook);
+  const target = lastEventTarget(webhookStream(webhookId), webhook, holdsWebhookState);
   try {
     const appended = await handle(context, actor, target, command);
     if (appended) await waitUntilVisible(context, appended.position);
@@ -63,7 +69,12 @@ export async function giveUpWebhook(
   { webhook_id, account_id, revision }: WebhookRow,
   reason: DisabledReason,
 ): Promise<void> {
-  const actor = { account_id, key_id: 'system', request_id: 'webhooks' };
-  const target = wholeStreamTarget(webhookStream(webhook_id), webhook);
-  await handle(context, actor, target, { type: 'disable_webhook', reason, at: revision });
+  const target = lastEventTarget(webhookStream(webhook_id), webhook, holdsWebhookState);
+  const authored: AuthoredCommand<WebhookCommand> = {
+    author: authorOf({ account_id, key_id: 'system', request_id: 'webhooks' }),
+    command: { type: 'disable_webhook', reason },
+  };
+  await handleLoaded(context, target, ({ head }) =>
+    head.revision === revision ? authored : undefined,
+  );
 }

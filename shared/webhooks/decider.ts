@@ -16,13 +16,13 @@ export interface WebhookChange {
 export type WebhookCommand =
   | { type: 'create_webhook'; settings: WebhookSettings; secret: string }
   | { type: 'change_webhook'; change: WebhookChange }
-  | { type: 'disable_webhook'; reason: DisabledReason; at: number }
+  | { type: 'disable_webhook'; reason: DisabledReason }
   | { type: 'delete_webhook' }
   | ({ type: 'erase_webhook' } & Erasure);
 
 export type WebhookState =
   | { status: 'none' | 'deleted' | 'erased' }
-  | { status: 'enabled' | 'disabled'; settings: WebhookSettings; revision: number };
+  | { status: 'enabled' | 'disabled'; settings: WebhookSettings };
 
 type Live = Extract<WebhookState, { settings: WebhookSettings }>;
 
@@ -42,12 +42,16 @@ function changed(before: WebhookSettings, change: WebhookChange): WebhookSetting
 }
 
 function decideChange(change: WebhookChange, state: Live): WebhookEvent[] {
-  const settings = changed(state.settings, change);
-  const events: WebhookEvent[] = settings ? [{ type: 'webhook.changed.v1', data: settings }] : [];
-  if (change.enabled === true && state.status === 'disabled')
-    events.push({ type: 'webhook.enabled.v1', data: {} });
-  if (change.enabled === false && state.status === 'enabled')
-    events.push({ type: 'webhook.disabled.v1', data: { reason: 'request' } });
+  const after = changed(state.settings, change);
+  const settings = after ?? state.settings;
+  const enabled = state.status === 'enabled';
+  const events: WebhookEvent[] = after
+    ? [{ type: 'webhook.changed.v1', data: { ...after, enabled } }]
+    : [];
+  if (change.enabled === true && !enabled)
+    events.push({ type: 'webhook.enabled.v1', data: settings });
+  if (change.enabled === false && enabled)
+    events.push({ type: 'webhook.disabled.v1', data: { ...settings, reason: 'request' } });
   return events;
 }
 
@@ -62,10 +66,9 @@ function decide(command: WebhookCommand, state: WebhookState): WebhookEvent[] {
     case 'change_webhook':
       return decideChange(command.change, live(state));
     case 'disable_webhook': {
-      // A webhook that has changed since the failed attempts is tried again first.
-      const isAsTried = 'settings' in state && state.revision === command.at;
-      if (state.status !== 'enabled' || !isAsTried) return [];
-      return [{ type: 'webhook.disabled.v1', data: { reason: command.reason } }];
+      if (state.status !== 'enabled') return [];
+      const data = { ...state.settings, reason: command.reason };
+      return [{ type: 'webhook.disabled.v1', data }];
     }
     case 'delete_webhook':
       live(state);
@@ -80,22 +83,47 @@ function decide(command: WebhookCommand, state: WebhookState): WebhookEvent[] {
   }
 }
 
-/** Events after the deletion of a webhook change nothing. */
-const onLive = (state: WebhookState, change: Partial<Live>): WebhookState =>
-  'settings' in state ? { ...state, ...change, revision: state.revision + 1 } : state;
+/**
+ * True if the event holds the whole state, so that earlier ones need not be read. False for some
+ * events of early releases.
+ */
+export const holdsWebhookState = ({ type, data }: WebhookEvent): boolean =>
+  type === 'webhook.changed.v1'
+    ? data.enabled !== undefined
+    : type === 'webhook.enabled.v1' || type === 'webhook.disabled.v1'
+      ? data.url !== undefined
+      : true;
+
+/** The state with what an event changes. Events after the deletion of a webhook change nothing. */
+function evolveLive(
+  state: WebhookState,
+  change: { status?: Live['status']; settings?: WebhookSettings | undefined },
+): WebhookState {
+  if (state.status === 'deleted' || state.status === 'erased') return state;
+  const before: Partial<Live> = 'settings' in state ? state : {};
+  const { status = before.status, settings = before.settings } = change;
+  return status && settings ? { status, settings } : state;
+}
+
+/** The settings that an event repeats. */
+const repeatedSettings = ({ url, types }: Partial<WebhookSettings>): WebhookSettings | undefined =>
+  url === undefined ? undefined : { url, ...(types && { types }) };
 
 function evolve(state: WebhookState, event: WebhookEvent): WebhookState {
   switch (event.type) {
     case 'webhook.created.v1': {
       const { secret: _, ...settings } = event.data;
-      return { status: 'enabled', settings, revision: 0 };
+      return { status: 'enabled', settings };
     }
-    case 'webhook.changed.v1':
-      return onLive(state, { settings: event.data });
+    case 'webhook.changed.v1': {
+      const { enabled, ...settings } = event.data;
+      if (enabled === undefined) return evolveLive(state, { settings });
+      return evolveLive(state, { status: enabled ? 'enabled' : 'disabled', settings });
+    }
     case 'webhook.enabled.v1':
-      return onLive(state, { status: 'enabled' });
+      return evolveLive(state, { status: 'enabled', settings: repeatedSettings(event.data) });
     case 'webhook.disabled.v1':
-      return onLive(state, { status: 'disabled' });
+      return evolveLive(state, { status: 'disabled', settings: repeatedSettings(event.data) });
     case 'webhook.deleted.v1':
       return { status: 'deleted' };
     case 'webhook.erased.v1':

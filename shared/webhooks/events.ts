@@ -16,12 +16,16 @@ export const WebhookCreated = eventSchema(
 );
 export const WebhookChanged = eventSchema(
   'webhook.changed.v1',
-  Settings,
-  'A webhook was changed; all its settings after the change',
+  { ...Settings, enabled: Type.Optional(Type.Boolean()) },
+  'A webhook was changed; all its settings after the change. Early releases did not record whether it is enabled',
 );
+
+/** The unchanged settings, so that a change need not read earlier events. Absent in early releases. */
+const SameSettings = { url: Type.Optional(ProtectedTextSchema()), types: Settings.types };
+
 export const WebhookEnabled = eventSchema(
   'webhook.enabled.v1',
-  {},
+  SameSettings,
   'A webhook that was disabled goes on from where it was',
 );
 
@@ -31,7 +35,7 @@ export const WebhookEnabled = eventSchema(
 export const DISABLED_REASONS = ['request', 'failing', 'gone'] as const;
 export const WebhookDisabled = eventSchema(
   'webhook.disabled.v1',
-  { reason: Type.Enum(DISABLED_REASONS) },
+  { ...SameSettings, reason: Type.Enum(DISABLED_REASONS) },
   'Nothing is sent to a webhook until it is enabled again',
 );
 export const WebhookDeleted = eventSchema('webhook.deleted.v1', {}, 'A webhook was deleted');
@@ -51,5 +55,5 @@ export const webhookEventSchemas = [
 ] as const;
 
 export type WebhookEvent = EventOf<(typeof webhookEventSchemas)[number]>;
-export type WebhookSettings = EventOf<typeof WebhookChanged>['data'];
+export type WebhookSettings = Omit<EventOf<typeof WebhookChanged>['data'], 'enabled'>;
 export type DisabledReason = (typeof DISABLED_REASONS)[number];

@@ -8,6 +8,7 @@ import { WEBHOOK_TABLES } from './tables.ts';
 export const webhooks = {
   stream: defineStream('webhook', webhookEventSchemas, {
     opening: 'webhook.created.v1',
+    alwaysRecorded: ['webhook.disabled.v1', 'webhook.deleted.v1'],
     project: projectWebhook,
     table: 'webhooks',
     erasure: erasureOf(

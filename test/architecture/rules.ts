@@ -35,6 +35,7 @@ const COMMON = ['typebox', 'ajv', 'pino', 'lru-cache'];
 /** The folder that uses a library, so that it can be exchanged there; rarely a second one. */
 const HOMES: Readonly<Record<string, string | readonly string[]>> = {
   '@eventstore/db-client': 'infra/eventstoredb',
+  '@grpc/grpc-js': 'infra/eventstoredb',
   '@koa/cors': 'services/api',
   '@koa/router': 'services/api',
   '@modelcontextprotocol/client': 'infra/mcp',
@@ -53,13 +54,14 @@ const HOMES: Readonly<Record<string, string | readonly string[]>> = {
   'koa-compress': 'services/api',
   openai: 'infra/openai',
   pg: 'infra/postgres',
+  'prom-client': 'infra/metrics',
   'rate-limiter-flexible': 'infra/ratelimit',
   'raw-body': 'services/api',
   sqlite: 'infra/sqlite',
   standardwebhooks: 'infra/web',
   'typeid-js': 'infra/ids',
   // Requests to providers; and those to addresses that others name, which are checked.
-  undici: ['infra/openai', 'infra/web'],
+  undici: ['infra/lib', 'infra/openai', 'infra/web'],
   uuidv7: 'infra/ids',
   yaml: 'services/followers/relay/contract',
 };
@@ -118,15 +120,27 @@ const inwards: Rule[] = [
     comment: 'It reaches the outside by its ports, so these libraries are all that it needs.',
     from: { path: '^shared/' },
     to: {
-      pathNot: [ours, libraries([...COMMON, 'canonicalize', 'crypto', 'events', 'timers', 'v8'])],
+      pathNot: [
+        ours,
+        libraries([
+          ...COMMON,
+          'canonicalize',
+          'async_hooks',
+          'crypto',
+          'events',
+          'perf_hooks',
+          'timers',
+          'v8',
+        ]),
+      ],
     },
     examples: [['shared/sessions/files.ts', 'node:fs']],
   },
   {
-    name: 'infra imports only shared and its own technology',
+    name: 'infra imports only shared, infra/lib and its own technology',
     comment: 'An adapter can be exchanged without a look at another one.',
     from: { path: '^infra/([^/]+)/', pathNot: '^infra/local/' },
-    to: { path: ours, pathNot: ['^shared/', '^infra/$1/'] },
+    to: { path: ours, pathNot: ['^shared/', '^infra/lib/', '^infra/$1/'] },
     examples: [
       ['infra/postgres/reader.ts', 'infra/sqlite/reader.ts'],
       ['infra/postgres/server.ts', 'services/api/app.ts'],

@@ -32,8 +32,10 @@ import { deliveries, randomHistory } from '../support/builders/randomHistory.ts'
 import { size } from '../support/jest/size.ts';
 import { agentsOf, ALL } from '../support/stores/projections/agentsOf.ts';
 import { integrityContract } from './readModelIntegrity.ts';
+import { storageContract } from './readModelStorage.ts';
 import { usageContract } from './readModelUsage.ts';
 import { replaysContract } from './readModelReplays.ts';
+import { listsContract } from './readModelLists.ts';
 import { searchContract } from './readModelSearch.ts';
 import { webhooksContract } from './readModelWebhooks.ts';
 
@@ -60,9 +62,11 @@ const unavailable = (error: unknown): boolean =>
  */
 export function readModelsContract(name: string, open: () => Promise<ReadModelsFixture>): void {
   usageContract(name, open);
+  storageContract(name, open);
   webhooksContract(name, open);
   replaysContract(name, open);
   searchContract(name, open);
+  listsContract(name, open);
   integrityContract(name, open);
   let fixture: ReadModelsFixture;
   let history: ReturnType<typeof recordHistory>;

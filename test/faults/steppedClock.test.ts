@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { eventually } from '../support/processes/operator.ts';
 import { startServerProcess, type ServerProcess } from '../support/processes/serverProcess.ts';
 import { steppedClock, type SteppedClock } from '../support/processes/steppedClock.ts';
@@ -124,4 +124,62 @@ test('a list is complete and in the order of creation, and no page skips or repe
     () => client.get('/health/ready'),
     ({ body }) => body.data?.status === 'ready',
   );
+});
+
+const YEAR_10001_MS = Date.UTC(10_001, 0) - Date.now();
+const BEFORE_1970_MS = -Date.now() - 48 * HOUR_MS;
+
+describe.each([
+  ['of the year 10001', YEAR_10001_MS],
+  ['before 1970', BEFORE_1970_MS],
+])('a clock %s', (_what, wrong) => {
+  const isReady = () =>
+    eventually(
+      () => client.get('/health/ready'),
+      ({ body }) => body.data?.status === 'ready',
+    );
+
+  test('records nothing, says so, and leaves nothing parked once it is right', async () => {
+    const agent = await createAgent();
+    const path = `/v1/agents/${agent}/run`;
+    const { session_id } = (await client.post(path, { input: 'plain' })).body.data;
+    clock.set(wrong);
+    const refused = { code: 'store_unavailable', error: expect.stringContaining('clock') };
+    for (const [to, body] of [
+      ['/v1/agents', { name: 'Late', instruction: 'Be brief.', model: 'scripted' }],
+      [path, { input: 'plain', session_id }],
+      [path, { input: 'plain' }],
+    ] as const)
+      expect(await client.post(to, body)).toMatchObject({ status: 503, body: refused });
+    expect(await client.get('/health/ready')).toMatchObject({ status: 503, body: refused });
+    expect((await client.get(`/v1/agents/${agent}`)).status).toBe(200);
+
+    clock.set(0);
+    expect((await isReady()).body.data.projection.parked_streams).toEqual([]);
+    expect((await client.post(path, { input: 'plain', session_id })).status).toBe(200);
+    const next = await createAgent('Next');
+    const { data } = (await client.get('/v1/agents')).body;
+    expect(data.map(({ agent_id }: { agent_id: string }) => agent_id)).toEqual([agent, next]);
+    // An id contains its time: one of the year 10001 would come after all later ones.
+    expect(next.slice(0, 8)).toBe(agent.slice(0, 8));
+  });
+
+  test('in mid-run leaves a turn that is closed once it is right', async () => {
+    const agent = await createAgent();
+    const path = `/v1/agents/${agent}/run`;
+    const { session_id } = (await client.post(path, { input: 'plain' })).body.data;
+    meanwhile = () => clock.set(wrong);
+    const interrupted = client.post(path, { input: 'plain', session_id });
+    await eventually(
+      () => client.get('/health/ready'),
+      ({ status }) => status === 503,
+    );
+    clock.set(0);
+    await interrupted;
+    await isReady();
+    await eventually(
+      () => client.post(path, { input: 'plain', session_id }),
+      ({ status }) => status === 200,
+    );
+  });
 });

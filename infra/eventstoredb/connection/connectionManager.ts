@@ -139,7 +139,7 @@ function validateTarget(
   logger: StoreLogger | undefined,
 ): ConnectionTarget {
   const target = parseConnectionString(connectionString);
-  for (const seed of target.seeds) openHostClient(target.connectionStringFor(seed)).close();
+  for (const seed of target.seeds) openHostClient(target.connectionTo(seed)).close();
   if (target.ignoredOptions.length > 0)
     logger?.warn(
       { options: target.ignoredOptions },

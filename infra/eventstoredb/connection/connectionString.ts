@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
+import type { HostConnection } from './hostClient.ts';
 
 /** The address of one node. */
 export interface Host {
@@ -20,8 +21,10 @@ export interface ConnectionTarget {
   /** Whether gossip selects the node. Otherwise the single host is used. */
   isCluster: boolean;
   nodePreference: 'leader' | 'follower' | 'random' | 'readonlyreplica';
-  /** The connection string of one host, with the configured credentials and client options. */
-  connectionStringFor(host: Host, keepAliveMs?: number): string;
+  /** The connection to one host, with the configured credentials and client options. */
+  connectionTo(host: Host, keepAliveMs?: number): HostConnection;
+  /** Whether connections are encrypted. */
+  tls: boolean;
   /** The file of the trusted certificates; undefined for those of the system. */
   caFile: string | undefined;
   /** Names of options that have no effect. */
@@ -29,7 +32,7 @@ export interface ConnectionTarget {
 }
 
 const CONNECTION_STRING =
-  /^esdb(?<discover>\+discover)?:\/\/(?<user>[^@/?]*@)?(?<hosts>[^/?@]+)\/?(?<query>\?.*)?$/;
+  /^(?:esdb|kurrentdb)(?<discover>\+discover)?:\/\/(?<user>[^@/?]*@)?(?<hosts>[^/?@]+)\/?(?<query>\?.*)?$/;
 const DEFAULT_PORT = 2113;
 /** The client's default. The client warns about shorter intervals. */
 export const KEEP_ALIVE_MS = 10_000;
@@ -90,6 +93,7 @@ const ADAPTER_OPTIONS = new Set([
   'maxdiscoverattempts',
   'discoveryinterval',
   'gossiptimeout',
+  'compression',
 ]);
 
 function parseNodePreference(
@@ -108,8 +112,15 @@ function parseNodePreference(
   );
 }
 
+/** Off by default: between machines of one network, compression costs more time than it saves. */
+function parseCompression(options: ReadonlyMap<string, string>): boolean {
+  const compression = normalize(options.get('compression') ?? 'none');
+  if (compression === 'none' || compression === 'gzip') return compression === 'gzip';
+  throw invalid('The URL of the event store has an unknown compression; use none or gzip.');
+}
+
 /**
- * Parses a connection string. `esdb+discover://` or several hosts describe a cluster. The error
+ * Parses a connection string. `kurrentdb://` means the same as `esdb://`. `esdb+discover://` or several hosts describe a cluster. The error
  * `configuration_invalid` names the invalid part and never contains the password.
  */
 export function parseConnectionString(text: string): ConnectionTarget {
@@ -136,14 +147,19 @@ export function parseConnectionString(text: string): ConnectionTarget {
       throw invalid(`The URL of the event store names the file ${path}, which does not exist.`);
     }
   }
+  const tls = options.get('tls')?.toLowerCase() !== 'false';
+  const compression = parseCompression(options);
   const clientPairs = pairs.filter((pair) => CLIENT_OPTIONS.has(optionName(pair)));
   return {
     seeds,
     isCluster: discover !== undefined || seeds.length > 1,
     nodePreference: parseNodePreference(options),
-    connectionStringFor: (host, keepAliveMs = KEEP_ALIVE_MS) =>
-      `esdb://${user}${formatHost(host)}?${[...clientPairs, `keepAliveInterval=${keepAliveMs}`].join('&')}`,
-    caFile: options.get('tls') === 'false' ? undefined : options.get('tlscafile'),
+    connectionTo: (host, keepAliveMs = KEEP_ALIVE_MS) => ({
+      connectionString: `esdb://${user}${formatHost(host)}?${[...clientPairs, `keepAliveInterval=${keepAliveMs}`].join('&')}`,
+      compression,
+    }),
+    tls,
+    caFile: tls ? options.get('tlscafile') : undefined,
     ignoredOptions: pairs
       .map(optionName)
       .filter((name) => !CLIENT_OPTIONS.has(name) && !ADAPTER_OPTIONS.has(name)),

@@ -223,7 +223,7 @@ export function createDiscoveryState(
       // gRPC channels with equal options share a socket, which may be the silent one. A different
       // keep-alive interval gives each client its own socket.
       openedClients = (openedClients + 1) % 1_000;
-      return openHostClient(target.connectionStringFor(host, KEEP_ALIVE_MS + openedClients));
+      return openHostClient(target.connectionTo(host, KEEP_ALIVE_MS + openedClients));
     },
     readMembers: async (client) =>
       parseMembers(

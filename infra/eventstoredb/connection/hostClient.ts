@@ -10,6 +10,8 @@ import type {
   ReadReq,
   ReadResp,
 } from '@eventstore/db-client/generated/streams_pb.js';
+import type { Metadata } from '@grpc/grpc-js';
+import { CompressionFilter } from '@grpc/grpc-js/build/src/compression-filter.js';
 import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 
 /**
@@ -32,7 +34,7 @@ interface ClientInternals {
   callArguments(
     options: { requiresLeader: boolean },
     call: { deadline: number },
-  ): [metadata: object, options: object];
+  ): [metadata: Metadata, options: object];
   getChannel(): Promise<{ close(): void }>;
 }
 
@@ -69,6 +71,32 @@ export interface ReadCall extends ResponseCall<ReadResp> {
   readonly readableLength: number;
 }
 
+const ACCEPTED = 'grpc-accept-encoding';
+
+/*
+ * @grpc/grpc-js (1.14.7) offers gzip with each call, whatever its metadata says, and has no option
+ * for it. Servers from 25.1 on then compress each response, for twice the CPU time of both sides.
+ */
+const { sendMetadata } = CompressionFilter.prototype;
+CompressionFilter.prototype.sendMetadata = async function sendAcceptedEncodings(metadata) {
+  const [accepted] = (await metadata).get(ACCEPTED);
+  const sent = await sendMetadata.call(this, metadata);
+  if (accepted !== undefined) sent.set(ACCEPTED, accepted);
+  return sent;
+};
+
+/** Asks for uncompressed responses to the call with this metadata. */
+function refuseCompression(metadata: Metadata): void {
+  metadata.set(ACCEPTED, 'identity');
+}
+
+/** How to connect to a single host. */
+export interface HostConnection {
+  connectionString: string;
+  /** Whether the server may compress its responses. */
+  compression: boolean;
+}
+
 /** A client of a single host. */
 export interface HostClient {
   openBatchAppend(requiresLeader: boolean): Promise<BatchAppendCall>;
@@ -99,7 +127,7 @@ function withErrorListener<
  * Creates a client that connects at its first call. Throws `configuration_invalid` when the client
  * library rejects the connection string or cannot read one of its files.
  */
-export function openHostClient(connectionString: string): HostClient {
+export function openHostClient({ connectionString, compression }: HostConnection): HostClient {
   let client: EventStoreDBClient;
   try {
     client = eventstore.EventStoreDBClient.connectionString(connectionString);
@@ -111,8 +139,11 @@ export function openHostClient(connectionString: string): HostClient {
     );
   }
   const internals = client as unknown as ClientInternals;
-  const callArguments = (requiresLeader: boolean): [object, object] =>
-    internals.callArguments({ requiresLeader }, { deadline: Infinity });
+  function callArguments(requiresLeader: boolean): [object, object] {
+    const [metadata, options] = internals.callArguments({ requiresLeader }, { deadline: Infinity });
+    if (!compression) refuseCompression(metadata);
+    return [metadata, options];
+  }
   const openStreams = (): Promise<StreamsService> => internals.getGRPCClient(streams, 'turnlog');
   return {
     openBatchAppend: async (requiresLeader) =>

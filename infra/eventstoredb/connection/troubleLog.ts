@@ -18,6 +18,10 @@ export const NO_ANSWER = 'The event store does not answer.';
 /** Node.js's and OpenSSL's messages about untrusted certificates. */
 const CERTIFICATE_ERROR = /certificate|self.signed|unable to verify|altnames|does not match/i;
 const TLS_ERROR = /SSL|TLS|EPROTO|wrong version number/i;
+/** OpenSSL's messages about a peer that answers a TLS handshake with something else. */
+const NOT_TLS = /wrong version number|packet length too long|http request/i;
+/** What the client says of a host that takes the connection, and closes it at the first bytes. */
+const CLOSED_AT_ONCE = /^Failed to connect/;
 
 const rootCause = (message: string): string =>
   /Last error: (?:Error: )?(.*?)(?:\. Resolution note:|$)/s.exec(message)?.[1] ?? message;
@@ -48,6 +52,10 @@ export function describeHostError(host: Host, target: ConnectionTarget, error: u
         : `the certificates in ${target.caFile} are trusted`;
     return `The certificate of the event store at ${name} is not accepted (${message}); ${trusted}.`;
   }
+  if (target.tls && NOT_TLS.test(message))
+    return `The event store at ${name} does not speak TLS: turn it on there, or add tls=false to EVENTSTOREDB_URL.`;
+  if (!target.tls && CLOSED_AT_ONCE.test(message))
+    return `The event store at ${name} takes connections and closes them. It seems to expect TLS: remove tls=false from EVENTSTOREDB_URL.`;
   if (TLS_ERROR.test(message))
     return `The event store at ${name} and this service don't agree on TLS (${message}).`;
   return `The event store at ${name} can't be reached (${message}).`;

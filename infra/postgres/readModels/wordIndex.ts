@@ -8,7 +8,7 @@ import type {
   NextTurn,
   TurnIndex,
 } from '../../../shared/search/turnIndex.ts';
-import { sessionListing } from '../../../shared/sessions/sqlQueries.ts';
+import { sessionIndexes, sessionListing } from '../../../shared/sessions/sessionListing.ts';
 import {
   countParameters,
   pageParameters,
@@ -123,14 +123,17 @@ export const createSessionSearch =
   (rows: ReadRows): SqlDatabase['searchSessions'] =>
   async (accountId, { words, ...search }, signal) => {
     signal?.throwIfAborted();
-    const { listing, parameters } = sessionListing(accountId, search);
+    const index = sessionIndexes(accountId, search).find(({ isOrdered }) => isOrdered)!;
+    const { listing, parameters } = sessionListing(accountId, search, index);
     const matching = turnsWith(`$${countParameters(listing.where) + 1}`);
     const sql = selectPageAtOnce(
       { ...listing, where: `${listing.where} AND EXISTS (SELECT ${turnsWith('?')})` },
       search.after !== undefined,
-      postgresSql(
-        `(SELECT json_agg(turn) FROM (SELECT turn ${matching} ORDER BY turn LIMIT ${matches}) AS picked) AS matches`,
-      ),
+      [
+        postgresSql(
+          `(SELECT json_agg(turn) FROM (SELECT turn ${matching} ORDER BY turn LIMIT ${matches}) AS picked) AS matches`,
+        ),
+      ],
     );
     const sessions = await rows<ListedSession & { read: number }>(
       sql,

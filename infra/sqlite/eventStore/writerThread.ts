@@ -4,6 +4,7 @@ import {
   storeUnavailableError,
   TurnlogError,
 } from '../../../shared/lib/errors/turnlogError.ts';
+import { registerResource } from '../../../shared/lib/concurrency/resources.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { logReplacedError, storeClosedError } from './errors.ts';
 import { describeFileChange, type LogFiles } from './fileIdentity.ts';
@@ -90,7 +91,14 @@ export function startWriterThread(file: string, files: LogFiles): WriterThread {
   const outbox: Pending[] = [];
   let pendingBytes = 0;
   let sentBytes = 0;
+  let rejected = 0;
   let closing: Promise<void> | undefined;
+  registerResource('pending_appends', {
+    usage: () => ({
+      bytes: { limit: LIMITS.store.pendingBytes, used: pendingBytes },
+      rejected: { account: 0, process: rejected },
+    }),
+  });
 
   const running = () =>
     (worker ??= startWorker(
@@ -133,8 +141,10 @@ export function startWriterThread(file: string, files: LogFiles): WriterThread {
     if (closing) throw storeClosedError();
     const change = worker ? undefined : describeFileChange(files);
     if (change !== undefined) throw logReplacedError(change);
-    if (pendingBytes + bytes > LIMITS.store.pendingBytes)
+    if (pendingBytes + bytes > LIMITS.store.pendingBytes) {
+      rejected += 1;
       throw storeUnavailableError('Too much is waiting to be written to the event log.');
+    }
     pendingBytes += bytes;
     try {
       return await new Promise<AppendedEvents>((resolve, reject) => {

@@ -121,7 +121,8 @@ export function createWordIndex(database: DatabaseSync) {
       const turns: EndedTurn[] = [];
       let characters = 0;
       let last: string | undefined = after;
-      for (let looked = 0; from !== undefined && looked < accountsAtOnce; looked += 1) {
+      if (from === undefined) return { turns, last: undefined };
+      for (let looked = 0; looked < accountsAtOnce; looked += 1) {
         last = (nextAccount.get(last)!['next'] as string | null) ?? undefined;
         if (last === undefined) break;
         for (const row of ofAccount.iterate(last, earliestChange(from))) {

@@ -97,7 +97,7 @@ const getErasureRoute = defineRoute({
   access: 'audit:read',
   query: CommonQuery,
   data: ErasureReceiptSchema,
-  errors: ['erasure_not_found', 'proof_pending', 'stream_damaged'],
+  errors: ['quota_exceeded', 'erasure_not_found', 'proof_pending', 'stream_damaged'],
   handle: async (api, { actor, params }) => {
     const stream = await findOwnSubject(api, actor.account_id, params['subjectId']!);
     const receipt = stream && (await readReceipt(api, stream));

@@ -34,7 +34,7 @@ const exportSessionRoute = defineRoute({
   data: ExportText,
   media: JSON_LINES,
   alternateMedia: PLAIN_TEXT,
-  errors: SHARED_SESSION_ERROR_CODES,
+  errors: ['quota_exceeded', ...SHARED_SESSION_ERROR_CODES],
   handle: async (api, { actor, params, query: { format } }, ctx) => {
     const sessionId = params['sessionId']!;
     const options = { api, account_id: actor.account_id, format };
@@ -98,7 +98,7 @@ const exportSessionsRoute = defineRoute({
   data: ExportText,
   media: JSON_LINES,
   alternateMedia: PLAIN_TEXT,
-  errors: ['origin_erased', ...STREAM_ERROR_CODES],
+  errors: ['quota_exceeded', 'origin_erased', ...STREAM_ERROR_CODES],
   handle: async (api, { actor, query }, ctx) => {
     const { account_id } = actor;
     const options = { api, account_id, format: query.format };

@@ -60,7 +60,7 @@ const followEventsRoute = defineRoute({
   media: SSE,
   alternateMedia: JSONL,
   data: FeedText,
-  errors: ['position_unknown', 'log_changed', ...STREAM_ERROR_CODES],
+  errors: ['quota_exceeded', 'position_unknown', 'log_changed', ...STREAM_ERROR_CODES],
   handle: async (api, { actor, query }, ctx) => {
     const { account_id: accountId } = actor;
     const from = parseFeedStart(ctx, query);

@@ -90,6 +90,7 @@ export function presentHealth({
   retention,
   webhooks,
   replays,
+  disk,
 }: Health): Static<typeof Ready> {
   if (!ready) throw storeUnavailableError(reason ?? 'The service is not ready.');
   const parked = projection?.parked_streams.count ?? 0;
@@ -110,7 +111,8 @@ export function presentHealth({
     erasures !== undefined ||
     retention?.reason !== undefined ||
     webhooks?.reason !== undefined ||
-    replays?.reason !== undefined;
+    replays?.reason !== undefined ||
+    disk !== undefined;
   return {
     status: degraded ? 'degraded' : 'ready',
     ...(projection && { projection: presentProjection(projection) }),
@@ -129,5 +131,6 @@ export function presentHealth({
     ...(webhooks && { webhooks: presentWebhooks(webhooks) }),
     ...(replays && { replays: presentReplays(replays) }),
     ...(retention && { retention: presentRetention(retention) }),
+    ...(disk && { disk }),
   };
 }

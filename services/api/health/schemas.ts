@@ -198,6 +198,24 @@ const WebhooksHealth = Type.Object(
   { title: 'WebhooksHealth', description: 'Sending events to webhooks' },
 );
 
+const Disk = Type.Object(
+  {
+    state: Type.Enum(['low', 'full'], {
+      description: '`full`: nothing new is recorded, and requests for it are 503 `storage_full`',
+    }),
+    folders: Type.Array(
+      Type.Object(
+        {
+          folder: Type.String(),
+          free_bytes: Type.Integer({ minimum: 0 }),
+        },
+        { title: 'ShortFolder', description: 'A folder whose file system has little free space' },
+      ),
+    ),
+  },
+  { title: 'DiskHealth', description: 'Present while little disk space is free' },
+);
+
 const SearchReason = Type.Optional(
   Type.String({
     description: 'Why turns are not indexed or searches fail; absent while search works',
@@ -212,7 +230,7 @@ export const Ready = Type.Object(
   {
     status: Type.Enum(['ready', 'degraded'], {
       description:
-        '`degraded` while a stream is parked or damaged, the read models are being rebuilt or don’t follow the log, the relay can’t publish or has parked a key, a tool server is away, the transparency log does not grow, too few witnesses cosign it, a model provider fails, keys of erased texts may be back, erasures can’t be completed, sessions past their retention can’t be erased, messages to webhooks can’t be sent, or a replay can’t run; ' +
+        '`degraded` while a stream is parked or damaged, the read models are being rebuilt or don’t follow the log, the relay can’t publish or has parked a key, a tool server is away, the transparency log does not grow, too few witnesses cosign it, a model provider fails, keys of erased texts may be back, erasures can’t be completed, sessions past their retention can’t be erased, messages to webhooks can’t be sent, a replay can’t run, or little disk space is free; ' +
         'all other requests are served',
     }),
     projection: Type.Optional(
@@ -376,6 +394,7 @@ export const Ready = Type.Object(
     webhooks: Type.Optional(WebhooksHealth),
     replays: Type.Optional(ReplaysHealth),
     retention: Type.Optional(Retention),
+    disk: Type.Optional(Disk),
   },
   { title: 'Readiness', description: 'The state of a process that is ready' },
 );

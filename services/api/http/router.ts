@@ -2,13 +2,8 @@ import Router from '@koa/router';
 import type { Context, Middleware } from 'koa';
 import { shutdownError } from '../../../shared/runs/queueing/runsInFlight.ts';
 import { storeUnavailableError } from '../../../shared/lib/errors/turnlogError.ts';
-import { heapFor } from '../../../shared/lib/heapBudget.ts';
 import { LIMITS } from '../../../shared/limits.ts';
-import {
-  createPermitPool,
-  type Permit,
-  type PermitPool,
-} from '../../../shared/lib/concurrency/capacity.ts';
+import type { Permit } from '../../../shared/lib/concurrency/capacity.ts';
 import { requireScope, unauthorizedError } from '../../../shared/accounts/authenticate.ts';
 import { clientDisconnectError, onResponseClosed } from './connection/clientDisconnect.ts';
 import type { RouteContext } from '../context.ts';
@@ -21,6 +16,7 @@ import { createAddressLimit, limitRequestRate } from './middleware/rateLimit.ts'
 import { claimKeyedRequest, parseIdempotencyKey } from './idempotency.ts';
 import type { Answer, Route } from './route.ts';
 import { CommonQuery } from '../openapi/commonSchemas.ts';
+import { runTask } from '../../../shared/lib/concurrency/eventLoopWatchdog.ts';
 import { yieldToEventLoop } from '../../../shared/lib/concurrency/yieldToEventLoop.ts';
 import { bodyValidator, queryValidator } from './errors/validation.ts';
 
@@ -48,25 +44,22 @@ interface RequestPipeline {
   authenticate: ReturnType<typeof createAuthenticator>;
   /** Limits requests without an API key. */
   limitAddress: ReturnType<typeof createAddressLimit>;
-  /** Memory of request bodies, held until the response. */
-  bodyMemory: PermitPool;
 }
 
 const createPipeline = (api: RouteContext): RequestPipeline => ({
   api,
   authenticate: createAuthenticator(api, createLoginThrottle(api.logger)),
   limitAddress: createAddressLimit(),
-  bodyMemory: createPermitPool({ permits: Infinity, bytes: heapFor('bodies') }),
 });
 
 /** Authenticates, limits the rate, authorizes, validates query and body, then runs the handler. */
 function createHandler(pipeline: RequestPipeline, route: Route): Middleware {
-  const { api, authenticate, limitAddress, bodyMemory } = pipeline;
+  const { api, authenticate, limitAddress } = pipeline;
   const isPublished = route.publishable === true && api.logPublic;
   const access = isPublished ? 'open' : route.access;
   const checkQuery = queryValidator(route.query ?? CommonQuery);
   const checkBody = route.body && bodyValidator(route.body);
-  return async (ctx) => {
+  const handle: Middleware = async (ctx) => {
     const availability = api.availability();
     if (route.access !== 'open' && availability !== 'up' && availability !== 'draining')
       await requireAvailable(api, ctx);
@@ -83,7 +76,7 @@ function createHandler(pipeline: RequestPipeline, route: Route): Middleware {
     ctx.state['account_id'] = account_id;
     const isBodyOmitted = route.bodyOptional === true && hasNoBody(ctx);
     const bodyPermit =
-      checkBody && !isBodyOmitted ? admitBody(ctx, bodyMemory, account_id) : undefined;
+      checkBody && !isBodyOmitted ? admitBody(ctx, api.memory, account_id) : undefined;
     let responsePermit: Permit | undefined;
     try {
       const body = bodyPermit ? checkBody?.(await readJsonBody(ctx, bodyPermit, account_id)) : {};
@@ -111,6 +104,11 @@ function createHandler(pipeline: RequestPipeline, route: Route): Middleware {
       responsePermit?.release();
       bodyPermit?.release();
     }
+  };
+  const task = `${route.method.toUpperCase()} ${route.path}`;
+  return (ctx, next) => {
+    ctx.state['route'] = route;
+    return runTask(task, () => handle(ctx, next));
   };
 }
 

@@ -20,6 +20,9 @@ function errorCodesOf(route: Route): ErrorCode[] {
       ? []
       : (['unauthorized', 'rate_limited', 'store_unavailable', 'read_model_damaged'] as const)),
     ...(route.method === 'get' ? [] : (['log_changed'] as const)),
+    ...(route.method === 'get' || route.method === 'delete'
+      ? []
+      : (['quota_exceeded', 'storage_full'] as const)),
     ...(route.access === 'open' || route.access === 'key' ? [] : (['forbidden'] as const)),
     ...(route.body
       ? (['invalid_json', 'payload_too_large', 'unsupported_media_type'] as const)

@@ -45,7 +45,7 @@ const proveSessionRoute = defineRoute({
   access: 'audit:read',
   query: SessionProofQuery,
   data: SessionProof,
-  errors: ['session_not_found', 'proof_pending', ...STREAM_ERROR_CODES],
+  errors: ['quota_exceeded', 'session_not_found', 'proof_pending', ...STREAM_ERROR_CODES],
   bufferBytes: PAGE_BUFFER_BYTES,
   handle: async (api, { actor, params, query }) => {
     const sessionId = params['sessionId']!;

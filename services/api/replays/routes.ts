@@ -109,7 +109,7 @@ const getReplayRoute = defineRoute({
   access: 'sessions:read',
   query: ReplayQuery,
   data: ShownReplay,
-  errors: ['replay_not_found', 'stream_damaged', 'key_missing'],
+  errors: ['quota_exceeded', 'replay_not_found', 'stream_damaged', 'key_missing'],
   // A page, and two turns whose outputs are compared.
   bufferBytes: 3 * PAGE_BUFFER_BYTES,
   handle: async (api, { actor, params, query }) => {

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import type { Context } from 'koa';
 import { sessionStream } from '../../../shared/eventlog/streams.ts';
-import { isoTime } from '../../../shared/ports/clock.ts';
+import { isoTime, recordingTime } from '../../../shared/ports/clock.ts';
 import { sessionReport } from '../../../shared/reports/readReport.ts';
 import { CONTENT_SECURITY_POLICY } from '../../../shared/reports/style.ts';
 import { findOwnSession } from '../../../shared/sessions/queries.ts';
@@ -36,7 +36,7 @@ const reportSessionRoute = defineRoute({
   query: CommonQuery,
   data: Type.String({ description: 'An HTML document' }),
   media: HTML,
-  errors: ['session_not_found', 'proof_pending', ...STREAM_ERROR_CODES],
+  errors: ['quota_exceeded', 'session_not_found', 'proof_pending', ...STREAM_ERROR_CODES],
   handle: async (api, { actor, params }, ctx) => {
     const session_id = params['sessionId']!;
     const { account_id } = actor;
@@ -44,7 +44,12 @@ const reportSessionRoute = defineRoute({
     const head = await headOfSession(api.store, session_id);
     const proof = await proveEvent(api.tiles, provenOf(head));
     if (!proof) throw await reportMissingLeaf(api, head);
-    const report = { session_id, made_at: isoTime(api.clock.now()), proof, last: head.revision };
+    const report = {
+      session_id,
+      made_at: isoTime(recordingTime(api.clock)),
+      proof,
+      last: head.revision,
+    };
     const detail = `report, revisions 0 to ${head.revision}`;
     const audited = { action: 'read', subject: sessionStream(session_id), detail } as const;
     await sendExport({ api, actor, ctx, audited, setHeaders: setReportHeaders }, async (signal) =>

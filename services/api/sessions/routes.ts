@@ -67,11 +67,11 @@ const listSessionsRoute = defineRoute({
   query: SessionListQuery,
   data: SessionList,
   envelope: { index: IndexLag },
-  errors: [],
+  errors: ['quota_exceeded'],
   bufferBytes: PAGE_BUFFER_BYTES,
   handle: async (api, { actor, query }, ctx) => {
     const search = { ...parsePageQuery(query), ...parseSessionFilter(query) };
-    const signal = query.q === undefined ? undefined : responseClosedSignal(ctx.res);
+    const signal = responseClosedSignal(ctx.res);
     const { index, ...page } = await searchSessions(api, actor.account_id, search, signal);
     if (query.q !== undefined)
       await api.readAudit.record(api, actor, 'transcripts', accountStream(actor.account_id));
@@ -89,7 +89,7 @@ const getSessionRoute = defineRoute({
   access: 'sessions:read',
   query: TranscriptQuery,
   data: Transcript,
-  errors: ['turn_not_found', ...SHARED_SESSION_ERROR_CODES],
+  errors: ['quota_exceeded', 'turn_not_found', ...SHARED_SESSION_ERROR_CODES],
   bufferBytes: PAGE_BUFFER_BYTES,
   handle: async (api, { actor, params, query }) => {
     const { account_id } = actor;
@@ -143,7 +143,7 @@ const listSessionEventsRoute = defineRoute({
   access: 'sessions:read',
   query: SessionEventsQuery,
   data: SessionEvents,
-  errors: SESSION_ERROR_CODES,
+  errors: ['quota_exceeded', ...SESSION_ERROR_CODES],
   bufferBytes: PAGE_BUFFER_BYTES,
   handle: async (api, { actor, params, query }) => {
     const sessionId = params['sessionId']!;

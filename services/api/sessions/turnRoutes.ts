@@ -98,7 +98,7 @@ const streamTurnRoute = defineRoute({
       examples: ['1-1-42'],
     }),
   },
-  errors: ['turn_not_found', ...SHARED_SESSION_ERROR_CODES],
+  errors: ['quota_exceeded', 'turn_not_found', ...SHARED_SESSION_ERROR_CODES],
   handle: async (api, { actor, params }, ctx) => {
     const { account_id } = actor;
     const session_id = params['sessionId']!;
@@ -140,7 +140,7 @@ const getTurnRoute = defineRoute({
   query: CommonQuery,
   prefer: '`wait=N`: respond when the turn has ended, after N seconds at the latest',
   data: Turn,
-  errors: ['turn_not_found', ...SHARED_SESSION_ERROR_CODES],
+  errors: ['quota_exceeded', 'turn_not_found', ...SHARED_SESSION_ERROR_CODES],
   handle: async (api, { actor, params }, ctx) => {
     const { account_id } = actor;
     const turn = parseTurnPath(params);
@@ -209,7 +209,7 @@ const listTurnRequestsRoute = defineRoute({
   access: 'sessions:read',
   query: TurnRequestsQuery,
   data: TurnRequests,
-  errors: ['turn_not_found', 'agent_erased', ...SHARED_SESSION_ERROR_CODES],
+  errors: ['quota_exceeded', 'turn_not_found', 'agent_erased', ...SHARED_SESSION_ERROR_CODES],
   bufferBytes: PAGE_BUFFER_BYTES,
   handle: async (api, { actor, params, query }, ctx) => {
     const { account_id } = actor;

@@ -1,10 +1,11 @@
 import { readUsage, type UsageEntry, type UsageQuestion } from '../../../shared/usage/queries.ts';
 import { responseClosedSignal } from '../http/connection/clientDisconnect.ts';
 import { PAGE_BUFFER_BYTES, renderPage } from '../http/responses/listResponse.ts';
-import { presentUsage } from './presenter.ts';
+import { presentStorageUse, presentUsage } from './presenter.ts';
 import { defineFeature } from '../http/feature.ts';
 import { defineRoute } from '../http/route.ts';
-import { Usage, UsageQuery, DIMENSIONS } from './schemas.ts';
+import { CommonQuery } from '../openapi/commonSchemas.ts';
+import { StorageUse, Usage, UsageQuery, DIMENSIONS } from './schemas.ts';
 import type { Static } from 'typebox';
 import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import { USAGE_COLUMNS, type UsageColumn } from '../../../shared/usage/tables.ts';
@@ -81,7 +82,35 @@ const listUsageRoute = defineRoute({
   },
 });
 
+const readStorageRoute = defineRoute({
+  method: 'get',
+  path: '/v1/usage/storage',
+  operationId: 'readStorageUse',
+  summary: 'Returns what the account stores, and its quotas',
+  description:
+    'Events count from the moment they are recorded, and also after an erasure, which destroys keys and leaves the events. With several replicas, those of the others may be missing for a second.',
+  access: 'sessions:read',
+  query: CommonQuery,
+  data: StorageUse,
+  errors: ['store_unavailable'],
+  handle: async ({ quotas }, { actor }) => ({
+    data: presentStorageUse(await quotas.useOf(actor.account_id)),
+  }),
+});
+
 export const usageFeature = defineFeature({
-  routes: [listUsageRoute],
+  routes: [listUsageRoute, readStorageRoute],
+  errors: {
+    quota_exceeded: {
+      status: 429,
+      description:
+        'The account has reached a quota of what it may store, which the message names; nothing was recorded. With `Retry-After` it resets then, without it only the operator can raise it',
+    },
+    storage_full: {
+      status: 503,
+      description:
+        'Too little disk space is free; nothing was recorded. Reads, cancels and erasures continue. `Retry-After` says when to try again',
+    },
+  },
   tags: { usage: 'Usage of runs' },
 });

@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { Tokens } from '../../../shared/domain/schema.ts';
+import { QUOTA_NAMES, type QuotaName } from '../../../shared/storage/quotaRules.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { AgentId, CommonQuery } from '../openapi/commonSchemas.ts';
 
@@ -92,3 +93,35 @@ const UsageEntry = Type.Object(
 );
 
 export const Usage = Type.Array(UsageEntry);
+
+const StorageQuota = Type.Object(
+  {
+    used: count('What is used of it'),
+    limit: Type.Union([Type.Integer({ minimum: 1 }), Type.Null()], {
+      description: 'Null for none',
+    }),
+  },
+  { title: 'StorageQuota', description: 'A quota and what is used of it' },
+);
+
+export const StorageUse = Type.Object(
+  {
+    day: Type.String({ ...DAY, description: 'The current day, in UTC' }),
+    resets_at: Type.String({
+      format: 'date-time',
+      description: 'When the quotas of the next day begin',
+    }),
+    quotas: Type.Object(
+      Object.fromEntries(QUOTA_NAMES.map((name) => [name, StorageQuota])) as Record<
+        QuotaName,
+        typeof StorageQuota
+      >,
+      {
+        title: 'StorageQuotas',
+        description:
+          'Events and their bytes (data and metadata), per day and in total, and reads recorded in the audit per day',
+      },
+    ),
+  },
+  { title: 'StorageUse', description: 'What the events of an account take in the log' },
+);

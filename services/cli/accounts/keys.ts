@@ -1,6 +1,6 @@
 import { InvalidArgumentError, type Command } from 'commander';
 import { issueKey, revokeKey } from '../../../shared/accounts/commands.ts';
-import { SCOPES, type Scope } from '../../../shared/accounts/events.ts';
+import { ACCOUNT_SCOPES, SCOPES, type Scope } from '../../../shared/accounts/events.ts';
 import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import type { ApiKeyRow } from '../../../shared/readModels/tables.ts';
 import type { ReadModels } from '../../../shared/ports/readModels.ts';
@@ -58,7 +58,9 @@ export function addKeyCommands(program: Command, run: WithOperator): Command {
     .description('issue an API key and print it; it is not shown again')
     .option(...account)
     .option('--name <name>', 'for people', 'unnamed')
-    .option('--scopes <scopes>', `comma-separated: ${SCOPES.join(', ')}`, parseScopes, [...SCOPES])
+    .option('--scopes <scopes>', `comma-separated: ${SCOPES.join(', ')}`, parseScopes, [
+      ...ACCOUNT_SCOPES,
+    ])
     .option('--expires-in <duration>', '15m, 12h, 30d; default: never', parseDuration)
     .action((options: { account?: string; name: string; scopes: Scope[]; expiresIn?: number }) =>
       run(async ({ operator, output }) => {

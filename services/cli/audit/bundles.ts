@@ -1,6 +1,6 @@
 import { open, rm } from 'node:fs/promises';
 import { InvalidArgumentError, type Command } from 'commander';
-import { isoTime } from '../../../shared/ports/clock.ts';
+import { isoTime, recordingTime } from '../../../shared/ports/clock.ts';
 import { recordAudit } from '../../../shared/audit/commands.ts';
 import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import { sessionReport, type ReportRequest } from '../../../shared/reports/readReport.ts';
@@ -126,7 +126,7 @@ async function exportBundle(context: CliContext, options: ExportOptions): Promis
   });
   progress.end(`${seen.events} events exported`);
   if (options.report !== undefined) {
-    const made_at = isoTime(operator.clock.now());
+    const made_at = isoTime(recordingTime(operator.clock));
     // A redaction is consumed by its events; the agent's texts are withheld where any text is.
     const redaction = redact.length > 0 ? createRedaction(redact) : undefined;
     const request = { session_id: session, made_at, proof, vkey, last: head.revision, redaction };

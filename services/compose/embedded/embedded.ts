@@ -1,13 +1,19 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { readRegularFileSync } from '../../../infra/lib/regularFile.ts';
 import { createRateLimiter } from '../../../infra/ratelimit/memory.ts';
-import { createDataFolder, dataFolderError } from '../../../infra/sqlite/dataFolder.ts';
+import {
+  createDataFolder,
+  dataFolderError,
+  requirePrivateFolder,
+} from '../../../infra/sqlite/dataFolder.ts';
 import { eventLogFile } from '../../../infra/sqlite/eventStore/database.ts';
 import { acquireServerLock } from '../../../infra/sqlite/serverLock.ts';
 import type { Logger } from '../../../shared/lib/logger.ts';
 import type { EventStore } from '../../../shared/ports/eventStore.ts';
 import { guardAppends } from '../../../shared/eventlog/appendsWhileFollowed.ts';
 import { withLeaves } from '../../../shared/eventlog/encryption/protectedStore.ts';
+import { withStorageLimits } from '../../../shared/storage/limitedStore.ts';
 import { evictErased } from '../../../shared/erasure/evictErased.ts';
 import { isPastDeadline } from '../../../shared/runs/recovery/interruptTurn.ts';
 import { startPolling, type PeriodicTask } from '../../process/upkeep/periodicTask.ts';
@@ -23,7 +29,7 @@ import {
   erasureNoticePart,
 } from '../../process/upkeep/erasures.ts';
 import { openProtectedStore, type OpenedParts, type Opening } from '../opening.ts';
-import type { EmbeddedLocation } from '../logLocation.ts';
+import { locateReadModels, type EmbeddedLocation } from '../logLocation.ts';
 import { openThreadProver } from '../features/prover.ts';
 import { openFeed } from '../features/feed.ts';
 import { embeddedReplaysPart } from '../features/replays.ts';
@@ -31,6 +37,7 @@ import { openRelay } from '../features/relay.ts';
 import { judgeClock, retentionSweepPart, witnessEvidence } from '../features/retention.ts';
 import { systemClock, systemIds } from '../system.ts';
 import { openEmbeddedReadModels, readModelsPart } from './readModels.ts';
+import { openStorageLimits } from '../features/storage.ts';
 import { openEmbeddedWebhooks } from '../features/webhooks.ts';
 
 /**
@@ -66,7 +73,7 @@ async function openFolderLog(
 function readOrCreateInstanceId(folder: string): string {
   const file = join(folder, 'instance-id');
   try {
-    const existing = existsSync(file) ? readFileSync(file, 'utf8').trim() : '';
+    const existing = existsSync(file) ? readRegularFileSync(file).toString().trim() : '';
     if (existing !== '') return existing;
     const created = systemIds.uuid();
     writeFileSync(file, `${created}\n`, { mode: 0o600 });
@@ -99,6 +106,8 @@ export async function openEmbedded(
   const { logger, opened } = opening;
   const { dataFolder, log } = place;
   createDataFolder(dataFolder);
+  for (const folder of new Set([dataFolder, place.keysFolder]))
+    if (existsSync(folder)) requirePrivateFolder(folder, logger);
   opened.adopt(acquireServerLock(dataFolder), (lock) => lock.release());
   const { store, keyStore } = await ('folder' in log
     ? openFolderLog(opening, place, log)
@@ -116,11 +125,20 @@ export async function openEmbedded(
   // The lock excludes other servers of this folder's log, whatever their instance id was. A cluster
   // may have other servers.
   const isGone = (owner: string): boolean => 'folder' in log || owner === id;
+  const limits = openStorageLimits(opening, readModels, [
+    dataFolder,
+    place.keysFolder,
+    locateReadModels(place),
+  ]);
   const storage = {
-    store: withLeaves(
-      guardAppends(store, () => projector.logChanged() ?? prover.check.refusal()),
-      prover.tiles,
+    store: withStorageLimits(
+      withLeaves(
+        guardAppends(store, () => projector.logChanged() ?? prover.check.refusal()),
+        prover.tiles,
+      ),
+      limits,
     ),
+    quotas: limits.quotas,
     damaged,
     readModels,
     cachedRows: { ...readModels, forget: models.forget },
@@ -160,6 +178,7 @@ export async function openEmbedded(
     models.sampling,
     prover.part,
     feed.part,
+    limits.part,
   ];
   const erasures = [
     erasureNoticePart(api),

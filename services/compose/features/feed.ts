@@ -14,6 +14,9 @@ export function openFeed(
   store: ProtectedStore,
 ): { served: { feed: AccountFeed; followers: PermitPool }; part: ProcessPart } {
   const feed = opened.use(createAccountFeed(store));
-  const followers = createPermitPool({ permits: LIMITS.feed.followers, bytes: Infinity });
+  const followers = createPermitPool('feed_followers', {
+    permits: LIMITS.feed.followers,
+    bytes: Infinity,
+  });
   return { served: { feed, followers }, part: { upkeep: () => feed } };
 }

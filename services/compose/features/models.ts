@@ -3,10 +3,16 @@ import { startOfflineModel } from '../../../infra/offline-model/server.ts';
 import { createChatModels } from '../../../infra/openai/chatModels.ts';
 import { loadRegistry } from '../../../infra/openai/registry.ts';
 import type { ChatModels } from '../../../shared/ports/chatModel.ts';
+import { observeModels } from './metrics.ts';
 import type { Opening } from '../opening.ts';
 
 /** Opens the configured models, and the built-in one that needs no provider. */
-export async function openModels({ config, logger, opened }: Opening): Promise<ChatModels> {
+export async function openModels({
+  config,
+  logger,
+  metrics,
+  opened,
+}: Opening): Promise<ChatModels> {
   const offline = opened.adopt(await startOfflineModel(), ({ close }) => close());
   const registry = await loadRegistry({
     modelsFile: config.MODELS_FILE,
@@ -20,7 +26,7 @@ export async function openModels({ config, logger, opened }: Opening): Promise<C
     maxRetries: config.MODEL_MAX_RETRIES,
   };
   const models = opened.adopt(createChatModels({ ...registry, limits }), ({ close }) => close());
-  return createModelGateway({
+  const gateway = createModelGateway({
     models,
     limits: {
       failures: config.MODEL_CIRCUIT_FAILURES,
@@ -29,4 +35,5 @@ export async function openModels({ config, logger, opened }: Opening): Promise<C
     },
     logger,
   });
+  return observeModels(gateway, metrics);
 }

@@ -20,13 +20,13 @@ function replaysPart(
 ): ProcessPart {
   const all = { permits: LIMITS.replays.turns, bytes: Infinity };
   // Each replay may take every permit: turns are short, so the next in the queue waits little.
-  const semaphore = createFairSemaphore(all, all);
+  const semaphore = createFairSemaphore('replayed_turns', all, all);
   const throttle = createReplayThrottle(context.runState.admission);
   const running = { context, semaphore, throttle };
   const { catalogue } = context;
   const compareTurn = createCompareTurn({ catalogue, askJudge: createAskJudge(running) });
   const replaying = { ...running, compareTurn };
-  return followerPart(readModelsParts, (pausedReason) => {
+  return followerPart('replays', readModelsParts, (pausedReason) => {
     const replays = startReplays({ replaying, pausedReason, acquireLeadership });
     return { health: () => ({ replays: replays.health() }), close: replays.close };
   });

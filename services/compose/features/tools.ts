@@ -4,7 +4,9 @@ import { createBuiltIns } from '../../../infra/tools/builtIns.ts';
 import { createToolbox } from '../../../infra/tools/toolbox.ts';
 import { readToolsFile, type ToolsFile } from '../../../infra/tools/toolsFile.ts';
 import { createPageReader } from '../../../infra/web/pages.ts';
+import type { ToolSchemaChecker } from '../../../shared/ports/schemaChecker.ts';
 import type { Toolbox } from '../../../shared/ports/toolbox.ts';
+import { observeTool, observeToolGroup } from './metrics.ts';
 import type { Opening } from '../opening.ts';
 import { systemClock } from '../system.ts';
 
@@ -52,29 +54,34 @@ function mcpServer(
 /** Opens the tools of MCP servers. The client is loaded only where the tools file names a server. */
 async function openMcpGroups(
   servers: NonNullable<ToolsFile['mcp_servers']>,
+  schemas: ToolSchemaChecker,
   { logger, opened }: Opening,
 ): Promise<McpGroup[]> {
   const named = Object.entries(servers);
   if (named.length === 0) return [];
   const { createMcpGroup } = await import('../../../infra/mcp/mcpToolGroup.ts');
+  const { createMcpThread } = await import('../../../infra/mcp/mcpThread.ts');
+  const resources = { logger, version: '1', thread: createMcpThread(), schemas };
   const { env } = process;
   return named.map(([name, settings]) =>
-    opened.adopt(
-      createMcpGroup(mcpServer(name, settings, env), { logger, version: '1' }),
-      (group) => group.close(),
+    opened.adopt(createMcpGroup(mcpServer(name, settings, env), resources), (group) =>
+      group.close(),
     ),
   );
 }
 
 /** Opens the built-in tools and those of MCP servers, which are started or called in the background. */
-export async function openTools(opening: Opening): Promise<Toolbox> {
+export async function openTools(opening: Opening, schemas: ToolSchemaChecker): Promise<Toolbox> {
   const { TOOLS_FILE } = opening.config;
   const file = TOOLS_FILE ? await readToolsFile(TOOLS_FILE, process.env) : {};
-  const groups = await openMcpGroups(file.mcp_servers ?? {}, opening);
+  const groups = await openMcpGroups(file.mcp_servers ?? {}, schemas, opening);
   const allowPrivate = file.web_fetch?.allow_private ?? false;
   const builtIns = createBuiltIns({
     clock: systemClock,
     readPage: createPageReader({ allowPrivate }),
   }).filter(({ name }) => file.builtin?.some((wanted) => wanted === name) ?? true);
-  return createToolbox(builtIns, groups);
+  return createToolbox(
+    builtIns.map((tool) => observeTool(tool, opening.metrics)),
+    groups.map((group) => observeToolGroup(group, opening.metrics)),
+  );
 }

@@ -37,14 +37,14 @@ function webhooksPart(
     follow: followFeed(context.feed, context.store),
     send: createWebhookSender({ allowPrivate: config.WEBHOOKS_ALLOW_PRIVATE }),
     bodyOf: (event: PublicEvent) => JSON.stringify(cloudEventOf(event, config.KAFKA_EVENT_SOURCE)),
-    semaphore: createFairSemaphore({ permits, bytes }),
+    semaphore: createFairSemaphore('webhook_messages', { permits, bytes }),
     textsOf: (row: WebhookRow) => textsOf(context, row),
     disable: (row: WebhookRow, reason: DisabledReason) => giveUpWebhook(context, row, reason),
     clock: systemClock,
     logger,
   };
   const { readModels, readModelsParts } = context;
-  return followerPart(readModelsParts, (pausedReason) => {
+  return followerPart('webhooks', readModelsParts, (pausedReason) => {
     const webhooks = startWebhooks({ delivery, readModels, acquireLeadership, pausedReason });
     return { health: () => ({ webhooks: webhooks.health() }), close: webhooks.close };
   });

@@ -9,12 +9,15 @@ import {
   withLeaves,
   withTextsForRows,
 } from '../../../shared/eventlog/encryption/protectedStore.ts';
+import { runTask } from '../../../shared/lib/concurrency/eventLoopWatchdog.ts';
+import { withStorageLimits } from '../../../shared/storage/limitedStore.ts';
+import type { StorageQuotas } from '../../../shared/storage/quotas.ts';
 import type { RunContext } from '../../../shared/runs/context.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import type { Registration } from '../../../shared/ports/instances.ts';
 import { checkedReadModels } from '../../../shared/readModels/integrity/checkedReadModels.ts';
 import { rememberedRows } from '../../../shared/projections/cachedRows.ts';
-import { distrustReason } from '../../followers/projector/status.ts';
+import { changedLogReason, distrustReason } from '../../followers/projector/status.ts';
 import { healingReason } from '../../followers/projector/heal.ts';
 import { startRolloutProjector } from '../../followers/projector/rolloutProjector.ts';
 import { startProjector } from '../../followers/projector/start.ts';
@@ -53,12 +56,16 @@ import { openFeed } from '../features/feed.ts';
 import { replicaReplaysPart } from '../features/replays.ts';
 import { openRelay } from '../features/relay.ts';
 import { judgeDatabaseClock, retentionSweepPart, witnessEvidence } from '../features/retention.ts';
+import { openStorageLimits } from '../features/storage.ts';
 import { systemClock, systemIds } from '../system.ts';
 import { openReplicaWebhooks, openServedWebhooks } from '../features/webhooks.ts';
 
 /** The context of a replica, for any choice of services. */
 type ReplicaContext = SweepContext &
-  Pick<RunContext, 'logger'> & { readModels: PostgresReadModels & { forget: () => void } };
+  Pick<RunContext, 'logger'> & {
+    quotas: StorageQuotas;
+    readModels: PostgresReadModels & { forget: () => void };
+  };
 
 /** Replicas rely on the list of instances, which the sweep checks, rather than on deadlines. */
 const isOverdue = (): boolean => false;
@@ -72,7 +79,7 @@ async function openApi(
   common: ReplicaContext,
   databaseUrl: string,
 ): Promise<{ api: ServedRuns; part: ProcessPart }> {
-  const { store, damaged, readModels, instances, instanceMonitor, logger } = common;
+  const { store, quotas, damaged, readModels, instances, instanceMonitor, logger } = common;
   const id = systemIds.uuid();
   const isGone = (owner: string): boolean => owner === id || instanceMonitor.isDead(owner);
   const remembered = rememberedRows(readModels, store);
@@ -85,7 +92,7 @@ async function openApi(
   };
   const shared = await openSharedState(opening.opened, databaseUrl, id);
   const instance = { id, isGone, isOverdue };
-  const storage = { store, damaged, readModels, cachedRows, instance, ...shared };
+  const storage = { store, quotas, damaged, readModels, cachedRows, instance, ...shared };
   const api = await openRunContext(opening, storage);
   let registration: Registration | undefined;
   opening.opened.defer(async () => {
@@ -113,7 +120,10 @@ function openProjector(
   const { store, readModels, logger } = common;
   const log = withTextsForRows(store, store.keys);
   const options = { log, clock: systemClock, logger, keys: store.keys };
-  const start = () => startProjector({ ...options, ...projectorStores(databaseUrl, logger) });
+  const start = () =>
+    runTask('projector', () =>
+      startProjector({ ...options, ...projectorStores(databaseUrl, logger) }),
+    );
   if (!opening.services.includes('projector')) {
     const needed = readModels.otherVersionWritten;
     opening.opened.adopt(startRolloutProjector({ isNeeded: needed, start, logger }), ({ close }) =>
@@ -125,7 +135,7 @@ function openProjector(
   return [
     {
       health: async () => ({ projector: projector.health() }),
-      distrustReason: () => distrustReason({ healing: projector.healing() }),
+      distrustReason: () => distrustReason(projector.healing()),
     },
   ];
 }
@@ -138,16 +148,13 @@ function readModelsPart(common: ReplicaContext): ProcessPart {
     ...readModels,
     listParkedStreams: () => readModels.listParkedStreams(LIMITS.health.streams),
     async distrustReason() {
-      const refused = await readModels.refusedCheckpoint();
-      return distrustReason({
-        healing: healingReason(refused),
-        logChanged: readModels.logChanged(),
-      });
+      return distrustReason(healingReason(await readModels.refusedCheckpoint()));
     },
   });
   return {
     health: async () => ({ projection: health() }),
-    distrustReason: () => distrustReason({ logChanged: mismatch ?? readModels.logChanged() }),
+    // On another log, no request that writes is served.
+    trouble: () => changedLogReason(mismatch ?? readModels.logChanged()),
     async prepare(signal) {
       await waitForMatchingLog(
         {
@@ -186,9 +193,14 @@ export async function openReplica(opening: Opening, place: ReplicaLocation): Pro
   const { store: log, keyStore, keysPart } = await openProtectedStore(opening, place);
   const tiles = opened.adopt(await openTiles(databaseUrl), (reader) => reader.close());
   const check = await openReplicaTreeCheck(opening, log, tiles.treeOf);
-  const store = withLeaves(
-    guardAppends(log, () => queries.logChanged() ?? check.refusal()),
-    tiles,
+  // The disks of a replica belong to its servers, so it watches no folder.
+  const limits = openStorageLimits(opening, queries, []);
+  const store = withStorageLimits(
+    withLeaves(
+      guardAppends(log, () => queries.logChanged() ?? check.refusal()),
+      tiles,
+    ),
+    limits,
   );
   const instances = opened.adopt(openInstanceList(databaseUrl), (list) => list.close());
   const damaged = createDamageReporter(logger);
@@ -204,6 +216,7 @@ export async function openReplica(opening: Opening, place: ReplicaLocation): Pro
   const system = { clock: systemClock, ids: systemIds, logger };
   const common: ReplicaContext = {
     store,
+    quotas: limits.quotas,
     damaged,
     readModels,
     instances,

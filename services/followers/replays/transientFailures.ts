@@ -11,6 +11,7 @@ const BUSY_CODES: readonly string[] = [
   'overloaded',
   'rate_limited',
   'session_busy',
+  'storage_full',
 ];
 
 /** Returns true for failures that end by waiting, however long it takes. */

@@ -15,8 +15,9 @@ import { runDeliveryTask } from './deliveryTask.ts';
 
 /** Time allowed for messages in flight when a task stops. */
 const END_MS = 2_000;
-/** Every `POLLS`th poll also looks for deleted webhooks. */
+/** A search for deleted webhooks begins every `POLLS`th poll, and looks at `LOOKUPS` ids per poll. */
 const POLLS = 120;
+const LOOKUPS = 100;
 
 interface DeliveryTask {
   row: WebhookRow;
@@ -45,11 +46,18 @@ function createDeliveryTasks(
 ): DeliveryTasks {
   const tasks = new Map<string, DeliveryTask>();
   let polls = 0;
+  let unverifiedIds: string[] = [];
 
   function start(row: WebhookRow): DeliveryTask {
     const { webhook_id: id, revision } = row;
     const [stopping, cutting] = [new AbortController(), new AbortController()];
-    const task: DeliveryTask = { row, signal: stopping.signal, trouble: undefined, stop };
+    let stopped: Promise<void> | undefined;
+    const task: DeliveryTask = {
+      row,
+      signal: stopping.signal,
+      trouble: undefined,
+      stop: () => (stopped ??= stop()),
+    };
     const last = checkpoints.get(id);
     if (last?.revision !== revision) {
       // The webhook was changed or enabled again, so earlier failures no longer count.
@@ -73,6 +81,7 @@ function createDeliveryTasks(
       await resolvesWithin(running, END_MS);
       cutting.abort();
       await running;
+      tasks.delete(id);
     }
     return task;
   }
@@ -82,7 +91,8 @@ function createDeliveryTasks(
    * may not have caught up with a new webhook.
    */
   async function deleteOldCheckpoints(enabled: ReadonlyMap<string, WebhookRow>): Promise<void> {
-    for (const id of checkpoints.ids()) {
+    if (polls % POLLS === 0 && unverifiedIds.length === 0) unverifiedIds = checkpoints.ids();
+    for (const id of unverifiedIds.splice(0, LOOKUPS)) {
       if (enabled.has(id)) continue;
       const row = await readModels.findWebhook(id);
       if (row?.deleted) checkpoints.set(id, undefined);
@@ -93,25 +103,26 @@ function createDeliveryTasks(
     async poll() {
       const rows = await readModels.listEnabledWebhooks(LIMITS.webhooks.enabled);
       const enabled = new Map(rows.map((row) => [row.webhook_id, row]));
-      const outdated = [...tasks.values()].filter(
-        ({ row, signal }) =>
-          signal.aborted || enabled.get(row.webhook_id)?.revision !== row.revision,
-      );
-      await Promise.all(outdated.map((task) => task.stop()));
-      for (const { row } of outdated) tasks.delete(row.webhook_id);
-      if (polls % POLLS === 0) await deleteOldCheckpoints(enabled);
-      polls += 1;
+      // Deliveries that are stopping do not delay other webhooks. Their own webhook starts again at
+      // the first poll after they have stopped, with its revision at that time.
+      for (const task of tasks.values()) {
+        const isOutdated = enabled.get(task.row.webhook_id)?.revision !== task.row.revision;
+        if (isOutdated || task.signal.aborted) void task.stop();
+      }
       for (const [id, row] of enabled) if (!tasks.has(id)) tasks.set(id, start(row));
+      await deleteOldCheckpoints(enabled);
+      polls += 1;
     },
-    count: () => ({
-      enabled: tasks.size,
-      failing: [...tasks.keys()].filter((id) => checkpoints.get(id)?.failing_since !== undefined)
-        .length,
-    }),
+    count() {
+      const enabled = [...tasks.values()].filter(({ signal }) => !signal.aborted);
+      const failing = enabled.filter(
+        ({ row }) => checkpoints.get(row.webhook_id)?.failing_since !== undefined,
+      );
+      return { enabled: enabled.length, failing: failing.length };
+    },
     trouble: () => [...tasks.values()].find(({ trouble }) => trouble !== undefined)?.trouble,
     async stop() {
       await Promise.all(Array.from(tasks.values(), (task) => task.stop()));
-      tasks.clear();
     },
   };
 }

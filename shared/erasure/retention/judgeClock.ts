@@ -5,7 +5,7 @@
  * log, and only evidence from elsewhere or an operator sets it ahead. It is never later than the
  * true time. Times are milliseconds since the epoch, durations are milliseconds.
  */
-import { isoTime } from '../../ports/clock.ts';
+import { isoTime, isTime } from '../../ports/clock.ts';
 import type { KeptTime } from './retentionStreams.ts';
 
 const MINUTE_MS = 60_000;
@@ -18,8 +18,6 @@ export const CLOCK_TOLERANCE_MS = 5 * MINUTE_MS;
 export const LATE_MS = DAY_MS;
 /** How much the proven time passes until it is recorded again. */
 export const KEEP_MS = 50 * MINUTE_MS;
-/** The end of the year 9999: later times do not fit into events. */
-const LAST_TIME_MS = Date.UTC(10_000, 0, 1) - 1;
 
 export interface Clocks {
   /** The clock that decides: that of the database, if there is one. */
@@ -57,9 +55,6 @@ export interface ClockJudge {
   /** The proven time; undefined if unknown. */
   provenTime: () => Promise<ProvenTime | undefined>;
 }
-
-const isTime = (time: number): boolean =>
-  Number.isFinite(time) && time >= 0 && time <= LAST_TIME_MS;
 
 const days = (ms: number): string => {
   const count = Math.floor(ms / DAY_MS);

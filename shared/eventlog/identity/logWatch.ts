@@ -12,12 +12,12 @@ const LEAST_MS = 2_000;
 /**
  * Checks, while a subscription delivers nothing, that the log responds and has no further events.
  * Resolves true then, false while more events may be on their way. `reached` is the last delivered
- * position. Throws `store_unavailable` when the log does not respond, or has had undelivered
- * events, for longer than `withinMs` (at least 2 s).
+ * position. Throws `store_unavailable` when the log does not respond, or goes on while nothing is
+ * delivered, for longer than `withinMs` (at least 2 s). Catching up with a long log is no fault.
  */
 export function createLogWatch(log: Pick<IdentifiableLog, 'head'>, withinMs: number) {
   const limitMs = Math.max(withinMs, LEAST_MS);
-  let undelivered: { end: Position; since: number } | undefined;
+  let waiting: { reached: Position | undefined; since: number } | undefined;
 
   return async (reached: Position | undefined): Promise<boolean> => {
     let end: Position | undefined;
@@ -28,12 +28,11 @@ export function createLogWatch(log: Pick<IdentifiableLog, 'head'>, withinMs: num
       throw storeUnavailableError(`The event log has not answered for ${limitMs} ms.`);
     }
     if (end === undefined || (reached ?? '') >= end) {
-      undelivered = undefined;
+      waiting = undefined;
       return true;
     }
-    if (!undelivered || (reached ?? '') >= undelivered.end)
-      undelivered = { end, since: performance.now() };
-    if (performance.now() - undelivered.since < limitMs) return false;
+    if (!waiting || reached !== waiting.reached) waiting = { reached, since: performance.now() };
+    if (performance.now() - waiting.since < limitMs) return false;
     throw storeUnavailableError(
       `The event log continues to ${end}, but its subscription delivers nothing after ${reached ?? 'its beginning'}.`,
     );

@@ -1,4 +1,6 @@
 import { capacityError } from '../errors/capacityError.ts';
+import type { TurnlogError } from '../errors/turnlogError.ts';
+import { registerResource, type BoundedResource, type ResourceUsage } from './resources.ts';
 
 /** The capacity of a process, or the most that one account may use of it. */
 export interface Capacity {
@@ -27,10 +29,13 @@ export interface Permit {
   release(): void;
 }
 
-export interface PermitPool {
+/** The use of permits and bytes. */
+export type PoolUsage = Required<Pick<ResourceUsage, 'count' | 'bytes' | 'rejected'>>;
+
+export interface PermitPool extends BoundedResource {
+  usage(): PoolUsage;
   /**
    * Whose capacity is exhausted for a request, while `reservedBytes` are reserved for another one.
-   * A request larger than the whole capacity is admitted when it is the only one.
    */
   exhaustedScope(request: PermitRequest, reservedBytes?: number): ExhaustedScope;
   /** Issues a permit regardless of capacity. */
@@ -40,8 +45,15 @@ export interface PermitPool {
    * process's).
    */
   acquire(request: PermitRequest): Permit;
+  /** Counts the rejection of a request. Returns the error that `acquire` throws. */
+  reject(request: PermitRequest, reservedBytes?: number): TurnlogError;
+  /** The most bytes that one request can count: half of an account's share. */
+  largestRequest(ownLimit?: Capacity): number;
+  /** Bytes that must be free for a request to be admitted. */
+  freeBytesFor(request: PermitRequest): number;
   /** The number of issued permits. */
   activeCount(): number;
+  usedBytes(): number;
 }
 
 const UNLIMITED: Capacity = { permits: Infinity, bytes: Infinity };
@@ -51,15 +63,11 @@ const half = ({ permits, bytes }: Capacity): Capacity => ({
   bytes: bytes / 2,
 });
 
-const fits = (used: Capacity, all: Capacity, bytes: number): boolean =>
-  used.permits === 0 || (used.permits + 1 <= all.permits && used.bytes + bytes <= all.bytes);
-
-/**
- * Counts permits and bytes of the process and of each account. An account may use a share of what
- * the others leave free: half when it is alone, a third each for two accounts, and so on. A newly
- * active account therefore always finds capacity, however much the others use.
- */
-export function createPermitPool(all: Capacity, share = half(all)): PermitPool {
+/** A permit pool that is part of another resource, and not registered itself. */
+export function createUnregisteredPool(all: Capacity, share = half(all)): PermitPool {
+  const rejected = { account: 0, process: 0 };
+  /** Of the bytes that an account leaves free, it may use one part in this many. */
+  const freePerUsed = Number.isFinite(all.bytes) ? all.bytes / share.bytes : 1;
   const process: Capacity = { permits: 0, bytes: 0 };
   const accounts = new Map<string, Capacity>();
 
@@ -71,14 +79,23 @@ export function createPermitPool(all: Capacity, share = half(all)): PermitPool {
     return { permits: limitFor('permits'), bytes: limitFor('bytes') };
   }
 
-  function findExhaustedScope(
-    { account_id, limit: ownLimit, bytes }: PermitRequest,
-    reservedBytes = 0,
-  ): ExhaustedScope {
-    const account = accounts.get(account_id);
-    if (account && !fits(account, limitOf(account, ownLimit), bytes)) return 'account';
-    const rest = { permits: all.permits, bytes: all.bytes - reservedBytes };
-    return fits(process, rest, bytes) ? undefined : 'process';
+  const largestRequest = (ownLimit = UNLIMITED): number =>
+    Math.min(ownLimit.bytes, share.bytes / 2);
+
+  const countedBytes = ({ bytes, limit: ownLimit }: PermitRequest): number =>
+    Math.min(bytes, largestRequest(ownLimit));
+
+  function findExhaustedScope(request: PermitRequest, reservedBytes = 0): ExhaustedScope {
+    const bytes = countedBytes(request);
+    const account = accounts.get(request.account_id);
+    const limit = limitOf(account ?? { permits: 0, bytes: 0 }, request.limit);
+    if (account && (account.permits + 1 > limit.permits || account.bytes + bytes > limit.bytes))
+      return 'account';
+    // Other accounts leave too little to one that has nothing.
+    const isCrowdedOut = !account && bytes > limit.bytes;
+    const isFull =
+      process.permits + 1 > all.permits || process.bytes + bytes > all.bytes - reservedBytes;
+    return isCrowdedOut || isFull ? 'process' : undefined;
   }
 
   function issue({ account_id, limit: ownLimit, bytes: initialBytes }: PermitRequest): Permit {
@@ -97,7 +114,7 @@ export function createPermitPool(all: Capacity, share = half(all)): PermitPool {
       resize(newBytes, reservedBytes = 0) {
         const addedBytes = newBytes - bytes;
         const grows = (used: Capacity, limit: number): boolean =>
-          addedBytes <= 0 || used.permits === 1 || used.bytes + addedBytes <= limit;
+          addedBytes <= 0 || used.bytes + addedBytes <= limit;
         if (!grows(process, all.bytes - reservedBytes)) return false;
         if (!grows(account, limitOf(account, ownLimit).bytes)) return false;
         bytes = newBytes;
@@ -113,14 +130,38 @@ export function createPermitPool(all: Capacity, share = half(all)): PermitPool {
     };
   }
 
+  function reject(request: PermitRequest, reservedBytes = 0): TurnlogError {
+    const exhausted = findExhaustedScope(request, reservedBytes);
+    rejected[exhausted ?? 'process'] += 1;
+    return capacityError(exhausted);
+  }
+
   return {
     exhaustedScope: findExhaustedScope,
     forceAcquire: issue,
     acquire(request) {
-      const exhausted = findExhaustedScope(request);
-      if (exhausted) throw capacityError(exhausted);
-      return issue(request);
+      if (findExhaustedScope(request)) throw reject(request);
+      return issue({ ...request, bytes: countedBytes(request) });
     },
+    largestRequest,
+    freeBytesFor: (request) =>
+      accounts.has(request.account_id) ? request.bytes : countedBytes(request) * freePerUsed,
     activeCount: () => process.permits,
+    usedBytes: () => process.bytes,
+    reject,
+    usage: () => ({
+      count: { limit: all.permits, used: process.permits },
+      bytes: { limit: all.bytes, used: process.bytes },
+      rejected,
+    }),
   };
 }
+
+/**
+ * Counts permits and bytes of the process and of each account. An account may use a share of what
+ * the others leave free: half when it is alone, a third each for two accounts, and so on. A request
+ * counts at most half of a share. A newly active account therefore always finds capacity, however
+ * much the others use. The metrics of the process show the pool under its name.
+ */
+export const createPermitPool = (name: string, all: Capacity, share?: Capacity): PermitPool =>
+  registerResource(name, createUnregisteredPool(all, share));

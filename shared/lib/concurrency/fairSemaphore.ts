@@ -1,6 +1,12 @@
-import { capacityError } from '../errors/capacityError.ts';
-import { createPermitPool, type PermitRequest, type Permit, type Capacity } from './capacity.ts';
+import {
+  createUnregisteredPool,
+  type PermitRequest,
+  type Permit,
+  type PoolUsage,
+  type Capacity,
+} from './capacity.ts';
 import { acquireWithTimeout, type AcquireOptions } from './acquireWithTimeout.ts';
+import { registerResource, type BoundedResource } from './resources.ts';
 
 interface Waiter {
   request: PermitRequest;
@@ -8,17 +14,23 @@ interface Waiter {
 }
 
 /** How long to wait, and the signal that ends the wait. */
-type AcquireLimits = Omit<AcquireOptions, 'timeoutError'>;
+export type AcquireLimits = Omit<AcquireOptions, 'timeoutError'>;
 
-export interface FairSemaphore {
+export interface FairSemaphore extends BoundedResource {
+  usage(): PoolUsage & { waiting: number };
   /** Waits for a permit. Throws `rate_limited`, `overloaded` or the abort reason. */
   acquire(request: PermitRequest, bounds: AcquireLimits): Promise<Permit>;
   /** Returns a permit if one is available without waiting. */
   tryAcquire(request: PermitRequest): Permit | undefined;
+  /** Issues a permit without waiting. Throws `rate_limited` or `overloaded`. */
+  acquireNow(request: PermitRequest): Permit;
   /** Issues a permit regardless of capacity and waiters. */
   forceAcquire(request: PermitRequest): Permit;
   /** The number of issued permits. */
   activeCount(): number;
+  usedBytes(): number;
+  /** The most bytes that one request can count: half of an account's share. */
+  largestRequest(ownLimit?: Capacity): number;
   hasWaiters(): boolean;
 }
 
@@ -26,10 +38,11 @@ export interface FairSemaphore {
  * A semaphore that is fair between accounts: they take turns, each with its own oldest request
  * first. An account that has used up its share does not block the others. When the next request is
  * too large for the remaining bytes, freed bytes are reserved for it, so that smaller requests
- * can't overtake it indefinitely; they use the rest.
+ * can't overtake it indefinitely; they use the rest. The metrics of the process show the semaphore
+ * under its name.
  */
-export function createFairSemaphore(all: Capacity, share?: Capacity): FairSemaphore {
-  const pool = createPermitPool(all, share);
+export function createFairSemaphore(name: string, all: Capacity, share?: Capacity): FairSemaphore {
+  const pool = createUnregisteredPool(all, share);
   /** Waiting requests by account; the account whose turn it is comes first. */
   const waiting = new Map<string, Set<Waiter>>();
   /** Bytes reserved for one waiting request. */
@@ -48,12 +61,13 @@ export function createFairSemaphore(all: Capacity, share?: Capacity): FairSemaph
       if (pool.activeCount() >= all.permits) return;
       const next = queue.values().next().value!;
       const exhausted = pool.exhaustedScope(next.request, reservedBytes);
-      if (exhausted === 'process' && reservedBytes === 0) reservedBytes = next.request.bytes;
+      if (exhausted === 'process' && reservedBytes === 0)
+        reservedBytes = pool.freeBytesFor(next.request);
       if (exhausted !== undefined) continue;
       waiting.delete(account_id);
       queue.delete(next);
       if (queue.size > 0) waiting.set(account_id, queue);
-      next.admit(issue(next.request));
+      next.admit(issueCounted(next.request));
     }
   }
 
@@ -76,10 +90,14 @@ export function createFairSemaphore(all: Capacity, share?: Capacity): FairSemaph
   const findExhaustedScope = (request: PermitRequest) =>
     pool.exhaustedScope(request, reservedBytes);
 
+  /** Issues the permit of a request that was admitted. */
+  const issueCounted = (request: PermitRequest): Permit =>
+    issue({ ...request, bytes: Math.min(request.bytes, pool.largestRequest(request.limit)) });
+
   function tryAcquire(request: PermitRequest): Permit | undefined {
     if (waiting.has(request.account_id) || findExhaustedScope(request) !== undefined)
       return undefined;
-    return issue(request);
+    return issueCounted(request);
   }
 
   async function waitForPermit(request: PermitRequest, bounds: AcquireLimits): Promise<Permit> {
@@ -101,12 +119,15 @@ export function createFairSemaphore(all: Capacity, share?: Capacity): FairSemaph
     };
     await acquireWithTimeout(join, {
       ...bounds,
-      timeoutError: () => capacityError(pool.exhaustedScope(request)),
+      timeoutError: () => pool.reject(request),
     });
     return permit!;
   }
 
-  return {
+  const waitingCount = (): number =>
+    [...waiting.values()].reduce((total, queue) => total + queue.size, 0);
+
+  return registerResource(name, {
     acquire: async (request, bounds) => {
       bounds.signal.throwIfAborted();
       const permit = tryAcquire(request);
@@ -118,12 +139,20 @@ export function createFairSemaphore(all: Capacity, share?: Capacity): FairSemaph
         pool.activeCount() < all.permits &&
         findExhaustedScope(request) === 'process'
       )
-        reservedBytes = request.bytes;
+        reservedBytes = pool.freeBytesFor(request);
       return waitForPermit(request, bounds);
     },
     tryAcquire,
+    acquireNow(request) {
+      const permit = tryAcquire(request);
+      if (!permit) throw pool.reject(request, reservedBytes);
+      return permit;
+    },
     forceAcquire: issue,
     activeCount: pool.activeCount,
+    usedBytes: pool.usedBytes,
+    largestRequest: pool.largestRequest,
     hasWaiters: () => waiting.size > 0,
-  };
+    usage: () => ({ ...pool.usage(), waiting: waitingCount() }),
+  });
 }

@@ -1,5 +1,5 @@
 import { once, type EventEmitter } from 'node:events';
-import { createFairSemaphore } from './fairSemaphore.ts';
+import { createFairLanes } from './fairLanes.ts';
 import { resolvesWithin } from '../time/resolvesWithin.ts';
 
 /** A `Worker` of `node:worker_threads`. */
@@ -10,21 +10,29 @@ interface Thread extends EventEmitter {
 }
 
 interface WorkerOptions {
+  /** Names the thread in the metrics of the process. */
+  name: string;
   /**
    * Starts a thread with a memory limit. It sends `ready` first, and then one answer per message,
    * in order.
    */
   start: () => Thread;
+  /** Concurrent threads; two or more. The second one starts when two accounts need one. */
+  threads: number;
   /** The time limit of one answer. */
   withinMs: number;
   /** The longest wait for earlier requests. */
   waitMs: number;
+  /** The duration from which a request counts as slow, and for how long it does (fairLanes.ts). */
+  slowMs: number;
+  slowForMs: number;
 }
 
 export interface WorkerClient<Question, Answer> extends AsyncDisposable {
   /**
-   * Sends a request when its turn comes; accounts take turns. Rejects with WorkerTimeout, or with
-   * `overloaded` or `rate_limited` after too long a wait.
+   * Sends a request when its turn comes; accounts take turns, and those with slow requests leave a
+   * thread to the others. Rejects with WorkerTimeout, or with `overloaded` or `rate_limited` after
+   * too long a wait.
    */
   request(question: Question, accountId: string): Promise<Answer>;
 }
@@ -34,8 +42,12 @@ export class WorkerTimeout extends Error {}
 
 /** A busy machine starts threads slowly; the request does not cause that. */
 const START_MS = 15_000;
-/** The thread handles one request at a time. */
-const ONE = { permits: 1, bytes: Infinity };
+
+/** A thread's place, with the thread once it is needed. */
+interface Slot {
+  thread: Promise<Thread> | undefined;
+  isBusy: boolean;
+}
 
 async function answerOf(worker: Thread, withinMs: number): Promise<unknown> {
   const waitEnded = new AbortController();
@@ -54,25 +66,28 @@ async function answerOf(worker: Thread, withinMs: number): Promise<unknown> {
 }
 
 /**
- * A worker thread for untrusted input that may take unlimited time or memory. It starts with the
- * first request; a request that exceeds the limits terminates it, and the next one starts another.
+ * Worker threads for untrusted input that may take unlimited time or memory. They start with the
+ * first requests; a request that exceeds the limits terminates its thread, and another is started.
  */
 export function createWorkerClient<Question, Answer>(
   program: WorkerOptions,
 ): WorkerClient<Question, Answer> {
-  const semaphore = createFairSemaphore(ONE);
+  const { name, threads, slowMs, slowForMs, waitMs } = program;
+  const lanes = createFairLanes(name, { permits: threads, slowMs, slowForMs });
   const closing = new AbortController();
-  let running: Thread | undefined;
+  const slots = Array.from({ length: threads }, (): Slot => ({ thread: undefined, isBusy: false }));
+  const running = new Set<Thread>();
 
-  async function start(): Promise<Thread> {
+  async function start(slot: Slot): Promise<Thread> {
     const worker = program.start();
+    running.add(worker);
     worker.unref();
     // Waiting callers observe `exit`; an unhandled `error` event would end the process.
     worker.on('error', () => undefined);
     worker.on('exit', () => {
-      if (running === worker) running = undefined;
+      running.delete(worker);
+      slot.thread = undefined;
     });
-    running = worker;
     try {
       await answerOf(worker, START_MS);
     } catch (error) {
@@ -83,8 +98,7 @@ export function createWorkerClient<Question, Answer>(
     return worker;
   }
 
-  async function answer(question: Question): Promise<Answer> {
-    const worker = running ?? (await start());
+  async function answer(question: Question, worker: Thread): Promise<Answer> {
     const answered = answerOf(worker, program.withinMs);
     worker.postMessage(question);
     try {
@@ -95,19 +109,28 @@ export function createWorkerClient<Question, Answer>(
     }
   }
 
+  /** Slow accounts use the last thread, so that the first one stays started for the others. */
+  const freeSlot = (isSlow: boolean): Slot =>
+    isSlow ? slots.findLast(({ isBusy }) => !isBusy)! : slots.find(({ isBusy }) => !isBusy)!;
+
   return {
     async request(question, account_id) {
-      const bounds = { waitMs: program.waitMs, signal: closing.signal };
-      const permit = await semaphore.acquire({ account_id, bytes: 0 }, bounds);
+      const permit = await lanes.acquire(account_id, { waitMs, signal: closing.signal });
+      const slot = freeSlot(permit.isSlow);
+      slot.isBusy = true;
+      let began = Infinity;
       try {
-        return await answer(question);
+        const worker = await (slot.thread ??= start(slot));
+        began = performance.now();
+        return await answer(question, worker);
       } finally {
-        permit.release();
+        slot.isBusy = false;
+        permit.release(performance.now() - began);
       }
     },
     async [Symbol.asyncDispose]() {
       closing.abort(new Error('The thread is closed.'));
-      await running?.terminate();
+      await Promise.all([...running].map((worker) => worker.terminate()));
     },
   };
 }

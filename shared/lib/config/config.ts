@@ -6,6 +6,7 @@ import { modelOptions } from './models.ts';
 import { plaintextPasswords } from './plaintext.ts';
 import { runOptions } from './runs.ts';
 import { serverOptions } from './server.ts';
+import { storageOptions } from './storage.ts';
 import { storeOptions } from './stores.ts';
 import { toolOptions } from './tools.ts';
 import { transparencyOptions } from './transparency.ts';
@@ -23,6 +24,7 @@ export const ConfigSchema = Type.Object(
   {
     ...serverOptions,
     ...storeOptions,
+    ...storageOptions,
     ...transparencyOptions,
     ...modelOptions,
     ...toolOptions,

@@ -29,5 +29,5 @@ export const unreadable = (error: unknown): Problems => ({
   '':
     error instanceof SyntaxError
       ? `is not valid JSON (${error.message})`
-      : `can't be read (${(error as NodeJS.ErrnoException).code})`,
+      : `can't be read (${(error as NodeJS.ErrnoException).code ?? (error as Error).message})`,
 });

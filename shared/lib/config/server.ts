@@ -13,6 +13,17 @@ export const serverOptions = {
     maximum: 65535,
     description: 'Port to listen on; 0 takes a free one',
   }),
+  METRICS_PORT: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: 65535,
+      description:
+        'Port that serves `/metrics` without a key, and nothing else; without it, `PORT` does for keys with the scope `metrics:read`',
+    }),
+  ),
+  METRICS_HOST: Type.Optional(
+    Type.String({ description: 'Address of that port; without it, that of `HOST`' }),
+  ),
   BOOTSTRAP_API_KEY: Type.Optional(
     Type.String({
       minLength: STRONG_KEY.length,

@@ -8,7 +8,7 @@ export const storeOptions = {
   }),
   EVENTSTOREDB_URL: Type.Optional(
     Type.String({
-      pattern: '^esdb(\\+discover)?://',
+      pattern: '^(esdb|kurrentdb)(\\+discover)?://',
       description:
         'Connection string of an EventStoreDB or KurrentDB cluster that keeps the log instead of the embedded store',
     }),

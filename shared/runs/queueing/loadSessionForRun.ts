@@ -1,6 +1,8 @@
 import { isTurnlogError, TurnlogError } from '../../lib/errors/turnlogError.ts';
 import { toDamageError } from '../../eventlog/reading/reportDamage.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
+import { LIMITS } from '../../limits.ts';
+import { MAX_APPEND_BYTES } from '../../ports/eventStore.ts';
 import { readUntilComplete } from '../../eventlog/reading/untilWhole.ts';
 import {
   findMissingEvents,
@@ -8,10 +10,16 @@ import {
   type LoadedSession,
 } from '../../sessions/history/loadSession.ts';
 import type { TurnContext } from '../../sessions/turns/promptParts.ts';
-import type { RunState, SessionReadContext } from '../context.ts';
+import type { SessionReadContext } from '../context.ts';
 import type { RunRequest } from '../runRequest.ts';
-import { newestTurnsThatFit, tokensBesideSummary } from '../model/contextWindow.ts';
-import type { Summary } from '../../sessions/turns/prompt.ts';
+import {
+  bytesOfTurns,
+  newestTurnsThatFit,
+  tokensBesideSummary,
+  type HistoryBudget,
+} from '../model/contextWindow.ts';
+import type { Summary, Turn } from '../../sessions/turns/prompt.ts';
+import { promptTooLargeError } from './admissionControl.ts';
 import { loadCachedSession } from './sessionCache.ts';
 
 /** Limits of the wait before a run starts. */
@@ -23,6 +31,11 @@ export interface RunWaitLimits {
 
 /** Limits for loading a session. */
 export interface SessionLoadLimits extends RunWaitLimits {
+  /**
+   * Reserves the memory of the turns read so far, before older ones are read. Throws to end the
+   * load.
+   */
+  reserve: (turns: readonly Turn[]) => void;
   /** Receives the other sessions whose turns the prompt contains, at each load. */
   setOrigins: (origins: readonly string[]) => void;
 }
@@ -51,19 +64,19 @@ export async function isVisible(
   return row?.account_id === actor.account_id && row.agent_id === agent.agent_id;
 }
 
-/**
- * Reads with a permit of `sessionReads`, which accounts get in turn, because events may be large.
- */
+/** The most bytes of a page of events: the last event may exceed the limit. */
+const SESSION_PAGE_BYTES = LIMITS.store.pageBytes + MAX_APPEND_BYTES;
+
+/** Reads a session after reserving the memory of a page, which accounts get in turn. */
 export async function withSessionReadPermit<Result>(
-  { runState }: { runState: Pick<RunState, 'sessionReads'> },
+  { memory }: Pick<SessionReadContext, 'memory'>,
   { actor: { account_id } }: Pick<RequestedSession, 'actor'>,
   { until, signal }: RunWaitLimits,
   read: () => Promise<Result>,
 ): Promise<Result> {
-  const permit = await runState.sessionReads.acquire(
-    { account_id, bytes: 0 },
-    { waitMs: Math.max(0, until - performance.now()), signal },
-  );
+  const request = { account_id, purpose: 'sessionReads', bytes: SESSION_PAGE_BYTES } as const;
+  const waitMs = Math.max(0, until - performance.now());
+  const permit = memory.tryReserve(request) ?? (await memory.reserve(request, { waitMs, signal }));
   try {
     return await read();
   } finally {
@@ -77,11 +90,11 @@ export interface SessionForRun extends LoadedSession {
   summaryInPrompt: Summary | undefined;
 }
 
-/** Loads the session that a run continues, with the turns that fit into `tokens`. */
+/** Loads the session that a run continues, with the turns that fit. */
 export async function loadSessionForRun(
   context: SessionReadContext,
   request: RequestedSession,
-  tokens: number,
+  { tokens, bytes }: HistoryBudget,
   bounds: SessionLoadLimits,
 ): Promise<SessionForRun> {
   const { session_id } = request;
@@ -95,10 +108,16 @@ export async function loadSessionForRun(
       loadCachedSession(
         { store, damaged, memory: runState.sessionCache, setOrigins: bounds.setOrigins },
         session_id,
-        async (turns, summary) =>
-          replayed
-            ? turns.filter(({ turn }) => turn >= replayed.from_turn)
-            : newestTurnsThatFit(budget, (await tokensAfter(summary)) ?? tokens, request, turns),
+        async (turns, summary) => {
+          bounds.reserve(turns);
+          if (replayed) {
+            const shown = turns.filter(({ turn }) => turn >= replayed.from_turn);
+            if (bytesOfTurns(shown) > bytes) throw promptTooLargeError(bytes);
+            return shown;
+          }
+          const left = { tokens: (await tokensAfter(summary)) ?? tokens, bytes };
+          return newestTurnsThatFit(budget, left, request, turns);
+        },
       ),
     );
   let loaded = await load();

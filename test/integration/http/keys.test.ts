@@ -113,6 +113,8 @@ describe('a key', () => {
       ['/v1/webhooks/x', '', 'DELETE'],
     ],
     'events:read': () => [['/v1/events?after=0']],
+    // Refused for its query: the metrics themselves are no JSON.
+    'metrics:read': () => [['/metrics?unknown=1']],
     'audit:read': () => [
       ['/v1/sessions/x/proof'],
       ['/v1/log/tile/0/x'],

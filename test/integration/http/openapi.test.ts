@@ -334,6 +334,7 @@ describe('real answers are as described', () => {
       () => service.send('POST', `/v1/sessions/${session}/cancel`, ''),
     ],
     ['get /v1/usage', () => service.get(USAGE)],
+    ['get /v1/usage/storage', () => service.get('/v1/usage/storage')],
     [
       'post /v1/sessions/{sessionId}/fork',
       () => service.post(`/v1/sessions/${session}/fork`, { at_turn: 1 }),
@@ -400,7 +401,7 @@ describe('real answers are as described', () => {
     expect([...new Set(EACH.map(([name]) => name))].toSorted()).toEqual(
       operations()
         .map(([name]) => name)
-        .filter((name) => !/^get .v1.log.|^get .v1.events$|.stream$|.export$|.report$/.test(name))
+        .filter((name) => !/^get .v1.log.|^get .v1.events$|^get .metrics$|.stream$|.export$|.report$/.test(name))
         .toSorted(),
     );
   });

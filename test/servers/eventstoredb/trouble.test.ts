@@ -134,7 +134,10 @@ describe('an unusable store reports the reason', () => {
   test('when only one side uses TLS', async () => {
     const node = await startNode();
     const { store } = await open(node.connectionString.replace('tls=false', 'tls=true'));
-    await untilTrouble(store, /TLS|can't be reached/);
+    await untilTrouble(store, /does not speak TLS: .* add tls=false to EVENTSTOREDB_URL\.$/);
+    const secured = await startNode({ tls: true });
+    const { store: other } = await open(`esdb://127.0.0.1:${secured.port}?tls=false`);
+    await untilTrouble(other, /It seems to expect TLS: remove tls=false from EVENTSTOREDB_URL\.$/);
   });
 
   test('when the password is wrong', async () => {

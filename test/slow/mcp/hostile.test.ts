@@ -1,11 +1,13 @@
 /** Servers that lie, hang and die. */
+import { spawn } from 'node:child_process';
 import { createServer, type RequestListener } from 'node:http';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { createToolbox } from '../../../infra/tools/toolbox.ts';
 import {
@@ -16,6 +18,10 @@ import {
   until,
 } from '../../support/fakes/mcpGroups.ts';
 
+/** A process that opens a group whose server has children. */
+const OPENS_GROUP = fileURLToPath(
+  new URL('../../support/processes/opensMcpGroup.ts', import.meta.url),
+);
 const calling = { account_id: 'a', signal: new AbortController().signal };
 let folder: string;
 let file: string;
@@ -112,6 +118,41 @@ describe('a server that', () => {
     expect(missing.health().reason).toContain('ENOENT');
     await expect(missing.known()).rejects.toMatchObject({ code: 'tool_error', retriable: true });
   }, 20_000);
+
+  test.each([
+    ['floods-changes', 'it sends too many messages'],
+    ['floods-logs', 'it sends too many bytes'],
+    ['floods-garbage', 'it sends too much that is not a message'],
+  ])('%s is disconnected, and health and log say why', async (mode, reason) => {
+    const lines: unknown[] = [];
+    const group = openGroup(serverWith(hostileServer(mode)), (line) => lines.push(line));
+    await until(() => group.health().state === 'away');
+    expect(group.health()).toMatchObject({ name: 'files', reason });
+    expect(lines).toContainEqual(expect.objectContaining({ server: 'files', reason }));
+  });
+
+  test('writes many log messages is served, and they are not read', async () => {
+    const { group, act } = await opened('plain');
+    expect(await act('logs')).toEqual({ result: 'after the logs', is_error: false });
+    expect(group.health().state).toBe('up');
+  });
+
+  test('changes large schemas again and again is listed with pauses', async () => {
+    const group = openGroup(serverWith(hostileServer('changing', file)));
+    await until(() => (group.tools()?.length ?? 0) > 0, 20_000);
+    const count = (what: string) => readFileSync(file, 'utf8').split(what).length - 1;
+    await until(() => count('changed') >= 2, 20_000);
+    expect(count('listed')).toBe(1);
+  }, 40_000);
+
+  test('ends with this process, even when that is killed', async () => {
+    const service = spawn(process.execPath, [OPENS_GROUP, file], { stdio: 'ignore' });
+    await until(() => existsSync(file), 30_000);
+    const pids = (await readFile(file, 'utf8')).trim().split(' ').map(Number);
+    expect(pids.map(isAlive)).toEqual([true, true]);
+    service.kill('SIGKILL');
+    await until(() => !pids.some(isAlive));
+  }, 60_000);
 
   test('leaves children behind is ended with them', async () => {
     const { group } = await opened('has-children');

@@ -11,15 +11,24 @@ import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts
 const SCRIPTS = ['infra/local/run.sh', 'infra/local/ensure-installed.mjs'];
 /** Stands in for npm: says that it was called, and installs once it is told to. */
 const NPM = `
-import { appendFileSync, copyFileSync, existsSync, mkdirSync } from 'node:fs';
-appendFileSync('calls', process.argv[2] + '\\n');
+import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+const args = process.argv.slice(2, 4).filter((arg) => arg !== '--ignore-scripts');
+appendFileSync('calls', args.join(' ') + '\\n');
 const install = () => {
   if (!existsSync('go')) return void setTimeout(install, 10);
   mkdirSync('node_modules', { recursive: true });
-  copyFileSync('package-lock.json', 'node_modules/.package-lock.json');
+  const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8'));
+  if (args.includes('--omit=dev')) delete packages['node_modules/tool'];
+  writeFileSync('node_modules/.package-lock.json', JSON.stringify({ packages }));
 };
 install();
 `;
+
+const LOCKED = {
+  '': {},
+  'node_modules/a': { version: '1.0.0' },
+  'node_modules/tool': { version: '1.0.0', dev: true },
+};
 
 /** A clone in which nothing is installed. */
 let clone: string;
@@ -27,8 +36,8 @@ const file = (name: string): string => join(clone, name);
 const calls = async (): Promise<string[]> =>
   existsSync(file('calls')) ? (await readFile(file('calls'), 'utf8')).split('\n').slice(0, -1) : [];
 /** Runs a program of Node as an npm script does. */
-const runScript = (program = ''): ChildProcess =>
-  spawn(file('infra/local/run.sh'), ['node', '-e', program], {
+const runScript = (program = '', ...options: string[]): ChildProcess =>
+  spawn(file('infra/local/run.sh'), [...options, 'node', '-e', program], {
     cwd: clone,
     env: { ...process.env, NODE_OPTIONS: '', npm_execpath: file('npm.mjs') },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -39,10 +48,7 @@ beforeEach(async () => {
   await mkdir(file('infra/local'), { recursive: true });
   for (const script of SCRIPTS)
     await cp(fileURLToPath(new URL(`../../../${script}`, import.meta.url)), file(script));
-  await writeFile(
-    file('package-lock.json'),
-    JSON.stringify({ packages: { '': {}, 'node_modules/a': { version: '1.0.0' } } }),
-  );
+  await writeFile(file('package-lock.json'), JSON.stringify({ packages: LOCKED }));
   await writeFile(file('npm.mjs'), NPM);
 });
 afterEach(() => rm(clone, { recursive: true }));
@@ -86,4 +92,11 @@ test('the command takes the place of the script: signals reach it, and its exit 
   expect(Number(output)).toBe(script.pid);
   script.kill('SIGTERM');
   expect(await ended).toEqual([7, null]);
+});
+
+test('running the service installs no development packages; a test adds them to what is there', async () => {
+  await writeFile(file('go'), '');
+  for (const options of [['--production'], ['--production'], [], [], ['--production']])
+    expect(await once(runScript('', ...options), 'exit')).toEqual([0, null]);
+  expect(await calls()).toEqual(['ci --omit=dev', 'install --no-save']);
 });

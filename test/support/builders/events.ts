@@ -214,9 +214,11 @@ export const sessionCompacted = (
 export const sessionDescribed = (
   labels: Record<string, string> = { case: '12' },
   title?: string,
+  turn?: number,
 ): SessionEvent => ({
   type: 'session.described.v1',
   data: {
+    ...(turn !== undefined && { turn }),
     ...(title !== undefined && { title }),
     labels: Object.entries(labels).map(([name, value]) => ({ name, value })),
   },
@@ -244,14 +246,22 @@ export const webhookCreated = (changes?: Partial<WebhookSettings>): WebhookEvent
   type: 'webhook.created.v1',
   data: { ...webhookSettings(changes), secret: 'whsec_c2VjcmV0' },
 });
-export const webhookChanged = (changes?: Partial<WebhookSettings>): WebhookEvent => ({
+export const webhookChanged = (
+  changes?: Partial<WebhookSettings>,
+  enabled?: boolean,
+): WebhookEvent => ({
   type: 'webhook.changed.v1',
-  data: webhookSettings(changes),
+  data: { ...webhookSettings(changes), ...(enabled !== undefined && { enabled }) },
 });
-export const webhookEnabled = (): WebhookEvent => ({ type: 'webhook.enabled.v1', data: {} });
+/** As early releases recorded it, unless it repeats the settings. */
+export const webhookEnabled = (settings: Partial<WebhookSettings> = {}): WebhookEvent => ({
+  type: 'webhook.enabled.v1',
+  data: settings,
+});
 export const webhookDisabled = (
   reason: 'request' | 'failing' | 'gone' = 'failing',
-): WebhookEvent => ({ type: 'webhook.disabled.v1', data: { reason } });
+  settings: Partial<WebhookSettings> = {},
+): WebhookEvent => ({ type: 'webhook.disabled.v1', data: { ...settings, reason } });
 export const webhookDeleted = (): WebhookEvent => ({ type: 'webhook.deleted.v1', data: {} });
 export const webhookErased = (changes: Partial<Erasure> = {}): WebhookEvent => ({
   type: 'webhook.erased.v1',

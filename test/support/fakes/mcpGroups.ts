@@ -1,5 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { createMcpGroup, type McpGroup } from '../../../infra/mcp/mcpToolGroup.ts';
+import { createSchemaChecker } from '../../../infra/jsonschema/schemaChecker.ts';
+import { createMcpThread } from '../../../infra/mcp/mcpThread.ts';
 import type { McpServer, McpTransport } from '../../../infra/mcp/server.ts';
 import { createLogger } from '../../../shared/lib/logger.ts';
 
@@ -29,16 +31,23 @@ export const hostileServer = (mode: string, file = ''): McpTransport =>
   processOf(HOSTILE, mode, file);
 
 const open: McpGroup[] = [];
+const thread = createMcpThread();
+let schemas: ReturnType<typeof createSchemaChecker> | undefined;
 
-/** A group that `closeGroups` closes. */
-export function openGroup(server: McpServer): McpGroup {
-  const group = createMcpGroup(server, { logger: createLogger('silent'), version: '1' });
+/** A group that `closeGroups` closes. Its warnings are passed to `onWarning`. */
+export function openGroup(server: McpServer, onWarning?: (line: unknown) => void): McpGroup {
+  const logger = createLogger('silent');
+  if (onWarning) logger.warn = onWarning;
+  schemas ??= createSchemaChecker();
+  const group = createMcpGroup(server, { logger, version: '1', thread, schemas });
   open.push(group);
   return group;
 }
 
 export async function closeGroups(): Promise<void> {
   await Promise.all(open.splice(0).map((group) => group.close()));
+  await schemas?.[Symbol.asyncDispose]();
+  schemas = undefined;
 }
 
 /** Waits until it holds, for so long at the most. */

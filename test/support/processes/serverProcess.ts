@@ -36,16 +36,25 @@ export interface ServerProcess {
   kill(signal: NodeJS.Signals): void;
 }
 
+/** A command that starts Node with this limit of open files. */
+export const withOpenFiles = (limit: number): readonly string[] => [
+  'sh',
+  '-c',
+  `ulimit -n ${limit} && exec "$0" "$@"`,
+  process.execPath,
+];
+
 /**
  * The server as a real process, on a free port, with the arguments of its command; of the project
- * in another folder, if one is given.
+ * in another folder, or by another command than Node's own, if one is given.
  */
 export function startServerProcess(
   env: Record<string, string>,
   args: readonly string[] = [],
   folder = root,
+  [command, ...before]: readonly string[] = [process.execPath],
 ): ServerProcess {
-  const child = spawn(process.execPath, ['services/main.ts', ...args], {
+  const child = spawn(command!, [...before, 'services/main.ts', ...args], {
     cwd: folder,
     env: {
       ...plainEnvironment(),

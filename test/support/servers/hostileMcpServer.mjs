@@ -75,7 +75,16 @@ const LISTS = {
   many: () =>
     Array.from({ length: 300 }, (_, index) => ({ name: `t${index}`, inputSchema: object() })),
 };
+LISTS['slow-patterns'] = () => [
+  { name: 'act', inputSchema: object({ a: { type: 'string', pattern: '^(a+)+$' } }) },
+];
 const DEFAULT_LIST = [{ name: 'act', inputSchema: object({ what: { type: 'string' } }) }];
+
+const LOG = {
+  jsonrpc: '2.0',
+  method: 'notifications/message',
+  params: { level: 'info', data: 'x' },
+};
 
 const ACTS = {
   die: () => process.exit(1),
@@ -85,6 +94,10 @@ const ACTS = {
   garbage: (id) => {
     process.stdout.write('this is no JSON\n{"jsonrpc":"2.0"}\n[]\n');
     answer(id, text('after the garbage'));
+  },
+  logs(id) {
+    for (let line = 0; line < 5_000; line += 1) say(LOG);
+    answer(id, text('after the logs'));
   },
   refuse: (id) => say({ jsonrpc: '2.0', id, error: { code: -32000, message: 'not today' } }),
   odd: (id) => answer(id, { content: 'no list' }),
@@ -103,6 +116,36 @@ const ACTS = {
   structure: (id) => answer(id, { content: [], structuredContent: { a: 1 } }),
 };
 
+/** Writes the same line again and again, as fast as it is read. */
+function flood(line) {
+  const chunk = `${line}\n`.repeat(500);
+  const write = () => process.stdout.write(chunk, () => setImmediate(write));
+  write();
+}
+const notice = (method, params) => JSON.stringify({ jsonrpc: '2.0', method, params });
+const FLOODS = {
+  'floods-changes': notice('notifications/tools/list_changed'),
+  'floods-logs': notice('notifications/message', { level: 'info', data: 'x'.repeat(10_000) }),
+  'floods-garbage': 'this is no JSON',
+};
+function announceChange() {
+  if (file) appendFileSync(file, 'changed\n');
+  process.stdout.write(`${FLOODS['floods-changes']}\n`);
+}
+/** Schemas as large as they may be, others each time. */
+const changingList = () =>
+  Array.from({ length: 128 }, (_, tool) => ({
+    name: `t${tool}`,
+    inputSchema: object(
+      Object.fromEntries(
+        Array.from({ length: 100 }, (_property, at) => [
+          `p${lists}_${at}`,
+          { type: 'string', pattern: `^(a+)+${at}$` },
+        ]),
+      ),
+    ),
+  }));
+
 let lists = 0;
 createInterface({ input: process.stdin }).on('line', (line) => {
   const { id, method, params } = JSON.parse(line);
@@ -115,6 +158,12 @@ createInterface({ input: process.stdin }).on('line', (line) => {
   if (method === 'notifications/cancelled' && file) return appendFileSync(file, 'cancelled\n');
   if (method === 'tools/list') {
     lists += 1;
+    if (FLOODS[mode] && lists === 1) setImmediate(flood, FLOODS[mode]);
+    if (mode === 'changing') {
+      if (file) appendFileSync(file, 'listed\n');
+      if (lists === 1) setInterval(announceChange, 2_000);
+      return answer(id, { tools: changingList() });
+    }
     if (mode === 'endless-pages')
       return answer(id, { tools: DEFAULT_LIST, nextCursor: `${lists}` });
     if (mode === 'changes')

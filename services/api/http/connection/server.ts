@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type Koa from 'koa';
+import { registerResource } from '../../../../shared/lib/concurrency/resources.ts';
 import { TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
 import { LIMITS } from '../../../../shared/limits.ts';
 import type { Logger } from '../../../../shared/lib/logger.ts';
@@ -43,8 +44,25 @@ function trackConnections(server: Server): ReadonlySet<Socket> {
 }
 
 /** Closes connections over the limit, and idle ones while the limit is reached. */
-function limitConnections(server: Server, maxConnections: number, logger: Logger): void {
+function limitConnections(
+  server: Server,
+  {
+    portOption,
+    maxConnections,
+    logger,
+    connections,
+  }: Pick<ServerOptions, 'portOption' | 'maxConnections' | 'logger'> & {
+    connections: ReadonlySet<Socket>;
+  },
+): void {
   server.maxConnections = maxConnections;
+  let rejected = 0;
+  registerResource(portOption === 'PORT' ? 'connections' : 'metrics_connections', {
+    usage: () => ({
+      count: { limit: maxConnections, used: connections.size },
+      rejected: { account: 0, process: rejected },
+    }),
+  });
   const logRefused = throttledLog((refused) =>
     logger.warn(
       { refused, max_connections: maxConnections },
@@ -53,6 +71,7 @@ function limitConnections(server: Server, maxConnections: number, logger: Logger
   );
   let idleClosedAt = -Infinity;
   server.on('drop', () => {
+    rejected += 1;
     const now = performance.now();
     if (now - idleClosedAt >= CLOSE_IDLE_EVERY_MS) {
       idleClosedAt = now;
@@ -62,12 +81,15 @@ function limitConnections(server: Server, maxConnections: number, logger: Logger
   });
 }
 
-function listen(server: Server, port: number, host: string): Promise<AddressInfo> {
+function listen(
+  server: Server,
+  { port, portOption, host }: Pick<ServerOptions, 'port' | 'portOption' | 'host'>,
+): Promise<AddressInfo> {
   return new Promise((resolve, reject) => {
     server.once('error', (error: Error & { code?: string }) => {
       const message =
         error.code === 'EADDRINUSE'
-          ? `The address ${host}:${port} is in use. Set PORT to another port, or 0 for a free one.`
+          ? `The address ${host}:${port} is in use. Set ${portOption} to another port, or 0 for a free one.`
           : `Can't listen on ${host}:${port}: ${error.message}`;
       reject(new TurnlogError('configuration_invalid', message, { cause: error }));
     });
@@ -78,6 +100,8 @@ function listen(server: Server, port: number, host: string): Promise<AddressInfo
 }
 
 interface ServerOptions {
+  /** The option that sets the port. */
+  portOption: 'PORT' | 'METRICS_PORT';
   host: string;
   port: number;
   maxConnections: number;
@@ -88,7 +112,7 @@ interface ServerOptions {
 /** Serves the application. Throws `configuration_invalid` where it can't listen. */
 export async function startServer(
   app: Koa,
-  { host, port, maxConnections, ids, logger }: ServerOptions,
+  { host, port, portOption, maxConnections, ids, logger }: ServerOptions,
 ): Promise<ApiServer> {
   const handle = app.callback();
   let unanswered = 0;
@@ -116,10 +140,10 @@ export async function startServer(
       else rejectTarget(server, request);
     },
   );
-  limitConnections(server, maxConnections, logger);
   const connections = trackConnections(server);
+  limitConnections(server, { portOption, maxConnections, logger, connections });
   answerProtocolErrors(server, ids);
-  const address = await listen(server, port, host);
+  const address = await listen(server, { port, portOption, host });
   // After `listening`, an error means that a connection could not be accepted, for example for want
   // of a file descriptor; the next one may be.
   server.on('error', (error) => logger.error({ err: error }, 'a connection could not be accepted'));

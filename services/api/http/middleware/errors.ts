@@ -52,6 +52,7 @@ export function answerErrors(logger: Logger, errors: ErrorPresenter): Middleware
       else if (status > 500 && !needsNoLog && !isLoggedWithTurn)
         logFailure(error.code, { ...errorSummary(error), ...request });
     }
+    ctx.state['code'] = error.code;
     if (error.retryAfterSeconds !== undefined)
       ctx.set('retry-after', String(Math.ceil(error.retryAfterSeconds)));
     if (error.code === 'unauthorized') ctx.set('www-authenticate', 'Bearer');

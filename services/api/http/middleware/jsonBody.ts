@@ -3,7 +3,9 @@ import getRawBody from 'raw-body';
 import { isTurnlogError, TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
 import { hasMoreValues } from '../../../../shared/lib/validation/jsonComplexity.ts';
 import { LIMITS } from '../../../../shared/limits.ts';
-import type { Permit, PermitPool } from '../../../../shared/lib/concurrency/capacity.ts';
+import type { Permit } from '../../../../shared/lib/concurrency/capacity.ts';
+import type { MemoryLedger } from '../../../../shared/lib/memory/ledger.ts';
+import { resumeTask } from '../../../../shared/lib/concurrency/eventLoopWatchdog.ts';
 import { yieldForText } from '../../../../shared/lib/concurrency/yieldToEventLoop.ts';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
@@ -20,12 +22,15 @@ function tooManyValues(): TurnlogError {
   });
 }
 
-/** Acquires memory for the body before reading it: its declared length, or the maximum. */
-export function admitBody(ctx: Context, bodyMemory: PermitPool, account_id: string): Permit {
+/**
+ * Reserves memory for the body before reading it: its declared length, or the maximum. Held until
+ * the response.
+ */
+export function admitBody(ctx: Context, memory: MemoryLedger, account_id: string): Permit {
   requireJson(ctx);
   const length = ctx.request.length ?? LIMITS.http.bodyBytes;
   if (length > LIMITS.http.bodyBytes) throw tooLarge();
-  return bodyMemory.acquire({ account_id, bytes: length });
+  return memory.reserveNow({ account_id, purpose: 'bodies', bytes: length });
 }
 
 /** True for a request without a body, or with an empty one. */
@@ -49,6 +54,7 @@ export async function readJsonBody(
   account_id: string,
 ): Promise<unknown> {
   const bytes = await readBytes(ctx);
+  resumeTask();
   const { length } = bytes;
   permit.resize(length);
   await yieldForText(account_id, length);

@@ -1,3 +1,4 @@
+import { registerResource } from '../../../../shared/lib/concurrency/resources.ts';
 import type { Context } from 'koa';
 import type { Actor } from '../../../../shared/commandHandling/context.ts';
 import { TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
@@ -5,6 +6,9 @@ import type { ApiContext } from '../../context.ts';
 import { LRUCache } from 'lru-cache';
 import { LIMITS } from '../../../../shared/limits.ts';
 import { networkOf } from '../access/loginThrottle.ts';
+
+const rejected = { account: 0, process: 0 };
+registerResource('requests_per_second', { usage: () => ({ rejected }) });
 
 /**
  * Counts the request against its API key, and sends the remaining quota of the second
@@ -22,6 +26,7 @@ export async function limitRequestRate(
   ctx.set('ratelimit-policy', `"key";q=${perSecond};w=1`);
   ctx.set('ratelimit', `"key";r=${remaining};t=${seconds}`);
   if (allowed) return;
+  rejected.account += 1;
   throw new TurnlogError(
     'rate_limited',
     `The API key may send ${perSecond} requests per second. Try again in the next second.`,

@@ -1,6 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { createFairSemaphore } from '../../../../shared/lib/concurrency/fairSemaphore.ts';
-import { heapFor } from '../../../../shared/lib/heapBudget.ts';
+import type { MemoryLedger, MemoryRequest } from '../../../../shared/lib/memory/ledger.ts';
 import { LIMITS } from '../../../../shared/limits.ts';
 import type { Permit } from '../../../../shared/lib/concurrency/capacity.ts';
 import { clientDisconnectError, onResponseClosed } from '../connection/clientDisconnect.ts';
@@ -20,31 +19,37 @@ export interface ResponseMemoryPool {
   isScarce(unsent: number): boolean;
 }
 
-/** `bytes` is the limit of all responses together. */
+const requestOf = (account_id: string, bytes: number): MemoryRequest => ({
+  account_id,
+  purpose: 'answers',
+  bytes,
+});
+
+/** The memory that the ledger grants to responses. */
 export function createResponseMemory(
-  bytes = heapFor('answers'),
+  memory: MemoryLedger,
   waitMs: number = LIMITS.http.answerWaitMs,
 ): ResponseMemoryPool {
-  const semaphore = createFairSemaphore({ permits: Infinity, bytes });
+  const { limit } = memory.usage('answers');
   return {
     async acquire(account_id, requested, response) {
-      const request = { account_id, bytes: requested };
-      if (requested <= LIMITS.http.smallAnswerBytes) return semaphore.forceAcquire(request);
-      const permit = semaphore.tryAcquire(request);
+      const request = requestOf(account_id, requested);
+      if (requested <= LIMITS.http.smallAnswerBytes) return memory.forceReserve(request);
+      const permit = memory.tryReserve(request);
       if (permit) return permit;
       const waiting = new AbortController();
       const { signal } = waiting;
       const stopWatching = onResponseClosed(response, () => waiting.abort(clientDisconnectError()));
       try {
-        return await semaphore.acquire(request, { waitMs, signal });
+        return await memory.reserve(request, { waitMs, signal });
       } finally {
         stopWatching();
       }
     },
-    tryAcquire: (account_id, requested) => semaphore.tryAcquire({ account_id, bytes: requested }),
+    tryAcquire: (account_id, requested) => memory.tryReserve(requestOf(account_id, requested)),
     holdUntilSent: (account_id, held, response) => {
-      onResponseClosed(response, semaphore.forceAcquire({ account_id, bytes: held }).release);
+      onResponseClosed(response, memory.forceReserve(requestOf(account_id, held)).release);
     },
-    isScarce: (unsent) => semaphore.hasWaiters() || unsent > bytes,
+    isScarce: (unsent) => memory.hasWaiters('answers') || unsent > limit,
   };
 }

@@ -46,20 +46,31 @@ function failureOddity({ status, headers, head, bytes }: Answer): string | undef
   return undefined;
 }
 
+/** Media types of successes that are not JSON. */
+const MEDIA = new Set(
+  apiFeatures.routes.flatMap(({ media, alternateMedia, events }) =>
+    [media, alternateMedia, events && 'text/event-stream'].flatMap((type) =>
+      type === undefined ? [] : [type.split(';')[0]!],
+    ),
+  ),
+);
+
 /** What is wrong with an answer: nothing (undefined), or a sentence. */
 export function oddityOf(answer: Answer): string | undefined {
   const { status, headers, head, tail } = answer;
   if (head.includes(PROVIDER_SECRET)) return "it shows the provider's key";
   if (status === 304) return undefined;
-  if (/^text\/event-stream\b/.test(headers['content-type'] ?? '') && status === 200)
-    return tail.endsWith('}\n\n') ? undefined : `the stream ends with: ${tail}`;
+  const isPacked = headers['content-encoding'] !== undefined;
+  const [type = ''] = (headers['content-type'] ?? '').split(';');
+  if (type === 'text/event-stream' && status === 200)
+    return isPacked || tail.endsWith('\n\n') ? undefined : `the stream ends with: ${tail}`;
+  if (MEDIA.has(type) && status === 200) return undefined;
   if (!/^application\/json\b/.test(headers['content-type'] ?? ''))
     return `${status} is ${headers['content-type']}: ${head.slice(0, 200)}`;
   if (status < 200 || status >= 300) {
     const oddity = failureOddity(answer);
     return oddity && `${status}: ${oddity}`;
   }
-  const isPacked = headers['content-encoding'] !== undefined;
   const isWhole = /^\s*\{/.test(head) && /\}\s*$/.test(tail);
   return isPacked || isWhole ? undefined : `${status}: not JSON: ${head.slice(0, 200)}`;
 }

@@ -15,11 +15,13 @@ export interface Report {
 }
 
 export interface Call {
-  method?: 'GET' | 'POST';
+  method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   path: string;
   headers?: Record<string, string>;
   body?: Buffer | string;
   key?: string | null;
+  /** Ends the request before its answer. */
+  signal?: AbortSignal;
   agent?: Agent;
 }
 
@@ -51,9 +53,10 @@ export const jsonHeaders = (key: string | null): Record<string, string> => ({
   ...(key === null ? {} : { 'x-api-key': key }),
 });
 
-function send(url: string, options: Call, key: string | null, signal: AbortSignal) {
+function send(url: string, options: Call, key: string | null, over: AbortSignal) {
   const { method = 'GET', path, body, agent } = options;
   const headers = { ...jsonHeaders(key), ...options.headers };
+  const signal = options.signal ? AbortSignal.any([over, options.signal]) : over;
   return new Promise<Answer>((resolve, reject) => {
     const { hostname, port } = new URL(url);
     const sent = httpRequest(

@@ -24,6 +24,15 @@ const create: Step = async (ask, { agents }) => {
   if (answer.status === 200) agents.push(answer.body.data.agent_id);
   return answer;
 };
+/** The check of the schema waits for the checks of other accounts. */
+const createWithSchema: Step = async (ask, { agents }) => {
+  const schema = { type: 'object', title: `${agents.length}` };
+  const response_format = { type: 'json_schema', json_schema: { name: 'small', schema } };
+  const body = { name: 'Small', instruction: 'Be brief.', model: 'quick', response_format };
+  const answer = await ask('POST', '/v1/agents', body);
+  if (answer.status === 200) agents.unshift(answer.body.data.agent_id);
+  return answer;
+};
 const run: Step = async (ask, { agents, sessions }) => {
   const answer = await ask('POST', `/v1/agents/${agents.at(-1)}/run`, { input: 'hi' });
   if (answer.status === 200) sessions.push(answer.body.data);
@@ -34,10 +43,11 @@ const STEPS: readonly Step[] = [
   (ask, { agents }) => ask('GET', `/v1/agents/${agents.at(-1)}`),
   (ask) => ask('GET', '/v1/agents?limit=10'),
   run,
+  createWithSchema,
   (ask, { sessions }) => ask('GET', `/v1/sessions/${sessions.at(-1)?.session_id}`),
 ];
 
-/** Finds what was acknowledged before, or is told that the index does not have it yet. */
+/** Finds the last session by its words, unless the response says that the index is behind. */
 async function findLast(ask: Ask, { sessions }: Told): Promise<string | undefined> {
   const last = sessions.at(-1)!.session_id;
   const { status, body } = await ask('GET', '/v1/sessions?q=hi+done&limit=1');
@@ -61,7 +71,8 @@ export async function startNeighbour(url: string, key: string): Promise<Neighbou
       : `step ${at}: ${status} ${JSON.stringify(body).slice(0, 300)}`;
   });
 
-  const searches = startProbes(SEARCH_EVERY_MS, () => findLast(asker(url, key, false), told));
+  const search = asker(url, key);
+  const searches = startProbes(SEARCH_EVERY_MS, () => findLast(search, told));
 
   async function missing(): Promise<string[]> {
     const { body } = await patiently(() => ask('GET', '/v1/agents'));

@@ -49,12 +49,12 @@ describe.each(Object.entries(KINDS))('%s', (_, { make, read, how }) => {
     expect(() => make(join(folder, 'none', 'the.key'))).toThrow(refusal("can't be made"));
   });
 
-  test.each([0o604, 0o602, 0o666])(
-    'that everybody on the machine has a right to (%#) is refused',
+  test.each([0o604, 0o602, 0o666, 0o620])(
+    'that others may read or change (%#) is refused',
     async (mode) => {
       make(file);
       await chmod(file, mode);
-      expect(() => read(file)).toThrow(refusal('chmod o-rwx'));
+      expect(() => read(file)).toThrow(refusal('chmod g-w,o-rwx'));
     },
   );
 

@@ -29,3 +29,16 @@ test('a TypeID is its prefix and a UUIDv7 in base 32', () => {
     /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/,
   );
 });
+
+test.each([Date.UTC(10_001, 0), -HOUR_MS, Number.NaN])(
+  'a clock that says no time (%d) does not move the ids that come later',
+  (wrong) => {
+    const before = typeIds.uuid();
+    const clock = jest.spyOn(Date, 'now').mockReturnValue(wrong);
+    const meanwhile = typeIds.uuid();
+    clock.mockRestore();
+    const made = [before, meanwhile, typeIds.uuid()];
+    expect(made).toEqual(made.toSorted());
+    expect(made[2]!.slice(0, 4)).toBe(before.slice(0, 4));
+  },
+);

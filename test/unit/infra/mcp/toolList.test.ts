@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
-import { functionName, readToolList } from '../../../../infra/mcp/toolList.ts';
+import { describeTools } from '../../../../infra/mcp/thread/describedTools.ts';
+import { functionName, readToolList, type ListedTool } from '../../../../infra/mcp/toolList.ts';
 import { processOf, serverWith } from '../../../support/fakes/mcpGroups.ts';
 
 const server = serverWith(processOf());
@@ -21,27 +22,50 @@ test('tools with names that are alike have functions of their own', () => {
   expect(new Set(names).size).toBe(4);
 });
 
+const told = [{ name: 'a', description: 'one', inputSchema: schema }];
+const listOf = (
+  tools: Parameters<typeof describeTools>[1],
+  before: readonly ListedTool[] = [],
+  flaws: Record<string, string> = {},
+) =>
+  readToolList(server, describeTools(server, tools), {
+    before,
+    schemas: {
+      toolFlawOf: async (text) => flaws[text],
+      argumentsProblemOf: async () => undefined,
+    },
+  });
+
 test('a tool that has not changed is the one that was listed before', async () => {
-  const told = [{ name: 'a', description: 'one', inputSchema: schema }];
-  const first = await readToolList(server, told, []);
-  const second = await readToolList(server, structuredClone(told), first.tools);
+  const first = await listOf(told);
+  const second = await listOf(structuredClone(told), first.tools);
   expect(second.tools[0]).toBe(first.tools[0]);
-  const third = await readToolList(server, [{ ...told[0]!, description: 'two' }], first.tools);
+  const third = await listOf([{ ...told[0]!, description: 'two' }], first.tools);
   expect(third.tools[0]).not.toBe(first.tools[0]);
 });
 
+test('a tool whose schema can’t be used is refused', async () => {
+  const { tools, refused } = await listOf(told, [], { [JSON.stringify(schema)]: 'can’t be used' });
+  expect(tools).toEqual([]);
+  expect(refused).toEqual(['"a" is not offered: its schema can’t be used']);
+});
+
 test('what can’t be named or stored is refused, and descriptions are cut', async () => {
-  const { tools, refused } = await readToolList(
-    server,
-    [
-      { name: 'a,b', inputSchema: schema },
-      { name: 'a b', inputSchema: schema },
-      { name: 'a', description: `\0${'x'.repeat(5_000)}`, inputSchema: schema },
-      { name: 'b', inputSchema: { type: 'object', title: '\uD800' } },
-    ],
-    [],
-  );
+  const { tools, refused } = await listOf([
+    { name: 'a,b', inputSchema: schema },
+    { name: 'a b', inputSchema: schema },
+    { name: 'a', description: `\0${'x'.repeat(5_000)}`, inputSchema: schema },
+    { name: 'b', inputSchema: { type: 'object', title: '\uD800' } },
+  ]);
   expect(tools.map(({ name, description }) => [name, description.length])).toEqual([['a', 4_096]]);
   expect(tools[0]!.description.startsWith('\uFFFDx')).toBe(true);
   expect(refused).toHaveLength(3);
+});
+
+test('tools beyond the bytes of a list are refused', async () => {
+  const large = { type: 'object', description: 'x'.repeat(30_000) };
+  const many = Array.from({ length: 60 }, (_, n) => ({ name: `t${n}`, inputSchema: large }));
+  const { tools, refused } = await listOf(many);
+  expect(tools).toHaveLength(34);
+  expect(refused).toHaveLength(26);
 });

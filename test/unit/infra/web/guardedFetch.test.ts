@@ -270,7 +270,7 @@ describe('what a server answers', () => {
     [
       'early hints for ever',
       (socket: Socket) => {
-        const timer = setInterval(() => socket.write('HTTP/1.1 103 Early Hints\r\n\r\n'), 20);
+        const timer = setInterval(() => socket.write('HTTP/1.1 103 Early Hints\r\n\r\n'), 50);
         socket.on('close', () => clearInterval(timer));
       },
     ],

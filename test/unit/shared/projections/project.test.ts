@@ -507,13 +507,15 @@ describe('session.described', () => {
 });
 
 describe('a batch', () => {
-  test('changes nothing for a type that this version does not know', () => {
+  test('only counts an event of a type that this version does not know', () => {
     const { rows, parked } = given(SESSION, {
       type: 'session.painted.v7',
       data: { colour: 'red' },
     });
     expect(parked).toEqual([]);
-    expect(Object.values(rows).filter(({ size }) => size > 0)).toEqual([]);
+    const { storage, ...others } = rows;
+    expect(Object.values(others).filter(({ size }) => size > 0)).toEqual([]);
+    expect(storage.get('acct_1/')).toMatchObject({ events: 1 });
   });
 
   test('goes on after an event of a type that this version does not know', () => {
@@ -609,6 +611,8 @@ describe('a batch', () => {
     );
     expect(keysOf(plan).map(({ table, key }) => [table, ...key])).toEqual([
       ['sessions', 'session_1'],
+      ['storage', 'acct_1', '2026-01-01'],
+      ['storage', 'acct_1', ''],
       ['turns', 'session_1', 1],
       ['turns', 'session_1', 2],
     ]);
@@ -626,7 +630,8 @@ describe('a batch', () => {
     const rows = rowMaps();
     fold(plan, rows, new Set());
     const { dirty, parked } = fold(plan, rows, new Set());
-    expect([dirty.sessions.size, dirty.turns.size, parked]).toEqual([0, 0, []]);
+    expect([dirty.sessions.size, dirty.turns.size, dirty.storage.size]).toEqual([0, 0, 0]);
+    expect(parked).toEqual([]);
   });
 });
 

@@ -20,7 +20,7 @@ beforeEach(() => {
       startingTurns: new Map(),
       turnEndLookups: new Map([[`${session_id} 1`, never]]),
       // One place of each account.
-      turnWaits: createPermitPool({ permits: 2, bytes: Infinity }),
+      turnWaits: createPermitPool('test', { permits: 2, bytes: Infinity }),
     },
   } as unknown as RunContext;
 });

@@ -12,7 +12,7 @@ import type { RunRequest } from '../../../../shared/runs/runRequest.ts';
 import { appendEvents, NO_STREAM, type StreamHead } from '../../../../shared/eventlog/append.ts';
 import { createDamagedStreams } from '../../../../shared/eventlog/reading/damagedStreams.ts';
 import { sessionStream } from '../../../../shared/eventlog/streams.ts';
-import { createFairSemaphore } from '../../../../shared/lib/concurrency/fairSemaphore.ts';
+import { memoryForRuns } from '../../../support/builders/memory.ts';
 import {
   AGENT_ID,
   sessionStarted,
@@ -53,9 +53,9 @@ function begin(changes: Partial<RunRequest> = {}, store = fixture.store()): Prom
     damaged: createDamagedStreams(() => undefined),
     runState: {
       sessionCache: new LRUCache({ max: 10 }),
-      sessionReads: createFairSemaphore(ROOM),
       liveTurns: createLiveTurns(),
     },
+    memory: memoryForRuns(ROOM),
     budget: { counter: { count: () => 1 }, turnTokens: new LRUCache({ max: 10 }) },
     catalogue: { models: { find: () => ({ upstream_model: 'm', context_window: 100_000 }) } },
     limits: { waitMs: WAIT_MS, timeoutMs: 60_000 },
@@ -68,11 +68,7 @@ function begin(changes: Partial<RunRequest> = {}, store = fixture.store()): Prom
     clock: { now: () => NOW },
     ids: { uuid: randomUUID },
   } as unknown as RunContext;
-  const permit = createAdmissionControl({ all: ROOM, share: ROOM }).enqueue(
-    actor.account_id,
-    0,
-    {},
-  );
+  const permit = createAdmissionControl(memoryForRuns(ROOM)).enqueue(actor.account_id, 0, {});
   const request = {
     actor,
     agent: { agent_id: AGENT_ID, revision: 0, model: 'm', instruction: 'Be brief.', tool: null },

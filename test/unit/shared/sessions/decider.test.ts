@@ -236,10 +236,10 @@ describe('describing a session', () => {
   test('says all that it is called after the change, in one order', () => {
     given(...running, turnCompleted(1))
       .when(described({ b: '2', a: '1' }, 'New'))
-      .then(sessionDescribed({ a: '1', b: '2' }, 'New'));
+      .then(sessionDescribed({ a: '1', b: '2' }, 'New', 1));
     given(...running, turnFailed(1))
       .when(described({}))
-      .then(sessionDescribed({}));
+      .then(sessionDescribed({}, undefined, 1));
   });
   test('decides nothing where it is called so already', () =>
     given(...running, turnCompleted(1))

@@ -1,5 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
-import { webhook, type WebhookCommand } from '../../../../shared/webhooks/decider.ts';
+import fc from 'fast-check';
+import {
+  holdsWebhookState,
+  webhook,
+  type WebhookCommand,
+} from '../../../../shared/webhooks/decider.ts';
 import { replay, specification } from '../../../support/builders/deciderSpecification.ts';
 import {
   webhookChanged,
@@ -32,10 +37,10 @@ describe('a webhook', () => {
     const created = webhookCreated({ types });
     given(created)
       .when(change({ url: other }))
-      .then(webhookChanged({ url: other, types }));
+      .then(webhookChanged({ url: other, types }, true));
     given(created)
       .when(change({ types: null }))
-      .then(webhookChanged());
+      .then(webhookChanged({}, true));
     given(created)
       .when(change({ url: webhookSettings().url, types, enabled: true }))
       .then();
@@ -46,27 +51,44 @@ describe('a webhook', () => {
     const created = webhookCreated();
     given(created)
       .when(change({ enabled: false }))
-      .then(webhookDisabled('request'));
+      .then(webhookDisabled('request', webhookSettings()));
     given(created, webhookDisabled('gone'))
       .when(change({ url: other, enabled: true }))
-      .then(webhookChanged({ url: other }), webhookEnabled());
+      .then(webhookChanged({ url: other }, false), webhookEnabled({ url: other }));
   });
 
-  test('that was changed since it was tried is not given up', () => {
-    const giveUp = (at: number): WebhookCommand => ({
-      type: 'disable_webhook',
-      reason: 'failing',
-      at,
-    });
-    given(webhookCreated()).when(giveUp(0)).then(webhookDisabled('failing'));
+  test('is given up unless it is disabled or deleted', () => {
+    const giveUp: WebhookCommand = { type: 'disable_webhook', reason: 'failing' };
+    given(webhookCreated()).when(giveUp).then(webhookDisabled('failing', webhookSettings()));
     given(webhookCreated(), webhookChanged({ url: other }))
-      .when(giveUp(0))
-      .then();
-    given(webhookCreated(), webhookChanged({ url: other }))
-      .when(giveUp(1))
-      .then(webhookDisabled('failing'));
-    given(webhookCreated(), webhookDisabled('request')).when(giveUp(1)).then();
-    given(webhookCreated(), webhookDeleted()).when(giveUp(1)).then();
+      .when(giveUp)
+      .then(webhookDisabled('failing', webhookSettings({ url: other })));
+    given(webhookCreated(), webhookDisabled('request')).when(giveUp).then();
+    given(webhookCreated(), webhookDeleted()).when(giveUp).then();
+  });
+
+  test('has its whole state in each event, except in some of early releases', () => {
+    const recorded = fc.array(
+      fc.record({
+        url: fc.constantFrom(other, webhookSettings().url),
+        types: fc.constantFrom(types, null),
+        enabled: fc.boolean(),
+      }),
+    );
+    fc.assert(
+      fc.property(recorded, (changes) => {
+        let events = [webhookCreated({ types })];
+        for (const wanted of changes) {
+          const state = replay(webhook, events);
+          events = [...events, ...webhook.decide(change(wanted), state)];
+          const last = events.at(-1)!;
+          expect(holdsWebhookState(last)).toBe(true);
+          expect(replay(webhook, [last])).toEqual(replay(webhook, events));
+        }
+      }),
+    );
+    for (const early of [webhookChanged(), webhookEnabled(), webhookDisabled('gone')])
+      expect(holdsWebhookState(early)).toBe(false);
   });
 
   test('is deleted once, and nothing is changed of it then', () => {

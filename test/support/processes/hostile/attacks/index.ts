@@ -5,8 +5,12 @@ import { floodIndex } from './searches.ts';
 import { streamDeltas } from './deltas.ts';
 import { followTurn } from './followers.ts';
 import { exceedRate, failLogins } from './floods.ts';
+import { randomMix } from './random.ts';
 import { neverRead, readLargest, varyQueries } from './reading.ts';
+import { fillStorage, STORAGE_OPTIONS } from './storage.ts';
 import { faultyProvider, floodSlowModel, hostileModel } from './runs.ts';
+import { changeWebhooks, hintingProvider } from './small.ts';
+import { hostileTools, slowSchemas } from './tools.ts';
 
 interface Attack {
   /** What it is, as the end of a sentence: "bears …". */
@@ -69,6 +73,24 @@ const attacks = {
     attack: streamDeltas,
     meets: ['200'],
   },
+  schemas: {
+    what: 'answers that are slow to check against their schema',
+    attack: slowSchemas,
+    meets: ['502 model_error'],
+  },
+  tools: {
+    what: 'MCP servers that flood, change their schemas and have slow patterns',
+    attack: hostileTools,
+    meets: [
+      '200',
+      'mcp changes away',
+      'mcp garbage away',
+      'mcp logs away',
+      'mcp schemas up',
+      'mcp patterns up',
+    ],
+    service: { TOOLS_FILE: 'test/support/processes/hostile/processes/tools.json' },
+  },
   followers: {
     what: 'thousands of clients that follow one live turn',
     attack: followTurn,
@@ -90,9 +112,29 @@ const attacks = {
     meets: ['200', '429 rate_limited'],
     service: { RATE_LIMIT_PER_SECOND: '200' },
   },
+  webhooks: {
+    what: 'webhooks that are changed all the time, with receivers that never answer',
+    attack: changeWebhooks,
+    meets: ['200'],
+    service: { WEBHOOKS_ALLOW_PRIVATE: 'true' },
+  },
+  hints: {
+    what: 'a provider that sends informational responses without end',
+    attack: hintingProvider,
+    meets: ['502 model_error'],
+  },
+  storage: {
+    what: 'agents and recorded reads that fill the disk',
+    attack: fillStorage,
+    meets: ['200', '429 quota_exceeded'],
+    service: STORAGE_OPTIONS,
+  },
 } satisfies Record<string, Attack>;
 
-export type AttackName = keyof typeof attacks;
-/** Every attack, by its name in the table. */
-export const ATTACKS: Record<AttackName, Attack> = attacks;
-export const ATTACK_NAMES = Object.keys(ATTACKS) as AttackName[];
+export type AttackName = keyof typeof attacks | 'random';
+/** Every attack, by its name in the table; `random` needs a mix. */
+export const ATTACKS: Record<AttackName, Attack> = {
+  ...attacks,
+  random: { what: 'a random mix', attack: randomMix, meets: [] },
+};
+export const ATTACK_NAMES = Object.keys(attacks) as (keyof typeof attacks)[];

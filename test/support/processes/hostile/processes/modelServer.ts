@@ -2,8 +2,9 @@
  * A chat completions server that keeps nothing of what it is sent, and behaves as the name of the
  * model says: `quick`, `slow` (so many ms: the first argument), `large` (as many characters of
  * output as the input begins with), `dripping` (100,000 deltas of a character), `telling` (a delta
- * every 5 ms, for as long as it is read), `faulty` (8 MiB errors that quote the provider's key),
- * `calling` (8,000 tool calls at once), `talking` (8 MiB of text). Prints its base URL.
+ * every 5 ms, for as long as it is read), `echo` (its input, as the arguments of a tool if it has
+ * one), `faulty` (8 MiB errors that quote the provider's key), `calling` (8,000 tool calls at once),
+ * `talking` (8 MiB of text), `hinting` (103 without end). Prints its base URL.
  */
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
@@ -11,6 +12,7 @@ import type { AddressInfo } from 'node:net';
 import { text as readText } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PROVIDER_SECRET } from '../answers.ts';
+import { sendHints } from './hints.ts';
 
 const HUGE = 8 * 1_024 * 1_024;
 const TOOL_CALLS = 8_000;
@@ -74,6 +76,25 @@ async function drip(response: ServerResponse): Promise<void> {
   response.end();
 }
 
+interface Message {
+  role: string;
+  content: string;
+}
+interface Body {
+  model: string;
+  messages: Message[];
+  tools?: { function: { name: string } }[];
+}
+
+/** The message as the answer, or as the arguments of the first tool. */
+function echo({ role, content }: Message, [tool] = [] as NonNullable<Body['tools']>): Buffer {
+  if (role === 'tool') return quick;
+  if (!tool) return completion({ content });
+  const call = { name: tool.function.name, arguments: content };
+  const tool_calls = [{ id: 'call_1', type: 'function', function: call }];
+  return completion({ content: null, tool_calls }, 'tool_calls');
+}
+
 const TELL_MS = 5;
 
 /** Streams a word at a time, until the answer is as long as it may be or nobody reads it. */
@@ -94,10 +115,7 @@ function send(response: ServerResponse, status: number, body: Buffer): void {
 }
 
 async function answer(body: string, response: ServerResponse): Promise<void> {
-  const { model, messages } = JSON.parse(body) as {
-    model: string;
-    messages: { content: string }[];
-  };
+  const { model, messages, tools } = JSON.parse(body) as Body;
   answered += 1;
   switch (model) {
     case 'slow':
@@ -109,12 +127,16 @@ async function answer(body: string, response: ServerResponse): Promise<void> {
     }
     case 'dripping':
       return drip(response);
+    case 'echo':
+      return send(response, 200, echo(messages.at(-1)!, tools));
     case 'telling':
       return tell(response);
     case 'faulty':
       return send(response, FAULTS[answered % FAULTS.length]!, faulty);
     case 'calling':
       return send(response, 200, calling);
+    case 'hinting':
+      return sendHints(response);
     case 'talking':
       return send(response, 200, talking);
     default:

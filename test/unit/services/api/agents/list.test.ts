@@ -16,6 +16,7 @@ import { storeUnavailableError } from '../../../../../shared/lib/errors/turnlogE
 import type { Logger } from '../../../../../shared/lib/logger.ts';
 import type { ReadModels } from '../../../../../shared/ports/readModels.ts';
 import type { AgentRow } from '../../../../../shared/readModels/tables.ts';
+import { memoryFor } from '../../../../support/builders/memory.ts';
 
 const MIB = 1_048_576;
 const ROOM = 64 * MIB;
@@ -50,7 +51,7 @@ async function serve(readModels: ReadModels): Promise<void> {
 }
 
 beforeEach(() => {
-  responseMemory = createResponseMemory(ROOM);
+  responseMemory = createResponseMemory(memoryFor('answers', ROOM));
   [asked, warnings] = [0, []];
 });
 afterEach(() => {

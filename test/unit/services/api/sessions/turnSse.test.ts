@@ -6,7 +6,7 @@ import { acquireStream } from '../../../../../services/api/sessions/turnSse.ts';
 import { createPermitPool } from '../../../../../shared/lib/concurrency/capacity.ts';
 
 test('an account has its share of the streams, and gives a place back when its client leaves', () => {
-  const streams = createPermitPool({ permits: 4, bytes: Infinity });
+  const streams = createPermitPool('test', { permits: 4, bytes: Infinity });
   const open = (account: string): EventEmitter => {
     const res = Object.assign(new EventEmitter(), { closed: false });
     acquireStream({ openStreams: streams } as RouteContext, account, { res } as unknown as Context);

@@ -4,7 +4,9 @@ import { connect, type AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import type { Context } from 'koa';
+import { createMetrics } from '../../../../../infra/metrics/metrics.ts';
 import { typeIds } from '../../../../../infra/ids/typeIds.ts';
+import { createMemoryLedger } from '../../../../../shared/lib/memory/ledger.ts';
 import { createApp } from '../../../../../services/api/app.ts';
 import type { ApiContext } from '../../../../../services/api/context.ts';
 import { createAddressLimit } from '../../../../../services/api/http/middleware/rateLimit.ts';
@@ -28,8 +30,10 @@ async function serve(logPublic: boolean): Promise<string> {
     ids: typeIds,
     clock: { now: () => Date.now() },
     logger: createLogger('silent'),
+    memory: createMemoryLedger(),
     availability: () => 'up',
     corsOrigins: undefined,
+    metrics: createMetrics(),
     cachedRows: { findKeyPrincipal: () => Promise.resolve(undefined) },
     logPublic,
     tiles: {

@@ -82,7 +82,7 @@ function start(): void {
       return answers[id]?.shift() ?? { accepted: true };
     },
     bodyOf: ({ id }) => id,
-    semaphore: createFairSemaphore({ permits: 100, bytes: 1_000 }),
+    semaphore: createFairSemaphore('test', { permits: 100, bytes: 1_000 }),
     textsOf: async () => ({ url: 'https://example.com', secret: 'whsec_' }),
     disable: async (_row, reason) => void disabled.push(reason),
     clock: { now: () => Date.parse(AT) },

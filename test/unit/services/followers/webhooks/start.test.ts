@@ -40,6 +40,8 @@ let running: RunningWebhooks;
 /** Resolves when the account has an event. */
 let event: PromiseWithResolvers<void>;
 let sent: number;
+/** Resolves when the deliveries of `acct_slow` may end. */
+let slow: PromiseWithResolvers<void>;
 
 const EVENT = {
   id: 'event_1',
@@ -48,9 +50,10 @@ const EVENT = {
 } as PublicEvent;
 
 const delivery: DeliveryContext = {
-  async *follow({ signal, cursor = 'none' }) {
-    followed.push(cursor);
+  async *follow({ accountId, signal, cursor = 'none' }) {
+    followed.push(accountId === 'acct_1' ? cursor : accountId);
     yield { cursor };
+    if (accountId === 'acct_slow') await slow.promise;
     await Promise.race([event.promise, sleepUntilAborted(60_000, { signal })]);
     if (!signal.aborted) yield { cursor: 'event', event: EVENT };
     await sleepUntilAborted(60_000, { signal });
@@ -63,7 +66,7 @@ const delivery: DeliveryContext = {
     return { accepted: true };
   },
   bodyOf: () => '',
-  semaphore: createFairSemaphore({ permits: 1, bytes: 1 }),
+  semaphore: createFairSemaphore('test', { permits: 1, bytes: 1 }),
   textsOf: async () => ({ url: '', secret: '' }),
   disable: async () => undefined,
   clock: { now: () => 0 },
@@ -73,9 +76,12 @@ const delivery: DeliveryContext = {
 beforeEach(() => {
   [rows, pausedReason, followed, kept] = [[], undefined, [], new Map()];
   saving = Promise.resolve();
-  [event, sent] = [Promise.withResolvers(), 0];
+  [event, sent, slow] = [Promise.withResolvers(), 0, Promise.withResolvers()];
 });
-afterEach(() => running.close());
+afterEach(() => {
+  slow.resolve();
+  return running.close();
+});
 
 function start(): void {
   running = startWebhooks({
@@ -188,4 +194,33 @@ test('a webhook that was changed since the last poll gets the event as it is now
     (count) => count === 1,
   );
   expect(followed).toHaveLength(2);
+});
+
+test('a webhook whose deliveries do not end delays neither the start nor the stop of others', async () => {
+  const account_id = 'acct_slow';
+  rows = [row('webhook_1', { account_id }), row('webhook_2')];
+  start();
+  await eventually(
+    async () => followed,
+    (cursors) => cursors.length === 2,
+  );
+  rows = [row('webhook_1', { account_id, revision: 1 }), row('webhook_3')];
+  await eventually(
+    async () => followed.length === 3 && running.health(),
+    (health) => health && health.enabled === 1,
+  );
+  rows = [row('webhook_1', { account_id, revision: 2 })];
+  await eventually(
+    async () => running.health(),
+    ({ enabled }) => enabled === 0,
+  );
+  expect(followed).toEqual([account_id, 'none', 'none']);
+
+  slow.resolve();
+  await eventually(
+    async () => running.health(),
+    ({ enabled }) => enabled === 1,
+  );
+  // Two changes, one new start, with the latest revision.
+  expect(followed).toEqual([account_id, 'none', 'none', account_id]);
 });

@@ -1,14 +1,12 @@
 import { describe, expect, test } from '@jest/globals';
 import { createAdmissionControl } from '../../../../../shared/runs/queueing/admissionControl.ts';
+import { memoryForRuns } from '../../../../support/builders/memory.ts';
 import { LIMITS } from '../../../../../shared/limits.ts';
 
 const never = new AbortController().signal;
 const PATIENT_MS = 60_000;
 const admission = (runs: number, bytes = 1_000) =>
-  createAdmissionControl({
-    all: { permits: runs, bytes },
-    share: { permits: runs / 2, bytes: bytes / 2 },
-  });
+  createAdmissionControl(memoryForRuns({ permits: runs, bytes }));
 
 describe('admission', () => {
   test('answers rate_limited to an account over its share, and overloaded where the process is full', async () => {
@@ -37,14 +35,14 @@ describe('admission', () => {
 
   test('bounds those who have no place, in number and in bytes, of an account and of all', () => {
     const { enqueue, waitingCount } = admission(4, 1_000);
-    enqueue('a', 400, {});
-    expect(() => enqueue('a', 400, {})).toThrow(expect.objectContaining({ code: 'rate_limited' }));
-    enqueue('b', 500, {});
-    expect(() => enqueue('c', 101, {})).toThrow(expect.objectContaining({ code: 'overloaded' }));
+    for (let run = 0; run < 2; run += 1) enqueue('a', 250, {});
+    expect(() => enqueue('a', 1, {})).toThrow(expect.objectContaining({ code: 'rate_limited' }));
+    enqueue('b', 250, {});
+    expect(() => enqueue('c', 126, {})).toThrow(expect.objectContaining({ code: 'overloaded' }));
     const { enqueue: arriveIn, waitingCount: waitingIn } = admission(4, 1_000);
     for (let run = 0; run < LIMITS.run.waiting / 2; run += 1) arriveIn('a', 0, {});
     expect(() => arriveIn('a', 0, {})).toThrow(expect.objectContaining({ code: 'rate_limited' }));
-    expect([waitingCount(), waitingIn()]).toEqual([2, LIMITS.run.waiting / 2]);
+    expect([waitingCount(), waitingIn()]).toEqual([3, LIMITS.run.waiting / 2]);
   });
 
   test('leaves nothing behind, however a run ends', async () => {
@@ -67,10 +65,10 @@ describe('admission', () => {
     const { enqueue, activeCount } = admission(10, 200);
     const small = enqueue('a', 1, {});
     const growing = enqueue('a', 1, {});
-    await small.acquire(60, 0, never);
+    await small.acquire(50, 0, never);
     await growing.acquire(10, 0, never);
-    expect([growing.resize(40), growing.resize(41)]).toEqual([true, false]);
-    const larger = growing.acquire(90, PATIENT_MS, never);
+    expect([small.resize(60), growing.resize(40), growing.resize(41)]).toEqual([true, true, false]);
+    const larger = growing.acquire(50, PATIENT_MS, never);
     expect(activeCount()).toBe(1);
     small.release();
     await larger;

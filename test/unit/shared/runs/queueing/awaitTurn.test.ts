@@ -12,7 +12,7 @@ const context = {
       return () => undefined;
     },
   },
-  turnWaits: createPermitPool({ permits: 10, bytes: Infinity }),
+  turnWaits: createPermitPool('test', { permits: 10, bytes: Infinity }),
 } as unknown as Pick<RunState, 'turnWatch' | 'turnWaits'>;
 
 /** Waits so long for a turn that ends with the look of that number; how often it was looked at. */

@@ -6,7 +6,7 @@ import { reserveCancellation } from '../../../../../shared/runs/cancelTurn.ts';
 import { loadSessionForRun } from '../../../../../shared/runs/queueing/loadSessionForRun.ts';
 import { appendEvents, NO_STREAM } from '../../../../../shared/eventlog/append.ts';
 import { createDamagedStreams } from '../../../../../shared/eventlog/reading/damagedStreams.ts';
-import { createFairSemaphore } from '../../../../../shared/lib/concurrency/fairSemaphore.ts';
+import { createMemoryLedger } from '../../../../../shared/lib/memory/ledger.ts';
 import { sessionStream } from '../../../../../shared/eventlog/streams.ts';
 import type { EventStore } from '../../../../../shared/ports/eventStore.ts';
 import { readSessionEvents } from '../../../../../shared/sessions/queries.ts';
@@ -53,8 +53,8 @@ const contextOn = (store: EventStore): RunContext =>
     damaged: createDamagedStreams(() => undefined),
     runState: {
       sessionCache: new LRUCache({ max: 10 }),
-      sessionReads: createFairSemaphore({ permits: 10, bytes: Infinity }),
     },
+    memory: createMemoryLedger(),
     budget: { counter: { count: () => 1 }, turnTokens: new LRUCache({ max: 10 }) },
     readModels: {
       findSession: async (id: string) =>
@@ -70,13 +70,15 @@ const request = {
   session_id: SESSION,
   new_session: false,
 };
+const BUDGET = { tokens: 100, bytes: 10_000 };
 const patient = () => ({
   until: performance.now() + 60_000,
   signal: new AbortController().signal,
   setOrigins: () => undefined,
+  reserve: () => undefined,
 });
 const goOn = (context: RunContext, bounds: Partial<ReturnType<typeof patient>> = {}) =>
-  loadSessionForRun(context, request, 100, { ...patient(), ...bounds });
+  loadSessionForRun(context, request, BUDGET, { ...patient(), ...bounds });
 
 async function timed(work: () => Promise<unknown>): Promise<number> {
   const began = performance.now();
@@ -125,7 +127,7 @@ test('a session that nobody knows is not looked for again', async () => {
   const unknown = loadSessionForRun(
     context,
     { ...request, session_id: 'session_2' },
-    100,
+    BUDGET,
     patient(),
   );
   const ms = await timed(() =>

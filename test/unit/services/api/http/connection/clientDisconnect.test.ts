@@ -12,6 +12,7 @@ import { LIMITS } from '../../../../../../shared/limits.ts';
 import type { Logger } from '../../../../../../shared/lib/logger.ts';
 import { createPermitPool } from '../../../../../../shared/lib/concurrency/capacity.ts';
 import { memoryKeys } from '../../../../../support/fakes/memoryKeys.ts';
+import { memoryFor } from '../../../../../support/builders/memory.ts';
 
 const actor = { account_id: 'acct_1', key_id: 'key_1', request_id: 'request_1' };
 
@@ -77,8 +78,9 @@ test.each([
 
 test('an export whose client leaves before there is anything to send ends, and holds nothing', async () => {
   const { ctx, leave } = client();
-  const openStreams = createPermitPool({ permits: 4, bytes: Infinity });
-  const responseMemory = createResponseMemory(LIMITS.export.bytes);
+  const openStreams = createPermitPool('test', { permits: 4, bytes: Infinity });
+  const responseMemory = createResponseMemory(memoryFor('answers', 4 * LIMITS.export.bytes));
+  responseMemory.tryAcquire('acct_1', LIMITS.export.bytes);
   const api = { openStreams, responseMemory } as unknown as RouteContext;
   const audited = { action: 'export', subject: 'account-acct_1' } as const;
   const exporting = { api, actor, ctx, audited, setHeaders: setExportType };

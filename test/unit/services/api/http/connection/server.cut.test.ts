@@ -11,6 +11,7 @@ test('a cut ends a refused CONNECT too, whose client keeps the connection open: 
   const server = await startServer(new Koa(), {
     host: '127.0.0.1',
     port: 0,
+    portOption: 'PORT',
     maxConnections: 10,
     ids: typeIds,
     logger: createLogger('silent'),

@@ -6,10 +6,11 @@ import Koa from 'koa';
 import { createResponseMemory } from '../../../../../../services/api/http/responses/responseMemory.ts';
 import { compressResponses } from '../../../../../../services/api/http/middleware/compressed.ts';
 import { LIMITS } from '../../../../../../shared/limits.ts';
+import { memoryFor } from '../../../../../support/builders/memory.ts';
 
 test('a compressor whose client left before the answer was made holds nothing', async () => {
   const { compressorBytes } = LIMITS.http;
-  const answers = createResponseMemory(2 * compressorBytes);
+  const answers = createResponseMemory(memoryFor('answers', 4 * compressorBytes));
   const app = new Koa();
   const answered = Promise.withResolvers<void>();
   app.use(async (_ctx, next) => {

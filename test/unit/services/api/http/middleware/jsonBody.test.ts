@@ -17,7 +17,7 @@ const contextOf = (body: Buffer): Context =>
 
 test('what a large body came in is free once it is read, without a collector', async () => {
   const body = Buffer.from(JSON.stringify('x'.repeat(BYTES)));
-  const bodies = createPermitPool({ permits: Infinity, bytes: Infinity });
+  const bodies = createPermitPool('test', { permits: Infinity, bytes: Infinity });
   const place = bodies.acquire({ account_id: 'account', bytes: body.length });
   const before = process.memoryUsage().arrayBuffers;
   const read = await readJsonBody(contextOf(body), place, 'account');

@@ -5,6 +5,7 @@ import { expect, test } from '@jest/globals';
 import { createResponseMemory } from '../../../../../../services/api/http/responses/responseMemory.ts';
 import { LIMITS } from '../../../../../../shared/limits.ts';
 import type { Permit } from '../../../../../../shared/lib/concurrency/capacity.ts';
+import { memoryFor } from '../../../../../support/builders/memory.ts';
 
 const MIB = 1_048_576;
 const LONG_MS = 60_000;
@@ -30,8 +31,11 @@ function asking(room: ReturnType<typeof createResponseMemory>) {
 }
 
 test('one account holds half of the room at the most, and others have the rest in turn', async () => {
-  const { ask, admitted, held } = asking(createResponseMemory(8 * MIB, LONG_MS));
-  for (const name of ['a1', 'a2', 'a3', 'b1', 'c1']) ask(name, 2 * MIB);
+  const { ask, admitted, held } = asking(
+    createResponseMemory(memoryFor('answers', 8 * MIB), LONG_MS),
+  );
+  for (const name of ['a1', 'a2', 'a3', 'b1']) ask(name, 2 * MIB);
+  ask('c1', MIB);
   await setImmediate();
   expect(admitted).toEqual(['a1', 'a2', 'b1', 'c1']);
   held.get('b1')!.release();
@@ -44,12 +48,12 @@ test('one account holds half of the room at the most, and others have the rest i
 });
 
 test('who waits too long, or leaves, is refused and forgotten', async () => {
-  const room = createResponseMemory(4 * MIB, 2_000);
+  const room = createResponseMemory(memoryFor('answers', 8 * MIB), 2_000);
   const { ask, refused, held, admitted } = asking(room);
-  for (const name of ['x1', 'y1']) ask(name, 2 * MIB);
+  for (const name of ['x1', 'x2', 'y1']) ask(name, 2 * MIB);
   const leaving = response();
-  ask('x2', MIB, leaving);
-  ask('z1', MIB, response(true));
+  ask('x3', MIB, leaving);
+  ask('z1', 2 * MIB, response(true));
   await setImmediate();
   expect(refused).toEqual([expect.objectContaining({ code: 'overloaded' })]);
   leaving.emit('close');
@@ -57,8 +61,8 @@ test('who waits too long, or leaves, is refused and forgotten', async () => {
   expect(refused).toHaveLength(2);
   expect(leaving.listenerCount('close')).toBe(0);
   expect(room.isScarce(0)).toBe(false);
-  ask('x3', MIB);
-  ask('z2', MIB);
+  ask('x4', MIB);
+  ask('z2', 2 * MIB);
   while (room.isScarce(0)) await new Promise((resolve) => setTimeout(resolve, 10));
   expect(refused.slice(2)).toEqual([
     expect.objectContaining({ ...refusal, code: 'rate_limited' }),
@@ -71,17 +75,17 @@ test('who waits too long, or leaves, is refused and forgotten', async () => {
 });
 
 test('a small answer never waits', async () => {
-  const room = createResponseMemory(4 * MIB, LONG_MS);
+  const room = createResponseMemory(memoryFor('answers', 4 * MIB), LONG_MS);
   const { ask, admitted } = asking(room);
-  for (const name of ['a1', 'b1']) ask(name, 2 * MIB);
-  ask('a2', LIMITS.http.smallAnswerBytes);
+  for (const name of ['a1', 'a2', 'b1']) ask(name, MIB);
+  ask('a3', LIMITS.http.smallAnswerBytes);
   await setImmediate();
-  expect(admitted).toEqual(['a1', 'b1', 'a2']);
+  expect(admitted).toEqual(['a1', 'a2', 'b1', 'a3']);
   expect(room.tryAcquire('c', MIB)).toBeUndefined();
 });
 
 test('what an answer holds is free once it is sent, and once its client has left', () => {
-  const room = createResponseMemory(4 * MIB);
+  const room = createResponseMemory(memoryFor('answers', 4 * MIB));
   const sent = response();
   room.holdUntilSent('a', 2 * MIB, sent);
   expect(room.tryAcquire('a', MIB)).toBeUndefined();

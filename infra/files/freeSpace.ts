@@ -1,0 +1,13 @@
+import { statfs } from 'node:fs/promises';
+
+/** The space of a folder's file system, in bytes; undefined if it can't be measured. */
+export async function measureSpace(
+  folder: string,
+): Promise<{ size: number; free: number } | undefined> {
+  try {
+    const { blocks, bavail, bsize } = await statfs(folder);
+    return { size: blocks * bsize, free: bavail * bsize };
+  } catch {
+    return undefined;
+  }
+}

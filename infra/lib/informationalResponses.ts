@@ -1,0 +1,34 @@
+import { Agent, fetch as undiciFetch, type Dispatcher } from 'undici';
+import { LIMITS } from '../../shared/limits.ts';
+
+class TooManyInformationalResponses extends Error {
+  readonly code = 'TOO_MANY_INFORMATIONAL_RESPONSES';
+}
+
+/**
+ * An undici interceptor that ends a request, and closes its connection, after too many informational
+ * responses (status 1xx). A server could otherwise send them at full speed until the deadline, and
+ * parsing them takes the event loop.
+ */
+export const limitInformationalResponses: Dispatcher.DispatcherComposeInterceptor =
+  (dispatch) => (options, handler) => {
+    let count = 0;
+    return dispatch(options, {
+      onRequestStart: (controller, context) => handler.onRequestStart?.(controller, context),
+      onRequestUpgrade: (...upgrade) => handler.onRequestUpgrade?.(...upgrade),
+      onResponseStart(controller, status, ...response) {
+        if (status < 200 && (count += 1) > LIMITS.web.informationalResponses)
+          controller.abort(new TooManyInformationalResponses());
+        else handler.onResponseStart?.(controller, status, ...response);
+      },
+      onResponseData: (controller, chunk) => handler.onResponseData?.(controller, chunk),
+      onResponseEnd: (controller, trailers) => handler.onResponseEnd?.(controller, trailers),
+      onResponseError: (controller, error) => handler.onResponseError?.(controller, error),
+    });
+  };
+
+const dispatcher = new Agent().compose(limitInformationalResponses);
+
+/** The global `fetch`, with a limit on informational responses. */
+export const limitedFetch = ((input: string, init?: object) =>
+  undiciFetch(input, { ...init, dispatcher })) as unknown as typeof fetch;

@@ -1,0 +1,67 @@
+import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
+import { open, type FileHandle } from 'node:fs/promises';
+import { constants as osConstants } from 'node:os';
+
+/** An error like those of the file system, for a FIFO, a socket, a device or a folder. */
+class NotARegularFile extends Error {
+  readonly code = 'EINVAL';
+  readonly errno = -osConstants.errno.EINVAL;
+
+  constructor(path: string) {
+    super(`${path} is not a regular file`);
+  }
+}
+
+/** Without it, opening a FIFO waits for its other end, which no signal ends. Absent on Windows. */
+const NONBLOCK = constants.O_NONBLOCK ?? 0;
+
+const WORLD_WRITABLE = 0o002;
+
+/** Opens a regular file; rejects for anything else. `flags` are those of open(2). */
+export async function openRegularFile(
+  path: string,
+  flags: number = constants.O_RDONLY,
+  mode?: number,
+): Promise<FileHandle> {
+  const handle = await open(path, flags | NONBLOCK, mode);
+  try {
+    if ((await handle.stat()).isFile()) return handle;
+    throw new NotARegularFile(path);
+  } catch (error) {
+    await handle.close();
+    throw error;
+  }
+}
+
+/** Reads a regular file; rejects for anything else. */
+export async function readRegularFile(path: string): Promise<Buffer> {
+  await using handle = await openRegularFile(path);
+  return await handle.readFile();
+}
+
+/**
+ * Reads a file that an option names. Rejects with an error without `code`, whose message completes
+ * "can't be read", for one that every user may change.
+ */
+export async function readOptionFile(path: string): Promise<string> {
+  await using handle = await openRegularFile(path);
+  if (((await handle.stat()).mode & WORLD_WRITABLE) !== 0)
+    throw new Error(`every user of this machine may change it; chmod o-w ${path}`);
+  return await handle.readFile('utf8');
+}
+
+/** The same as readRegularFile, at once. `check` may throw for a mode or size that is not accepted. */
+export function readRegularFileSync(
+  path: string,
+  check: (file: { mode: number; size: number }) => void = () => undefined,
+): Buffer {
+  const descriptor = openSync(path, constants.O_RDONLY | NONBLOCK);
+  try {
+    const stats = fstatSync(descriptor);
+    if (!stats.isFile()) throw new NotARegularFile(path);
+    check(stats);
+    return readFileSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+}

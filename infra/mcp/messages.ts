@@ -1,0 +1,67 @@
+import type { MessagePort } from 'node:worker_threads';
+import type { ToolResult } from '../../shared/ports/toolbox.ts';
+import type { McpServer } from './server.ts';
+
+/** Opens a connection in a thread; all that follows is sent over the port. */
+export interface Opening {
+  server: McpServer;
+  version: string;
+  port: MessagePort;
+}
+
+/** What the thread is asked for. Each request with an `id` has one reply; `open` is the first. */
+export type ThreadRequest =
+  | { op: 'open'; id: number }
+  | { op: 'list'; id: number }
+  | { op: 'call'; id: number; tool: string; args: string }
+  | { op: 'cancel'; id: number }
+  | { op: 'close' };
+
+/** Why a request failed. */
+export interface Failure {
+  /** `lost` where it is unknown whether the server did something. */
+  kind: 'timeout' | 'refused' | 'invalid' | 'lost';
+  /** For operators. It quotes nothing from the server, which may be hostile. */
+  reason: string;
+  /** What the server said: in a refusal, or last on its standard error. */
+  quote: string;
+}
+
+/** A tool as its server describes it, within the limits. */
+export interface DescribedTool {
+  name: string;
+  description: string;
+  /** JSON. */
+  schema: string;
+}
+
+/** The described tools of a list, and the reasons for refused ones. */
+export interface DescribedTools {
+  tools: readonly DescribedTool[];
+  /** A sentence each. */
+  refused: readonly string[];
+}
+
+/** What `list` and `call` resolve with; `open` with undefined. */
+export type Reply = DescribedTools | ToolResult | undefined;
+
+/** What the thread reports. */
+export type ThreadReport =
+  | { id: number; reply: Reply }
+  | { id: number; failure: Failure }
+  | { event: 'changed' }
+  /** The connection has ended. A number of log messages was discarded. */
+  | { event: 'closed'; reason: string; discardedLogs: number };
+
+/** The server failed a request, or could not be reached. */
+export class McpFailure extends Error {
+  readonly kind: Failure['kind'];
+  readonly reason: string;
+  readonly quote: string;
+  constructor({ kind, reason, quote }: Failure) {
+    super(reason);
+    this.kind = kind;
+    this.reason = reason;
+    this.quote = quote;
+  }
+}

@@ -1,0 +1,71 @@
+import type { FetchLike } from '@modelcontextprotocol/client';
+import { limitedFetch } from '../../lib/informationalResponses.ts';
+import type { Inflow } from './inflow.ts';
+import { createMessageMeter } from './messageMeter.ts';
+
+const LINE_FEED = 10;
+
+/**
+ * Passes on whole lines. The parser of event streams searches an incomplete line anew with each
+ * chunk, and a server may send single bytes.
+ */
+function createLineBuffer(): (chunk: Uint8Array) => Uint8Array | undefined {
+  let parts: Uint8Array[] = [];
+  return (chunk) => {
+    const end = chunk.lastIndexOf(LINE_FEED) + 1;
+    if (end === 0) return void parts.push(chunk);
+    const lines = Buffer.concat([...parts, chunk.subarray(0, end)]);
+    parts = [chunk.subarray(end)];
+    return lines;
+  };
+}
+
+/** A response that fails once the server has sent too much. */
+function bounded(response: Response, inflow: Inflow, onEnd: () => void): Response {
+  const { body, status, statusText, headers } = response;
+  if (!body) {
+    onEnd();
+    return response;
+  }
+  const isStream = headers.get('content-type')?.startsWith('text/event-stream') ?? false;
+  const fits = createMessageMeter(isStream, inflow);
+  const wholeLines = isStream ? createLineBuffer() : (chunk: Uint8Array) => chunk;
+  const limiter = new TransformStream<Uint8Array, Uint8Array>({
+    transform(chunk, controller) {
+      if (!fits(chunk)) throw new Error('the server sends too much');
+      const ready = wholeLines(chunk);
+      if (ready) controller.enqueue(ready);
+    },
+    flush: onEnd,
+  });
+  return new Response(body.pipeThrough(limiter), { status, statusText, headers });
+}
+
+/**
+ * A `fetch` for servers that may be hostile: what they send is measured before it is parsed, each
+ * response counts as a message, and the response to a POST must end within `postMs`, also where it
+ * is a stream. The stream of a GET stays open.
+ */
+export function createBoundedFetch(postMs: number, inflow: Inflow): FetchLike {
+  return async (url, init = {}) => {
+    if (!inflow.message()) throw new Error('the server sends too much');
+    if (init.method !== 'POST')
+      return bounded(await limitedFetch(url, init), inflow, () => undefined);
+    const limit = new AbortController();
+    const leave = (): void => limit.abort(init.signal?.reason);
+    const timer = setTimeout(() => limit.abort(new Error('the server took too long')), postMs);
+    timer.unref();
+    init.signal?.addEventListener('abort', leave, { once: true });
+    const end = (): void => {
+      clearTimeout(timer);
+      init.signal?.removeEventListener('abort', leave);
+    };
+    try {
+      if (init.signal?.aborted) leave();
+      return bounded(await limitedFetch(url, { ...init, signal: limit.signal }), inflow, end);
+    } catch (error) {
+      end();
+      throw error;
+    }
+  };
+}

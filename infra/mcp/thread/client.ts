@@ -1,0 +1,110 @@
+import {
+  Client,
+  StreamableHTTPClientTransport,
+  type CallToolResult,
+  type Transport,
+} from '@modelcontextprotocol/client';
+import { RUN_LIMITS } from '../../../shared/runs/limits.ts';
+import { resolvesWithin } from '../../../shared/lib/time/resolvesWithin.ts';
+import type { McpServer } from '../server.ts';
+import { createBoundedFetch } from './boundedFetch.ts';
+import type { ServerTool } from './describedTools.ts';
+import { createInflow, type Inflow } from './inflow.ts';
+import { createStdioTransport } from './stdioTransport.ts';
+
+/** A connection to a server. */
+export interface McpClient {
+  open(signal: AbortSignal): Promise<void>;
+  /** The end of the server's standard error. */
+  lastWords(): string;
+  listTools(signal: AbortSignal): Promise<readonly ServerTool[]>;
+  callTool(tool: string, args: string, signal: AbortSignal): Promise<CallToolResult>;
+  close(): Promise<void>;
+}
+
+interface ClientEvents {
+  onChanged: () => void;
+  /** The connection has ended, or ends because the server sent too much. */
+  onClosed: (reason: string, discardedLogs: number) => void;
+}
+
+/** Beyond the time limit of a call, for the end of its answer. */
+const LAST_WORDS_MS = 5_000;
+const PAGES = 8;
+/** Change notices within a second are handled together. */
+const CHANGES_MS = 1_000;
+
+function transportOf(
+  { transport, callMs }: McpServer,
+  inflow: Inflow,
+): Transport & { lastWords?(): string } {
+  if (transport.kind === 'process') return createStdioTransport(transport, inflow);
+  const { url, headers } = transport;
+  const longest = Math.max(callMs, RUN_LIMITS.mcp.connectMs) + LAST_WORDS_MS;
+  return new StreamableHTTPClientTransport(new URL(url), {
+    requestInit: { headers: { ...headers } },
+    fetch: createBoundedFetch(longest, inflow),
+  });
+}
+
+/**
+ * A client of a server, which is started or connected by `open`. A server that sends too much is
+ * disconnected. Results become text for a model, so they are not validated against the output
+ * schema of the server.
+ */
+export function createMcpClient(
+  server: McpServer,
+  version: string,
+  { onChanged, onClosed }: ClientEvents,
+): McpClient {
+  const { connectMs, listMs, closeMs } = RUN_LIMITS.mcp;
+  const { callMs } = server;
+  const inflow = createInflow((reason) => {
+    onClosed(reason, inflow.discardedLogs());
+    void close();
+  });
+  const transport = transportOf(server, inflow);
+  const client = new Client(
+    { name: 'turnlog', version },
+    {
+      jsonSchemaValidator: {
+        getValidator: () => (input) => ({
+          valid: true,
+          data: input as never,
+          errorMessage: undefined,
+        }),
+      },
+      listMaxPages: PAGES,
+      listChanged: { tools: { autoRefresh: false, debounceMs: CHANGES_MS, onChanged } },
+    },
+  );
+  // The library offers no other notification.
+  Object.assign(client, { onclose: () => onClosed('it has ended', inflow.discardedLogs()) });
+
+  async function close(): Promise<void> {
+    if (transport instanceof StreamableHTTPClientTransport)
+      await resolvesWithin(transport.terminateSession(), closeMs).catch(() => false);
+    await resolvesWithin(client.close(), closeMs).catch(() => false);
+    await transport.close();
+  }
+
+  return {
+    open: (signal) =>
+      client.connect(transport, { timeout: connectMs, maxTotalTimeout: connectMs, signal }),
+    lastWords: () => transport.lastWords?.() ?? '',
+    async listTools(signal) {
+      const options = { timeout: listMs, maxTotalTimeout: listMs, signal };
+      const endListing = inflow.startListing();
+      try {
+        return (await client.listTools(undefined, { ...options, cacheMode: 'bypass' })).tools;
+      } finally {
+        endListing();
+      }
+    },
+    callTool(name, args, signal) {
+      const options = { timeout: callMs, maxTotalTimeout: callMs, signal };
+      return client.callTool({ name, arguments: JSON.parse(args) }, options);
+    },
+    close,
+  };
+}

@@ -1,0 +1,63 @@
+import { parentPort } from 'node:worker_threads';
+import type { Opening, Reply, ThreadReport, ThreadRequest } from '../messages.ts';
+import { createMcpClient } from './client.ts';
+import { describeTools } from './describedTools.ts';
+import { openingFailure, requestFailure } from './failures.ts';
+import { resultText } from './results.ts';
+
+type Numbered = Extract<ThreadRequest, { op: 'open' | 'list' | 'call' }>;
+
+/** Serves one connection over its port. */
+function serve({ server, version, port }: Opening): void {
+  const report = (what: ThreadReport): void => port.postMessage(what);
+  const client = createMcpClient(server, version, {
+    onChanged: () => report({ event: 'changed' }),
+    onClosed: (reason, discardedLogs) => report({ event: 'closed', reason, discardedLogs }),
+  });
+  const running = new Map<number, AbortController>();
+
+  async function perform(request: Numbered, signal: AbortSignal): Promise<Reply> {
+    switch (request.op) {
+      case 'open':
+        await client.open(signal);
+        return undefined;
+      case 'list':
+        return describeTools(server, await client.listTools(signal));
+      case 'call':
+        return resultText(await client.callTool(request.tool, request.args, signal));
+    }
+  }
+
+  async function answer(request: Numbered): Promise<void> {
+    const { id, op } = request;
+    const cancelling = new AbortController();
+    running.set(id, cancelling);
+    try {
+      report({ id, reply: await perform(request, cancelling.signal) });
+    } catch (error) {
+      const failure =
+        op === 'open' ? openingFailure(error, client.lastWords()) : requestFailure(error);
+      report({ id, failure });
+    }
+    running.delete(id);
+  }
+
+  async function close(): Promise<void> {
+    for (const cancelling of running.values()) cancelling.abort(new Error('closed'));
+    await client.close();
+    port.close();
+  }
+
+  port.on('message', (request: ThreadRequest) => {
+    if (request.op === 'close') void close();
+    else if (request.op === 'cancel') running.get(request.id)?.abort(new Error('cancelled'));
+    else void answer(request);
+  });
+}
+
+// The library writes warnings that quote servers.
+for (const level of ['debug', 'error', 'info', 'log', 'warn'] as const)
+  console[level] = () => undefined;
+parentPort!.on('message', (opening: Opening | 'ping') =>
+  opening === 'ping' ? parentPort!.postMessage('pong') : serve(opening),
+);

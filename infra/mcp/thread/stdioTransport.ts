@@ -1,0 +1,116 @@
+import { once } from 'node:events';
+import { spawn, type ChildProcess } from 'node:child_process';
+import {
+  deserializeMessage,
+  serializeMessage,
+  type JSONRPCMessage,
+  type Transport,
+} from '@modelcontextprotocol/client';
+import { RUN_LIMITS } from '../../../shared/runs/limits.ts';
+import { resolvesWithin } from '../../../shared/lib/time/resolvesWithin.ts';
+import { hasMoreValues } from '../../../shared/lib/validation/jsonComplexity.ts';
+import type { McpTransport } from '../server.ts';
+import type { Inflow } from './inflow.ts';
+import { createLineSplitter } from './lines.ts';
+import { guardGroup, killGroup } from './processGroup.ts';
+
+type ProcessOptions = Extract<McpTransport, { kind: 'process' }>;
+
+/** A transport that can quote what its server said before anything was asked of it. */
+export interface StdioTransport extends Transport {
+  /** The end of what the process has written to its standard error. */
+  lastWords(): string;
+}
+
+const LAST_WORDS_MS = 200;
+/** A log message names its method near its beginning. */
+const LOG_MESSAGE = '"notifications/message"';
+const LOG_HEAD_BYTES = 128;
+
+const isLog = (line: Buffer): boolean => line.subarray(0, LOG_HEAD_BYTES).includes(LOG_MESSAGE);
+
+/**
+ * A server as a child process that speaks over its standard input and output. The library's own
+ * transport leaves behind what its process has started; this one has a process group of its own,
+ * which is ended as a whole: when it is closed, when the server dies, and when this process ends.
+ * What the process writes is measured before it is parsed, and log messages are not parsed.
+ */
+export function createStdioTransport(options: ProcessOptions, inflow: Inflow): StdioTransport {
+  let child: ChildProcess | undefined;
+  let ended: Promise<void> = Promise.resolve();
+  let words = '';
+  const { messageBytes, messageValues, quotedChars, closeMs } = RUN_LIMITS.mcp;
+  const split = createLineSplitter(messageBytes, () =>
+    inflow.exceed('it sent a message that is too long'),
+  );
+
+  function receive(line: Buffer): void {
+    if (isLog(line)) return inflow.discardedLog();
+    if (!inflow.message()) return;
+    const text = line.toString();
+    if (hasMoreValues(text, messageValues))
+      return inflow.exceed('it sent a message with too many values');
+    let message: JSONRPCMessage;
+    try {
+      message = deserializeMessage(text);
+    } catch (error) {
+      inflow.strayLine();
+      return transport.onerror?.(error as Error);
+    }
+    return transport.onmessage?.(message);
+  }
+
+  function read(chunk: Buffer): void {
+    if (!inflow.bytes(chunk.length)) return void child?.stdout?.destroy();
+    for (const line of split(chunk)) receive(line);
+  }
+
+  function attach(started: ChildProcess): void {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const endGuard = guardGroup(started);
+    ended = promise;
+    started.stdout!.on('data', read);
+    started.stderr!.on('data', (chunk: Buffer) => {
+      if (!inflow.bytes(chunk.length)) return void started.stderr!.destroy();
+      words = (words + chunk.toString('utf8')).slice(-quotedChars);
+    });
+    for (const stream of [started.stdin!, started.stdout!, started.stderr!])
+      stream.on('error', (error) => transport.onerror?.(error));
+    const finish = (): void => {
+      resolve();
+      transport.onclose?.();
+    };
+    started.once('exit', () => {
+      killGroup(started, 'SIGKILL');
+      endGuard();
+      // Wait for its last output. A process that has left the group may keep the pipes open.
+      void resolvesWithin(once(started, 'close'), LAST_WORDS_MS).then(finish, finish);
+    });
+  }
+
+  const transport: StdioTransport = {
+    lastWords: () => words,
+    start: () =>
+      new Promise((resolve, reject) => {
+        const { command, args, env, cwd } = options;
+        child = spawn(command, args, { env, cwd, detached: true, stdio: 'pipe' });
+        child.once('spawn', () => resolve());
+        child.once('error', reject);
+        if (child.pid !== undefined) attach(child);
+      }),
+    async send(message: JSONRPCMessage) {
+      const { stdin } = child ?? {};
+      if (!stdin?.writable) throw new Error('the server has ended');
+      if (stdin.writableLength > messageBytes) throw new Error('the server reads nothing');
+      stdin.write(serializeMessage(message));
+    },
+    async close() {
+      if (child?.pid === undefined) return;
+      child.stdin?.end();
+      if (!(await resolvesWithin(ended, closeMs / 4))) killGroup(child, 'SIGTERM');
+      if (!(await resolvesWithin(ended, closeMs / 2))) killGroup(child, 'SIGKILL');
+      await resolvesWithin(ended, closeMs / 4);
+    },
+  };
+  return transport;
+}

@@ -1,0 +1,74 @@
+import { LRUCache } from 'lru-cache';
+import { createFairSemaphore } from './fairSemaphore.ts';
+import type { AcquireOptions } from './acquireWithTimeout.ts';
+
+interface LaneOptions {
+  /** Concurrent tasks; two or more. */
+  permits: number;
+  /** The duration from which a task counts as slow. */
+  slowMs: number;
+  /** How long an account counts as slow after a slow task. */
+  slowForMs: number;
+}
+
+export interface LanePermit {
+  /** Whether the account has had a slow task lately. */
+  isSlow: boolean;
+  /** Releases the permit of a task that took `ms` milliseconds. */
+  release(ms: number): void;
+}
+
+export interface FairLanes {
+  /** Waits for a permit. Throws `rate_limited`, `overloaded` or the abort reason. */
+  acquire(
+    accountId: string,
+    bounds: Pick<AcquireOptions, 'waitMs' | 'signal'>,
+  ): Promise<LanePermit>;
+}
+
+/** Accounts that count as slow; beyond this number the least recent one is forgotten. */
+const SLOW_ACCOUNTS = 1_000;
+
+/**
+ * Permits for tasks whose duration is unknown in advance and which can't be interrupted by others.
+ * Accounts take turns, and one account runs one task at a time. All accounts with slow tasks
+ * together leave one permit to the others, so that a newly active account waits for quick tasks
+ * only. The metrics of the process show the lanes under their name.
+ */
+export function createFairLanes(
+  name: string,
+  { permits, slowMs, slowForMs }: LaneOptions,
+): FairLanes {
+  const one = { permits: 1, bytes: Infinity };
+  const tasks = createFairSemaphore(name, { permits, bytes: Infinity }, one);
+  const slowTasks = createFairSemaphore(
+    `${name}_slow`,
+    { permits: permits - 1, bytes: Infinity },
+    one,
+  );
+  const slowAccounts = new LRUCache<string, true>({ max: SLOW_ACCOUNTS, ttl: slowForMs });
+
+  return {
+    async acquire(account_id, { waitMs, signal }) {
+      const request = { account_id, bytes: 0 };
+      const deadline = performance.now() + waitMs;
+      const rest = () => ({ waitMs: Math.max(0, deadline - performance.now()), signal });
+      for (;;) {
+        const isSlow = slowAccounts.has(account_id);
+        using stack = new DisposableStack();
+        if (isSlow) stack.adopt(await slowTasks.acquire(request, rest()), (lane) => lane.release());
+        stack.adopt(await tasks.acquire(request, rest()), (permit) => permit.release());
+        // A task that was slow may have ended during the wait.
+        if (!isSlow && slowAccounts.has(account_id)) continue;
+        const held = stack.move();
+        return {
+          isSlow,
+          release(ms) {
+            if (ms > slowMs) slowAccounts.set(account_id, true);
+            held.dispose();
+          },
+        };
+      }
+    },
+  };
+}

@@ -1,0 +1,41 @@
+import { Type } from 'typebox';
+import { MAX_COUNT } from '../../accounts/events.ts';
+
+const quota = (fallback: number, description: string) =>
+  Type.Integer({ default: fallback, minimum: 0, maximum: MAX_COUNT, description });
+
+const freeSpace = (fallback: string, description: string) =>
+  Type.String({
+    default: fallback,
+    pattern: '^(0|[1-9]\\d{0,14}|[1-9]\\d?%)$',
+    description: `${description}: bytes, or a share of the file system such as \`5%\`; 0: never`,
+  });
+
+/** Options that bound what is stored. */
+export const storageOptions = {
+  ACCOUNT_EVENTS_PER_DAY: quota(
+    10_000_000,
+    'Events that an account may add to the log per UTC day; beyond them 429 `quota_exceeded`; 0: no quota',
+  ),
+  ACCOUNT_BYTES_PER_DAY: quota(
+    4_294_967_296,
+    'Bytes of the events that an account may add per UTC day: data and metadata, without indexes and read models; 0: no quota',
+  ),
+  ACCOUNT_EVENTS: quota(1_000_000_000, 'Events that an account may have in the log; 0: no quota'),
+  ACCOUNT_BYTES: quota(
+    1_099_511_627_776,
+    'Bytes of the events that an account may have in the log; 0: no quota',
+  ),
+  ACCOUNT_AUDITS_PER_DAY: quota(
+    200_000,
+    'Reads of an account that may be recorded in its audit per UTC day; further ones are refused with 429 `quota_exceeded`; 0: no quota',
+  ),
+  DISK_WARN_FREE: freeSpace(
+    '2147483648',
+    'Free disk space below which `/health/ready` is `degraded` and the log warns',
+  ),
+  DISK_STOP_FREE: freeSpace(
+    '536870912',
+    'Free disk space below which nothing new is recorded, 503 `storage_full`; reads, cancels, erasures and the ends of runs continue',
+  ),
+};

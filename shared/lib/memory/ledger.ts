@@ -1,0 +1,96 @@
+import { getHeapStatistics } from 'node:v8';
+import { LIMITS } from '../../limits.ts';
+import type { Capacity, Permit, PermitRequest } from '../concurrency/capacity.ts';
+import {
+  createFairSemaphore,
+  type AcquireLimits,
+  type FairSemaphore,
+} from '../concurrency/fairSemaphore.ts';
+
+/** What memory is reserved for. Each purpose has a ceiling, a part of the heap (LIMITS.heap). */
+export type MemoryPurpose = keyof typeof LIMITS.heap;
+
+/** A request for memory of an account. */
+export interface MemoryRequest extends PermitRequest {
+  purpose: MemoryPurpose;
+}
+
+/** The use of a purpose's memory, in bytes. */
+interface MemoryUse {
+  limit: number;
+  used: number;
+  reservations: number;
+  /** Requests that were refused since the start. */
+  rejections: number;
+}
+
+/**
+ * Counts the memory of a process by purpose and by account. Bytes are reserved before they are
+ * loaded, copied or parsed. An account can reserve half of a purpose's memory while it is alone, a
+ * third while another one does the same, and so on; one request counts at most half of that share.
+ */
+export interface MemoryLedger {
+  /**
+   * Waits, fairly between accounts, until the bytes may be loaded. Throws `rate_limited`,
+   * `overloaded` or the abort reason.
+   */
+  reserve(request: MemoryRequest, wait: AcquireLimits): Promise<Permit>;
+  /** Reserves the bytes if they are available and no other request waits for them. */
+  tryReserve(request: MemoryRequest): Permit | undefined;
+  /** Reserves the bytes without waiting. Throws `rate_limited` or `overloaded`. */
+  reserveNow(request: MemoryRequest): Permit;
+  /** Counts bytes that are in memory already, even over the limit. */
+  forceReserve(request: MemoryRequest): Permit;
+  /** The most bytes that one request of the purpose can count, with the account's own limit. */
+  largestRequest(purpose: MemoryPurpose, ownLimit?: Capacity): number;
+  hasWaiters(purpose: MemoryPurpose): boolean;
+  /** The limit, the use and the rejections of a purpose. */
+  usage(purpose: MemoryPurpose): MemoryUse;
+}
+
+/** The capacity of a purpose, and the largest share of one account. */
+export interface PurposeCapacity {
+  all: Capacity;
+  share?: Capacity;
+}
+
+/** The part of the heap limit of Node.js, in bytes, that LIMITS.heap grants a purpose. */
+export const heapBytesFor = (purpose: MemoryPurpose): number =>
+  Math.floor(getHeapStatistics().heap_size_limit * LIMITS.heap[purpose]);
+
+const inSnakeCase = (name: string): string =>
+  name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+
+/**
+ * The ledger of a process. `capacities` replaces the parts of the heap that LIMITS.heap grants.
+ */
+export function createMemoryLedger(
+  capacities: Partial<Record<MemoryPurpose, PurposeCapacity>> = {},
+): MemoryLedger {
+  const open = (purpose: MemoryPurpose): FairSemaphore => {
+    const { all = { permits: Infinity, bytes: heapBytesFor(purpose) }, share } =
+      capacities[purpose] ?? {};
+    return createFairSemaphore(`memory_${inSnakeCase(purpose)}`, all, share);
+  };
+  const purposes = Object.keys(LIMITS.heap) as MemoryPurpose[];
+  const semaphores = Object.fromEntries(
+    purposes.map((purpose) => [purpose, open(purpose)]),
+  ) as Record<MemoryPurpose, FairSemaphore>;
+
+  return {
+    reserve: (request, wait) => semaphores[request.purpose].acquire(request, wait),
+    tryReserve: (request) => semaphores[request.purpose].tryAcquire(request),
+    reserveNow: (request) => semaphores[request.purpose].acquireNow(request),
+    forceReserve: (request) => semaphores[request.purpose].forceAcquire(request),
+    largestRequest: (purpose, ownLimit) => semaphores[purpose].largestRequest(ownLimit),
+    hasWaiters: (purpose) => semaphores[purpose].hasWaiters(),
+    usage(purpose) {
+      const { bytes, count, rejected } = semaphores[purpose].usage();
+      return {
+        ...bytes,
+        reservations: count.used,
+        rejections: rejected.account + rejected.process,
+      };
+    },
+  };
+}

@@ -1,0 +1,110 @@
+import type { DiskHealth } from '../health/health.ts';
+import type { Logger } from '../lib/logger.ts';
+
+/** The size of a file system and what is free of it for this process, in bytes. */
+export interface Space {
+  size: number;
+  free: number;
+}
+
+/** A level of free space: in bytes, or in percent of the size. 0 never applies. */
+export type FreeLevel = { bytes: number } | { percent: number };
+
+/** Parses an option: `2147483648` or `5%`. */
+export const parseFreeLevel = (text: string): FreeLevel =>
+  text.endsWith('%') ? { percent: Number(text.slice(0, -1)) } : { bytes: Number(text) };
+
+const bytesOf = (level: FreeLevel, { size }: Space): number =>
+  'bytes' in level ? level.bytes : (size * level.percent) / 100;
+
+interface Options {
+  /** Absolute paths. */
+  folders: readonly string[];
+  /** Undefined while it can't be measured. */
+  measure: (folder: string) => Promise<Space | undefined>;
+  /** Below it, health is degraded. */
+  warnFree: FreeLevel;
+  /** Below it, appends of clients are refused. */
+  stopFree: FreeLevel;
+  logger: Pick<Logger, 'warn' | 'error' | 'info'>;
+}
+
+export interface DiskWatch {
+  /** Measures all folders, and logs changes. Never rejects. */
+  poll: () => Promise<void>;
+  /** Counts bytes of an append as used until the next poll. */
+  appended: (bytes: number) => void;
+  isFull: () => boolean;
+  /** The folders with little space; undefined while all have enough. */
+  health: () => DiskHealth | undefined;
+}
+
+type State = 'enough' | 'low' | 'full';
+interface Measured {
+  state: State;
+  free: number;
+  stopBelow: number;
+}
+
+/** Files that an event is written to: the log, its write-ahead log, and the read models. */
+const COPIES = 3;
+
+/**
+ * Watches the free space of folders. The state of a folder that can't be measured does not change.
+ */
+export function createDiskWatch({
+  folders,
+  measure,
+  warnFree,
+  stopFree,
+  logger,
+}: Options): DiskWatch {
+  const measured = new Map<string, Measured>();
+  let sincePoll = 0;
+
+  function stateOf(space: Space): State {
+    if (space.free < bytesOf(stopFree, space)) return 'full';
+    return space.free < bytesOf(warnFree, space) ? 'low' : 'enough';
+  }
+
+  function log(folder: string, state: State, free_bytes: number): void {
+    const fields = { folder, free_bytes };
+    if (state === 'full')
+      logger.error(
+        fields,
+        'too little disk space is free: nothing new is recorded; reads, cancels, erasures and the ends of runs continue',
+      );
+    else if (state === 'low') logger.warn(fields, 'little disk space is free');
+    else logger.info(fields, 'enough disk space is free again');
+  }
+
+  async function look(folder: string): Promise<void> {
+    const space = await measure(folder);
+    if (!space) return;
+    const before = measured.get(folder)?.state ?? 'enough';
+    const state = stateOf(space);
+    measured.set(folder, { state, free: space.free, stopBelow: bytesOf(stopFree, space) });
+    if (state !== before) log(folder, state, space.free);
+  }
+
+  return {
+    async poll() {
+      sincePoll = 0;
+      await Promise.all(folders.map(look));
+    },
+    appended: (bytes) => void (sincePoll += bytes * COPIES),
+    isFull() {
+      for (const { free, stopBelow } of measured.values())
+        if (free - sincePoll < stopBelow) return true;
+      return false;
+    },
+    health() {
+      const short = [...measured].filter(([, { state }]) => state !== 'enough');
+      if (short.length === 0) return undefined;
+      return {
+        state: short.some(([, { state }]) => state === 'full') ? 'full' : 'low',
+        folders: short.map(([folder, { free }]) => ({ folder, free_bytes: free })),
+      };
+    },
+  };
+}

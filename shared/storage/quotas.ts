@@ -1,0 +1,136 @@
+import { LRUCache } from 'lru-cache';
+import type { AccountLimits } from '../accounts/events.ts';
+import { isTurnlogError } from '../lib/errors/turnlogError.ts';
+import { LIMITS } from '../limits.ts';
+import { isoTime, type Clock } from '../ports/clock.ts';
+import type { Position } from '../ports/eventStore.ts';
+import type { ReadModels } from '../ports/readModels.ts';
+import { addCounts, noCounts, pendingCounts, type Counts, type PendingCounts } from './counts.ts';
+import type { AppendPurpose } from './appendPurpose.ts';
+import { exceededQuota, QUOTA_NAMES, quotaError, type Quotas } from './quotaRules.ts';
+
+/** An append that was admitted. One of its functions must be called when it ends. */
+export interface Admission {
+  appended: (position: Position) => void;
+  failed: () => void;
+}
+
+/** What an account's events take, and its quotas. */
+export interface StorageUse {
+  /** UTC date. */
+  day: string;
+  today: Counts;
+  total: Counts;
+  quotas: Quotas;
+}
+
+/** The quotas of all accounts for events and bytes in the log. */
+export interface StorageQuotas {
+  /**
+   * Reserves an append before it is made. Throws `quota_exceeded` unless the purpose is `always`.
+   */
+  admit: (accountId: string, purpose: AppendPurpose, counts: Counts) => Promise<Admission>;
+  /** Errors: `store_unavailable`. */
+  useOf: (accountId: string) => Promise<StorageUse>;
+}
+
+interface Options {
+  readModels: Pick<ReadModels, 'findAccount' | 'findStorage'>;
+  /** Of accounts without their own. */
+  defaults: Quotas;
+  clock: Clock;
+  /** A monotonic clock, in milliseconds. */
+  now?: () => number;
+}
+
+/** What is known of an account: its counts as last read, and appends that they may lack. */
+interface Account extends StorageUse {
+  pending: PendingCounts;
+  readAt: number;
+  firstRead: Promise<void>;
+}
+
+const quotasOf = (defaults: Quotas, limits: AccountLimits = {}): Quotas =>
+  Object.fromEntries(QUOTA_NAMES.map((name) => [name, limits[name] ?? defaults[name]])) as Quotas;
+
+/**
+ * Counts come from the read models, which all processes share, plus the appends of this process
+ * that the read models do not show yet. So a burst cannot pass a quota while the projector is late;
+ * other processes' appends count once they are projected. While the read models are unavailable,
+ * the last known counts apply.
+ */
+export function createStorageQuotas({
+  readModels,
+  defaults,
+  clock,
+  now = () => performance.now(),
+}: Options): StorageQuotas {
+  const accounts = new LRUCache<string, Account>({ max: LIMITS.cache.accounts });
+  const today = (): string => isoTime(clock.now()).slice(0, 10);
+
+  async function read(accountId: string, account: Account): Promise<void> {
+    account.readAt = now();
+    account.pending.seal();
+    const day = today();
+    const [row, stored] = await Promise.all([
+      readModels.findAccount(accountId),
+      readModels.findStorage(accountId, day),
+    ]);
+    account.quotas = quotasOf(defaults, row?.limits);
+    account.day = day;
+    account.today = stored.today ?? noCounts();
+    account.total = stored.total ?? noCounts();
+    account.pending.drop((stored.total?.position ?? '') as Position);
+  }
+
+  function accountOf(accountId: string): Account {
+    const known = accounts.get(accountId);
+    if (known) return known;
+    const account: Account = {
+      day: '',
+      today: noCounts(),
+      total: noCounts(),
+      quotas: defaults,
+      pending: pendingCounts(),
+      readAt: 0,
+      firstRead: Promise.resolve(),
+    };
+    account.firstRead = read(accountId, account).catch((error: unknown) => {
+      if (isTurnlogError(error, 'store_unavailable')) return;
+      accounts.delete(accountId);
+      throw error;
+    });
+    accounts.set(accountId, account);
+    return account;
+  }
+
+  function used(account: Account): Pick<StorageUse, 'day' | 'today' | 'total'> {
+    const day = today();
+    const counted = account.day === day ? account.today : noCounts();
+    return {
+      day,
+      today: addCounts(counted, account.pending.on(day)),
+      total: addCounts(account.total, account.pending.all()),
+    };
+  }
+
+  return {
+    async admit(accountId, purpose, counts) {
+      const account = accountOf(accountId);
+      await account.firstRead;
+      if (now() - account.readAt >= LIMITS.storage.freshMs)
+        void read(accountId, account).catch(() => undefined);
+      if (purpose !== 'always') {
+        const exceeded = exceededQuota(account.quotas, purpose, used(account), counts);
+        if (exceeded) throw quotaError(exceeded, account.quotas[exceeded], clock.now());
+      }
+      return account.pending.begin(today(), counts);
+    },
+    async useOf(accountId) {
+      const account = accountOf(accountId);
+      await account.firstRead;
+      await read(accountId, account);
+      return { ...used(account), quotas: account.quotas };
+    },
+  };
+}

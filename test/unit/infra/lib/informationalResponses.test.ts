@@ -1,0 +1,98 @@
+import { once } from 'node:events';
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { afterEach, expect, test } from '@jest/globals';
+import { createBoundedFetch } from '../../../../infra/mcp/thread/boundedFetch.ts';
+import { createInflow } from '../../../../infra/mcp/thread/inflow.ts';
+import { createChatModels } from '../../../../infra/openai/chatModels.ts';
+import { createGuardedFetch } from '../../../../infra/web/guardedFetch.ts';
+import { createWebhookSender } from '../../../../infra/web/webhookSender.ts';
+import { openKeptCheckpoints } from '../../../../infra/witness/keptCheckpoints.ts';
+import { LIMITS } from '../../../../shared/limits.ts';
+
+const HINT = 'HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n';
+const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\ncontent-type: application/json\r\n\r\n{}';
+const { signal } = new AbortController();
+/** Longer than the test may take: no client may need its deadline. */
+const DEADLINE_MS = 600_000;
+
+let server: Server;
+let closed: Promise<unknown>[];
+afterEach(() => void server.close());
+
+async function serve(talk: (socket: Socket) => void): Promise<string> {
+  closed = [];
+  server = createServer((socket) => {
+    socket.on('error', () => {});
+    closed.push(new Promise((resolve) => socket.once('close', resolve)));
+    socket.once('data', () => talk(socket));
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+}
+
+/** Sends informational responses until the connection is closed. */
+function flood(socket: Socket): void {
+  while (socket.write(HINT.repeat(100)));
+  socket.on('drain', () => flood(socket));
+}
+
+const guarded = createGuardedFetch({
+  allowPrivate: true,
+  redirects: 0,
+  bytes: 1_000,
+  ms: DEADLINE_MS,
+});
+
+async function completeAt(base_url: string): Promise<unknown> {
+  const models = createChatModels({
+    providers: [{ id: 'p', base_url }],
+    models: [{ id: 'm', provider: 'p', upstream_model: 'm' }] as never,
+    limits: { attemptTimeoutMs: DEADLINE_MS, maxRetries: 0 },
+  });
+  try {
+    return await models.complete('m', { model: 'm', messages: [] }, signal);
+  } finally {
+    await models.close();
+  }
+}
+
+const CLIENTS: readonly [string, (url: string) => Promise<unknown>][] = [
+  ['a model provider', completeAt],
+  ['a web page', (url) => guarded({ url, method: 'GET', headers: {} }, signal)],
+  [
+    'a webhook',
+    async (url) => {
+      const send = createWebhookSender({ allowPrivate: true, answerMs: DEADLINE_MS });
+      const outcome = await send({ url, secret: 'whsec_AAAA', id: 'e', body: '{}', signal });
+      if (!outcome.accepted) throw new Error(outcome.reason);
+    },
+  ],
+  [
+    'an MCP server',
+    (url) =>
+      createBoundedFetch(
+        DEADLINE_MS,
+        createInflow(() => undefined),
+      )(url, { method: 'POST', body: '{}', signal }),
+  ],
+  [
+    'kept checkpoints',
+    async (url) => {
+      const read = await openKeptCheckpoints(url).read(AbortSignal.timeout(DEADLINE_MS));
+      if ('trouble' in read) throw new Error(read.trouble);
+    },
+  ],
+];
+
+test.each(CLIENTS)('%s that never stops sending them is disconnected', async (_who, request) => {
+  const url = await serve(flood);
+  await expect(request(url)).rejects.toThrow();
+  await Promise.all(closed);
+});
+
+test('a few of them before the response are ignored', async () => {
+  const url = await serve((socket) =>
+    socket.end(HINT.repeat(LIMITS.web.informationalResponses) + OK),
+  );
+  expect(await guarded({ url, method: 'GET', headers: {} }, signal)).toMatchObject({ status: 200 });
+});

@@ -1,0 +1,71 @@
+import { execFileSync } from 'node:child_process';
+import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { readMasterKeys } from '../../../../infra/files/masterKeyFile.ts';
+import { openFileTileReader } from '../../../../infra/files/tileReader.ts';
+import { openFileWebhookProgress } from '../../../../infra/files/webhookProgress.ts';
+import { readRegularFile, readRegularFileSync } from '../../../../infra/lib/regularFile.ts';
+import { readModelsFile } from '../../../../infra/openai/modelsFile.ts';
+import { readToolsFile } from '../../../../infra/tools/toolsFile.ts';
+import { openKeptCheckpoints } from '../../../../infra/witness/keptCheckpoints.ts';
+import { readWitnessesFile } from '../../../../infra/witness/witnessesFile.ts';
+import { temporaryFolder } from '../../../support/stores/sqlite/sqliteEventStore.ts';
+
+let folder: string;
+let file: string;
+beforeEach(async () => {
+  folder = await temporaryFolder();
+  file = join(folder, 'file');
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+const makeFifo = (path: string) => execFileSync('mkfifo', ['-m', '600', path]);
+
+test('a regular file is read, also through a symbolic link', async () => {
+  await writeFile(join(folder, 'target'), 'text');
+  await symlink(join(folder, 'target'), file);
+  expect((await readRegularFile(file)).toString()).toBe('text');
+  expect(readRegularFileSync(file).toString()).toBe('text');
+});
+
+test('a folder is none', async () => {
+  await mkdir(file);
+  await expect(readRegularFile(file)).rejects.toThrow('is not a regular file');
+  expect(() => readRegularFileSync(file)).toThrow('is not a regular file');
+});
+
+/** A read that waits for a writer never settles, and never lets the process end. */
+describe('a FIFO is refused at once as', () => {
+  test.each<[string, (path: string) => Promise<unknown>]>([
+    ['the progress of webhooks', (path) => openFileWebhookProgress(path).load()],
+    ['the models file', readModelsFile],
+    ['the tools file', (path) => readToolsFile(path, {})],
+    ['the witnesses file', readWitnessesFile],
+    ['a master key file', async (path) => readMasterKeys(path)],
+    [
+      'a kept checkpoint',
+      async (path) => {
+        const read = await openKeptCheckpoints(path).read(new AbortController().signal);
+        if ('trouble' in read) throw new Error(read.trouble);
+      },
+    ],
+  ])('%s', async (_what, read) => {
+    makeFifo(file);
+    await expect(read(file)).rejects.toThrow();
+  });
+
+  test('the current tree', async () => {
+    makeFifo(join(folder, '.current'));
+    await expect(openFileTileReader(folder).state()).rejects.toThrow('is not a regular file');
+  });
+
+  test('a temporary file, which is replaced', async () => {
+    makeFifo(`${file}.tmp`);
+    const progress = openFileWebhookProgress(file);
+    await progress.save(new Map([['webhook_1', { revision: 1 }]]));
+    expect(await openFileWebhookProgress(file).load()).toEqual(
+      new Map([['webhook_1', { revision: 1 }]]),
+    );
+  });
+});

@@ -1,0 +1,102 @@
+import { EventEmitter } from 'node:events';
+import { afterEach, expect, test } from '@jest/globals';
+import {
+  createWorkerClient,
+  WorkerTimeout,
+  type WorkerClient,
+} from '../../../../../shared/lib/concurrency/workerClient.ts';
+
+let client: WorkerClient<string, string> | undefined;
+afterEach(async () => {
+  await client?.[Symbol.asyncDispose]();
+});
+
+/** Threads that answer at once, except for questions that begin with `endless`. */
+function createThreads() {
+  const threads: { questions: string[] }[] = [];
+  const start = () => {
+    const thread = new EventEmitter();
+    const questions: string[] = [];
+    threads.push({ questions });
+    setImmediate(() => thread.emit('message', 'ready'));
+    return Object.assign(thread, {
+      postMessage(question: unknown) {
+        questions.push(String(question));
+        if (!String(question).startsWith('endless'))
+          setImmediate(() => thread.emit('message', `answer to ${String(question)}`));
+      },
+      terminate: () =>
+        new Promise((resolve) =>
+          setImmediate(() => {
+            thread.emit('exit', 1);
+            resolve(1);
+          }),
+        ),
+      unref: () => undefined,
+    });
+  };
+  return { threads, start };
+}
+
+const options = { name: 'test', waitMs: 60_000, threads: 2, slowMs: 100, slowForMs: 60_000 };
+const turns = async (count: number): Promise<void> => {
+  for (let turn = 0; turn < count; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+};
+
+test('answers one account while endless requests of another are running', async () => {
+  const { start, threads } = createThreads();
+  client = createWorkerClient({ ...options, start, withinMs: 60_000 });
+  for (let n = 0; n < 4; n += 1)
+    void client.request(`endless ${n}`, 'hostile').catch(() => undefined);
+  await turns(10);
+  expect(await client.request('a', 'honest')).toBe('answer to a');
+  expect(await client.request('b', 'honest')).toBe('answer to b');
+  expect(threads.map(({ questions }) => questions)).toEqual([['endless 0'], ['a', 'b']]);
+});
+
+test('leaves a thread to other accounts, however many have had slow requests', async () => {
+  const { start } = createThreads();
+  client = createWorkerClient({ ...options, start, withinMs: 150 });
+  const hostile = ['h1', 'h2', 'h3'];
+  const first = await Promise.all(
+    hostile.map((account) =>
+      client!.request('endless', account).catch((error: unknown) => error instanceof WorkerTimeout),
+    ),
+  );
+  expect(first).toEqual([true, true, true]);
+  let ended = 0;
+  const later = hostile.flatMap((account) =>
+    [1, 2, 3].map((n) => client!.request(`endless ${n}`, account).catch(() => void (ended += 1))),
+  );
+  await turns(10);
+  expect(await client.request('a', 'honest')).toBe('answer to a');
+  expect(ended).toBe(0);
+  await client[Symbol.asyncDispose]();
+  await Promise.all(later);
+});
+
+test('makes the queued requests of an account wait behind others once one was slow', async () => {
+  const { start } = createThreads();
+  client = createWorkerClient({ ...options, start, withinMs: 150 });
+  const queued = ['h1', 'h2'].flatMap((account) =>
+    [1, 2, 3].map((n) => client!.request(`endless ${n}`, account).catch(() => 'ended')),
+  );
+  let ended = 0;
+  for (const request of queued) void request.then(() => (ended += 1));
+  // Both accounts occupy a thread, and have two more requests each in the queue.
+  await Promise.all([queued[0], queued[3]]);
+  expect(await client.request('a', 'honest')).toBe('answer to a');
+  expect(ended).toBe(2);
+  await client[Symbol.asyncDispose]();
+  await Promise.all(queued);
+});
+
+test('gives an account its turn at once when its requests are quick', async () => {
+  const { start, threads } = createThreads();
+  client = createWorkerClient({ ...options, start, withinMs: 60_000 });
+  const answers = await Promise.all(
+    Array.from({ length: 20 }, (_, n) => client!.request(`${n}`, 'busy')),
+  );
+  expect(answers).toHaveLength(20);
+  expect(threads).toHaveLength(1);
+});

@@ -1,0 +1,45 @@
+import { expect, test } from '@jest/globals';
+import { eventSchemas } from '../../../../shared/eventlog/eventTypes.ts';
+import { purposeOf } from '../../../../shared/storage/appendPurpose.ts';
+
+const typed = (type: string, data = '{}') => ({ type, data });
+
+test('quotas refuse what clients begin, and never what ends or erases it', () => {
+  const refusable = eventSchemas
+    .map(({ properties }) => properties.type.const)
+    .filter((type) => purposeOf([typed(type)]) !== 'always');
+  expect(refusable).toEqual([
+    'agent.created.v1',
+    'agent.updated.v1',
+    'account.audited.v1',
+    'request.begun.v1',
+    'session.started.v1',
+    'session.turn_started.v1',
+    'session.described.v1',
+    'webhook.created.v1',
+    'webhook.changed.v1',
+    'webhook.enabled.v1',
+    'replay.started.v1',
+  ]);
+});
+
+test('an append with one event of a client is the client’s', () => {
+  expect(purposeOf([typed('session.turn_completed.v1'), typed('session.turn_started.v1')])).toBe(
+    'client',
+  );
+});
+
+test('a type that no feature lists is a client’s', () => {
+  expect(purposeOf([typed('dream.dreamt.v1')])).toBe('client');
+});
+
+test('recorded reads have their own quota, and recorded erasures none', () => {
+  expect(purposeOf([typed('account.audited.v1', '{"action":"read"}')])).toBe('audit');
+  expect(purposeOf([typed('account.audited.v1', '{"action":"erase"}')])).toBe('always');
+});
+
+test('a request that cancels is told from one that creates', () => {
+  const begun = (operation: string) => typed('request.begun.v1', JSON.stringify({ operation }));
+  expect(purposeOf([begun('cancelTurn')])).toBe('cancel');
+  expect(purposeOf([begun('createAgent')])).toBe('client');
+});
