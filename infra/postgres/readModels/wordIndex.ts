@@ -18,14 +18,8 @@ import {
   type ReadRows,
 } from './statements.ts';
 
-const {
-  turnsAtOnce,
-  charactersAtOnce,
-  matches,
-  accountsAtOnce,
-  turnsOfAccount,
-  changedSessions,
-} = LIMITS.search;
+const { turnsAtOnce, charactersAtOnce, matches, accountsAtOnce, turnsOfAccount, changedSessions } =
+  LIMITS.search;
 
 const unindexedIn = (
   schema: string,
