@@ -281,10 +281,11 @@ function breaches({ peak, live, small, logged, answers }: Seen): string[] {
     .map(([what, seen, bar]) => `${what}: ${Math.round(seen)}, and at most ${bar}`);
 }
 
-function complaints(server: ServerProcess, lives: Probes, neighbour: Probes): string[] {
+function complaints(server: ServerProcess, lives: Probes, neighbour: Neighbour): string[] {
   return [
     ...lives.failures.map((failure) => `a liveness probe: ${failure}`),
     ...neighbour.failures.map((failure) => `the neighbour: ${failure}`),
+    ...neighbour.searches.failures.map((failure) => `the neighbour: ${failure}`),
     ...(server.errors().includes(PROVIDER_SECRET) ? ["the log shows the provider's key"] : []),
   ];
 }

@@ -1,6 +1,7 @@
 import type { Battle } from '../attack.ts';
 import { costlyBodies, unknownFieldsOnly } from './bodies.ts';
 import { holdConnections } from './connections.ts';
+import { floodIndex } from './searches.ts';
 import { streamDeltas } from './deltas.ts';
 import { followTurn } from './followers.ts';
 import { exceedRate, failLogins } from './floods.ts';
@@ -94,6 +95,11 @@ const attacks = {
     what: 'thousands of clients that follow one live turn',
     attack: followTurn,
     meets: ['200 output.delta'],
+  },
+  searches: {
+    what: 'a flood of runs of many words, and of searches for them',
+    attack: floodIndex,
+    meets: ['200'],
   },
   logins: {
     what: 'a flood of failed logins',
