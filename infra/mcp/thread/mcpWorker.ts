@@ -16,15 +16,11 @@ function serve({ server, version, port }: ThreadOpening): void {
   const running = new Map<number, AbortController>();
 
   async function perform(request: Numbered, signal: AbortSignal): Promise<Reply> {
-    switch (request.op) {
-      case 'open':
-        await client.open(signal);
-        return undefined;
-      case 'list':
-        return describeTools(server, await client.listTools(signal));
-      case 'call':
-        return resultText(await client.callTool(request.tool, request.args, signal));
-    }
+    if (request.op === 'list') return describeTools(server, await client.listTools(signal));
+    if (request.op === 'call')
+      return resultText(await client.callTool(request.tool, request.args, signal));
+    await client.open(signal);
+    return undefined;
   }
 
   async function answer(request: Numbered): Promise<void> {

@@ -95,8 +95,8 @@ export function createStdioTransport(options: ProcessOptions, inflow: Inflow): S
     ended = promise;
     started.stdout!.on('data', read);
     started.stderr!.on('data', (chunk: Buffer) => {
-      if (!inflow.bytes(chunk.length)) return void started.stderr!.destroy();
       words = (words + chunk.toString('utf8')).slice(-quotedChars);
+      if (!inflow.bytes(chunk.length)) started.stderr!.destroy();
     });
     for (const stream of [started.stdin!, started.stdout!, started.stderr!])
       stream.on('error', (error) => transport.onerror?.(error));
