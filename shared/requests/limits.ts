@@ -17,12 +17,12 @@ export const REQUEST_LIMITS = {
      * Prompts of runs in flight, with their histories, unless MAX_PROMPT_BYTES is set.
      * @beyond the run waits ([runs](#runs))
      */
-    prompts: 0.08,
+    prompts: 0.04,
     /**
      * Inputs and instructions of waiting runs, unless MAX_PROMPT_BYTES is set.
      * @beyond 429 or 503 ([shares](#shares))
      */
-    waitingRuns: 0.08,
+    waitingRuns: 0.06,
     /** Pages of sessions being read. */
     sessionReads: 0.04,
     /**

@@ -27,6 +27,11 @@ export const RUN_LIMITS = {
      */
     toolCallBytesUnheld: 64 * KIB,
     /**
+     * Bytes of a prompt.
+     * @beyond older turns are not shown
+     */
+    promptBytes: 4 * MIB,
+    /**
      * Waiting runs of all accounts. One account may have half of them.
      * @beyond 429 or 503 ([shares](#shares))
      */
@@ -260,8 +265,8 @@ export const RUN_LIMITS = {
     servers: 32,
     /** Heap of the thread that connects to the servers. */
     heapMb: 64,
-    /** How long the thread may be busy without a pause. */
-    busyMs: 10_000,
+    /** How long the thread may take to respond. */
+    silentMs: 10_000,
     /**
      * Tools per server. Further tools are not offered.
      * @beyond further tools are not offered; logged
@@ -286,7 +291,7 @@ export const RUN_LIMITS = {
     listingBytes: 8 * MIB,
     /** What a server may send per second: messages, bytes, and lines that are not messages. */
     messagesPerSecond: 200,
-    bytesPerSecond: 8 * MIB,
+    bytesPerSecond: 4 * MIB,
     strayLinesPerSecond: 10,
     /** The seconds for which all of it may arrive at once. */
     burstSeconds: 4,

@@ -29,11 +29,10 @@ export const SEARCH_LIMITS = {
     queryWords: 16,
     /** Turns reported for a session that was found, starting with the first. */
     matches: 20,
-    /**
-     * How long a search waits for the index.
-     * @beyond 503 `store_unavailable`
-     */
+    /** How long a search waits for the index to include the account's turns. */
     waitMs: 2_000,
+    /** Recently changed sessions of an account whose turns a search looks up in the index. */
+    changedSessions: 200,
     /** Turns, and characters of their encrypted texts, indexed in one transaction. */
     turnsAtOnce: 64,
     charactersAtOnce: 512 * KIB,

@@ -17,6 +17,8 @@ export interface IndexProgress {
   ended: Position | null;
   /** Turns that ended up to this position are indexed; null before the first. */
   indexed: Position | null;
+  /** When the first visible turn behind it ended; null if there is none. */
+  unindexed_from: string | null;
 }
 
 /** An ended turn with its encrypted texts. */

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { DomainEvent } from '../../shared/eventlog/eventTypes.ts';
 import { LIMITS } from '../../shared/limits.ts';
-import type { StoredEvent } from '../../shared/ports/eventStore.ts';
+import type { Position, StoredEvent } from '../../shared/ports/eventStore.ts';
 import {
   sessionDescribed,
   sessionErased,
@@ -183,6 +183,28 @@ export function searchContract(name: string, open: () => Promise<ReadModelsFixtu
       await indexAll();
       const [[, ...matches]] = (await find(['apple'])) as [[string, ...number[]]];
       expect(matches).toEqual(Array.from({ length: LIMITS.search.matches }, (_, n) => n + 1));
+    });
+
+    test('of an account are all indexed or not, whatever others have to index', async () => {
+      const { readModels, store } = fixture;
+      await apply(...talk(first, ['apple']), ...talk(second, ['pear', 'plum'], 'acct_2'));
+      const hasUnindexed = async (account: string, upTo?: Position) => {
+        const { ended, unindexed_from } = await readModels.indexProgress();
+        return (
+          unindexed_from !== null &&
+          readModels.hasUnindexed(account, unindexed_from, upTo ?? ended!)
+        );
+      };
+      expect(await hasUnindexed('acct_1')).toBe(true);
+      const [apple, pear, plum] = withTokens(await store.unindexed());
+      await store.index([apple!]);
+      expect([await hasUnindexed('acct_1'), await hasUnindexed('acct_2')]).toEqual([false, true]);
+      await store.index([pear!]);
+      expect(await hasUnindexed('acct_2', pear!.end_position!)).toBe(false);
+      expect(await hasUnindexed('acct_2')).toBe(true);
+      await store.index([plum!]);
+      expect(await hasUnindexed('acct_2')).toBe(false);
+      expect(await readModels.indexProgress()).toMatchObject({ unindexed_from: null });
     });
 
     test('are of turns that failed as well', async () => {

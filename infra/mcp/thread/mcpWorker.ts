@@ -58,4 +58,6 @@ function serve({ server, version, port }: Opening): void {
 // The library writes warnings that quote servers.
 for (const level of ['debug', 'error', 'info', 'log', 'warn'] as const)
   console[level] = () => undefined;
-parentPort!.on('message', serve);
+parentPort!.on('message', (opening: Opening | 'ping') =>
+  opening === 'ping' ? parentPort!.postMessage('pong') : serve(opening),
+);

@@ -2,7 +2,7 @@ import type { Client } from 'pg';
 import { LIMITS } from '../../../shared/limits.ts';
 import type { SqlDatabase } from '../../../shared/readModels/sqlDatabase.ts';
 import type { EndedTurn, ListedSession, TurnIndex } from '../../../shared/search/turnIndex.ts';
-import { sessionListing } from '../../../shared/sessions/sqlQueries.ts';
+import { sessionIndexes, sessionListing } from '../../../shared/sessions/sessionListing.ts';
 import {
   countParameters,
   pageParameters,
@@ -69,14 +69,17 @@ export const createSessionSearch =
   (rows: ReadRows): SqlDatabase['searchSessions'] =>
   async (accountId, { words, ...search }, signal) => {
     signal?.throwIfAborted();
-    const { listing, parameters } = sessionListing(accountId, search);
+    const index = sessionIndexes(accountId, search).find(({ isOrdered }) => isOrdered)!;
+    const { listing, parameters } = sessionListing(accountId, search, index);
     const matching = turnsWith(`$${countParameters(listing.where) + 1}`);
     const sql = selectPageAtOnce(
       { ...listing, where: `${listing.where} AND EXISTS (SELECT ${turnsWith('?')})` },
       search.after !== undefined,
-      postgresSql(
-        `(SELECT json_agg(turn) FROM (SELECT turn ${matching} ORDER BY turn LIMIT ${matches}) AS picked) AS matches`,
-      ),
+      [
+        postgresSql(
+          `(SELECT json_agg(turn) FROM (SELECT turn ${matching} ORDER BY turn LIMIT ${matches}) AS picked) AS matches`,
+        ),
+      ],
     );
     const sessions = await rows<ListedSession & { read: number }>(
       sql,

@@ -138,10 +138,10 @@ describe('a server that', () => {
   });
 
   test('changes large schemas again and again is listed with pauses', async () => {
-    const { tools } = await opened('changing');
-    expect(tools.length).toBeGreaterThan(0);
+    const group = openGroup(serverWith(hostileServer('changing', file)));
+    await until(() => (group.tools()?.length ?? 0) > 0, 20_000);
     const count = (what: string) => readFileSync(file, 'utf8').split(what).length - 1;
-    await until(() => count('changed') === 2, 20_000);
+    await until(() => count('changed') >= 2, 20_000);
     expect(count('listed')).toBe(1);
   }, 40_000);
 

@@ -24,8 +24,8 @@ const FRESH_EVERY_MS = 1_000;
 export const BARS = { peak: 450, after: 400 };
 /** In ms. Other suites run beside the small size, and it has few probes: half of them must be quick. */
 const TIMES = size({
-  small: { of: 'p50', live: 2_000, small: 5_000 },
-  full: { of: 'p99', live: 100, small: 250 },
+  small: { of: 'p50', live: 2_000, small: 2_000 },
+  full: { of: 'p99', live: 100, small: 100 },
 } as const);
 /** What the log may grow by: a line for an answer at the most, and what a process says anyhow. */
 const LOG = { perAnswer: 1_000, besides: 100_000 };
@@ -34,6 +34,11 @@ const SETTLE_MS = 2 * SLOW_MS + 30_000;
 /** Longer than SHUTDOWN_GRACE_MS. */
 const STOP_MS = 30_000;
 const SETTLE_LOOK_MS = 250;
+/** When a restart after the attack is to be ready, and how long it is watched then. */
+const RESTART = size({
+  small: { readyMs: 30_000, aliveMs: 500 },
+  full: { readyMs: 2_000, aliveMs: 60_000 },
+});
 /** Acknowledged things of attackers that are looked for. */
 const SAMPLE = 200;
 
@@ -143,9 +148,35 @@ export interface Siege {
  */
 export async function besiege(world: World, siege: Siege): Promise<Figures> {
   const server = startConfined(world, serviceOptions(siege));
+  let figures: Figures;
   try {
-    return await attacked(world, server, siege);
+    figures = await attacked(world, server, siege);
   } finally {
+    server.kill('SIGKILL');
+    await server.exited;
+  }
+  return { ...figures, faults: [...figures.faults, ...(await restartFaults(world, siege))] };
+}
+
+/** What is wrong with a start after the attack: later than it may be, too large, or not alive. */
+async function restartFaults(world: World, siege: Siege): Promise<string[]> {
+  const startedAt = performance.now();
+  const server = startConfined(world, serviceOptions(siege));
+  const memory = watchMemory(server.pid);
+  try {
+    const url = await server.ready;
+    const readyMs = Math.round(performance.now() - startedAt);
+    await Promise.race([server.exited, sleep(RESTART.aliveMs)]);
+    const failure = await isLive(asker(url, undefined, false))();
+    return [
+      ...(readyMs > RESTART.readyMs ? [`a restart was ready after ${readyMs} ms`] : []),
+      ...(memory.peak > BARS.peak ? [`a restart took ${Math.round(memory.peak)} MB`] : []),
+      ...(failure === undefined ? [] : [`a restart: ${failure}`]),
+    ];
+  } catch (error) {
+    return [`a restart: ${inspect(error).slice(0, 300)}`];
+  } finally {
+    memory.stop();
     server.kill('SIGKILL');
     await server.exited;
   }
