@@ -4,6 +4,7 @@ import { holdConnections } from './connections.ts';
 import { floodIndex } from './searches.ts';
 import { streamDeltas } from './deltas.ts';
 import { followTurn } from './followers.ts';
+import { largePrompts, loadHistories, OF_A_FORK, replayHistories } from './histories.ts';
 import { exceedRate, failLogins } from './floods.ts';
 import { randomMix } from './random.ts';
 import { neverRead, readLargest, varyQueries } from './reading.ts';
@@ -128,6 +129,21 @@ const attacks = {
     attack: fillStorage,
     meets: ['200', '429 quota_exceeded'],
     service: STORAGE_OPTIONS,
+  },
+  histories: {
+    what: 'runs in forks of a session of large turns',
+    attack: loadHistories,
+    meets: [OF_A_FORK],
+  },
+  replays: {
+    what: 'replays of forks of a session of large turns, and a restart',
+    attack: replayHistories,
+    meets: ['202'],
+  },
+  prompts: {
+    what: 'runs of many sessions with the largest prompts',
+    attack: largePrompts,
+    meets: [OF_A_FORK],
   },
 } satisfies Record<string, Attack>;
 
