@@ -35,6 +35,7 @@ export const AGENT_TABLES = {
     key: ['agent_id'],
     indexes: [
       { on: ['account_id', 'agent_id'], where: 'NOT deleted' },
+      { on: ['account_id', 'agent_id'], where: 'NOT erased' },
       { on: ['account_id', 'position'] },
     ],
     longRows: true,

@@ -19,6 +19,8 @@ export interface Listing<Name extends TableName = TableName> {
   key: string;
   where: string;
   descending?: boolean;
+  /** True if the rows are few and are found in another order. */
+  isSorted?: boolean;
 }
 
 /** As `Page`, for keys of any type. */
@@ -75,6 +77,11 @@ export interface SqlDatabase {
     parameters: readonly Parameter[],
     page: KeyedPage,
   ) => Promise<RowWithPage<Rows[Name], Rows[Paged]> | undefined>;
+  /**
+   * The same for queries that take milliseconds, where they do not occupy the event loop. Accounts
+   * take turns.
+   */
+  background(accountId: string): Pick<SqlDatabase, 'query' | 'page'>;
   /** Full-text search, by the means of the database. Throws the abort reason. */
   searchSessions(
     accountId: string,

@@ -35,6 +35,8 @@ async function beginTurn(context: RunContext, actor: Actor, input: RunInput): Pr
       ? prepared
       : await prepareRun(context, actor, input);
   const request = { ...input, actor, agent, session_id, new_session };
+  const ownBytes = promptBytes(request, []);
+  permit.hold(ownBytes);
   const inFlight = runsInFlight.start({ account_id, agent_id: agent.agent_id, session_id });
   resources.defer(inFlight.end);
   const { startSignal: signal, setOrigins } = inFlight;
@@ -43,7 +45,7 @@ async function beginTurn(context: RunContext, actor: Actor, input: RunInput): Pr
   const until = performance.now() + limits.waitMs;
   resources.defer(await sessionQueue.acquire(session_id, limits.waitMs, signal));
   const waitMs = Math.max(0, until - performance.now());
-  await permit.acquire(promptBytes(request, []), waitMs, signal);
+  await permit.acquire(ownBytes, waitMs, signal);
   const run = await startTurn(context, request, { permit, signal, setOrigins });
   resources.defer(run.publisher.publishEnd);
   return { run, inFlight, held: resources.move() };

@@ -23,7 +23,7 @@ import { compactBeforeTurn, type CompactionContext } from './model/compaction.ts
 import { session } from '../sessions/decider.ts';
 import type { RunningSession, SessionCommand } from '../sessions/commands.ts';
 import type { ChatSettings } from '../sessions/turns/chat.ts';
-import { turnsFromEvents } from '../sessions/turns/prompt.ts';
+import { turnsFromEvents, type Turn } from '../sessions/turns/prompt.ts';
 import { isoTime, recordingTime } from '../ports/clock.ts';
 import { authorOf, prepareEvents } from '../commandHandling/prepareEvents.ts';
 import { summaryReference } from '../sessions/history/loadSession.ts';
@@ -107,6 +107,25 @@ async function appendTurnStarted(
   }
 }
 
+/** Ends the load of a session whose turns need more memory than the run has. */
+class HistoryNeedsMemory extends Error {
+  readonly bytes: number;
+
+  constructor(bytes: number) {
+    super(`The prompt needs ${bytes} bytes of memory.`);
+    this.bytes = bytes;
+  }
+}
+
+/**
+ * Grows the memory of the run to that of its prompt with these turns. A run that has to wait for it
+ * asks for twice as much, so that a long session is not loaded for each of its pages.
+ */
+function reserveHistory(permit: RunPermit, request: RunRequest, turns: readonly Turn[]): void {
+  const bytes = Math.min(promptBytes(request, turns), permit.largestPrompt);
+  if (!permit.grow(bytes)) throw new HistoryNeedsMemory(Math.min(2 * bytes, permit.largestPrompt));
+}
+
 const PAUSES = { firstMs: 5, longestMs: 250 };
 
 /**
@@ -123,8 +142,15 @@ export async function startTurn(
   }: { permit: RunPermit } & Pick<SessionLoadLimits, 'signal' | 'setOrigins'>,
 ): Promise<OpenRun> {
   const { session_id, claim } = request;
-  const bounds = { until: performance.now() + context.limits.waitMs, signal, setOrigins };
   const { settings, historyTokens } = await planPromptBudget(context, request);
+  const ownBytes = promptBytes(request, []);
+  const available = { tokens: historyTokens, bytes: permit.largestPrompt - ownBytes };
+  const bounds = {
+    until: performance.now() + context.limits.waitMs,
+    signal,
+    setOrigins,
+    reserve: (turns: readonly Turn[]) => reserveHistory(permit, request, turns),
+  };
   const conflicts = createConflictLimit(context, sessionStream(session_id), {
     ...bounds,
     limitError: sessionBusy,
@@ -137,18 +163,14 @@ export async function startTurn(
    * `turn_open` while another run holds the session; `reload` if the session must be loaded again.
    */
   async function attempt(): Promise<OpenRun | 'turn_open' | 'reload'> {
-    const loaded = await loadSessionForRun(context, request, historyTokens, bounds);
+    const loaded = await loadSessionForRun(context, request, available, bounds);
     if (search) await search.requireNone(loaded.head.revision, bounds);
     const bytes = promptBytes(request, loaded.history);
-    if (!permit.resize(bytes)) {
-      // While it waits, the run holds neither capacity nor the loaded session.
-      await permit.acquire(bytes, Math.max(0, bounds.until - performance.now()), signal);
-      return 'reload';
-    }
+    if (!permit.resize(bytes)) throw new HistoryNeedsMemory(bytes);
     // Compaction is attempted once. Without a summary, the turn starts with fewer older turns.
     if (!compactionTried) {
       compactionTried = true;
-      const before = { settings, loaded, tokens: historyTokens, signal };
+      const before = { settings, loaded, available, signal };
       if (await compactBeforeTurn(context, request, before, bounds)) return 'reload';
     }
     // The key may have been revoked while the run waited. A replay does not need its key any more.
@@ -178,7 +200,11 @@ export async function startTurn(
   for (;;) {
     const pauseMs = pauses.next();
     const run = await attempt().catch(async (error: unknown) => {
-      throw await toClientSessionError(context, request, error);
+      if (!(error instanceof HistoryNeedsMemory))
+        throw await toClientSessionError(context, request, error);
+      // While it waits, the run holds neither capacity nor the loaded session.
+      await permit.acquire(error.bytes, Math.max(0, bounds.until - performance.now()), signal);
+      return 'reload' as const;
     });
     if (run === 'reload') continue;
     if (run !== 'turn_open') return run;

@@ -1,21 +1,41 @@
-/** Fixed limits of waits for the end of a turn, part of LIMITS. */
-export const TURN_LIMITS = {
+/** Fixed limits of sessions and of waits for the end of a turn, part of LIMITS. */
+export const SESSION_LIMITS = {
   /** Limits of waits for turns, and of runs that other requests may cancel. */
   turn: {
-    /** Longest wait of a request for the end of a turn (`Prefer: wait`), in seconds. */
+    /**
+     * Longest wait of a request for the end of a turn (`Prefer: wait`), in seconds.
+     * @beyond the wait is shortened
+     */
     waitSeconds: 60,
     /**
      * Requests that wait for a turn because of `Prefer` or as a retry. One account may have half of
      * them.
+     * @beyond 429 or 503 ([shares](#shares))
      */
     waiting: 2_000,
     /** Characters of a `Prefer` header that are parsed. */
     preferChars: 1_024,
-    /** Sessions whose turns a fork shares. A fork of a fork has two. */
+    /**
+     * Sessions whose turns a fork shares. A fork of a fork has two.
+     * @beyond 400
+     */
     origins: 16,
     /** Sessions with a signal still to be sent to other processes. */
     signals: 1_000,
     /** Sessions polled at a time for events of other processes. */
     looks: 16,
+  },
+  /** Limits of each step of a list of sessions that follows an index, in entries of the index. */
+  sessionList: {
+    /** Entries of an index that is read as a whole rather than in slices. */
+    narrowIndex: 1_000,
+    /** The first slice is read at once, and later ones where they do not occupy the event loop. */
+    firstSlice: 256,
+    laterSlice: 4_096,
+    /** Time limits of one slice, and of its wait for those of others. */
+    answerMs: 5_000,
+    waitMs: 10_000,
+    /** Heap of a thread that reads slices, in MB. */
+    heapMb: 32,
   },
 } as const;

@@ -2,7 +2,7 @@ import { defineStream, erasureOf, type Feature } from '../domain/feature.ts';
 import { publicSessionEvents } from '../publicEvents/sessionEvents.ts';
 import { session } from './decider.ts';
 import { sessionEventSchemas } from './events.ts';
-import { TURN_LIMITS } from './limits.ts';
+import { SESSION_LIMITS } from './limits.ts';
 import { projectSession } from './projection.ts';
 import { SESSION_TABLES } from './tables.ts';
 
@@ -35,6 +35,6 @@ export const sessions = {
     'origin_erased',
     'turn_not_found',
   ],
-  limits: TURN_LIMITS,
+  limits: SESSION_LIMITS,
   publicEvents: publicSessionEvents,
 } as const satisfies Feature;

@@ -1,9 +1,17 @@
+import { LIMITS } from '../limits.ts';
 import type { Bounds, Page, PageOf } from '../readModels/page.ts';
-import type { Listing, Parameter, SqlDatabase } from '../readModels/sqlDatabase.ts';
+import type { SqlDatabase } from '../readModels/sqlDatabase.ts';
 import type { SessionRow, TurnRow } from '../readModels/tables.ts';
 import type { ListedSession } from '../search/turnIndex.ts';
-import { labelToken } from './labelToken.ts';
-import { ANY_REPLAY, type SessionFilter } from './sessionFilter.ts';
+import { readInSlices, type SlicedList } from '../readModels/slices.ts';
+import type { SessionFilter } from './sessionFilter.ts';
+import {
+  isFiltered,
+  sessionIndexes,
+  sessionListing,
+  type SessionIndex,
+  type SessionListing,
+} from './sessionListing.ts';
 
 export type OpenTurn = Pick<TurnRow, 'session_id' | 'turn' | 'owner' | 'deadline'> &
   Pick<SessionRow, 'account_id'>;
@@ -45,83 +53,108 @@ export interface SessionQueries {
   listOpenTurns(): Promise<OpenTurn[]>;
 }
 
-export interface SessionConditions {
-  /** Condition on `sessions`. */
-  where: string;
-  parameters: string[];
-  /** True if the filter may exclude most of an account's sessions. */
-  isFiltered: boolean;
+const { firstSlice, laterSlice, narrowIndex } = LIMITS.sessionList;
+
+/** How many entries take as long as so many without labels to look up. */
+const share = (entries: number, { labels = [] }: SessionFilter): number =>
+  Math.ceil(entries / (1 + labels.length));
+
+type Queries = Pick<SqlDatabase, 'query' | 'page'>;
+
+/** How conditions and orders are written in a list's direction. */
+const wordsFor = ({ order = 'newest' }: SessionFilter) =>
+  order === 'newest'
+    ? ({ beyond: '<', upTo: '>=', direction: 'DESC' } as const)
+    : ({ beyond: '>', upTo: '<=', direction: 'ASC' } as const);
+
+/** The key of the nth entry of an index after a key; undefined if there are fewer. */
+async function findNthKey(
+  { query }: Queries,
+  filter: SessionFilter,
+  { from, key, where, parameters }: SessionIndex,
+  { n, after }: { n: number; after: string | undefined },
+): Promise<string | undefined> {
+  const { beyond, direction } = wordsFor(filter);
+  const start = after === undefined ? [] : [after];
+  const conditions = [where, ...start.map(() => `${key} ${beyond} ?`)].join(' AND ');
+  const sql = `SELECT ${key} AS nth FROM ${from} WHERE ${conditions} ORDER BY ${key} ${direction} LIMIT 1 OFFSET ?`;
+  const [row] = await query<{ nth: string }>(sql)(...parameters, ...start, n - 1);
+  return row?.nth;
 }
 
-const HAS_LABEL =
-  'EXISTS (SELECT 1 FROM {session_labels} AS other WHERE other.session_id = sessions.session_id AND other.token = ?)';
+/** The list of the sessions in an index, whose entries are read without the rows. */
+const slicedList = (
+  queries: Queries,
+  filter: SessionFilter,
+  index: SessionIndex,
+  { listing, parameters }: SessionListing,
+): SlicedList<SessionRow> => ({
+  nthKey: (n, after) => findNthKey(queries, filter, index, { n, after }),
+  read(bounds, last) {
+    const end = last === undefined ? [] : [last];
+    const isWithin = end.map(() => `${index.key} ${wordsFor(filter).upTo} ?`);
+    const where = [listing.where, ...isWithin].join(' AND ');
+    return queries.page({ ...listing, where })([...parameters, ...end], bounds);
+  },
+});
 
 /**
- * The SQL conditions of a filter on an account's sessions, except its words. Excludes erased
- * sessions.
+ * Lists sessions by an index that leaves few of them, or else in slices of an index in the order of
+ * the list. The first slice is short, because it often fills the page.
  */
-export function sessionConditions(
-  accountId: string,
-  { labels = [], replay_id, ...filter }: SessionFilter,
-): SessionConditions {
-  const columns = [
-    ['agent_id =', filter.agent_id],
-    ['status =', filter.status],
-    ['created_at >=', filter.created_from],
-    ['created_at <', filter.created_to],
-    ['updated_at >=', filter.updated_from],
-    ['updated_at <', filter.updated_to],
-    ['replay_id =', replay_id === ANY_REPLAY ? undefined : replay_id],
-  ].filter((column): column is [string, string] => column[1] !== undefined);
-  const conditions = [
-    ...labels.map(() => HAS_LABEL),
-    ...columns.map(([condition]) => `sessions.${condition} ?`),
-    'sessions.account_id = ?',
-    ...(replay_id === undefined ? ['sessions.replay_id IS NULL'] : []),
-    "sessions.status <> 'erased'",
-  ];
-  return {
-    where: conditions.join(' AND '),
-    parameters: [
-      ...labels.map(([name, value]) => labelToken(accountId, name, value)),
-      ...columns.map(([, value]) => value),
-      accountId,
-    ],
-    isFiltered: columns.length + labels.length > 0,
-  };
-}
+function createFilteredList(database: SqlDatabase): SessionQueries['listSessions'] {
+  async function hasFewEntries(
+    { from, where, parameters }: SessionIndex,
+    entries: number,
+  ): Promise<boolean> {
+    const sql = `SELECT count(*) AS entries FROM (SELECT 1 FROM ${from} WHERE ${where} LIMIT ?) AS found`;
+    const [row] = await database.query<{ entries: number }>(sql)(...parameters, entries + 1);
+    return row!.entries <= entries;
+  }
 
-/**
- * The SQL of the same selection as a list. It follows the index of the first label, which is in the
- * order of the list, so that sessions without that label are not read. SQLite keeps the order of
- * tables in a CROSS JOIN.
- */
-export function sessionListing(
-  accountId: string,
-  { labels = [], order = 'newest', ...filter }: SessionFilter,
-): { listing: Listing<'sessions'>; parameters: Parameter[] } {
-  const [first, ...others] = labels;
-  const { where, parameters } = sessionConditions(accountId, { ...filter, labels: others });
-  const descending = order === 'newest';
-  if (!first)
-    return {
-      listing: { table: 'sessions', key: 'sessions.session_id', where, descending },
-      parameters,
-    };
-  return {
-    listing: {
-      table: 'sessions',
-      from: '{session_labels} AS label CROSS JOIN {sessions}',
-      key: 'label.session_id',
-      where: `label.account_id = ? AND label.token = ? AND sessions.session_id = label.session_id AND ${where}`,
-      descending,
-    },
-    parameters: [accountId, labelToken(accountId, ...first), ...parameters],
+  /** Chooses an index with few entries, or else the one in whose order the next entries reach furthest. */
+  async function chooseIndex(
+    accountId: string,
+    filter: SessionFilter,
+    after: string | undefined,
+  ): Promise<SessionIndex> {
+    const [first, ...others] = sessionIndexes(accountId, filter);
+    if (others.length === 0) return first!;
+    const entries = share(narrowIndex, filter);
+    let chosen: { index: SessionIndex; reached: string } | undefined;
+    for (const index of [first!, ...others.slice(0, -1)]) {
+      if (!index.isOrdered) {
+        if (await hasFewEntries(index, entries)) return index;
+        continue;
+      }
+      const reached = await findNthKey(database, filter, index, { n: entries, after });
+      if (reached === undefined) return index;
+      const isFurther = chosen && reached < chosen.reached === (filter.order !== 'oldest');
+      if (!chosen || isFurther) chosen = { index, reached };
+    }
+    return chosen?.index ?? others.at(-1)!;
+  }
+
+  function* slicesOf(accountId: string, filter: SessionFilter, index: SessionIndex) {
+    const listing = sessionListing(accountId, filter, index);
+    yield { list: slicedList(database, filter, index, listing), entries: firstSlice };
+    const list = slicedList(database.background(accountId), filter, index, listing);
+    for (;;) yield { list, entries: share(laterSlice, filter) };
+  }
+
+  return async (accountId, { limit, bytes, after, ...filter }, signal) => {
+    const bounds = { limit, bytes, ...(after !== undefined && { after }) };
+    const index = await chooseIndex(accountId, filter, after);
+    if (index.isOrdered && isFiltered(filter))
+      return readInSlices(slicesOf(accountId, filter, index), bounds, signal);
+    const { listing, parameters } = sessionListing(accountId, filter, index);
+    return database.page(listing)(parameters, bounds);
   };
 }
 
 export function createSessionQueries(database: SqlDatabase): SessionQueries {
   const { query, find, page, findWithPage, searchSessions } = database;
+  const filtered = createFilteredList(database);
   const transcript = findWithPage(
     { table: 'sessions', where: 'session_id = ? AND account_id = ?' },
     { table: 'turns', key: 'turn', where: 'session_id = ?' },
@@ -140,8 +173,7 @@ export function createSessionQueries(database: SqlDatabase): SessionQueries {
     findSession: find('sessions', 'WHERE session_id = ?'),
     async listSessions(accountId, { words, ...filter }, signal) {
       if (words) return searchSessions(accountId, { ...filter, words }, signal);
-      const { listing, parameters } = sessionListing(accountId, filter);
-      return page(listing)(parameters, filter);
+      return filtered(accountId, filter, signal);
     },
     async findTranscript(accountId, sessionId, bounds) {
       const found = await transcript([sessionId, accountId], [sessionId], bounds);

@@ -31,11 +31,13 @@ export const SESSION_TABLES = {
     key: ['session_id'],
     indexes: [
       { on: ['account_id', 'session_id'], where: "status <> 'erased' AND replay_id IS NULL" },
-      { on: ['account_id', 'agent_id', 'session_id'], where: "status <> 'erased'" },
+      // Without a condition, so that the entries can be counted without the rows.
+      { on: ['account_id', 'session_id'] },
+      { on: ['account_id', 'agent_id', 'session_id'] },
       { on: ['agent_id', 'updated_at'], where: "status <> 'erased'" },
       { on: ['account_id', 'session_id'], where: "status = 'running'" },
-      { on: ['account_id', 'created_at'], where: "status <> 'erased'" },
-      { on: ['account_id', 'updated_at'], where: "status <> 'erased'" },
+      { on: ['account_id', 'created_at'] },
+      { on: ['account_id', 'updated_at'] },
       { on: ['account_id', 'replay_id', 'session_id'], where: 'replay_id IS NOT NULL' },
       { on: ['replay_of', 'session_id'], where: 'replay_of IS NOT NULL' },
       { on: ['fork_of', 'session_id'], where: 'fork_of IS NOT NULL' },

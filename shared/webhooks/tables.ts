@@ -33,6 +33,7 @@ export const WEBHOOK_TABLES = {
     },
     key: ['webhook_id'],
     indexes: [
+      { on: ['account_id', 'webhook_id'], where: 'NOT deleted' },
       { on: ['account_id', 'webhook_id'], where: 'NOT erased' },
       { on: ['webhook_id'], where: 'disabled IS NULL AND NOT deleted' },
     ],

@@ -35,6 +35,7 @@ import { integrityContract } from './readModelIntegrity.ts';
 import { storageContract } from './readModelStorage.ts';
 import { usageContract } from './readModelUsage.ts';
 import { replaysContract } from './readModelReplays.ts';
+import { listsContract } from './readModelLists.ts';
 import { searchContract } from './readModelSearch.ts';
 import { webhooksContract } from './readModelWebhooks.ts';
 
@@ -65,6 +66,7 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
   webhooksContract(name, open);
   replaysContract(name, open);
   searchContract(name, open);
+  listsContract(name, open);
   integrityContract(name, open);
   let fixture: ReadModelsFixture;
   let history: ReturnType<typeof recordHistory>;

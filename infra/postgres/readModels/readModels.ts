@@ -22,6 +22,7 @@ import {
   pageParameters,
   postgresSql,
   selectPage,
+  selectPageAtOnce,
   toPage,
   type ReadRows,
 } from './statements.ts';
@@ -60,66 +61,71 @@ function createPool(databaseUrl: string, poolSize: number): { rows: ReadRows; po
 
 /** The two statements of a list: of its first page, and of a later one. */
 const pageStatements = (listing: Listing): ((page: KeyedPage) => string) => {
-  const [first, next] = [selectPage(listing, false), selectPage(listing, true)];
+  const select = listing.isSorted ? selectPageAtOnce : selectPage;
+  const [first, next] = [select(listing, false), select(listing, true)];
   return ({ after }) => (after === undefined ? first : next);
 };
 
 const selectRows = (table: TableName): string =>
   `SELECT ${columnsOf(table, TABLES[table])} FROM {${table}}`;
 
-const createPostgresDatabase = (rows: ReadRows): SqlDatabase => ({
-  generation: `(SELECT generation FROM turnlog.projections WHERE version = ${ROW_KEY[0]} AND slot = '${ROW_KEY[1]}')`,
-  query<Row extends object>(text: string) {
-    const sql = postgresSql(text);
-    return (...parameters: Parameter[]) => rows<Row>(sql, parameters);
-  },
-  async queryTwice<First extends object, Second extends object>(
-    first: Query,
-    derive: (rows: First[]) => Query,
-  ): Promise<[First[], Second[]]> {
-    const firstRows = await rows<First>(postgresSql(first.sql), first.parameters);
-    const second = derive(firstRows);
-    return [firstRows, await rows<Second>(postgresSql(second.sql), second.parameters)];
-  },
-  find<Name extends TableName>(table: Name, clauses: string) {
-    const sql = postgresSql(`${selectRows(table)} ${clauses}`);
-    return async (...parameters: Parameter[]) => (await rows<Rows[Name]>(sql, parameters))[0];
-  },
-  list<Name extends TableName>(table: Name, clauses: string) {
-    const sql = postgresSql(`${selectRows(table)} ${clauses}`);
-    return (...parameters: Parameter[]) => rows<Rows[Name]>(sql, parameters);
-  },
-  page<Name extends TableName>(listing: Listing<Name>) {
-    const sqlOf = pageStatements(listing);
-    return async (parameters: readonly Parameter[], page: KeyedPage) =>
-      toPage(
-        await rows<Rows[Name] & { read: number }>(sqlOf(page), pageParameters(parameters, page)),
-      );
-  },
-  // In one statement, which sees one moment. No column has a type that JSON would change.
-  findWithPage<Name extends TableName, Paged extends TableName>(
-    { table, where }: { table: Name; where: string },
-    listing: Listing<Paged>,
-  ) {
-    const sqlOf = pageStatements(listing);
-    return async (
-      rowParameters: readonly Parameter[],
-      parameters: readonly Parameter[],
-      page: KeyedPage,
-    ) => {
-      const paged = pageParameters(parameters, page);
-      const row = postgresSql(`${selectRows(table)} WHERE ${where}`, paged.length + 1);
-      const [result] = await rows<{ row: Rows[Name]; page: (Rows[Paged] & { read: number })[] }>(
-        `SELECT to_json(found) AS row,
+const createPostgresDatabase = (rows: ReadRows): SqlDatabase => {
+  const database: SqlDatabase = {
+    generation: `(SELECT generation FROM turnlog.projections WHERE version = ${ROW_KEY[0]} AND slot = '${ROW_KEY[1]}')`,
+    query<Row extends object>(text: string) {
+      const sql = postgresSql(text);
+      return (...parameters: Parameter[]) => rows<Row>(sql, parameters);
+    },
+    async queryTwice<First extends object, Second extends object>(
+      first: Query,
+      derive: (rows: First[]) => Query,
+    ): Promise<[First[], Second[]]> {
+      const firstRows = await rows<First>(postgresSql(first.sql), first.parameters);
+      const second = derive(firstRows);
+      return [firstRows, await rows<Second>(postgresSql(second.sql), second.parameters)];
+    },
+    find<Name extends TableName>(table: Name, clauses: string) {
+      const sql = postgresSql(`${selectRows(table)} ${clauses}`);
+      return async (...parameters: Parameter[]) => (await rows<Rows[Name]>(sql, parameters))[0];
+    },
+    list<Name extends TableName>(table: Name, clauses: string) {
+      const sql = postgresSql(`${selectRows(table)} ${clauses}`);
+      return (...parameters: Parameter[]) => rows<Rows[Name]>(sql, parameters);
+    },
+    page<Name extends TableName>(listing: Listing<Name>) {
+      const sqlOf = pageStatements(listing);
+      return async (parameters: readonly Parameter[], page: KeyedPage) =>
+        toPage(
+          await rows<Rows[Name] & { read: number }>(sqlOf(page), pageParameters(parameters, page)),
+        );
+    },
+    // In one statement, which sees one moment. No column has a type that JSON would change.
+    findWithPage<Name extends TableName, Paged extends TableName>(
+      { table, where }: { table: Name; where: string },
+      listing: Listing<Paged>,
+    ) {
+      const sqlOf = pageStatements(listing);
+      return async (
+        rowParameters: readonly Parameter[],
+        parameters: readonly Parameter[],
+        page: KeyedPage,
+      ) => {
+        const paged = pageParameters(parameters, page);
+        const row = postgresSql(`${selectRows(table)} WHERE ${where}`, paged.length + 1);
+        const [result] = await rows<{ row: Rows[Name]; page: (Rows[Paged] & { read: number })[] }>(
+          `SELECT to_json(found) AS row,
            (SELECT coalesce(json_agg(page), '[]') FROM (${sqlOf(page)}) AS page) AS page
          FROM (${row}) AS found`,
-        [...paged, ...rowParameters],
-      );
-      return result && { row: result.row, page: toPage(result.page) };
-    };
-  },
-  searchSessions: createSessionSearch(rows),
-});
+          [...paged, ...rowParameters],
+        );
+        return result && { row: result.row, page: toPage(result.page) };
+      };
+    },
+    background: () => database,
+    searchSessions: createSessionSearch(rows),
+  };
+  return database;
+};
 
 interface Options {
   databaseUrl: string;

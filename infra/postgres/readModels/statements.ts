@@ -74,12 +74,13 @@ interface Read {
 }
 
 /** The parameters behind those of the list: of `isContinued` the last key, the limit, the bytes. */
-function pageClauses({ where, key, descending = false }: Listing, isContinued: boolean) {
-  const next = countParameters(where) + 1;
+function pageClauses({ from = '', where, key, descending = false }: Listing, isContinued: boolean) {
+  const first = countParameters(from) + 1;
+  const next = first + countParameters(where);
   const isBeyond = (value: string): string => `${key} ${descending ? '<' : '>'} ${value}`;
   const limit = next + (isContinued ? 1 : 0);
   return {
-    where: `${postgresSql(where)}${isContinued ? ` AND ${isBeyond(`$${next}`)}` : ''}`,
+    where: `${postgresSql(where, first)}${isContinued ? ` AND ${isBeyond(`$${next}`)}` : ''}`,
     isBeyond,
     orderBy: `ORDER BY ${key} ${descending ? 'DESC' : 'ASC'}`,
     limit: `$${limit}::int`,
@@ -115,7 +116,11 @@ export function selectPage(listing: Listing, isContinued: boolean): string {
  * Selects a page of short rows that are found together; reads one row beyond it. `columns` are selected
  * beside those of the table.
  */
-export function selectPageAtOnce(listing: Listing, isContinued: boolean, columns: string): string {
+export function selectPageAtOnce(
+  listing: Listing,
+  isContinued: boolean,
+  columns: readonly string[] = [],
+): string {
   const { table, from = `{${table}}`, key, descending = false } = listing;
   const { where, orderBy, limit, bytes } = pageClauses(listing, isContinued);
   const order = `ORDER BY list_key ${descending ? 'DESC' : 'ASC'}`;
@@ -125,7 +130,7 @@ export function selectPageAtOnce(listing: Listing, isContinued: boolean, columns
       SELECT *, row_number() OVER (${order}) AS place, sum(${bytesOfRow(table)}) OVER (${order}) AS used, count(*) OVER () AS read
       FROM found AS ${table}
     )
-    SELECT ${columnsOf(table, TABLES[table])}, read, ${columns} FROM page AS ${table}
+    SELECT ${columnsOf(table, TABLES[table])}, ${['read', ...columns].join(', ')} FROM page AS ${table}
     WHERE place = 1 OR (place <= ${limit} AND used <= ${bytes}) ORDER BY place`;
 }
 

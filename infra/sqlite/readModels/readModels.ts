@@ -1,6 +1,6 @@
 import type { ReadModels } from '../../../shared/ports/readModels.ts';
 import type { ProgressSource } from '../../../shared/projections/progress.ts';
-import { createPage } from '../../../shared/readModels/page.ts';
+import { createPage, type Bounds, type PageOf } from '../../../shared/readModels/page.ts';
 import { createReadModelQueries } from '../../../shared/readModels/queries.ts';
 import type {
   KeyedPage,
@@ -12,7 +12,15 @@ import type {
 import { TABLES, type Rows, type TableName } from '../../../shared/readModels/tables.ts';
 import { createFollower, type GenerationReader } from './generationReader.ts';
 import { createWordSearch } from './searchSessions.ts';
-import { bytesOfRow, rowDecoder, selectListing, sqliteSql, type SqliteRow } from './statements.ts';
+import { createReaderThread, type ReaderThread } from './readerThread.ts';
+import {
+  bytesOfRow,
+  rowDecoder,
+  selectListing,
+  sqliteSql,
+  type BoundedQuery,
+  type SqliteRow,
+} from './statements.ts';
 import { HOLDS_ERASED } from './wordIndex.ts';
 
 type Current = () => GenerationReader;
@@ -23,24 +31,62 @@ const DECODERS = Object.fromEntries(
   Object.entries(TABLES).map(([name, table]) => [name, rowDecoder(table)]),
 ) as Decoders;
 
-/** Reads pages of a list, one row beyond the page at most. */
-function pageReader<Name extends TableName>(current: Current, listing: Listing<Name>) {
-  const decode = DECODERS[listing.table];
+/** The query of a page of a list. */
+function pageQuery(listing: Listing) {
   const statements: { first?: string; next?: string } = {};
-  return (parameters: readonly Parameter[], { after, ...bounds }: KeyedPage) => {
-    const { page, add } = createPage<Rows[Name]>(bounds);
+  return (parameters: readonly Parameter[], { after, limit, bytes }: KeyedPage): BoundedQuery => {
     const isContinued = after !== undefined;
     const sql = (statements[isContinued ? 'next' : 'first'] ??= selectListing(listing, {
       isContinued,
     }));
-    const rows = current().iterate(sql, ...parameters, ...(isContinued ? [after] : []));
-    for (const row of rows) if (!add(bytesOfRow(row), () => decode(row))) break;
-    return page;
+    return { sql, parameters: [...parameters, ...(isContinued ? [after] : [])], limit, bytes };
   };
 }
 
+/** The page of the rows that its query has found. */
+function pageOfRows<Name extends TableName>(
+  table: Name,
+  rows: Iterable<SqliteRow>,
+  bounds: Bounds,
+): PageOf<Rows[Name]> {
+  const decode = DECODERS[table];
+  const { page, add } = createPage<Rows[Name]>(bounds);
+  for (const row of rows) if (!add(bytesOfRow(row), () => decode(row))) break;
+  return page;
+}
+
+/** Reads pages of a list, one row beyond the page at most. */
+function pageReader<Name extends TableName>(current: Current, listing: Listing<Name>) {
+  const queryOf = pageQuery(listing);
+  return (given: readonly Parameter[], page: KeyedPage): PageOf<Rows[Name]> => {
+    const { sql, parameters } = queryOf(given, page);
+    return pageOfRows(listing.table, current().iterate(sql, ...parameters), page);
+  };
+}
+
+/** No bound, for queries with a LIMIT. */
+const UNBOUNDED = { limit: Infinity, bytes: Infinity };
+
+/** Queries in the thread, on behalf of an account. */
+const backgroundQueries = (
+  { read }: ReaderThread,
+  accountId: string,
+): Pick<SqlDatabase, 'query' | 'page'> => ({
+  query<Row extends object>(text: string) {
+    const sql = sqliteSql(text);
+    return async (...parameters: Parameter[]) =>
+      (await read({ sql, parameters, ...UNBOUNDED }, accountId)) as Row[];
+  },
+  page(listing) {
+    const queryOf = pageQuery(listing);
+    return async (parameters, page) =>
+      pageOfRows(listing.table, await read(queryOf(parameters, page), accountId), page);
+  },
+});
+
 const createSqliteDatabase = (
   current: Current,
+  thread: ReaderThread,
   searchSessions: SqlDatabase['searchSessions'],
 ): SqlDatabase => ({
   generation: 'generation()',
@@ -89,6 +135,7 @@ const createSqliteDatabase = (
         return row && { row: decode(row), page: read(parameters, page) };
       });
   },
+  background: (accountId) => backgroundQueries(thread, accountId),
   searchSessions,
 });
 
@@ -114,12 +161,16 @@ export function openSqliteReadModels({
 }): SqliteReadModels {
   const { current, untilShown, close } = createFollower(folder, progress);
   const words = createWordSearch(current);
+  const thread = createReaderThread(folder, current);
   return {
-    ...createReadModelQueries(createSqliteDatabase(current, words.searchSessions)),
+    ...createReadModelQueries(createSqliteDatabase(current, thread, words.searchSessions)),
     generation: () => current().generation,
     holdsErased: async () => current().get(HOLDS_ERASED)!['holds'] === 1,
     damagedWords: words.damage,
     untilShown,
-    close: async () => close(),
+    async close() {
+      await thread[Symbol.asyncDispose]();
+      close();
+    },
   };
 }

@@ -6,7 +6,12 @@ import { createPage, type Page, type PageOf } from '../../../shared/readModels/p
 import type { SqlDatabase } from '../../../shared/readModels/sqlDatabase.ts';
 import { TABLES, type SessionRow } from '../../../shared/readModels/tables.ts';
 import type { ListedSession, WordSearch } from '../../../shared/search/turnIndex.ts';
-import { sessionConditions, sessionListing } from '../../../shared/sessions/sqlQueries.ts';
+import {
+  isFiltered,
+  sessionConditions,
+  sessionIndexes,
+  sessionListing,
+} from '../../../shared/sessions/sessionListing.ts';
 import { bucketAt, bucketOf, firstRowid, inBlocks, lastRowid } from './buckets.ts';
 import { isDamaged } from './failures.ts';
 import type { GenerationReader } from './generationReader.ts';
@@ -33,15 +38,21 @@ const COUNT =
 
 /**
  * The sessions that the filter leaves, in the order of the list, if scanning their turns is quicker than
- * the index, which would return all matching turns of the account. Undefined where the index is quicker.
+ * the index of words, which would return all matching turns of the account. Undefined where that is quicker,
+ * or where no index of sessions leaves few of them.
  */
 export function selectSessionsToScan(
   { iterate, get }: GenerationReader,
   accountId: string,
-  { words, after, ...filter }: Search,
+  { words, after, limit: _limit, bytes: _bytes, ...filter }: Search,
 ): string[] | undefined {
-  if (!sessionConditions(accountId, filter).isFiltered) return undefined;
-  const { listing, parameters } = sessionListing(accountId, filter);
+  if (!isFiltered(filter)) return undefined;
+  const index = sessionIndexes(accountId, filter).find(({ from, where, parameters }) => {
+    const sql = sqliteSql(`SELECT 1 FROM ${from} WHERE ${where} LIMIT 1 OFFSET ?`);
+    return get(sql, ...parameters, MOST_SCANNED_SESSIONS) === undefined;
+  });
+  if (!index) return undefined;
+  const { listing, parameters } = sessionListing(accountId, filter, index);
   const sql = selectListing(listing, {
     columns: 'sessions.session_id, sessions.turns',
     isContinued: after !== undefined,

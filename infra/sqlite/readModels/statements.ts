@@ -1,4 +1,5 @@
 import type { SQLOutputValue } from 'node:sqlite';
+import { createPage } from '../../../shared/readModels/page.ts';
 import type { Listing } from '../../../shared/readModels/sqlDatabase.ts';
 import { columnNames, upsert } from '../../../shared/readModels/statements.ts';
 import type { Kind, Table } from '../../../shared/readModels/table.ts';
@@ -64,3 +65,25 @@ export const bytesOfRow = (row: SqliteRow): number =>
     (sum, value) => (typeof value === 'string' ? sum + Buffer.byteLength(value) : sum),
     0,
   );
+
+/** A query, and the bounds of its rows; the row beyond them is read too. */
+export interface BoundedQuery {
+  sql: string;
+  parameters: readonly Parameter[];
+  limit: number;
+  bytes: number;
+}
+
+/** Reads the rows of a query up to its bounds. Throws like the reader. */
+export function readRows(
+  { iterate }: { iterate: (sql: string, ...parameters: Parameter[]) => Iterable<SqliteRow> },
+  { sql, parameters, ...bounds }: BoundedQuery,
+): SqliteRow[] {
+  const rows: SqliteRow[] = [];
+  const { add } = createPage<SqliteRow>(bounds);
+  for (const row of iterate(sql, ...parameters)) {
+    rows.push(row);
+    if (!add(bytesOfRow(row), () => row)) break;
+  }
+  return rows;
+}

@@ -13,7 +13,12 @@ import { rowsUntilChange } from '../../../shared/projections/rowsUntilChange.ts'
 import { neverStale } from '../../../shared/projections/readYourWrites.ts';
 import type { RunContext } from '../../../shared/runs/context.ts';
 import { interruptOrphanedTurns } from '../../../shared/runs/recovery/interruptTurn.ts';
-import { distrustReason, lateReason, searchReason } from '../../followers/projector/status.ts';
+import {
+  changedLogReason,
+  distrustReason,
+  lateReason,
+  searchReason,
+} from '../../followers/projector/status.ts';
 import {
   startProjectorThread,
   THREAD_LIMITS,
@@ -101,8 +106,7 @@ export function readModelsPart(
   api: RunContext,
   queries: ReturnType<typeof openSqliteReadModels>,
 ): ProcessPart {
-  const doubt = (): string | undefined =>
-    distrustReason({ healing: projector.healing(), logChanged: projector.logChanged() });
+  const doubt = (): string | undefined => distrustReason(projector.healing());
   let prepared = false;
   return {
     async health() {
@@ -122,8 +126,10 @@ export function readModelsPart(
         },
       };
     },
-    // Only a start waits for the read models: later, many requests are served without them.
-    trouble: () => (prepared ? undefined : lateReason(projector)),
+    // Only a start waits for the read models: later, many requests are served without them. On another
+    // log, no request that writes is.
+    trouble: () =>
+      changedLogReason(projector.logChanged()) ?? (prepared ? undefined : lateReason(projector)),
     distrustReason: doubt,
     async prepare(signal) {
       await untilCaughtUp(projector.progress, signal);

@@ -9,6 +9,7 @@ import {
   withLeaves,
   withTextsForRows,
 } from '../../../shared/eventlog/encryption/protectedStore.ts';
+import { runTask } from '../../../shared/lib/concurrency/eventLoopWatchdog.ts';
 import { withStorageLimits } from '../../../shared/storage/limitedStore.ts';
 import type { StorageQuotas } from '../../../shared/storage/quotas.ts';
 import type { RunContext } from '../../../shared/runs/context.ts';
@@ -16,7 +17,7 @@ import { LIMITS } from '../../../shared/limits.ts';
 import type { Registration } from '../../../shared/ports/instances.ts';
 import { checkedReadModels } from '../../../shared/readModels/integrity/checkedReadModels.ts';
 import { rememberedRows } from '../../../shared/projections/cachedRows.ts';
-import { distrustReason } from '../../followers/projector/status.ts';
+import { changedLogReason, distrustReason } from '../../followers/projector/status.ts';
 import { healingReason } from '../../followers/projector/heal.ts';
 import { startRolloutProjector } from '../../followers/projector/rolloutProjector.ts';
 import { startProjector } from '../../followers/projector/start.ts';
@@ -119,7 +120,10 @@ function openProjector(
   const { store, readModels, logger } = common;
   const log = withTextsForRows(store, store.keys);
   const options = { log, clock: systemClock, logger, keys: store.keys };
-  const start = () => startProjector({ ...options, ...projectorStores(databaseUrl, logger) });
+  const start = () =>
+    runTask('projector', () =>
+      startProjector({ ...options, ...projectorStores(databaseUrl, logger) }),
+    );
   if (!opening.services.includes('projector')) {
     const needed = readModels.otherVersionWritten;
     opening.opened.adopt(startRolloutProjector({ isNeeded: needed, start, logger }), ({ close }) =>
@@ -131,7 +135,7 @@ function openProjector(
   return [
     {
       health: async () => ({ projector: projector.health() }),
-      distrustReason: () => distrustReason({ healing: projector.healing() }),
+      distrustReason: () => distrustReason(projector.healing()),
     },
   ];
 }
@@ -144,16 +148,13 @@ function readModelsPart(common: ReplicaContext): ProcessPart {
     ...readModels,
     listParkedStreams: () => readModels.listParkedStreams(LIMITS.health.streams),
     async distrustReason() {
-      const refused = await readModels.refusedCheckpoint();
-      return distrustReason({
-        healing: healingReason(refused),
-        logChanged: readModels.logChanged(),
-      });
+      return distrustReason(healingReason(await readModels.refusedCheckpoint()));
     },
   });
   return {
     health: async () => ({ projection: health() }),
-    distrustReason: () => distrustReason({ logChanged: mismatch ?? readModels.logChanged() }),
+    // On another log, no request that writes is served.
+    trouble: () => changedLogReason(mismatch ?? readModels.logChanged()),
     async prepare(signal) {
       await waitForMatchingLog(
         {

@@ -75,16 +75,12 @@ export function createProjectorStatus(logger: ProjectorLogger): StatusKeeper {
 }
 
 /** One sentence on why read models can't be trusted; undefined while they can. */
-export function distrustReason({
-  healing,
-  logChanged,
-}: {
-  healing?: string | undefined;
-  logChanged?: string | undefined;
-}): string | undefined {
-  if (logChanged !== undefined) return `The read models do not follow the log. ${logChanged}`;
-  return healing && `The read models are being built anew. ${healing}`;
-}
+export const distrustReason = (healing: string | undefined): string | undefined =>
+  healing && `The read models are being built anew. ${healing}`;
+
+/** One sentence on why nothing can be written, for the reason that the log is another one. */
+export const changedLogReason = (logChanged: string | undefined): string | undefined =>
+  logChanged && `The read models do not follow the log. ${logChanged}`;
 
 /** One sentence on why search does not find turns by their words; undefined while it does. */
 export const searchReason = (reason: string | undefined): string | undefined =>

@@ -7,6 +7,7 @@ import {
   sessionStream,
   webhookStream,
 } from '../../eventlog/streams.ts';
+import { MIB } from '../../lib/units.ts';
 import { isTurnlogError } from '../../lib/errors/turnlogError.ts';
 import type { ReadModels } from '../../ports/readModels.ts';
 import { rowId } from '../../projections/fold.ts';
@@ -22,6 +23,8 @@ const ROWS_OF_STEP = 4;
 const REPEATED_OF_STEP = 4;
 /** Rows of longer streams are left to `projections verify`, because their events have to be read. */
 const MAX_REVISION = 1_000;
+/** The same for larger streams, because their rows are in memory. */
+const MAX_BYTES = 4 * MIB;
 /** How long read models may be behind the log before a row that differs is passed over. */
 const SHOWN_MS = 2_000;
 
@@ -74,12 +77,14 @@ export function createRowSampler({ readModels, store, damaged, onReplaced }: Sam
     if (revision > MAX_REVISION) return undefined;
     const stream = STREAM_OF[table](row);
     const id = rowId(keyOf(table, row) as Parameters<typeof rowId>[0]);
-    const state = await readStreamRows(store, stream, { upTo: revision });
-    if (state.parked) return undefined;
+    const state = await readStreamRows(store, stream, { upTo: revision, maxBytes: MAX_BYTES });
+    if (state.parked || state.isCut) return undefined;
     if (state.revision < revision) return { column: 'revision', position: state.position };
     const then = state.rows[table].get(id);
     const column = then ? differingColumn(then, row) : 'unrecorded';
-    const { position } = await readStreamRows(store, stream, { state, upTo: MAX_REVISION });
+    const rest = { state, upTo: MAX_REVISION, maxBytes: MAX_BYTES };
+    const { position, isCut } = await readStreamRows(store, stream, rest);
+    if (isCut) return undefined;
     if (column !== undefined) return { column, position };
     const last = state.rows[table].get(id);
     return last?.revision === revision || state.parked

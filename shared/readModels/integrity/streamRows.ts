@@ -1,8 +1,9 @@
+import { setImmediate } from 'node:timers/promises';
 import type { ReadableEvent } from '../../eventlog/encryption/openTexts.ts';
 import { textsForRows, type ProtectedStore } from '../../eventlog/encryption/protectedStore.ts';
 import { isFull } from '../../eventlog/reading/wholeStream.ts';
 import { LIMITS } from '../../limits.ts';
-import type { Position } from '../../ports/eventStore.ts';
+import { bytesOf, type Position } from '../../ports/eventStore.ts';
 import { fold, rowMaps, type RowMaps } from '../../projections/fold.ts';
 import { planBatch } from '../../projections/plan.ts';
 
@@ -16,6 +17,8 @@ export interface StreamRows {
   position: Position | undefined;
   /** True once an event could not be applied: the projector has parked the stream there. */
   parked: boolean;
+  /** True if the read has stopped at its size limit. */
+  isCut: boolean;
 }
 
 export const noRows = (): StreamRows => ({
@@ -23,6 +26,7 @@ export const noRows = (): StreamRows => ({
   revision: -1,
   position: undefined,
   parked: false,
+  isCut: false,
 });
 
 /**
@@ -48,6 +52,8 @@ interface StreamPart {
   upTo?: number;
   /** Where an earlier read has stopped; changed by this one. */
   state?: StreamRows;
+  /** Stops after the page that reaches this size; unlimited by default. */
+  maxBytes?: number;
 }
 
 /**
@@ -57,16 +63,21 @@ interface StreamPart {
 export async function readStreamRows(
   { readStream, keys }: Pick<ProtectedStore, 'readStream' | 'keys'>,
   stream: string,
-  { upTo = Infinity, state = noRows() }: StreamPart = {},
+  { upTo = Infinity, state = noRows(), maxBytes = Infinity }: StreamPart = {},
 ): Promise<StreamRows> {
   const open = textsForRows({ readStream }, keys);
-  while (state.revision < upTo) {
+  let bytes = 0;
+  while (state.revision < upTo && bytes < maxBytes) {
+    // Reads of an embedded log don't wait: a long stream would keep the event loop busy.
+    if (bytes > 0) await setImmediate();
     const from = state.revision + 1;
     const limit = Math.min(PAGE_EVENTS, upTo - state.revision);
     const page = { direction: 'forwards', limit, maxBytes: LIMITS.store.pageBytes } as const;
     const events = await readStream(stream, { ...page, from });
+    for (const event of events) bytes += bytesOf(event);
     applyToRows(state, await open(events));
-    if (state.revision < from || !isFull({ ...page, events })) break;
+    if (state.revision < from || !isFull({ ...page, events })) return state;
   }
+  state.isCut = state.revision < upTo;
   return state;
 }

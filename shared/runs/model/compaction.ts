@@ -10,7 +10,12 @@ import { loggedRequestId } from '../../commandHandling/context.ts';
 import { authorOf, prepareEvents } from '../../commandHandling/prepareEvents.ts';
 import type { ModelContext, RunSlice, SessionReadContext } from '../context.ts';
 import type { HandleContext } from '../../commandHandling/handle.ts';
-import { newestTurnsThatFit, tokensBesideSummary, countTurns } from './contextWindow.ts';
+import {
+  newestTurnsThatFit,
+  tokensBesideSummary,
+  countTurns,
+  type HistoryBudget,
+} from './contextWindow.ts';
 import { callModel } from './callModel.ts';
 import type { RunRequest } from '../runRequest.ts';
 import {
@@ -38,8 +43,8 @@ export type CompactionContext = ModelContext &
 export interface CompactionInput {
   settings: ChatSettings;
   loaded: SessionForRun;
-  /** Tokens available for earlier turns in the prompt. */
-  tokens: number;
+  /** What earlier turns in the prompt may take. */
+  available: HistoryBudget;
   signal: AbortSignal;
 }
 
@@ -47,7 +52,7 @@ export interface CompactionInput {
 async function olderTurns(
   { budget }: Pick<ModelContext, 'budget'>,
   request: RunRequest,
-  { loaded, tokens }: CompactionInput,
+  { loaded, available: { tokens, bytes } }: CompactionInput,
 ): Promise<readonly Turn[]> {
   const { history, turns, summaryInPrompt, whole } = loaded;
   const available =
@@ -56,7 +61,8 @@ async function olderTurns(
   const showsAll = whole && history.length === turns.length;
   if (showsAll && (await countTurns(budget, request, history)) <= available * COMPACTION_THRESHOLD)
     return [];
-  const newestTurns = await newestTurnsThatFit(budget, available * KEPT_SHARE, request, history);
+  const kept = { tokens: available * KEPT_SHARE, bytes: bytes * KEPT_SHARE };
+  const newestTurns = await newestTurnsThatFit(budget, kept, request, history);
   return history.slice(0, history.length - newestTurns.length);
 }
 
@@ -168,7 +174,7 @@ export async function compactBeforeTurn(
   if (!replay?.promptTurns) return compactIfNearlyFull(context, request, before);
   for (const { up_to_turn, settings, fallback, ...promptTurns } of replay.compactions) {
     const compactionRun = { ...request, replay: { ...replay, promptTurns, fallback } };
-    const loaded = await loadSessionForRun(context, compactionRun, Infinity, bounds);
+    const loaded = await loadSessionForRun(context, compactionRun, before.available, bounds);
     const older = loaded.history.filter(({ turn }) => turn <= up_to_turn);
     if (older.length > 0)
       await compact(context, compactionRun, { ...before, settings, loaded }, older);

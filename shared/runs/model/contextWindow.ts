@@ -65,11 +65,37 @@ export const countOrEstimate = (
 /** Tokens reserved for the answer when the registry states no limit. */
 const DEFAULT_OUTPUT_RESERVE = 4_096;
 
-/** UTF-8 bytes of a prompt, without the overhead of the chat format. */
-export const promptBytes = ({ agent, input }: RunRequest, history: readonly Turn[]): number =>
-  Buffer.byteLength(agent.instruction) +
-  Buffer.byteLength(input) +
-  history.reduce((sum, turn) => sum + promptMessageBytes(turnMessages(turn)), 0);
+/** Control characters that take six bytes in JSON. */
+// eslint-disable-next-line no-control-regex
+const LONG_ESCAPES = /[\0-\x07\v\x0e-\x1f]/;
+
+/** Bytes of a text in a request: as UTF-8, or as JSON where that is several times as long. */
+const bytesInRequest = (text: string): number =>
+  LONG_ESCAPES.test(text) ? Buffer.byteLength(JSON.stringify(text)) : Buffer.byteLength(text);
+
+/** Completed turns never change, and long ones take milliseconds to measure. */
+const measuredTurns = new WeakMap<Turn, number>();
+
+function turnBytes(turn: Turn): number {
+  const measured = measuredTurns.get(turn);
+  if (measured !== undefined) return measured;
+  const bytes = messageTexts(turnMessages(turn)).reduce(
+    (sum, text) => sum + bytesInRequest(text),
+    0,
+  );
+  measuredTurns.set(turn, bytes);
+  return bytes;
+}
+
+/** Bytes of turns in a prompt. */
+export const bytesOfTurns = (turns: readonly Turn[]): number =>
+  turns.reduce((sum, turn) => sum + turnBytes(turn), 0);
+
+/** Bytes of a prompt, without the overhead of the chat format. */
+export const promptBytes = (
+  { agent, input }: Pick<RunRequest, 'agent' | 'input'>,
+  history: readonly Turn[],
+): number => bytesInRequest(agent.instruction) + bytesInRequest(input) + bytesOfTurns(history);
 
 /**
  * Tokens of the context window available for the prompt. The agent's output limit is fully
@@ -151,21 +177,32 @@ type TurnOwner = Pick<RunRequest, 'session_id'> & {
   actor: Pick<RunRequest['actor'], 'account_id'>;
 };
 
+/** What the earlier turns in a prompt may take. */
+export interface HistoryBudget {
+  tokens: number;
+  bytes: number;
+}
+
 /**
- * The newest of `turns` (completed, oldest first) that together fit into `tokens`, oldest first.
+ * The newest of `turns` (completed, oldest first) that together fit into the budget, oldest first.
  */
 export async function newestTurnsThatFit(
   budget: TokenBudget,
-  tokens: number,
+  { tokens, bytes }: HistoryBudget,
   owner: TurnOwner,
   turns: readonly Turn[],
 ): Promise<Turn[]> {
-  if (turns.reduce((sum, turn) => sum + maxTokens(turnMessages(turn)), 0) <= tokens)
-    return [...turns];
-  let remaining = tokens;
+  const limit = Math.min(tokens, bytes);
+  // No tokenizer in use produces more tokens than bytes, apart from the overhead of messages.
+  const messages = turns.reduce((sum, { tool_calls }) => sum + 2 + 2 * tool_calls.length, 0);
+  if (bytesOfTurns(turns) + messages * MESSAGE_OVERHEAD <= limit) return [...turns];
+  let remainingTokens = tokens;
+  let remainingBytes = bytes;
   for (let index = turns.length - 1; index >= 0; index -= 1) {
-    remaining -= await countTurn(budget, owner, turns[index]!);
-    if (remaining < 0) return turns.slice(index + 1);
+    remainingBytes -= turnBytes(turns[index]!);
+    if (remainingBytes < 0) return turns.slice(index + 1);
+    remainingTokens -= await countTurn(budget, owner, turns[index]!);
+    if (remainingTokens < 0) return turns.slice(index + 1);
   }
   return [...turns];
 }

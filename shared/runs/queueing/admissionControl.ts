@@ -1,14 +1,22 @@
 import type { Permit, Capacity } from '../../lib/concurrency/capacity.ts';
 import type { MemoryLedger } from '../../lib/memory/ledger.ts';
+import { LIMITS } from '../../limits.ts';
+import { TurnlogError } from '../../lib/errors/turnlogError.ts';
 import type { AccountLimits } from '../../accounts/events.ts';
 
 /** Capacity held by a run, first while it waits and then while it is in flight. */
 export interface RunPermit {
+  /** The largest prompt of the account: half of its share. */
+  largestPrompt: number;
   /**
    * Waits for capacity for a prompt of `bytes`. Capacity that the run already has is released
-   * first. Throws `rate_limited`, `overloaded` or the abort reason.
+   * first. Throws `payload_too_large`, `rate_limited`, `overloaded` or the abort reason.
    */
   acquire(bytes: number, waitMs: number, signal: AbortSignal): Promise<void>;
+  /** Counts the bytes of a waiting run. Throws `rate_limited` or `overloaded`. */
+  hold(bytes: number): void;
+  /** Changes the bytes of a run in flight unless it has as many; false as `resize`. */
+  grow(bytes: number): boolean;
   /** Changes the bytes of a run in flight; false if they are not available without waiting. */
   resize(bytes: number): boolean;
   /** Must be called when the run ends in any way. */
@@ -23,6 +31,13 @@ export interface AdmissionControl {
   waitingCount(): number;
 }
 
+/** A prompt that the account could never have, however long it waits. */
+export const promptTooLargeError = (largest: number): TurnlogError =>
+  new TurnlogError(
+    'payload_too_large',
+    `The prompt is larger than the ${largest} bytes that a run of this account can have.`,
+  );
+
 /**
  * Admits runs while the process and their accounts have capacity, in turn among accounts. The
  * number and the bytes of waiting runs are limited as well, because they keep their input in
@@ -35,25 +50,44 @@ export function createAdmissionControl(memory: MemoryLedger): AdmissionControl {
   return {
     enqueue(account_id, held, { runs = Infinity, prompt_bytes = Infinity }) {
       const limit: Capacity = { permits: runs, bytes: prompt_bytes };
+      const largestPrompt = Math.min(
+        LIMITS.run.promptBytes,
+        memory.largestRequest('prompts', limit),
+      );
       let waitingPermit: Permit | undefined = enqueueBytes(account_id, held);
       let activePermit: Permit | undefined;
+      let activeBytes = 0;
+      let heldBytes = held;
       const release = (): void => {
         waitingPermit?.release();
         activePermit?.release();
         waitingPermit = activePermit = undefined;
       };
+      const hold = (bytes: number): void => {
+        heldBytes = bytes;
+        if (waitingPermit?.resize(bytes) === true) return;
+        release();
+        waitingPermit = enqueueBytes(account_id, bytes);
+      };
+      const resize = (bytes: number): boolean => {
+        const isResized = activePermit?.resize(bytes) ?? false;
+        if (isResized) activeBytes = bytes;
+        return isResized;
+      };
       return {
+        largestPrompt,
         async acquire(bytes, waitMs, signal) {
-          if (waitingPermit?.resize(bytes) !== true) {
-            release();
-            waitingPermit = enqueueBytes(account_id, bytes);
-          }
+          if (bytes > largestPrompt) throw promptTooLargeError(largestPrompt);
+          if (activePermit) hold(heldBytes);
           const request = { account_id, purpose: 'prompts', bytes, limit } as const;
           activePermit = await memory.reserve(request, { waitMs, signal });
-          waitingPermit.release();
+          activeBytes = bytes;
+          waitingPermit?.release();
           waitingPermit = undefined;
         },
-        resize: (bytes) => activePermit?.resize(bytes) ?? false,
+        hold,
+        grow: (bytes) => bytes <= activeBytes || resize(bytes),
+        resize,
         release,
       };
     },

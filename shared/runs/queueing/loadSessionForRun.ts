@@ -12,8 +12,14 @@ import {
 import type { TurnContext } from '../../sessions/turns/promptParts.ts';
 import type { SessionReadContext } from '../context.ts';
 import type { RunRequest } from '../runRequest.ts';
-import { newestTurnsThatFit, tokensBesideSummary } from '../model/contextWindow.ts';
-import type { Summary } from '../../sessions/turns/prompt.ts';
+import {
+  bytesOfTurns,
+  newestTurnsThatFit,
+  tokensBesideSummary,
+  type HistoryBudget,
+} from '../model/contextWindow.ts';
+import type { Summary, Turn } from '../../sessions/turns/prompt.ts';
+import { promptTooLargeError } from './admissionControl.ts';
 import { loadCachedSession } from './sessionCache.ts';
 
 /** Limits of the wait before a run starts. */
@@ -25,6 +31,11 @@ export interface RunWaitLimits {
 
 /** Limits for loading a session. */
 export interface SessionLoadLimits extends RunWaitLimits {
+  /**
+   * Reserves the memory of the turns read so far, before older ones are read. Throws to end the
+   * load.
+   */
+  reserve: (turns: readonly Turn[]) => void;
   /** Receives the other sessions whose turns the prompt contains, at each load. */
   setOrigins: (origins: readonly string[]) => void;
 }
@@ -79,11 +90,11 @@ export interface SessionForRun extends LoadedSession {
   summaryInPrompt: Summary | undefined;
 }
 
-/** Loads the session that a run continues, with the turns that fit into `tokens`. */
+/** Loads the session that a run continues, with the turns that fit. */
 export async function loadSessionForRun(
   context: SessionReadContext,
   request: RequestedSession,
-  tokens: number,
+  { tokens, bytes }: HistoryBudget,
   bounds: SessionLoadLimits,
 ): Promise<SessionForRun> {
   const { session_id } = request;
@@ -97,10 +108,16 @@ export async function loadSessionForRun(
       loadCachedSession(
         { store, damaged, memory: runState.sessionCache, setOrigins: bounds.setOrigins },
         session_id,
-        async (turns, summary) =>
-          replayed
-            ? turns.filter(({ turn }) => turn >= replayed.from_turn)
-            : newestTurnsThatFit(budget, (await tokensAfter(summary)) ?? tokens, request, turns),
+        async (turns, summary) => {
+          bounds.reserve(turns);
+          if (replayed) {
+            const shown = turns.filter(({ turn }) => turn >= replayed.from_turn);
+            if (bytesOfTurns(shown) > bytes) throw promptTooLargeError(bytes);
+            return shown;
+          }
+          const left = { tokens: (await tokensAfter(summary)) ?? tokens, bytes };
+          return newestTurnsThatFit(budget, left, request, turns);
+        },
       ),
     );
   let loaded = await load();

@@ -12,7 +12,10 @@ import { sessionStream, streamId } from '../../eventlog/streams.ts';
 import { headAfter, type DecodedEvent } from '../../eventlog/reading/wholeStream.ts';
 import type { LoadedStream, TargetStream } from '../../commandHandling/targetStream.ts';
 
-const summaryIn = (compaction: DecodedEvent | undefined): Summary | undefined => {
+/** An event as loading a session keeps it: without its stored form, which is as long again. */
+type KeptEvent = Pick<DecodedEvent, 'recorded' | 'event'>;
+
+const summaryIn = (compaction: KeptEvent | undefined): Summary | undefined => {
   const event = compaction?.event as SessionEvent | undefined;
   if (event?.type !== 'session.compacted.v1') return undefined;
   const { summary, from_turn, up_to_turn, dropped = 0, summary_revision } = event.data;
@@ -27,7 +30,7 @@ const summaryIn = (compaction: DecodedEvent | undefined): Summary | undefined =>
  */
 export async function findSummary(
   source: StreamSource,
-  newest: readonly DecodedEvent[],
+  newest: readonly KeptEvent[],
   cached?: Summary,
 ): Promise<Summary | undefined> {
   for (const event of newest.toReversed()) {
@@ -93,11 +96,40 @@ export const findMissingEvents = ({ state }: LoadedSession): StreamFlaw | undefi
 /** Selects the newest completed turns (oldest first) that fit into the prompt with the summary. */
 export type SelectTurns = (turns: Turn[], summary: Summary | undefined) => Promise<Turn[]>;
 
-const isDescription = ({ event }: DecodedEvent): boolean => event.type === 'session.described.v1';
-
 /** True for an event before which no turn is open, and which names the last turn. */
-const namesEndedTurn = ({ event }: DecodedEvent): boolean =>
-  event.type === 'session.described.v1' && event.data.turn !== undefined;
+const namesEndedTurn = ({ event }: KeptEvent): boolean =>
+  event.type === 'session.described.v1' && event.data.last_turn !== undefined;
+
+/**
+ * Tells for events of a session, newest first, whether a run needs them: those of completed turns,
+ * and how the last turn ended. There may be any number of others, of any size, between two turns.
+ */
+function createEventFilter(): (event: KeptEvent) => boolean {
+  const completed = new Set<number>();
+  let lastTurn: number | undefined;
+  let isLast = true;
+  return ({ event: known }) => {
+    const event = known as SessionEvent;
+    const wasLast = isLast;
+    isLast = false;
+    if (event.type === 'session.described.v1') return wasLast;
+    if (!('turn' in event.data)) return true;
+    const { turn } = event.data;
+    lastTurn ??= turn;
+    if (event.type === 'session.turn_completed.v1') completed.add(turn);
+    return completed.has(turn) || (turn === lastTurn && event.type !== 'session.tool_called.v1');
+  };
+}
+
+/** Returns the same object for a turn each time, so that its size is measured once. */
+function createTurnCache(): (turn: Turn) => Turn {
+  const known = new Map<number, Turn>();
+  return (turn) => {
+    const earlier = known.get(turn.turn);
+    if (!earlier) known.set(turn.turn, turn);
+    return earlier ?? turn;
+  };
+}
 
 /**
  * Reads a session backwards until `select` has found the turns that fit, so the cost does not grow
@@ -112,22 +144,28 @@ export async function loadSession(
 ): Promise<LoadedSession> {
   const stream = sessionStream(sessionId);
   const reader = createBackwardReader(source, sessionId);
-  let tail: DecodedEvent[] = [];
+  let tail: KeptEvent[] = [];
+  const isNeeded = createEventFilter();
+  const reuse = createTurnCache();
+  let head = NO_STREAM;
   let summary: Summary | undefined;
   let oldest: OpenedEvent | undefined;
-  let lastEvent: DecodedEvent | undefined;
+  let lastEvent: KeptEvent | undefined;
   for (;;) {
     const page = await reader.readOlder();
     lastEvent ??= page.at(-1);
-    // Other descriptions are skipped, because there may be any number of them between two turns.
-    tail = [...page.filter((read) => read === lastEvent || !isDescription(read)), ...tail];
-    if (page[0]?.recorded.stream === stream) oldest = page[0].recorded;
+    const isOwn = page[0]?.recorded.stream === stream;
+    if (isOwn) oldest = page[0]!.recorded;
     if (!oldest || !lastEvent) return NEW_SESSION;
     const last = lastEvent.recorded;
+    const needed = page.toReversed().filter(isNeeded).toReversed();
+    tail = [...needed.map(({ recorded, event }) => ({ recorded, event })), ...tail];
+    const { key } = isOwn && !head.key ? headAfter(NO_STREAM, page) : head;
+    head = headOf(last, { ...head, key });
     const events = sessionEvents(tail);
     const isErased = tail.at(-1)?.event.type === 'session.erased.v1';
     if (!isErased) summary ??= await findSummary(source, tail);
-    const turns = completedTurns(events, summary);
+    const turns = completedTurns(events, summary).map(reuse);
     const history = isErased || !select ? [] : await select(turns, summary);
     const hasBeginning = reader.beginning() !== undefined;
     const whole = reader.isWhole() || reachesSummary(events, summary);
@@ -146,7 +184,7 @@ export async function loadSession(
     );
     return {
       state,
-      head: headOf(last, headAfter(NO_STREAM, ownEvents)),
+      head,
       lastEventId: last.id,
       account_id: last.metadata.account_id,
       origins: select ? await reader.origins(first) : [],
@@ -185,5 +223,5 @@ export const completedTurns = (events: readonly SessionEvent[], summary?: Summar
   );
 
 /** The events of a session's stream. A checked stream contains no other events. */
-export const sessionEvents = (events: readonly DecodedEvent[]): SessionEvent[] =>
+export const sessionEvents = (events: readonly Pick<DecodedEvent, 'event'>[]): SessionEvent[] =>
   events.map(({ event }) => event as SessionEvent);

@@ -6,6 +6,7 @@ import { changeableLog, KINDS_OF_LOGS } from '../../support/stores/changedLogs/l
 import { startNodeOnFile } from '../../support/stores/changedLogs/nodeOnFile.ts';
 import { apiClient, TEST_KEY, type Client } from '../../support/http/service.ts';
 import { startCliWith } from '../../support/processes/cliProcess.ts';
+import { expectFailure } from '../../support/http/failures.ts';
 import { freePort } from '../../support/processes/freePort.ts';
 import { eventually } from '../../support/processes/operator.ts';
 import { startServerProcess, type ServerProcess } from '../../support/processes/serverProcess.ts';
@@ -77,10 +78,10 @@ const isReady = (client: Client) =>
 async function expectRefusal(client: Client, agent: string): Promise<void> {
   const ready = await eventually(
     () => client.get('/health/ready'),
-    // The transparency log may say so first.
-    ({ body }) => body.data?.status === 'degraded' && !body.data.projection.caught_up,
+    // The store is away while it is exchanged.
+    ({ body }) => body.error?.includes('has changed') === true,
   );
-  expect(ready.body.data.projection).toMatchObject({ caught_up: false, reason: CHANGED });
+  expect(expectFailure(ready, 'store_unavailable').error).toEqual(CHANGED);
   const writes = [
     client.post('/v1/agents', AGENT),
     client.post(`/v1/agents/${agent}/run`, { input: 'Hello' }),

@@ -37,6 +37,7 @@ const MODELS = {
   slow: { provider: 'hostile', context_window: 1_000_000 },
   dripping: { provider: 'hostile', context_window: 1_000_000 },
   echo: { provider: 'hostile', context_window: 1_000_000 },
+  telling: { provider: 'hostile', context_window: 1_000_000 },
   faulty: { provider: 'hostile', context_window: 1_000_000 },
   calling: { provider: 'hostile', context_window: 1_000_000 },
   talking: { provider: 'hostile', context_window: 1_000_000 },
@@ -107,6 +108,10 @@ export async function makeWorld(): Promise<World> {
     MODELS_FILE: await writeModels(folder, kind, hostile),
     HOSTILE_PROVIDER_SECRET: PROVIDER_SECRET,
     LOG_LEVEL: 'info',
+    // All attacks share an account. The one that reaches its quotas sets them.
+    ACCOUNT_BYTES_PER_DAY: '0',
+    ACCOUNT_EVENTS_PER_DAY: '0',
+    ACCOUNT_AUDITS_PER_DAY: '0',
     // The slow model is slow, and not away.
     MODEL_ATTEMPT_TIMEOUT_MS: '90000',
     // A provider that attacks is to be met each time.

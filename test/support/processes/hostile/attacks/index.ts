@@ -1,10 +1,13 @@
 import type { Battle } from '../attack.ts';
 import { costlyBodies, unknownFieldsOnly } from './bodies.ts';
 import { holdConnections } from './connections.ts';
+import { floodIndex } from './searches.ts';
 import { streamDeltas } from './deltas.ts';
+import { followTurn } from './followers.ts';
 import { exceedRate, failLogins } from './floods.ts';
 import { randomMix } from './random.ts';
 import { neverRead, readLargest, varyQueries } from './reading.ts';
+import { fillStorage, STORAGE_OPTIONS } from './storage.ts';
 import { faultyProvider, floodSlowModel, hostileModel } from './runs.ts';
 import { changeWebhooks, hintingProvider } from './small.ts';
 import { hostileTools, slowSchemas } from './tools.ts';
@@ -88,6 +91,16 @@ const attacks = {
     ],
     service: { TOOLS_FILE: 'test/support/processes/hostile/processes/tools.json' },
   },
+  followers: {
+    what: 'thousands of clients that follow one live turn',
+    attack: followTurn,
+    meets: ['200 output.delta'],
+  },
+  searches: {
+    what: 'a flood of runs of many words, and of searches for them',
+    attack: floodIndex,
+    meets: ['200'],
+  },
   logins: {
     what: 'a flood of failed logins',
     attack: failLogins,
@@ -109,6 +122,12 @@ const attacks = {
     what: 'a provider that sends informational responses without end',
     attack: hintingProvider,
     meets: ['502 model_error'],
+  },
+  storage: {
+    what: 'agents and recorded reads that fill the disk',
+    attack: fillStorage,
+    meets: ['200', '429 quota_exceeded'],
+    service: STORAGE_OPTIONS,
   },
 } satisfies Record<string, Attack>;
 

@@ -1,4 +1,4 @@
-import { beforeEach, expect, test } from '@jest/globals';
+import { beforeEach, expect, jest, test } from '@jest/globals';
 import type { StoredEvent } from '../../../../../shared/ports/eventStore.ts';
 import {
   createDamagedRows,
@@ -137,4 +137,27 @@ test('tells when another generation of the read models answers', async () => {
   generation = 2;
   await follow();
   expect(replaced).toBe(1);
+});
+
+test('leaves rows of streams of many bytes alone, and reads no more than these', async () => {
+  const input = ' '.repeat(500_000);
+  for (let turn = 2; turn <= 40; turn += 1)
+    log.push(
+      record({ stream: 'session-session_1' }, turnStarted(turn, { input })),
+      record({ stream: 'session-session_1' }, turnCompleted(turn)),
+    );
+  await project();
+  const last = of('turns').at(-1)!;
+  rows = new Map([['turns', [{ ...last, input: 'another' }]]]);
+  let events = 0;
+  const { readStream } = store;
+  const reading = jest.spyOn(store, 'readStream').mockImplementation(async (...given) => {
+    const page = await readStream(...given);
+    events += page.length;
+    return page;
+  });
+  await round();
+  reading.mockRestore();
+  expect(damaged.count()).toBe(0);
+  expect(events / (3 * TABLES)).toBeLessThan(25);
 });

@@ -70,13 +70,15 @@ const request = {
   session_id: SESSION,
   new_session: false,
 };
+const BUDGET = { tokens: 100, bytes: 10_000 };
 const patient = () => ({
   until: performance.now() + 60_000,
   signal: new AbortController().signal,
   setOrigins: () => undefined,
+  reserve: () => undefined,
 });
 const goOn = (context: RunContext, bounds: Partial<ReturnType<typeof patient>> = {}) =>
-  loadSessionForRun(context, request, 100, { ...patient(), ...bounds });
+  loadSessionForRun(context, request, BUDGET, { ...patient(), ...bounds });
 
 async function timed(work: () => Promise<unknown>): Promise<number> {
   const began = performance.now();
@@ -125,7 +127,7 @@ test('a session that nobody knows is not looked for again', async () => {
   const unknown = loadSessionForRun(
     context,
     { ...request, session_id: 'session_2' },
-    100,
+    BUDGET,
     patient(),
   );
   const ms = await timed(() =>
