@@ -2,8 +2,10 @@ import type { Battle } from '../attack.ts';
 import { costlyBodies, unknownFieldsOnly } from './bodies.ts';
 import { changeAgain } from './changes.ts';
 import { holdConnections } from './connections.ts';
+import { floodIndex } from './searches.ts';
 import { streamDeltas } from './deltas.ts';
 import { followTurn } from './followers.ts';
+import { largePrompts, loadHistories, OF_A_FORK, replayHistories } from './histories.ts';
 import { exceedRate, failLogins } from './floods.ts';
 import { randomMix } from './random.ts';
 import { filterSessions, LISTED } from './lists.ts';
@@ -97,6 +99,11 @@ const attacks = {
     attack: followTurn,
     meets: ['200 output.delta'],
   },
+  searches: {
+    what: 'a flood of runs of many words, and of searches for them',
+    attack: floodIndex,
+    meets: ['200'],
+  },
   logins: {
     what: 'a flood of failed logins',
     attack: failLogins,
@@ -135,6 +142,21 @@ const attacks = {
     attack: fillStorage,
     meets: ['200', '429 quota_exceeded'],
     service: STORAGE_OPTIONS,
+  },
+  histories: {
+    what: 'runs in forks of a session of large turns',
+    attack: loadHistories,
+    meets: [OF_A_FORK],
+  },
+  replays: {
+    what: 'replays of forks of a session of large turns, and a restart',
+    attack: replayHistories,
+    meets: ['202'],
+  },
+  prompts: {
+    what: 'runs of many sessions with the largest prompts',
+    attack: largePrompts,
+    meets: [OF_A_FORK],
   },
 } satisfies Record<string, Attack>;
 
