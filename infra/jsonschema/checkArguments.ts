@@ -10,6 +10,7 @@ const OPTIONS: Options = {
   strict: false,
   validateFormats: false,
   validateSchema: false,
+  meta: false,
   logger: false,
   // Repeated references are not inlined: a small schema could expand without end.
   inlineRefs: false,

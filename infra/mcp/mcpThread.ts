@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { MessageChannel, Worker, type MessagePort } from 'node:worker_threads';
 import { LIMITS } from '../../shared/limits.ts';
-import type { Opening } from './messages.ts';
+import type { ThreadOpening } from './messages.ts';
 import type { McpServer } from './server.ts';
 
 /** A connection's place in a thread. */
@@ -29,17 +29,16 @@ interface Thread {
 
 /** Heap for young objects. The default takes several times as much. */
 const YOUNG_MB = 4;
-/** The busy part of the time that a thread may not exceed. */
-const BUSY = 0.95;
-
-/** Calls `onBusy` when the thread has had no pause for `busyMs`. */
-function watchBusyness({ performance }: Worker, onBusy: () => void): NodeJS.Timeout {
-  let last = performance.eventLoopUtilization();
+const NOT_RESPONDING = 'its thread does not respond';
+/** Calls `onSilent` when the thread does not answer within `silentMs`, however busy it is. */
+function watchThread(worker: Worker, onSilent: () => void): NodeJS.Timeout {
+  let hasAnswered = true;
+  worker.on('message', () => (hasAnswered = true));
   const timer = setInterval(() => {
-    const now = performance.eventLoopUtilization();
-    if (performance.eventLoopUtilization(now, last).utilization > BUSY) onBusy();
-    last = now;
-  }, LIMITS.mcp.busyMs);
+    if (!hasAnswered) onSilent();
+    hasAnswered = false;
+    worker.postMessage('ping');
+  }, LIMITS.mcp.silentMs);
   return timer.unref();
 }
 
@@ -60,7 +59,7 @@ function startThread(onEnd: () => void): Thread {
   worker.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'ERR_WORKER_OUT_OF_MEMORY') reason = 'it takes too much memory';
   });
-  const timer = watchBusyness(worker, () => terminate('it takes too much time'));
+  const timer = watchThread(worker, () => terminate(NOT_RESPONDING));
   const ended = once(worker, 'exit').then(() => {
     clearInterval(timer);
     onEnd();
@@ -90,14 +89,14 @@ export function createMcpThread(): McpThread {
     connect(server, version) {
       const used = (thread ??= start());
       const { port1, port2 } = new MessageChannel();
-      const opening: Opening = { server, version, port: port2 };
+      const opening: ThreadOpening = { server, version, port: port2 };
       used.connections += 1;
       used.worker.postMessage(opening, [port2]);
       port1.unref();
       return {
         port: port1,
         ended: used.ended,
-        terminate: () => used.terminate('its thread does not respond'),
+        terminate: () => used.terminate(NOT_RESPONDING),
         release() {
           used.connections -= 1;
           if (used.connections > 0) return;

@@ -14,7 +14,7 @@ import type { ServiceName } from '../process/serviceNames.ts';
 import type { ProcessPart, ProcessParts } from '../process/processParts.ts';
 import { openEventStore } from './eventStore.ts';
 import type { StorageLocation } from './logLocation.ts';
-import { observeAppends } from './features/metrics.ts';
+import { observeStore } from './features/metrics.ts';
 import { openTextKeys, textKeysPart } from './textKeys.ts';
 
 /** What the parts of a process are opened with; `opened` closes them in reverse order. */
@@ -43,7 +43,7 @@ export async function openProtectedStore(
   const keys = await openTextKeys(place);
   opened.defer(() => keys.store.close());
   const log = opened.adopt(await openEventStore(place.log, logger), (opening) => opening.close());
-  const store = observeAppends(log, metrics);
+  const store = observeStore(log, metrics);
   return {
     store: { ...store, keys: createKeyring({ ...keys, log: store }) },
     keyStore: keys.store,

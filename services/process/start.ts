@@ -2,16 +2,16 @@ import { parseFoldedReads } from '../../shared/audit/foldedReadKinds.ts';
 import { createRunsInFlight } from '../../shared/runs/queueing/runsInFlight.ts';
 import type { Config } from '../../shared/lib/config/config.ts';
 import type { Logger } from '../../shared/lib/logger.ts';
-import { LIMITS } from '../../shared/limits.ts';
 import { sleep } from '../../shared/lib/time/sleep.ts';
 import type { Ids } from '../../shared/ports/clock.ts';
-import { createApp, createHealthApp, createMetricsApp } from '../api/app.ts';
+import { createApp, createHealthApp } from '../api/app.ts';
 import type { Availability, ProcessContext } from '../api/context.ts';
 import { startServer, type ApiServer } from '../api/http/connection/server.ts';
 import { bootstrap } from './startup/bootstrap.ts';
 import { checkHealth, shareHealth } from './health/health.ts';
 import { connectionsWithinOpenFiles } from './openFiles.ts';
 import { retryUntilStoreAvailable } from './startup/retryUntilStoreAvailable.ts';
+import { serveMetrics, watchEventLoop } from './observe.ts';
 import type { ServiceName } from './serviceNames.ts';
 import { stopGracefully } from './stop.ts';
 import type { ProcessParts } from './processParts.ts';
@@ -69,6 +69,7 @@ export async function startServing(
   const { api, dataFolder, metrics, parts } = turnlog;
   await using opened = new AsyncDisposableStack();
   opened.use(turnlog);
+  opened.use(watchEventLoop(metrics, logger));
   let availability: Availability = 'starting';
   const stopping = new AbortController();
   const process: ProcessContext = {
@@ -101,18 +102,8 @@ export async function startServing(
   });
   logger.info({ url: server.url }, 'listening: requests are answered 503 until the service is up');
   opened.defer(() => closeServer(server));
-  if (config.METRICS_PORT !== undefined) {
-    const scraped = await startServer(createMetricsApp(process), {
-      portOption: 'METRICS_PORT',
-      host: config.METRICS_HOST ?? config.HOST,
-      port: config.METRICS_PORT,
-      maxConnections: LIMITS.metrics.connections,
-      ids,
-      logger,
-    });
-    logger.info({ url: `${scraped.url}/metrics` }, 'the metrics are served');
-    opened.defer(() => closeServer(scraped));
-  }
+  const scraped = await serveMetrics(process, config);
+  if (scraped) opened.defer(() => closeServer(scraped));
   const upkeep = parts.flatMap((part) => part.upkeep?.() ?? []);
   const endUpkeep = async (): Promise<void> => {
     await Promise.all(upkeep.map((work) => work[Symbol.asyncDispose]()));

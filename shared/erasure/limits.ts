@@ -5,7 +5,10 @@ export const ERASURE_LIMITS = {
     sessionsOfSweep: 10_000,
     /** Sessions read at a time. */
     pageEntries: 500,
-    /** Sessions of an account that are erased at once without a confirmation, however many it has. */
+    /**
+     * Sessions of an account that are erased at once without a confirmation, however many it has.
+     * @beyond an operator has to [confirm](operate.md#retention-and-legal-hold)
+     */
     unconfirmedSessions: 100,
     /** Sessions made from a session, directly or not, that are examined before its erasure. */
     dependents: 10_000,

@@ -8,7 +8,10 @@ export const STORE_LIMITS = {
     batchBytes: 2 * MIB,
     /** Events of a session read at a time. */
     pageBytes: 512 * KIB,
-    /** Events waiting for the disk. */
+    /**
+     * Events waiting for the disk.
+     * @beyond 503; nothing is written
+     */
     pendingBytes: 64 * MIB,
     /** Of those, the bytes in the writer thread, which holds them two more times. */
     writingBytes: 2 * MIB,

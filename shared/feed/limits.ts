@@ -4,7 +4,10 @@ import { KIB, MIB } from '../lib/units.ts';
 export const FEED_LIMITS = {
   /** Limits for clients that follow the events of an account. */
   feed: {
-    /** Concurrent followers of all accounts. One account may have half of them. */
+    /**
+     * Concurrent followers of all accounts. One account may have half of them.
+     * @beyond 429 or 503 ([shares](#shares))
+     */
     followers: 500,
     /** Maximum events, and bytes of stored events, per page of a follower. */
     pageEvents: 250,
@@ -22,17 +25,29 @@ export const FEED_LIMITS = {
      * Concurrent reads of the log for followers that are behind. One account may have half of them.
      */
     catchUps: 8,
-    /** How long a follower waits for a permit to read. */
+    /**
+     * How long a follower waits for a permit to read.
+     * @beyond 429 or 503
+     */
     catchUpWaitMs: 30_000,
     /** Interval at which a follower without events receives the position reached in the log. */
     progressMs: 10_000,
     /** How long the log is still followed after the last follower has left. */
     lingerMs: 30_000,
-    /** Longest wait of a page for its first event. */
+    /**
+     * Longest wait of a page for its first event.
+     * @beyond 400
+     */
     waitSeconds: 60,
-    /** Size of a page in a response. The page ends with the event that reaches it. */
+    /**
+     * Size of a page in a response. The page ends with the event that reaches it.
+     * @beyond `Link` leads to the next page
+     */
     answerBytes: 256 * KIB,
-    /** Interval between checks that a follower's key is still valid. */
+    /**
+     * Interval between checks that a follower's key is still valid.
+     * @beyond a stream ends; a request that waited gets 401
+     */
     keyCheckMs: 1_000,
   },
 } as const;

@@ -1,20 +1,37 @@
-import { KIB } from '../lib/units.ts';
+import { KIB, MIB } from '../lib/units.ts';
 
 const SECOND_MS = 1_000;
 
 /** Fixed limits of replays, part of LIMITS. */
 export const REPLAY_LIMITS = {
   replays: {
-    /** Sessions per replay. */
+    /**
+     * Sessions per replay.
+     * @beyond 400
+     */
     sessions: 2_000,
-    /** Concurrent replays per account. */
+    /**
+     * Concurrent replays per account.
+     * @beyond 409 `replay_limit_reached`
+     */
     running: 4,
-    /** Concurrent replays of all accounts. The state of the largest replay takes 0.8 MB. */
+    /**
+     * Concurrent replays of all accounts. The state of the largest replay takes 0.8 MB.
+     * @beyond 503 `overloaded`
+     */
     runningOfAll: 100,
-    /** Concurrent sessions per replay. */
+    /**
+     * Concurrent sessions per replay.
+     * @beyond 400
+     */
     concurrency: 4,
-    /** Concurrent turns of all replays; accounts take turns. */
+    /**
+     * Concurrent turns of all replays; accounts take turns.
+     * @beyond further turns wait
+     */
     turns: 4,
+    /** Memory of a session that is replayed: two turns and the events read ahead. */
+    sessionBytes: 3 * MIB,
     /** Pause between turns while clients have runs. */
     giveWayMs: 50,
     /** Time after the last client run until turns start without this pause. */
@@ -30,26 +47,46 @@ export const REPLAY_LIMITS = {
     /** Delays between retries of a transient failure. */
     firstPauseMs: 500,
     longestPauseMs: 60 * SECOND_MS,
-    /** Attempts of a turn that times out or is interrupted. */
+    /**
+     * Attempts of a turn that times out or is interrupted.
+     * @beyond the turn has failed
+     */
     tries: 3,
-    /** Checks per replay, and their total size as JSON. */
+    /**
+     * Checks per replay, and their total size as JSON.
+     * @beyond 400
+     */
     checks: 32,
+    /**
+     * Checks of one replay as JSON.
+     * @beyond 400
+     */
     checksBytes: 64 * KIB,
     /** Characters of a text to compare an answer with, and of criteria for a judge. */
     checkChars: 16 * KIB,
-    /** Characters of a regular expression. */
+    /**
+     * Characters of a regular expression.
+     * @beyond 400
+     */
     patternChars: 1_000,
     /** Turns per response. Their texts are read, and compared if they differ. */
     pageTurns: 100,
     /**
      * Characters of an output to compare word by word. Longer outputs are only reported as
      * different.
+     * @beyond `too_long`
      */
     diffChars: 64 * KIB,
-    /** Limits of a comparison: its time, and the number of different words. */
+    /**
+     * Limits of a comparison: its time, and the number of different words.
+     * @beyond `too_different`
+     */
     diffMs: SECOND_MS,
     diffEdits: 4_000,
-    /** Longest wait for earlier comparisons. */
+    /**
+     * Longest wait for earlier comparisons.
+     * @beyond 503 `overloaded`
+     */
     diffWaitMs: 15 * SECOND_MS,
     /** Heap of the comparing thread. */
     diffHeapMb: 128,

@@ -8,36 +8,71 @@ export const REQUEST_LIMITS = {
    * therefore add up to less than half of the heap.
    */
   heap: {
-    /** Request bodies, from the first byte to the response. */
+    /**
+     * Request bodies, from the first byte to the response.
+     * @beyond 429 or 503 ([shares](#shares))
+     */
     bodies: 0.06,
-    /** Prompts of runs in flight, with their histories, unless MAX_PROMPT_BYTES is set. */
+    /**
+     * Prompts of runs in flight, with their histories, unless MAX_PROMPT_BYTES is set.
+     * @beyond the run waits ([runs](#runs))
+     */
     prompts: 0.04,
-    /** Inputs and instructions of waiting runs, unless MAX_PROMPT_BYTES is set. */
+    /**
+     * Inputs and instructions of waiting runs, unless MAX_PROMPT_BYTES is set.
+     * @beyond 429 or 503 ([shares](#shares))
+     */
     waitingRuns: 0.06,
     /** Pages of sessions being read. */
     sessionReads: 0.04,
-    /** Responses, until clients have received them. */
+    /**
+     * Sessions being replayed: a recorded and a replayed turn each, and the next events.
+     * @beyond the replay waits
+     */
+    replays: 0.04,
+    /** Cached sessions, at two bytes per character. */
+    sessionCache: 0.02,
+    /**
+     * Responses, until clients have received them.
+     * @beyond the response waits ([responses](#responses))
+     */
     answers: 0.1,
     /** Model responses being read. */
     modelAnswers: 0.12,
   },
   /** Limits of requests and responses. */
   http: {
-    /** Large enough for a text within its limits, regardless of how common clients escape it. */
+    /**
+     * Body of a request. Large enough for a text within its limits, regardless of how common clients escape it.
+     * @beyond 413 `payload_too_large`
+     */
     bodyBytes: 2 * MIB,
-    /** Brackets and commas in a body. Parsing a million of them takes a third of a second. */
+    /**
+     * Brackets and commas in a body. Parsing a million of them takes a third of a second.
+     * @beyond 400
+     */
     bodyValues: 20_000,
     /**
      * A text as JSON in an event. EventStoreDB accepts appends of up to 1 MiB (MAX_APPEND_BYTES).
+     * @beyond 400
      */
     jsonTextBytes: 960 * KIB,
     /** Connections that the operating system queues until they are accepted. */
     backlog: 4_096,
-    /** Time from the first byte of a request to the end of its headers. */
+    /**
+     * Time from the first byte of a request to the end of its headers.
+     * @beyond 408; the connection is closed if the client has sent nothing
+     */
     headersMs: 10_000,
-    /** Time from the first byte of a request to its last. */
+    /**
+     * Time from the first byte of a request to its last.
+     * @beyond 408
+     */
     requestMs: 30_000,
-    /** Requests per connection that wait for a response. Each takes some kilobytes. */
+    /**
+     * Requests per connection that wait for a response. Each takes some kilobytes.
+     * @beyond the connection is closed
+     */
     pipelined: 8,
     /** How long a client may continue to send a body after its response. */
     lingerMs: 1_000,
@@ -48,11 +83,15 @@ export const REQUEST_LIMITS = {
      * readers.
      */
     details: 20,
-    /** Largest page size of a request. */
+    /**
+     * Largest page size of a request.
+     * @beyond 400
+     */
     pageEntries: 1_000,
     /**
      * Bytes per page. A page ends before the entry that would exceed this limit; a larger entry
      * gets a page to itself.
+     * @beyond `Link` leads to the next page
      */
     pageBytes: MIB,
     /** Bytes read at a time for a list that is returned as a whole. */
@@ -64,11 +103,20 @@ export const REQUEST_LIMITS = {
      * them.
      */
     smallAnswerBytes: 16 * KIB,
-    /** How long a response waits for memory. */
+    /**
+     * How long a response waits for memory.
+     * @beyond 429 or 503 ([shares](#shares))
+     */
     answerWaitMs: 10_000,
-    /** How long a client may receive nothing of its response. */
+    /**
+     * How long a client may receive nothing of its response.
+     * @beyond the connection is closed
+     */
     stalledReaderMs: 20_000,
-    /** The same limit while other responses wait for memory. */
+    /**
+     * The same limit while other responses wait for memory.
+     * @beyond the connection is closed
+     */
     stalledReaderInTheWayMs: 5_000,
     /** Interval between heartbeats of an event stream. */
     heartbeatMs: 15_000,
@@ -77,23 +125,47 @@ export const REQUEST_LIMITS = {
   },
   /** Limits of session exports. */
   export: {
-    /** Memory of an export: a page of the log, its turns, and their text. */
+    /**
+     * Memory of an export: a page of the log, its turns, and their text.
+     * @beyond the export waits ([responses](#responses))
+     */
     bytes: 8 * MIB,
     /** Sessions looked up at a time. */
     sessions: 100,
-    /** Nesting depth of a tool call's arguments. Readers of the export formats reject about 200. */
+    /**
+     * Nesting depth of a tool call's arguments. Readers of the export formats reject about 200.
+     * @beyond the arguments are exported [as text](exports.md#atif)
+     */
     argumentsDepth: 64,
   },
   /** Limits of a session's title and labels. */
   description: {
+    /**
+     * Title of a session.
+     * @beyond 400
+     */
     titleCharacters: 256,
-    /** Labels per session. */
+    /**
+     * Labels per session.
+     * @beyond 400
+     */
     labels: 32,
     /** Labels per request: as many as a session may have, and as many that they replace. */
     labelsChanged: 64,
+    /**
+     * Name of a label.
+     * @beyond 400
+     */
     labelNameCharacters: 64,
+    /**
+     * Value of a label.
+     * @beyond 400
+     */
     labelValueCharacters: 256,
-    /** Labels per list request. */
+    /**
+     * Labels per list request.
+     * @beyond 400
+     */
     labelsSought: 8,
     /**
      * Events after a session's row that are read. With more of them, the row counts as outdated.
@@ -121,19 +193,37 @@ export const REQUEST_LIMITS = {
     addresses: 10_000,
     /** Delayed responses at a time, for all addresses and for one. */
     held: 256,
+    /**
+     * Answers to failed logins of one address that are delayed at a time.
+     * @beyond 429
+     */
     heldOfAddress: 20,
     /** Interval between log lines about an address. */
     lineEveryMs: 10_000,
   },
   /** Limits of texts that clients send. */
   text: {
-    /** Names of agents, accounts and keys. */
+    /**
+     * Names of agents, accounts and keys.
+     * @beyond 400
+     */
     nameCharacters: 256,
     /** References in requests: a model, a tool, a component, a session. */
     referenceCharacters: 256,
-    /** Notes on erasures. */
+    /**
+     * Notes on erasures.
+     * @beyond 400
+     */
     noteCharacters: 256,
+    /**
+     * Instruction of an agent.
+     * @beyond 400
+     */
     instructionBytes: 256 * KIB,
+    /**
+     * Input of a run.
+     * @beyond 400
+     */
     inputBytes: 512 * KIB,
   },
 } as const;

@@ -4,38 +4,68 @@ import { KIB, MIB } from '../lib/units.ts';
 export const RUN_LIMITS = {
   /** Limits of a run. */
   run: {
-    /** Model calls per turn that end in tool calls. */
+    /**
+     * Model calls per turn that end in tool calls.
+     * @beyond 502; the turn fails
+     */
     rounds: 8,
-    /** Tool calls per turn, because each is a permanent event. */
+    /**
+     * Tool calls per turn, because each is a permanent event.
+     * @beyond 502, before any call of that answer
+     */
     toolCalls: 128,
     /** Concurrent tool calls from one answer. */
     parallelToolCalls: 8,
-    /** Recorded bytes of a turn's tool calls. The last result may exceed this limit. */
+    /**
+     * Recorded bytes of a turn's tool calls. The last result may exceed this limit.
+     * @beyond 502; the turn fails
+     */
     toolCallBytes: 2 * MIB,
     /**
      * The part of these bytes that needs no reservation in addition to the prompt
      * (MAX_PROMPT_BYTES).
      */
     toolCallBytesUnheld: 64 * KIB,
-    /** Bytes of a prompt. Older turns that do not fit are not shown. */
+    /**
+     * Bytes of a prompt.
+     * @beyond older turns are not shown
+     */
     promptBytes: 4 * MIB,
-    /** Waiting runs of all accounts. One account may have half of them. */
+    /**
+     * Waiting runs of all accounts. One account may have half of them.
+     * @beyond 429 or 503 ([shares](#shares))
+     */
     waiting: 4_000,
-    /** Runs that wait for another run of their session. */
+    /**
+     * Runs that wait for another run of their session.
+     * @beyond 409 `session_busy`
+     */
     waitingOfSession: 100,
     /** Tokens of a summary of older turns. A longer summary is rejected. */
     summaryTokens: 1_024,
     summaryChars: 16_384,
-    /** Turns of a session between a failed compaction and the next attempt. */
+    /**
+     * Turns of a session between a failed compaction and the next attempt.
+     * @beyond the next turn tries again
+     */
     compactionPause: 16,
-    /** Time limit for counting the tokens of one text, including the wait for other counts. */
+    /**
+     * Time limit for counting the tokens of one text, including the wait for other counts.
+     * @beyond 429 or 503
+     */
     countMs: 15_000,
   },
   /** Limits for turns that clients follow live. */
   stream: {
-    /** Open streams. One account may have half of them. */
+    /**
+     * Open streams. One account may have half of them.
+     * @beyond 429 or 503 ([shares](#shares))
+     */
     open: 4_000,
-    /** Characters buffered for followers. Beyond this limit, followers read the recorded turn. */
+    /**
+     * Characters buffered for followers. Beyond this limit, followers read the recorded turn.
+     * @beyond followers get the text from the recorded turn
+     */
     liveChars: 8 * MIB,
     /** Text that arrives within this time reaches followers as one part. */
     coalesceMs: 20,
@@ -66,14 +96,21 @@ export const RUN_LIMITS = {
   model: {
     /** Bytes of the status line and headers. */
     headerBytes: 16 * KIB,
-    /** Bytes of an answer. An event holds 1 MiB, so a longer answer could not be recorded. */
+    /**
+     * Bytes of an answer. An event holds 1 MiB, so a longer answer could not be recorded.
+     * @beyond 502 `model_error`
+     */
     answerBytes: 2 * MIB,
-    /** Bytes of all answers being read in a process. */
+    /**
+     * Bytes of all answers being read in a process.
+     * @beyond 503; the run fails and can be retried
+     */
     answersBytes: 64 * MIB,
     /** Bytes of a streamed answer, including the overhead of each piece of text. */
     streamBytes: 32 * MIB,
     /**
      * JSON values in an answer. Millions of tiny values take a hundred times their size in memory.
+     * @beyond 502 `model_error`
      */
     answerValues: 20_000,
     /** Bytes read of an error response. */
@@ -83,6 +120,10 @@ export const RUN_LIMITS = {
     /** Characters of a function name in a tool call. */
     functionNameChars: 256,
     callIdChars: 1_024,
+    /**
+     * Arguments of a tool call.
+     * @beyond 502 `model_error`
+     */
     argumentsChars: 256 * KIB,
     /** Fallbacks of a model in the models file. */
     fallbacks: 8,
@@ -91,15 +132,25 @@ export const RUN_LIMITS = {
   },
   /** Limits of an agent's JSON Schema for answers, which a client sends. */
   responseFormat: {
-    /** Bytes of the schema as JSON. Each turn_started event contains the schema. */
+    /**
+     * Bytes of the schema as JSON. Each turn_started event contains the schema.
+     * @beyond 400
+     */
     schemaBytes: 32 * KIB,
-    /** Nested objects and arrays. */
+    /**
+     * Nested objects and arrays.
+     * @beyond 400
+     */
     schemaDepth: 32,
     /**
      * Time to compile a schema or to check an answer, because evaluating a pattern may never end.
+     * @beyond 400 for a schema, 502 for an answer
      */
     checkMs: 1_000,
-    /** Longest wait for earlier checks. */
+    /**
+     * Longest wait for earlier checks.
+     * @beyond 429 or 503 for a schema, 502 for an answer
+     */
     waitMs: 15_000,
     /** Heap of the checking thread. */
     heapMb: 64,
@@ -110,17 +161,27 @@ export const RUN_LIMITS = {
   slowWork: {
     /** Threads per kind of work. Accounts with slow work leave one of them to the others. */
     threads: 2,
-    /** The duration from which work counts as slow. */
+    /** The processor time from which work counts as slow. */
     slowMs: 100,
     /** How long an account counts as slow after slow work. */
     slowForMs: 60_000,
   },
   /** Limits of one arithmetic expression from a model. */
   arithmetic: {
+    /**
+     * Length of an expression.
+     * @beyond the model gets an error
+     */
     expressionChars: 1_000,
-    /** Nesting of parentheses, signs and powers. */
+    /**
+     * Nesting of parentheses, signs and powers.
+     * @beyond the model gets an error
+     */
     depth: 100,
-    /** Digits of a numerator or denominator. Longer numbers are rounded to 58 digits. */
+    /**
+     * Digits of a numerator or denominator. Longer numbers are rounded to 58 digits.
+     * @beyond the result is approximate, and says so
+     */
     exactDigits: 3_000,
     /** Digits of a printed result. */
     resultDigits: 1_000,
@@ -129,6 +190,7 @@ export const RUN_LIMITS = {
     /**
      * Work per expression, in units of about half a millisecond. An inexact function such as a sine
      * takes one unit.
+     * @beyond the model gets an error
      */
     work: 40,
   },
@@ -151,12 +213,21 @@ export const RUN_LIMITS = {
     addresses: 16,
     /** Time limit of a name lookup. */
     resolveMs: 5_000,
-    /** Bytes of a page that a model reads, after decompression. */
+    /**
+     * Bytes of a page that a model reads, after decompression.
+     * @beyond the rest is not read; the model is told
+     */
     pageBytes: MIB,
-    /** Time from the first lookup to the last byte. */
+    /**
+     * Time from the first lookup to the last byte.
+     * @beyond the model gets an error
+     */
     pageMs: 20_000,
     redirects: 5,
-    /** Pages read concurrently, per process and per account. */
+    /**
+     * Pages read concurrently, per process and per account.
+     * @beyond further pages wait
+     */
     pages: 16,
     pagesOfAccount: 8,
     /** Longest wait of a page for a permit. */
@@ -164,48 +235,73 @@ export const RUN_LIMITS = {
     /** Pages converted to text concurrently, each in a separate thread. */
     conversions: 2,
     htmlMs: 5_000,
-    /** The duration from which a conversion counts as slow (slowWork). */
+    /** The processor time from which a conversion counts as slow (slowWork). */
     slowHtmlMs: 1_000,
   },
   /** Limits of agents' tools. */
   tool: {
-    /** Bytes of a result in UTF-8. */
+    /**
+     * Bytes of a result in UTF-8.
+     * @beyond the result is truncated, and says so
+     */
     resultBytes: 64 * KIB,
-    /** Functions offered to a model. */
+    /**
+     * Functions offered to a model.
+     * @beyond 400 `tool_not_supported`
+     */
     functions: 128,
-    /** Bytes of all offered functions, because they are recorded with each turn. */
+    /**
+     * Bytes of all offered functions, because they are recorded with each turn.
+     * @beyond 400 `tool_not_supported`
+     */
     definitionBytes: 256 * KIB,
   },
   /** Limits of MCP servers. */
   mcp: {
+    /**
+     * Servers in the tools file.
+     * @beyond the file is rejected
+     */
     servers: 32,
     /** Heap of the thread that connects to the servers. */
     heapMb: 64,
-    /** How long the thread may be busy without a pause. */
-    busyMs: 10_000,
-    /** Tools per server. Further tools are not offered. */
+    /** How long the thread may take to respond. */
+    silentMs: 10_000,
+    /**
+     * Tools per server. Further tools are not offered.
+     * @beyond further tools are not offered; logged
+     */
     tools: 128,
-    /** Bytes of a tool's schema as JSON, and its nesting depth. */
+    /**
+     * Bytes of a tool's schema as JSON, and its nesting depth.
+     * @beyond the tool is not offered; logged
+     */
     schemaBytes: 32 * KIB,
     schemaDepth: 32,
     descriptionChars: 4_096,
     /** Bytes of all names, descriptions and schemas of a server. Further tools are not offered. */
     listBytes: MIB,
-    /** Bytes and JSON values of one message from a server. */
+    /**
+     * Bytes and JSON values of one message from a server.
+     * @beyond the connection is closed and opened again
+     */
     messageBytes: 4 * MIB,
     messageValues: 50_000,
     /** Bytes that may arrive during a listing, whose pages are kept until the last one. */
     listingBytes: 8 * MIB,
     /** What a server may send per second: messages, bytes, and lines that are not messages. */
     messagesPerSecond: 200,
-    bytesPerSecond: 8 * MIB,
+    bytesPerSecond: 4 * MIB,
     strayLinesPerSecond: 10,
     /** The seconds for which all of it may arrive at once. */
     burstSeconds: 4,
     /** Time limit for the response of a server when it starts or is called. */
     connectMs: 30_000,
     listMs: 10_000,
-    /** How long a run waits for a server whose tools have not been listed yet. */
+    /**
+     * How long a run waits for a server whose tools have not been listed yet.
+     * @beyond 502 `tool_error`; no turn starts
+     */
     firstListMs: 5_000,
     /** Interval between listings of a server's tools, which also check its health. */
     refreshMs: 60_000,
@@ -217,7 +313,10 @@ export const RUN_LIMITS = {
     schemasMs: 5_000,
     /** Characters of the problems of arguments, for the model. */
     problemChars: 4_096,
-    /** Concurrent calls per server, and per account and server. */
+    /**
+     * Concurrent calls per server, and per account and server.
+     * @beyond further calls wait
+     */
     calls: 16,
     callsOfAccount: 8,
     callWaitMs: 10_000,

@@ -4,26 +4,44 @@ import { KIB } from '../lib/units.ts';
 export const SEARCH_LIMITS = {
   /** Limits of the word index and of queries. */
   search: {
-    /** Indexed characters of an input or output. Later text can't be found. */
+    /**
+     * Indexed characters of an input or output. Later text can't be found.
+     * @beyond the rest is not found
+     */
     textCharacters: 64 * KIB,
     /** Characters per word. Longer words are compared only up to this length. */
     wordCharacters: 64,
     /**
      * Different words per turn, of which half are reserved for the input if necessary. Further
      * words can't be found.
+     * @beyond the others are not found
      */
     wordsOfTurn: 2_000,
-    /** Characters of a query. */
+    /**
+     * Characters of a query.
+     * @beyond 400
+     */
     queryCharacters: 256,
-    /** Different words of a query. */
+    /**
+     * Different words of a query.
+     * @beyond 400
+     */
     queryWords: 16,
     /** Turns reported for a session that was found, starting with the first. */
     matches: 20,
-    /** How long a search waits for the index. */
-    waitMs: 2_000,
+    /**
+     * How long a search waits for the index to include the account's turns.
+     * @beyond the response has `index.complete_until`; 503 for exports and replays by `q`
+     */
+    waitMs: 1_000,
+    /** Recently changed sessions of an account whose turns a search looks up in the index. */
+    changedSessions: 200,
     /** Turns, and characters of their encrypted texts, indexed in one transaction. */
     turnsAtOnce: 64,
     charactersAtOnce: 512 * KIB,
+    /** Accounts looked at together for turns to index out of order, and turns of each. */
+    accountsAtOnce: 64,
+    turnsOfAccount: 8,
     /** Turns not yet indexed that health counts. */
     countedTurns: 10_000,
     /**

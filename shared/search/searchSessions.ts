@@ -3,8 +3,8 @@ import type { Keyring } from '../eventlog/encryption/keyring.ts';
 import { LIMITS } from '../limits.ts';
 import { sleep, type WaitLimits } from '../lib/time/sleep.ts';
 import type { Page, PageOf, ReadModels } from '../ports/readModels.ts';
+import { earliestChange } from './earliestChange.ts';
 import type { IndexProgress, ListedSession } from './turnIndex.ts';
-import { percentOf } from '../projections/progress.ts';
 import type { SessionFilter } from '../sessions/sessionFilter.ts';
 import { parseSearchWords } from './words.ts';
 import { createWordTokenizer } from './wordTokens.ts';
@@ -16,7 +16,7 @@ const LOOK_MS = 20;
 
 /** Dependencies of a search. */
 export interface SearchSource {
-  readModels: Pick<ReadModels, 'listSessions' | 'indexProgress'>;
+  readModels: Pick<ReadModels, 'listSessions' | 'indexProgress' | 'hasUnindexed'>;
   store: { keys: Pick<Keyring, 'ensureKey'> };
 }
 
@@ -40,52 +40,85 @@ function wordsIn(q: string): Set<string> {
 const reached = ({ indexed }: IndexProgress, { ended }: IndexProgress): boolean =>
   ended === null || (indexed !== null && indexed >= ended);
 
-/**
- * Waits until the index includes all turns that were visible when the search began. Resolves with
- * the generation of the index.
- */
-async function untilIndexed(
+/** How far the index is, where it does not include all turns of the account yet. */
+export interface IndexLag {
+  /** All turns that ended before this time are found. */
+  complete_until: string;
+}
+
+interface IndexState {
+  generation: number;
+  lag: IndexLag | undefined;
+}
+
+/** A page of a search, and how far the index is if it did not include all turns in time. */
+export type SearchPage = PageOf<ListedSession> & { index?: IndexLag };
+
+/** The state of the index for the turns of an account that were visible when a search began. */
+async function readIndexState(
   { readModels }: SearchSource,
+  accountId: string,
   target: IndexProgress,
-  { until, signal }: Required<WaitLimits>,
-): Promise<number> {
-  let now = await readModels.indexProgress();
-  while (!reached(now, target)) {
-    if (performance.now() > until) {
-      const percent = percentOf(now.indexed ?? undefined, target.ended ?? undefined);
-      throw storeUnavailableError(
-        `The index that words are found by is not up to date: it has come to ${Math.floor(percent)} % of the log.`,
-      );
-    }
+): Promise<IndexState> {
+  const now = await readModels.indexProgress();
+  const { generation, unindexed_from: from } = now;
+  if (reached(now, target) || from === null) return { generation, lag: undefined };
+  const isBehind = await readModels.hasUnindexed(accountId, earliestChange(from), target.ended!);
+  return { generation, lag: isBehind ? { complete_until: from } : undefined };
+}
+
+/** Waits until the index includes the account's turns, or the time is over. */
+async function untilIndexed(
+  source: SearchSource,
+  accountId: string,
+  { target, until, signal }: Required<WaitLimits> & { target: IndexProgress },
+): Promise<IndexState> {
+  for (;;) {
+    const state = await readIndexState(source, accountId, target);
+    if (!state.lag || performance.now() > until) return state;
     await sleep(LOOK_MS, signal);
-    now = await readModels.indexProgress();
   }
-  return now.generation;
 }
 
 /**
  * Lists the account's sessions. With words, lists those with a turn whose input or output contains
- * all words; turns acknowledged before the search are included. Errors: `invalid_request` for no
- * words or too many, `store_unavailable`, the abort reason.
+ * all words. Turns acknowledged before the search are included, unless the page says how far the
+ * index is. Errors: `invalid_request` for no words or too many, `store_unavailable`, the abort
+ * reason.
  */
-export async function findSessions(
+export async function searchSessions(
   source: SearchSource,
   accountId: string,
   { q, ...filter }: Page & SessionSearch,
   signal?: AbortSignal,
-): Promise<PageOf<ListedSession>> {
+): Promise<SearchPage> {
   const { readModels } = source;
   if (q === undefined) return readModels.listSessions(accountId, filter, signal);
   const queryTerms = wordsIn(q);
-  const progress = await readModels.indexProgress();
-  const bounds = { until: performance.now() + waitMs, signal };
+  const target = await readModels.indexProgress();
+  const bounds = { target, until: performance.now() + waitMs, signal };
   const tokenOf = await createWordTokenizer(source.store.keys, accountId);
   if (!tokenOf) return { rows: [], more: false };
   const words = [...new Set(Array.from(queryTerms, tokenOf))];
   for (;;) {
-    const generation = await untilIndexed(source, progress, bounds);
+    const { generation, lag } = await untilIndexed(source, accountId, bounds);
     const page = await readModels.listSessions(accountId, { ...filter, words }, signal);
     // Otherwise a new generation has appeared, whose index started empty.
-    if ((await readModels.indexProgress()).generation === generation) return page;
+    if ((await readModels.indexProgress()).generation === generation)
+      return { ...page, ...(lag && { index: lag }) };
   }
+}
+
+/**
+ * Like searchSessions, for callers that need every session: throws `store_unavailable` while the
+ * index does not include all turns.
+ */
+export async function findSessions(
+  ...[source, accountId, search, signal]: Parameters<typeof searchSessions>
+): Promise<PageOf<ListedSession>> {
+  const { index, ...page } = await searchSessions(source, accountId, search, signal);
+  if (!index) return page;
+  throw storeUnavailableError(
+    `The index that words are found by is not up to date: it includes the turns that ended before ${index.complete_until}.`,
+  );
 }

@@ -1,4 +1,5 @@
 import { LIMITS } from '../limits.ts';
+import type { Position } from '../ports/eventStore.ts';
 import type { SqlDatabase } from '../readModels/sqlDatabase.ts';
 import type { IndexProgress } from './turnIndex.ts';
 
@@ -6,19 +7,52 @@ import type { IndexProgress } from './turnIndex.ts';
 export interface IndexQueries {
   /** Polled by every waiting search. */
   indexProgress(): Promise<IndexProgress>;
+  /**
+   * Whether the account has turns that are not indexed, among those that ended from a time on and up
+   * to a position. True if too many of its sessions have changed since that time to tell.
+   */
+  hasUnindexed(accountId: string, from: string, upTo: Position): Promise<boolean>;
   /** Number of ended turns not yet indexed, at most LIMITS.search.countedTurns. */
   countUnindexed(): Promise<number>;
 }
 
+const BEHIND = "end_position > coalesce((SELECT position FROM {indexed}), '')";
+
+const CHANGED = `FROM {sessions} WHERE account_id = ? AND updated_at >= ? AND status <> 'erased'
+  ORDER BY updated_at DESC LIMIT ${LIMITS.search.changedSessions}`;
+
+/**
+ * A session with a turn that is not indexed. Its last two turns tell: the last one may still run, and
+ * turns end in order. The rows of indexed turns, which may be long, are not read.
+ */
+const UNINDEXED_SESSION = `SELECT recent.session_id
+  FROM (SELECT session_id, turns ${CHANGED}) AS recent CROSS JOIN (SELECT 0 AS n UNION ALL SELECT 1) AS back
+  WHERE NOT EXISTS (SELECT 1 FROM {turn_words} WHERE turn_words.session_id = recent.session_id
+      AND turn_words.turn = recent.turns - back.n)
+    AND EXISTS (SELECT 1 FROM {turns} WHERE turns.session_id = recent.session_id
+      AND turns.turn = recent.turns - back.n AND ${BEHIND} AND end_position <= ?)
+  LIMIT 1`;
+
 export function createIndexQueries({ generation, query }: SqlDatabase): IndexQueries {
   const progress = query<IndexProgress>(`SELECT
     (SELECT max(end_position) FROM {turns} WHERE end_position IS NOT NULL) AS ended,
-    (SELECT position FROM {indexed}) AS indexed, ${generation} AS generation`);
+    (SELECT position FROM {indexed}) AS indexed,
+    (SELECT ended_at FROM {turns} WHERE ${BEHIND} ORDER BY end_position LIMIT 1) AS unindexed_from,
+    ${generation} AS generation`);
+  const unindexed = query(UNINDEXED_SESSION);
+  const changed = query<{ sessions: number }>(
+    `SELECT count(*) AS sessions FROM (SELECT 1 ${CHANGED}) AS found`,
+  );
   const count = query<{ waiting: number }>(`SELECT count(*) AS waiting FROM (
-    SELECT 1 FROM {turns} WHERE end_position > coalesce((SELECT position FROM {indexed}), '')
+    SELECT 1 FROM {turns} WHERE ${BEHIND}
     LIMIT ${LIMITS.search.countedTurns}) AS picked`);
   return {
     indexProgress: async () => (await progress())[0]!,
+    async hasUnindexed(accountId, from, upTo) {
+      if ((await unindexed(accountId, from, upTo)).length > 0) return true;
+      const [{ sessions }] = (await changed(accountId, from)) as [{ sessions: number }];
+      return sessions >= LIMITS.search.changedSessions;
+    },
     countUnindexed: async () => (await count())[0]!.waiting,
   };
 }

@@ -2,16 +2,23 @@
 export const SESSION_LIMITS = {
   /** Limits of waits for turns, and of runs that other requests may cancel. */
   turn: {
-    /** Longest wait of a request for the end of a turn (`Prefer: wait`), in seconds. */
+    /**
+     * Longest wait of a request for the end of a turn (`Prefer: wait`), in seconds.
+     * @beyond the wait is shortened
+     */
     waitSeconds: 60,
     /**
      * Requests that wait for a turn because of `Prefer` or as a retry. One account may have half of
      * them.
+     * @beyond 429 or 503 ([shares](#shares))
      */
     waiting: 2_000,
     /** Characters of a `Prefer` header that are parsed. */
     preferChars: 1_024,
-    /** Sessions whose turns a fork shares. A fork of a fork has two. */
+    /**
+     * Sessions whose turns a fork shares. A fork of a fork has two.
+     * @beyond 400
+     */
     origins: 16,
     /** Sessions with a signal still to be sent to other processes. */
     signals: 1_000,

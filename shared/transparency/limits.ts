@@ -11,16 +11,25 @@ export const TRANSPARENCY_LIMITS = {
   },
   /** For a bundle to verify. */
   proof: {
-    /** Each file except `events.jsonl`. */
+    /**
+     * Each file of a bundle except `events.jsonl`.
+     * @beyond the [bundle](proof.md#the-bundle) is rejected
+     */
     fileBytes: 64 * KIB,
-    /** One event. */
+    /**
+     * One event of a bundle.
+     * @beyond the bundle is rejected, or not written
+     */
     lineBytes: 4 * MIB,
     /** The receipt of an erasure, whose event has at most 1 MiB. */
     receiptBytes: 4 * MIB,
   },
   /** For reads of the transparency log without an API key. */
   publicLog: {
-    /** Per address (IPv6: per network) and process. */
+    /**
+     * Requests without an API key, per address (IPv6: per network) and process.
+     * @beyond 429
+     */
     requestsPerSecond: 500,
     /** Addresses with a separate counter. */
     addresses: 10_000,

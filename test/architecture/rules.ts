@@ -120,7 +120,19 @@ const inwards: Rule[] = [
     comment: 'It reaches the outside by its ports, so these libraries are all that it needs.',
     from: { path: '^shared/' },
     to: {
-      pathNot: [ours, libraries([...COMMON, 'canonicalize', 'crypto', 'events', 'timers', 'v8'])],
+      pathNot: [
+        ours,
+        libraries([
+          ...COMMON,
+          'canonicalize',
+          'async_hooks',
+          'crypto',
+          'events',
+          'perf_hooks',
+          'timers',
+          'v8',
+        ]),
+      ],
     },
     examples: [['shared/sessions/files.ts', 'node:fs']],
   },

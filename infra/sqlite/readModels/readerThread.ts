@@ -26,6 +26,7 @@ const { threads, slowMs, slowForMs } = LIMITS.slowWork;
  */
 export function createReaderThread(folder: string, current: () => GenerationReader): ReaderThread {
   const client = createWorkerClient<ReaderQuestion, SqliteRow[] | undefined>({
+    name: 'session_queries',
     start: () =>
       new Worker(new URL('./readerWorker.ts', import.meta.url), {
         name: 'queries',

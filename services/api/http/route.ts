@@ -82,6 +82,8 @@ export interface Route<
   /** Describes the preferences that the operation supports. */
   prefer?: string;
   data: Data;
+  /** Members that the envelope of a 200 may have beside `data`. */
+  envelope?: Readonly<Record<string, TSchema>>;
   /** The data of a 202 response, where the operation may continue in the background. */
   accepted?: Accepted;
   /** The media type of a response of bytes; without it, the response is JSON in the envelope. */

@@ -16,6 +16,7 @@ import { createAddressLimit, limitRequestRate } from './middleware/rateLimit.ts'
 import { claimKeyedRequest, parseIdempotencyKey } from './idempotency.ts';
 import type { Answer, Route } from './route.ts';
 import { CommonQuery } from '../openapi/commonSchemas.ts';
+import { runTask } from '../../../shared/lib/concurrency/eventLoopWatchdog.ts';
 import { yieldToEventLoop } from '../../../shared/lib/concurrency/yieldToEventLoop.ts';
 import { bodyValidator, queryValidator } from './errors/validation.ts';
 
@@ -58,8 +59,7 @@ function createHandler(pipeline: RequestPipeline, route: Route): Middleware {
   const access = isPublished ? 'open' : route.access;
   const checkQuery = queryValidator(route.query ?? CommonQuery);
   const checkBody = route.body && bodyValidator(route.body);
-  return async (ctx) => {
-    ctx.state['route'] = route;
+  const handle: Middleware = async (ctx) => {
     const availability = api.availability();
     if (route.access !== 'open' && availability !== 'up' && availability !== 'draining')
       await requireAvailable(api, ctx);
@@ -104,6 +104,11 @@ function createHandler(pipeline: RequestPipeline, route: Route): Middleware {
       responsePermit?.release();
       bodyPermit?.release();
     }
+  };
+  const task = `${route.method.toUpperCase()} ${route.path}`;
+  return (ctx, next) => {
+    ctx.state['route'] = route;
+    return runTask(task, () => handle(ctx, next));
   };
 }
 

@@ -17,7 +17,12 @@ import { addSchema, type SchemaCollection } from './jsonSchema.ts';
 
 const jsonContent = (schema: object) => ({ 'application/json': { schema } });
 
-const envelope = (data: TSchema, status: number, collection: SchemaCollection) =>
+const envelope = (
+  data: TSchema,
+  status: number,
+  collection: SchemaCollection,
+  beside: Readonly<Record<string, TSchema>> = {},
+) =>
   jsonContent({
     type: 'object',
     required: ['success', 'data', 'status'],
@@ -25,6 +30,9 @@ const envelope = (data: TSchema, status: number, collection: SchemaCollection) =
       success: { type: 'boolean', const: true },
       data: addSchema(data, collection),
       status: { type: 'integer', const: status, description: 'Mirrors the HTTP status' },
+      ...Object.fromEntries(
+        Object.entries(beside).map(([name, schema]) => [name, addSchema(schema, collection)]),
+      ),
     },
   });
 
@@ -63,7 +71,7 @@ function successResponse(route: Route, collection: SchemaCollection) {
     },
     content: {
       ...(route.media === undefined
-        ? envelope(route.data, 200, collection)
+        ? envelope(route.data, 200, collection, route.envelope)
         : byteContent(route, collection)),
       ...streamContent(route),
     },

@@ -1,6 +1,6 @@
 import { recordAudit } from '../../../shared/audit/commands.ts';
 import { describeSession } from '../../../shared/sessions/describeSession.ts';
-import { findSessions } from '../../../shared/search/searchSessions.ts';
+import { searchSessions } from '../../../shared/search/searchSessions.ts';
 import { readSessionEvents } from '../../../shared/sessions/queries.ts';
 import { readTranscriptAt } from '../../../shared/sessions/history/sessionAt.ts';
 import { readTranscript } from '../../../shared/sessions/history/transcript.ts';
@@ -29,6 +29,7 @@ import { SessionEvents } from './eventSchemas.ts';
 import { CommonQuery, SessionId } from '../openapi/commonSchemas.ts';
 import { DescribeSessionBody, SessionListQuery } from './descriptionSchemas.ts';
 import {
+  IndexLag,
   Session,
   SessionEventsQuery,
   SessionList,
@@ -65,15 +66,17 @@ const listSessionsRoute = defineRoute({
   access: 'sessions:read',
   query: SessionListQuery,
   data: SessionList,
+  envelope: { index: IndexLag },
   errors: ['quota_exceeded'],
   bufferBytes: PAGE_BUFFER_BYTES,
   handle: async (api, { actor, query }, ctx) => {
     const search = { ...parsePageQuery(query), ...parseSessionFilter(query) };
     const signal = responseClosedSignal(ctx.res);
-    const page = await findSessions(api, actor.account_id, search, signal);
+    const { index, ...page } = await searchSessions(api, actor.account_id, search, signal);
     if (query.q !== undefined)
       await api.readAudit.record(api, actor, 'transcripts', accountStream(actor.account_id));
-    return { page: (to) => renderPage(page, SESSION_LIST, to) };
+    const format = { ...SESSION_LIST, envelope: index && { index } };
+    return { page: (to) => renderPage(page, format, to) };
   },
 });
 

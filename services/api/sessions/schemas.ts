@@ -117,6 +117,19 @@ export const SessionList = Type.Array(
     { title: 'ListedSession', description: 'A session as the list shows it' },
   ),
 );
+export const IndexLag = Type.Object(
+  {
+    complete_until: Type.String({
+      ...Instant,
+      description: 'All turns that ended before this time were searched; later ones may be missing',
+    }),
+  },
+  {
+    title: 'IndexLag',
+    description: 'With `q`, where the index does not include all turns of the account yet',
+  },
+);
+
 export const EndedAt = Type.Object(
   {
     turn: Type.Integer({ minimum: 1 }),

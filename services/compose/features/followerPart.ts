@@ -1,4 +1,5 @@
 import type { Health } from '../../../shared/health/health.ts';
+import { runTask } from '../../../shared/lib/concurrency/eventLoopWatchdog.ts';
 import { firstReason } from '../../process/health/health.ts';
 import type { ProcessPart } from '../../process/processParts.ts';
 
@@ -15,6 +16,7 @@ interface Follower {
  * are up to date, and while they can't be trusted.
  */
 export function followerPart(
+  name: 'webhooks' | 'replays',
   readModelsParts: ReadModelsParts,
   start: (pausedReason: () => string | undefined) => Follower,
 ): ProcessPart {
@@ -24,7 +26,9 @@ export function followerPart(
     prepare: async () => void (startingReason = undefined),
     health: async () => follower?.health() ?? {},
     upkeep() {
-      follower = start(() => startingReason ?? firstReason(readModelsParts, 'distrustReason'));
+      follower = runTask(name, () =>
+        start(() => startingReason ?? firstReason(readModelsParts, 'distrustReason')),
+      );
       const { close } = follower;
       return { [Symbol.asyncDispose]: close };
     },

@@ -1,10 +1,14 @@
 import type { Tool } from '../../../infra/tools/tool.ts';
 import type { CallOutcome, Metrics, RunOutcome } from '../../../shared/health/metrics.ts';
+import { resumeTask } from '../../../shared/lib/concurrency/eventLoopWatchdog.ts';
 import type { ChatModels } from '../../../shared/ports/chatModel.ts';
 import type { EventStore } from '../../../shared/ports/eventStore.ts';
 import type { ToolGroup } from '../../../shared/ports/toolGroup.ts';
 
-/** Awaits a call and observes its outcome and its duration in seconds. */
+/**
+ * Awaits a call and observes its outcome and its duration in seconds. Then the task of the caller
+ * continues.
+ */
 async function observed<Result>(
   observe: (outcome: CallOutcome, seconds: number) => void,
   call: () => Promise<Result>,
@@ -15,6 +19,7 @@ async function observed<Result>(
     observe(outcome, (performance.now() - startedAt) / 1_000);
   try {
     const result = await call();
+    resumeTask();
     end(isFailure?.(result) ? 'failure' : 'success');
     return result;
   } catch (error) {
@@ -26,11 +31,8 @@ async function observed<Result>(
 /** The types of the events that end a turn, in any version. */
 const TURN_END = /^session\.turn_(completed|failed|interrupted)\.v\d+$/;
 
-/** Observes appends, and the ends of turns among their events. */
-export const observeAppends = <Store extends EventStore>(
-  store: Store,
-  metrics: Metrics,
-): Store => ({
+/** Observes appends and the ends of turns among their events, and names tasks that read streams. */
+export const observeStore = <Store extends EventStore>(store: Store, metrics: Metrics): Store => ({
   ...store,
   append: async (stream, expected, events) => {
     const append = () => store.append(stream, expected, events);
@@ -40,6 +42,11 @@ export const observeAppends = <Store extends EventStore>(
       if (outcome) metrics.countRun(outcome);
     }
     return result;
+  },
+  readStream: async (stream, options) => {
+    const events = await store.readStream(stream, options);
+    resumeTask();
+    return events;
   },
 });
 

@@ -4,6 +4,7 @@ import {
   withOpenTexts,
   type ProtectedStore,
 } from '../../../shared/eventlog/encryption/protectedStore.ts';
+import { runTask } from '../../../shared/lib/concurrency/eventLoopWatchdog.ts';
 import type { Position } from '../../../shared/ports/eventStore.ts';
 import { startRelay } from '../../followers/relay/start.ts';
 import type { ProcessPart } from '../../process/processParts.ts';
@@ -51,7 +52,10 @@ export async function openRelay(opening: Opening, store: ProtectedStore): Promis
     clock: systemClock,
     logger,
   };
-  const relay = opened.adopt(startRelay(options), ({ close }) => close());
+  const relay = opened.adopt(
+    runTask('relay', () => startRelay(options)),
+    ({ close }) => close(),
+  );
   return [{ health: async () => ({ relay: await relay.health() }) }];
 }
 

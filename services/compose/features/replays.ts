@@ -26,7 +26,7 @@ function replaysPart(
   const { catalogue } = context;
   const compareTurn = createCompareTurn({ catalogue, askJudge: createAskJudge(running) });
   const replaying = { ...running, compareTurn };
-  return followerPart(readModelsParts, (pausedReason) => {
+  return followerPart('replays', readModelsParts, (pausedReason) => {
     const replays = startReplays({ replaying, pausedReason, acquireLeadership });
     return { health: () => ({ replays: replays.health() }), close: replays.close };
   });

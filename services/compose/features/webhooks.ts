@@ -44,7 +44,7 @@ function webhooksPart(
     logger,
   };
   const { readModels, readModelsParts } = context;
-  return followerPart(readModelsParts, (pausedReason) => {
+  return followerPart('webhooks', readModelsParts, (pausedReason) => {
     const webhooks = startWebhooks({ delivery, readModels, acquireLeadership, pausedReason });
     return { health: () => ({ webhooks: webhooks.health() }), close: webhooks.close };
   });

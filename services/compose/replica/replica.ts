@@ -9,6 +9,7 @@ import {
   withLeaves,
   withTextsForRows,
 } from '../../../shared/eventlog/encryption/protectedStore.ts';
+import { runTask } from '../../../shared/lib/concurrency/eventLoopWatchdog.ts';
 import { withStorageLimits } from '../../../shared/storage/limitedStore.ts';
 import type { StorageQuotas } from '../../../shared/storage/quotas.ts';
 import type { RunContext } from '../../../shared/runs/context.ts';
@@ -119,7 +120,10 @@ function openProjector(
   const { store, readModels, logger } = common;
   const log = withTextsForRows(store, store.keys);
   const options = { log, clock: systemClock, logger, keys: store.keys };
-  const start = () => startProjector({ ...options, ...projectorStores(databaseUrl, logger) });
+  const start = () =>
+    runTask('projector', () =>
+      startProjector({ ...options, ...projectorStores(databaseUrl, logger) }),
+    );
   if (!opening.services.includes('projector')) {
     const needed = readModels.otherVersionWritten;
     opening.opened.adopt(startRolloutProjector({ isNeeded: needed, start, logger }), ({ close }) =>

@@ -1,6 +1,7 @@
 import type { TurnWatch } from '../../../shared/runs/queueing/turnWatch.ts';
 import type { OpenTurnCloser } from '../../../shared/runs/recovery/openTurnCloser.ts';
 import { isLogUnavailable } from '../../../shared/lib/errors/turnlogError.ts';
+import { runTask } from '../../../shared/lib/concurrency/eventLoopWatchdog.ts';
 import type { Logger } from '../../../shared/lib/logger.ts';
 
 /** How often turns and erasures that other processes left open are looked for. */
@@ -24,7 +25,10 @@ interface Work {
 
 function repeat({ everyMs, begin, idle }: Work): PeriodicTask {
   const stopping = new AbortController();
-  const timer = setInterval(() => begin(stopping.signal), everyMs).unref();
+  const timer = setInterval(
+    () => runTask('periodic work', () => begin(stopping.signal)),
+    everyMs,
+  ).unref();
   return {
     async [Symbol.asyncDispose]() {
       clearInterval(timer);

@@ -1,3 +1,4 @@
+import { resumeTask } from './eventLoopWatchdog.ts';
 import { sleepUntilAborted } from '../time/sleep.ts';
 
 /** How long to pause, in milliseconds; `stop` ends the repetition. */
@@ -20,6 +21,7 @@ export async function repeatUntilAborted({
   ref = true,
 }: Repetition): Promise<void> {
   while (!signal.aborted) {
+    resumeTask();
     const next = await run().catch(onFailure);
     if (next === 'stop') return;
     if (next > 0) await sleepUntilAborted(next, { signal, ref });

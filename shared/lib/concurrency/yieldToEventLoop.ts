@@ -1,3 +1,4 @@
+import { resumeTask } from './eventLoopWatchdog.ts';
 import { registerResource } from './resources.ts';
 
 /** The approximate amount of text processed between two yields. */
@@ -43,8 +44,8 @@ function runNext(turnsLeft: number): void {
  * longer than one of them does. The number of waiting tasks is bounded by the limits of bodies,
  * runs and responses.
  */
-export function yieldToEventLoop(accountId: string): Promise<void> {
-  return new Promise((resolve) => {
+export async function yieldToEventLoop(accountId: string): Promise<void> {
+  await new Promise<void>((resolve) => {
     const queue = waiting.get(accountId);
     if (queue) queue.push(resolve);
     else waiting.set(accountId, [resolve]);
@@ -52,6 +53,7 @@ export function yieldToEventLoop(accountId: string): Promise<void> {
     isRunning = true;
     setImmediate(runNext, 0);
   });
+  resumeTask();
 }
 
 /** Like yieldToEventLoop, but returns at once for a short text. */

@@ -138,7 +138,7 @@ const changingList = () =>
     name: `t${tool}`,
     inputSchema: object(
       Object.fromEntries(
-        Array.from({ length: 200 }, (_property, at) => [
+        Array.from({ length: 100 }, (_property, at) => [
           `p${lists}_${at}`,
           { type: 'string', pattern: `^(a+)+${at}$` },
         ]),

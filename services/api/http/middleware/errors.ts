@@ -21,8 +21,18 @@ function createFailureLog(logger: Logger): (code: ErrorCode, latest: object) => 
   };
 }
 
-/** Turns every error into a response. */
-export function answerErrors(logger: Logger, errors: ErrorPresenter): Middleware {
+const notFoundError = (meant: string | undefined): TurnlogError =>
+  new TurnlogError(
+    'not_found',
+    `There is nothing at this path.${meant === undefined ? '' : ` Did you mean ${meant}?`}`,
+  );
+
+/** Turns every error into a response. `suggestPath` returns the path that a client may have meant. */
+export function answerErrors(
+  logger: Logger,
+  errors: ErrorPresenter,
+  suggestPath: (path: string) => string | undefined = () => undefined,
+): Middleware {
   const logFailure = createFailureLog(logger);
   return async (ctx, next) => {
     const request_id = ctx.state['request_id'] as string;
@@ -34,7 +44,7 @@ export function answerErrors(logger: Logger, errors: ErrorPresenter): Middleware
       if (isRefused && ctx.response.get('allow') !== '')
         error = new TurnlogError('method_not_allowed', `${ctx.path} has no method ${ctx.method}.`);
       else if (isRefused || (ctx.status === 404 && !ctx.body))
-        error = new TurnlogError('not_found', 'There is nothing at this path.');
+        error = notFoundError(suggestPath(ctx.path));
       else return;
     } catch (thrown) {
       error = errors.toPublicError(thrown);

@@ -5,6 +5,7 @@ import { hasMoreValues } from '../../../../shared/lib/validation/jsonComplexity.
 import { LIMITS } from '../../../../shared/limits.ts';
 import type { Permit } from '../../../../shared/lib/concurrency/capacity.ts';
 import type { MemoryLedger } from '../../../../shared/lib/memory/ledger.ts';
+import { resumeTask } from '../../../../shared/lib/concurrency/eventLoopWatchdog.ts';
 import { yieldForText } from '../../../../shared/lib/concurrency/yieldToEventLoop.ts';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
@@ -53,6 +54,7 @@ export async function readJsonBody(
   account_id: string,
 ): Promise<unknown> {
   const bytes = await readBytes(ctx);
+  resumeTask();
   const { length } = bytes;
   permit.resize(length);
   await yieldForText(account_id, length);

@@ -19,8 +19,12 @@ interface JsonListWriter {
  * Takes an answer whose rows are not there yet apart: `data` is an empty list, or has one as its
  * last member. Together the parts are what `JSON.stringify` makes of the answer with its rows.
  */
-export function createJsonListWriter(data: object, pretty: boolean): JsonListWriter {
-  const text = jsonText(successEnvelope(data), pretty);
+export function createJsonListWriter(
+  data: object,
+  pretty: boolean,
+  beside: object = {},
+): JsonListWriter {
+  const text = jsonText({ ...successEnvelope(data), ...beside }, pretty);
   const end = text.lastIndexOf('[]') + 1;
   const after = text.slice(end);
   const head = text.slice(0, end);
@@ -54,6 +58,8 @@ export interface ListFormat<Row> {
   present: (row: Row) => unknown;
   /** The cursor that continues after the row. */
   cursorOf: (row: Row) => string;
+  /** Further members of the envelope, without lists. */
+  envelope?: object | undefined;
 }
 
 export interface RenderedPage {
@@ -71,10 +77,10 @@ export const PAGE_BUFFER_BYTES = 3 * LIMITS.http.pageBytes;
  */
 export async function renderPage<Row>(
   { rows, more }: PageOf<Row>,
-  { emptyData, present, cursorOf }: ListFormat<Row>,
+  { emptyData, present, cursorOf, envelope }: ListFormat<Row>,
   { account_id, pretty }: RenderOptions,
 ): Promise<RenderedPage> {
-  const text = createJsonListWriter(emptyData, pretty);
+  const text = createJsonListWriter(emptyData, pretty, envelope);
   const pieces = [Buffer.from(text.head)];
   let bytes = 0;
   let yieldAtBytes = SLICE_BYTES;

@@ -17,6 +17,8 @@ export interface Figures {
   fresh: { count: number; failed: number };
   /** The most file descriptors of the service. */
   handles: number;
+  /** CPU time of the longest step of the event loop that the log names, in ms; 0 without any. */
+  longestStep: number;
   /** MB that the service wrote to its log. */
   logged: number;
   answers: Record<string, number>;
@@ -42,6 +44,7 @@ const COLUMNS: readonly [string, (figures: Figures) => string][] = [
   ['failed', ({ small }) => `${small.failed}/${small.count}`],
   ['new conn. failed', ({ fresh }) => `${fresh.failed}/${fresh.count}`],
   ['handles', ({ handles }) => String(handles)],
+  ['longest step ms', ({ longestStep }) => String(longestStep)],
   ['log MB', ({ logged }) => logged.toFixed(1)],
   [
     'answers',

@@ -67,7 +67,7 @@ const RUN = 'post /v1/agents/{agentId}/run';
 const client: fc.Arbitrary<MixClient> = fc.record({
   // Runs do more than other requests.
   route: fc.oneof(fc.constantFrom(...ROUTES), fc.constant(RUN)),
-  ids: fc.constantFrom(...IDS),
+  ids: fc.oneof(fc.constantFrom('own' as const, 'largest' as const), fc.constantFrom(...IDS)),
   model: fc.constantFrom(...MODELS),
   body: fc.oneof(fc.constant('valid' as const), fc.constantFrom(...BODIES)),
   bytes: fc.constantFrom(...BYTES),

@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inspect } from 'node:util';
+import type { LongStep } from '../../../../shared/lib/concurrency/eventLoopWatchdog.ts';
+import { scrape, valueOf } from '../../http/metrics.ts';
 import { apiClient } from '../../http/service.ts';
 import { size } from '../../jest/size.ts';
 import { clientWith, newKey } from '../operator.ts';
@@ -22,8 +24,8 @@ const FRESH_EVERY_MS = 1_000;
 export const BARS = { peak: 450, after: 400 };
 /** In ms. Other suites run beside the small size, and it has few probes: half of them must be quick. */
 const TIMES = size({
-  small: { of: 'p50', live: 2_000, small: 5_000 },
-  full: { of: 'p99', live: 100, small: 250 },
+  small: { of: 'p50', live: 2_000, small: 2_000 },
+  full: { of: 'p99', live: 100, small: 100 },
 } as const);
 /** What the log may grow by: a line for an answer at the most, and what a process says anyhow. */
 const LOG = { perAnswer: 1_000, besides: 100_000 };
@@ -32,6 +34,11 @@ const SETTLE_MS = 2 * SLOW_MS + 30_000;
 /** Longer than SHUTDOWN_GRACE_MS. */
 const STOP_MS = 30_000;
 const SETTLE_LOOK_MS = 250;
+/** When a restart after the attack is to be ready, and how long it is watched then. */
+const RESTART = size({
+  small: { readyMs: 30_000, aliveMs: 500 },
+  full: { readyMs: 2_000, aliveMs: 60_000 },
+});
 /** Acknowledged things of attackers that are looked for. */
 const SAMPLE = 200;
 
@@ -141,9 +148,35 @@ export interface Siege {
  */
 export async function besiege(world: World, siege: Siege): Promise<Figures> {
   const server = startConfined(world, serviceOptions(siege));
+  let figures: Figures;
   try {
-    return await attacked(world, server, siege);
+    figures = await attacked(world, server, siege);
   } finally {
+    server.kill('SIGKILL');
+    await server.exited;
+  }
+  return { ...figures, faults: [...figures.faults, ...(await restartFaults(world, siege))] };
+}
+
+/** What is wrong with a start after the attack: later than it may be, too large, or not alive. */
+async function restartFaults(world: World, siege: Siege): Promise<string[]> {
+  const startedAt = performance.now();
+  const server = startConfined(world, serviceOptions(siege));
+  const memory = watchMemory(server.pid);
+  try {
+    const url = await server.ready;
+    const readyMs = Math.round(performance.now() - startedAt);
+    await Promise.race([server.exited, sleep(RESTART.aliveMs)]);
+    const failure = await isLive(asker(url, undefined, false))();
+    return [
+      ...(readyMs > RESTART.readyMs ? [`a restart was ready after ${readyMs} ms`] : []),
+      ...(memory.peak > BARS.peak ? [`a restart took ${Math.round(memory.peak)} MB`] : []),
+      ...(failure === undefined ? [] : [`a restart: ${failure}`]),
+    ];
+  } catch (error) {
+    return [`a restart: ${inspect(error).slice(0, 300)}`];
+  } finally {
+    memory.stop();
     server.kill('SIGKILL');
     await server.exited;
   }
@@ -161,6 +194,11 @@ async function attacked(
   const neighbour = await startNeighbour(url, issued.api_key);
   const lives = startProbes(LIVE_EVERY_MS, isLive(asker(url, undefined)));
   const freshes = startProbes(FRESH_EVERY_MS, isLive(asker(url, undefined, false)));
+  // The first run loads libraries, which is a long step.
+  const quiet = {
+    log: server.errors().length,
+    steps: await longStepsOf({ url, key: issued.api_key }),
+  };
   const meets = meetsOf(names);
   const attackers = names.map((name) =>
     startAttacker(name, { url, seconds, prey: world.prey, meets, env }),
@@ -180,11 +218,14 @@ async function attacked(
           `afterwards: ${inspect(error.cause ?? error).slice(0, 300)}`,
         ]);
   const after = memory.now();
+  const longSteps =
+    after === undefined ? 0 : (await longStepsOf({ url, key: issued.api_key })) - quiet.steps;
   memory.stop();
   server.kill('SIGTERM');
   const code = await Promise.race([server.exited, sleep(STOP_MS, undefined, { ref: false })]);
   if (code !== 0) faults.push(`it ended with ${code}: ${server.errors().slice(-600)}`);
 
+  const steps = longStepsIn(server.errors().slice(quiet.log));
   const figures: Seen = {
     attack,
     lived: after !== undefined,
@@ -194,6 +235,7 @@ async function attacked(
     small: { ...timesOf(neighbour), failed: neighbour.failed() },
     fresh: { count: freshes.times.length, failed: freshes.failed() },
     handles: memory.handles(),
+    longestStep: Math.max(0, ...steps.map(({ cpu_ms }) => cpu_ms)),
     logged: server.logged() / 1_000_000,
     answers: report?.answers ?? {},
   };
@@ -204,9 +246,27 @@ async function attacked(
       ...breaches(figures),
       ...(report === undefined ? [] : unmet(names, figures)),
       ...complaints(server, lives, neighbour),
+      ...(longSteps > 0 ? [`${longSteps} long steps of the event loop`] : []),
+      ...(longSteps > 0 ? steps.map(describeStep) : []),
     ],
   };
 }
+
+/** How many steps of the event loop were long, but for those of the garbage collector. */
+async function longStepsOf({ url, key }: Pick<Target, 'url' | 'key'>): Promise<number> {
+  const { text } = await scrape({ url, key });
+  return valueOf(text, 'turnlog_event_loop_long_steps_total{cause="code"}');
+}
+
+/** The steps of the event loop that the service's log names. */
+const longStepsIn = (log: string): LongStep[] =>
+  log
+    .split('\n')
+    .filter((line) => line.includes('a step of the event loop took long'))
+    .map((line) => JSON.parse(line) as LongStep);
+
+const describeStep = ({ task, cpu_ms, gc_ms }: LongStep): string =>
+  `a step of the event loop: ${task}, ${cpu_ms} ms, ${gc_ms} ms of them for the collector`;
 
 type Seen = Omit<Figures, 'faults'>;
 
@@ -233,10 +293,11 @@ function breaches({ peak, live, small, logged, answers }: Seen): string[] {
     .map(([what, seen, bar]) => `${what}: ${Math.round(seen)}, and at most ${bar}`);
 }
 
-function complaints(server: ServerProcess, lives: Probes, neighbour: Probes): string[] {
+function complaints(server: ServerProcess, lives: Probes, neighbour: Neighbour): string[] {
   return [
     ...lives.failures.map((failure) => `a liveness probe: ${failure}`),
     ...neighbour.failures.map((failure) => `the neighbour: ${failure}`),
+    ...neighbour.searches.failures.map((failure) => `the neighbour: ${failure}`),
     ...(server.errors().includes(PROVIDER_SECRET) ? ["the log shows the provider's key"] : []),
   ];
 }

@@ -37,6 +37,7 @@ const MODELS = {
   slow: { provider: 'hostile', context_window: 1_000_000 },
   dripping: { provider: 'hostile', context_window: 1_000_000 },
   echo: { provider: 'hostile', context_window: 1_000_000 },
+  telling: { provider: 'hostile', context_window: 1_000_000 },
   faulty: { provider: 'hostile', context_window: 1_000_000 },
   calling: { provider: 'hostile', context_window: 1_000_000 },
   talking: { provider: 'hostile', context_window: 1_000_000 },

@@ -1,27 +1,45 @@
 import { beforeEach, expect, test } from '@jest/globals';
+import { LIMITS } from '../../../../shared/limits.ts';
 import type { IndexProgress } from '../../../../shared/search/turnIndex.ts';
-import { findSessions, type SessionSearch } from '../../../../shared/search/searchSessions.ts';
+import {
+  findSessions,
+  searchSessions,
+  type SessionSearch,
+} from '../../../../shared/search/searchSessions.ts';
 import { wordsKeyId, createWordTokenizer } from '../../../../shared/search/wordTokens.ts';
 import { sessionRow } from '../../../support/builders/events.ts';
 import { positionOf } from '../../../support/builders/history.ts';
 import { memoryKeys } from '../../../support/fakes/memoryKeys.ts';
 
+const FROM = '2026-11-23T09:01:00.000Z';
+
 let progress: IndexProgress;
+let isBehind: boolean;
 let asked: unknown[];
 let onAsked: () => void;
 let keys: ReturnType<typeof memoryKeys>['keys'];
 beforeEach(() => {
-  progress = { generation: 1, ended: positionOf(100), indexed: positionOf(100) };
+  progress = {
+    generation: 1,
+    ended: positionOf(100),
+    indexed: positionOf(100),
+    unindexed_from: FROM,
+  };
+  isBehind = true;
   onAsked = () => undefined;
   asked = [];
   ({ keys } = memoryKeys());
 });
 
-const search = (query: Partial<SessionSearch>, signal?: AbortSignal) =>
-  findSessions(
+const search = (query: Partial<SessionSearch>, signal?: AbortSignal, find = searchSessions) =>
+  find(
     {
       readModels: {
         indexProgress: async () => ({ ...progress }),
+        async hasUnindexed(...given) {
+          expect(given).toEqual(['acct_1', '2026-11-23T09:00:00.000Z', positionOf(100)]);
+          return isBehind;
+        },
         async listSessions(_accountId, page, given) {
           asked.push(page);
           expect(given).toBe(signal);
@@ -53,19 +71,36 @@ test('a search waits until what had ended when it came is indexed, whatever ends
   const searching = search({ q: 'one' });
   setTimeout(() => {
     expect(asked).toEqual([]);
-    progress = { generation: 1, ended: positionOf(200), indexed: positionOf(100) };
+    progress = { ...progress, ended: positionOf(200), indexed: positionOf(100) };
   }, 60);
   expect((await searching).rows).toHaveLength(1);
 });
 
-test('one that would wait for too long is refused, and says how far the index is', async () => {
+test('a search that would wait for too long answers, and says what it may have missed', async () => {
   progress.indexed = positionOf(37);
-  await expect(search({ q: 'one' })).rejects.toMatchObject({
+  expect(await search({ q: 'one' })).toMatchObject({
+    rows: [{}],
+    index: { complete_until: FROM },
+  });
+});
+
+test('a search that needs all turns is refused instead', async () => {
+  progress.indexed = positionOf(37);
+  await expect(search({ q: 'one' }, undefined, findSessions)).rejects.toMatchObject({
     code: 'store_unavailable',
     retriable: true,
-    message: expect.stringContaining('37 %'),
+    message: expect.stringContaining(FROM),
   });
-  expect(asked).toEqual([]);
+  progress.indexed = positionOf(100);
+  expect(await search({ q: 'one' }, undefined, findSessions)).not.toHaveProperty('index');
+});
+
+test('an account whose own turns are indexed does not wait for those of others', async () => {
+  progress.indexed = positionOf(37);
+  isBehind = false;
+  const startedAt = performance.now();
+  expect(await search({ q: 'one' })).not.toHaveProperty('index');
+  expect(performance.now() - startedAt).toBeLessThan(LIMITS.search.waitMs);
 });
 
 test('one that nobody waits for any more ends, whether it waits for the index or is searched', async () => {
@@ -83,16 +118,16 @@ test('one that nobody waits for any more ends, whether it waits for the index or
 test('what was sought while a rebuilt generation came, whose index is empty, is sought once more', async () => {
   onAsked = () => {
     if (asked.length > 1) return;
-    progress = { generation: 2, ended: positionOf(100), indexed: null };
+    progress = { ...progress, generation: 2, indexed: null };
     setTimeout(() => {
       expect(asked).toHaveLength(1);
-      progress = { generation: 2, ended: positionOf(100), indexed: positionOf(100) };
+      progress = { ...progress, indexed: positionOf(100) };
     }, 60);
   };
   expect((await search({ q: 'one' })).rows).toHaveLength(1);
   expect(asked).toHaveLength(2);
-  onAsked = () => (progress = { generation: 3, ended: positionOf(100), indexed: positionOf(37) });
-  await expect(search({ q: 'one' })).rejects.toMatchObject({ code: 'store_unavailable' });
+  onAsked = () => (progress = { ...progress, generation: 3, indexed: positionOf(37) });
+  expect(await search({ q: 'one' })).toMatchObject({ index: { complete_until: FROM } });
 });
 
 test('of an erased account nothing is found', async () => {

@@ -1,10 +1,10 @@
 /**
  * A chat completions server that keeps nothing of what it is sent, and behaves as the name of the
  * model says: `quick`, `slow` (so many ms: the first argument), `large` (as many characters of
- * output as the input begins with), `dripping` (100,000 deltas of a character), `echo` (its input,
- * as the arguments of a tool if it has one), `faulty` (8 MiB errors that quote the provider's key),
- * `calling` (8,000 tool calls at once), `talking` (8 MiB of text), `hinting` (103 without end).
- * Prints its base URL.
+ * output as the input begins with), `dripping` (100,000 deltas of a character), `telling` (a delta
+ * every 5 ms, for as long as it is read), `echo` (its input, as the arguments of a tool if it has
+ * one), `faulty` (8 MiB errors that quote the provider's key), `calling` (8,000 tool calls at once),
+ * `talking` (8 MiB of text), `hinting` (103 without end). Prints its base URL.
  */
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
@@ -95,6 +95,18 @@ function echo({ role, content }: Message, [tool] = [] as NonNullable<Body['tools
   return completion({ content: null, tool_calls }, 'tool_calls');
 }
 
+const TELL_MS = 5;
+
+/** Streams a word at a time, until the answer is as long as it may be or nobody reads it. */
+async function tell(response: ServerResponse): Promise<void> {
+  response.writeHead(200, { 'content-type': 'text/event-stream' });
+  for (let count = 0; count < DELTAS && !response.destroyed; count += 1) {
+    response.write(deltaEvent('word '));
+    await sleep(TELL_MS);
+  }
+  response.end('data: [DONE]\n\n');
+}
+
 let answered = 0;
 
 function send(response: ServerResponse, status: number, body: Buffer): void {
@@ -117,6 +129,8 @@ async function answer(body: string, response: ServerResponse): Promise<void> {
       return drip(response);
     case 'echo':
       return send(response, 200, echo(messages.at(-1)!, tools));
+    case 'telling':
+      return tell(response);
     case 'faulty':
       return send(response, FAULTS[answered % FAULTS.length]!, faulty);
     case 'calling':

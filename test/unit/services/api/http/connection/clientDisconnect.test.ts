@@ -34,7 +34,7 @@ const untilLeft = (signal: AbortSignal | undefined): Promise<never> =>
 
 test('a search for words ends when its client leaves', async () => {
   const { ctx, leave } = client();
-  const progress = { generation: 1, ended: null, indexed: null };
+  const progress = { generation: 1, ended: null, indexed: null, unindexed_from: null };
   const api = {
     store: { keys: memoryKeys().keys },
     readModels: {
