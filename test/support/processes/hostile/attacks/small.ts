@@ -28,13 +28,14 @@ export async function changeWebhooks({ clients, call, prey }: Battle): Promise<v
     if (id === undefined) {
       const created = await call({ method: 'POST', path: '/v1/webhooks', body, agent });
       ids[at] = /"webhook_id":"(\w+)"/.exec(created?.head ?? '')?.[1];
-      return;
+      return undefined;
     }
     const path = `/v1/webhooks/${id}`;
     if (turn % 50 === 0) {
-      await call({ method: 'DELETE', path, agent });
       ids[at] = undefined;
-    } else await call({ method: 'PATCH', path, body, agent });
+      return call({ method: 'DELETE', path, agent });
+    }
+    return call({ method: 'PATCH', path, body, agent });
   });
   server.close();
   server.closeAllConnections();
