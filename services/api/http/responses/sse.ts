@@ -57,11 +57,10 @@ function readEvents(events: AsyncIterator<SseEvent>, heartbeatMs: number): Reada
     read() {
       if (!isWaiting) pushEvents().catch((error: Error) => stream.destroy(error));
     },
-    destroy(error, callback) {
-      clearInterval(heartbeat);
-      void events.return?.().catch(() => undefined);
-      callback(error);
-    },
+  });
+  stream.once('close', () => {
+    clearInterval(heartbeat);
+    events.return?.().catch(() => undefined);
   });
   return stream;
 }
