@@ -1,12 +1,10 @@
-import { parentPort } from 'node:worker_threads';
+import { serveWorkerClient } from '../../shared/lib/concurrency/workerServer.ts';
 import { checkArguments } from './checkArguments.ts';
 import { check, type Question } from './check.ts';
 
 // Compile the meta-schema now, so that it doesn't count for the first request.
 check({ schema: '{}' });
 
-/** Answers each question, in order. */
-parentPort!.on('message', (question: Question) =>
-  parentPort!.postMessage(question.isTool ? checkArguments(question) : check(question)),
+serveWorkerClient((question: Question) =>
+  question.isTool ? checkArguments(question) : check(question),
 );
-parentPort!.postMessage('ready');

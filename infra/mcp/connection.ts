@@ -61,7 +61,7 @@ export async function connectMcp(
     else listener?.('changed');
   });
 
-  const send = (request: ThreadRequest): void => port.postMessage(request);
+  const send = (what: ThreadRequest): void => port.postMessage(what);
   async function request(
     asked: Unnumbered<Exclude<ThreadRequest, { op: 'cancel' }>>,
     stop: AbortSignal,
@@ -75,7 +75,7 @@ export async function connectMcp(
       send({ op: 'cancel', id });
       reply.reject(stop.reason);
     });
-    send({ ...asked, id } as ThreadRequest);
+    send({ ...asked, id });
     try {
       return await reply.promise;
     } finally {

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { MessageChannel, Worker, type MessagePort } from 'node:worker_threads';
 import { LIMITS } from '../../shared/limits.ts';
-import type { Opening } from './messages.ts';
+import type { ThreadOpening } from './messages.ts';
 import type { McpServer } from './server.ts';
 
 /** A connection's place in a thread. */
@@ -89,7 +89,7 @@ export function createMcpThread(): McpThread {
     connect(server, version) {
       const used = (thread ??= start());
       const { port1, port2 } = new MessageChannel();
-      const opening: Opening = { server, version, port: port2 };
+      const opening: ThreadOpening = { server, version, port: port2 };
       used.connections += 1;
       used.worker.postMessage(opening, [port2]);
       port1.unref();

@@ -28,18 +28,13 @@ function jsonOf(args: unknown): string | undefined {
 }
 
 /** The failure of a call as text for the model. */
-function failureText(error: McpFailure, { callMs }: McpServer): string {
-  switch (error.kind) {
-    case 'refused':
-      return `The server refuses the call: ${error.quote}`;
-    case 'timeout':
-      return `The server did not answer within ${callMs / 1_000} s. Whether it did something is not known.`;
-    case 'invalid':
-      return 'The server’s answer is not valid.';
-    case 'lost':
-      return 'The server went away during the call. Whether it did something is not known.';
-  }
-}
+const failureText = ({ kind, quote }: McpFailure, { callMs }: McpServer): string =>
+  ({
+    refused: `The server refuses the call: ${quote}`,
+    timeout: `The server did not answer within ${callMs / 1_000} s. Whether it did something is not known.`,
+    invalid: 'The server’s answer is not valid.',
+    lost: 'The server went away during the call. Whether it did something is not known.',
+  })[kind];
 
 const toolsUnknownError = (name: string): TurnlogError =>
   new TurnlogError('tool_error', `The tools of ${name} are not known yet: it does not answer.`, {

@@ -3,7 +3,7 @@ import type { ToolResult } from '../../shared/ports/toolbox.ts';
 import type { McpServer } from './server.ts';
 
 /** Opens a connection in a thread; all that follows is sent over the port. */
-export interface Opening {
+export interface ThreadOpening {
   server: McpServer;
   version: string;
   port: MessagePort;

@@ -40,6 +40,14 @@ const FIGURES: Readonly<
     help: 'Erasures that can not be completed',
     read: ({ erasures }) => erasures?.count ?? 0,
   },
+  disk_low: {
+    help: '1 while little disk space is free',
+    read: ({ disk }) => Number(disk !== undefined),
+  },
+  disk_full: {
+    help: '1 while appends of clients are refused for want of disk space',
+    read: ({ disk }) => Number(disk?.state === 'full'),
+  },
   retention_due_sessions: {
     help: 'Sessions past their retention that the last sweep left',
     read: ({ retention }) => retention?.due,

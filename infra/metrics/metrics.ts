@@ -7,6 +7,7 @@ const STATUS_CLASSES = ['2xx', '3xx', '4xx', '5xx'];
 /** A request that no route matched. Its method and path are the client's choice. */
 const UNMATCHED = { method: 'other', path: 'unmatched' };
 const OUTCOMES = ['success', 'failure', 'given_up'] as const;
+const STEP_CAUSES = ['code', 'garbage_collection'] as const;
 const RUN_OUTCOMES = ['completed', 'failed', 'interrupted'] as const;
 
 const REQUEST_BUCKETS = [0.005, 0.025, 0.1, 0.25, 1, 2.5, 10, 30, 120];
@@ -100,11 +101,13 @@ function createLoopMetrics(registers: Registry[]) {
   const steps = new Counter({
     name: 'turnlog_event_loop_long_steps_total',
     help: 'Steps of the event loop that used the CPU for more than 50 ms; the log names them',
+    labelNames: ['cause'],
     registers,
   });
+  for (const cause of STEP_CAUSES) steps.inc({ cause }, 0);
   return {
     observeLoopDelay: (seconds) => delays.observe(seconds),
-    countLongStep: () => steps.inc(),
+    countLongStep: (cause) => steps.inc({ cause }),
   } satisfies Partial<Metrics>;
 }
 

@@ -20,7 +20,7 @@ export interface PacedBody {
   add(chunk: Buffer): void;
   /** The body has ended, and is read to its end unless a result is given. */
   end(result?: AnswerOrError): void;
-  /** Reads no more of it, and releases its memory. */
+  /** Reads no more of it, and releases its memory. The connection has to be ended. */
   cancel(): void;
 }
 

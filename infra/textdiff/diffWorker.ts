@@ -1,5 +1,5 @@
-import { parentPort } from 'node:worker_threads';
 import { diffWordsWithSpace } from 'diff';
+import { serveWorkerClient } from '../../shared/lib/concurrency/workerServer.ts';
 import { REPLAY_LIMITS } from '../../shared/replays/limits.ts';
 import type { DiffPart, TextPair } from '../../shared/replays/comparison/textDiffer.ts';
 
@@ -14,6 +14,4 @@ function diffWords({ recorded, replayed }: TextPair): DiffPart[] | undefined {
   }));
 }
 
-/** Answers each pair, in order. */
-parentPort!.on('message', (texts: TextPair) => parentPort!.postMessage(diffWords(texts)));
-parentPort!.postMessage('ready');
+serveWorkerClient(diffWords);

@@ -131,7 +131,12 @@ function requireWithinLimits(definitions: readonly ToolDefinition[]): void {
     throw unsupported(
       `These tools have ${definitions.length} functions; a model is offered ${functions} at the most. Name fewer, such as mcp:<server>/<tool>.`,
     );
-  if (Buffer.byteLength(JSON.stringify(definitions)) > definitionBytes)
+  let bytes = 2;
+  // Stops early: servers may have many times as much.
+  const isLonger = definitions.some(
+    (definition) => (bytes += Buffer.byteLength(JSON.stringify(definition)) + 1) > definitionBytes,
+  );
+  if (isLonger)
     throw unsupported(
       `The definitions of these tools are longer than ${definitionBytes} bytes. Name fewer, such as mcp:<server>/<tool>.`,
     );

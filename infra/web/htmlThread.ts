@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads';
+import type { TimedAnswer } from '../../shared/lib/concurrency/workerServer.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import { webFailed } from './failures.ts';
 
@@ -14,8 +15,8 @@ const HEAP_MB = 128;
  * Converts a page to text in a new worker thread, so that a hostile page can't block the event loop,
  * exhaust the heap or end the process. Throws `web_failed` where it takes too much time or memory.
  */
-export function textOfHtml(html: Html, signal: AbortSignal): Promise<string> {
-  const { promise, resolve, reject } = Promise.withResolvers<string>();
+export function textOfHtml(html: Html, signal: AbortSignal): Promise<TimedAnswer<string>> {
+  const { promise, resolve, reject } = Promise.withResolvers<TimedAnswer<string>>();
   const worker = new Worker(new URL('./htmlWorker.ts', import.meta.url), {
     name: 'html',
     workerData: html,

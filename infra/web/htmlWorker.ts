@@ -1,5 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { convert } from 'html-to-text';
+import { timed } from '../../shared/lib/concurrency/workerServer.ts';
 import { RUN_LIMITS } from '../../shared/runs/limits.ts';
 import type { Html } from './htmlThread.ts';
 
@@ -12,7 +13,7 @@ const { text, url } = workerData as Html;
 /** Resolves a link as a browser does. */
 const absolute = (href: string): string => URL.parse(href, url)?.href ?? href;
 
-parentPort!.postMessage(
+const textOf = (): string =>
   convert(text, {
     wordwrap: false,
     baseElements: { selectors: ['title', 'body'], orderBy: 'selectors' },
@@ -27,5 +28,6 @@ parentPort!.postMessage(
       ...IGNORED.map((selector) => ({ selector, format: 'skip' })),
     ],
     // Links may be many times as long as the page that has them.
-  }).slice(0, RUN_LIMITS.web.pageBytes),
-);
+  }).slice(0, RUN_LIMITS.web.pageBytes);
+
+parentPort!.postMessage(timed(textOf));

@@ -75,10 +75,13 @@ export function createPageReader(
       if (!isHtml) return note + text;
       const thread = await threads.acquire(account_id, { waitMs: pageWaitMs, signal });
       const began = performance.now();
+      let cpuMs: number | undefined;
       try {
-        return note + (await textOfHtml({ text, url: answer.url }, signal));
+        const converted = await textOfHtml({ text, url: answer.url }, signal);
+        cpuMs = converted.cpuMs;
+        return note + converted.answer;
       } finally {
-        thread.release(performance.now() - began);
+        thread.release(cpuMs ?? performance.now() - began);
       }
     } finally {
       place.release();

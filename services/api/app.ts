@@ -10,7 +10,7 @@ import { closeUnreadBodies } from './http/middleware/closeUnread.ts';
 import { closeWhenStopping } from './http/middleware/closeWhenStopping.ts';
 import { cors } from './http/middleware/cors.ts';
 import { compressResponses } from './http/middleware/compressed.ts';
-import { answerErrors } from './http/middleware/errors.ts';
+import { answerErrors, createPathSuggestion } from './http/middleware/errors.ts';
 import { securityHeaders } from './http/middleware/headers.ts';
 import { requestId } from './http/middleware/requestId.ts';
 import { requireHost } from './http/middleware/requireHost.ts';
@@ -20,6 +20,8 @@ import { apiFeatures, errorPresenter, routes } from './features.ts';
 import { renderMetrics } from './metrics/routes.ts';
 import { LIVE } from './health/schemas.ts';
 import { disconnectSlowClients } from './http/middleware/slowClients.ts';
+
+const suggestPath = createPathSuggestion(routes);
 
 /** The middleware of every process, in order, without its routes. */
 function createBaseApp(
@@ -34,7 +36,7 @@ function createBaseApp(
   if (corsOrigins !== undefined) app.use(cors(corsOrigins));
   app.use(disconnectSlowClients({ logger, isScarce: responseMemory.isScarce }));
   app.use(compressResponses(responseMemory));
-  app.use(answerErrors(logger, errorPresenter));
+  app.use(answerErrors(logger, errorPresenter, suggestPath));
   app.use(securityHeaders);
   app.use(requireHost);
   // Only clients that disconnect while their response is written cause this event.

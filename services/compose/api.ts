@@ -14,6 +14,7 @@ import { createRunsInFlight } from '../../shared/runs/queueing/runsInFlight.ts';
 import { startSendingDeltas } from '../../shared/runs/live/sendDeltas.ts';
 import { createSessionQueue } from '../../shared/runs/queueing/sessionQueue.ts';
 import { createTurnWatch, createTurnSignals } from '../../shared/runs/queueing/turnWatch.ts';
+import { heapBytesFor } from '../../shared/lib/memory/ledger.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import type { Broadcast } from '../../shared/ports/broadcast.ts';
 import type { TextDiffer } from '../../shared/replays/comparison/textDiffer.ts';
@@ -42,12 +43,13 @@ type RunStorage = Pick<
 export type ServedRuns = RunContext & { differ: TextDiffer };
 
 function createSessionCache(): RunContext['runState']['sessionCache'] {
+  const limit = Math.min(LIMITS.cache.sessionChars, heapBytesFor('sessionCache') / 2);
   const cache: RunContext['runState']['sessionCache'] = new LRUCache({
-    maxSize: LIMITS.cache.sessionChars,
+    maxSize: Math.floor(limit),
     sizeCalculation: cachedSessionChars,
   });
   registerResource('session_cache', {
-    usage: () => ({ bytes: { limit: LIMITS.cache.sessionChars, used: cache.calculatedSize } }),
+    usage: () => ({ bytes: { limit, used: cache.calculatedSize } }),
   });
   return cache;
 }

@@ -29,7 +29,7 @@ export function watchEventLoop(metrics: Metrics, logger: Pick<Logger, 'warn'>): 
   return startWatchdog({
     onDelay: (ms) => metrics.observeLoopDelay(ms / 1_000),
     onLongStep(step) {
-      metrics.countLongStep();
+      metrics.countLongStep(step.gc_ms > step.cpu_ms / 2 ? 'garbage_collection' : 'code');
       logStep(step);
     },
   });

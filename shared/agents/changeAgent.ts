@@ -3,6 +3,7 @@ import type { AgentParameters } from './parameters.ts';
 import type { AgentConfiguration, AgentEvent } from './events.ts';
 import { TurnlogError } from '../lib/errors/turnlogError.ts';
 import { agentStream } from '../eventlog/streams.ts';
+import { runExclusive } from '../lib/concurrency/keyedMutex.ts';
 import { configurationColumns } from './projection.ts';
 import { findOwnAgent } from './queries.ts';
 import type { AgentRow } from '../readModels/tables.ts';
@@ -61,10 +62,13 @@ async function applyChange(
     agent,
   );
   try {
-    const handled = await handleLoaded(context, stream, (loaded) => {
-      requireExpected(target, loaded);
-      return { author: authorOf(actor), command: change(configurationIn(loaded)) };
-    });
+    // One after the other, because concurrent changes would only conflict and be decided again.
+    const handled = await runExclusive(context.store, stream.stream, () =>
+      handleLoaded(context, stream, (loaded) => {
+        requireExpected(target, loaded);
+        return { author: authorOf(actor), command: change(configurationIn(loaded)) };
+      }),
+    );
     if (handled.appended) await waitUntilVisible(context, handled.appended.position);
     return { row, handled };
   } catch (error) {

@@ -17,6 +17,9 @@ export type CallOutcome = 'success' | 'failure' | 'given_up';
 /** The end of a turn, as it is recorded. */
 export type RunOutcome = 'completed' | 'failed' | 'interrupted';
 
+/** Whether most of a long step was the garbage collector's. */
+export type StepCause = 'code' | 'garbage_collection';
+
 /** A format that Prometheus reads. */
 export type MetricsFormat = 'text' | 'openmetrics';
 
@@ -37,7 +40,7 @@ export interface Metrics {
   /** `tool` is the name of a built-in tool, or of a server (`mcp:files`). */
   observeToolCall(tool: string, outcome: CallOutcome, seconds: number): void;
   observeLoopDelay(seconds: number): void;
-  countLongStep(): void;
+  countLongStep(cause: StepCause): void;
   /** Renders all metrics, those of the health among them unless it is unknown. */
   render(format: MetricsFormat, health: Health | undefined): Promise<string>;
 }

@@ -1,4 +1,4 @@
-import { KIB } from '../lib/units.ts';
+import { KIB, MIB } from '../lib/units.ts';
 
 const SECOND_MS = 1_000;
 
@@ -30,6 +30,8 @@ export const REPLAY_LIMITS = {
      * @beyond further turns wait
      */
     turns: 4,
+    /** Memory of a session that is replayed: two turns and the events read ahead. */
+    sessionBytes: 3 * MIB,
     /** Pause between turns while clients have runs. */
     giveWayMs: 50,
     /** Time after the last client run until turns start without this pause. */

@@ -26,6 +26,13 @@ export const REQUEST_LIMITS = {
     /** Pages of sessions being read. */
     sessionReads: 0.04,
     /**
+     * Sessions being replayed: a recorded and a replayed turn each, and the next events.
+     * @beyond the replay waits
+     */
+    replays: 0.04,
+    /** Cached sessions, at two bytes per character. */
+    sessionCache: 0.02,
+    /**
      * Responses, until clients have received them.
      * @beyond the response waits ([responses](#responses))
      */

@@ -161,7 +161,7 @@ export const RUN_LIMITS = {
   slowWork: {
     /** Threads per kind of work. Accounts with slow work leave one of them to the others. */
     threads: 2,
-    /** The duration from which work counts as slow. */
+    /** The processor time from which work counts as slow. */
     slowMs: 100,
     /** How long an account counts as slow after slow work. */
     slowForMs: 60_000,
@@ -235,7 +235,7 @@ export const RUN_LIMITS = {
     /** Pages converted to text concurrently, each in a separate thread. */
     conversions: 2,
     htmlMs: 5_000,
-    /** The duration from which a conversion counts as slow (slowWork). */
+    /** The processor time from which a conversion counts as slow (slowWork). */
     slowHtmlMs: 1_000,
   },
   /** Limits of agents' tools. */

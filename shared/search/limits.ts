@@ -29,13 +29,19 @@ export const SEARCH_LIMITS = {
     queryWords: 16,
     /** Turns reported for a session that was found, starting with the first. */
     matches: 20,
-    /** How long a search waits for the index to include the account's turns. */
-    waitMs: 2_000,
+    /**
+     * How long a search waits for the index to include the account's turns.
+     * @beyond the response has `index.complete_until`; 503 for exports and replays by `q`
+     */
+    waitMs: 1_000,
     /** Recently changed sessions of an account whose turns a search looks up in the index. */
     changedSessions: 200,
     /** Turns, and characters of their encrypted texts, indexed in one transaction. */
     turnsAtOnce: 64,
     charactersAtOnce: 512 * KIB,
+    /** Accounts looked at together for turns to index out of order, and turns of each. */
+    accountsAtOnce: 64,
+    turnsOfAccount: 8,
     /** Turns not yet indexed that health counts. */
     countedTurns: 10_000,
     /**

@@ -3,6 +3,7 @@ import type { Keyring } from '../eventlog/encryption/keyring.ts';
 import { LIMITS } from '../limits.ts';
 import { sleep, type WaitLimits } from '../lib/time/sleep.ts';
 import type { Page, PageOf, ReadModels } from '../ports/readModels.ts';
+import { earliestChange } from './earliestChange.ts';
 import type { IndexProgress, ListedSession } from './turnIndex.ts';
 import type { SessionFilter } from '../sessions/sessionFilter.ts';
 import { parseSearchWords } from './words.ts';
@@ -39,9 +40,6 @@ function wordsIn(q: string): Set<string> {
 const reached = ({ indexed }: IndexProgress, { ended }: IndexProgress): boolean =>
   ended === null || (indexed !== null && indexed >= ended);
 
-/** The most that the clocks of processes differ by. */
-const CLOCK_SLACK_MS = 60_000;
-
 /** How far the index is, where it does not include all turns of the account yet. */
 export interface IndexLag {
   /** All turns that ended before this time are found. */
@@ -65,8 +63,7 @@ async function readIndexState(
   const now = await readModels.indexProgress();
   const { generation, unindexed_from: from } = now;
   if (reached(now, target) || from === null) return { generation, lag: undefined };
-  const earliest = new Date(Date.parse(from) - CLOCK_SLACK_MS).toISOString();
-  const isBehind = await readModels.hasUnindexed(accountId, earliest, target.ended!);
+  const isBehind = await readModels.hasUnindexed(accountId, earliestChange(from), target.ended!);
   return { generation, lag: isBehind ? { complete_until: from } : undefined };
 }
 

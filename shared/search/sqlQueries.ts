@@ -18,15 +18,20 @@ export interface IndexQueries {
 
 const BEHIND = "end_position > coalesce((SELECT position FROM {indexed}), '')";
 
-/** The last two turns of a session tell: the last one may still run, and turns end in order. */
-const HAS_UNINDEXED = `SELECT count(*) AS sessions, max(unindexed) AS unindexed FROM (
-  SELECT CASE WHEN EXISTS (SELECT 1 FROM {turns} WHERE turns.session_id = recent.session_id
-    AND turns.turn >= recent.turns - 1 AND ${BEHIND} AND end_position <= ?
-    AND NOT EXISTS (SELECT 1 FROM {turn_words} WHERE turn_words.session_id = turns.session_id
-      AND turn_words.turn = turns.turn)) THEN 1 ELSE 0 END AS unindexed
-  FROM (SELECT session_id, turns FROM {sessions}
-    WHERE account_id = ? AND updated_at >= ? AND status <> 'erased'
-    ORDER BY updated_at DESC LIMIT ${LIMITS.search.changedSessions}) AS recent) AS looked_at`;
+const CHANGED = `FROM {sessions} WHERE account_id = ? AND updated_at >= ? AND status <> 'erased'
+  ORDER BY updated_at DESC LIMIT ${LIMITS.search.changedSessions}`;
+
+/**
+ * A session with a turn that is not indexed. Its last two turns tell: the last one may still run, and
+ * turns end in order. The rows of indexed turns, which may be long, are not read.
+ */
+const UNINDEXED_SESSION = `SELECT recent.session_id
+  FROM (SELECT session_id, turns ${CHANGED}) AS recent CROSS JOIN (SELECT 0 AS n UNION ALL SELECT 1) AS back
+  WHERE NOT EXISTS (SELECT 1 FROM {turn_words} WHERE turn_words.session_id = recent.session_id
+      AND turn_words.turn = recent.turns - back.n)
+    AND EXISTS (SELECT 1 FROM {turns} WHERE turns.session_id = recent.session_id
+      AND turns.turn = recent.turns - back.n AND ${BEHIND} AND end_position <= ?)
+  LIMIT 1`;
 
 export function createIndexQueries({ generation, query }: SqlDatabase): IndexQueries {
   const progress = query<IndexProgress>(`SELECT
@@ -34,15 +39,19 @@ export function createIndexQueries({ generation, query }: SqlDatabase): IndexQue
     (SELECT position FROM {indexed}) AS indexed,
     (SELECT ended_at FROM {turns} WHERE ${BEHIND} ORDER BY end_position LIMIT 1) AS unindexed_from,
     ${generation} AS generation`);
-  const unindexed = query<{ sessions: number; unindexed: number | null }>(HAS_UNINDEXED);
+  const unindexed = query(UNINDEXED_SESSION);
+  const changed = query<{ sessions: number }>(
+    `SELECT count(*) AS sessions FROM (SELECT 1 ${CHANGED}) AS found`,
+  );
   const count = query<{ waiting: number }>(`SELECT count(*) AS waiting FROM (
     SELECT 1 FROM {turns} WHERE ${BEHIND}
     LIMIT ${LIMITS.search.countedTurns}) AS picked`);
   return {
     indexProgress: async () => (await progress())[0]!,
     async hasUnindexed(accountId, from, upTo) {
-      const [found] = await unindexed(upTo, accountId, from);
-      return found!.unindexed === 1 || found!.sessions >= LIMITS.search.changedSessions;
+      if ((await unindexed(accountId, from, upTo)).length > 0) return true;
+      const [{ sessions }] = (await changed(accountId, from)) as [{ sessions: number }];
+      return sessions >= LIMITS.search.changedSessions;
     },
     countUnindexed: async () => (await count())[0]!.waiting,
   };

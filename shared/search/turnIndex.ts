@@ -28,6 +28,16 @@ export type EndedTurn = Pick<
 > &
   Pick<SessionRow, 'account_id'>;
 
+/** A turn that is next in the order of the log. It may have been indexed before its turn came. */
+export type NextTurn = EndedTurn & { is_indexed: boolean };
+
+/** Some turns of some accounts, in the order of their ids. */
+export interface TurnsOfAccounts {
+  turns: EndedTurn[];
+  /** The last of these accounts; undefined after the last one of all. */
+  last: string | undefined;
+}
+
 /** A turn with its search tokens. Without tokens, it can't be found. */
 export interface TurnWords extends EndedTurn {
   /** Distinct tokens. */
@@ -46,12 +56,17 @@ export interface TurnIndex {
    * The next turns to index, in order of their end and within LIMITS.search, but at least one if
    * any is left. Errors: `store_unavailable`.
    */
-  unindexed(): Promise<EndedTurn[]>;
+  unindexed(): Promise<NextTurn[]>;
   /**
-   * Indexes turns returned by `unindexed` in one transaction, and advances the index to the last of
+   * A few turns to index of each account behind this one in the order of ids, within LIMITS.search,
+   * so that no account waits for all turns of others. Errors: `store_unavailable`.
+   */
+  unindexedOfAccounts(after: string): Promise<TurnsOfAccounts>;
+  /**
+   * Indexes turns in one transaction. Unless they are out of order, advances the index to the last of
    * them. Skips turns whose rows were erased in the meantime. Errors: `store_unavailable`.
    */
-  index(turns: readonly TurnWords[]): Promise<void>;
+  index(turns: readonly TurnWords[], outOfOrder?: boolean): Promise<void>;
   /**
    * Removes some words of erased turns from the index file. They can't be found any more, but their
    * bytes remain there. The last part of a round also clears the write-ahead file. A round removes

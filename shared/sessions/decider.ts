@@ -206,8 +206,8 @@ function evolve(state: SessionState, event: SessionEvent): SessionState {
       return state;
     case 'session.described.v1': {
       // Events of early releases do not name the turn.
-      const { turn } = event.data;
-      return turn === undefined ? state : { status: 'idle', ...whose, turn };
+      const { last_turn } = event.data;
+      return last_turn === undefined ? state : { status: 'idle', ...whose, turn: last_turn };
     }
     case 'session.turn_completed.v1':
     case 'session.turn_failed.v1':

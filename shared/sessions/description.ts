@@ -46,16 +46,16 @@ const dataOf = ({ title, labels }: Description): Data => ({
 });
 
 /**
- * The event of a changed description; none if it is unchanged. `turn` is the last turn, which has
+ * The event of a changed description; none if it is unchanged. `last_turn` is the last turn, which has
  * ended: the event repeats it, so that the next command need not read earlier events.
  */
 export function descriptionEvents(
   before: Description,
   after: Description,
-  turn: number,
+  last_turn: number,
 ): SessionEvent[] {
   const data = dataOf(after);
   return JSON.stringify(dataOf(before)) === JSON.stringify(data)
     ? []
-    : [{ type: 'session.described.v1', data: { ...data, turn } }];
+    : [{ type: 'session.described.v1', data: { ...data, last_turn } }];
 }

@@ -227,7 +227,7 @@ export const SessionDescribed = eventSchema(
   {
     title: Type.Optional(ProtectedTextSchema()),
     labels: Type.Array(Label),
-    turn: Type.Optional(
+    last_turn: Type.Optional(
       Type.Integer({
         minimum: 0,
         description: 'The last turn that had begun, and ended; absent in early releases',

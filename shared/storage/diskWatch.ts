@@ -1,3 +1,4 @@
+import type { ResourceUsage } from '../lib/concurrency/resources.ts';
 import type { DiskHealth } from '../health/health.ts';
 import type { Logger } from '../lib/logger.ts';
 
@@ -37,12 +38,13 @@ export interface DiskWatch {
   isFull: () => boolean;
   /** The folders with little space; undefined while all have enough. */
   health: () => DiskHealth | undefined;
+  /** Of the folder with the least space before appends are refused. */
+  usage: () => ResourceUsage;
 }
 
 type State = 'enough' | 'low' | 'full';
-interface Measured {
+interface Measured extends Space {
   state: State;
-  free: number;
   stopBelow: number;
 }
 
@@ -83,7 +85,7 @@ export function createDiskWatch({
     if (!space) return;
     const before = measured.get(folder)?.state ?? 'enough';
     const state = stateOf(space);
-    measured.set(folder, { state, free: space.free, stopBelow: bytesOf(stopFree, space) });
+    measured.set(folder, { ...space, state, stopBelow: bytesOf(stopFree, space) });
     if (state !== before) log(folder, state, space.free);
   }
 
@@ -97,6 +99,14 @@ export function createDiskWatch({
       for (const { free, stopBelow } of measured.values())
         if (free - sincePoll < stopBelow) return true;
       return false;
+    },
+    usage() {
+      const [fullest] = [...measured.values()].toSorted(
+        (one, other) => one.free - one.stopBelow - (other.free - other.stopBelow),
+      );
+      if (!fullest) return {};
+      const { size, free, stopBelow } = fullest;
+      return { bytes: { limit: size - stopBelow, used: size - free } };
     },
     health() {
       const short = [...measured].filter(([, { state }]) => state !== 'enough');

@@ -1,9 +1,10 @@
 import { isReadAudit } from '../audit/events.ts';
-import type { ReadableEvent } from '../eventlog/encryption/openTexts.ts';
 import { bytesOf, type StoredEvent } from '../ports/eventStore.ts';
 import type { RowsOf } from '../readModels/table.ts';
 import { ALL_DAYS, type STORAGE_TABLES } from './tables.ts';
 
+/** An event with decrypted texts, and as stored where that differs. */
+type CountedEvent = StoredEvent & { stored?: StoredEvent };
 type StorageRow = RowsOf<typeof STORAGE_TABLES>['storage'];
 export type StorageKey = readonly [account_id: string, day: string];
 
@@ -42,7 +43,7 @@ const emptyRow = ([account_id, day]: StorageKey): StorageRow => ({
 export function countStored(
   row: StorageRow | undefined,
   key: StorageKey,
-  event: ReadableEvent,
+  event: CountedEvent,
 ): StorageRow | undefined {
   if (row && row.position >= event.position) return undefined;
   const counted = row ?? emptyRow(key);

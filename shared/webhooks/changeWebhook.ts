@@ -2,6 +2,7 @@ import { holdsWebhookState, webhook, type WebhookChange, type WebhookCommand } f
 import type { DisabledReason } from './events.ts';
 import { isRejection } from '../domain/rejection.ts';
 import { webhookStream } from '../eventlog/streams.ts';
+import { runExclusive } from '../lib/concurrency/keyedMutex.ts';
 import { ownWebhook, webhookNotFound } from './queries.ts';
 import type { WebhookRow } from '../readModels/tables.ts';
 import { waitUntilVisible, type Actor } from '../commandHandling/context.ts';
@@ -25,7 +26,10 @@ async function commandOwn(
   await ownWebhook(context, actor.account_id, webhookId);
   const target = lastEventTarget(webhookStream(webhookId), webhook, holdsWebhookState);
   try {
-    const appended = await handle(context, actor, target, command);
+    // One after the other, because concurrent changes would only conflict and be decided again.
+    const appended = await runExclusive(context.store, target.stream, () =>
+      handle(context, actor, target, command),
+    );
     if (appended) await waitUntilVisible(context, appended.position);
   } catch (error) {
     // Another request deleted the webhook in the meantime.

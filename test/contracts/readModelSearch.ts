@@ -10,6 +10,7 @@ import {
   turnFailed,
   turnStarted,
 } from '../support/builders/events.ts';
+import type { EndedTurn } from '../../shared/search/turnIndex.ts';
 import { positionOf, reached, recordHistory } from '../support/builders/history.ts';
 import { ALL } from '../support/stores/projections/agentsOf.ts';
 import type { ReadModelsFixture } from './readModels.ts';
@@ -49,7 +50,7 @@ export function searchContract(name: string, open: () => Promise<ReadModelsFixtu
       expect(await fixture.store.apply(events, reached(position))).toEqual([]);
       fixture.announce(position, true);
     }
-    const withTokens = (turns: Awaited<ReturnType<typeof fixture.store.unindexed>>) =>
+    const withTokens = (turns: readonly EndedTurn[]) =>
       turns.map((turn) => ({ ...turn, tokens: [...new Set(turn.input.split(' '))] }));
     /** Indexes all that waits, and says how many turns at a time. */
     async function indexAll(): Promise<number[]> {
@@ -205,6 +206,37 @@ export function searchContract(name: string, open: () => Promise<ReadModelsFixtu
       await store.index([plum!]);
       expect(await hasUnindexed('acct_2')).toBe(false);
       expect(await readModels.indexProgress()).toMatchObject({ unindexed_from: null });
+    });
+
+    test('are indexed a few turns of each account at a time, whatever waits before them', async () => {
+      const { readModels, store } = fixture;
+      const many = Array.from({ length: 3 * LIMITS.search.turnsAtOnce }, (_, n) => idOf(n));
+      await apply(
+        ...many.flatMap((id) => talk(id, ['flood'])),
+        ...talk(third, ['apple', 'pear'], 'acct_2'),
+      );
+      const { turns, last } = await store.unindexedOfAccounts('');
+      const of = (account: string) => turns.filter(({ account_id }) => account_id === account);
+      expect(of('acct_1')).toHaveLength(LIMITS.search.turnsOfAccount);
+      expect(of('acct_2')).toMatchObject([
+        { session_id: third, turn: 1, input: 'apple' },
+        { session_id: third, turn: 2, input: 'pear' },
+      ]);
+      expect(last).toBeUndefined();
+      await store.index(withTokens(of('acct_2')), true);
+      expect(await find(['pear'], {}, 'acct_2')).toEqual([[third, 2]]);
+      const { ended, indexed, unindexed_from } = await readModels.indexProgress();
+      expect(indexed).toBeNull();
+      expect(await readModels.hasUnindexed('acct_2', unindexed_from!, ended!)).toBe(false);
+      expect((await store.unindexedOfAccounts('acct_1')).turns).toEqual([]);
+      const isIndexed: boolean[] = [];
+      for (let next = await store.unindexed(); next.length > 0; next = await store.unindexed()) {
+        isIndexed.push(...next.map((turn) => turn.is_indexed));
+        await store.index(withTokens(next));
+      }
+      expect(isIndexed).toEqual([...many.map(() => false), true, true]);
+      expect(await find(['pear'], {}, 'acct_2')).toEqual([[third, 2]]);
+      expect(await store.unindexedOfAccounts('')).toMatchObject({ turns: [] });
     });
 
     test('are of turns that failed as well', async () => {

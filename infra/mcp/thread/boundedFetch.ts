@@ -1,24 +1,8 @@
 import type { FetchLike } from '@modelcontextprotocol/client';
 import { limitedFetch } from '../../lib/informationalResponses.ts';
 import type { Inflow } from './inflow.ts';
+import { createLineBuffer } from './lines.ts';
 import { createMessageMeter } from './messageMeter.ts';
-
-const LINE_FEED = 10;
-
-/**
- * Passes on whole lines. The parser of event streams searches an incomplete line anew with each
- * chunk, and a server may send single bytes.
- */
-function createLineBuffer(): (chunk: Uint8Array) => Uint8Array | undefined {
-  let parts: Uint8Array[] = [];
-  return (chunk) => {
-    const end = chunk.lastIndexOf(LINE_FEED) + 1;
-    if (end === 0) return void parts.push(chunk);
-    const lines = Buffer.concat([...parts, chunk.subarray(0, end)]);
-    parts = [chunk.subarray(end)];
-    return lines;
-  };
-}
 
 /** A response that fails once the server has sent too much. */
 function bounded(response: Response, inflow: Inflow, onEnd: () => void): Response {

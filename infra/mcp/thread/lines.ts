@@ -33,3 +33,18 @@ export function createLineSplitter(
     if (!isTooLong && start < chunk.length) add(chunk.subarray(start));
   };
 }
+
+/**
+ * Passes on whole lines. The parser of event streams searches an incomplete line anew with each
+ * chunk, and a server may send single bytes.
+ */
+export function createLineBuffer(): (chunk: Uint8Array) => Uint8Array | undefined {
+  let parts: Uint8Array[] = [];
+  return (chunk) => {
+    const end = chunk.lastIndexOf(LINE_FEED) + 1;
+    if (end === 0) return void parts.push(chunk);
+    const lines = Buffer.concat([...parts, chunk.subarray(0, end)]);
+    parts = [chunk.subarray(end)];
+    return lines;
+  };
+}

@@ -1,14 +1,13 @@
 import { parentPort } from 'node:worker_threads';
-import type { Opening, Reply, ThreadReport, ThreadRequest } from '../messages.ts';
+import type { ThreadOpening, Reply, ThreadReport, ThreadRequest } from '../messages.ts';
 import { createMcpClient } from './client.ts';
 import { describeTools } from './describedTools.ts';
-import { openingFailure, requestFailure } from './failures.ts';
-import { resultText } from './results.ts';
+import { openingFailure, requestFailure, resultText } from './replies.ts';
 
 type Numbered = Extract<ThreadRequest, { op: 'open' | 'list' | 'call' }>;
 
 /** Serves one connection over its port. */
-function serve({ server, version, port }: Opening): void {
+function serve({ server, version, port }: ThreadOpening): void {
   const report = (what: ThreadReport): void => port.postMessage(what);
   const client = createMcpClient(server, version, {
     onChanged: () => report({ event: 'changed' }),
@@ -17,15 +16,11 @@ function serve({ server, version, port }: Opening): void {
   const running = new Map<number, AbortController>();
 
   async function perform(request: Numbered, signal: AbortSignal): Promise<Reply> {
-    switch (request.op) {
-      case 'open':
-        await client.open(signal);
-        return undefined;
-      case 'list':
-        return describeTools(server, await client.listTools(signal));
-      case 'call':
-        return resultText(await client.callTool(request.tool, request.args, signal));
-    }
+    if (request.op === 'list') return describeTools(server, await client.listTools(signal));
+    if (request.op === 'call')
+      return resultText(await client.callTool(request.tool, request.args, signal));
+    await client.open(signal);
+    return undefined;
   }
 
   async function answer(request: Numbered): Promise<void> {
@@ -58,6 +53,6 @@ function serve({ server, version, port }: Opening): void {
 // The library writes warnings that quote servers.
 for (const level of ['debug', 'error', 'info', 'log', 'warn'] as const)
   console[level] = () => undefined;
-parentPort!.on('message', (opening: Opening | 'ping') =>
+parentPort!.on('message', (opening: ThreadOpening | 'ping') =>
   opening === 'ping' ? parentPort!.postMessage('pong') : serve(opening),
 );

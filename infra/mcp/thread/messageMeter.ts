@@ -24,11 +24,17 @@ export function createMessageMeter(
   let isEscaped = false;
   let isEmptyLine = false;
 
+  function check(): void {
+    if (bytes > messageBytes) inflow.exceed('it sent a message that is too long');
+    if (values > messageValues) inflow.exceed('it sent a message with too many values');
+  }
+
   function endLine(): void {
     // JSON has no line feed within a string.
     isInString = false;
     isEscaped = false;
     if (isStream && isEmptyLine) {
+      check();
       bytes = 0;
       values = 0;
       inflow.message();
@@ -50,8 +56,7 @@ export function createMessageMeter(
       if (byte === LINE_FEED) endLine();
       else if (byte !== CARRIAGE_RETURN) count(byte);
     }
-    if (bytes > messageBytes) inflow.exceed('it sent a message that is too long');
-    if (values > messageValues) inflow.exceed('it sent a message with too many values');
+    check();
     return inflow.bytes(chunk.length);
   };
 }

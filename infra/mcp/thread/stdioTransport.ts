@@ -12,7 +12,6 @@ import { hasMoreValues } from '../../../shared/lib/validation/jsonComplexity.ts'
 import type { McpTransport } from '../server.ts';
 import type { Inflow } from './inflow.ts';
 import { createLineSplitter } from './lines.ts';
-import { guardGroup, killGroup } from './processGroup.ts';
 
 type ProcessOptions = Extract<McpTransport, { kind: 'process' }>;
 
@@ -28,6 +27,31 @@ const LOG_MESSAGE = '"notifications/message"';
 const LOG_HEAD_BYTES = 128;
 
 const isLog = (line: Buffer): boolean => line.subarray(0, LOG_HEAD_BYTES).includes(LOG_MESSAGE);
+
+/** Signals a process and all processes that it has started. */
+function killGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, signal);
+  } catch {
+    // All of them have ended.
+  }
+}
+
+/**
+ * Kills the process group of `child` when this thread or process ends in any way, also by a crash:
+ * a shell waits for the end of its standard input. Returns a function that ends the guard.
+ */
+function guardGroup({ pid }: ChildProcess): () => void {
+  const guard = spawn('/bin/sh', ['-c', 'read -r _ || kill -s KILL -- "-$0"', String(pid)], {
+    env: {},
+    detached: true,
+    stdio: ['pipe', 'ignore', 'ignore'],
+  });
+  guard.on('error', () => undefined);
+  guard.stdin.on('error', () => undefined);
+  return () => void guard.stdin.end('\n');
+}
 
 /**
  * A server as a child process that speaks over its standard input and output. The library's own
@@ -71,8 +95,8 @@ export function createStdioTransport(options: ProcessOptions, inflow: Inflow): S
     ended = promise;
     started.stdout!.on('data', read);
     started.stderr!.on('data', (chunk: Buffer) => {
-      if (!inflow.bytes(chunk.length)) return void started.stderr!.destroy();
       words = (words + chunk.toString('utf8')).slice(-quotedChars);
+      if (!inflow.bytes(chunk.length)) started.stderr!.destroy();
     });
     for (const stream of [started.stdin!, started.stdout!, started.stderr!])
       stream.on('error', (error) => transport.onerror?.(error));

@@ -112,7 +112,8 @@ export async function openGenerationWriter(
 
   return {
     unindexed: () => withWords(({ unindexed }) => unindexed()),
-    index: (turns) => withWords(({ index }) => index(turns)),
+    unindexedOfAccounts: (after) => withWords((words) => words.unindexedOfAccounts(after)),
+    index: (turns, outOfOrder) => withWords(({ index }) => index(turns, outOfOrder)),
     checkpoint: () =>
       withDatabaseErrors(() =>
         session.run(async (client) => {

@@ -1,7 +1,13 @@
 import type { Client } from 'pg';
 import { LIMITS } from '../../../shared/limits.ts';
 import type { SqlDatabase } from '../../../shared/readModels/sqlDatabase.ts';
-import type { EndedTurn, ListedSession, TurnIndex } from '../../../shared/search/turnIndex.ts';
+import { earliestChange } from '../../../shared/search/earliestChange.ts';
+import type {
+  EndedTurn,
+  ListedSession,
+  NextTurn,
+  TurnIndex,
+} from '../../../shared/search/turnIndex.ts';
 import { sessionIndexes, sessionListing } from '../../../shared/sessions/sessionListing.ts';
 import {
   countParameters,
@@ -12,11 +18,14 @@ import {
   type ReadRows,
 } from './statements.ts';
 
-const { turnsAtOnce, charactersAtOnce, matches } = LIMITS.search;
+const { turnsAtOnce, charactersAtOnce, matches, accountsAtOnce, turnsOfAccount, changedSessions } =
+  LIMITS.search;
 
 const unindexedIn = (
   schema: string,
-): string => `SELECT session_id, account_id, turn, input, output, end_position, revision FROM (
+): string => `SELECT session_id, account_id, turn, input, output, end_position, revision,
+    EXISTS (SELECT FROM ${schema}.turn_words
+      WHERE turn_words.session_id = bounded.session_id AND turn_words.turn = bounded.turn) AS is_indexed FROM (
     SELECT *, row_number() OVER next AS place,
       sum(octet_length(input) + coalesce(octet_length(output), 0)) OVER next AS used
     FROM (
@@ -26,6 +35,32 @@ const unindexedIn = (
       ORDER BY end_position LIMIT ${turnsAtOnce}
     ) AS picked WINDOW next AS (ORDER BY end_position)
   ) AS bounded WHERE place = 1 OR used <= ${charactersAtOnce} ORDER BY place`;
+
+const fromIn = (schema: string): string => `SELECT ended_at FROM ${schema}.turns
+  WHERE end_position > coalesce((SELECT position FROM ${schema}.indexed), '') ORDER BY end_position LIMIT 1`;
+
+/** Skips from account to account in the index, whatever number of sessions they have. */
+const accountsIn = (schema: string): string => {
+  const next = (after: string): string =>
+    `SELECT min(account_id) FROM ${schema}.sessions WHERE account_id > ${after} AND status <> 'erased'`;
+  return `WITH RECURSIVE accounts(account_id) AS (
+      (${next('$1')}) UNION ALL SELECT (${next('accounts.account_id')}) FROM accounts WHERE account_id IS NOT NULL
+    ) SELECT account_id FROM accounts WHERE account_id IS NOT NULL LIMIT ${accountsAtOnce}`;
+};
+
+/** The next turns of sessions that have changed since $2. Turns of a session are indexed in order. */
+const ofAccountsIn = (schema: string): string => `SELECT found.* FROM (
+    SELECT turns.*, sum(octet_length(input) + coalesce(octet_length(output), 0))
+      OVER (ORDER BY account_id, session_id, turn) AS used
+    FROM unnest($1::text[]) AS given(account) CROSS JOIN LATERAL (
+      SELECT session_id, account_id, turn, input, output, end_position, turns.revision
+      FROM (SELECT session_id, account_id FROM ${schema}.sessions
+        WHERE account_id = account AND updated_at >= $2 AND status <> 'erased'
+        ORDER BY updated_at DESC LIMIT ${changedSessions}) AS recent JOIN ${schema}.turns USING (session_id)
+      WHERE turn > coalesce((SELECT max(turn) FROM ${schema}.turn_words WHERE turn_words.session_id = recent.session_id), 0)
+        AND end_position > coalesce((SELECT position FROM ${schema}.indexed), '')
+      ORDER BY session_id, turn LIMIT ${turnsOfAccount}) AS turns
+  ) AS found WHERE used <= ${charactersAtOnce} ORDER BY account_id, session_id, turn`;
 
 const indexIn = (
   schema: string,
@@ -42,8 +77,21 @@ const goOnIn = (
 
 /** Fills `turn_words` of a generation, inside a transaction. Throws pg's errors. */
 export const createWordIndex = (client: Client, schema: string): TurnIndex => ({
-  unindexed: async () => (await client.query<EndedTurn>(unindexedIn(schema))).rows,
-  async index(turns) {
+  unindexed: async () => (await client.query<NextTurn>(unindexedIn(schema))).rows,
+  async unindexedOfAccounts(after) {
+    const [first] = (await client.query<{ ended_at: string }>(fromIn(schema))).rows;
+    if (!first) return { turns: [], last: undefined };
+    const { rows: accounts } = await client.query<{ account_id: string }>(accountsIn(schema), [
+      after,
+    ]);
+    const ids = accounts.map(({ account_id }) => account_id);
+    const { rows: turns } = await client.query<EndedTurn>(ofAccountsIn(schema), [
+      ids,
+      earliestChange(first.ended_at),
+    ]);
+    return { turns, last: ids.length < accountsAtOnce ? undefined : ids.at(-1) };
+  },
+  async index(turns, outOfOrder = false) {
     const rows = turns
       .filter(({ tokens }) => tokens.length > 0)
       .map(({ session_id, turn, tokens, revision }) => ({
@@ -54,7 +102,7 @@ export const createWordIndex = (client: Client, schema: string): TurnIndex => ({
       }));
     if (rows.length > 0) await client.query(indexIn(schema), [JSON.stringify(rows)]);
     const last = turns.at(-1)?.end_position;
-    if (last) await client.query(goOnIn(schema), [last]);
+    if (last && !outOfOrder) await client.query(goOnIn(schema), [last]);
   },
 });
 

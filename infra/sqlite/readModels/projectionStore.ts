@@ -93,7 +93,9 @@ export function projectionStoreOn(database: DatabaseSync, options: GenerationFil
     apply: (events, reached) =>
       serially(() => applyBatch(events, reached, { transaction, moveCheckpoint, isRowFailure })),
     unindexed: () => serially(words.unindexed),
-    index: (turns) => serially(() => transaction(async () => words.index(turns))),
+    unindexedOfAccounts: (after) => serially(() => words.unindexedOfAccounts(after)),
+    index: (turns, outOfOrder) =>
+      serially(() => transaction(async () => words.index(turns, outOfOrder))),
     forget: (begin) =>
       serially(async () => {
         const forgotten = await transaction(async () => words.forget(begin));

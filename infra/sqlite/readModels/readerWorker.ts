@@ -3,23 +3,35 @@ import { openGenerationReader, type GenerationReader } from './generationReader.
 import type { ReaderQuestion } from './readerThread.ts';
 import { readRows, type SqliteRow } from './statements.ts';
 
-let reader: { folder: string; read: GenerationReader } | undefined;
+/** An open connection keeps the files of a deleted generation on the disk. */
+const IDLE_MS = 5_000;
 
-/** The generation's connection, which stays open when a rebuild deletes its files. */
+let reader: { folder: string; read: GenerationReader } | undefined;
+let idle: NodeJS.Timeout | undefined;
+
+function disconnect(): void {
+  reader?.read.close();
+  reader = undefined;
+}
+
+/** The connection to the generation. */
 function connect({ folder, generation }: ReaderQuestion): GenerationReader {
   if (reader?.folder === folder && reader.read.generation === generation) return reader.read;
+  disconnect();
   const read = openGenerationReader(folder, generation);
-  reader?.read.close();
   reader = { folder, read };
   return read;
 }
 
 function answer(question: ReaderQuestion): SqliteRow[] | undefined {
+  clearTimeout(idle);
   try {
     return readRows(connect(question), question);
   } catch {
     // The caller meets the same error on its own connection, or can still read.
     return undefined;
+  } finally {
+    idle = setTimeout(disconnect, IDLE_MS).unref();
   }
 }
 

@@ -1,13 +1,44 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { LIMITS } from '../../../shared/limits.ts';
-import type { EndedTurn, Forgotten, TurnWords } from '../../../shared/search/turnIndex.ts';
+import type {
+  EndedTurn,
+  Forgotten,
+  NextTurn,
+  TurnsOfAccounts,
+  TurnWords,
+} from '../../../shared/search/turnIndex.ts';
+import { earliestChange } from '../../../shared/search/earliestChange.ts';
 import { bucketOf, firstRowid, lastRowid } from './buckets.ts';
 
-const { turnsAtOnce, charactersAtOnce, pagesAtOnce } = LIMITS.search;
+const {
+  turnsAtOnce,
+  charactersAtOnce,
+  pagesAtOnce,
+  accountsAtOnce,
+  turnsOfAccount,
+  changedSessions,
+} = LIMITS.search;
 
-const UNINDEXED = `SELECT session_id, account_id, turn, input, output, end_position, turns.revision
-  FROM turns JOIN sessions USING (session_id)
-  WHERE end_position > coalesce((SELECT position FROM indexed), '') ORDER BY end_position LIMIT ${turnsAtOnce}`;
+const BEHIND = "end_position > coalesce((SELECT position FROM indexed), '')";
+const COLUMNS = 'session_id, account_id, turn, input, output, end_position, turns.revision';
+
+const UNINDEXED = `SELECT ${COLUMNS}, EXISTS (SELECT 1 FROM turn_words
+    WHERE turn_words.session_id = turns.session_id AND turn_words.turn = turns.turn) AS is_indexed
+  FROM turns JOIN sessions USING (session_id) WHERE ${BEHIND} ORDER BY end_position LIMIT ${turnsAtOnce}`;
+
+const UNINDEXED_FROM = `SELECT ended_at FROM turns WHERE ${BEHIND} ORDER BY end_position LIMIT 1`;
+/** Skips from account to account in the index, whatever number of sessions they have. */
+const NEXT_ACCOUNT =
+  "SELECT min(account_id) AS next FROM sessions WHERE account_id > ? AND status <> 'erased'";
+/**
+ * The next turns of sessions that have changed since ?2. The order of the key, which this is read in, is that
+ * in which the turns of a session have to be indexed.
+ */
+const OF_ACCOUNT = `SELECT ${COLUMNS} FROM (SELECT session_id, account_id FROM sessions
+    WHERE account_id = ?1 AND updated_at >= ?2 AND status <> 'erased'
+    ORDER BY updated_at DESC LIMIT ${changedSessions}) AS recent CROSS JOIN turns USING (session_id)
+  WHERE turn > coalesce((SELECT max(turn) FROM turn_words WHERE turn_words.session_id = recent.session_id), 0)
+    AND ${BEHIND} LIMIT ${turnsOfAccount}`;
 
 /** Inserts at the next free rowid of the bucket ?5, unless it is full or the turn no longer exists. */
 const INSERT_WORDS = `INSERT OR IGNORE INTO turn_words (rowid, session_id, turn, words, revision)
@@ -37,10 +68,15 @@ const CHANGES = 'SELECT total_changes() AS changes';
 /** Fewer changes mean that there was nothing to merge. */
 const CHANGES_OF_MERGE = 2;
 
+const charactersOf = ({ input, output }: EndedTurn): number => input.length + (output?.length ?? 0);
+
 /** Fills `turn_words` and, by its triggers, the word index. Its methods throw SQLite's errors. */
 export function createWordIndex(database: DatabaseSync) {
   const prepare = () => ({
     unindexed: database.prepare(UNINDEXED),
+    unindexedFrom: database.prepare(UNINDEXED_FROM),
+    nextAccount: database.prepare(NEXT_ACCOUNT),
+    ofAccount: database.prepare(OF_ACCOUNT),
     index: database.prepare(INSERT_WORDS),
     advance: database.prepare(ADVANCE),
     holdsErased: database.prepare(HOLDS_ERASED),
@@ -68,19 +104,37 @@ export function createWordIndex(database: DatabaseSync) {
     mergeAtCommit(merges: boolean): void {
       statements().automerge.run(merges ? SEGMENTS : 0);
     },
-    unindexed(): EndedTurn[] {
-      const turns: EndedTurn[] = [];
+    unindexed(): NextTurn[] {
+      const turns: NextTurn[] = [];
       let characters = 0;
       for (const row of statements().unindexed.iterate()) {
         const turn = row as unknown as EndedTurn;
-        characters += turn.input.length + (turn.output?.length ?? 0);
+        characters += charactersOf(turn);
         if (turns.length > 0 && characters > charactersAtOnce) break;
-        turns.push(turn);
+        turns.push({ ...turn, is_indexed: row['is_indexed'] === 1 });
       }
       return turns;
     },
+    unindexedOfAccounts(after: string): TurnsOfAccounts {
+      const { unindexedFrom, nextAccount, ofAccount } = statements();
+      const from = unindexedFrom.get()?.['ended_at'] as string | undefined;
+      const turns: EndedTurn[] = [];
+      let characters = 0;
+      let last: string | undefined = after;
+      if (from === undefined) return { turns, last: undefined };
+      for (let looked = 0; looked < accountsAtOnce; looked += 1) {
+        last = (nextAccount.get(last)!['next'] as string | null) ?? undefined;
+        if (last === undefined) break;
+        for (const row of ofAccount.iterate(last, earliestChange(from))) {
+          turns.push(row as unknown as EndedTurn);
+          characters += charactersOf(turns.at(-1)!);
+          if (characters > charactersAtOnce) return { turns, last };
+        }
+      }
+      return { turns, last };
+    },
     /** Inside a transaction. */
-    index(turns: readonly TurnWords[]): void {
+    index(turns: readonly TurnWords[], outOfOrder = false): void {
       const withBuckets = turns
         .map((turn) => ({ ...turn, bucket: bucketOf(turn.session_id) }))
         // FTS5 starts another segment whenever a rowid is lower than the previous one.
@@ -89,7 +143,7 @@ export function createWordIndex(database: DatabaseSync) {
       for (const { session_id, turn, tokens, revision, bucket } of withBuckets)
         if (tokens.length > 0) index.run(session_id, turn, tokens.join(' '), revision, bucket);
       const last = turns.at(-1)?.end_position;
-      if (last) advance.run(last);
+      if (last && !outOfOrder) advance.run(last);
     },
     /**
      * Runs inside a transaction. A merge copies the remaining words of its segments to a new segment, and

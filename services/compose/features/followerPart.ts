@@ -26,8 +26,9 @@ export function followerPart(
     prepare: async () => void (startingReason = undefined),
     health: async () => follower?.health() ?? {},
     upkeep() {
-      const pausedReason = () => startingReason ?? firstReason(readModelsParts, 'distrustReason');
-      follower = runTask(name, () => start(pausedReason));
+      follower = runTask(name, () =>
+        start(() => startingReason ?? firstReason(readModelsParts, 'distrustReason')),
+      );
       const { close } = follower;
       return { [Symbol.asyncDispose]: close };
     },

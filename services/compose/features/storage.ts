@@ -1,5 +1,6 @@
 import { measureSpace } from '../../../infra/files/freeSpace.ts';
 import type { Config } from '../../../shared/lib/config/config.ts';
+import { registerResource } from '../../../shared/lib/concurrency/resources.ts';
 import type { ReadModels } from '../../../shared/ports/readModels.ts';
 import {
   createDiskWatch,
@@ -41,6 +42,7 @@ export function openStorageLimits(
     stopFree: parseFreeLevel(config.DISK_STOP_FREE),
     logger,
   });
+  registerResource('disk', disk);
   return { quotas, disk, part: diskPart(disk) };
 }
 

@@ -3,7 +3,7 @@ import { createBackoff } from '../../../shared/lib/time/backoff.ts';
 import type { Keyring, ReadingKeys } from '../../../shared/eventlog/encryption/keyring.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { sleepUntilAborted } from '../../../shared/lib/time/sleep.ts';
-import type { TurnIndex } from '../../../shared/search/turnIndex.ts';
+import type { EndedTurn, TurnIndex, TurnWords } from '../../../shared/search/turnIndex.ts';
 import { createTurnTokenizer } from '../../../shared/search/turnTokens.ts';
 import type { ProjectorLogger } from './projection.ts';
 import { troubleReason } from './reports.ts';
@@ -35,23 +35,44 @@ export interface Indexer extends AsyncDisposable {
   onCaughtUp(): void;
 }
 
-/** Indexes some of the turns that have ended. Returns false when there were none. */
-async function indexSome({ store, keys }: Indexing, onUnreadable: () => void): Promise<boolean> {
-  const turns = await store.unindexed();
-  if (turns.length === 0) return false;
+/** Computes the tokens of turns. Turns that were indexed before need none. */
+async function tokenize(
+  { keys }: Indexing,
+  turns: readonly (EndedTurn & { is_indexed?: boolean })[],
+  onUnreadable: () => void,
+): Promise<TurnWords[]> {
   const tokensOf = createTurnTokenizer(keys);
-  const indexed = [];
+  const indexed: TurnWords[] = [];
   let yieldedAt = performance.now();
   for (const turn of turns) {
-    const tokens = await tokensOf(turn);
+    const tokens = turn.is_indexed ? [] : await tokensOf(turn);
     if (!tokens) onUnreadable();
     indexed.push({ ...turn, tokens: tokens ?? [] });
     if (performance.now() - yieldedAt < YIELD_AFTER_MS) continue;
     await setImmediate();
     yieldedAt = performance.now();
   }
-  await store.index(indexed);
-  return true;
+  return indexed;
+}
+
+/**
+ * Returns a function that indexes some of the turns that have ended, and returns false when there
+ * were none. Turns that are next in the order of the log alternate with a few of each account: an
+ * account with few turns does not wait for all those of another one.
+ */
+function createIndexSteps(indexing: Indexing, onUnreadable: () => void): () => Promise<boolean> {
+  const { store } = indexing;
+  let lastAccount = '';
+  return async () => {
+    const turns = await store.unindexed();
+    if (turns.length === 0) return false;
+    await store.index(await tokenize(indexing, turns, onUnreadable));
+    const ofAccounts = await store.unindexedOfAccounts(lastAccount);
+    lastAccount = ofAccounts.last ?? '';
+    if (ofAccounts.turns.length > 0)
+      await store.index(await tokenize(indexing, ofAccounts.turns, onUnreadable), true);
+    return true;
+  };
 }
 
 /**
@@ -98,9 +119,11 @@ export function startIndexer(indexing: Indexing): Indexer {
     failed = false;
   }
 
+  const indexSome = createIndexSteps(indexing, onUnreadable);
+
   async function runStep(): Promise<void> {
     const startedAt = performance.now();
-    const indexes = await indexSome(indexing, onUnreadable);
+    const indexes = await indexSome();
     const forgets = await forgetSome();
     if (failed) logger.info({}, 'Turns are indexed again');
     endTrouble();

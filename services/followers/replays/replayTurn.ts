@@ -15,8 +15,8 @@ import { BudgetSpent } from './budget.ts';
 import { createReplayBackoff, isTransientFailure } from './transientFailures.ts';
 import { ReplayCancelled, type ReplayRunContext } from './replayContext.ts';
 
-/** Waiting for the semaphore ends with a permit or the signal; it has no other limit. */
-const WAIT_MS = 2 ** 31 - 1;
+/** Waiting for a turn or for memory ends with a permit or the signal; it has no other limit. */
+export const WAIT_MS = 2 ** 31 - 1;
 
 /** Ends the running turn. For a cancelled replay it is cancelled; otherwise a process begins it again. */
 async function endTurn(

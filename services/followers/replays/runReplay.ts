@@ -8,6 +8,8 @@ import { openReplayStream, type ReplayStream } from './replayStream.ts';
 import type { ReplayRunContext } from './replayContext.ts';
 import { createBudget, countUncompared } from './budget.ts';
 import { replaySession } from './replaySession.ts';
+import { WAIT_MS } from './replayTurn.ts';
+import { LIMITS } from '../../../shared/limits.ts';
 
 /** Returns true when the replay was cancelled or erased, so that nothing more is recorded. */
 const isReplayEnded = (error: unknown): boolean =>
@@ -20,6 +22,24 @@ interface ReplayWork {
   signal: AbortSignal;
 }
 
+/**
+ * Does the work on one session when there is memory for it; accounts take turns. The wait has no
+ * limit other than the signal.
+ */
+async function withSessionMemory<Result>(
+  { context: { memory } }: ReplayRunContext,
+  { replay: { account_id }, signal }: Pick<ReplayWork, 'replay' | 'signal'>,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const request = { account_id, purpose: 'replays', bytes: LIMITS.replays.sessionBytes } as const;
+  const permit = await memory.reserve(request, { waitMs: WAIT_MS, signal });
+  try {
+    return await work();
+  } finally {
+    permit.release();
+  }
+}
+
 /** Replays one session; its failure does not affect other sessions. */
 async function runSession(
   replaying: ReplayRunContext,
@@ -29,7 +49,7 @@ async function runSession(
   const { log, budget, signal } = work;
   const { logger } = replaying.context;
   try {
-    await replaySession(replaying, { ...work, session });
+    await withSessionMemory(replaying, work, () => replaySession(replaying, { ...work, session }));
   } catch (error) {
     signal.throwIfAborted();
     if (isReplayEnded(error)) throw error;
@@ -64,7 +84,10 @@ export async function runReplay(
   const work = { replay: { replay_id: replayId, account_id, settings }, log, budget, signal };
   const unended = sessions.all().filter(({ ended }) => !ended);
   for (const session of unended)
-    await retryTransient(() => countUncompared(context, work, session), retryOptions);
+    await retryTransient(
+      () => withSessionMemory(replaying, work, () => countUncompared(context, work, session)),
+      retryOptions,
+    );
   const remaining = unended.values();
   const replayRemaining = async (): Promise<void> => {
     for (const session of remaining) {

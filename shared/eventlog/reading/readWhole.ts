@@ -113,7 +113,8 @@ async function requireLegacy(
   if (flaw) throw await reportDamage(source, stream, flaw);
   const plain = known.find(hasPlainText);
   if (!plain || known[0]?.stored.revision === 0) return;
-  const options = { direction: 'forwards', from: 0, limit: BEGINNING } as const;
+  const maxBytes = LIMITS.store.pageBytes;
+  const options = { direction: 'forwards', from: 0, limit: BEGINNING, maxBytes } as const;
   const beginning = await readStored(source, stream, options);
   const before = beginning.filter(({ revision }) => revision < plain.stored.revision);
   if (before.some(({ data }) => hasBoxes(data)))

@@ -5,7 +5,7 @@ import type { AcquireOptions } from './acquireWithTimeout.ts';
 interface LaneOptions {
   /** Concurrent tasks; two or more. */
   permits: number;
-  /** The duration from which a task counts as slow. */
+  /** The time from which a task counts as slow. */
   slowMs: number;
   /** How long an account counts as slow after a slow task. */
   slowForMs: number;

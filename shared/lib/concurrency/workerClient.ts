@@ -1,6 +1,7 @@
 import { once, type EventEmitter } from 'node:events';
 import { createFairLanes } from './fairLanes.ts';
 import { resolvesWithin } from '../time/resolvesWithin.ts';
+import type { TimedAnswer } from './workerServer.ts';
 
 /** A `Worker` of `node:worker_threads`. */
 interface Thread extends EventEmitter {
@@ -13,8 +14,7 @@ interface WorkerOptions {
   /** Names the thread in the metrics of the process. */
   name: string;
   /**
-   * Starts a thread with a memory limit. It sends `ready` first, and then one answer per message,
-   * in order.
+   * Starts a thread with a memory limit, which calls `serveWorkerClient`.
    */
   start: () => Thread;
   /** Concurrent threads; two or more. The second one starts when two accounts need one. */
@@ -23,7 +23,10 @@ interface WorkerOptions {
   withinMs: number;
   /** The longest wait for earlier requests. */
   waitMs: number;
-  /** The duration from which a request counts as slow, and for how long it does (fairLanes.ts). */
+  /**
+   * The processor time from which a request counts as slow, and for how long it does
+   * (fairLanes.ts).
+   */
   slowMs: number;
   slowForMs: number;
 }
@@ -98,11 +101,11 @@ export function createWorkerClient<Question, Answer>(
     return worker;
   }
 
-  async function answer(question: Question, worker: Thread): Promise<Answer> {
+  async function answer(question: Question, worker: Thread): Promise<TimedAnswer<Answer>> {
     const answered = answerOf(worker, program.withinMs);
     worker.postMessage(question);
     try {
-      return (await answered) as Answer;
+      return (await answered) as TimedAnswer<Answer>;
     } catch (error) {
       await worker.terminate();
       throw error;
@@ -118,14 +121,17 @@ export function createWorkerClient<Question, Answer>(
       const permit = await lanes.acquire(account_id, { waitMs, signal: closing.signal });
       const slot = freeSlot(permit.isSlow);
       slot.isBusy = true;
-      let began = Infinity;
+      let ms = 0;
       try {
         const worker = await (slot.thread ??= start(slot));
-        began = performance.now();
-        return await answer(question, worker);
+        // Unless it is answered, the request has exceeded the limits.
+        ms = Infinity;
+        const timed = await answer(question, worker);
+        ms = timed.cpuMs;
+        return timed.answer;
       } finally {
         slot.isBusy = false;
-        permit.release(performance.now() - began);
+        permit.release(ms);
       }
     },
     async [Symbol.asyncDispose]() {

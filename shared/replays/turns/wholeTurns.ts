@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import type { SessionEvent } from '../../sessions/events.ts';
 import { sessionErasedError } from '../../erasure/errors.ts';
 import type { StreamSource } from '../../eventlog/reading/reportDamage.ts';
@@ -22,6 +23,8 @@ async function* eventsOf(
   { from, upTo }: Stretch,
 ): AsyncGenerator<DecodedEvent> {
   for (let next = from; next <= upTo;) {
+    // Reads of an embedded log don't wait: a long session would keep the event loop busy.
+    if (next > from) await setImmediate();
     const group = await readPage(source, sessionStream(sessionId), {
       direction: 'forwards',
       from: next,

@@ -98,7 +98,7 @@ export type SelectTurns = (turns: Turn[], summary: Summary | undefined) => Promi
 
 /** True for an event before which no turn is open, and which names the last turn. */
 const namesEndedTurn = ({ event }: KeptEvent): boolean =>
-  event.type === 'session.described.v1' && event.data.turn !== undefined;
+  event.type === 'session.described.v1' && event.data.last_turn !== undefined;
 
 /**
  * Tells for events of a session, newest first, whether a run needs them: those of completed turns,

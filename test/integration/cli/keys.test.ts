@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { runCli } from '../../support/processes/cliProcess.ts';
-import { SCOPES } from '../../../shared/accounts/events.ts';
+import { ACCOUNT_SCOPES, SCOPES } from '../../../shared/accounts/events.ts';
 import { expectFailure } from '../../support/http/failures.ts';
 import { clientWith, eventually } from '../../support/processes/operator.ts';
 import { apiClient, startTestService, type TestService } from '../../support/http/service.ts';
@@ -106,7 +106,7 @@ describe('beside a running server', () => {
     expect((await service.get('/v1/models')).status).toBe(200);
   });
 
-  test('a key without options holds every scope and never expires, where there is only one account', async () => {
+  test('a key without options holds every scope of its account and never expires, where there is only one account', async () => {
     const folder = await temporaryFolder();
     try {
       const none = await runCli(folder, 'keys', 'issue');
@@ -114,7 +114,7 @@ describe('beside a running server', () => {
       await runCli(folder, 'accounts', 'open', 'only');
       expect((await runCli(folder, 'keys', 'issue')).out).toMatch(KEY);
       expect((await runCli(folder, 'keys', 'list')).out).toMatch(
-        new RegExp(`  valid  ${SCOPES.join(',')}  unnamed\\n$`),
+        new RegExp(`  valid  ${ACCOUNT_SCOPES.join(',')}  unnamed\\n$`),
       );
     } finally {
       await rm(folder, { recursive: true });

@@ -72,6 +72,11 @@ describe('a path', () => {
     expectFailure(await answerTo(rawRequest(`GET ${path}`, [KEY])), 'not_found');
   });
 
+  test('that is mistyped is 404 with the one that was probably meant', async () => {
+    const reply = await answerTo(rawRequest('GET /agents/', [KEY]));
+    expect(expectFailure(reply, 'not_found').error).toContain('Did you mean /v1/agents?');
+  });
+
   test.each([
     '..',
     '%2e%2e',

@@ -15,6 +15,7 @@ import {
   hostileServer,
   openGroup,
   serverWith,
+  thread,
   until,
 } from '../../support/fakes/mcpGroups.ts';
 
@@ -47,6 +48,7 @@ const isAlive = (pid: number): boolean => {
 
 async function opened(mode: string, more = {}) {
   const group = openGroup(serverWith(hostileServer(mode, file), more));
+  await until(() => group.tools() !== undefined, 20_000);
   const tools = await group.known();
   const act = (what: string) => group.call('act', { what }, calling);
   return { group, tools, act };
@@ -153,6 +155,21 @@ describe('a server that', () => {
     service.kill('SIGKILL');
     await until(() => !pids.some(isAlive));
   }, 60_000);
+
+  test('has its thread terminated is away, and so are the others; all of them come back', async () => {
+    const { group } = await opened('has-children');
+    const other = await opened('plain');
+    const pids = (await readFile(file, 'utf8')).split('\n')[0]!.split(' ').map(Number);
+    expect(pids.map(isAlive)).toEqual([true, true]);
+    const place = thread.connect(serverWith(hostileServer('plain')), '1');
+    place.terminate();
+    await until(() => group.health().reason === 'its thread does not respond');
+    expect((await other.act('')).is_error).toBe(true);
+    await until(() => !pids.some(isAlive));
+    place.release();
+    await until(() => [group, other.group].every((each) => each.health().state === 'up'));
+    expect((await other.act('')).is_error).toBe(false);
+  }, 30_000);
 
   test('leaves children behind is ended with them', async () => {
     const { group } = await opened('has-children');
@@ -299,6 +316,41 @@ describe('a server over HTTP that', () => {
     expect((await group.call('act', {}, calling)).is_error).toBe(true);
     await until(() => session === 2 && group.health().state === 'up');
     expect((await group.call('act', {}, calling)).result).toBe('in session 2');
+    await closeGroups();
+    server.close();
+    server.closeAllConnections();
+  });
+
+  test('floods its event stream is disconnected, and health says why', async () => {
+    const { server, group } = await serve((request, response) => {
+      response.on('error', () => undefined);
+      if (request.method === 'GET') {
+        response.writeHead(200, { 'content-type': 'text/event-stream' });
+        const notice = { jsonrpc: '2.0', method: 'notifications/tools/list_changed' };
+        const events = `data: ${JSON.stringify(notice)}\n\n`.repeat(1_000);
+        const timer = setInterval(() => response.write(events), 5);
+        response.on('close', () => clearInterval(timer));
+        return;
+      }
+      let body = '';
+      request.on('data', (chunk) => (body += chunk));
+      request.on('end', () => {
+        const { id, method, params } = JSON.parse(body || '{}');
+        if (id === undefined) return response.writeHead(202).end();
+        const results: Record<string, object> = {
+          initialize: {
+            protocolVersion: params?.protocolVersion,
+            capabilities: { tools: { listChanged: true } },
+            serverInfo: { name: 'flooding', version: '1' },
+          },
+          'tools/list': { tools: [{ name: 'act', inputSchema: { type: 'object' } }] },
+        };
+        response.writeHead(200, { 'content-type': 'application/json' });
+        return response.end(JSON.stringify({ jsonrpc: '2.0', id, result: results[method] }));
+      });
+    });
+    await until(() => group.health().reason === 'it sends too many messages');
+    expect(group.health().state).toBe('away');
     await closeGroups();
     server.close();
     server.closeAllConnections();

@@ -214,11 +214,11 @@ export const sessionCompacted = (
 export const sessionDescribed = (
   labels: Record<string, string> = { case: '12' },
   title?: string,
-  turn?: number,
+  last_turn?: number,
 ): SessionEvent => ({
   type: 'session.described.v1',
   data: {
-    ...(turn !== undefined && { turn }),
+    ...(last_turn !== undefined && { last_turn }),
     ...(title !== undefined && { title }),
     labels: Object.entries(labels).map(([name, value]) => ({ name, value })),
   },

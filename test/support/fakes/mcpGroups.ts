@@ -31,7 +31,8 @@ export const hostileServer = (mode: string, file = ''): McpTransport =>
   processOf(HOSTILE, mode, file);
 
 const open: McpGroup[] = [];
-const thread = createMcpThread();
+/** The thread of all groups. */
+export const thread = createMcpThread();
 let schemas: ReturnType<typeof createSchemaChecker> | undefined;
 
 /** A group that `closeGroups` closes. Its warnings are passed to `onWarning`. */

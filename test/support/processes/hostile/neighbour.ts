@@ -2,8 +2,11 @@ import { patiently } from './patiently.ts';
 import { asker, startProbes, type Answered, type Ask, type Probes } from './probes.ts';
 
 const EVERY_MS = 100;
+const SEARCH_EVERY_MS = 500;
 
 export interface Neighbour extends Probes {
+  /** Searches for the last session: they wait for the index, and may not fail. */
+  searches: Probes;
   /** What it was told was done, and is not there: empty when all is well. */
   missing(): Promise<string[]>;
 }
@@ -44,6 +47,15 @@ const STEPS: readonly Step[] = [
   (ask, { sessions }) => ask('GET', `/v1/sessions/${sessions.at(-1)?.session_id}`),
 ];
 
+/** Finds the last session by its words, unless the response says that the index is behind. */
+async function findLast(ask: Ask, { sessions }: Told): Promise<string | undefined> {
+  const last = sessions.at(-1)!.session_id;
+  const { status, body } = await ask('GET', '/v1/sessions?q=hi+done&limit=1');
+  if (status !== 200) return `a search: ${status} ${JSON.stringify(body).slice(0, 300)}`;
+  const isThere = body.index !== undefined || body.data[0]?.session_id >= last;
+  return isThere ? undefined : `a search found ${body.data[0]?.session_id}, and not ${last}`;
+}
+
 /** An account of its own that does small things, one every 100 ms. */
 export async function startNeighbour(url: string, key: string): Promise<Neighbour> {
   const told: Told = { agents: [], sessions: [] };
@@ -59,6 +71,9 @@ export async function startNeighbour(url: string, key: string): Promise<Neighbou
       : `step ${at}: ${status} ${JSON.stringify(body).slice(0, 300)}`;
   });
 
+  const search = asker(url, key);
+  const searches = startProbes(SEARCH_EVERY_MS, () => findLast(search, told));
+
   async function missing(): Promise<string[]> {
     const { body } = await patiently(() => ask('GET', '/v1/agents'));
     const listed = new Set((body.data as { agent_id: string }[]).map(({ agent_id }) => agent_id));
@@ -71,5 +86,10 @@ export async function startNeighbour(url: string, key: string): Promise<Neighbou
     return lost;
   }
 
-  return { ...probes, missing };
+  return {
+    ...probes,
+    searches,
+    missing,
+    stop: async () => void (await Promise.all([probes.stop(), searches.stop()])),
+  };
 }

@@ -87,6 +87,15 @@ test('a change of an agent reads as much after many changes', async () => {
   expect(await lastRevision('agent-1')).toBe(CHANGES);
 });
 
+test('concurrent changes of an agent are each decided once', async () => {
+  await write('agent-1', agentCreated());
+  const context = counted({});
+  const names = Array.from({ length: CHANGES }, (_, nth) => `${nth}`);
+  await Promise.all(names.map((name) => patchAgent(context, ACTOR, { agent_id: '1' }, { name })));
+  expect(read).toBe(CHANGES);
+  expect(await lastRevision('agent-1')).toBe(CHANGES);
+});
+
 test('a change of a webhook reads as much after many changes', async () => {
   const stream = `webhook-${WEBHOOK}`;
   await write(stream, webhookCreated());

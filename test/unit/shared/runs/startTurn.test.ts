@@ -12,11 +12,13 @@ import type { RunRequest } from '../../../../shared/runs/runRequest.ts';
 import { appendEvents, NO_STREAM, type StreamHead } from '../../../../shared/eventlog/append.ts';
 import { createDamagedStreams } from '../../../../shared/eventlog/reading/damagedStreams.ts';
 import { sessionStream } from '../../../../shared/eventlog/streams.ts';
+import { bytesOf } from '../../../../shared/ports/eventStore.ts';
 import { memoryForRuns } from '../../../support/builders/memory.ts';
 import {
   AGENT_ID,
   sessionStarted,
   turnCompleted,
+  turnFailed,
   turnStarted,
 } from '../../../support/builders/events.ts';
 import { lagging } from '../../../support/fakes/laggingStore.ts';
@@ -47,7 +49,11 @@ beforeEach(async () => {
 });
 afterEach(() => fixture.dispose());
 
-function begin(changes: Partial<RunRequest> = {}, store = fixture.store()): Promise<OpenRun> {
+function begin(
+  changes: Partial<RunRequest> = {},
+  store = fixture.store(),
+  memory = memoryForRuns(ROOM),
+): Promise<OpenRun> {
   const context = {
     store,
     damaged: createDamagedStreams(() => undefined),
@@ -55,7 +61,7 @@ function begin(changes: Partial<RunRequest> = {}, store = fixture.store()): Prom
       sessionCache: new LRUCache({ max: 10 }),
       liveTurns: createLiveTurns(),
     },
-    memory: memoryForRuns(ROOM),
+    memory,
     budget: { counter: { count: () => 1 }, turnTokens: new LRUCache({ max: 10 }) },
     catalogue: { models: { find: () => ({ upstream_model: 'm', context_window: 100_000 }) } },
     limits: { waitMs: WAIT_MS, timeoutMs: 60_000 },
@@ -68,7 +74,7 @@ function begin(changes: Partial<RunRequest> = {}, store = fixture.store()): Prom
     clock: { now: () => NOW },
     ids: { uuid: randomUUID },
   } as unknown as RunContext;
-  const permit = createAdmissionControl(memoryForRuns(ROOM)).enqueue(actor.account_id, 0, {});
+  const permit = createAdmissionControl(memory).enqueue(actor.account_id, 0, {});
   const request = {
     actor,
     agent: { agent_id: AGENT_ID, revision: 0, model: 'm', instruction: 'Be brief.', tool: null },
@@ -175,5 +181,69 @@ describe('a run of a request that may have begun its turn before', () => {
     const last = { direction: 'backwards', limit: 1 } as const;
     const [newest] = await fixture.store().readStream(sessionStream('session_1'), last);
     expect(JSON.parse(newest!.data)).toMatchObject({ turn: 3, idempotency_key: 'request_1' });
+  });
+});
+
+describe('a run of a session of large turns', () => {
+  const TURNS = 12;
+  const LARGE = 512 * 1_024;
+  /** An account's share is 8 MiB, and a prompt has 4 MiB at most. */
+  const memory = () => memoryForRuns({ permits: 10, bytes: 16 * 1_024 * 1_024 });
+  const spaces = ' '.repeat(LARGE);
+
+  /** A store that counts the bytes that are read backwards. */
+  function counting() {
+    const store = fixture.store();
+    const read = { bytes: 0 };
+    const readStream: typeof store.readStream = async (stream, options) => {
+      const page = await store.readStream(stream, options);
+      if (options.direction === 'backwards')
+        for (const event of page) read.bytes += bytesOf(event);
+      return page;
+    };
+    return { store: { ...store, readStream }, read };
+  }
+
+  async function converse(end: (turn: number) => { type: string; data: object }): Promise<void> {
+    await append(turnCompleted(1));
+    for (let turn = 2; turn <= TURNS; turn += 1)
+      await append(turnStarted(turn, { input: spaces }), end(turn));
+  }
+
+  test('shows the newest turns that fit by their bytes, although their tokens are few', async () => {
+    await converse(turnCompleted);
+    const { store, read } = counting();
+    const run = await begin({}, store, memory());
+    expect(run.history.map(({ turn }) => turn)).toEqual([6, 7, 8, 9, 10, 11, 12]);
+    expect(read.bytes).toBeLessThan(10.5 * LARGE);
+  });
+
+  test('reads no more than a page beyond its memory, and is refused when none becomes free', async () => {
+    await converse(turnCompleted);
+    const ledger = memory();
+    const request = { account_id: actor.account_id, purpose: 'prompts', bytes: Infinity } as const;
+    for (let held = 0; held < 2; held += 1) ledger.reserveNow(request).resize(3.5 * LARGE * 2);
+    const { store, read } = counting();
+    await expect(begin({}, store, ledger)).rejects.toMatchObject({ code: 'rate_limited' });
+    expect(read.bytes).toBeLessThan(6 * LARGE);
+    expect(ledger.usage('prompts').reservations).toBe(2);
+  });
+
+  test('waits for its memory without holding any, and then shows the same turns', async () => {
+    await converse(turnCompleted);
+    const ledger = memory();
+    const request = { account_id: actor.account_id, purpose: 'prompts', bytes: Infinity } as const;
+    const others = [1, 2].map(() => ledger.reserveNow(request));
+    for (const other of others) other.resize(3.5 * LARGE * 2);
+    const running = begin({}, fixture.store(), ledger);
+    await sleep(WAIT_MS / 2);
+    for (const other of others) other.release();
+    expect((await running).history).toHaveLength(7);
+  });
+
+  test('passes over turns without an answer, of whatever size', async () => {
+    await converse(turnFailed);
+    const run = await begin({}, fixture.store(), memoryForRuns({ permits: 10, bytes: 4_000_000 }));
+    expect(run.history.map(({ turn }) => turn)).toEqual([1]);
   });
 });

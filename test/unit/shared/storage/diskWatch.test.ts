@@ -38,6 +38,7 @@ test('a disk with little space is named in the log and in health, and stops grow
   await watch.poll();
   expect(watch.health()).toMatchObject({ state: 'full' });
   expect([watch.isFull(), logged.at(-1)]).toEqual([true, 'error /keys']);
+  expect(watch.usage()).toEqual({ bytes: { limit: 900, used: 901 } });
 
   space['/keys'].free = space['/data'].free = 200;
   await watch.poll();

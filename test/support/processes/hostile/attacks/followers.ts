@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { jsonHeaders, type Battle } from '../attack.ts';
 import { size } from '../../../jest/size.ts';
 
-const FOLLOWERS = size({ small: 1_999, full: 1_999 });
+const FOLLOWERS = size({ small: 500, full: 1_999 });
 const CONNECTED_AT_ONCE = 32;
 
 /** Starts a streamed run whose model goes on, and reads it. Resolves with the path of its turn. */

@@ -1,10 +1,14 @@
 import type { Battle } from '../attack.ts';
 import { costlyBodies, unknownFieldsOnly } from './bodies.ts';
+import { changeAgain } from './changes.ts';
 import { holdConnections } from './connections.ts';
+import { floodIndex } from './searches.ts';
 import { streamDeltas } from './deltas.ts';
 import { followTurn } from './followers.ts';
+import { largePrompts, loadHistories, OF_A_FORK, replayHistories } from './histories.ts';
 import { exceedRate, failLogins } from './floods.ts';
 import { randomMix } from './random.ts';
+import { filterSessions, LISTED } from './lists.ts';
 import { neverRead, readLargest, varyQueries } from './reading.ts';
 import { fillStorage, STORAGE_OPTIONS } from './storage.ts';
 import { faultyProvider, floodSlowModel, hostileModel } from './runs.ts';
@@ -95,6 +99,11 @@ const attacks = {
     attack: followTurn,
     meets: ['200 output.delta'],
   },
+  searches: {
+    what: 'a flood of runs of many words, and of searches for them',
+    attack: floodIndex,
+    meets: ['200'],
+  },
   logins: {
     what: 'a flood of failed logins',
     attack: failLogins,
@@ -117,11 +126,37 @@ const attacks = {
     attack: hintingProvider,
     meets: ['502 model_error'],
   },
+  lists: {
+    what: 'lists of many sessions by filters that leave out most of them',
+    attack: filterSessions,
+    meets: [LISTED],
+  },
+  changes: {
+    what: 'an agent, a webhook and a session that are changed again and again',
+    attack: changeAgain,
+    meets: ['200'],
+    service: { WEBHOOKS_ALLOW_PRIVATE: 'true' },
+  },
   storage: {
     what: 'agents and recorded reads that fill the disk',
     attack: fillStorage,
     meets: ['200', '429 quota_exceeded'],
     service: STORAGE_OPTIONS,
+  },
+  histories: {
+    what: 'runs in forks of a session of large turns',
+    attack: loadHistories,
+    meets: [OF_A_FORK],
+  },
+  replays: {
+    what: 'replays of forks of a session of large turns, and a restart',
+    attack: replayHistories,
+    meets: ['202'],
+  },
+  prompts: {
+    what: 'runs of many sessions with the largest prompts',
+    attack: largePrompts,
+    meets: [OF_A_FORK],
   },
 } satisfies Record<string, Attack>;
 

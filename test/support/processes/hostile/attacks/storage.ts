@@ -4,8 +4,8 @@ import type { Battle } from '../attack.ts';
 
 const CLIENTS = 16;
 const QUOTAS = {
-  bytes_per_day: size({ small: 256_000_000, full: 2_000_000_000 }),
-  audits_per_day: size({ small: 500, full: 50_000 }),
+  bytes_per_day: size({ small: 150_000_000, full: 2_000_000_000 }),
+  audits_per_day: size({ small: 100, full: 50_000 }),
 };
 
 /** The quotas of the service, which the account of the attackers reaches. */

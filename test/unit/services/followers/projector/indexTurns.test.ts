@@ -4,7 +4,12 @@ import {
   type Indexer,
 } from '../../../../../services/followers/projector/indexTurns.ts';
 import { storeUnavailableError } from '../../../../../shared/lib/errors/turnlogError.ts';
-import type { EndedTurn, Forgotten, TurnWords } from '../../../../../shared/search/turnIndex.ts';
+import type {
+  Forgotten,
+  NextTurn,
+  TurnsOfAccounts,
+  TurnWords,
+} from '../../../../../shared/search/turnIndex.ts';
 import { positionOf } from '../../../../support/builders/history.ts';
 import { eventually } from '../../../../support/processes/operator.ts';
 import { recordingLogger } from '../../../../support/stores/projections/projector.ts';
@@ -15,7 +20,7 @@ afterEach(async () => {
   await indexer[Symbol.asyncDispose]();
 });
 
-const turn = (number: number, account = 'acct_1'): EndedTurn => ({
+const turn = (number: number, account = 'acct_1'): NextTurn => ({
   session_id: 'session_1',
   account_id: account,
   turn: number,
@@ -23,10 +28,11 @@ const turn = (number: number, account = 'acct_1'): EndedTurn => ({
   output: null,
   end_position: positionOf(number),
   revision: 2 * number,
+  is_indexed: false,
 });
 
 /** A store with turns of which so many are handed out at a time. */
-function storeWith(turns: EndedTurn[], atOnce = 2) {
+function storeWith(turns: NextTurn[], atOnce = 2) {
   const state = { asked: 0, failures: 0, indexed: [] as TurnWords[] };
   const store = {
     async unindexed() {
@@ -36,6 +42,9 @@ function storeWith(turns: EndedTurn[], atOnce = 2) {
         throw storeUnavailableError('away');
       }
       return turns.slice(state.indexed.length, state.indexed.length + atOnce);
+    },
+    async unindexedOfAccounts(_after: string): Promise<TurnsOfAccounts> {
+      return { turns: [], last: undefined };
     },
     async index(found: readonly TurnWords[]) {
       state.indexed.push(...found);
@@ -64,6 +73,49 @@ test('nothing is indexed before the read models have caught up, then all that wa
   indexer.onCaughtUp();
   expect(await until(() => state.indexed.length === 4)).toBe(true);
   expect(lines).toEqual([]);
+});
+
+test('a few turns of each account are indexed after some of those that are next', async () => {
+  const { state, store } = storeWith([1, 2, 3, 4, 5, 6].map((n) => turn(n)));
+  const found: { after: string; of: string }[] = [];
+  const outOfOrder: TurnWords[] = [];
+  const { logger } = recordingLogger();
+  indexer = startIndexer({
+    store: {
+      ...store,
+      async unindexedOfAccounts(after) {
+        const of = after === '' ? 'acct_2' : 'acct_3';
+        found.push({ after, of });
+        return { turns: [turn(9, of)], last: of === 'acct_3' ? undefined : of };
+      },
+      async index(turns, isOutOfOrder) {
+        if (isOutOfOrder) outOfOrder.push(...turns);
+        else await store.index(turns);
+      },
+    },
+    keys: memoryKeys().keys,
+    logger,
+  });
+  indexer.onCaughtUp();
+  expect(await until(() => state.indexed.length === 6)).toBe(true);
+  expect(await until(() => found.length === 3)).toBe(true);
+  expect(found).toEqual([
+    { after: '', of: 'acct_2' },
+    { after: 'acct_2', of: 'acct_3' },
+    { after: '', of: 'acct_2' },
+  ]);
+  expect(outOfOrder.map(({ account_id, tokens }) => [account_id, tokens.length])).toEqual(
+    ['acct_2', 'acct_3', 'acct_2'].map((account) => [account, 2]),
+  );
+});
+
+test('a turn that was indexed before it was next is not indexed again', async () => {
+  const { state, store } = storeWith([{ ...turn(1), is_indexed: true }, turn(2)]);
+  const { logger } = recordingLogger();
+  indexer = startIndexer({ store, keys: memoryKeys().keys, logger });
+  indexer.onCaughtUp();
+  expect(await until(() => state.indexed.length === 2)).toBe(true);
+  expect(state.indexed.map(({ tokens }) => tokens.length)).toEqual([0, 2]);
 });
 
 test('a store that is away is tried again, and said once', async () => {

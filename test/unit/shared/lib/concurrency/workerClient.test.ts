@@ -23,7 +23,9 @@ function createThreads() {
       postMessage(question: unknown) {
         questions.push(String(question));
         if (!String(question).startsWith('endless'))
-          setImmediate(() => thread.emit('message', `answer to ${String(question)}`));
+          setImmediate(() =>
+            thread.emit('message', { answer: `answer to ${String(question)}`, cpuMs: 1 }),
+          );
       },
       terminate: () =>
         new Promise((resolve) =>

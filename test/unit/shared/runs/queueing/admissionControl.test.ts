@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { createAdmissionControl } from '../../../../../shared/runs/queueing/admissionControl.ts';
 import { memoryForRuns } from '../../../../support/builders/memory.ts';
+import type { AccountLimits } from '../../../../../shared/accounts/events.ts';
 import { LIMITS } from '../../../../../shared/limits.ts';
 
 const never = new AbortController().signal;
@@ -73,5 +74,38 @@ describe('admission', () => {
     small.release();
     await larger;
     expect(growing.resize(90)).toBe(true);
+  });
+
+  test('refuses a prompt that an account could never have, and one beyond its own limit', async () => {
+    const { enqueue, activeCount } = admission(10, 4_000);
+    const enter = (bytes: number, limits: AccountLimits = {}) =>
+      enqueue('a', 1, limits).acquire(bytes, 0, never);
+    await expect(enter(1_001)).rejects.toMatchObject({ code: 'payload_too_large' });
+    await expect(enter(11, { prompt_bytes: 10 })).rejects.toMatchObject({
+      code: 'payload_too_large',
+    });
+    expect(activeCount()).toBe(0);
+    await enter(1_000);
+    await enter(10, { prompt_bytes: 2_000 });
+  });
+
+  test('a large prompt leaves room for the run of another account', async () => {
+    const { enqueue } = admission(10, 4_000);
+    for (let run = 0; run < 2; run += 1) await enqueue('a', 1, {}).acquire(1_000, 0, never);
+    await expect(enqueue('a', 1, {}).acquire(1, 0, never)).rejects.toMatchObject({
+      code: 'rate_limited',
+    });
+    await enqueue('b', 1, {}).acquire(1_000, 0, never);
+  });
+
+  test('a run that waits holds its own texts only, whatever its history needs', async () => {
+    const memory = memoryForRuns({ permits: 10, bytes: 4_000 });
+    const { enqueue } = createAdmissionControl(memory);
+    for (let run = 0; run < 2; run += 1) await enqueue('a', 1, {}).acquire(1_000, 0, never);
+    const waiting = enqueue('a', 1, {});
+    waiting.hold(7);
+    const entered = waiting.acquire(900, 0, never);
+    expect(memory.usage('waitingRuns').used).toBe(7);
+    await expect(entered).rejects.toMatchObject({ code: 'rate_limited' });
   });
 });

@@ -1,0 +1,22 @@
+import { expect, test } from '@jest/globals';
+import { createPathSuggestion } from '../../../../../../services/api/http/middleware/errors.ts';
+
+const suggest = createPathSuggestion([
+  { path: '/v1/agents' },
+  { path: '/v1/agents/{agentId}' },
+  { path: '/v1/agents/{agentId}/run' },
+  { path: '/health/ready' },
+]);
+
+test.each([
+  ['/v1/agents/', '/v1/agents'],
+  ['//v1//agents', '/v1/agents'],
+  ['/agents', '/v1/agents'],
+  ['/v1/agent', '/v1/agents'],
+  ['/V1/Agents/agent_Ab/runs', '/v1/agents/agent_Ab/run'],
+  ['/agent/agent_1', '/v1/agents/agent_1'],
+  ['/v1/health/ready', undefined],
+  ['/v1/people', undefined],
+  ['/', undefined],
+  [`/v1/agents/${'a'.repeat(300)}/`, undefined],
+])('%s: %s', (path, meant) => expect(suggest(path)).toBe(meant));
