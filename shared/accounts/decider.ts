@@ -84,7 +84,8 @@ function decide(command: AccountCommand, state: AccountState): AccountEvent[] {
     }
     case 'set_limits': {
       const requested = { ...state.limits, ...command.limits };
-      if (LIMIT_NAMES.every((name) => (requested[name] ?? undefined) === state.limits[name])) return [];
+      if (LIMIT_NAMES.every((name) => (requested[name] ?? undefined) === state.limits[name]))
+        return [];
       const set = LIMIT_NAMES.filter((name) => typeof requested[name] === 'number');
       const data: AccountLimits = Object.fromEntries(set.map((name) => [name, requested[name]]));
       return [{ type: 'account.limits_set.v1', data }];

@@ -67,7 +67,9 @@ function formatUpdate(
 const liveEvents = new WeakMap<TurnUpdate, SseEvent>();
 
 /** Like formatUpdate, but formats a part once for all followers of a live turn. */
-function formatOnce(...[update, turn, errors, requestId]: Parameters<typeof formatUpdate>): SseEvent {
+function formatOnce(
+  ...[update, turn, errors, requestId]: Parameters<typeof formatUpdate>
+): SseEvent {
   const known = liveEvents.get(update);
   if (known) return known;
   const event = formatUpdate(update, turn, errors, requestId);

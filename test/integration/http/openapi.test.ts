@@ -401,7 +401,10 @@ describe('real answers are as described', () => {
     expect([...new Set(EACH.map(([name]) => name))].toSorted()).toEqual(
       operations()
         .map(([name]) => name)
-        .filter((name) => !/^get .v1.log.|^get .v1.events$|^get .metrics$|.stream$|.export$|.report$/.test(name))
+        .filter(
+          (name) =>
+            !/^get .v1.log.|^get .v1.events$|^get .metrics$|.stream$|.export$|.report$/.test(name),
+        )
         .toSorted(),
     );
   });

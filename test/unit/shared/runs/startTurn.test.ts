@@ -197,8 +197,7 @@ describe('a run of a session of large turns', () => {
     const read = { bytes: 0 };
     const readStream: typeof store.readStream = async (stream, options) => {
       const page = await store.readStream(stream, options);
-      if (options.direction === 'backwards')
-        for (const event of page) read.bytes += bytesOf(event);
+      if (options.direction === 'backwards') for (const event of page) read.bytes += bytesOf(event);
       return page;
     };
     return { store: { ...store, readStream }, read };

@@ -146,8 +146,8 @@ test('how far a webhook is is forgotten once it is deleted, and not while nobody
 
 test('what comes last is kept, though a round of it is on its way', async () => {
   rows = [row('webhook_1')];
-  const slow = Promise.withResolvers<void>();
-  saving = slow.promise;
+  const save = Promise.withResolvers<void>();
+  saving = save.promise;
   start();
   await eventually(
     async () => followed,
@@ -156,7 +156,7 @@ test('what comes last is kept, though a round of it is on its way', async () => 
   // The first round has begun, and ends after the end has.
   await sleepUntilAborted(1_200, { signal: new AbortController().signal });
   const closed = running.close();
-  setTimeout(slow.resolve, 200);
+  setTimeout(save.resolve, 200);
   await closed;
   expect(kept.get('webhook_1')).toMatchObject({ cursor: 'last' });
 });
