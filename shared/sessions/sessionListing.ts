@@ -83,7 +83,7 @@ export function sessionConditions(
  * True if the filter may exclude many sessions. A list of all sessions that no replay made has an
  * index of its own.
  */
-export const isFiltered = ({ labels = [], order: _, ...filter }: SessionFilter): boolean =>
+export const isFiltered = ({ labels = [], order: _order, ...filter }: SessionFilter): boolean =>
   labels.length > 0 || Object.values(filter).some((value) => value !== undefined);
 
 const indexOfSessions = (accountId: string, columns: readonly Column[]): SessionIndex => ({

@@ -12,7 +12,7 @@ import type {
 import { TABLES, type Rows, type TableName } from '../../../shared/readModels/tables.ts';
 import { createFollower, type GenerationReader } from './generationReader.ts';
 import { createWordSearch } from './searchSessions.ts';
-import { createReaderThread, type ReaderThread } from './readerThread.ts';
+import { createReaderThread, type ReaderThread } from './background/readerThread.ts';
 import {
   bytesOfRow,
   rowDecoder,

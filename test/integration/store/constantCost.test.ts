@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { patchAgent } from '../../../../shared/agents/changeAgent.ts';
-import { authorOf } from '../../../../shared/commandHandling/prepareEvents.ts';
-import { handleLoaded } from '../../../../shared/commandHandling/handle.ts';
-import { cancelReplay } from '../../../../shared/replays/commands.ts';
-import { sessionTarget } from '../../../../shared/sessions/history/loadSession.ts';
-import { changeWebhook, giveUpWebhook } from '../../../../shared/webhooks/changeWebhook.ts';
-import type { DomainEvent } from '../../../../shared/eventlog/eventTypes.ts';
+import { patchAgent } from '../../../shared/agents/changeAgent.ts';
+import { authorOf } from '../../../shared/commandHandling/prepareEvents.ts';
+import { handleLoaded } from '../../../shared/commandHandling/handle.ts';
+import { cancelReplay } from '../../../shared/replays/commands.ts';
+import { sessionTarget } from '../../../shared/sessions/history/loadSession.ts';
+import { changeWebhook, giveUpWebhook } from '../../../shared/webhooks/changeWebhook.ts';
+import type { DomainEvent } from '../../../shared/eventlog/eventTypes.ts';
 import {
   agentCreated,
   replayEnded,
@@ -16,12 +16,12 @@ import {
   turnStarted,
   webhookCreated,
   webhookDisabled,
-} from '../../../support/builders/events.ts';
-import { handleContext, writeStream } from '../../../support/stores/handleContext.ts';
+} from '../../support/builders/events.ts';
+import { handleContext, writeStream } from '../../support/stores/handleContext.ts';
 import {
   sqliteEventStoreFixture,
   type SqliteEventStoreFixture,
-} from '../../../support/stores/sqlite/sqliteEventStore.ts';
+} from '../../support/stores/sqlite/sqliteEventStore.ts';
 
 const ACTOR = { account_id: 'acct_1', key_id: 'key_1', request_id: 'request_1' };
 const SESSION = `session_${'0'.repeat(26)}`;

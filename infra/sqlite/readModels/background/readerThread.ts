@@ -1,9 +1,12 @@
 import { Worker } from 'node:worker_threads';
-import { LIMITS } from '../../../shared/limits.ts';
-import { createWorkerClient, WorkerTimeout } from '../../../shared/lib/concurrency/workerClient.ts';
-import { readModelsUnavailable } from './failures.ts';
-import type { GenerationReader } from './generationReader.ts';
-import { readRows, type BoundedQuery, type SqliteRow } from './statements.ts';
+import { LIMITS } from '../../../../shared/limits.ts';
+import {
+  createWorkerClient,
+  WorkerTimeout,
+} from '../../../../shared/lib/concurrency/workerClient.ts';
+import { readModelsUnavailable } from '../failures.ts';
+import type { GenerationReader } from '../generationReader.ts';
+import { readRows, type BoundedQuery, type SqliteRow } from '../statements.ts';
 
 /** A query and the generation that it reads. */
 export interface ReaderQuestion extends BoundedQuery {

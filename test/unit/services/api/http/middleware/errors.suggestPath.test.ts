@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { createPathSuggestion } from '../../../../../services/api/http/suggestPath.ts';
+import { createPathSuggestion } from '../../../../../../services/api/http/middleware/errors.ts';
 
 const suggest = createPathSuggestion([
   { path: '/v1/agents' },

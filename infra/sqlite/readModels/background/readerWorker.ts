@@ -1,7 +1,7 @@
 import { parentPort } from 'node:worker_threads';
-import { openGenerationReader, type GenerationReader } from './generationReader.ts';
+import { openGenerationReader, type GenerationReader } from '../generationReader.ts';
 import type { ReaderQuestion } from './readerThread.ts';
-import { readRows, type SqliteRow } from './statements.ts';
+import { readRows, type SqliteRow } from '../statements.ts';
 
 /** An open connection keeps the files of a deleted generation on the disk. */
 const IDLE_MS = 5_000;

@@ -1,19 +1,19 @@
 import { rm } from 'node:fs/promises';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, jest, test } from '@jest/globals';
-import { openGenerationFile } from '../../../../../infra/sqlite/readModels/generationFile.ts';
-import { generationFile } from '../../../../../infra/sqlite/readModels/generations.ts';
-import { openSqliteReadModels } from '../../../../../infra/sqlite/readModels/readModels.ts';
-import { VERSION } from '../../../../../infra/sqlite/readModels/schema.ts';
-import { rowEncoder, rowStatements } from '../../../../../infra/sqlite/readModels/statements.ts';
-import type { Position } from '../../../../../shared/ports/eventStore.ts';
-import type { ReadModelQueries, ReadModels } from '../../../../../shared/ports/readModels.ts';
-import { createProgressChannel } from '../../../../../shared/projections/progress.ts';
-import { TABLES } from '../../../../../shared/readModels/tables.ts';
-import { keyBeforeDay } from '../../../../../shared/usage/sqlQueries.ts';
-import { sessionRow } from '../../../../support/builders/events.ts';
-import { sessionFilters } from '../../../../support/builders/sessionFilters.ts';
-import { temporaryFolder } from '../../../../support/stores/sqlite/sqliteEventStore.ts';
+import { openGenerationFile } from '../../../infra/sqlite/readModels/generationFile.ts';
+import { generationFile } from '../../../infra/sqlite/readModels/generations.ts';
+import { openSqliteReadModels } from '../../../infra/sqlite/readModels/readModels.ts';
+import { VERSION } from '../../../infra/sqlite/readModels/schema.ts';
+import { rowEncoder, rowStatements } from '../../../infra/sqlite/readModels/statements.ts';
+import type { Position } from '../../../shared/ports/eventStore.ts';
+import type { ReadModelQueries, ReadModels } from '../../../shared/ports/readModels.ts';
+import { createProgressChannel } from '../../../shared/projections/progress.ts';
+import { TABLES } from '../../../shared/readModels/tables.ts';
+import { keyBeforeDay } from '../../../shared/usage/sqlQueries.ts';
+import { sessionRow } from '../../support/builders/events.ts';
+import { sessionFilters } from '../../support/builders/sessionFilters.ts';
+import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 
 /** More than the first slice of a list, so that the plans of later ones are seen too. */
 const SESSIONS = 1_100;
