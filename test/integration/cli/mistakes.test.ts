@@ -58,10 +58,10 @@ test('a copy that goes on where none began names the stream', async () => {
   );
 });
 
-test.each(['kurrentdb://admin:hidden@host:2113', 'ESDB://admin:hidden@host', 'env:URL'])(
+test.each(['mongodb://admin:hidden@host:2113', 'ESDB://admin:hidden@host', 'env:URL'])(
   'a store that is not spoken with is no folder: %s',
   async (store) => {
-    const env = { DATA_DIR: data, URL: 'kurrentdb://admin:hidden@host:2113' };
+    const env = { DATA_DIR: data, URL: 'mongodb://admin:hidden@host:2113' };
     const { code, err } = await startCliWith(env, 'events', 'copy', '--from', data, '--to', store)
       .ended;
     expect(code).toBe(2);

@@ -40,7 +40,8 @@ async function largeForks(battle: Battle, turns: number, forks: number): Promise
     session_id = await untilDone(battle, runPath(battle), body, SESSION_ID);
   }
   const made: string[] = [];
-  for (let fork = 0; fork < forks && session_id !== undefined; fork += 1) {
+  if (session_id === undefined) return made;
+  for (let fork = 0; fork < forks; fork += 1) {
     const path = `/v1/sessions/${session_id}/fork`;
     const id = await untilDone(battle, path, { at_turn: turns }, SESSION_ID);
     if (id !== undefined) made.push(id);
