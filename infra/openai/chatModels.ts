@@ -49,10 +49,7 @@ interface Libraries {
   inProgress: ResponseMemory;
 }
 
-/**
- * Loads the libraries. Runs at the first call, because they take a quarter of a second and tens of
- * megabytes.
- */
+/** Loads the libraries, which takes up to a tenth of a second and tens of megabytes. */
 async function load({ limits }: ChatModelsOptions): Promise<Libraries> {
   const [openai, undici, { limitInformationalResponses }] = await Promise.all([
     import('openai'),
@@ -126,12 +123,19 @@ async function requestStream(
   return answer;
 }
 
+interface LoadableChatModels extends ChatModels {
+  /**
+   * Loads the libraries now instead of at the first call: loading them is one step of the event loop,
+   * which no request should wait for.
+   */
+  load(): Promise<void>;
+  close(): Promise<void>;
+}
+
 /**
  * The chat models port over the `openai` package, with one client per provider, created on demand.
  */
-export function createChatModels(
-  options: ChatModelsOptions,
-): ChatModels & { close(): Promise<void> } {
+export function createChatModels(options: ChatModelsOptions): LoadableChatModels {
   const models = new Map(options.models.map((model) => [model.id, model]));
   const providers = new Map(options.providers.map((provider) => [provider.id, provider]));
   const clients = new Map<string, OpenAi.OpenAI>();
@@ -150,12 +154,17 @@ export function createChatModels(
     return client;
   }
 
+  const loadOnce = (): Promise<Libraries> => (libraries ??= load(options));
+
   return {
     list: () => options.models,
+    async load() {
+      await loadOnce();
+    },
     find: (id) => models.get(id),
     async complete(modelId, request, signal, stream) {
       const provider = providerOf(modelId);
-      const loaded = await (libraries ??= load(options));
+      const loaded = await loadOnce();
       signal.throwIfAborted();
       try {
         const client = clientOf(provider, loaded);

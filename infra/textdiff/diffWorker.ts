@@ -1,5 +1,6 @@
+import { parentPort } from 'node:worker_threads';
 import { diffWordsWithSpace } from 'diff';
-import { serveWorkerClient } from '../../shared/lib/concurrency/workerServer.ts';
+import { timed } from '../../shared/lib/time/processorTime.ts';
 import { REPLAY_LIMITS } from '../../shared/replays/limits.ts';
 import type { DiffPart, TextPair } from '../../shared/replays/comparison/textDiffer.ts';
 
@@ -14,4 +15,8 @@ function diffWords({ recorded, replayed }: TextPair): DiffPart[] | undefined {
   }));
 }
 
-serveWorkerClient(diffWords);
+/** Answers each pair, in order. */
+parentPort!.on('message', (texts: TextPair) =>
+  parentPort!.postMessage(timed(() => diffWords(texts))),
+);
+parentPort!.postMessage('ready');

@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import type { TimedAnswer } from '../../shared/lib/concurrency/workerServer.ts';
+import type { TimedAnswer } from '../../shared/lib/time/processorTime.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import { webFailed } from './failures.ts';
 

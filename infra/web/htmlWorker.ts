@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { convert } from 'html-to-text';
-import { timed } from '../../shared/lib/concurrency/workerServer.ts';
+import { timed } from '../../shared/lib/time/processorTime.ts';
 import { RUN_LIMITS } from '../../shared/runs/limits.ts';
 import type { Html } from './htmlThread.ts';
 

@@ -19,6 +19,10 @@ export interface PreparedEvents extends SealedEvents {
   authorship: Authorship;
 }
 
+/** Upper bounds: texts are stored as base64 of UTF-8, beside metadata and short fields. */
+const BYTES_PER_CHAR = 4;
+const BYTES_PER_EVENT = 4_096;
+
 /** Characters of the top-level texts of an event; nested texts are short. */
 const charsOf = ({ data }: DomainEvent): number =>
   Object.values(data).reduce<number>(
@@ -28,7 +32,7 @@ const charsOf = ({ data }: DomainEvent): number =>
 
 /**
  * Adds ids, time and author to decided events, and seals their texts with the key of their stream,
- * if it is known.
+ * if it is known. Throws `quota_exceeded`, `storage_full`, and the errors of sealEvents.
  */
 export async function prepareEvents(
   { ids, clock, store }: Pick<CommandContext, 'ids' | 'clock' | 'store'>,
@@ -38,6 +42,8 @@ export async function prepareEvents(
 ): Promise<PreparedEvents> {
   events.forEach(requireValidEvent);
   const chars = events.reduce((sum, event) => sum + charsOf(event), 0);
+  const bytes = chars * BYTES_PER_CHAR + events.length * BYTES_PER_EVENT;
+  await store.requireRoom?.(account_id, events, bytes);
   await yieldForText(account_id, chars);
   const recorded_at = isoTime(recordingTime(clock));
   const decided = events.map((event) => ({ id: ids.uuid(), ...event }));

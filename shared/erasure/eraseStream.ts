@@ -165,9 +165,9 @@ export async function recordErasure(
 }
 
 /**
- * Destroys the keys of an erased stream, and records that in the audit of its account. A damaged
- * audit is ignored here, because health reports it and the erased stream records the erasure as
- * well.
+ * Destroys the keys of an erased stream, and records that in the audit of its account. An audit that
+ * is damaged or has reached its quota does not prevent that: the erased stream records the erasure
+ * as well.
  */
 export async function endErasure(
   context: ErasureContext,
@@ -180,7 +180,8 @@ export async function endErasure(
     { ...SYSTEM, ...actor, account_id },
     { action: 'erase', subject: stream },
   ).catch((error: unknown) => {
-    if (!isTurnlogError(error, 'stream_damaged')) throw error;
+    if (!isTurnlogError(error, 'stream_damaged') && !isTurnlogError(error, 'quota_exceeded'))
+      throw error;
   });
 }
 

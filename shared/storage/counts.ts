@@ -2,7 +2,7 @@ import { LIMITS } from '../limits.ts';
 import type { Position } from '../ports/eventStore.ts';
 import type { StorageRow } from '../readModels/tables.ts';
 
-/** Events, their bytes, and recorded reads, which the others do not include. */
+/** Events, their bytes, and events of the audit, which the others do not include. */
 export type Counts = Pick<StorageRow, 'events' | 'bytes' | 'audits'>;
 
 export const noCounts = (): Counts => ({ events: 0, bytes: 0, audits: 0 });
@@ -19,8 +19,8 @@ const minus = ({ events, bytes, audits }: Counts): Counts => ({
   audits: -audits,
 });
 
-/** Appends of one day, up to a position. */
-interface Group {
+/** An append, or several of one day, up to a position. */
+interface Pending {
   day: string;
   upTo: Position;
   counts: Counts;
@@ -32,37 +32,37 @@ const later = (one: Position, other: Position): Position => (one > other ? one :
 export interface PendingCounts {
   /** Counts an append until it has failed, or the read models count it. */
   begin: (day: string, counts: Counts) => { appended: (at: Position) => void; failed: () => void };
-  /** Appends that end from now on form a new group, because the read models are being read. */
-  seal: () => void;
-  /** Forgets groups that the read models count, because they have reached the position. */
+  /** Forgets appends that the read models count, because they have reached the position. */
   drop: (reached: Position) => void;
   all: () => Counts;
   on: (day: string) => Counts;
 }
 
 /**
- * Appends in flight are one sum, and others are grouped, so that memory does not grow with the
- * number of appends. A group counts until the read models have reached its last append, so counts
- * may be too high by a group, and are never too low.
+ * Appends in flight are one sum. Others are merged when there are many, so that memory stays
+ * bounded while the read models are late; merged appends count until the last of them is shown, so
+ * counts may then be too high, and are never too low.
  */
 export function pendingCounts(): PendingCounts {
-  let groups: Group[] = [];
+  let pending: Pending[] = [];
   let inFlight = noCounts();
-  let sealed = true;
+  let total = noCounts();
+  const days = new Map<string, Counts>();
 
-  const sum = (some: readonly Group[]): Counts =>
-    some.reduce((total, { counts }) => addCounts(total, counts), inFlight);
+  function sum({ day, counts }: Pending): void {
+    total = addCounts(total, counts);
+    days.set(day, addCounts(days.get(day) ?? noCounts(), counts));
+  }
 
-  function add({ day, upTo, counts }: Group): void {
-    const last = groups.at(-1);
-    const full = groups.length >= LIMITS.storage.pendingGroups;
-    if (last?.day === day && (!sealed || full)) {
-      last.upTo = later(last.upTo, upTo);
-      last.counts = addCounts(last.counts, counts);
+  function add(append: Pending): void {
+    sum(append);
+    const last = pending.at(-1);
+    if (!last || pending.length < LIMITS.storage.pendingAppends || last.day !== append.day) {
+      pending.push(append);
       return;
     }
-    sealed = false;
-    groups.push({ day, upTo, counts });
+    last.upTo = later(last.upTo, append.upTo);
+    last.counts = addCounts(last.counts, append.counts);
   }
 
   return {
@@ -77,9 +77,13 @@ export function pendingCounts(): PendingCounts {
         failed: end,
       };
     },
-    seal: () => void (sealed = true),
-    drop: (reached) => void (groups = groups.filter(({ upTo }) => upTo > reached)),
-    all: () => sum(groups),
-    on: (day) => sum(groups.filter((group) => group.day === day)),
+    drop(reached) {
+      pending = pending.filter(({ upTo }) => upTo > reached);
+      total = noCounts();
+      days.clear();
+      pending.forEach(sum);
+    },
+    all: () => addCounts(inFlight, total),
+    on: (day) => addCounts(inFlight, days.get(day) ?? noCounts()),
   };
 }

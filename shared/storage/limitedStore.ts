@@ -1,7 +1,6 @@
 import type { ProtectedStore } from '../eventlog/encryption/protectedStore.ts';
 import { appendBytes } from '../eventlog/appendLimits.ts';
 import { TurnlogError } from '../lib/errors/turnlogError.ts';
-import type { EncodedEvent } from '../ports/eventStore.ts';
 import { noCounts, type Counts } from './counts.ts';
 import type { DiskWatch } from './diskWatch.ts';
 import { purposeOf, type AppendPurpose } from './appendPurpose.ts';
@@ -9,7 +8,7 @@ import { accountOf } from './projection.ts';
 import type { StorageQuotas } from './quotas.ts';
 
 interface StorageGuard {
-  quotas: Pick<StorageQuotas, 'admit'>;
+  quotas: Pick<StorageQuotas, 'admit' | 'check'>;
   disk: Pick<DiskWatch, 'isFull' | 'appended'>;
 }
 
@@ -22,36 +21,46 @@ const storageFullError = (): TurnlogError =>
     { retriable: true, retryAfterSeconds: DISK_RETRY_SECONDS },
   );
 
-const countsOf = (events: readonly EncodedEvent[], purpose: AppendPurpose): Counts =>
-  purpose === 'audit'
-    ? { ...noCounts(), audits: events.length }
-    : { ...noCounts(), events: events.length, bytes: appendBytes(events) };
+const countsOf = (events: number, bytes: number, purpose: AppendPurpose): Counts =>
+  purpose === 'audit' ? { ...noCounts(), audits: events } : { ...noCounts(), events, bytes };
 
 /**
  * The only place that refuses growth of the log. Every append of a process that serves clients
- * passes here, and its events decide whether quotas and a full disk apply (appendPurpose.ts). Appends then
- * also fail with `quota_exceeded` or `storage_full`.
+ * passes here, and its events decide whether quotas and a full disk apply (appendPurpose.ts).
+ * Appends then also fail with `quota_exceeded` or `storage_full`.
  */
-export const withStorageLimits = (
+export function withStorageLimits(
   store: ProtectedStore,
   { quotas, disk }: StorageGuard,
-): ProtectedStore => ({
-  ...store,
-  async append(stream, expected, events) {
-    const purpose = purposeOf(events);
+): ProtectedStore {
+  function requireDisk(purpose: AppendPurpose): void {
     if (purpose === 'client' && disk.isFull()) throw storageFullError();
-    const account = events[0] && accountOf(events[0]);
-    if (account === undefined) return store.append(stream, expected, events);
-    const counts = countsOf(events, purpose);
-    const admission = await quotas.admit(account, purpose, counts);
-    disk.appended(counts.bytes);
-    try {
-      const result = await store.append(stream, expected, events);
-      admission.appended(result.position);
-      return result;
-    } catch (error) {
-      admission.failed();
-      throw error;
-    }
-  },
-});
+  }
+  return {
+    ...store,
+    async requireRoom(accountId, events, bytes) {
+      const purpose = purposeOf(events);
+      if (purpose === 'always') return;
+      requireDisk(purpose);
+      await quotas.check(accountId, purpose, countsOf(events.length, bytes, purpose));
+    },
+    async append(stream, expected, events) {
+      const purpose = purposeOf(events);
+      requireDisk(purpose);
+      const account = events[0] && accountOf(events[0]);
+      if (account === undefined) return store.append(stream, expected, events);
+      const bytes = appendBytes(events);
+      const counts = countsOf(events.length, bytes, purpose);
+      const admission = await quotas.admit(account, purpose, counts);
+      disk.appended(bytes);
+      try {
+        const result = await store.append(stream, expected, events);
+        admission.appended(result.position);
+        return result;
+      } catch (error) {
+        admission.failed();
+        throw error;
+      }
+    },
+  };
+}

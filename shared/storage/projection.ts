@@ -1,4 +1,4 @@
-import { isReadAudit } from '../audit/events.ts';
+import { isAudit } from '../audit/events.ts';
 import { bytesOf, type StoredEvent } from '../ports/eventStore.ts';
 import type { RowsOf } from '../readModels/table.ts';
 import { ALL_DAYS, type STORAGE_TABLES } from './tables.ts';
@@ -47,7 +47,7 @@ export function countStored(
 ): StorageRow | undefined {
   if (row && row.position >= event.position) return undefined;
   const counted = row ?? emptyRow(key);
-  if (isReadAudit(event)) counted.audits += 1;
+  if (isAudit(event)) counted.audits += 1;
   else {
     counted.events += 1;
     counted.bytes += bytesOf(event.stored ?? event);

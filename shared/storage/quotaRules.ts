@@ -63,7 +63,7 @@ const UNITS: Readonly<Record<QuotaName, string>> = {
   bytes_per_day: 'bytes of events a day',
   events: 'events',
   bytes: 'bytes of events',
-  audits_per_day: 'recorded reads a day',
+  audits_per_day: 'entries of the audit a day',
 };
 
 const DAY_MS = 86_400_000;

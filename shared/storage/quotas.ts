@@ -30,6 +30,8 @@ export interface StorageQuotas {
    * Reserves an append before it is made. Throws `quota_exceeded` unless the purpose is `always`.
    */
   admit: (accountId: string, purpose: AppendPurpose, counts: Counts) => Promise<Admission>;
+  /** Throws `quota_exceeded` as `admit` would, without a reservation. */
+  check: (accountId: string, purpose: AppendPurpose, counts: Counts) => Promise<void>;
   /** Errors: `store_unavailable`. */
   useOf: (accountId: string) => Promise<StorageUse>;
 }
@@ -46,6 +48,8 @@ interface Options {
 /** What is known of an account: its counts as last read, and appends that they may lack. */
 interface Account extends StorageUse {
   pending: PendingCounts;
+  /** The counts include events up to here. */
+  position: Position;
   readAt: number;
   firstRead: Promise<void>;
 }
@@ -70,17 +74,20 @@ export function createStorageQuotas({
 
   async function read(accountId: string, account: Account): Promise<void> {
     account.readAt = now();
-    account.pending.seal();
     const day = today();
     const [row, stored] = await Promise.all([
       readModels.findAccount(accountId),
       readModels.findStorage(accountId, day),
     ]);
     account.quotas = quotasOf(defaults, row?.limits);
+    const position = (stored.total?.position ?? '') as Position;
+    // An earlier read may be answered later, and lack what was dropped from `pending` since.
+    if (position < account.position) return;
+    account.position = position;
     account.day = day;
     account.today = stored.today ?? noCounts();
     account.total = stored.total ?? noCounts();
-    account.pending.drop((stored.total?.position ?? '') as Position);
+    account.pending.drop(position);
   }
 
   function accountOf(accountId: string): Account {
@@ -92,6 +99,7 @@ export function createStorageQuotas({
       total: noCounts(),
       quotas: defaults,
       pending: pendingCounts(),
+      position: '' as Position,
       readAt: 0,
       firstRead: Promise.resolve(),
     };
@@ -114,16 +122,28 @@ export function createStorageQuotas({
     };
   }
 
+  async function readAccount(accountId: string): Promise<Account> {
+    const account = accountOf(accountId);
+    await account.firstRead;
+    if (now() - account.readAt >= LIMITS.storage.freshMs)
+      void read(accountId, account).catch(() => undefined);
+    return account;
+  }
+
+  function requireQuota(account: Account, purpose: AppendPurpose, counts: Counts): void {
+    if (purpose === 'always') return;
+    const exceeded = exceededQuota(account.quotas, purpose, used(account), counts);
+    if (exceeded) throw quotaError(exceeded, account.quotas[exceeded], clock.now());
+  }
+
   return {
+    async check(accountId, purpose, counts) {
+      requireQuota(await readAccount(accountId), purpose, counts);
+    },
     async admit(accountId, purpose, counts) {
-      const account = accountOf(accountId);
-      await account.firstRead;
-      if (now() - account.readAt >= LIMITS.storage.freshMs)
-        void read(accountId, account).catch(() => undefined);
-      if (purpose !== 'always') {
-        const exceeded = exceededQuota(account.quotas, purpose, used(account), counts);
-        if (exceeded) throw quotaError(exceeded, account.quotas[exceeded], clock.now());
-      }
+      const account = await readAccount(accountId);
+      // In one step: other appends may not be admitted between the check and the reservation.
+      requireQuota(account, purpose, counts);
       return account.pending.begin(today(), counts);
     },
     async useOf(accountId) {

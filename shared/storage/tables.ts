@@ -17,7 +17,7 @@ export const STORAGE_TABLES = {
       events: integer,
       /** Their data and metadata, as stored. */
       bytes: integer,
-      /** Events that record reads in the audit. They have a quota of their own. */
+      /** Events of the audit, which have a quota of their own. */
       audits: integer,
       /** The last event counted. Earlier ones are not counted again. */
       position: text,

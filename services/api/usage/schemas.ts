@@ -119,7 +119,7 @@ export const StorageUse = Type.Object(
       {
         title: 'StorageQuotas',
         description:
-          'Events and their bytes (data and metadata), per day and in total, and reads recorded in the audit per day',
+          'Events and their bytes (data and metadata), per day and in total, and entries of the audit per day',
       },
     ),
   },

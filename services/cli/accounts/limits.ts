@@ -26,7 +26,7 @@ const OPTIONS: Readonly<Record<keyof AccountLimits, [string, (text: string) => n
   bytes_per_day: ['bytes of the events that it may add per UTC day', parseQuota],
   events: ['events that it may have in the log', parseQuota],
   bytes: ['bytes of the events that it may have', parseQuota],
-  audits_per_day: ['reads that may be recorded in its audit per UTC day', parseQuota],
+  audits_per_day: ['entries that its audit may get per UTC day', parseQuota],
 };
 
 /** The changes that the options name; undefined if they name none. */

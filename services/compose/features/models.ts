@@ -26,6 +26,7 @@ export async function openModels({
     maxRetries: config.MODEL_MAX_RETRIES,
   };
   const models = opened.adopt(createChatModels({ ...registry, limits }), ({ close }) => close());
+  await models.load();
   const gateway = createModelGateway({
     models,
     limits: {

@@ -14,7 +14,19 @@ import type { TileReader } from '../../transparency/tileStore.ts';
  * An event store, the keys of its texts, and the comparison of its events with their leaves where
  * there is one. Its events are as stored.
  */
-export type ProtectedStore = EventStore & { keys: Keyring; leaves?: LeafComparison };
+export type ProtectedStore = EventStore & {
+  keys: Keyring;
+  leaves?: LeafComparison;
+  /**
+   * Refuses events that the limits of storage would refuse, before keys are made for them. `bytes`
+   * is an upper bound of their size. Absent where there are no such limits.
+   */
+  requireRoom?: (
+    accountId: string,
+    events: readonly { type: string; data: object }[],
+    bytes: number,
+  ) => Promise<void>;
+};
 
 /** Compares events of a store with their leaves when their streams are read. */
 export const withLeaves = (store: ProtectedStore, tiles: TileReader): ProtectedStore => {

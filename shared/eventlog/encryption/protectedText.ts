@@ -5,6 +5,7 @@
  * checked; without them it reveals nothing. Without the key the text is gone, and every chain
  * remains valid.
  */
+import { releaseBuffer } from '../../lib/memory/releaseBuffer.ts';
 import { createSecretKey, hash as digest, type KeyObject } from 'node:crypto';
 import { pooledRandomBytes } from '../../lib/pooledRandomBytes.ts';
 import { ADDED_BYTES, decrypt, encrypt } from './aesGcm.ts';
@@ -137,11 +138,11 @@ export function openText(
   }
   if (commitmentOf(salted) !== sha256)
     throw new InvalidCiphertext('a ciphertext holds another text');
-  return {
-    sha256,
-    salt: salted.toString('base64url', 0, SALT_BYTES),
-    text: salted.toString('utf8', SALT_BYTES),
-  };
+  const salt = salted.toString('base64url', 0, SALT_BYTES);
+  const text = salted.toString('utf8', SALT_BYTES);
+  releaseBuffer(bytes);
+  releaseBuffer(salted);
+  return { sha256, salt, text };
 }
 
 /**

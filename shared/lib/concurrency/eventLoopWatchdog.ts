@@ -32,7 +32,8 @@ const threadCpuMs = (): number => {
 /** The running step: it began when the task was set, and ends when another one is. */
 let current = { task: UNKNOWN, since: 0 };
 let sampled = { at: 0, cpuMs: 0 };
-let report: ((task: string, cpuMs: number, since: number) => void) | undefined;
+let report:
+  ((step: { task: string; since: number }, until: number, cpuMs: number) => void) | undefined;
 
 /**
  * Ends the step and begins one of a task. CPU time counts, so that a process that waits for the CPU
@@ -44,7 +45,7 @@ function beginStep(task: string): void {
   if (now - sampled.at >= SAMPLE_MS) {
     const cpuMs = threadCpuMs();
     const usedMs = Math.min(cpuMs - sampled.cpuMs, now - current.since);
-    if (usedMs > LONG_STEP_MS) report(current.task, usedMs, current.since);
+    if (usedMs > LONG_STEP_MS) report(current, now, usedMs);
     sampled = { at: now, cpuMs };
   }
   current = { task, since: now };
@@ -70,9 +71,9 @@ export function startWatchdog({ onLongStep, onDelay }: WatchdogOptions): Disposa
     collections.splice(0, collections.length - 100);
   });
   collector.observe({ entryTypes: ['gc'] });
-  report = (task, cpuMs, since) => {
+  report = ({ task, since }, until, cpuMs) => {
     const tell = (): void => {
-      const gc = collections.filter(({ start }) => start >= since);
+      const gc = collections.filter(({ start }) => start >= since && start < until);
       const gcMs = gc.reduce((total, { ms }) => total + ms, 0);
       onLongStep({ task, cpu_ms: Math.round(cpuMs), gc_ms: Math.round(Math.min(gcMs, cpuMs)) });
     };

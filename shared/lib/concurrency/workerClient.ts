@@ -1,7 +1,7 @@
 import { once, type EventEmitter } from 'node:events';
 import { createFairLanes } from './fairLanes.ts';
 import { resolvesWithin } from '../time/resolvesWithin.ts';
-import type { TimedAnswer } from './workerServer.ts';
+import type { TimedAnswer } from '../time/processorTime.ts';
 
 /** A `Worker` of `node:worker_threads`. */
 interface Thread extends EventEmitter {
@@ -14,7 +14,8 @@ interface WorkerOptions {
   /** Names the thread in the metrics of the process. */
   name: string;
   /**
-   * Starts a thread with a memory limit, which calls `serveWorkerClient`.
+   * Starts a thread with a memory limit. It sends `ready` first, and then one TimedAnswer per
+   * message, in order.
    */
   start: () => Thread;
   /** Concurrent threads; two or more. The second one starts when two accounts need one. */

@@ -36,10 +36,10 @@ export const runOptions = {
   ),
   MAX_PROMPT_BYTES: Type.Optional(
     Type.Integer({
-      minimum: 1_048_576,
+      minimum: 4_194_304,
       maximum: 1_099_511_627_776,
       description:
-        'Bytes of the prompts of all runs in flight of a process, half of them one account’s, and as many of runs that wait; without it an eighth of the heap that Node.js may have. A larger run has its place alone',
+        'Bytes of the prompts of all runs in flight of a process, half of them one account’s, and as many of runs that wait; without it a part of the heap (`heap.prompts`). A prompt has at most a quarter of them',
     }),
   ),
   RATE_LIMIT_PER_SECOND: Type.Integer({

@@ -27,8 +27,8 @@ export const storageOptions = {
     'Bytes of the events that an account may have in the log; 0: no quota',
   ),
   ACCOUNT_AUDITS_PER_DAY: quota(
-    200_000,
-    'Reads of an account that may be recorded in its audit per UTC day; further ones are refused with 429 `quota_exceeded`; 0: no quota',
+    500_000,
+    'Entries that the audit of an account may get per UTC day; reads that have to be recorded are then refused with 429 `quota_exceeded`; 0: no quota',
   ),
   DISK_WARN_FREE: freeSpace(
     '2147483648',

@@ -155,4 +155,8 @@ test('reads beyond the quota of recorded reads are refused, never answered unrec
   expect(await usedOf('audits_per_day')).toBe((await storage()).quotas.audits_per_day.limit);
   expect((await run(agent, session)).status).toBe(200);
   expect((await mine().get(`/v1/sessions/${session}`)).status).toBe(200);
+  const erase = () => mine().send('DELETE', `/v1/sessions/${session}`, '');
+  for (let times = 0; times < 3; times += 1) expect((await erase()).status).toBe(200);
+  expectFailure(await mine().get(`/v1/sessions/${session}`), 'session_erased');
+  expect(await usedOf('audits_per_day')).toBe((await storage()).quotas.audits_per_day.limit);
 });

@@ -5,6 +5,7 @@ import { hasMoreValues } from '../../../../shared/lib/validation/jsonComplexity.
 import { LIMITS } from '../../../../shared/limits.ts';
 import type { Permit } from '../../../../shared/lib/concurrency/capacity.ts';
 import type { MemoryLedger } from '../../../../shared/lib/memory/ledger.ts';
+import { releaseBuffer } from '../../../../shared/lib/memory/releaseBuffer.ts';
 import { resumeTask } from '../../../../shared/lib/concurrency/eventLoopWatchdog.ts';
 import { yieldForText } from '../../../../shared/lib/concurrency/yieldToEventLoop.ts';
 
@@ -37,15 +38,6 @@ export function admitBody(ctx: Context, memory: MemoryLedger, account_id: string
 export const hasNoBody = ({ req }: Context): boolean =>
   req.headers['transfer-encoding'] === undefined &&
   Number(req.headers['content-length'] ?? 0) === 0;
-
-/**
- * Frees the memory of a large body at once: the garbage collector counts only its object, not its
- * bytes, and would keep many for a while. Small buffers share their memory.
- */
-function releaseBuffer(bytes: Buffer): void {
-  const { buffer } = bytes;
-  if (buffer.byteLength === bytes.length && buffer instanceof ArrayBuffer) buffer.transfer(0);
-}
 
 /** Reads and parses the request's JSON. */
 export async function readJsonBody(

@@ -1,8 +1,9 @@
 import { Readable } from 'node:stream';
 import type { Context } from 'koa';
+import { runPaced } from '../../../../shared/lib/concurrency/pacedSteps.ts';
 import { LIMITS } from '../../../../shared/limits.ts';
 import { untilRevoked, type KeyCheck } from '../access/keyRevocation.ts';
-import { responseClosedSignal } from '../connection/clientDisconnect.ts';
+import { clientDisconnectError, onResponseClosed } from '../connection/clientDisconnect.ts';
 
 /** A server-sent event (HTML standard). */
 export interface SseEvent {
@@ -36,7 +37,7 @@ function readEvents(events: AsyncIterator<SseEvent>, heartbeatMs: number): Reada
   /** Sends the headers, so that the client knows that it is connected. */
   function begin(): NodeJS.Timeout {
     stream.push(HEARTBEAT);
-    return setInterval(() => isWaiting && stream.push(HEARTBEAT), heartbeatMs);
+    return setInterval(() => isWaiting && stream.push(HEARTBEAT), heartbeatMs).unref();
   }
 
   async function pushEvents(): Promise<void> {
@@ -56,13 +57,25 @@ function readEvents(events: AsyncIterator<SseEvent>, heartbeatMs: number): Reada
     read() {
       if (!isWaiting) pushEvents().catch((error: Error) => stream.destroy(error));
     },
-    destroy(error, callback) {
-      clearInterval(heartbeat);
-      void events.return?.().catch(() => undefined);
-      callback(error);
-    },
+  });
+  stream.once('close', () => {
+    clearInterval(heartbeat);
+    events.return?.().catch(() => undefined);
   });
   return stream;
+}
+
+/** Aborts when the client has disconnected: a few at a time, because thousands may do so at once. */
+function disconnectSignal(ctx: Context): AbortSignal {
+  const disconnected = new AbortController();
+  const account = (ctx.state['account_id'] as string | undefined) ?? '';
+  onResponseClosed(ctx.res, () =>
+    runPaced(account, () => {
+      disconnected.abort(clientDisconnectError());
+      return false;
+    }),
+  );
+  return disconnected.signal;
 }
 
 /**
@@ -76,7 +89,7 @@ export function sendEventStream(
   events: (signal: AbortSignal) => AsyncIterable<SseEvent>,
   heartbeatMs: number = LIMITS.http.heartbeatMs,
 ): void {
-  const allowed = untilRevoked(events(responseClosedSignal(ctx.res)), isAllowed);
+  const allowed = untilRevoked(events(disconnectSignal(ctx)), isAllowed);
   ctx.status = 200;
   ctx.type = 'text/event-stream; charset=utf-8';
   ctx.set('cache-control', 'no-store');

@@ -33,9 +33,8 @@ test('a type that no feature lists is a client’s', () => {
   expect(purposeOf([typed('dream.dreamt.v1')])).toBe('client');
 });
 
-test('recorded reads have their own quota, and recorded erasures none', () => {
-  expect(purposeOf([typed('account.audited.v1', '{"action":"read"}')])).toBe('audit');
-  expect(purposeOf([typed('account.audited.v1', '{"action":"erase"}')])).toBe('always');
+test('entries of the audit have their own quota', () => {
+  expect(purposeOf([typed('account.audited.v1')])).toBe('audit');
 });
 
 test('a request that cancels is told from one that creates', () => {

@@ -35,7 +35,9 @@ async function follow({ url, prey, signal, report }: Battle, path: string): Prom
   const leave = (): void => void socket.destroy();
   signal.addEventListener('abort', leave, { once: true });
   socket.on('error', () => undefined);
-  socket.write(`GET ${path} HTTP/1.1\r\nhost: x\r\nx-api-key: ${prey.key}\r\n\r\n`);
+  socket.write(
+    `GET ${path} HTTP/1.1\r\nhost: x\r\nx-api-key: ${prey.key}\r\nconnection: close\r\n\r\n`,
+  );
   let head: string | undefined = '';
   socket.on('data', (bytes: Buffer) => {
     if (head === undefined) return;
@@ -49,7 +51,7 @@ async function follow({ url, prey, signal, report }: Battle, path: string): Prom
   signal.removeEventListener('abort', leave);
 }
 
-/** One turn that goes on for as long as the attack, and clients that all follow it. */
+/** One turn after another, and clients that all follow it. */
 export async function followTurn(battle: Battle): Promise<void> {
   while (!battle.signal.aborted) {
     const path = await startTurn(battle).catch(() => undefined);

@@ -2,7 +2,7 @@
  * A chat completions server that keeps nothing of what it is sent, and behaves as the name of the
  * model says: `quick`, `slow` (so many ms: the first argument), `large` (as many characters of
  * output as the input begins with), `dripping` (100,000 deltas of a character), `telling` (a delta
- * every 5 ms, for as long as it is read), `echo` (its input, as the arguments of a tool if it has
+ * every 5 ms, for as long as the slow one takes), `echo` (its input, as the arguments of a tool if it has
  * one), `faulty` (8 MiB errors that quote the provider's key), `calling` (8,000 tool calls at once),
  * `talking` (8 MiB of text), `hinting` (103 without end). Prints its base URL.
  */
@@ -66,7 +66,7 @@ let dripping: Buffer | undefined;
 
 /** Streams single characters, as fast as they are read. */
 async function drip(response: ServerResponse): Promise<void> {
-  dripping ??= Buffer.from(`${deltaEvent('x').repeat(DELTAS)}data: [DONE]\n\n`);
+  dripping ??= Buffer.from(`${deltaEvent('x').repeat(DELTAS)}${END}`);
   response.writeHead(200, { 'content-type': 'text/event-stream' });
   const closed = new AbortController();
   response.on('close', () => closed.abort());
@@ -95,16 +95,19 @@ function echo({ role, content }: Message, [tool] = [] as NonNullable<Body['tools
   return completion({ content: null, tool_calls }, 'tool_calls');
 }
 
+const USAGE = { prompt_tokens: 20, completion_tokens: 7, total_tokens: 27 };
+const END = `data: ${JSON.stringify({ choices: [], usage: USAGE })}\n\ndata: [DONE]\n\n`;
 const TELL_MS = 5;
 
-/** Streams a word at a time, until the answer is as long as it may be or nobody reads it. */
+/** Streams a word at a time. */
 async function tell(response: ServerResponse): Promise<void> {
   response.writeHead(200, { 'content-type': 'text/event-stream' });
-  for (let count = 0; count < DELTAS && !response.destroyed; count += 1) {
+  const until = performance.now() + slowMs;
+  while (performance.now() < until && !response.destroyed) {
     response.write(deltaEvent('word '));
     await sleep(TELL_MS);
   }
-  response.end('data: [DONE]\n\n');
+  response.end(END);
 }
 
 let answered = 0;

@@ -24,7 +24,10 @@ function createThreads() {
         questions.push(String(question));
         if (!String(question).startsWith('endless'))
           setImmediate(() =>
-            thread.emit('message', { answer: `answer to ${String(question)}`, cpuMs: 1 }),
+            thread.emit('message', {
+              answer: `answer to ${String(question)}`,
+              cpuMs: question === 'heavy' ? 500 : 1,
+            }),
           );
       },
       terminate: () =>
@@ -75,6 +78,16 @@ test('leaves a thread to other accounts, however many have had slow requests', a
   expect(ended).toBe(0);
   await client[Symbol.asyncDispose]();
   await Promise.all(later);
+});
+
+test('counts an account as slow by the processor time of its requests', async () => {
+  const { start } = createThreads();
+  client = createWorkerClient({ ...options, start, withinMs: 60_000 });
+  await Promise.all(['h1', 'h2'].map((account) => client!.request('heavy', account)));
+  for (const account of ['h1', 'h2'])
+    void client.request('endless', account).catch(() => undefined);
+  await turns(10);
+  expect(await client.request('a', 'honest')).toBe('answer to a');
 });
 
 test('makes the queued requests of an account wait behind others once one was slow', async () => {

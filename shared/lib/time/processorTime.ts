@@ -1,5 +1,3 @@
-import { parentPort } from 'node:worker_threads';
-
 /** An answer, and the processor time that it took in milliseconds. */
 export interface TimedAnswer<Answer> {
   answer: Answer;
@@ -21,14 +19,4 @@ export function timed<Answer>(work: () => Answer): TimedAnswer<Answer> {
   const began = threadCpuMs();
   const answer = work();
   return { answer, cpuMs: threadCpuMs() - began };
-}
-
-/** Answers the requests of a WorkerClient in this thread, in order. */
-export function serveWorkerClient<Question, Answer>(
-  answerOf: (question: Question) => Answer,
-): void {
-  parentPort!.on('message', (question: Question) =>
-    parentPort!.postMessage(timed(() => answerOf(question))),
-  );
-  parentPort!.postMessage('ready');
 }
