@@ -139,6 +139,7 @@ const QUERIES: [name: keyof ReadModelQueries, (read: ReadModels) => Promise<unkn
   ['findNewestSessionOf', (read) => [read.findNewestSessionOf('agent_1')]],
   ['indexProgress', (read) => [read.indexProgress()]],
   ['hasUnindexed', (read) => [read.hasUnindexed('acct_1', '2026-01-01', '1' as Position)]],
+  ['findStorage', (read) => [read.findStorage('acct_1', '2026-01-01')]],
   ['countUnindexed', (read) => [read.countUnindexed()]],
   [
     'sumUsage',
