@@ -53,13 +53,13 @@ export function createModelGateway({ models, limits, logger }: GatewayOptions): 
   return {
     list: () => models.list(),
     find: (id) => models.find(id),
-    async complete(modelId, request, signal, ...others) {
+    async complete(modelId, request, signal, caller) {
       const provider = models.find(modelId)?.provider;
-      if (provider === undefined) return models.complete(modelId, request, signal, ...others);
+      if (provider === undefined) return models.complete(modelId, request, signal, caller);
       const circuit = circuitTo(provider);
       const outcome = await circuit.run<ChatAnswer>(() =>
         models
-          .complete(modelId, request, signal, ...others)
+          .complete(modelId, request, signal, caller)
           .then<Outcome<ChatAnswer>, Outcome<ChatAnswer>>(
             (result) => ({ result }),
             (error: unknown) => outcomeOf(error, signal),

@@ -1,12 +1,11 @@
-import { registerResource } from '../../shared/lib/concurrency/resources.ts';
-import { heapBytesFor } from '../../shared/lib/memory/ledger.ts';
-import { LIMITS } from '../../shared/limits.ts';
+import type { Permit } from '../../shared/lib/concurrency/capacity.ts';
+import type { MemoryLedger } from '../../shared/lib/memory/ledger.ts';
 
-/** The bytes of all answers in progress, shared by all providers of a process. */
-export interface ResponseMemory {
-  bytes: number;
-  /** Answers that found no memory. */
-  rejected: number;
+/** The memory of one answer, which counts among that of its account. */
+export interface AnswerMemory {
+  /** Reserves further bytes. Returns false when the account or the process has none left. */
+  reserve(bytes: number): boolean;
+  release(bytes: number): void;
 }
 
 /** Collects a body as it arrives. */
@@ -15,24 +14,38 @@ export interface BoundedBuffer {
   add(chunk: Buffer): boolean;
   isFull(): boolean;
   text(): string;
-  /** Releases its share of the response memory. */
+  /** Releases its memory. */
   release(): void;
 }
 
 const FIRST_CAPACITY = 4_096;
-/** The limit for all answers together. */
-const MAX_BYTES = Math.min(LIMITS.model.answersBytes, heapBytesFor('modelAnswers'));
 
-/** Memory for the answers of all providers. */
-export function createAnswerMemory(): ResponseMemory {
-  const inProgress = { bytes: 0, rejected: 0 };
-  registerResource('model_answers', {
-    usage: () => ({
-      bytes: { limit: MAX_BYTES, used: inProgress.bytes },
-      rejected: { account: 0, process: inProgress.rejected },
-    }),
-  });
-  return inProgress;
+/** Memory for an answer to a run of this account. */
+export function createAnswerMemory(
+  ledger: Pick<MemoryLedger, 'forceReserve'>,
+  account_id: string,
+): AnswerMemory {
+  let permit: Permit | undefined;
+  let reserved = 0;
+  const releaseUnused = (): void => {
+    if (reserved > 0) return;
+    permit?.release();
+    permit = undefined;
+  };
+  return {
+    reserve(bytes) {
+      permit ??= ledger.forceReserve({ account_id, purpose: 'modelAnswers', bytes: 0 });
+      const isReserved = permit.resize(reserved + bytes);
+      if (isReserved) reserved += bytes;
+      releaseUnused();
+      return isReserved;
+    },
+    release(bytes) {
+      reserved -= bytes;
+      permit?.resize(reserved);
+      releaseUnused();
+    },
+  };
 }
 
 /**
@@ -40,35 +53,33 @@ export function createAnswerMemory(): ResponseMemory {
  * outgrown buffer, and the last one, is freed at once: the garbage collector counts the objects but not
  * their bytes, which for many answers are a hundred megabytes.
  */
-export function createBoundedBuffer(maxBytes: number, inProgress: ResponseMemory): BoundedBuffer {
-  let memory = new ArrayBuffer(0);
+export function createBoundedBuffer(maxBytes: number, memory: AnswerMemory): BoundedBuffer {
+  let bytes = new ArrayBuffer(0);
   let size = 0;
 
-  function ensureCapacity(needed: number): void {
-    const previous = memory.byteLength;
-    if (needed <= previous) return;
-    const capacity = Math.min(maxBytes, Math.max(needed, 2 * previous, FIRST_CAPACITY));
-    memory = memory.transfer(capacity);
-    inProgress.bytes += capacity - previous;
+  function ensureCapacity(needed: number): boolean {
+    const previous = bytes.byteLength;
+    if (needed <= previous) return true;
+    const ample = Math.min(maxBytes, Math.max(needed, 2 * previous, FIRST_CAPACITY));
+    const capacity = [ample, needed].find((each) => memory.reserve(each - previous));
+    if (capacity === undefined) return false;
+    bytes = bytes.transfer(capacity);
+    return true;
   }
 
   return {
     add(chunk) {
       const accepted = Math.min(chunk.length, maxBytes - size);
-      if (inProgress.bytes + accepted > MAX_BYTES) {
-        inProgress.rejected += 1;
-        return false;
-      }
-      ensureCapacity(size + accepted);
-      chunk.copy(Buffer.from(memory), size, 0, accepted);
+      if (!ensureCapacity(size + accepted)) return false;
+      chunk.copy(Buffer.from(bytes), size, 0, accepted);
       size += accepted;
       return accepted === chunk.length;
     },
     isFull: () => size === maxBytes,
-    text: () => Buffer.from(memory, 0, size).toString('utf8'),
+    text: () => Buffer.from(bytes, 0, size).toString('utf8'),
     release() {
-      inProgress.bytes -= memory.byteLength;
-      memory = memory.transfer(0);
+      if (bytes.byteLength > 0) memory.release(bytes.byteLength);
+      bytes = bytes.transfer(0);
       size = 0;
     },
   };

@@ -1,16 +1,16 @@
 import type * as OpenAi from 'openai';
 import type { Dispatcher } from 'undici';
 import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
+import type { MemoryLedger } from '../../shared/lib/memory/ledger.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import type { ChatRequest } from '../../shared/sessions/turns/chat.ts';
 import type {
-  AnswerStream,
   ChatAnswer,
   ChatModels,
+  ModelCaller,
   ModelInfo,
 } from '../../shared/ports/chatModel.ts';
 import { parseAnswer } from './answer.ts';
-import { createAnswerMemory, type ResponseMemory } from './boundedBuffer.ts';
 import { toModelError } from './modelErrors.ts';
 import { pooledFetch, type CallOptions } from './pooledFetch.ts';
 
@@ -36,6 +36,8 @@ interface ChatModelsOptions {
   providers: readonly Provider[];
   models: readonly ModelInfo[];
   limits: ChatModelLimits;
+  /** Counts the answers that are being read. */
+  memory: MemoryLedger;
 }
 
 const DEFAULTS = {
@@ -46,7 +48,6 @@ const DEFAULTS = {
 interface Libraries {
   openai: typeof OpenAi;
   agent: Dispatcher;
-  inProgress: ResponseMemory;
 }
 
 /** Loads the libraries, which takes up to a tenth of a second and tens of megabytes. */
@@ -66,13 +67,13 @@ async function load({ limits }: ChatModelsOptions): Promise<Libraries> {
     bodyTimeout: 0,
   });
   const limited = agent.compose(limitInformationalResponses);
-  return { openai, agent: limited, inProgress: createAnswerMemory() };
+  return { openai, agent: limited };
 }
 
 function createClient(
   provider: Provider,
-  { openai, agent, inProgress }: Libraries,
-  limits: ChatModelLimits,
+  { openai, agent }: Libraries,
+  { limits, memory }: ChatModelsOptions,
 ): OpenAi.OpenAI {
   return new openai.OpenAI({
     baseURL: provider.base_url,
@@ -84,16 +85,18 @@ function createClient(
     timeout: limits.attemptTimeoutMs,
     maxRetries: limits.maxRetries,
     logLevel: 'off',
-    fetch: pooledFetch(agent, inProgress),
+    fetch: pooledFetch(agent, memory),
   });
 }
 
 async function requestAnswer(
   client: OpenAi.OpenAI,
   request: ChatRequest,
-  signal: AbortSignal,
+  { signal, account_id }: ModelCaller & { signal: AbortSignal },
 ): Promise<ChatAnswer> {
-  const body: unknown = await client.chat.completions.create(request, { signal });
+  const options: CallOptions = { caller: { account_id } };
+  const fetchOptions = options as object;
+  const body: unknown = await client.chat.completions.create(request, { signal, fetchOptions });
   return parseAnswer(body, request.model);
 }
 
@@ -104,14 +107,14 @@ async function requestAnswer(
 async function requestStream(
   client: OpenAi.OpenAI,
   request: ChatRequest,
-  { signal, account_id, onDelta }: AnswerStream & { signal: AbortSignal },
+  { signal, account_id, onDelta }: Required<ModelCaller> & { signal: AbortSignal },
 ): Promise<ChatAnswer> {
   let hasShownText = false;
   const show = (text: string): void => {
     hasShownText = true;
     onDelta(text);
   };
-  const options: CallOptions = { textStream: { account_id, onDelta: show } };
+  const options: CallOptions = { caller: { account_id, onDelta: show } };
   const body: unknown = await client.post('/chat/completions', {
     body: { ...request, stream: true, stream_options: { include_usage: true } },
     signal,
@@ -149,7 +152,7 @@ export function createChatModels(options: ChatModelsOptions): LoadableChatModels
   }
 
   function clientOf(provider: Provider, loaded: Libraries): OpenAi.OpenAI {
-    const client = clients.get(provider.id) ?? createClient(provider, loaded, options.limits);
+    const client = clients.get(provider.id) ?? createClient(provider, loaded, options);
     clients.set(provider.id, client);
     return client;
   }
@@ -162,15 +165,15 @@ export function createChatModels(options: ChatModelsOptions): LoadableChatModels
       await loadOnce();
     },
     find: (id) => models.get(id),
-    async complete(modelId, request, signal, stream) {
+    async complete(modelId, request, signal, { account_id, onDelta }) {
       const provider = providerOf(modelId);
       const loaded = await loadOnce();
       signal.throwIfAborted();
       try {
         const client = clientOf(provider, loaded);
-        return await (stream
-          ? requestStream(client, request, { signal, ...stream })
-          : requestAnswer(client, request, signal));
+        return await (onDelta
+          ? requestStream(client, request, { signal, account_id, onDelta })
+          : requestAnswer(client, request, { signal, account_id }));
       } catch (error) {
         // The library converts aborts to its own errors. The caller gets its own abort reason.
         signal.throwIfAborted();

@@ -1,8 +1,9 @@
 import { addAbortListener } from 'node:events';
 import type { Dispatcher } from 'undici';
 import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
-import type { AnswerStream } from '../../shared/ports/chatModel.ts';
-import type { ResponseMemory } from './boundedBuffer.ts';
+import type { MemoryLedger } from '../../shared/lib/memory/ledger.ts';
+import type { ModelCaller } from '../../shared/ports/chatModel.ts';
+import { createAnswerMemory } from './boundedBuffer.ts';
 import { createPacedBody, type PacedBody } from './pacedBody.ts';
 import {
   truncatedAnswerError,
@@ -23,11 +24,17 @@ const CONNECTION_CLOSE_GRACE_MS = 1_000;
 
 /** Options of a call, in addition to those of the library. */
 export interface CallOptions {
-  /** Receives the text of a streamed answer as it arrives. */
-  textStream?: AnswerStream;
+  /** The account of the call, and what receives the text of a streamed answer as it arrives. */
+  caller: ModelCaller;
 }
 
-type Fetch = (input: string | URL | Request, init?: RequestInit & CallOptions) => Promise<Response>;
+/** Of a call that is made for no account. */
+const NO_ACCOUNT: ModelCaller = { account_id: '' };
+
+type Fetch = (
+  input: string | URL | Request,
+  init?: RequestInit & Partial<CallOptions>,
+) => Promise<Response>;
 
 /** The members of a Response that the `openai` package reads for an answer that is not streamed. */
 type BufferedResponse = Pick<Response, 'ok' | 'status' | 'url' | 'headers' | 'body' | 'text'>;
@@ -84,7 +91,7 @@ const timeoutError = (): TurnlogError =>
     retriable: true,
   });
 
-/** A reader, and the account that it shares the event loop for. */
+/** A reader, and the account with which it shares the event loop. */
 interface AccountReader {
   reader: ResponseReader;
   account_id: string | undefined;
@@ -92,20 +99,20 @@ interface AccountReader {
 
 function createReaderFor(
   { status, headers }: Pick<Reply, 'status' | 'headers'>,
-  { textStream }: CallOptions,
-  inProgress: ResponseMemory,
+  { account_id, onDelta }: ModelCaller,
+  ledger: MemoryLedger,
 ): AccountReader {
+  const memory = createAnswerMemory(ledger, account_id);
   const isStream = headers
     .get('content-type')
     ?.trim()
     .toLowerCase()
     .startsWith('text/event-stream');
-  if (!textStream || !isSuccess(status) || !isStream)
-    return { reader: createWholeBodyReader(status, inProgress), account_id: undefined };
+  if (!onDelta || !isSuccess(status) || !isStream)
+    return { reader: createWholeBodyReader(status, memory), account_id: undefined };
   // The library gets the whole answer, as if it had arrived at once.
   headers.set('content-type', 'application/json');
-  const { account_id, onDelta } = textStream;
-  return { reader: createStreamedAnswerReader(onDelta, inProgress), account_id };
+  return { reader: createStreamedAnswerReader(onDelta, memory), account_id };
 }
 
 /**
@@ -118,11 +125,11 @@ function createReaderFor(
  * the first byte of an answer therefore rejects. An attempt that times out or breaks off during its
  * answer, which the model may have processed and which is billed, resolves with a response whose
  * body fails. Request bodies are strings, answers are never compressed, and redirects are not
- * followed. `textStream` receives the text of a streamed answer as it arrives, and the library gets
+ * followed. The caller receives the text of a streamed answer as it arrives, and the library gets
  * the whole answer.
  */
-export function pooledFetch(agent: Dispatcher, inProgress: ResponseMemory): Fetch {
-  return (input, init = {}) =>
+export function pooledFetch(agent: Dispatcher, ledger: MemoryLedger): Fetch {
+  return (input, { caller = NO_ACCOUNT, ...init } = {}) =>
     new Promise((resolve, reject) => {
       const url = new URL(input instanceof Request ? input.url : input);
       let body: PacedBody | undefined;
@@ -189,7 +196,7 @@ export function pooledFetch(agent: Dispatcher, inProgress: ResponseMemory): Fetc
             // The library waits for any retry-after up to a minute, and ignores longer ones.
             if ((retryAfterMs(headers, Date.now()) ?? 0) > MAX_SLEEP_MS)
               headers.set('x-should-retry', 'false');
-            const { reader, account_id } = createReaderFor({ status, headers }, init, inProgress);
+            const { reader, account_id } = createReaderFor({ status, headers }, caller, ledger);
             body = createPacedBody({ reader, account_id, flow, done: receive });
             const encoding = (headers.get('content-encoding') ?? 'identity').toLowerCase();
             if (isSuccess(status) && encoding !== 'identity')

@@ -2,7 +2,7 @@ import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import { hasMoreValues } from '../../shared/lib/validation/jsonComplexity.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import { NoRoomForAnswer } from '../../shared/ports/chatModel.ts';
-import { createBoundedBuffer, type ResponseMemory } from './boundedBuffer.ts';
+import { createBoundedBuffer, type AnswerMemory } from './boundedBuffer.ts';
 
 /** The result for the caller: JSON text, or the error. */
 export type AnswerOrError = string | Error;
@@ -15,7 +15,7 @@ export interface ResponseReader {
   add(chunk: Buffer): AnswerOrError | undefined;
   /** Returns the result at the end of the body. */
   end(): AnswerOrError;
-  /** Releases its share of the response memory. */
+  /** Releases its memory. */
   release(): void;
 }
 
@@ -37,9 +37,9 @@ export const truncatedAnswerError = (): TurnlogError =>
 export const tooManyPartsError = (): TurnlogError => unusableAnswerError('has too many parts');
 
 /** Reads an answer that is one JSON text; of an error only the quoted beginning. */
-export function createWholeBodyReader(status: number, inProgress: ResponseMemory): ResponseReader {
+export function createWholeBodyReader(status: number, memory: AnswerMemory): ResponseReader {
   const { answerBytes, errorBytes } = LIMITS.model;
-  const body = createBoundedBuffer(isSuccess(status) ? answerBytes : errorBytes, inProgress);
+  const body = createBoundedBuffer(isSuccess(status) ? answerBytes : errorBytes, memory);
   return {
     // Of an error, the beginning is quoted.
     mostBytes: isSuccess(status) ? answerBytes : Infinity,

@@ -1,4 +1,4 @@
-import { createBoundedBuffer, type ResponseMemory } from './boundedBuffer.ts';
+import { createBoundedBuffer, type AnswerMemory } from './boundedBuffer.ts';
 
 const LF = 0x0a;
 const CR = 0x0d;
@@ -29,8 +29,8 @@ const linesOf = (text: string): string[] =>
  * Reads the `data` fields of events as the HTML standard defines them. Lines end with LF, CR or
  * both. Memory is bounded by one line, or by the lines of one event.
  */
-export function createSseParser(lineBytes: number, inProgress: ResponseMemory): SseParser {
-  const line = createBoundedBuffer(lineBytes, inProgress);
+export function createSseParser(lineBytes: number, memory: AnswerMemory): SseParser {
+  const line = createBoundedBuffer(lineBytes, memory);
   /** True while no partial line is buffered: most lines arrive complete. */
   let isEmpty = true;
   let afterCr = false;

@@ -1,7 +1,7 @@
 import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import { hasMoreValues } from '../../shared/lib/validation/jsonComplexity.ts';
 import { LIMITS } from '../../shared/limits.ts';
-import type { ResponseMemory } from './boundedBuffer.ts';
+import type { AnswerMemory } from './boundedBuffer.ts';
 import { parseChunk, type Chunk, type Delta } from './chunk.ts';
 import { createSseParser } from './sseParser.ts';
 import { createTextAccumulator, type TextAccumulator } from './textAccumulator.ts';
@@ -40,7 +40,7 @@ const { callIdChars, functionNameChars, argumentsChars } = LIMITS.model;
  * Assembles tool calls. Parts of one call have the same index. If a provider sends no index, a part
  * with another id begins a call.
  */
-function createStreamedCalls(inProgress: ResponseMemory): StreamedCalls {
+function createStreamedCalls(memory: AnswerMemory): StreamedCalls {
   const calls = new Map<number, Call>();
   let latest = -1;
 
@@ -56,7 +56,7 @@ function createStreamedCalls(inProgress: ResponseMemory): StreamedCalls {
     const created = {
       id: '',
       name: '',
-      arguments: createTextAccumulator(inProgress, 3 * argumentsChars),
+      arguments: createTextAccumulator(memory, 3 * argumentsChars),
     };
     calls.set(latest, created);
     return created;
@@ -105,11 +105,11 @@ function streamError(error: unknown): TurnlogError {
  */
 export function createStreamedAnswerReader(
   onText: (text: string) => void,
-  inProgress: ResponseMemory,
+  memory: AnswerMemory,
 ): ResponseReader {
-  const lines = createSseParser(LIMITS.model.answerBytes, inProgress);
-  const text = createTextAccumulator(inProgress);
-  const calls = createStreamedCalls(inProgress);
+  const lines = createSseParser(LIMITS.model.answerBytes, memory);
+  const text = createTextAccumulator(memory);
+  const calls = createStreamedCalls(memory);
   let bytes = 0;
   let kind: 'content' | 'refusal' | undefined;
   let id = '';

@@ -1,5 +1,5 @@
 import { LIMITS } from '../../shared/limits.ts';
-import { createBoundedBuffer, type ResponseMemory } from './boundedBuffer.ts';
+import { createBoundedBuffer, type AnswerMemory } from './boundedBuffer.ts';
 import { toStorableText } from './answer.ts';
 
 /** A text that arrives in pieces. */
@@ -24,10 +24,10 @@ const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xd
  * of one character would take thirty times as much memory.
  */
 export function createTextAccumulator(
-  inProgress: ResponseMemory,
+  memory: AnswerMemory,
   maxBytes: number = LIMITS.model.answerBytes,
 ): TextAccumulator {
-  const body = createBoundedBuffer(maxBytes, inProgress);
+  const body = createBoundedBuffer(maxBytes, memory);
   let heldBack = '';
   return {
     add(piece) {

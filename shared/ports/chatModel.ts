@@ -49,12 +49,12 @@ export const isModelTrouble = (error: unknown): error is TurnlogError =>
     error.code === 'model_timeout' ||
     (error.code === 'model_error' && error.retriable));
 
-/** Receives the text of an answer as it arrives. */
-export interface AnswerStream {
-  /** The account of the run. Accounts take turns while their answers are read. */
+/** For whom a call is made. */
+export interface ModelCaller {
+  /** The account of the run. Accounts share the memory for answers, and take turns at reading them. */
   account_id: string;
-  /** Called with pieces that never split a character. */
-  onDelta: (text: string) => void;
+  /** Receives the text as it arrives, in pieces that never split a character. */
+  onDelta?: (text: string) => void;
 }
 
 export interface ChatModels {
@@ -64,14 +64,15 @@ export interface ChatModels {
   /** Providers with an open circuit breaker, where there are breakers. */
   openCircuits?(): readonly string[];
   /**
-   * Makes one call, with the provider's retries and a time limit per attempt. With `stream` the
-   * answer is streamed and its text is passed on in pieces; together they are `content`. After the first piece nothing is retried. Errors: `model_error`,
-   * `model_overloaded` (retriable, with `retryAfterSeconds`), `model_timeout`, the abort reason.
+   * Makes one call, with the provider's retries and a time limit per attempt. With `onDelta`
+   * the answer is streamed; its pieces together are `content`, and after the first one nothing is
+   * retried. Errors: `model_error`, `model_overloaded` (retriable, with `retryAfterSeconds`),
+   * `model_timeout`, the abort reason.
    */
   complete(
     modelId: string,
     request: ChatRequest,
     signal: AbortSignal,
-    stream?: AnswerStream,
+    caller: ModelCaller,
   ): Promise<ChatAnswer>;
 }

@@ -37,7 +37,10 @@ export const REQUEST_LIMITS = {
      * @beyond the response waits ([responses](#responses))
      */
     answers: 0.1,
-    /** Model responses being read. */
+    /**
+     * Model responses being read.
+     * @beyond 503; the run fails and can be retried
+     */
     modelAnswers: 0.12,
   },
   /** Limits of requests and responses. */

@@ -101,11 +101,6 @@ export const RUN_LIMITS = {
      * @beyond 502 `model_error`
      */
     answerBytes: 2 * MIB,
-    /**
-     * Bytes of all answers being read in a process.
-     * @beyond 503; the run fails and can be retried
-     */
-    answersBytes: 64 * MIB,
     /** Bytes of a streamed answer, including the overhead of each piece of text. */
     streamBytes: 32 * MIB,
     /**

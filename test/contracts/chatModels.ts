@@ -67,7 +67,9 @@ export function chatModelsContract(
     return { outcome, sent: server.requests.length - before };
   }
   const failed = (script: Step | Step[], models: () => ChatModels = () => patient) =>
-    sentDuring(script, () => failure(models().complete('m', request, never())));
+    sentDuring(script, () =>
+      failure(models().complete('m', request, never(), { account_id: 'a' })),
+    );
 
   describe('an answer', () => {
     test('carries the text, the model and the usage that the provider reported', async () => {
@@ -76,7 +78,7 @@ export function chatModelsContract(
         model: 'upstream-m-2026',
         usage: { prompt_tokens: 11, completion_tokens: 2, total_tokens: 13 },
       });
-      expect(await patient.complete('m', request, never())).toEqual({
+      expect(await patient.complete('m', request, never(), { account_id: 'a' })).toEqual({
         response_id: expect.stringMatching(/^chatcmpl-/),
         model: 'upstream-m-2026',
         content: 'Good day',
@@ -88,14 +90,16 @@ export function chatModelsContract(
 
     test('has no tokens when the provider reports no usage', async () => {
       server.use({ text: 'Hi', usage: null });
-      expect((await patient.complete('m', request, never())).tokens).toBeUndefined();
+      expect(
+        (await patient.complete('m', request, never(), { account_id: 'a' })).tokens,
+      ).toBeUndefined();
     });
 
     test('carries tool calls with their arguments as the model wrote them', async () => {
       server.use({
         tool_calls: [{ id: 'call_7', name: 'calculator', arguments: '{"expression": "1 +1"' }],
       });
-      const answer = await patient.complete('m', request, never());
+      const answer = await patient.complete('m', request, never(), { account_id: 'a' });
       expect(answer).toMatchObject({ content: null, finish_reason: 'tool_calls' });
       expect(answer.tool_calls).toEqual([
         {
@@ -108,13 +112,15 @@ export function chatModelsContract(
 
     test('of a model that refuses is its refusal', async () => {
       server.use({ refusal: 'I would rather not.' });
-      expect((await patient.complete('m', request, never())).content).toBe('I would rather not.');
+      expect((await patient.complete('m', request, never(), { account_id: 'a' })).content).toBe(
+        'I would rather not.',
+      );
     });
 
     test('can always be stored: NUL and lone surrogates become U+FFFD in text and arguments', async () => {
       const odd = 'a\0b\uD800c😀';
       server.use({ text: odd, tool_calls: [{ name: 'f', arguments: odd }] });
-      const answer = await patient.complete('m', request, never());
+      const answer = await patient.complete('m', request, never(), { account_id: 'a' });
       expect(answer.content).toBe('a\uFFFDb\uFFFDc😀');
       expect(answer.tool_calls[0]?.function.arguments).toBe('a\uFFFDb\uFFFDc😀');
     });
@@ -142,13 +148,13 @@ export function chatModelsContract(
       ],
     };
     server.use({ text: 'Hi' });
-    await patient.complete('m', whole, never());
+    await patient.complete('m', whole, never(), { account_id: 'a' });
     expect(server.bodies.at(-1)).toBe(JSON.stringify(whole));
   });
 
   test('an unknown model is model_not_supported, and nothing is sent', async () => {
     const { outcome, sent } = await sentDuring({ text: 'Hi' }, () =>
-      failure(patient.complete('other', request, never())),
+      failure(patient.complete('other', request, never(), { account_id: 'a' })),
     );
     expect(outcome.code).toBe('model_not_supported');
     expect(sent).toBe(0);
@@ -178,7 +184,7 @@ export function chatModelsContract(
       ['a reset before the answer', { fault: 'reset_before_answer' }],
     ])('with %s is asked again, with the same request', async (_, fault) => {
       const { outcome, sent } = await sentDuring([fault, { text: 'back' }], () =>
-        patient.complete('m', request, never()),
+        patient.complete('m', request, never(), { account_id: 'a' }),
       );
       expect(outcome.content).toBe('back');
       expect(sent).toBe(2);
@@ -271,7 +277,7 @@ export function chatModelsContract(
       };
       server.use(step);
       const abort = new AbortController();
-      const outcome = failure(patient.complete('m', request, abort.signal));
+      const outcome = failure(patient.complete('m', request, abort.signal, { account_id: 'a' }));
       await server.received(received);
       abort.abort(reason);
       expect(await outcome).toBe(reason);
@@ -283,7 +289,7 @@ export function chatModelsContract(
       const answeredBefore = server.answeredSoFar();
       server.use([overWire(429, { 'retry-after': '15' }), { text: 'too late' }]);
       const abort = new AbortController();
-      const outcome = failure(patient.complete('m', request, abort.signal));
+      const outcome = failure(patient.complete('m', request, abort.signal, { account_id: 'a' }));
       await server.answered(answeredBefore + 1);
       abort.abort(reason);
       expect(await outcome).toBe(reason);
@@ -292,7 +298,7 @@ export function chatModelsContract(
 
     test('sends nothing when the signal has aborted before', async () => {
       const { outcome, sent } = await sentDuring({ text: 'Hi' }, () =>
-        failure(patient.complete('m', request, AbortSignal.abort(reason))),
+        failure(patient.complete('m', request, AbortSignal.abort(reason), { account_id: 'a' })),
       );
       expect(outcome).toBe(reason);
       expect(sent).toBe(0);
@@ -303,7 +309,9 @@ export function chatModelsContract(
     const gone = await startScriptedModel({ text: 'Hi' });
     await gone.close();
     const models = create(gone.baseUrl, { attemptTimeoutMs: 30_000, maxRetries: 0 });
-    expect(await failure(models.complete('m', request, never()))).toMatchObject({
+    expect(
+      await failure(models.complete('m', request, never(), { account_id: 'a' })),
+    ).toMatchObject({
       code: 'model_error',
       retriable: true,
     });

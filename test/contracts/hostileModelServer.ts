@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { isTurnlogError, type TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
+import { heapBytesFor } from '../../shared/lib/memory/ledger.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import type { ChatAnswer, ChatModels } from '../../shared/ports/chatModel.ts';
 import {
@@ -65,10 +66,12 @@ export function hostileModelServerContract(
   const ask = (step: Step, by: ChatModels = models): Promise<ChatAnswer | TurnlogError> => {
     server.use(step);
     const request = { model: 'm', messages: [{ role: 'user' as const, content: 'Hello' }] };
-    return by.complete('m', request, new AbortController().signal).catch((error: unknown) => {
-      if (isTurnlogError(error)) return error;
-      throw error;
-    });
+    return by
+      .complete('m', request, new AbortController().signal, { account_id: 'a' })
+      .catch((error: unknown) => {
+        if (isTurnlogError(error)) return error;
+        throw error;
+      });
   };
 
   describe('an answer that can not be used', () => {
@@ -259,8 +262,9 @@ export function hostileModelServerContract(
     }
   });
 
-  test('long answers that are read at one time have a bound together', async () => {
-    const count = 1 + limits.answersBytes / limits.answerBytes;
+  test('long answers of an account that are read at one time have a bound together', async () => {
+    const share = heapBytesFor('modelAnswers') / 2;
+    const count = 1 + Math.ceil(share / limits.answerBytes);
     const many = create(server.baseUrl, { attemptTimeoutMs: 60_000, maxRetries: 0 });
     const responses: ServerResponse[] = [];
     try {

@@ -80,7 +80,7 @@ export function streamedChatModelsContract(
       stream: true,
       stream_options: { include_usage: true },
     });
-    await models.complete('m', request, new AbortController().signal);
+    await models.complete('m', request, new AbortController().signal, { account_id: 'a' });
     expect(JSON.parse(server.bodies.at(-1)!)).toEqual(request);
   });
 

@@ -53,8 +53,8 @@ export const observeStore = <Store extends EventStore>(store: Store, metrics: Me
 /** Observes the calls of configured models. */
 export const observeModels = (models: ChatModels, metrics: Metrics): ChatModels => ({
   ...models,
-  complete: (modelId, request, signal, onDelta) => {
-    const call = () => models.complete(modelId, request, signal, onDelta);
+  complete: (modelId, request, signal, caller) => {
+    const call = () => models.complete(modelId, request, signal, caller);
     if (!models.find(modelId)) return call();
     return observed(metrics.observeModelCall.bind(metrics, modelId), call, { signal });
   },

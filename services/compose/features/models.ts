@@ -10,6 +10,7 @@ import type { Opening } from '../opening.ts';
 export async function openModels({
   config,
   logger,
+  memory,
   metrics,
   opened,
 }: Opening): Promise<ChatModels> {
@@ -25,7 +26,9 @@ export async function openModels({
     attemptTimeoutMs: config.MODEL_ATTEMPT_TIMEOUT_MS,
     maxRetries: config.MODEL_MAX_RETRIES,
   };
-  const models = opened.adopt(createChatModels({ ...registry, limits }), ({ close }) => close());
+  const models = opened.adopt(createChatModels({ ...registry, limits, memory }), ({ close }) =>
+    close(),
+  );
   await models.load();
   const gateway = createModelGateway({
     models,

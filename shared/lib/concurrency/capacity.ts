@@ -115,8 +115,11 @@ export function createUnregisteredPool(all: Capacity, share = half(all)): Permit
         const addedBytes = newBytes - bytes;
         const grows = (used: Capacity, limit: number): boolean =>
           addedBytes <= 0 || used.bytes + addedBytes <= limit;
-        if (!grows(process, all.bytes - reservedBytes)) return false;
-        if (!grows(account, limitOf(account, ownLimit).bytes)) return false;
+        const isFull = !grows(process, all.bytes - reservedBytes);
+        if (isFull || !grows(account, limitOf(account, ownLimit).bytes)) {
+          rejected[isFull ? 'process' : 'account'] += 1;
+          return false;
+        }
         bytes = newBytes;
         add(0, addedBytes);
         return true;

@@ -50,16 +50,16 @@ export async function completeWithFallbacks(
   signal: AbortSignal,
 ): Promise<Completion> {
   let hasShown = false;
-  const stream = onDelta && {
-    account_id: actor.account_id,
-    onDelta: (text: string): void => {
+  const show =
+    onDelta &&
+    ((text: string): void => {
       hasShown = true;
       onDelta(text);
-    },
-  };
+    });
+  const caller = { account_id: actor.account_id, ...(show && { onDelta: show }) };
   const call = async (fallback: FallbackModel | undefined): Promise<Completion> => {
     const sent = fallback ? fallbackRequest(fallback, request) : request;
-    const answer = await models.complete(fallback?.model ?? agent.model, sent, signal, stream);
+    const answer = await models.complete(fallback?.model ?? agent.model, sent, signal, caller);
     return { answer, request: sent, fallback };
   };
   const last = calls.at(-1);

@@ -59,7 +59,7 @@ describe('the metrics', () => {
     for (const resource of [
       'memory_bodies',
       'memory_answers',
-      'model_answers',
+      'memory_model_answers',
       'memory_waiting_runs',
       'pending_appends',
       'session_cache',

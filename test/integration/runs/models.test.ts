@@ -6,8 +6,9 @@ import {
   type Provider,
 } from '../../../infra/openai/chatModels.ts';
 import { retryAfterMs } from '../../../infra/openai/pooledFetch.ts';
+import { createMemoryLedger } from '../../../shared/lib/memory/ledger.ts';
 import type { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
-import type { AnswerStream, ModelInfo } from '../../../shared/ports/chatModel.ts';
+import type { ModelCaller, ModelInfo } from '../../../shared/ports/chatModel.ts';
 import { chatModelsContract } from '../../contracts/chatModels.ts';
 import { hostileModelServerContract } from '../../contracts/hostileModelServer.ts';
 import { streamedChatModelsContract } from '../../contracts/streamedChatModels.ts';
@@ -22,7 +23,13 @@ const model: ModelInfo = {
 const models = (
   provider: Omit<Provider, 'id'>,
   limits: ChatModelLimits = { attemptTimeoutMs: 30_000, maxRetries: 0 },
-) => createChatModels({ providers: [{ id: 'p', ...provider }], models: [model], limits });
+) =>
+  createChatModels({
+    providers: [{ id: 'p', ...provider }],
+    models: [model],
+    limits,
+    memory: createMemoryLedger(),
+  });
 
 describe('chat models over the openai package', () => {
   chatModelsContract((base_url, limits) => models({ base_url, api_key: 'test-key' }, limits));
@@ -41,7 +48,7 @@ describe('chat models over the openai package', () => {
   async function ask(
     provider: { api_key?: string },
     script: Parameters<typeof startScriptedModel>[0],
-    stream?: AnswerStream,
+    caller: ModelCaller = { account_id: 'a' },
   ) {
     const server = await startScriptedModel(script);
     const chat = models({ base_url: server.baseUrl, ...provider });
@@ -54,15 +61,15 @@ describe('chat models over the openai package', () => {
         'm',
         { model: 'upstream-m', messages: [{ role: 'user', content: 'Hi' }] },
         new AbortController().signal,
-        stream,
+        caller,
       )
       .catch((error: TurnlogError) => error);
     return { outcome, headers: server.headers[0] };
   }
 
   test("sends the provider's key to the provider", async () => {
-    for (const stream of [undefined, { account_id: 'a', onDelta: () => undefined }]) {
-      const { headers } = await ask({ api_key: 'secret-of-p' }, { text: 'Hi' }, stream);
+    for (const caller of [undefined, { account_id: 'a', onDelta: () => undefined }]) {
+      const { headers } = await ask({ api_key: 'secret-of-p' }, { text: 'Hi' }, caller);
       expect(headers?.authorization).toBe('Bearer secret-of-p');
     }
   });
@@ -74,8 +81,8 @@ describe('chat models over the openai package', () => {
       OPENAI_ORG_ID: 'org-not-for-you',
     });
     try {
-      for (const stream of [undefined, { account_id: 'a', onDelta: () => undefined }]) {
-        const { headers } = await ask({}, { text: 'Hi' }, stream);
+      for (const caller of [undefined, { account_id: 'a', onDelta: () => undefined }]) {
+        const { headers } = await ask({}, { text: 'Hi' }, caller);
         expect(headers).not.toHaveProperty('authorization');
         expect(JSON.stringify(headers)).not.toContain('not-for-you');
       }
@@ -183,7 +190,9 @@ describe('chat models over the openai package', () => {
       () => server.close(),
     );
     const say = (content: string, signal = new AbortController().signal) =>
-      chat.complete('m', { model: 'upstream-m', messages: [{ role: 'user', content }] }, signal);
+      chat.complete('m', { model: 'upstream-m', messages: [{ role: 'user', content }] }, signal, {
+        account_id: 'a',
+      });
     const first = say('first');
     await server.received(1);
     const abort = new AbortController();
@@ -207,6 +216,7 @@ describe('chat models over the openai package', () => {
       providers: [],
       models: [model, other],
       limits: { attemptTimeoutMs: 1, maxRetries: 0 },
+      memory: createMemoryLedger(),
     });
     expect(chat.list()).toEqual([model, other]);
     expect(chat.find('a')).toBe(other);

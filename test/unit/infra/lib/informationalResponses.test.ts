@@ -5,6 +5,7 @@ import { createBoundedFetch } from '../../../../infra/mcp/thread/boundedFetch.ts
 import { createInflow } from '../../../../infra/mcp/thread/inflow.ts';
 import { createChatModels } from '../../../../infra/openai/chatModels.ts';
 import { createGuardedFetch } from '../../../../infra/web/guardedFetch.ts';
+import { createMemoryLedger } from '../../../../shared/lib/memory/ledger.ts';
 import { createWebhookSender } from '../../../../infra/web/webhookSender.ts';
 import { openKeptCheckpoints } from '../../../../infra/witness/keptCheckpoints.ts';
 import { LIMITS } from '../../../../shared/limits.ts';
@@ -48,9 +49,10 @@ async function completeAt(base_url: string): Promise<unknown> {
     providers: [{ id: 'p', base_url }],
     models: [{ id: 'm', provider: 'p', upstream_model: 'm' }] as never,
     limits: { attemptTimeoutMs: DEADLINE_MS, maxRetries: 0 },
+    memory: createMemoryLedger(),
   });
   try {
-    return await models.complete('m', { model: 'm', messages: [] }, signal);
+    return await models.complete('m', { model: 'm', messages: [] }, signal, { account_id: 'a' });
   } finally {
     await models.close();
   }

@@ -1,9 +1,13 @@
 import { expect, test } from '@jest/globals';
-import { createBoundedBuffer } from '../../../../infra/openai/boundedBuffer.ts';
+import { createAnswerMemory, createBoundedBuffer } from '../../../../infra/openai/boundedBuffer.ts';
 import { LIMITS } from '../../../../shared/limits.ts';
+import { createMemoryLedger } from '../../../../shared/lib/memory/ledger.ts';
+import { memoryFor } from '../../../support/builders/memory.ts';
+
+const ample = () => createAnswerMemory(createMemoryLedger(), 'a');
 
 test('a body is what came in, in whatever pieces', () => {
-  const body = createBoundedBuffer(1_000_000, { bytes: 0, rejected: 0 });
+  const body = createBoundedBuffer(1_000_000, ample());
   const text = 'é😀'.repeat(10_000);
   const bytes = Buffer.from(text);
   for (let at = 0; at < bytes.length; at += 7)
@@ -12,29 +16,32 @@ test('a body is what came in, in whatever pieces', () => {
 });
 
 test('a body keeps no more than its limit', () => {
-  const body = createBoundedBuffer(10, { bytes: 0, rejected: 0 });
+  const body = createBoundedBuffer(10, ample());
   expect([body.add(Buffer.from('12345678')), body.isFull()]).toEqual([true, false]);
   expect([body.add(Buffer.from('90ab')), body.isFull()]).toEqual([false, true]);
   expect(body.text()).toBe('1234567890');
 });
 
-test('bodies together keep no more than their limit, and give back what they had', () => {
-  const inProgress = { bytes: LIMITS.model.answersBytes - 10, rejected: 0 };
-  const [one, other] = [
-    createBoundedBuffer(1_000, inProgress),
-    createBoundedBuffer(1_000, inProgress),
-  ];
-  expect(one.add(Buffer.alloc(10))).toBe(true);
-  expect(other.add(Buffer.alloc(10))).toBe(false);
+test('the bodies of an account keep no more than its share, and give back what they had', () => {
+  const ledger = memoryFor('modelAnswers', 40);
+  const bodyOf = (account_id: string) =>
+    createBoundedBuffer(1_000, createAnswerMemory(ledger, account_id));
+  const [one, other, strangers] = [bodyOf('a'), bodyOf('a'), bodyOf('b')];
+  expect(one.add(Buffer.alloc(15))).toBe(true);
+  expect(other.add(Buffer.alloc(15))).toBe(false);
+  expect(strangers.add(Buffer.alloc(10))).toBe(true);
+  expect(ledger.usage('modelAnswers')).toMatchObject({ used: 25, rejections: 4 });
   one.release();
-  expect(inProgress.bytes).toBe(LIMITS.model.answersBytes - 10);
+  strangers.release();
+  expect(ledger.usage('modelAnswers')).toMatchObject({ used: 0, reservations: 0 });
+  expect(other.add(Buffer.alloc(15))).toBe(true);
 });
 
 test('what a body had is free at once, without a collector', () => {
   const chunk = Buffer.alloc(65_536);
   const { answerBytes } = LIMITS.model;
   const before = process.memoryUsage().arrayBuffers;
-  const body = createBoundedBuffer(answerBytes, { bytes: 0, rejected: 0 });
+  const body = createBoundedBuffer(answerBytes, ample());
   for (let size = 0; size < answerBytes; size += chunk.length) body.add(chunk);
   const grown = process.memoryUsage().arrayBuffers - before;
   body.release();
