@@ -6,7 +6,8 @@ export async function measureSpace(
 ): Promise<{ size: number; free: number } | undefined> {
   try {
     const { blocks, bavail, bsize } = await statfs(folder);
-    return { size: blocks * bsize, free: bavail * bsize };
+    // Some file systems have no size, and report nothing free.
+    return blocks === 0 ? undefined : { size: blocks * bsize, free: bavail * bsize };
   } catch {
     return undefined;
   }

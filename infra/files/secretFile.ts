@@ -15,8 +15,11 @@ import { isTurnlogError, TurnlogError } from '../../shared/lib/errors/turnlogErr
 /** Size limit, far above the size of any key file. */
 const MAX_SECRET_BYTES = 64 * 1024;
 
-/** Permissions that no one but the owner may have; the group may read. */
-const OPEN_MODE_BITS = 0o027;
+/**
+ * Permissions that only the owner and the group may have. Volumes with an `fsGroup` of Kubernetes give
+ * the group the right to write at each mount.
+ */
+const OPEN_MODE_BITS = 0o007;
 
 /** A file with keys that only its owner and group may access. */
 export interface SecretFile {
@@ -45,7 +48,7 @@ export function readSecret(secret: SecretFile): string {
       if ((mode & OPEN_MODE_BITS) !== 0)
         throw unusableSecretError(
           secret,
-          `others than its owner may change it, or others than its group may read it. Take that away: chmod g-w,o-rwx ${file} (of a mounted secret, set its mode to 0440).`,
+          `others than its owner and group may access it. Take that away: chmod o-rwx ${file} (of a mounted secret, set its mode to 0440).`,
         );
     }).toString();
   } catch (error) {

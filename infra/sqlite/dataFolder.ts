@@ -80,7 +80,8 @@ function sharedReason(path: string, stats: Stats): string | undefined {
   const uid = process.getuid?.();
   if (!stats.isFile() && !stats.isDirectory())
     return `${path} is neither a file nor a folder. Remove it.`;
-  if (uid !== undefined && stats.uid !== 0 && stats.uid !== uid)
+  // Root may have to use folders whose owner it can't change, such as those of other machines.
+  if (uid && stats.uid !== 0 && stats.uid !== uid)
     return `${path} belongs to another user (${stats.uid}), who may change it. Give it to the user of the service: chown -R ${uid} ${path}`;
   if ((stats.mode & WORLD_WRITABLE) !== 0)
     return `every user of this machine may change ${path}. Take that away: chmod -R o-w ${path}`;
@@ -102,6 +103,14 @@ function* entriesOf(folder: string): Generator<string> {
  * Warns of what a group may change, because volumes with an `fsGroup` of Kubernetes are like that.
  */
 export function requirePrivateFolder(folder: string, logger: Pick<Logger, 'warn'>): void {
+  try {
+    checkFolder(folder, logger);
+  } catch (error) {
+    throw dataFolderError(folder, error);
+  }
+}
+
+function checkFolder(folder: string, logger: Pick<Logger, 'warn'>): void {
   let groupWritable: string | undefined;
   for (const path of entriesOf(folder)) {
     const stats = statSync(path, { throwIfNoEntry: false });

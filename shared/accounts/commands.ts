@@ -1,11 +1,12 @@
 import { claimedKeyId, hashApiKey, isStrongKey, mintApiKey } from './apiKey.ts';
 import { account, type AccountCommand, type AccountState } from './decider.ts';
-import type {
-  AccountEvent,
-  AccountHold,
-  AccountLimits,
-  AccountRetention,
-  Scope,
+import {
+  recordedScopes,
+  type AccountEvent,
+  type AccountHold,
+  type AccountLimits,
+  type AccountRetention,
+  type Scope,
 } from './events.ts';
 import { TurnlogError } from '../lib/errors/turnlogError.ts';
 import { requireName } from '../lib/validation/nameSchema.ts';
@@ -65,7 +66,7 @@ export async function issueKey(
     key_id,
     name: requireName(grant.name),
     hash: hashApiKey(api_key),
-    scopes: [...grant.scopes],
+    ...recordedScopes(grant.scopes),
     expires_at: grant.expiresAt === null ? null : isoTime(grant.expiresAt),
   };
   const issued = await handle(context, actor, accountOf(actor), { type: 'issue_key', key });

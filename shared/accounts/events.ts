@@ -7,8 +7,10 @@ import {
   type EventOf,
 } from '../domain/schema.ts';
 
-/** Permissions of an API key. Each key has at least one. */
-export const SCOPES = [
+/**
+ * Permissions of an API key that concern its account; the scopes of a key unless others are named.
+ */
+export const ACCOUNT_SCOPES = [
   'agents:read',
   'agents:write',
   'agents:run',
@@ -19,15 +21,15 @@ export const SCOPES = [
   'webhooks:read',
   'webhooks:write',
   'events:read',
-  'metrics:read',
 ] as const;
+/** Permissions that concern the whole process. */
+const PROCESS_SCOPES = ['metrics:read'] as const;
+/** All permissions. Each key has at least one. */
+export const SCOPES = [...ACCOUNT_SCOPES, ...PROCESS_SCOPES] as const;
 export type Scope = (typeof SCOPES)[number];
 
-/**
- * The scopes of a key unless others are named: all that concern its account. Metrics are those of
- * the whole process.
- */
-export const ACCOUNT_SCOPES: readonly Scope[] = SCOPES.filter((scope) => scope !== 'metrics:read');
+const isAccountScope = (scope: Scope): scope is (typeof ACCOUNT_SCOPES)[number] =>
+  (ACCOUNT_SCOPES as readonly Scope[]).includes(scope);
 
 const Key = {
   key_id: Type.String(),
@@ -35,9 +37,26 @@ const Key = {
   hash: Type.String({
     description: 'SHA-256 of the whole key in hex; the secret itself is never stored',
   }),
-  scopes: Type.Array(Type.Enum(SCOPES)),
+  scopes: Type.Array(Type.Enum(ACCOUNT_SCOPES)),
+  process_scopes: Type.Optional(
+    Type.Array(Type.Enum(PROCESS_SCOPES), {
+      description: 'Scopes that concern the whole process; earlier releases ignore them',
+    }),
+  ),
   expires_at: Type.Union([Instant, Type.Null()]),
 };
+
+/** The scopes of a key as its events record them. Earlier releases refuse other values of `scopes`. */
+export function recordedScopes(scopes: readonly Scope[]): {
+  scopes: (typeof ACCOUNT_SCOPES)[number][];
+  process_scopes?: (typeof PROCESS_SCOPES)[number][];
+} {
+  const process_scopes = scopes.filter((scope) => !isAccountScope(scope));
+  return {
+    scopes: scopes.filter(isAccountScope),
+    ...(process_scopes.length > 0 && { process_scopes }),
+  };
+}
 
 export const AccountOpened = eventSchema(
   'account.opened.v1',

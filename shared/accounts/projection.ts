@@ -51,13 +51,13 @@ export function projectAccount(recorded: RecordedEvent, event: AccountEvent): Ch
           key: [event.data.key_id],
           change: (row) => {
             absent(row, 'API key');
-            const { key_id, name, hash, scopes, expires_at } = event.data;
+            const { key_id, name, hash, scopes, process_scopes = [], expires_at } = event.data;
             return {
               key_id,
               account_id,
               name,
               hash,
-              scopes,
+              scopes: [...scopes, ...process_scopes],
               issued_at: at,
               expires_at,
               revoked_at: null,

@@ -19,10 +19,6 @@ export interface PreparedEvents extends SealedEvents {
   authorship: Authorship;
 }
 
-/** Upper bounds: texts are stored as base64 of UTF-8, beside metadata and short fields. */
-const BYTES_PER_CHAR = 4;
-const BYTES_PER_EVENT = 4_096;
-
 /** Characters of the top-level texts of an event; nested texts are short. */
 const charsOf = ({ data }: DomainEvent): number =>
   Object.values(data).reduce<number>(
@@ -42,8 +38,8 @@ export async function prepareEvents(
 ): Promise<PreparedEvents> {
   events.forEach(requireValidEvent);
   const chars = events.reduce((sum, event) => sum + charsOf(event), 0);
-  const bytes = chars * BYTES_PER_CHAR + events.length * BYTES_PER_EVENT;
-  await store.requireRoom?.(account_id, events, bytes);
+  // At least so many bytes: the append counts them exactly.
+  await store.requireRoom?.(account_id, events, chars);
   await yieldForText(account_id, chars);
   const recorded_at = isoTime(recordingTime(clock));
   const decided = events.map((event) => ({ id: ids.uuid(), ...event }));

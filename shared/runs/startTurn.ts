@@ -126,6 +126,8 @@ function reserveHistory(permit: RunPermit, request: RunRequest, turns: readonly 
   if (!permit.grow(bytes)) throw new HistoryNeedsMemory(Math.min(2 * bytes, permit.largestPrompt));
 }
 
+/** The event that begins a turn, as far as quotas look at it. */
+const TURN_START = { type: 'session.turn_started.v1', data: {} };
 const PAUSES = { firstMs: 5, longestMs: 250 };
 
 /**
@@ -170,6 +172,12 @@ export async function startTurn(
     // Compaction is attempted once. Without a summary, the turn starts with fewer older turns.
     if (!compactionTried) {
       compactionTried = true;
+      // A summary costs a model call, and is recorded even where the turn may not be.
+      await context.store.requireRoom?.(
+        request.actor.account_id,
+        [TURN_START],
+        request.input.length,
+      );
       const before = { settings, loaded, available, signal };
       if (await compactBeforeTurn(context, request, before, bounds)) return 'reload';
     }

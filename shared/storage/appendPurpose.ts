@@ -4,7 +4,7 @@ import { FEATURE_STREAMS } from '../features.ts';
 
 /**
  * Why an append makes the log grow: at the will of a client, for an entry of the audit, to
- * reserve the turn or replay that a repeatable request cancels, or for events that are always
+ * reserve what a repeatable request cancels or erases, or for events that are always
  * recorded.
  */
 export type AppendPurpose = 'client' | 'audit' | 'cancel' | 'always';
@@ -21,10 +21,11 @@ interface PurposefulEvent {
   data: string | object;
 }
 
-/** The operations of the API that cancel have names that begin so. */
+/** The operations of the API that cancel or erase have names that begin so. */
+const CANCEL_OPERATION = /"operation":"(cancel|erase)/;
 const isCancelRequest = ({ type, data }: PurposefulEvent): boolean =>
   type === 'request.begun.v1' &&
-  (typeof data === 'string' ? data : JSON.stringify(data)).includes('"operation":"cancel');
+  CANCEL_OPERATION.test(typeof data === 'string' ? data : JSON.stringify(data));
 
 /**
  * Classifies an append by its events. Types that no feature lists are a client's, so a new type has

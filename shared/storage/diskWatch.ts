@@ -8,15 +8,22 @@ export interface Space {
   free: number;
 }
 
-/** A level of free space: in bytes, or in percent of the size. 0 never applies. */
+/**
+ * A level of free space: in bytes, at most a fifth (warning) or a tenth (stop) of the size; or in
+ * percent of the size. 0 never applies.
+ */
 export type FreeLevel = { bytes: number } | { percent: number };
 
 /** Parses an option: `2147483648` or `5%`. */
 export const parseFreeLevel = (text: string): FreeLevel =>
   text.endsWith('%') ? { percent: Number(text.slice(0, -1)) } : { bytes: Number(text) };
 
-const bytesOf = (level: FreeLevel, { size }: Space): number =>
-  'bytes' in level ? level.bytes : (size * level.percent) / 100;
+/** The largest parts of a file system that levels in bytes keep free, so that a small one can be used. */
+const WARN_PART = 0.2;
+const STOP_PART = 0.1;
+
+const bytesOf = (level: FreeLevel, { size }: Space, part: number): number =>
+  'bytes' in level ? Math.min(level.bytes, size * part) : (size * level.percent) / 100;
 
 interface Options {
   /** Absolute paths. */
@@ -65,8 +72,8 @@ export function createDiskWatch({
   let sincePoll = 0;
 
   function stateOf(space: Space): State {
-    if (space.free < bytesOf(stopFree, space)) return 'full';
-    return space.free < bytesOf(warnFree, space) ? 'low' : 'enough';
+    if (space.free < bytesOf(stopFree, space, STOP_PART)) return 'full';
+    return space.free < bytesOf(warnFree, space, WARN_PART) ? 'low' : 'enough';
   }
 
   function log(folder: string, state: State, free_bytes: number): void {
@@ -85,7 +92,7 @@ export function createDiskWatch({
     if (!space) return;
     const before = measured.get(folder)?.state ?? 'enough';
     const state = stateOf(space);
-    measured.set(folder, { ...space, state, stopBelow: bytesOf(stopFree, space) });
+    measured.set(folder, { ...space, state, stopBelow: bytesOf(stopFree, space, STOP_PART) });
     if (state !== before) log(folder, state, space.free);
   }
 
@@ -97,7 +104,7 @@ export function createDiskWatch({
     appended: (bytes) => void (sincePoll += bytes * COPIES),
     isFull() {
       for (const { free, stopBelow } of measured.values())
-        if (free - sincePoll < stopBelow) return true;
+        if (stopBelow > 0 && free - sincePoll < stopBelow) return true;
       return false;
     },
     usage() {

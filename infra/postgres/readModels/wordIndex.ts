@@ -50,8 +50,9 @@ const accountsIn = (schema: string): string => {
 
 /** The next turns of sessions that have changed since $2. Turns of a session are indexed in order. */
 const ofAccountsIn = (schema: string): string => `SELECT found.* FROM (
-    SELECT turns.*, sum(octet_length(input) + coalesce(octet_length(output), 0))
-      OVER (ORDER BY account_id, session_id, turn) AS used
+    SELECT turns.*, octet_length(input) + coalesce(octet_length(output), 0) AS characters,
+      sum(octet_length(input) + coalesce(octet_length(output), 0))
+        OVER (ORDER BY account_id, session_id, turn) AS used
     FROM unnest($1::text[]) AS given(account) CROSS JOIN LATERAL (
       SELECT session_id, account_id, turn, input, output, end_position, turns.revision
       FROM (SELECT session_id, account_id FROM ${schema}.sessions
@@ -60,7 +61,7 @@ const ofAccountsIn = (schema: string): string => `SELECT found.* FROM (
       WHERE turn > coalesce((SELECT max(turn) FROM ${schema}.turn_words WHERE turn_words.session_id = recent.session_id), 0)
         AND end_position > coalesce((SELECT position FROM ${schema}.indexed), '')
       ORDER BY session_id, turn LIMIT ${turnsOfAccount}) AS turns
-  ) AS found WHERE used <= ${charactersAtOnce} ORDER BY account_id, session_id, turn`;
+  ) AS found WHERE used - characters <= ${charactersAtOnce} ORDER BY account_id, session_id, turn`;
 
 const indexIn = (
   schema: string,
@@ -85,10 +86,12 @@ export const createWordIndex = (client: Client, schema: string): TurnIndex => ({
       after,
     ]);
     const ids = accounts.map(({ account_id }) => account_id);
-    const { rows: turns } = await client.query<EndedTurn>(ofAccountsIn(schema), [
+    const { rows: turns } = await client.query<EndedTurn & { used: string }>(ofAccountsIn(schema), [
       ids,
       earliestChange(first.ended_at),
     ]);
+    const end = turns.at(-1);
+    if (end && Number(end.used) > charactersAtOnce) return { turns, last: end.account_id };
     return { turns, last: ids.length < accountsAtOnce ? undefined : ids.at(-1) };
   },
   async index(turns, outOfOrder = false) {

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
 import { storeUnavailableError } from '../../../shared/lib/errors/turnlogError.ts';
 import { createPositionWaiters } from '../../../shared/projections/positionWaiters.ts';
@@ -8,6 +9,9 @@ import type { SqliteRow } from './statements.ts';
 
 /** How long a query waits for a lock, in milliseconds. A writer in WAL mode holds none. */
 const BUSY_TIMEOUT_MS = 1000;
+
+/** Prepared queries. Filters that clients combine make thousands, of 15 kB each. */
+const STATEMENTS = 300;
 
 function open(file: string, generation: number): DatabaseSync {
   const database = new DatabaseSync(file, { readOnly: true, timeout: BUSY_TIMEOUT_MS });
@@ -24,12 +28,12 @@ function open(file: string, generation: number): DatabaseSync {
 }
 
 /**
- * Queries over one generation, each prepared once. Queries reject with `store_unavailable` when it
+ * Queries over one generation; the last ones are kept prepared. Queries reject with `store_unavailable` when it
  * can't be read, or is closed. Throws SQLite's error when the file can't be opened.
  */
 export function openGenerationReader(folder: string, generation: number) {
   const database = open(generationFile(folder, generation), generation);
-  const statements = new Map<string, StatementSync>();
+  const statements = new LRUCache<string, StatementSync>({ max: STATEMENTS });
 
   function statement(sql: string): StatementSync {
     let prepared = statements.get(sql);

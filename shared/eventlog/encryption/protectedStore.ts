@@ -18,8 +18,8 @@ export type ProtectedStore = EventStore & {
   keys: Keyring;
   leaves?: LeafComparison;
   /**
-   * Refuses events that the limits of storage would refuse, before keys are made for them. `bytes`
-   * is an upper bound of their size. Absent where there are no such limits.
+   * Refuses events that the limits of storage would refuse, before keys are made for them. Their
+   * size is at least `bytes`. Absent where there are no such limits.
    */
   requireRoom?: (
     accountId: string,

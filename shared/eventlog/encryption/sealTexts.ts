@@ -45,9 +45,7 @@ export async function sealEvents(
   streamKey: TextKey | undefined,
   events: readonly NewEvent[],
 ): Promise<SealedEvents> {
-  const hasTexts = events.some(({ type }) => TEXTS.get(type) !== undefined);
-  const key = streamKey ?? (hasTexts ? await keys.issueKey() : undefined);
-  const sealEvent = (event: NewEvent): NewEvent => {
+  const committed = events.map((event) => {
     const texts: DisclosedText[] = [];
     const data = commitTexts(event.data, TEXTS.get(event.type), (text) => {
       if (!text.isWellFormed()) throw new TypeError('a text contains a lone surrogate');
@@ -55,7 +53,12 @@ export async function sealEvents(
       texts.push(disclosed);
       return { sha256: disclosed.sha256 };
     }) as object;
-    return { ...event, data, ...(key && texts.length > 0 && { toClose: { texts, key } }) };
-  };
-  return { events: events.map(sealEvent), key };
+    return { event: { ...event, data }, texts };
+  });
+  const hasTexts = committed.some(({ texts }) => texts.length > 0);
+  const key = streamKey ?? (hasTexts ? await keys.issueKey() : undefined);
+  const sealed = committed.map(({ event, texts }) =>
+    key && texts.length > 0 ? { ...event, toClose: { texts, key } } : event,
+  );
+  return { events: sealed, key };
 }

@@ -11,7 +11,7 @@ import { handle } from '../../../shared/commandHandling/handle.ts';
 import { wholeStreamTarget } from '../../../shared/commandHandling/targetStream.ts';
 import { parseConfig } from '../../../shared/lib/config/config.ts';
 import { account } from '../../../shared/accounts/decider.ts';
-import { SCOPES } from '../../../shared/accounts/events.ts';
+import { recordedScopes, SCOPES } from '../../../shared/accounts/events.ts';
 import { accountStream } from '../../../shared/eventlog/streams.ts';
 import { createLogger } from '../../../shared/lib/logger.ts';
 import { apiClient, TEST_KEY } from '../../support/http/service.ts';
@@ -70,7 +70,7 @@ test('a weak key of an older release, whose id was made from it, works on, and c
   await asOperator(folder, async (operator) => {
     const actor = { account_id: operator.ids.typeId('acct'), key_id: 'operator', request_id: 'x' };
     await openAccount(operator, actor, 'default');
-    const issued = { key_id, name: 'bootstrap', hash: hashApiKey(old), scopes: [...SCOPES] };
+    const issued = { key_id, name: 'bootstrap', hash: hashApiKey(old), ...recordedScopes(SCOPES) };
     const target = wholeStreamTarget(accountStream(actor.account_id), account);
     await handle(operator, actor, target, {
       type: 'issue_key',

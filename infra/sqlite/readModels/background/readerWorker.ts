@@ -1,4 +1,5 @@
 import { parentPort } from 'node:worker_threads';
+import { timed } from '../../../../shared/lib/time/processorTime.ts';
 import { openGenerationReader, type GenerationReader } from '../generationReader.ts';
 import type { ReaderQuestion } from './readerThread.ts';
 import { readRows, type SqliteRow } from '../statements.ts';
@@ -35,5 +36,7 @@ function answer(question: ReaderQuestion): SqliteRow[] | undefined {
   }
 }
 
-parentPort!.on('message', (question: ReaderQuestion) => parentPort!.postMessage(answer(question)));
+parentPort!.on('message', (question: ReaderQuestion) =>
+  parentPort!.postMessage(timed(() => answer(question))),
+);
 parentPort!.postMessage('ready');

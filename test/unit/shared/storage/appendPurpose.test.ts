@@ -37,8 +37,9 @@ test('entries of the audit have their own quota', () => {
   expect(purposeOf([typed('account.audited.v1')])).toBe('audit');
 });
 
-test('a request that cancels is told from one that creates', () => {
+test('a request that cancels or erases is told from one that creates', () => {
   const begun = (operation: string) => typed('request.begun.v1', JSON.stringify({ operation }));
   expect(purposeOf([begun('cancelTurn')])).toBe('cancel');
+  expect(purposeOf([begun('eraseAgent')])).toBe('cancel');
   expect(purposeOf([begun('createAgent')])).toBe('client');
 });

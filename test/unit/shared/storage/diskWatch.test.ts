@@ -75,3 +75,16 @@ test('a folder that can’t be measured keeps its state', async () => {
   await watch.poll();
   expect(watch.isFull()).toBe(true);
 });
+
+test('a level in bytes leaves most of a small disk to use', async () => {
+  const { watch } = setUp({ '/small': { size: 1_000, free: 150 } }, ['2000', '500']);
+  await watch.poll();
+  expect([watch.health()?.state, watch.isFull()]).toEqual(['low', false]);
+});
+
+test('without a level nothing is refused, however much is appended', async () => {
+  const { watch } = setUp({ '/data': { size: 1_000, free: 10 } }, ['0', '0']);
+  await watch.poll();
+  watch.appended(1_000);
+  expect([watch.health(), watch.isFull()]).toEqual([undefined, false]);
+});
