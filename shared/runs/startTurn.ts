@@ -167,11 +167,8 @@ export async function startTurn(
   async function attempt(): Promise<OpenRun | 'turn_open' | 'reload'> {
     const loaded = await loadSessionForRun(context, request, available, bounds);
     if (search) await search.requireNone(loaded.head.revision, bounds);
-    const bytes = promptBytes(request, loaded.history);
-    if (!permit.resize(bytes)) throw new HistoryNeedsMemory(bytes);
     // Compaction is attempted once. Without a summary, the turn starts with fewer older turns.
     if (!compactionTried) {
-      compactionTried = true;
       // A summary costs a model call, and is recorded even where the turn may not be.
       await context.store.requireRoom?.(
         request.actor.account_id,
@@ -179,8 +176,13 @@ export async function startTurn(
         request.input.length,
       );
       const before = { settings, loaded, available, signal };
-      if (await compactBeforeTurn(context, request, before, bounds)) return 'reload';
+      const isCompacted = await compactBeforeTurn(context, request, before, bounds);
+      // It has not been tried if it ended for want of memory.
+      compactionTried = true;
+      if (isCompacted) return 'reload';
     }
+    const bytes = promptBytes(request, loaded.history);
+    if (!permit.resize(bytes)) throw new HistoryNeedsMemory(bytes);
     // The key may have been revoked while the run waited. A replay does not need its key any more.
     const { key_id } = request.actor;
     if (!request.replay && !(await isStillValid(context.cachedRows, key_id, context.clock.now())))
