@@ -64,6 +64,7 @@ function begin(
   changes: Partial<RunRequest> = {},
   store = fixture.store(),
   memory = memoryForRuns(ROOM),
+  signal = AbortSignal.timeout(NEVER_MS),
 ): Promise<OpenRun> {
   const context = {
     store,
@@ -102,7 +103,7 @@ function begin(
   } as unknown as RunRequest;
   return startTurn(context, request, {
     permit,
-    signal: AbortSignal.timeout(NEVER_MS),
+    signal,
     setOrigins: () => undefined,
   });
 }
@@ -208,13 +209,16 @@ describe('a run of a session of large turns', () => {
   const memory = () => memoryForRuns({ permits: 10, bytes: 16 * 1_024 * 1_024 });
   const spaces = ' '.repeat(LARGE);
 
-  /** A store that counts the bytes that are read backwards. */
-  function counting() {
+  /** A store that counts the bytes and the pages that are read backwards. */
+  function counting(onPage?: (pages: number) => void) {
     const store = fixture.store();
-    const read = { bytes: 0 };
+    const read = { bytes: 0, pages: 0 };
     const readStream: typeof store.readStream = async (stream, options) => {
       const page = await store.readStream(stream, options);
-      if (options.direction === 'backwards') for (const event of page) read.bytes += bytesOf(event);
+      if (options.direction !== 'backwards') return page;
+      for (const event of page) read.bytes += bytesOf(event);
+      read.pages += 1;
+      onPage?.(read.pages);
       return page;
     };
     return { store: { ...store, readStream }, read };
@@ -302,6 +306,16 @@ describe('a run of a session of large turns', () => {
       'session.turn_completed.v1',
       'session.turn_started.v1',
     ]);
+  });
+
+  test('reads no further page once its client has left', async () => {
+    await converse(turnFailed);
+    const leaving = new AbortController();
+    const { store, read } = counting((pages) => {
+      if (pages === 2) leaving.abort(new Error('the client left'));
+    });
+    await expect(begin({}, store, memory(), leaving.signal)).rejects.toThrow('the client left');
+    expect(read.pages).toBe(2);
   });
 
   test('passes over turns without an answer, of whatever size', async () => {
