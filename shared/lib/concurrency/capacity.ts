@@ -47,7 +47,7 @@ export interface PermitPool extends BoundedResource {
   acquire(request: PermitRequest): Permit;
   /** Counts the rejection of a request. Returns the error that `acquire` throws. */
   reject(request: PermitRequest, reservedBytes?: number): TurnlogError;
-  /** The most bytes that one request can count: half of an account's share. */
+  /** The most bytes that one request can count: half of an account's share or own limit. */
   largestRequest(ownLimit?: Capacity): number;
   /** Bytes that must be free for a request to be admitted. */
   freeBytesFor(request: PermitRequest): number;
@@ -80,7 +80,7 @@ export function createUnregisteredPool(all: Capacity, share = half(all)): Permit
   }
 
   const largestRequest = (ownLimit = UNLIMITED): number =>
-    Math.min(ownLimit.bytes, share.bytes / 2);
+    Math.min(ownLimit.bytes, share.bytes) / 2;
 
   const countedBytes = ({ bytes, limit: ownLimit }: PermitRequest): number =>
     Math.min(bytes, largestRequest(ownLimit));

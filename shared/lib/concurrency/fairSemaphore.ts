@@ -29,7 +29,7 @@ export interface FairSemaphore extends BoundedResource {
   /** The number of issued permits. */
   activeCount(): number;
   usedBytes(): number;
-  /** The most bytes that one request can count: half of an account's share. */
+  /** The most bytes that one request can count: half of an account's share or own limit. */
   largestRequest(ownLimit?: Capacity): number;
   hasWaiters(): boolean;
 }

@@ -6,7 +6,7 @@ import type { AccountLimits } from '../../accounts/events.ts';
 
 /** Capacity held by a run, first while it waits and then while it is in flight. */
 export interface RunPermit {
-  /** The largest prompt of the account: half of its share. */
+  /** The largest prompt of the account: half of its share or own limit, so that tools have the rest. */
   largestPrompt: number;
   /**
    * Waits for capacity for a prompt of `bytes`. Capacity that the run already has is released
