@@ -42,19 +42,19 @@ let fixture: Awaited<ReturnType<typeof sqliteEventStoreFixture>>;
 let head: StreamHead;
 
 /** The stream that `append` continues. */
-let stream: string;
+let appendedStream: string;
 
 async function append(...events: { type: string; data: object }[]): Promise<void> {
   const facts = events.map((event) => ({ id: randomUUID(), ...event }));
   const author = { ...actor, causation_id: 'r', recorded_at: new Date(NOW).toISOString() };
-  const target = { stream, head };
+  const target = { stream: appendedStream, head };
   ({ head } = await appendEvents(fixture.store(), target, { events: facts, authorship: author }));
 }
 
 beforeEach(async () => {
   fixture = await sqliteEventStoreFixture();
   head = NO_STREAM;
-  stream = sessionStream('session_1');
+  appendedStream = sessionStream('session_1');
   const deadline = new Date(NOW + 600_000).toISOString();
   await append(sessionStarted(), turnStarted(1, { owner: 'other', deadline }));
 });
@@ -264,7 +264,7 @@ describe('a run of a session of large turns', () => {
   test('waits for the memory of a replayed compaction, and makes each of them once', async () => {
     const halfAsLarge = spaces.slice(LARGE / 2);
     head = NO_STREAM;
-    stream = sessionStream('session_2');
+    appendedStream = sessionStream('session_2');
     await append(
       sessionStarted(AGENT_ID, {
         replay: { replay_id: 'replay_1', session_id: 'session_1', role: 'replay' },
@@ -298,7 +298,7 @@ describe('a run of a session of large turns', () => {
     other.release();
     expect((await running).context).toEqual({ turns: 2, dropped: 0, compacted: TURNS - 2 });
     const newest = { direction: 'backwards', limit: 5 } as const;
-    const events = await fixture.store().readStream(stream, newest);
+    const events = await fixture.store().readStream(appendedStream, newest);
     expect(events.map(({ type }) => type)).toEqual([
       'session.turn_started.v1',
       'session.compacted.v1',
