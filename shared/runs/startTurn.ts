@@ -192,7 +192,12 @@ export async function startTurn(
       const { account_id } = request.actor;
       const subject = { account_id, session_id, turn: run.state.turn };
       const live = context.runState.liveTurns.begin(subject, request.deltas === true, run.head.key);
-      return { ...run, publisher: live, reserveBytes: (more) => permit.resize(bytes + more) };
+      const reserveBytes = (more: number): boolean => {
+        const isReserved = permit.resize(bytes + more);
+        if (!isReserved) permit.countRejection();
+        return isReserved;
+      };
+      return { ...run, publisher: live, reserveBytes };
     } catch (error) {
       if (isRejection(error, 'turn_open')) {
         // This run holds the session queue, so no other run of this process has that turn.

@@ -25,6 +25,8 @@ export interface Permit {
    * without a change, when the capacity does not suffice.
    */
   resize(bytes: number, reservedBytes?: number): boolean;
+  /** Counts a rejection: the holder gives up what the last `resize` did not grant. */
+  countRejection(): void;
   /** Releases the permit; idempotent. */
   release(): void;
 }
@@ -101,6 +103,7 @@ export function createUnregisteredPool(all: Capacity, share = half(all)): Permit
   function issue({ account_id, limit: ownLimit, bytes: initialBytes }: PermitRequest): Permit {
     let bytes = initialBytes;
     let isReleased = false;
+    let exhausted: NonNullable<ExhaustedScope> = 'process';
     const account = accounts.get(account_id) ?? { permits: 0, bytes: 0 };
     accounts.set(account_id, account);
     const add = (permits: number, addedBytes: number): void => {
@@ -117,13 +120,14 @@ export function createUnregisteredPool(all: Capacity, share = half(all)): Permit
           addedBytes <= 0 || used.bytes + addedBytes <= limit;
         const isFull = !grows(process, all.bytes - reservedBytes);
         if (isFull || !grows(account, limitOf(account, ownLimit).bytes)) {
-          rejected[isFull ? 'process' : 'account'] += 1;
+          exhausted = isFull ? 'process' : 'account';
           return false;
         }
         bytes = newBytes;
         add(0, addedBytes);
         return true;
       },
+      countRejection: () => void (rejected[exhausted] += 1),
       release() {
         if (isReleased) return;
         isReleased = true;

@@ -74,6 +74,7 @@ export function createFairSemaphore(name: string, all: Capacity, share?: Capacit
   function issue(request: PermitRequest): Permit {
     const permit = pool.forceAcquire(request);
     return {
+      ...permit,
       resize(bytes) {
         const resized = permit.resize(bytes, reservedBytes);
         if (resized && waiting.size > 0) admitWaiters();

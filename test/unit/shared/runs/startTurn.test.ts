@@ -258,7 +258,12 @@ describe('a run of a session of large turns', () => {
     const running = begin({}, fixture.store(), ledger);
     await sleep(WAIT_MS / 2);
     for (const other of others) other.release();
-    expect((await running).history).toHaveLength(7);
+    const { history, reserveBytes } = await running;
+    expect(history).toHaveLength(7);
+    // It has waited, and was not rejected; its tools are.
+    expect(ledger.usage('prompts').rejections).toBe(0);
+    expect(reserveBytes(16 * LARGE)).toBe(false);
+    expect(ledger.usage('prompts').rejections).toBe(1);
   });
 
   test('waits for the memory of a replayed compaction, and makes each of them once', async () => {
