@@ -3,8 +3,11 @@ import type { MemoryLedger } from '../../shared/lib/memory/ledger.ts';
 
 /** The memory of one answer, which counts among that of its account. */
 export interface AnswerMemory {
-  /** Reserves further bytes. Returns false when the account or the process has none left. */
-  reserve(bytes: number): boolean;
+  /**
+   * Reserves the first of these numbers of further bytes that is available, and returns it. Returns
+   * undefined when the account or the process has too few left.
+   */
+  reserve(...sizes: readonly number[]): number | undefined;
   release(bytes: number): void;
 }
 
@@ -33,12 +36,17 @@ export function createAnswerMemory(
     permit = undefined;
   };
   return {
-    reserve(bytes) {
-      permit ??= ledger.forceReserve({ account_id, purpose: 'modelAnswers', bytes: 0 });
-      const isReserved = permit.resize(reserved + bytes);
-      if (isReserved) reserved += bytes;
+    reserve(...sizes) {
+      const held = (permit ??= ledger.forceReserve({
+        account_id,
+        purpose: 'modelAnswers',
+        bytes: 0,
+      }));
+      const bytes = sizes.find((size) => held.resize(reserved + size));
+      if (bytes === undefined) held.countRejection();
+      else reserved += bytes;
       releaseUnused();
-      return isReserved;
+      return bytes;
     },
     release(bytes) {
       reserved -= bytes;
@@ -61,9 +69,9 @@ export function createBoundedBuffer(maxBytes: number, memory: AnswerMemory): Bou
     const previous = bytes.byteLength;
     if (needed <= previous) return true;
     const ample = Math.min(maxBytes, Math.max(needed, 2 * previous, FIRST_CAPACITY));
-    const capacity = [ample, needed].find((each) => memory.reserve(each - previous));
-    if (capacity === undefined) return false;
-    bytes = bytes.transfer(capacity);
+    const added = memory.reserve(ample - previous, needed - previous);
+    if (added === undefined) return false;
+    bytes = bytes.transfer(previous + added);
     return true;
   }
 

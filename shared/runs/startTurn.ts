@@ -167,11 +167,8 @@ export async function startTurn(
   async function attempt(): Promise<OpenRun | 'turn_open' | 'reload'> {
     const loaded = await loadSessionForRun(context, request, available, bounds);
     if (search) await search.requireNone(loaded.head.revision, bounds);
-    const bytes = promptBytes(request, loaded.history);
-    if (!permit.resize(bytes)) throw new HistoryNeedsMemory(bytes);
     // Compaction is attempted once. Without a summary, the turn starts with fewer older turns.
     if (!compactionTried) {
-      compactionTried = true;
       // A summary costs a model call, and is recorded even where the turn may not be.
       await context.store.requireRoom?.(
         request.actor.account_id,
@@ -179,8 +176,13 @@ export async function startTurn(
         request.input.length,
       );
       const before = { settings, loaded, available, signal };
-      if (await compactBeforeTurn(context, request, before, bounds)) return 'reload';
+      const isCompacted = await compactBeforeTurn(context, request, before, bounds);
+      // It has not been tried if it ended for want of memory.
+      compactionTried = true;
+      if (isCompacted) return 'reload';
     }
+    const bytes = promptBytes(request, loaded.history);
+    if (!permit.resize(bytes)) throw new HistoryNeedsMemory(bytes);
     // The key may have been revoked while the run waited. A replay does not need its key any more.
     const { key_id } = request.actor;
     if (!request.replay && !(await isStillValid(context.cachedRows, key_id, context.clock.now())))
@@ -190,7 +192,12 @@ export async function startTurn(
       const { account_id } = request.actor;
       const subject = { account_id, session_id, turn: run.state.turn };
       const live = context.runState.liveTurns.begin(subject, request.deltas === true, run.head.key);
-      return { ...run, publisher: live, reserveBytes: (more) => permit.resize(bytes + more) };
+      const reserveBytes = (more: number): boolean => {
+        const isReserved = permit.resize(bytes + more);
+        if (!isReserved) permit.countRejection();
+        return isReserved;
+      };
+      return { ...run, publisher: live, reserveBytes };
     } catch (error) {
       if (isRejection(error, 'turn_open')) {
         // This run holds the session queue, so no other run of this process has that turn.

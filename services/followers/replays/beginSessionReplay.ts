@@ -21,6 +21,7 @@ import { createComparisonBuffer, type ComparisonBuffer } from './comparisonBuffe
 import { retryTransient } from './transientFailures.ts';
 import type { ReplayStream } from './replayStream.ts';
 import type { ReplayRunContext } from './replayContext.ts';
+import type { SessionPlace } from './sessionPlace.ts';
 
 /** A session to replay, and the resources of its replay. */
 export interface SessionRun {
@@ -28,6 +29,7 @@ export interface SessionRun {
   log: ReplayStream;
   session: ReplayedSession;
   budget: Budget;
+  place: SessionPlace;
   signal: AbortSignal;
 }
 
@@ -40,7 +42,10 @@ export interface SessionReplay extends SessionPair {
 }
 
 /** The turn after which the replayed turns begin. */
-const forkPointOf = (session_id: string, { started, revision, hash }: WholeTurn): ForkedFrom => ({
+export const forkPointOf = (
+  session_id: string,
+  { started, revision, hash }: WholeTurn,
+): ForkedFrom => ({
   session_id,
   turn: started.turn,
   revision,
@@ -72,22 +77,22 @@ async function requireForkable({ context }: ReplayRunContext, sessionId: string)
 }
 
 /**
- * Begins the session in which another one is replayed, unless it exists; `before` is the last turn that
- * both share.
+ * Begins the session in which another one is replayed, unless it exists. `forkPoint` is the last turn
+ * that both share, if turns before the first replayed one are left out.
  */
 export async function beginSessionReplay(
   replaying: ReplayRunContext,
   run: SessionRun,
   recorded: SessionStartedData,
-  before: WholeTurn | undefined,
+  forkPoint: ForkedFrom | undefined,
 ): Promise<SessionReplay> {
   const { context } = replaying;
   const { replay, log, session, budget, signal } = run;
   const { session_id } = session;
-  const forked_from = before ? forkPointOf(session_id, before) : recorded.forked_from;
+  const forked_from = forkPoint ?? recorded.forked_from;
   const shared = forked_from?.turn ?? 0;
   const retryOptions = { signal, logger: context.logger };
-  if (before) await retryTransient(() => requireForkable(replaying, session_id), retryOptions);
+  if (forkPoint) await retryTransient(() => requireForkable(replaying, session_id), retryOptions);
   const replay_session_id = await retryTransient(
     () => reserveSessionId(replaying, run),
     retryOptions,

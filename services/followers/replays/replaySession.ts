@@ -1,42 +1,25 @@
 import { readSessionStart } from '../../../shared/replays/turns/startReplaySession.ts';
 import { buildReplayedRun } from '../../../shared/replays/turns/turnToReplay.ts';
 import type { WholeTurn } from '../../../shared/replays/comparison/turnPair.ts';
-import { readWholeTurns } from '../../../shared/replays/turns/wholeTurns.ts';
+import type { ForkedFrom } from '../../../shared/sessions/events.ts';
 import type { SessionEnd } from '../../../shared/replays/events.ts';
 import { isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
-import { sleep } from '../../../shared/lib/time/sleep.ts';
 import { BudgetSpent } from './budget.ts';
-import { beginSessionReplay, type SessionReplay, type SessionRun } from './beginSessionReplay.ts';
+import {
+  beginSessionReplay,
+  forkPointOf,
+  type SessionReplay,
+  type SessionRun,
+} from './beginSessionReplay.ts';
 import { createComparisonBuffer } from './comparisonBuffer.ts';
-import { createReplayBackoff, isTransientFailure, retryTransient } from './transientFailures.ts';
+import { retryTransient } from './transientFailures.ts';
+import { readRecordedTurns } from './readRecordedTurns.ts';
 import type { ReplayRunContext } from './replayContext.ts';
 import { replayTurnUntilEnded } from './replayTurn.ts';
 
 type End = Omit<SessionEnd, 'session_id'>;
 
 const hasAnswer = ({ end }: WholeTurn): boolean => end?.type === 'session.turn_completed.v1';
-
-/** Reads the turns of a recorded session; transient failures are retried. */
-async function* readTurnsUpTo(
-  { context }: ReplayRunContext,
-  sessionId: string,
-  upTo: number,
-  signal: AbortSignal,
-): AsyncGenerator<WholeTurn> {
-  const pauses = createReplayBackoff();
-  for (let from = 0; ;) {
-    try {
-      for await (const turn of readWholeTurns(context, sessionId, { from, upTo })) {
-        from = turn.revision + 1;
-        yield turn;
-      }
-      return;
-    } catch (error) {
-      if (!isTransientFailure(error)) throw error;
-    }
-    await sleep(pauses.next(), signal);
-  }
-}
 
 const ownTokens = ({ end }: WholeTurn): number =>
   (end && 'tokens' in end.data && end.data.tokens?.total) || 0;
@@ -136,8 +119,8 @@ export async function replaySession(
   run: SessionRun,
 ): Promise<End | undefined> {
   const { context } = replaying;
-  const { replay, session, signal } = run;
-  const { session_id, revision: upTo } = session;
+  const { replay, session, place, signal } = run;
+  const { session_id } = session;
   const { from_turn = 1, up_to_turn = Infinity } = replay.settings;
   const retryOptions = { signal, logger: context.logger };
   const recorded = await retryTransient(
@@ -145,16 +128,16 @@ export async function replaySession(
     retryOptions,
   );
   let progress: SessionReplay | undefined;
-  let before: WholeTurn | undefined;
+  let forkPoint: ForkedFrom | undefined;
   let end: End = { status: 'completed' };
   try {
-    for await (const turn of readTurnsUpTo(replaying, session_id, upTo, signal)) {
+    for await (const turn of readRecordedTurns(context, session, place, signal)) {
       if (turn.started.turn > up_to_turn) break;
       if (turn.started.turn < from_turn) {
-        before = turn;
+        forkPoint = forkPointOf(session_id, turn);
         continue;
       }
-      progress ??= await beginSessionReplay(replaying, run, recorded, before);
+      progress ??= await beginSessionReplay(replaying, run, recorded, forkPoint);
       if (!(await replayTurn(replaying, run, progress, turn))) continue;
       end = { status: 'stopped', code: 'tool_not_recorded' };
       break;

@@ -14,9 +14,7 @@ import { sleep } from '../../../shared/lib/time/sleep.ts';
 import { BudgetSpent } from './budget.ts';
 import { createReplayBackoff, isTransientFailure } from './transientFailures.ts';
 import { ReplayCancelled, type ReplayRunContext } from './replayContext.ts';
-
-/** Waiting for a turn or for memory ends with a permit or the signal; it has no other limit. */
-export const WAIT_MS = 2 ** 31 - 1;
+import { SessionPostponed, WAIT_MS } from './sessionPlace.ts';
 
 /** Ends the running turn. For a cancelled replay it is cancelled; otherwise a process begins it again. */
 async function endTurn(
@@ -86,8 +84,8 @@ async function runOnce(
 /**
  * Runs a recorded turn again until it has ended for a reason that a retry does not change, and resolves
  * with the turn. `next` builds the run from the current state of the session. Throws the failure when no
- * turn could begin and waiting does not help, and BudgetSpent when the budget was exhausted before any
- * try.
+ * turn could begin and waiting does not help, BudgetSpent when the budget was exhausted before any try,
+ * and SessionPostponed after a transient failure while others wait for memory.
  */
 export async function replayTurnUntilEnded(
   replaying: Omit<ReplayRunContext, 'compareTurn'>,
@@ -95,7 +93,7 @@ export async function replayTurnUntilEnded(
   next: () => Promise<RunInput>,
   signal: AbortSignal,
 ): Promise<WholeTurn> {
-  const { logger } = replaying.context;
+  const { logger, memory } = replaying.context;
   const { turns, recorded } = turnToRun;
   const pauses = createReplayBackoff();
   let latest = turnToRun.earlierTry;
@@ -126,7 +124,8 @@ export async function replayTurnUntilEnded(
         throw failed;
       }
       tries += 1;
-    }
+    } else if (memory.hasWaiters('replays'))
+      throw new SessionPostponed('Others wait for the memory.', { cause: failed });
     logger.debug(errorSummary(failed), 'retrying the replay of a turn');
     await sleep(pauses.next(), signal);
   }

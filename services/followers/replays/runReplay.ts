@@ -8,8 +8,7 @@ import { openReplayStream, type ReplayStream } from './replayStream.ts';
 import type { ReplayRunContext } from './replayContext.ts';
 import { createBudget, countUncompared } from './budget.ts';
 import { replaySession } from './replaySession.ts';
-import { WAIT_MS } from './replayTurn.ts';
-import { LIMITS } from '../../../shared/limits.ts';
+import { withSessionPlace } from './sessionPlace.ts';
 
 /** Returns true when the replay was cancelled or erased, so that nothing more is recorded. */
 const isReplayEnded = (error: unknown): boolean =>
@@ -22,41 +21,29 @@ interface ReplayWork {
   signal: AbortSignal;
 }
 
-/**
- * Does the work on one session when there is memory for it; accounts take turns. The wait has no
- * limit other than the signal.
- */
-async function withSessionMemory<Result>(
-  { context: { memory } }: ReplayRunContext,
-  { replay: { account_id }, signal }: Pick<ReplayWork, 'replay' | 'signal'>,
-  work: () => Promise<Result>,
-): Promise<Result> {
-  const request = { account_id, purpose: 'replays', bytes: LIMITS.replays.sessionBytes } as const;
-  const permit = await memory.reserve(request, { waitMs: WAIT_MS, signal });
-  try {
-    return await work();
-  } finally {
-    permit.release();
-  }
-}
-
 /** Replays one session; its failure does not affect other sessions. */
 async function runSession(
   replaying: ReplayRunContext,
   work: ReplayWork,
   session: ReplayedSession,
 ): Promise<void> {
-  const { log, budget, signal } = work;
-  const { logger } = replaying.context;
+  const { log, budget, signal, replay } = work;
+  const { logger, memory } = replaying.context;
+  const { account_id } = replay;
   try {
-    await withSessionMemory(replaying, work, () => replaySession(replaying, { ...work, session }));
+    await withSessionPlace(memory, { account_id, signal }, (place) => {
+      const state = log.state();
+      // After it was postponed, its progress is in the log.
+      const latest = ('sessions' in state && state.sessions.get(session.session_id)) || session;
+      return replaySession(replaying, { ...work, session: latest, place });
+    });
   } catch (error) {
     signal.throwIfAborted();
     if (isReplayEnded(error)) throw error;
     const { session_id } = session;
     const code =
       isTurnlogError(error) || error instanceof Rejection ? error.code : 'internal_error';
-    const failure = { replay_id: work.replay.replay_id, session_id, ...errorSummary(error) };
+    const failure = { replay_id: replay.replay_id, session_id, ...errorSummary(error) };
     logger.warn(failure, 'a session could not be replayed');
     const other_tokens = budget.uncompared(session_id);
     const end = { status: 'failed', code, ...(other_tokens > 0 && { other_tokens }) } as const;
@@ -85,7 +72,10 @@ export async function runReplay(
   const unended = sessions.all().filter(({ ended }) => !ended);
   for (const session of unended)
     await retryTransient(
-      () => withSessionMemory(replaying, work, () => countUncompared(context, work, session)),
+      () =>
+        withSessionPlace(context.memory, { account_id, signal }, () =>
+          countUncompared(context, work, session),
+        ),
       retryOptions,
     );
   const remaining = unended.values();

@@ -25,6 +25,8 @@ export interface Permit {
    * without a change, when the capacity does not suffice.
    */
   resize(bytes: number, reservedBytes?: number): boolean;
+  /** Counts a rejection: the holder gives up what the last `resize` did not grant. */
+  countRejection(): void;
   /** Releases the permit; idempotent. */
   release(): void;
 }
@@ -47,7 +49,7 @@ export interface PermitPool extends BoundedResource {
   acquire(request: PermitRequest): Permit;
   /** Counts the rejection of a request. Returns the error that `acquire` throws. */
   reject(request: PermitRequest, reservedBytes?: number): TurnlogError;
-  /** The most bytes that one request can count: half of an account's share. */
+  /** The most bytes that one request can count: half of an account's share or own limit. */
   largestRequest(ownLimit?: Capacity): number;
   /** Bytes that must be free for a request to be admitted. */
   freeBytesFor(request: PermitRequest): number;
@@ -80,7 +82,7 @@ export function createUnregisteredPool(all: Capacity, share = half(all)): Permit
   }
 
   const largestRequest = (ownLimit = UNLIMITED): number =>
-    Math.min(ownLimit.bytes, share.bytes / 2);
+    Math.min(ownLimit.bytes, share.bytes) / 2;
 
   const countedBytes = ({ bytes, limit: ownLimit }: PermitRequest): number =>
     Math.min(bytes, largestRequest(ownLimit));
@@ -101,6 +103,7 @@ export function createUnregisteredPool(all: Capacity, share = half(all)): Permit
   function issue({ account_id, limit: ownLimit, bytes: initialBytes }: PermitRequest): Permit {
     let bytes = initialBytes;
     let isReleased = false;
+    let exhausted: NonNullable<ExhaustedScope> = 'process';
     const account = accounts.get(account_id) ?? { permits: 0, bytes: 0 };
     accounts.set(account_id, account);
     const add = (permits: number, addedBytes: number): void => {
@@ -117,13 +120,14 @@ export function createUnregisteredPool(all: Capacity, share = half(all)): Permit
           addedBytes <= 0 || used.bytes + addedBytes <= limit;
         const isFull = !grows(process, all.bytes - reservedBytes);
         if (isFull || !grows(account, limitOf(account, ownLimit).bytes)) {
-          rejected[isFull ? 'process' : 'account'] += 1;
+          exhausted = isFull ? 'process' : 'account';
           return false;
         }
         bytes = newBytes;
         add(0, addedBytes);
         return true;
       },
+      countRejection: () => void (rejected[exhausted] += 1),
       release() {
         if (isReleased) return;
         isReleased = true;

@@ -29,7 +29,7 @@ export interface FairSemaphore extends BoundedResource {
   /** The number of issued permits. */
   activeCount(): number;
   usedBytes(): number;
-  /** The most bytes that one request can count: half of an account's share. */
+  /** The most bytes that one request can count: half of an account's share or own limit. */
   largestRequest(ownLimit?: Capacity): number;
   hasWaiters(): boolean;
 }
@@ -74,6 +74,7 @@ export function createFairSemaphore(name: string, all: Capacity, share?: Capacit
   function issue(request: PermitRequest): Permit {
     const permit = pool.forceAcquire(request);
     return {
+      ...permit,
       resize(bytes) {
         const resized = permit.resize(bytes, reservedBytes);
         if (resized && waiting.size > 0) admitWaiters();

@@ -6,7 +6,7 @@ import type { AccountLimits } from '../../accounts/events.ts';
 
 /** Capacity held by a run, first while it waits and then while it is in flight. */
 export interface RunPermit {
-  /** The largest prompt of the account: half of its share. */
+  /** The largest prompt of the account: half of its share or own limit, so that tools have the rest. */
   largestPrompt: number;
   /**
    * Waits for capacity for a prompt of `bytes`. Capacity that the run already has is released
@@ -19,6 +19,8 @@ export interface RunPermit {
   grow(bytes: number): boolean;
   /** Changes the bytes of a run in flight; false if they are not available without waiting. */
   resize(bytes: number): boolean;
+  /** Counts a rejection: the run in flight gives up what the last `resize` did not grant. */
+  countRejection(): void;
   /** Must be called when the run ends in any way. */
   release(): void;
 }
@@ -88,6 +90,7 @@ export function createAdmissionControl(memory: MemoryLedger): AdmissionControl {
         hold,
         grow: (bytes) => bytes <= activeBytes || resize(bytes),
         resize,
+        countRejection: () => activePermit?.countRejection(),
         release,
       };
     },

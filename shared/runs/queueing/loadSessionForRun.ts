@@ -109,6 +109,7 @@ export async function loadSessionForRun(
         { store, damaged, memory: runState.sessionCache, setOrigins: bounds.setOrigins },
         session_id,
         async (turns, summary) => {
+          bounds.signal.throwIfAborted();
           bounds.reserve(turns);
           if (replayed) {
             const shown = turns.filter(({ turn }) => turn >= replayed.from_turn);

@@ -2,6 +2,7 @@ import { session } from '../decider.ts';
 import type { SessionCommand, SessionState } from '../commands.ts';
 import type { ForkPoint, SessionEvent } from '../events.ts';
 import { turnsFromEvents, type Summary, type Turn } from '../turns/prompt.ts';
+import { yieldToEventLoop } from '../../lib/concurrency/yieldToEventLoop.ts';
 import { createBackwardReader } from './readBackwards.ts';
 import { headOf, NO_STREAM } from '../../eventlog/append.ts';
 import type { StreamSource } from '../../eventlog/reading/reportDamage.ts';
@@ -152,6 +153,8 @@ export async function loadSession(
   let oldest: OpenedEvent | undefined;
   let lastEvent: KeptEvent | undefined;
   for (;;) {
+    // Reads of an embedded log don't wait: a long session would keep the event loop busy.
+    if (lastEvent) await yieldToEventLoop(lastEvent.recorded.metadata.account_id);
     const page = await reader.readOlder();
     lastEvent ??= page.at(-1);
     const isOwn = page[0]?.recorded.stream === stream;

@@ -7,8 +7,7 @@ import { startTurn } from '../../../../shared/runs/startTurn.ts';
 import { createLiveTurns } from '../../../../shared/runs/live/liveTurns.ts';
 import type { OpenRun, RunContext } from '../../../../shared/runs/context.ts';
 import type { Claim } from '../../../../shared/requests/idempotency.ts';
-import type { PreparedRun } from '../../../../shared/runs/runRequest.ts';
-import type { RunRequest } from '../../../../shared/runs/runRequest.ts';
+import type { PreparedRun, ReplayedTurn, RunRequest } from '../../../../shared/runs/runRequest.ts';
 import { appendEvents, NO_STREAM, type StreamHead } from '../../../../shared/eventlog/append.ts';
 import { createDamagedStreams } from '../../../../shared/eventlog/reading/damagedStreams.ts';
 import { sessionStream } from '../../../../shared/eventlog/streams.ts';
@@ -29,21 +28,33 @@ const WAIT_MS = 600;
 /** Far beyond the wait limit: a run that has not ended by then would wait for ever. */
 const NEVER_MS = 5_000;
 const ROOM = { permits: 10, bytes: 1_000_000 };
+const answer = {
+  response_id: 'answer_1',
+  model: 'm',
+  content: 'What was said.',
+  tool_calls: [],
+  finish_reason: 'stop',
+  tokens: { prompt: 1, completion: 1, total: 2 },
+};
 const actor = { account_id: 'acct_1', key_id: 'k', request_id: 'r' };
 
 let fixture: Awaited<ReturnType<typeof sqliteEventStoreFixture>>;
 let head: StreamHead;
 
+/** The stream that `append` continues. */
+let appendedStream: string;
+
 async function append(...events: { type: string; data: object }[]): Promise<void> {
   const facts = events.map((event) => ({ id: randomUUID(), ...event }));
   const author = { ...actor, causation_id: 'r', recorded_at: new Date(NOW).toISOString() };
-  const target = { stream: sessionStream('session_1'), head };
+  const target = { stream: appendedStream, head };
   ({ head } = await appendEvents(fixture.store(), target, { events: facts, authorship: author }));
 }
 
 beforeEach(async () => {
   fixture = await sqliteEventStoreFixture();
   head = NO_STREAM;
+  appendedStream = sessionStream('session_1');
   const deadline = new Date(NOW + 600_000).toISOString();
   await append(sessionStarted(), turnStarted(1, { owner: 'other', deadline }));
 });
@@ -53,6 +64,7 @@ function begin(
   changes: Partial<RunRequest> = {},
   store = fixture.store(),
   memory = memoryForRuns(ROOM),
+  signal = AbortSignal.timeout(NEVER_MS),
 ): Promise<OpenRun> {
   const context = {
     store,
@@ -60,10 +72,16 @@ function begin(
     runState: {
       sessionCache: new LRUCache({ max: 10 }),
       liveTurns: createLiveTurns(),
+      failedCompactions: new Map(),
     },
     memory,
     budget: { counter: { count: () => 1 }, turnTokens: new LRUCache({ max: 10 }) },
-    catalogue: { models: { find: () => ({ upstream_model: 'm', context_window: 100_000 }) } },
+    catalogue: {
+      models: {
+        find: () => ({ upstream_model: 'm', context_window: 100_000 }),
+        complete: async () => answer,
+      },
+    },
     limits: { waitMs: WAIT_MS, timeoutMs: 60_000 },
     instance: {
       id: 'self',
@@ -85,7 +103,7 @@ function begin(
   } as unknown as RunRequest;
   return startTurn(context, request, {
     permit,
-    signal: AbortSignal.timeout(NEVER_MS),
+    signal,
     setOrigins: () => undefined,
   });
 }
@@ -191,13 +209,16 @@ describe('a run of a session of large turns', () => {
   const memory = () => memoryForRuns({ permits: 10, bytes: 16 * 1_024 * 1_024 });
   const spaces = ' '.repeat(LARGE);
 
-  /** A store that counts the bytes that are read backwards. */
-  function counting() {
+  /** A store that counts the bytes and the pages that are read backwards. */
+  function counting(onPage?: (pages: number) => void) {
     const store = fixture.store();
-    const read = { bytes: 0 };
+    const read = { bytes: 0, pages: 0 };
     const readStream: typeof store.readStream = async (stream, options) => {
       const page = await store.readStream(stream, options);
-      if (options.direction === 'backwards') for (const event of page) read.bytes += bytesOf(event);
+      if (options.direction !== 'backwards') return page;
+      for (const event of page) read.bytes += bytesOf(event);
+      read.pages += 1;
+      onPage?.(read.pages);
       return page;
     };
     return { store: { ...store, readStream }, read };
@@ -237,7 +258,69 @@ describe('a run of a session of large turns', () => {
     const running = begin({}, fixture.store(), ledger);
     await sleep(WAIT_MS / 2);
     for (const other of others) other.release();
-    expect((await running).history).toHaveLength(7);
+    const { history, reserveBytes } = await running;
+    expect(history).toHaveLength(7);
+    // It has waited, and was not rejected; its tools are.
+    expect(ledger.usage('prompts').rejections).toBe(0);
+    expect(reserveBytes(16 * LARGE)).toBe(false);
+    expect(ledger.usage('prompts').rejections).toBe(1);
+  });
+
+  test('waits for the memory of a replayed compaction, and makes each of them once', async () => {
+    const halfAsLarge = spaces.slice(LARGE / 2);
+    head = NO_STREAM;
+    appendedStream = sessionStream('session_2');
+    await append(
+      sessionStarted(AGENT_ID, {
+        replay: { replay_id: 'replay_1', session_id: 'session_1', role: 'replay' },
+      }),
+    );
+    for (let turn = 1; turn <= TURNS; turn += 1)
+      await append(turnStarted(turn, { input: halfAsLarge }), turnCompleted(turn));
+    const ledger = memory();
+    const other = ledger.forceReserve({
+      account_id: actor.account_id,
+      purpose: 'prompts',
+      bytes: 0,
+    });
+    // The prompt of the turn fits beside it, but not the turns to summarize.
+    other.resize(12 * LARGE);
+    const settings = { model: 'm' };
+    const summarized = { from_turn: 1, settings, fallback: undefined };
+    const replay = {
+      replay_id: 'replay_1',
+      turn: TURNS + 1,
+      after_turn: TURNS,
+      settings,
+      promptTurns: { from_turn: TURNS - 1, summary: true },
+      compactions: [
+        { ...summarized, up_to_turn: 4, summary: false },
+        { ...summarized, up_to_turn: TURNS - 2, summary: true },
+      ],
+    } as unknown as ReplayedTurn;
+    const running = begin({ replay, session_id: 'session_2' }, fixture.store(), ledger);
+    await sleep(WAIT_MS / 2);
+    other.release();
+    expect((await running).context).toEqual({ turns: 2, dropped: 0, compacted: TURNS - 2 });
+    const newest = { direction: 'backwards', limit: 5 } as const;
+    const events = await fixture.store().readStream(appendedStream, newest);
+    expect(events.map(({ type }) => type)).toEqual([
+      'session.turn_started.v1',
+      'session.compacted.v1',
+      'session.compacted.v1',
+      'session.turn_completed.v1',
+      'session.turn_started.v1',
+    ]);
+  });
+
+  test('reads no further page once its client has left', async () => {
+    await converse(turnFailed);
+    const leaving = new AbortController();
+    const { store, read } = counting((pages) => {
+      if (pages === 2) leaving.abort(new Error('the client left'));
+    });
+    await expect(begin({}, store, memory(), leaving.signal)).rejects.toThrow('the client left');
+    expect(read.pages).toBe(2);
   });
 
   test('passes over turns without an answer, of whatever size', async () => {

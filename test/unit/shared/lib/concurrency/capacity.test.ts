@@ -68,6 +68,9 @@ describe('places', () => {
     const places = createPermitPool('test', { permits: 10, bytes: 100 });
     const [one, other] = [1, 2].map(() => places.acquire({ account_id: 'a', bytes: 10 }));
     expect([one!.resize(41), one!.resize(40)]).toEqual([false, true]);
+    expect(places.usage().rejected).toEqual({ account: 0, process: 0 });
+    one!.countRejection();
+    expect(places.usage().rejected).toEqual({ account: 1, process: 0 });
     for (const place of [one!, one!, other!]) place.release();
     expect(places.activeCount()).toBe(0);
     expect(fill(places, 'a')).toBe(5);

@@ -81,13 +81,24 @@ describe('admission', () => {
     const enter = (bytes: number, limits: AccountLimits = {}) =>
       enqueue('a', 1, limits).acquire(bytes, 0, never);
     await expect(enter(1_001)).rejects.toMatchObject({ code: 'payload_too_large' });
-    await expect(enter(11, { prompt_bytes: 10 })).rejects.toMatchObject({
+    await expect(enter(6, { prompt_bytes: 10 })).rejects.toMatchObject({
       code: 'payload_too_large',
     });
     expect(activeCount()).toBe(0);
     await enter(1_000);
     await enter(10, { prompt_bytes: 2_000 });
   });
+
+  test.each([[{}], [{ prompt_bytes: 800 }], [{ prompt_bytes: 8_000 }]])(
+    'leaves room for the results of tools beside the largest prompt, with the limits %j',
+    async (limits) => {
+      const { enqueue } = admission(10, 4_000);
+      const permit = enqueue('a', 1, limits);
+      const { largestPrompt } = permit;
+      await permit.acquire(largestPrompt, 0, never);
+      expect(permit.resize(2 * largestPrompt)).toBe(true);
+    },
+  );
 
   test('a large prompt leaves room for the run of another account', async () => {
     const { enqueue } = admission(10, 4_000);

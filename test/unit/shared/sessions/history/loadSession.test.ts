@@ -105,6 +105,41 @@ test('a session of large turns is read in pages of a bounded size', async () => 
   expect(Math.max(...pages)).toBeLessThan(LIMITS.store.pageBytes + 3 * large.length);
 });
 
+test('other work gets a turn between the pages of a session', async () => {
+  const events = Array.from({ length: 60 }, (_, index): SessionEvent[] => [
+    turnStarted(index + 1),
+    turnFailed(index + 1),
+  ]).flat();
+  await write(sessionStream('session_1'), [sessionStarted(), ...events]);
+  const store = fixture.store();
+  let loopTurns = 0;
+  const pages = new Set<number>();
+  let isLoading = true;
+  const count = (): void => {
+    loopTurns += 1;
+    if (isLoading) setImmediate(count);
+  };
+  count();
+  let reads = 0;
+  const source = {
+    damaged: createDamagedStreams(() => undefined),
+    store: {
+      ...store,
+      async readStream(stream: string, options: ReadOptions) {
+        if (options.direction === 'backwards') {
+          reads += 1;
+          pages.add(loopTurns);
+        }
+        return store.readStream(stream, options);
+      },
+    },
+  };
+  await loadSession(source, 'session_1', async (found) => found);
+  isLoading = false;
+  expect(reads).toBeGreaterThan(2);
+  expect(pages.size).toBe(reads);
+});
+
 describe('a summary', () => {
   const LAST = 60;
   const SUMMED = 40;
