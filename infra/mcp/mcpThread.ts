@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { MessageChannel, Worker, type MessagePort } from 'node:worker_threads';
 import { LIMITS } from '../../shared/limits.ts';
 import type { ThreadOpening } from './messages.ts';
@@ -60,10 +59,12 @@ function startThread(onEnd: () => void): Thread {
     if (error.code === 'ERR_WORKER_OUT_OF_MEMORY') reason = 'it takes too much memory';
   });
   const timer = watchThread(worker, () => terminate(NOT_RESPONDING));
-  const ended = once(worker, 'exit').then(() => {
+  // `once` of node:events would reject where the thread fails before it exits.
+  const { promise: ended, resolve } = Promise.withResolvers<string>();
+  worker.once('exit', () => {
     clearInterval(timer);
     onEnd();
-    return reason;
+    resolve(reason);
   });
   return { worker, connections: 0, ended, terminate };
 }

@@ -1,0 +1,34 @@
+import { afterEach, expect, test } from '@jest/globals';
+import { connectMcp } from '../../../../infra/mcp/connection.ts';
+import { createMcpThread } from '../../../../infra/mcp/mcpThread.ts';
+import { HOSTILE, processOf, serverWith } from '../../../support/fakes/mcpGroups.ts';
+
+const thread = createMcpThread();
+const plain = serverWith(processOf(HOSTILE, 'plain'));
+/** Throws in the thread, outside of any promise. */
+const failing = serverWith({ kind: 'http', url: 'no URL', headers: {} });
+const { signal } = new AbortController();
+const connect = () => connectMcp(plain, { version: '1', thread, signal });
+
+const opened: { close(): Promise<void> }[] = [];
+afterEach(async () => {
+  for (const { close } of opened.splice(0)) await close();
+});
+
+test('a thread that fails ends its connections and requests, and the next one has another', async () => {
+  const connection = await connect();
+  opened.push(connection);
+  const events: string[] = [];
+  connection.watch((event) => events.push(event));
+  const call = connection.callTool('act', '{"what":"hang"}', signal);
+  const place = thread.connect(failing, '1');
+  await expect(call).rejects.toMatchObject({ kind: 'lost', reason: 'its thread has ended' });
+  expect(await place.ended).toBe('its thread has ended');
+  place.release();
+  expect(connection.end()).toEqual({ reason: 'its thread has ended', discardedLogs: 0 });
+  expect(events).toEqual(['closed']);
+  await connection.close();
+  const next = await connect();
+  opened.push(next);
+  expect((await next.listTools(signal)).tools.map(({ name }) => name)).toEqual(['act']);
+});
