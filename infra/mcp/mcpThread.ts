@@ -1,4 +1,8 @@
 import { MessageChannel, Worker, type MessagePort } from 'node:worker_threads';
+import {
+  createFairSemaphore,
+  type FairSemaphore,
+} from '../../shared/lib/concurrency/fairSemaphore.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import type { ThreadOpening } from './messages.ts';
 import type { McpServer } from './server.ts';
@@ -17,6 +21,8 @@ export interface ThreadConnection {
 /** The thread for the connections to MCP servers. */
 export interface McpThread {
   connect(server: McpServer, version: string): ThreadConnection;
+  /** Concurrent listings, whose tools are kept in the thread until the list is complete. */
+  listings: FairSemaphore;
 }
 
 interface Thread {
@@ -87,6 +93,10 @@ export function createMcpThread(): McpThread {
   }
 
   return {
+    listings: createFairSemaphore('mcp_listings', {
+      permits: LIMITS.mcp.listings,
+      bytes: Infinity,
+    }),
     connect(server, version) {
       const used = (thread ??= start());
       const { port1, port2 } = new MessageChannel();

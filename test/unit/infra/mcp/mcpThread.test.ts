@@ -8,7 +8,7 @@ const plain = serverWith(processOf(HOSTILE, 'plain'));
 /** Throws in the thread, outside of any promise. */
 const failing = serverWith({ kind: 'http', url: 'no URL', headers: {} });
 const { signal } = new AbortController();
-const connect = () => connectMcp(plain, { version: '1', thread, signal });
+const connect = (server = plain) => connectMcp(server, { version: '1', thread, signal });
 
 const opened: { close(): Promise<void> }[] = [];
 afterEach(async () => {
@@ -31,4 +31,16 @@ test('a thread that fails ends its connections and requests, and the next one ha
   const next = await connect();
   opened.push(next);
   expect((await next.listTools(signal)).tools.map(({ name }) => name)).toEqual(['act']);
+});
+
+test('listings of several servers at a time, as large as they may be, fit into the thread', async () => {
+  const large = serverWith(processOf(HOSTILE, 'many-values'));
+  const lists = await Promise.all(
+    Array.from({ length: 4 }, async () => {
+      const connection = await connect(large);
+      opened.push(connection);
+      return connection.listTools(signal);
+    }),
+  );
+  expect(lists.map(({ tools }) => tools.length)).toEqual([8, 8, 8, 8]);
 });

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { describeTools } from '../../../../infra/mcp/thread/describedTools.ts';
+import { describeTools, type ServerTool } from '../../../../infra/mcp/thread/describedTools.ts';
 import { functionName, readToolList, type ListedTool } from '../../../../infra/mcp/toolList.ts';
 import { processOf, serverWith } from '../../../support/fakes/mcpGroups.ts';
 
@@ -23,12 +23,12 @@ test('tools with names that are alike have functions of their own', () => {
 });
 
 const told = [{ name: 'a', description: 'one', inputSchema: schema }];
-const listOf = (
-  tools: Parameters<typeof describeTools>[1],
+const listOf = async (
+  tools: readonly ServerTool[],
   before: readonly ListedTool[] = [],
   flaws: Record<string, string> = {},
 ) =>
-  readToolList(server, describeTools(server, tools), {
+  readToolList(server, await describeTools(server, [tools]), {
     before,
     schemas: {
       toolFlawOf: async (text) => flaws[text],
