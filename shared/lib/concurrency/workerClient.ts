@@ -107,6 +107,13 @@ export function createWorkerClient<Question, Answer>(
     return worker;
   }
 
+  /** The thread of a slot. One that could not be started is started anew for the next request. */
+  const threadOf = (slot: Slot): Promise<Thread> =>
+    (slot.thread ??= start(slot).catch((error: unknown) => {
+      slot.thread = undefined;
+      throw error;
+    }));
+
   async function answer(question: Question, worker: Thread): Promise<TimedAnswer<Answer>> {
     worker.postMessage(question);
     try {
@@ -128,7 +135,7 @@ export function createWorkerClient<Question, Answer>(
       slot.isBusy = true;
       let ms = 0;
       try {
-        const worker = await (slot.thread ??= start(slot));
+        const worker = await threadOf(slot);
         // Unless it is answered, the request has exceeded the limits.
         ms = Infinity;
         const timed = await answer(question, worker);

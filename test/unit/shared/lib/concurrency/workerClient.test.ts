@@ -137,3 +137,16 @@ test('a request that exceeds the memory of its thread has failed like one that t
   expect(await client.request('c', 'c')).toBe('answer to c');
   expect(threads).toHaveLength(3);
 });
+
+test('starts a thread anew after it could not be started', async () => {
+  const { start } = createThreads();
+  const starts = [
+    () => {
+      throw new Error('no memory for a thread');
+    },
+    start,
+  ];
+  client = createWorkerClient({ ...options, start: () => starts.shift()!(), withinMs: 60_000 });
+  await expect(client.request('a', 'a')).rejects.toThrow('no memory for a thread');
+  expect(await client.request('a', 'a')).toBe('answer to a');
+});
