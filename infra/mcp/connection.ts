@@ -61,6 +61,8 @@ export async function connectMcp(
     else if (report.event === 'closed') onEnd(report);
     else listener?.('changed');
   });
+  // Listening to a port keeps the process alive.
+  port.unref();
 
   const send = (what: ThreadRequest): void => port.postMessage(what);
   async function request(

@@ -103,7 +103,6 @@ export function createMcpThread(): McpThread {
       const opening: ThreadOpening = { server, version, port: port2 };
       used.connections += 1;
       used.worker.postMessage(opening, [port2]);
-      port1.unref();
       return {
         port: port1,
         ended: used.ended,

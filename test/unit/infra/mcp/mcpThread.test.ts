@@ -1,6 +1,7 @@
+import type { MessagePort } from 'node:worker_threads';
 import { afterEach, expect, test } from '@jest/globals';
 import { connectMcp } from '../../../../infra/mcp/connection.ts';
-import { createMcpThread } from '../../../../infra/mcp/mcpThread.ts';
+import { createMcpThread, type McpThread } from '../../../../infra/mcp/mcpThread.ts';
 import { HOSTILE, processOf, serverWith } from '../../../support/fakes/mcpGroups.ts';
 
 const thread = createMcpThread();
@@ -43,4 +44,18 @@ test('listings of several servers at a time, as large as they may be, fit into t
     }),
   );
   expect(lists.map(({ tools }) => tools.length)).toEqual([8, 8, 8, 8]);
+});
+
+test('a connection does not keep the process alive', async () => {
+  let port: MessagePort | undefined;
+  const watched: McpThread = {
+    ...thread,
+    connect(...args) {
+      const place = thread.connect(...args);
+      ({ port } = place);
+      return place;
+    },
+  };
+  opened.push(await connectMcp(plain, { version: '1', thread: watched, signal }));
+  expect(port!.hasRef()).toBe(false);
 });
