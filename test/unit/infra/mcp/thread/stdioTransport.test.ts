@@ -11,8 +11,8 @@ async function received(lines: readonly string[]) {
   const inflow = createInflow(() => undefined);
   const transport = createStdioTransport(processOf('-e', script) as ProcessOptions, inflow);
   const messages: unknown[] = [];
-  const closed = new Promise<void>((resolve) => (transport.onclose = resolve));
-  transport.onmessage = (message) => void messages.push(message);
+  const { promise: closed, resolve: onclose } = Promise.withResolvers<void>();
+  Object.assign(transport, { onclose, onmessage: (message: unknown) => messages.push(message) });
   await transport.start();
   await closed;
   return { messages, discarded: inflow.discardedLogs() };
