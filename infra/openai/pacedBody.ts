@@ -1,5 +1,5 @@
 import { runPaced, type Step } from '../../shared/lib/concurrency/pacedSteps.ts';
-import type { AnswerOrError, ResponseReader } from './responseReaders.ts';
+import { unusableAnswerError, type AnswerOrError, type ResponseReader } from './responseReaders.ts';
 
 /** The bytes that one step reads. */
 const STEP_BYTES = 8_192;
@@ -75,11 +75,19 @@ export function createPacedBody({ reader, account_id, flow, done }: PacedBodyOpt
     return result;
   }
 
+  /** The result, once it is known. A step runs in no call that could take an exception. */
+  function read(): AnswerOrError | undefined {
+    try {
+      return readSome() ?? (atEnd && waiting.length === 0 ? atEnd() : undefined);
+    } catch (error) {
+      return unusableAnswerError('can not be read', error);
+    }
+  }
+
   function step(): boolean {
-    const result = readSome();
+    const result = read();
     if (isOver) return false;
     if (result !== undefined) finish(result);
-    else if (atEnd && waiting.length === 0) finish(atEnd());
     if (waiting.length === 0) flow.resume();
     isScheduled = waiting.length > 0;
     return isScheduled;

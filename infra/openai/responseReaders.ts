@@ -21,8 +21,8 @@ export interface ResponseReader {
 
 export const isSuccess = (status: number): boolean => status >= 200 && status < 300;
 
-export const unusableAnswerError = (problem: string): TurnlogError =>
-  new TurnlogError('model_error', `The model provider's answer ${problem}.`);
+export const unusableAnswerError = (problem: string, cause?: unknown): TurnlogError =>
+  new TurnlogError('model_error', `The model provider's answer ${problem}.`, { cause });
 
 export const answerTooLongError = (): TurnlogError =>
   unusableAnswerError(`is longer than ${LIMITS.model.answerBytes.toLocaleString('en-US')} bytes`);

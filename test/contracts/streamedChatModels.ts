@@ -208,6 +208,14 @@ export function streamedChatModelsContract(
     expect([(outcome as ChatAnswer).content, shown]).toEqual(['all of it', ['all of it']]);
   });
 
+  test('a usage that is nested as deep as no reader goes ends the call alone', async () => {
+    const usage = '['.repeat(9_000) + ']'.repeat(9_000);
+    const chunk = `data: {"choices":[],"usage":${usage}}\n\n`;
+    const { outcome } = await asked(stream(chunkOf({ content: 'Hi' }), END, chunk, DONE));
+    expect(outcome).toMatchObject({ code: 'model_error' });
+    expect(await answerOf({ text: 'Hi' })).toMatchObject({ content: 'Hi' });
+  });
+
   test('an answer is there with its last word, though the server goes on', async () => {
     const began = performance.now();
     server.use({

@@ -69,7 +69,7 @@ function createHandler(pipeline: RequestPipeline, route: Route): Middleware {
       await limitRequestRate(api, ctx, actor);
       if (access !== 'key') requireScope(scopes, access);
     }
-    const isAllowed = access === 'open' ? undefined : createKeyCheck(api, actor);
+    const isAllowed = access === 'open' ? undefined : createKeyCheck(api, actor, performance.now());
     const query = checkQuery(ctx.query);
     const key = parseIdempotencyKey(ctx);
     const { account_id } = actor;

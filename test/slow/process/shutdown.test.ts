@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { readdir, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { DatabaseSync } from 'node:sqlite';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { openSqliteEventStore } from '../../../infra/sqlite/eventStore/eventStore.ts';
@@ -14,6 +15,9 @@ import { startScriptedModel, type ScriptedModel } from '../../support/fakes/scri
 import { startServerProcess, type ServerProcess } from '../../support/processes/serverProcess.ts';
 import { apiClient, TEST_KEY, writeModelsFile, type Client } from '../../support/http/service.ts';
 import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
+
+/** A signal within a second of the first one is the same request; and a moment. */
+const SAME_REQUEST_MS = 1_100;
 
 let folder: string;
 let data: string;
@@ -131,6 +135,7 @@ describe('SIGTERM', () => {
       () => client.get('/health/ready'),
       ({ status }) => status === 503,
     );
+    await sleep(SAME_REQUEST_MS);
     server.kill('SIGTERM');
     expect(await server.exited).toBeNull();
   });
@@ -186,6 +191,9 @@ describe('SIGTERM', () => {
     await model.received(1);
     server.kill('SIGTERM');
     await refusesConnections(url);
+    // At once, it is the same request: npm passes on a signal that the terminal sends, too.
+    server.kill('SIGTERM');
+    await sleep(SAME_REQUEST_MS);
     server.kill('SIGTERM');
     expect(await server.exited).toBeNull();
     expect(await inFlight).toBe('cut off');

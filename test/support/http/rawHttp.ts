@@ -3,6 +3,33 @@ import type { Reply } from './service.ts';
 
 const TIMEOUT_MS = 30_000;
 
+interface Body {
+  body: Buffer;
+  rest: Buffer;
+}
+
+/** Takes a body in chunks off the front; undefined when it is not complete. */
+function takeChunks(bytes: Buffer): Body | undefined {
+  const chunks: Buffer[] = [];
+  for (let at = 0; ;) {
+    const end = bytes.indexOf('\r\n', at);
+    if (end < 0) return undefined;
+    const size = Number.parseInt(bytes.toString('latin1', at, end), 16);
+    const next = end + 2 + size + 2;
+    if (bytes.length < next) return undefined;
+    if (size === 0) return { body: Buffer.concat(chunks), rest: bytes.subarray(next) };
+    chunks.push(bytes.subarray(end + 2, end + 2 + size));
+    at = next;
+  }
+}
+
+function takeBody(bytes: Buffer, headers: Headers): Body | undefined {
+  if (headers.get('transfer-encoding') === 'chunked') return takeChunks(bytes);
+  const length = Number(headers.get('content-length') ?? 0);
+  if (bytes.length < length) return undefined;
+  return { body: bytes.subarray(0, length), rest: bytes.subarray(length) };
+}
+
 /** Takes the first whole response off the front; undefined when it is not complete. */
 function takeReply(bytes: Buffer, bodiless: boolean): { reply: Reply; rest: Buffer } | undefined {
   const end = bytes.indexOf('\r\n\r\n');
@@ -14,15 +41,16 @@ function takeReply(bytes: Buffer, bodiless: boolean): { reply: Reply; rest: Buff
       line.slice(line.indexOf(':') + 1).trim(),
     ]),
   );
-  const length = bodiless ? 0 : Number(headers.get('content-length') ?? 0);
-  const body = bytes.subarray(end + 4, end + 4 + length);
-  if (body.length < length) return undefined;
+  const after = bytes.subarray(end + 4);
+  const taken = bodiless ? { body: Buffer.alloc(0), rest: after } : takeBody(after, headers);
+  if (!taken) return undefined;
+  const { body, rest } = taken;
   const reply = {
     status: Number(statusLine.split(' ')[1]),
     headers,
-    body: (length > 0 ? JSON.parse(body.toString()) : undefined) as Reply['body'],
+    body: (body.length > 0 ? JSON.parse(body.toString()) : undefined) as Reply['body'],
   };
-  return { reply, rest: bytes.subarray(end + 4 + length) };
+  return { reply, rest };
 }
 
 /**

@@ -7,18 +7,20 @@ import type { RouteContext } from '../../context.ts';
 export type KeyCheck = () => Promise<boolean>;
 
 /**
- * Checks at intervals whether the client's key is still valid: at once if a request has taken longer
- * than an interval since the check was created.
+ * Checks at intervals whether the client's key is still valid. `checkedAt` is when it was last known to
+ * be, by `performance.now()`; by default the first answer is checked, because a handler may have waited
+ * before it.
  */
 export function createKeyCheck(
   { cachedRows, clock }: Pick<RouteContext, 'cachedRows' | 'clock'>,
   { key_id }: Pick<Actor, 'key_id'>,
+  checkedAt = -Infinity,
 ): KeyCheck {
-  let checkedAt = performance.now();
+  let lastCheckedAt = checkedAt;
   return async () => {
     const now = performance.now();
-    if (now - checkedAt < LIMITS.feed.keyCheckMs) return true;
-    checkedAt = now;
+    if (now - lastCheckedAt < LIMITS.feed.keyCheckMs) return true;
+    lastCheckedAt = now;
     return isStillValid(cachedRows, key_id, clock.now());
   };
 }
