@@ -1,4 +1,5 @@
 import { addAbortListener, once } from 'node:events';
+import { isTurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import { resolvesWithin } from '../../shared/lib/time/resolvesWithin.ts';
 import type { ToolResult } from '../../shared/ports/toolbox.ts';
@@ -60,6 +61,8 @@ export async function connectMcp(
     else if (report.event === 'closed') onEnd(report);
     else listener?.('changed');
   });
+  // Listening to a port keeps the process alive.
+  port.unref();
 
   const send = (what: ThreadRequest): void => port.postMessage(what);
   async function request(
@@ -83,6 +86,23 @@ export async function connectMcp(
     }
   }
 
+  async function listTools(stop: AbortSignal): Promise<DescribedTools> {
+    const permit = await thread.listings
+      .acquire(
+        { account_id: server.name, bytes: 0 },
+        { waitMs: LIMITS.mcp.refreshMs, signal: stop },
+      )
+      .catch((error: unknown) => {
+        if (!isTurnlogError(error)) throw error;
+        throw new McpFailure({ kind: 'timeout', reason: 'other servers list slowly', quote: '' });
+      });
+    try {
+      return (await request({ op: 'list' }, stop)) as DescribedTools;
+    } finally {
+      permit.release();
+    }
+  }
+
   async function close(): Promise<void> {
     const closed = once(port, 'close');
     send({ op: 'close' });
@@ -101,7 +121,7 @@ export async function connectMcp(
     throw error;
   }
   return {
-    listTools: (stop) => request({ op: 'list' }, stop) as Promise<DescribedTools>,
+    listTools,
     callTool: (tool, args, stop) =>
       request({ op: 'call', tool, args }, stop) as Promise<ToolResult>,
     end: () => end,

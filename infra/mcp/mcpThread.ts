@@ -1,5 +1,8 @@
-import { once } from 'node:events';
 import { MessageChannel, Worker, type MessagePort } from 'node:worker_threads';
+import {
+  createFairSemaphore,
+  type FairSemaphore,
+} from '../../shared/lib/concurrency/fairSemaphore.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import type { ThreadOpening } from './messages.ts';
 import type { McpServer } from './server.ts';
@@ -18,6 +21,8 @@ export interface ThreadConnection {
 /** The thread for the connections to MCP servers. */
 export interface McpThread {
   connect(server: McpServer, version: string): ThreadConnection;
+  /** Concurrent listings, whose tools are kept in the thread until the list is complete. */
+  listings: FairSemaphore;
 }
 
 interface Thread {
@@ -60,10 +65,12 @@ function startThread(onEnd: () => void): Thread {
     if (error.code === 'ERR_WORKER_OUT_OF_MEMORY') reason = 'it takes too much memory';
   });
   const timer = watchThread(worker, () => terminate(NOT_RESPONDING));
-  const ended = once(worker, 'exit').then(() => {
+  // `once` of node:events would reject where the thread fails before it exits.
+  const { promise: ended, resolve } = Promise.withResolvers<string>();
+  worker.once('exit', () => {
     clearInterval(timer);
     onEnd();
-    return reason;
+    resolve(reason);
   });
   return { worker, connections: 0, ended, terminate };
 }
@@ -86,13 +93,16 @@ export function createMcpThread(): McpThread {
   }
 
   return {
+    listings: createFairSemaphore('mcp_listings', {
+      permits: LIMITS.mcp.listings,
+      bytes: Infinity,
+    }),
     connect(server, version) {
       const used = (thread ??= start());
       const { port1, port2 } = new MessageChannel();
       const opening: ThreadOpening = { server, version, port: port2 };
       used.connections += 1;
       used.worker.postMessage(opening, [port2]);
-      port1.unref();
       return {
         port: port1,
         ended: used.ended,

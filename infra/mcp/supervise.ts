@@ -60,7 +60,7 @@ export function supervise(
   let current: McpConnection | undefined;
   let health: Pick<GroupHealth, 'state' | 'reason'> = { state: 'starting' };
   let reportedRefusals = '';
-  /** Ends the pause between two listings. */
+  /** Ends the pauses between two listings. */
   let wake: (() => void) | undefined;
 
   async function list(connection: McpConnection): Promise<void> {
@@ -77,8 +77,8 @@ export function supervise(
     reportedRefusals = refused;
   }
 
-  /** Waits until the tools are due to be listed again. Change notices don't end the first pause. */
-  async function pauseAfter(listMs: number, connection: McpConnection): Promise<void> {
+  /** Watches for what ends the pauses after a listing, from its beginning on. */
+  function watchFrom(connection: McpConnection): { lost: AbortSignal; due: AbortSignal } {
     const lost = new AbortController();
     const due = new AbortController();
     wake = () => {
@@ -86,15 +86,14 @@ export function supervise(
       due.abort();
     };
     connection.watch((event) => (event === 'closed' ? wake?.() : due.abort()));
-    if (connection.end() || signal.aborted) return;
-    const { listPauseMs, refreshMs } = LIMITS.mcp;
-    await sleepUntilAborted(Math.max(listPauseMs, PAUSE_FACTOR * listMs), { signal: lost.signal });
-    await sleepUntilAborted(refreshMs, { signal: due.signal });
+    return { lost: lost.signal, due: due.signal };
   }
 
   /** Refreshes the tools until the connection is lost. */
   async function refreshUntilLost(connection: McpConnection): Promise<void> {
+    const { listPauseMs, refreshMs } = LIMITS.mcp;
     while (!connection.end() && !signal.aborted) {
+      const { lost, due } = watchFrom(connection);
       const began = performance.now();
       await list(connection).catch((error: unknown) => {
         // A server that handles one request at a time may be busy with a call.
@@ -104,7 +103,11 @@ export function supervise(
       if (health.state !== 'up')
         logger.info({ server: server.name, tools: tools?.length }, 'an MCP server is connected');
       health = { state: 'up' };
-      await pauseAfter(performance.now() - began, connection);
+      if (connection.end() || signal.aborted) return;
+      const pauseMs = Math.max(listPauseMs, PAUSE_FACTOR * (performance.now() - began));
+      // Change notices don't end the first pause.
+      await sleepUntilAborted(pauseMs, { signal: lost });
+      await sleepUntilAborted(refreshMs, { signal: due });
     }
   }
 

@@ -284,6 +284,8 @@ export const RUN_LIMITS = {
     messageValues: 50_000,
     /** Bytes that may arrive during a listing, whose pages are kept until the last one. */
     listingBytes: 8 * MIB,
+    /** Concurrent listings of all servers. */
+    listings: 8,
     /** What a server may send per second: messages, bytes, and lines that are not messages. */
     messagesPerSecond: 200,
     bytesPerSecond: 4 * MIB,

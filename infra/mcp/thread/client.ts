@@ -1,5 +1,7 @@
 import {
   Client,
+  SdkError,
+  SdkErrorCode,
   StreamableHTTPClientTransport,
   type CallToolResult,
   type Transport,
@@ -17,7 +19,8 @@ export interface McpClient {
   open(signal: AbortSignal): Promise<void>;
   /** The end of the server's standard error. */
   lastWords(): string;
-  listTools(signal: AbortSignal): Promise<readonly ServerTool[]>;
+  /** The pages of the list. None is kept, because all of them together may be large. */
+  listTools(signal: AbortSignal): AsyncIterable<readonly ServerTool[]>;
   callTool(tool: string, args: string, signal: AbortSignal): Promise<CallToolResult>;
   close(): Promise<void>;
 }
@@ -74,7 +77,6 @@ export function createMcpClient(
           errorMessage: undefined,
         }),
       },
-      listMaxPages: PAGES,
       listChanged: { tools: { autoRefresh: false, debounceMs: CHANGES_MS, onChanged } },
     },
   );
@@ -92,11 +94,23 @@ export function createMcpClient(
     open: (signal) =>
       client.connect(transport, { timeout: connectMs, maxTotalTimeout: connectMs, signal }),
     lastWords: () => transport.lastWords?.() ?? '',
-    async listTools(signal) {
+    async *listTools(signal) {
+      if (!client.getServerCapabilities()?.tools) return;
       const options = { timeout: listMs, maxTotalTimeout: listMs, signal };
       const endListing = inflow.startListing();
       try {
-        return (await client.listTools(undefined, { ...options, cacheMode: 'bypass' })).tools;
+        let params: { cursor: string } | undefined;
+        for (let page = 0; page < PAGES; page += 1) {
+          const listed = await client.request(
+            { method: 'tools/list', ...(params && { params }) },
+            options,
+          );
+          yield listed.tools;
+          const { nextCursor: cursor } = listed;
+          if (cursor === undefined || cursor === params?.cursor) return;
+          params = { cursor };
+        }
+        throw new SdkError(SdkErrorCode.ListPaginationExceeded, 'The list has too many pages.');
       } finally {
         endListing();
       }

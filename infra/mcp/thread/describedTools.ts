@@ -34,14 +34,16 @@ function schemaText(schema: object): string {
   return json;
 }
 
+/** A copy, well-formed; a part of a string would keep the whole of it in memory. */
+const copyOf = (text: string): string => Buffer.from(text).toString();
+
 function describe({ name, description = '', inputSchema }: ServerTool): DescribedTool {
   if (!NAME.test(name)) throw new Error('its name can’t be used');
   return {
     name,
-    description: description
-      .slice(0, RUN_LIMITS.mcp.descriptionChars)
-      .replaceAll('\0', '\uFFFD')
-      .toWellFormed(),
+    description: copyOf(
+      description.slice(0, RUN_LIMITS.mcp.descriptionChars).replaceAll('\0', '\uFFFD'),
+    ),
     schema: schemaText(inputSchema),
   };
 }
@@ -49,17 +51,26 @@ function describe({ name, description = '', inputSchema }: ServerTool): Describe
 const bytesOf = ({ name, description, schema }: DescribedTool): number =>
   Buffer.byteLength(name) + Buffer.byteLength(description) + Buffer.byteLength(schema);
 
-/** Selects the tools to offer from the list of a server, within the limits. */
-export function describeTools(
+/**
+ * Selects the tools to offer from the pages of a server's list, within the limits. Each page is
+ * dropped before the next one is asked for.
+ */
+export async function describeTools(
   server: McpServer,
-  serverTools: readonly ServerTool[],
-): DescribedTools {
+  pages: AsyncIterable<readonly ServerTool[]> | Iterable<readonly ServerTool[]>,
+): Promise<DescribedTools> {
   const { tools: mostTools, listBytes } = RUN_LIMITS.mcp;
   const tools: DescribedTool[] = [];
   const refused: string[] = [];
-  const wanted = serverTools.filter(({ name }) => server.tools?.includes(name) ?? true);
+  const missing = new Set(server.tools);
+  let wanted = 0;
   let bytes = 0;
-  for (const tool of wanted.slice(0, mostTools))
+
+  function add(tool: ServerTool): void {
+    missing.delete(tool.name);
+    if (server.tools && !server.tools.includes(tool.name)) return;
+    wanted += 1;
+    if (wanted > mostTools) return;
     try {
       const described = describe(tool);
       bytes += bytesOf(described);
@@ -69,10 +80,11 @@ export function describeTools(
       const name = JSON.stringify(tool.name.slice(0, NAME_CHARS));
       refused.push(`${name} is not offered: ${(error as Error).message}`);
     }
-  const more = wanted.length - mostTools;
+  }
+
+  for await (const page of pages) page.forEach(add);
+  const more = wanted - mostTools;
   if (more > 0) refused.push(`${more} further tools are not offered`);
-  const missing =
-    server.tools?.filter((name) => !serverTools.some((tool) => tool.name === name)) ?? [];
   for (const name of missing) refused.push(`${JSON.stringify(name)} is not there`);
   return { tools, refused };
 }

@@ -16,7 +16,7 @@ function serve({ server, version, port }: ThreadOpening): void {
   const running = new Map<number, AbortController>();
 
   async function perform(request: Numbered, signal: AbortSignal): Promise<Reply> {
-    if (request.op === 'list') return describeTools(server, await client.listTools(signal));
+    if (request.op === 'list') return describeTools(server, client.listTools(signal));
     if (request.op === 'call')
       return resultText(await client.callTool(request.tool, request.args, signal));
     await client.open(signal);

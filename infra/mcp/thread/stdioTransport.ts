@@ -22,11 +22,13 @@ export interface StdioTransport extends Transport {
 }
 
 const LAST_WORDS_MS = 200;
-/** A log message names its method near its beginning. */
-const LOG_MESSAGE = '"notifications/message"';
+/** The beginning of a log message. That of a response has no `method`. */
+const LOG_HEAD =
+  /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"method"\s*:\s*"notifications\/message"/;
 const LOG_HEAD_BYTES = 128;
 
-const isLog = (line: Buffer): boolean => line.subarray(0, LOG_HEAD_BYTES).includes(LOG_MESSAGE);
+const isLog = (line: Buffer): boolean =>
+  LOG_HEAD.test(line.subarray(0, LOG_HEAD_BYTES).toString('latin1'));
 
 /** Signals a process and all processes that it has started. */
 function killGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {

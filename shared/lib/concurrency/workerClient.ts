@@ -1,4 +1,4 @@
-import { once, type EventEmitter } from 'node:events';
+import type { EventEmitter } from 'node:events';
 import { createFairLanes } from './fairLanes.ts';
 import { resolvesWithin } from '../time/resolvesWithin.ts';
 import type { TimedAnswer } from '../time/processorTime.ts';
@@ -53,19 +53,24 @@ interface Slot {
   isBusy: boolean;
 }
 
+/** Why a thread has ended: WorkerTimeout, unless it failed for another reason than its memory. */
+const endOf = (failure: NodeJS.ErrnoException | undefined): Error =>
+  failure === undefined || failure.code === 'ERR_WORKER_OUT_OF_MEMORY'
+    ? new WorkerTimeout('The thread has ended.', { cause: failure })
+    : failure;
+
+/** The next message. Rejects with WorkerTimeout after too long, and when the thread ends. */
 async function answerOf(worker: Thread, withinMs: number): Promise<unknown> {
-  const waitEnded = new AbortController();
-  const answered = once(worker, 'message', waitEnded).then(([message]) => message as unknown);
-  const exited = once(worker, 'exit', waitEnded).then(() =>
-    Promise.reject(new WorkerTimeout('The thread has ended.')),
-  );
-  const answer = Promise.race([answered, exited]);
+  const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+  let failure: Error | undefined;
+  const onFailure = (error: Error): void => void (failure = error);
+  const onExit = (): void => reject(endOf(failure));
+  worker.once('message', resolve).once('error', onFailure).once('exit', onExit);
   try {
-    if (await resolvesWithin(answer, withinMs)) return await answer;
+    if (await resolvesWithin(promise, withinMs)) return await promise;
     throw new WorkerTimeout('The thread took too long.');
   } finally {
-    waitEnded.abort();
-    await Promise.allSettled([answered, exited]);
+    worker.off('message', resolve).off('error', onFailure).off('exit', onExit);
   }
 }
 
@@ -102,11 +107,17 @@ export function createWorkerClient<Question, Answer>(
     return worker;
   }
 
+  /** The thread of a slot. One that could not be started is started anew for the next request. */
+  const threadOf = (slot: Slot): Promise<Thread> =>
+    (slot.thread ??= start(slot).catch((error: unknown) => {
+      slot.thread = undefined;
+      throw error;
+    }));
+
   async function answer(question: Question, worker: Thread): Promise<TimedAnswer<Answer>> {
-    const answered = answerOf(worker, program.withinMs);
     worker.postMessage(question);
     try {
-      return (await answered) as TimedAnswer<Answer>;
+      return (await answerOf(worker, program.withinMs)) as TimedAnswer<Answer>;
     } catch (error) {
       await worker.terminate();
       throw error;
@@ -124,7 +135,7 @@ export function createWorkerClient<Question, Answer>(
       slot.isBusy = true;
       let ms = 0;
       try {
-        const worker = await (slot.thread ??= start(slot));
+        const worker = await threadOf(slot);
         // Unless it is answered, the request has exceeded the limits.
         ms = Infinity;
         const timed = await answer(question, worker);

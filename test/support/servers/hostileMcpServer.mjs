@@ -146,6 +146,16 @@ const changingList = () =>
     ),
   }));
 
+/** A page that takes much more memory than it has bytes: it has as many values as it may. */
+function valuesPage() {
+  const keys = Array.from({ length: 24_000 }, (_, key) => `${lists}_${key}`.padEnd(31, 'q'));
+  const inputSchema = { type: 'object', x: Object.fromEntries(keys.map((key) => [key, {}])) };
+  return {
+    tools: [{ name: `t${lists}`, inputSchema }, ...DEFAULT_LIST],
+    ...(lists < 8 && { nextCursor: `${lists}` }),
+  };
+}
+
 let lists = 0;
 createInterface({ input: process.stdin }).on('line', (line) => {
   const { id, method, params } = JSON.parse(line);
@@ -164,6 +174,7 @@ createInterface({ input: process.stdin }).on('line', (line) => {
       if (lists === 1) setInterval(announceChange, 2_000);
       return answer(id, { tools: changingList() });
     }
+    if (mode === 'many-values') return answer(id, valuesPage());
     if (mode === 'endless-pages')
       return answer(id, { tools: DEFAULT_LIST, nextCursor: `${lists}` });
     if (mode === 'changes')

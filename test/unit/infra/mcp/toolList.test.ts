@@ -1,7 +1,10 @@
-import { expect, test } from '@jest/globals';
-import { describeTools } from '../../../../infra/mcp/thread/describedTools.ts';
+import { afterEach, expect, jest, test } from '@jest/globals';
+import { describeTools, type ServerTool } from '../../../../infra/mcp/thread/describedTools.ts';
 import { functionName, readToolList, type ListedTool } from '../../../../infra/mcp/toolList.ts';
+import { LIMITS } from '../../../../shared/limits.ts';
 import { processOf, serverWith } from '../../../support/fakes/mcpGroups.ts';
+
+afterEach(() => jest.restoreAllMocks());
 
 const server = serverWith(processOf());
 const schema = { type: 'object', properties: { a: { type: 'string' } } };
@@ -23,15 +26,15 @@ test('tools with names that are alike have functions of their own', () => {
 });
 
 const told = [{ name: 'a', description: 'one', inputSchema: schema }];
-const listOf = (
-  tools: Parameters<typeof describeTools>[1],
+const listOf = async (
+  tools: readonly ServerTool[],
   before: readonly ListedTool[] = [],
-  flaws: Record<string, string> = {},
+  flawOf: (schema: string) => string | undefined = () => undefined,
 ) =>
-  readToolList(server, describeTools(server, tools), {
+  readToolList(server, await describeTools(server, [tools]), {
     before,
     schemas: {
-      toolFlawOf: async (text) => flaws[text],
+      toolFlawOf: async (text) => flawOf(text),
       argumentsProblemOf: async () => undefined,
     },
   });
@@ -45,7 +48,9 @@ test('a tool that has not changed is the one that was listed before', async () =
 });
 
 test('a tool whose schema can’t be used is refused', async () => {
-  const { tools, refused } = await listOf(told, [], { [JSON.stringify(schema)]: 'can’t be used' });
+  const { tools, refused } = await listOf(told, [], (text) =>
+    text === JSON.stringify(schema) ? 'can’t be used' : undefined,
+  );
   expect(tools).toEqual([]);
   expect(refused).toEqual(['"a" is not offered: its schema can’t be used']);
 });
@@ -68,4 +73,18 @@ test('tools beyond the bytes of a list are refused', async () => {
   const { tools, refused } = await listOf(many);
   expect(tools).toHaveLength(34);
   expect(refused).toHaveLength(26);
+});
+
+test('schemas have a limited time, which begins once the thread that checks them has started', async () => {
+  let now = 0;
+  jest.spyOn(performance, 'now').mockImplementation(() => now);
+  const durations = [4 * LIMITS.mcp.schemasMs, 1, LIMITS.mcp.schemasMs];
+  const names = ['first', 'second', 'third', 'late'];
+  const { tools, refused } = await listOf(
+    names.map((name) => ({ name, inputSchema: schema })),
+    [],
+    () => void (now += durations.shift()!),
+  );
+  expect(tools.map(({ name }) => name)).toEqual(['first', 'second', 'third']);
+  expect(refused).toEqual(['"late" is not offered: reading the tools takes too long']);
 });

@@ -11,18 +11,29 @@ afterEach(async () => {
   await client?.[Symbol.asyncDispose]();
 });
 
-/** Threads that answer at once, except for questions that begin with `endless`. */
+const outOfMemory = Object.assign(new Error('full'), { code: 'ERR_WORKER_OUT_OF_MEMORY' });
+
+/**
+ * Threads that answer at once, except for questions that begin with `endless`. `full` exceeds the
+ * memory of a thread, and `defect` throws.
+ */
 function createThreads() {
   const threads: { questions: string[] }[] = [];
   const start = () => {
     const thread = new EventEmitter();
     const questions: string[] = [];
     threads.push({ questions });
+    const fail = (error: Error): void => {
+      thread.emit('error', error);
+      thread.emit('exit', 1);
+    };
     setImmediate(() => thread.emit('message', 'ready'));
     return Object.assign(thread, {
       postMessage(question: unknown) {
         questions.push(String(question));
-        if (!String(question).startsWith('endless'))
+        if (question === 'full') setImmediate(fail, outOfMemory);
+        else if (question === 'defect') setImmediate(fail, new Error('defect'));
+        else if (!String(question).startsWith('endless'))
           setImmediate(() =>
             thread.emit('message', {
               answer: `answer to ${String(question)}`,
@@ -114,4 +125,28 @@ test('gives an account its turn at once when its requests are quick', async () =
   );
   expect(answers).toHaveLength(20);
   expect(threads).toHaveLength(1);
+});
+
+test('a request that exceeds the memory of its thread has failed like one that takes too long', async () => {
+  const { start, threads } = createThreads();
+  client = createWorkerClient({ ...options, start, withinMs: 60_000 });
+  const full = client.request('full', 'a');
+  await expect(full).rejects.toBeInstanceOf(WorkerTimeout);
+  await expect(full).rejects.toMatchObject({ cause: outOfMemory });
+  await expect(client.request('defect', 'b')).rejects.toThrow('defect');
+  expect(await client.request('c', 'c')).toBe('answer to c');
+  expect(threads).toHaveLength(3);
+});
+
+test('starts a thread anew after it could not be started', async () => {
+  const { start } = createThreads();
+  const starts = [
+    () => {
+      throw new Error('no memory for a thread');
+    },
+    start,
+  ];
+  client = createWorkerClient({ ...options, start: () => starts.shift()!(), withinMs: 60_000 });
+  await expect(client.request('a', 'a')).rejects.toThrow('no memory for a thread');
+  expect(await client.request('a', 'a')).toBe('answer to a');
 });
