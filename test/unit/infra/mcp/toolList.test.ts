@@ -4,7 +4,7 @@ import { functionName, readToolList, type ListedTool } from '../../../../infra/m
 import { LIMITS } from '../../../../shared/limits.ts';
 import { processOf, serverWith } from '../../../support/fakes/mcpGroups.ts';
 
-afterEach(() => jest.restoreAllMocks());
+afterEach(() => void jest.restoreAllMocks());
 
 const server = serverWith(processOf());
 const schema = { type: 'object', properties: { a: { type: 'string' } } };
