@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { ATTACK_NAMES, ATTACKS } from '../support/processes/hostile/attacks/index.ts';
+import { ATTACK_NAMES, ATTACKS, TOGETHER } from '../support/processes/hostile/attacks/index.ts';
 import { MIX } from '../support/processes/hostile/attacks/random.ts';
 import { tryMix } from '../support/processes/hostile/mix.ts';
 import { size } from '../support/jest/size.ts';
@@ -52,8 +52,8 @@ test.each(ATTACK_NAMES.map((name) => [ATTACKS[name].what, name] as const))(
 );
 
 test(
-  'the service and the account beside bear all of it at once',
-  () => endure({ names: ATTACK_NAMES, attack: 'all at once', env: AT_SMALL_SIZE }),
+  `the service and the account beside bear ${TOGETHER.length} attacks at once`,
+  () => endure({ names: TOGETHER, attack: `${TOGETHER.length} at once`, env: AT_SMALL_SIZE }),
   LIMIT_MS,
 );
 

@@ -167,3 +167,18 @@ export const ATTACKS: Record<AttackName, Attack> = {
   random: { what: 'a random mix', attack: randomMix, meets: [] },
 };
 export const ATTACK_NAMES = Object.keys(attacks) as (keyof typeof attacks)[];
+
+/** Attacks that are borne together; the others have a thread, a quota or a provider of their own. */
+export const TOGETHER = [
+  'readers',
+  'deaf',
+  'slow',
+  'silent',
+  'faulty',
+  'cache',
+  'fields',
+  'bodies',
+  'model',
+  'logins',
+  'rate',
+] as const satisfies readonly AttackName[];
