@@ -8,22 +8,23 @@ export interface Space {
   free: number;
 }
 
-/**
- * A level of free space: in bytes, at most a fifth (warning) or a tenth (stop) of the size; or in
- * percent of the size. 0 never applies.
- */
-export type FreeLevel = { bytes: number } | { percent: number };
+/** A level of free space: bytes, a percentage of the size, or the smaller of both. 0 never applies. */
+export interface FreeLevel {
+  bytes: number;
+  percent: number;
+}
 
-/** Parses an option: `2147483648` or `5%`. */
-export const parseFreeLevel = (text: string): FreeLevel =>
-  text.endsWith('%') ? { percent: Number(text.slice(0, -1)) } : { bytes: Number(text) };
+/** Parses an option: `2147483648`, `5%` or `2147483648,5%`. */
+export function parseFreeLevel(text: string): FreeLevel {
+  const level = { bytes: Infinity, percent: 100 };
+  for (const part of text.split(','))
+    if (part.endsWith('%')) level.percent = Number(part.slice(0, -1));
+    else level.bytes = Number(part);
+  return level;
+}
 
-/** The largest parts of a file system that levels in bytes keep free, so that a small one can be used. */
-const WARN_PART = 0.2;
-const STOP_PART = 0.1;
-
-const bytesOf = (level: FreeLevel, { size }: Space, part: number): number =>
-  'bytes' in level ? Math.min(level.bytes, size * part) : (size * level.percent) / 100;
+const bytesOf = ({ bytes, percent }: FreeLevel, { size }: Space): number =>
+  Math.min(bytes, (size * percent) / 100);
 
 interface Options {
   /** Absolute paths. */
@@ -72,8 +73,8 @@ export function createDiskWatch({
   let sincePoll = 0;
 
   function stateOf(space: Space): State {
-    if (space.free < bytesOf(stopFree, space, STOP_PART)) return 'full';
-    return space.free < bytesOf(warnFree, space, WARN_PART) ? 'low' : 'enough';
+    if (space.free < bytesOf(stopFree, space)) return 'full';
+    return space.free < bytesOf(warnFree, space) ? 'low' : 'enough';
   }
 
   function log(folder: string, state: State, free_bytes: number): void {
@@ -92,7 +93,7 @@ export function createDiskWatch({
     if (!space) return;
     const before = measured.get(folder)?.state ?? 'enough';
     const state = stateOf(space);
-    measured.set(folder, { ...space, state, stopBelow: bytesOf(stopFree, space, STOP_PART) });
+    measured.set(folder, { ...space, state, stopBelow: bytesOf(stopFree, space) });
     if (state !== before) log(folder, state, space.free);
   }
 

@@ -4,12 +4,11 @@ import { MAX_COUNT } from '../../accounts/events.ts';
 const quota = (fallback: number, description: string) =>
   Type.Integer({ default: fallback, minimum: 0, maximum: MAX_COUNT, description });
 
-/** `part` is the largest part of a file system that a number of bytes stands for (diskWatch.ts). */
-const freeSpace = (fallback: string, part: string, description: string) =>
+const freeSpace = (fallback: string, description: string) =>
   Type.String({
     default: fallback,
-    pattern: '^(0|[1-9]\\d{0,14}|[1-9]\\d?%)$',
-    description: `${description}: bytes, but at most ${part} of the file system; or a share of the file system such as \`5%\`; 0: never`,
+    pattern: '^(0|[1-9]\\d{0,14}(,[1-9]\\d?%)?|[1-9]\\d?%)$',
+    description: `${description}: bytes, a share of the file system such as \`5%\`, or both, of which the smaller counts; 0: never`,
   });
 
 /** Options that bound what is stored. */
@@ -32,13 +31,11 @@ export const storageOptions = {
     'Entries that the audit of an account may get per UTC day; reads that have to be recorded are then refused with 429 `quota_exceeded`; 0: no quota',
   ),
   DISK_WARN_FREE: freeSpace(
-    '2147483648',
-    'a fifth',
+    '2147483648,20%',
     'Free disk space below which `/health/ready` is `degraded` and the log warns',
   ),
   DISK_STOP_FREE: freeSpace(
-    '536870912',
-    'a tenth',
+    '536870912,10%',
     'Free disk space below which nothing new is recorded, 503 `storage_full`; reads, cancels, erasures and the ends of runs continue',
   ),
 };

@@ -76,8 +76,8 @@ test('a folder that can’t be measured keeps its state', async () => {
   expect(watch.isFull()).toBe(true);
 });
 
-test('a level in bytes leaves most of a small disk to use', async () => {
-  const { watch } = setUp({ '/small': { size: 1_000, free: 150 } }, ['2000', '500']);
+test('of a level in bytes and percent the smaller counts, so that a small disk can be used', async () => {
+  const { watch } = setUp({ '/small': { size: 1_000, free: 150 } }, ['2000,20%', '500,10%']);
   await watch.poll();
   expect([watch.health()?.state, watch.isFull()]).toEqual(['low', false]);
 });
