@@ -28,7 +28,7 @@ function foldersAbove(folder: string, first: string): string[] {
   return folder === dirname(first) ? [folder] : [folder, ...foldersAbove(dirname(folder), first)];
 }
 
-/** Writes a file that does not exist yet. What a crash, or another user, left there is removed. */
+/** Writes a new file. Removes a file that a crash or another user left at the path. */
 async function writeNew(path: string, bytes: Uint8Array | string): Promise<void> {
   const write = (): Promise<void> => writeFile(path, bytes, { mode: 0o600, flag: 'wx' });
   await write().catch(async (error: unknown) => {

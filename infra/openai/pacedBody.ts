@@ -39,7 +39,7 @@ function runAtOnce(step: Step): void {
 
 /**
  * Reads a body in short steps. A provider can send hundreds of thousands of tiny events a second:
- * what is not read yet stays in its connection, except for 64 KiB.
+ * unread data stays in its connection, except for 64 KiB.
  */
 export function createPacedBody({ reader, account_id, flow, done }: PacedBodyOptions): PacedBody {
   const waiting: Buffer[] = [];

@@ -44,7 +44,7 @@ const help = (): string =>
     '',
   ].join('\n');
 
-/** What to print instead of starting, if the arguments ask for help or for the version. */
+/** The text to print instead of starting, if the arguments ask for help or for the version. */
 export function answerWithoutStart(args: readonly string[]): string | undefined {
   if (args.includes('--help') || args.includes('-h')) return help();
   return args.includes('--version') ? `${packageVersion()}\n` : undefined;

@@ -23,17 +23,18 @@ const LAST_TIME_MS = Date.UTC(10_000, 0, 1) - 1;
 export const isTime = (milliseconds: number): boolean =>
   milliseconds >= 0 && milliseconds <= LAST_TIME_MS;
 
-/** Why the clock can't be used, in a sentence; undefined if it can. */
+const CLOCK_PROBLEM =
+  'The clock of this machine is not between the years 1970 and 9999, and nothing can be recorded. Set it right.';
+
+/** A sentence on why the clock can't be used; undefined if it can. */
 export const clockProblem = (clock: Clock): string | undefined =>
-  isTime(clock.now())
-    ? undefined
-    : 'The clock of this machine is not between the years 1970 and 9999, and nothing can be recorded. Set it right.';
+  isTime(clock.now()) ? undefined : CLOCK_PROBLEM;
 
 /** The time for an event. Throws a retriable `store_unavailable` while the clock can't be used. */
 export function recordingTime(clock: Clock): number {
   const now = clock.now();
   if (isTime(now)) return now;
-  throw storeUnavailableError(clockProblem({ now: () => now })!);
+  throw storeUnavailableError(CLOCK_PROBLEM);
 }
 
 let last = { milliseconds: NaN, text: '' };

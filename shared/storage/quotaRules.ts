@@ -21,7 +21,7 @@ interface Used {
   total: Counts;
 }
 
-/** What each quota limits. */
+/** The count that each quota limits. */
 export const USED: Readonly<Record<QuotaName, (used: Used) => number>> = {
   events_per_day: ({ today }) => today.events,
   bytes_per_day: ({ today }) => today.bytes,

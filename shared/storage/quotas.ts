@@ -15,7 +15,7 @@ export interface Admission {
   failed: () => void;
 }
 
-/** What an account's events take, and its quotas. */
+/** The storage use of an account, and its quotas. */
 export interface StorageUse {
   /** UTC date. */
   day: string;
@@ -45,7 +45,7 @@ interface Options {
   now?: () => number;
 }
 
-/** What is known of an account: its counts as last read, and appends that they may lack. */
+/** The counts of an account as last read, and appends that they may lack. */
 interface Account extends StorageUse {
   pending: PendingCounts;
   /** The counts include events up to here. */

@@ -4,7 +4,7 @@ import { ALL_DAYS } from './tables.ts';
 
 /** Queries for storage, part of the read models port. */
 export interface StorageQueries {
-  /** What an account's events take: on one day, and in total. Absent rows count no events. */
+  /** The storage use of an account on one day, and in total. Absent rows count no events. */
   findStorage(
     accountId: string,
     day: string,

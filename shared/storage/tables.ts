@@ -4,7 +4,7 @@ import { integer, table, text } from '../readModels/table.ts';
 export const ALL_DAYS = '';
 
 /**
- * What the events of each account take in the log, per UTC day and in total. Counts contain no
+ * The storage use of each account in the log, per UTC day and in total. Counts contain no
  * text. They outlive every erasure, because the events do. Part of TABLES.
  */
 export const STORAGE_TABLES = {

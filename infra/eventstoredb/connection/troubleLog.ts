@@ -20,7 +20,7 @@ const CERTIFICATE_ERROR = /certificate|self.signed|unable to verify|altnames|doe
 const TLS_ERROR = /SSL|TLS|EPROTO|wrong version number/i;
 /** OpenSSL's messages about a peer that answers a TLS handshake with something else. */
 const NOT_TLS = /wrong version number|packet length too long|http request/i;
-/** What the client says of a host that takes the connection, and closes it at the first bytes. */
+/** The client's message about a host that accepts the connection and closes it at the first bytes. */
 const CLOSED_AT_ONCE = /^Failed to connect/;
 
 const rootCause = (message: string): string =>

@@ -26,7 +26,7 @@ function bounded(response: Response, inflow: Inflow, onEnd: () => void): Respons
 }
 
 /**
- * A `fetch` for servers that may be hostile: what they send is measured before it is parsed, each
+ * A `fetch` for servers that may be hostile: their responses are measured before they are parsed, each
  * response counts as a message, and the response to a POST must end within `postMs`, also where it
  * is a stream. The stream of a GET stays open.
  */

@@ -1,6 +1,6 @@
 import { RUN_LIMITS } from '../../../shared/runs/limits.ts';
 
-/** What a server has sent, measured against the limits. */
+/** The data that a server has sent, measured against the limits. */
 export interface Inflow {
   /** Counts bytes. Returns false once the server has sent too much of anything. */
   bytes(count: number): boolean;

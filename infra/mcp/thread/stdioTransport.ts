@@ -59,7 +59,7 @@ function guardGroup({ pid }: ChildProcess): () => void {
  * A server as a child process that speaks over its standard input and output. The library's own
  * transport leaves behind what its process has started; this one has a process group of its own,
  * which is ended as a whole: when it is closed, when the server dies, and when this process ends.
- * What the process writes is measured before it is parsed, and log messages are not parsed.
+ * The output of the process is measured before it is parsed, and log messages are not parsed.
  */
 export function createStdioTransport(options: ProcessOptions, inflow: Inflow): StdioTransport {
   let child: ChildProcess | undefined;

@@ -55,7 +55,6 @@ export interface PermitPool extends BoundedResource {
   freeBytesFor(request: PermitRequest): number;
   /** The number of issued permits. */
   activeCount(): number;
-  usedBytes(): number;
 }
 
 const UNLIMITED: Capacity = { permits: Infinity, bytes: Infinity };
@@ -154,7 +153,6 @@ export function createUnregisteredPool(all: Capacity, share = half(all)): Permit
     freeBytesFor: (request) =>
       accounts.has(request.account_id) ? request.bytes : countedBytes(request) * freePerUsed,
     activeCount: () => process.permits,
-    usedBytes: () => process.bytes,
     reject,
     usage: () => ({
       count: { limit: all.permits, used: process.permits },

@@ -1,9 +1,10 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { PerformanceObserver } from 'node:perf_hooks';
+import { threadCpuMs } from '../time/processorTime.ts';
 
 /** A step of the event loop that used the CPU for too long. */
 export interface LongStep {
-  /** What was running, as far as it is known: a route, a follower, periodic work. */
+  /** The running task, if it is known: a route, a follower, periodic work. */
   task: string;
   /** CPU time of the step, and the part of it that the garbage collector took. */
   cpu_ms: number;
@@ -24,10 +25,6 @@ const SAMPLE_MS = 10;
 const UNKNOWN = 'unknown';
 
 const tasks = new AsyncLocalStorage<string>();
-const threadCpuMs = (): number => {
-  const { user, system } = process.threadCpuUsage();
-  return (user + system) / 1_000;
-};
 
 /** The running step: it began when the task was set, and ends when another one is. */
 let current = { task: UNKNOWN, since: 0 };

@@ -28,7 +28,6 @@ export interface FairSemaphore extends BoundedResource {
   forceAcquire(request: PermitRequest): Permit;
   /** The number of issued permits. */
   activeCount(): number;
-  usedBytes(): number;
   /** The most bytes that one request can count: half of an account's share or own limit. */
   largestRequest(ownLimit?: Capacity): number;
   hasWaiters(): boolean;
@@ -151,7 +150,6 @@ export function createFairSemaphore(name: string, all: Capacity, share?: Capacit
     },
     forceAcquire: issue,
     activeCount: pool.activeCount,
-    usedBytes: pool.usedBytes,
     largestRequest: pool.largestRequest,
     hasWaiters: () => waiting.size > 0,
     usage: () => ({ ...pool.usage(), waiting: waitingCount() }),

@@ -4,7 +4,7 @@ export interface Usage {
   used: number;
 }
 
-/** The use of a bounded resource. What has no limit has the limit `Infinity`. */
+/** The use of a bounded resource. The limit is `Infinity` where there is none. */
 export interface ResourceUsage {
   /** Permits, connections or entries. */
   count?: Usage;

@@ -6,10 +6,9 @@ export interface TimedAnswer<Answer> {
 
 /**
  * The processor time of this thread in milliseconds. On a busy machine the time that passes is
- * several times as long. Node.js before 23.9 can't tell.
+ * several times as long.
  */
-function threadCpuMs(): number {
-  if (typeof process.threadCpuUsage !== 'function') return performance.now();
+export function threadCpuMs(): number {
   const { user, system } = process.threadCpuUsage();
   return (user + system) / 1_000;
 }

@@ -177,7 +177,7 @@ type TurnOwner = Pick<RunRequest, 'session_id'> & {
   actor: Pick<RunRequest['actor'], 'account_id'>;
 };
 
-/** What the earlier turns in a prompt may take. */
+/** The limits of the earlier turns in a prompt. */
 export interface HistoryBudget {
   tokens: number;
   bytes: number;

@@ -26,7 +26,7 @@ const MAX_CHARACTERS = 200;
 
 const segmentsOf = (path: string): string[] => path.split('/').filter((part) => part !== '');
 
-/** What clients often get wrong: case, singular or plural. */
+/** A segment without the common mistakes: case, singular or plural. */
 const loosely = (segment: string): string => segment.toLowerCase().replace(/s$/, '');
 
 const isParameter = (segment: string): boolean => segment.startsWith('{');
