@@ -37,15 +37,18 @@ export const DescribeSessionBody = Type.Unsafe<DescriptionChange>(
     {
       title: Type.Optional(Type.Union([Title, Type.Null()])),
       labels: Type.Optional(
-        Type.Record(Type.String(), Type.Union([LabelValue, Type.Null()]), {
-          maxProperties: OF.labelsChanged,
-          propertyNames: {
-            pattern: `^${NAME}$`,
-            'x-rule': `must have names of 1 to ${OF.labelNameCharacters} of a to z, 0 to 9, ".", "_" and "-"`,
-          },
-          description: `Labels to set; null removes one. A session has at most ${OF.labels}`,
-          examples: [{ customer: '4711', draft: null }],
-        }),
+        Type.Union([
+          Type.Record(Type.String(), Type.Union([LabelValue, Type.Null()]), {
+            maxProperties: OF.labelsChanged,
+            propertyNames: {
+              pattern: `^${NAME}$`,
+              'x-rule': `must have names of 1 to ${OF.labelNameCharacters} of a to z, 0 to 9, ".", "_" and "-"`,
+            },
+            description: `Labels to set; null removes one, or all of them in place of the object. A session has at most ${OF.labels}`,
+            examples: [{ customer: '4711', draft: null }],
+          }),
+          Type.Null(),
+        ]),
       ),
     },
     {

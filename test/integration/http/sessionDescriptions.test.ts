@@ -98,6 +98,16 @@ describe('describing a session', () => {
     expect((await run('hi', session)).status).toBe(200);
   });
 
+  test('loses all labels by null, and the title alone keeps them (RFC 7396)', async () => {
+    await patch({ title: 'T', labels: { a: '1', b: '2' } });
+    const type = { 'content-type': 'application/merge-patch+json' };
+    const path = `/v1/sessions/${session}`;
+    const kept = await service.send('PATCH', path, { title: null }, type);
+    expect(kept.body.data).toMatchObject({ title: null, labels: { a: '1', b: '2' } });
+    expect((await patch({ labels: null })).body.data.labels).toEqual({});
+    expect(await found('label=a:1')).not.toContain(session);
+  });
+
   test('is told that the session is busy where a run goes on for too long', async () => {
     const running = run('for ever', session);
     await service.model.received(service.model.requests.length + 1);
