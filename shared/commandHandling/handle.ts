@@ -8,6 +8,8 @@ import { appendEvents, type AppendedBatch } from '../eventlog/append.ts';
 
 export type HandleContext = Pick<CommandContext, 'store' | 'damaged' | 'clock' | 'ids'>;
 
+type MaybePromise<Value> = Value | Promise<Value>;
+
 /** A command and its author. */
 export interface AuthoredCommand<Command> {
   author: Author;
@@ -35,13 +37,13 @@ export async function handleLoaded<
 >(
   context: HandleContext,
   { stream, decider, load, preloaded }: TargetStream<Command, State, Event, Found>,
-  commandFor: (loaded: Found) => AuthoredCommand<Command> | undefined,
+  commandFor: (loaded: Found) => MaybePromise<AuthoredCommand<Command> | undefined>,
   limit: ConflictLimitOptions = {},
 ): Promise<HandleResult<Found>> {
   const conflicts = createConflictLimit(context, stream, limit);
   for (let loaded = preloaded ?? (await load(context)); ; loaded = await load(context)) {
     limit.signal?.throwIfAborted();
-    const authored = commandFor(loaded);
+    const authored = await commandFor(loaded);
     const events = authored ? decider.decide(authored.command, loaded.state) : [];
     if (!authored || events.length === 0) return { loaded, appended: undefined };
     try {

@@ -17,6 +17,9 @@ import { lastEventTarget } from '../commandHandling/targetStream.ts';
 import type { WebhookContext } from './createWebhook.ts';
 import { requireWebhookUrl } from './webhookUrl.ts';
 
+/** A merge patch (RFC 7396) of a webhook, which is enabled by default. */
+export type WebhookPatch = Omit<WebhookChange, 'enabled'> & { enabled?: boolean | null };
+
 async function commandOwn(
   context: WebhookContext,
   actor: Actor,
@@ -46,11 +49,12 @@ export async function changeWebhook(
   context: WebhookContext,
   actor: Actor,
   webhookId: string,
-  change: WebhookChange,
+  { enabled, ...change }: WebhookPatch,
 ): Promise<void> {
   const { allowPrivate } = context.webhooks;
   const url = change.url === undefined ? {} : { url: requireWebhookUrl(change.url, allowPrivate) };
-  const command = { type: 'change_webhook', change: { ...change, ...url } } as const;
+  const switched = enabled === undefined ? {} : { enabled: enabled ?? true };
+  const command = { type: 'change_webhook', change: { ...change, ...url, ...switched } } as const;
   await commandOwn(context, actor, webhookId, command);
 }
 

@@ -17,10 +17,15 @@ import {
   AgentRevisions,
   AgentRevisionsQuery,
   ChangeAgentBody,
+  PlainFormat,
+  SchemaFormat,
   DeletedAgent,
 } from './schemas.ts';
 import { AgentId, CommonQuery } from '../openapi/commonSchemas.ts';
 import type { Context } from 'koa';
+import { Type, type TSchema } from 'typebox';
+import type { ChatResponseFormat } from '../../../shared/sessions/turns/chat.ts';
+import { bodyValidator } from '../http/errors/validation.ts';
 import {
   deleteAgent,
   patchAgent,
@@ -163,13 +168,23 @@ const replaceAgentRoute = defineRoute({
     presentChanged(ctx, await replaceAgent(api, actor, requestedChange(ctx, params), body)),
 });
 
+const formatCheck = (response_format: TSchema) => bodyValidator(Type.Object({ response_format }));
+const [checkPlain, checkSchema] = [formatCheck(PlainFormat), formatCheck(SchemaFormat)];
+
+/** Checks the response format that a patch results in. */
+function checkFormat(response_format: unknown): ChatResponseFormat {
+  const { type } = response_format as { type?: unknown };
+  const check = type === 'json_schema' ? checkSchema : checkPlain;
+  return (check({ response_format }) as { response_format: ChatResponseFormat }).response_format;
+}
+
 const changeAgentRoute = defineRoute({
   method: 'patch',
   path: AGENT_PATH,
   operationId: 'changeAgent',
   summary: 'Changes fields of an agent’s configuration',
   description:
-    'A JSON merge patch (RFC 7396): omitted fields stay, null removes a field. Only the values that it sets must be available. With `If-Match`, only if the agent is still at that revision.',
+    'A JSON merge patch (RFC 7396): omitted fields stay, null removes a field, and `response_format` is merged member by member. Only the values that it sets must be available. With `If-Match`, only if the agent is still at that revision.',
   access: 'agents:write',
   query: CommonQuery,
   body: ChangeAgentBody,
@@ -178,7 +193,7 @@ const changeAgentRoute = defineRoute({
   returnsEtag: true,
   errors: [...CHANGE_ERROR_CODES, ...CONFIGURATION_ERROR_CODES],
   handle: async (api, { actor, params, body }, ctx) =>
-    presentChanged(ctx, await patchAgent(api, actor, requestedChange(ctx, params), body)),
+    presentChanged(ctx, await patchAgent(api, actor, requestedChange(ctx, params), body, checkFormat)),
 });
 
 const deleteAgentRoute = defineRoute({

@@ -88,6 +88,17 @@ export const numberedPageQuery = (entries: string, after: string) => ({
   after: Type.Optional(Type.Integer({ minimum: 0, maximum: MAX_INT32, description: after })),
 });
 
+/**
+ * A time that a client gives (shared/lib/time/parseTime.ts). Has no `format`, because a plain date is
+ * accepted, too.
+ */
+export const timeSchema = (description: string): TString =>
+  Type.String({
+    'x-time': true,
+    examples: ['2026-11-20T09:30:00Z', '2026-11-20T10:30:00+01:00', '2026-11-20'],
+    description,
+  });
+
 interface TextLimits {
   pattern?: string;
   /** What the pattern asks for: the rest of a sentence that begins with the field. */

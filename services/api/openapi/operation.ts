@@ -1,4 +1,5 @@
 import { Type, type TSchema } from 'typebox';
+import { bodyMediaTypes } from '../http/middleware/jsonBody.ts';
 import type { Route } from '../http/route.ts';
 import { CommonQuery } from './commonSchemas.ts';
 import type { Api } from '../http/feature.ts';
@@ -141,7 +142,12 @@ export const describeOperation = (route: Route, api: Api, collection: SchemaColl
   ...(route.body && {
     requestBody: {
       required: route.bodyOptional !== true,
-      content: jsonContent(addSchema(route.body, collection)),
+      content: Object.fromEntries(
+        bodyMediaTypes(route.method).map((type) => [
+          type,
+          { schema: addSchema(route.body!, collection) },
+        ]),
+      ),
     },
   }),
   responses: {

@@ -7,6 +7,8 @@ import { defineRoute } from '../http/route.ts';
 import { CommonQuery } from '../openapi/commonSchemas.ts';
 import { StorageUse, Usage, UsageQuery, DIMENSIONS } from './schemas.ts';
 import type { Static } from 'typebox';
+import { parseTime } from '../../../shared/lib/time/parseTime.ts';
+import { isoTime } from '../../../shared/ports/clock.ts';
 import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import { USAGE_COLUMNS, type UsageColumn } from '../../../shared/usage/tables.ts';
 
@@ -40,6 +42,9 @@ function parseCursor(after: string, entries: number): string[] {
   });
 }
 
+/** The day of a time, in UTC. */
+const dayOf = (time: string): string => isoTime(parseTime(time)!).slice(0, 'YYYY-MM-DD'.length);
+
 function parseUsageQuery({
   from,
   to,
@@ -49,8 +54,8 @@ function parseUsageQuery({
 }: Static<typeof UsageQuery>): UsageQuestion {
   const columns = parseColumns(by);
   return {
-    from,
-    to,
+    from: dayOf(from),
+    to: dayOf(to),
     by: columns,
     limit,
     ...(after === undefined ? {} : { after: parseCursor(after, columns.length) }),

@@ -73,6 +73,8 @@ const changeWebhookRoute = defineRoute({
   path: '/v1/webhooks/{webhookId}',
   operationId: 'changeWebhook',
   summary: 'Changes a webhook, or enables or disables it',
+  description:
+    'A JSON merge patch (RFC 7396): omitted fields stay, and null resets a field to its default.',
   access: 'webhooks:write',
   query: CommonQuery,
   body: ChangeWebhookBody,

@@ -34,15 +34,15 @@ export const ChangeWebhookBody = Type.Object(
     url: Type.Optional(Url),
     types: Type.Optional(Type.Union([Types, Type.Null()], { description: 'null: all types' })),
     enabled: Type.Optional(
-      Type.Boolean({
-        description: '`true` continues after the last accepted message; `false` stops',
+      Type.Union([Type.Boolean(), Type.Null()], {
+        description: '`true` or null continues after the last accepted message; `false` stops',
       }),
     ),
   },
   {
     additionalProperties: false,
     title: 'ChangeWebhookRequest',
-    description: 'Fields to change; omitted fields stay',
+    description: 'Changes of a webhook (RFC 7396); null resets a field to its default',
   },
 );
 

@@ -98,6 +98,16 @@ describe('describing a session', () => {
     expect((await run('hi', session)).status).toBe(200);
   });
 
+  test('loses all labels by null, and the title alone keeps them (RFC 7396)', async () => {
+    await patch({ title: 'T', labels: { a: '1', b: '2' } });
+    const type = { 'content-type': 'application/merge-patch+json' };
+    const path = `/v1/sessions/${session}`;
+    const kept = await service.send('PATCH', path, { title: null }, type);
+    expect(kept.body.data).toMatchObject({ title: null, labels: { a: '1', b: '2' } });
+    expect((await patch({ labels: null })).body.data.labels).toEqual({});
+    expect(await found('label=a:1')).not.toContain(session);
+  });
+
   test('is told that the session is busy where a run goes on for too long', async () => {
     const running = run('for ever', session);
     await service.model.received(service.model.requests.length + 1);
@@ -196,6 +206,15 @@ describe('the list of sessions', () => {
     expect(await of(`created_from=${created_at}&created_to=2999-01-01T00:00:00Z`)).toContain(
       session,
     );
+    const at = Date.parse(created_at as string);
+    const inIndia = new Date(at + 5.5 * 3_600_000).toISOString().replace('Z', '%2B05:30');
+    const inNewYork = new Date(at - 5 * 3_600_000).toISOString().replace('Z', '-05:00');
+    expect(await of(`created_from=${inIndia}`)).toContain(session);
+    expect(await of(`created_to=${inIndia}`)).not.toContain(session);
+    expect(await of(`created_from=${inIndia.replace('%2B', '+')}`)).toContain(session);
+    expect(await of(`created_from=${inNewYork}&created_to=2999-01-01`)).toContain(session);
+    const tomorrow = new Date(at + 86_400_000).toISOString().slice(0, 10);
+    expect(await of(`created_from=${tomorrow}`)).not.toContain(session);
     await patch({ title: 'touched' });
     expect((await of(`updated_from=${updated_at}&order=oldest`))[0]).toBe(session);
     expect(await of(`updated_from=${(await read()).updated_at}`)).toEqual([session]);
@@ -208,7 +227,9 @@ describe('the list of sessions', () => {
     'label=A:1',
     'label=a:',
     'created_from=yesterday',
-    'updated_to=2026-01-01',
+    'updated_to=2026-02-30',
+    'updated_to=2026-02-30T10:00:00Z',
+    'created_to=2026-01-01T10:00:00',
     'label=a:1&'.repeat(9),
     'status=idle&status=running',
   ])('is refused %s', async (query) => {
