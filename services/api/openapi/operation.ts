@@ -69,6 +69,7 @@ function successResponse(route: Route, collection: SchemaCollection) {
       ...linkHeader(route),
       ...preferenceAppliedHeader(route),
       ...((route.ifNoneMatch || route.returnsEtag) && { ETag: etagHeader }),
+      ...(route.returnsLocation && { Location: locationHeader }),
     },
     content: {
       ...(route.media === undefined
@@ -96,6 +97,7 @@ const acceptedResponse = (route: Route, data: TSchema, collection: SchemaCollect
     ...visibleHeader(route, 202),
     ...replayedIfAlwaysAccepted(route),
     ...preferenceAppliedHeader(route),
+    ...(route.returnsEtag && { ETag: etagHeader }),
     Location: locationHeader,
   },
   content: envelope(data, 202, collection),
