@@ -9,7 +9,7 @@ import { runExclusive } from '../lib/concurrency/keyedMutex.ts';
 import { configurationColumns } from './projection.ts';
 import { findOwnAgent } from './queries.ts';
 import type { AgentRow } from '../readModels/tables.ts';
-import { requireSupported, requireSupportedComponent, type AgentCatalogue } from './catalogue.ts';
+import { requireSupported, type AgentCatalogue } from './catalogue.ts';
 import { waitUntilVisible, type Actor, type CommandContext } from '../commandHandling/context.ts';
 import { requireCompilable, requireOutputTokens, toRecordedParameters } from './validateParameters.ts';
 import { toClientAgentError, buildConfiguration, type AgentInput } from './createAgent.ts';
@@ -101,8 +101,8 @@ type ChangeContext = CommandContext & { catalogue: AgentCatalogue };
 /**
  * Replaces the configuration of an agent of the actor's account; durable and visible when it
  * resolves. An equal configuration records nothing. Errors: `agent_not_found`, `agent_erased`,
- * `precondition_failed`, `model_not_supported`, `tool_not_supported`, `component_not_supported`,
- * `payload_too_large`, and those of handle.
+ * `precondition_failed`, `model_not_supported`, `tool_not_supported`, `payload_too_large`, and those
+ * of handle.
  */
 export async function replaceAgent(
   context: ChangeContext,
@@ -142,7 +142,7 @@ export async function patchAgent(
     // Only `true` is recorded: no compaction and false are the same.
     ...(compaction !== undefined && { compaction: compaction || null }),
     ...(patch.component !== undefined && {
-      component: requireSupportedComponent(catalogue, patch.component ?? undefined),
+      component: patch.component ?? catalogue.defaultComponent,
     }),
   };
   /** The format after the patch, as recorded; only a changed one is checked. */

@@ -43,7 +43,7 @@ export interface ParametersInput {
 }
 
 /** The largest answer of the model, in tokens. */
-export const maxOutputTokens = ({ max_output_tokens, context_window }: ModelInfo): number =>
+const maxOutputTokens = ({ max_output_tokens, context_window }: ModelInfo): number =>
   max_output_tokens ?? context_window - 1;
 
 function invalid(path: string, problem: string): TurnlogError {

@@ -62,7 +62,7 @@ const createAgentRoute = defineRoute({
     GetAgent: { operationId: 'getAgent', description: 'The agent that was created', ...AGENT },
     RunAgent: { operationId: 'runAgent', description: 'Runs it', ...AGENT },
   },
-  errors: ['model_not_supported', 'tool_not_supported', 'component_not_supported'],
+  errors: ['model_not_supported', 'tool_not_supported'],
   idempotency: {
     prepare: (api, { actor, body }) => buildConfiguration(api, actor, body),
     reserve: ({ ids }) => ({ id: ids.typeId('agent') }),
@@ -122,11 +122,7 @@ const CHANGE_ERROR_CODES = [
   'release_too_old',
   'key_missing',
 ] as const;
-const CONFIGURATION_ERROR_CODES = [
-  'model_not_supported',
-  'tool_not_supported',
-  'component_not_supported',
-] as const;
+const CONFIGURATION_ERROR_CODES = ['model_not_supported', 'tool_not_supported'] as const;
 
 const requestedChange = (
   ctx: Context,
@@ -248,10 +244,6 @@ export const agentsFeature = defineFeature({
     tool_not_supported: {
       status: 400,
       description: 'The tool is not configured here; the message lists those that are',
-    },
-    component_not_supported: {
-      status: 400,
-      description: 'The UI component is not configured here; the message lists those that are',
     },
     agent_not_found: { status: 404, description: 'The account has no such agent' },
     agent_erased: { status: 410, description: 'The texts of the agent were erased' },

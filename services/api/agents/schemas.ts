@@ -58,7 +58,6 @@ export const parameterFields = {
     Type.Integer({
       minimum: 1,
       maximum: 2_147_483_647,
-      'x-most-output-tokens': true,
       description: 'The most tokens of one answer, not more than the model has',
     }),
   ),
@@ -97,8 +96,8 @@ export const CreateAgentBody = Type.Object(
     component: Type.Optional(
       textSchema({
         maxLength: referenceCharacters,
-        offered: 'components',
-        description: 'UI component override',
+        examples: ['Chat'],
+        description: 'UI component that shows the agent; `Chat` by default',
       }),
     ),
     compaction: Type.Optional(

@@ -50,6 +50,8 @@ export interface Idempotency<Query, Body, Prepared = unknown> {
 
 interface RouteEvents {
   description: string;
+  /** One event of the stream, with its `data` parsed. */
+  schema?: TSchema;
   /** The stream has an end: a client that has received it gets 204. */
   ends?: true;
 }

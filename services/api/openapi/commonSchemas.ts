@@ -128,8 +128,8 @@ interface TextLimits {
   maxLength?: number;
   /** In bytes of UTF-8. */
   maxBytes?: number;
-  /** The list of the running service that has the allowed values. */
-  offered?: 'models' | 'tools' | 'components';
+  /** The list of the running service that has the allowed values; its first one is the example. */
+  offered?: 'models' | 'tools';
   description: string;
   examples?: string[];
 }
@@ -150,3 +150,33 @@ export const textSchema = ({ maxBytes, offered, ...limits }: TextLimits): TStrin
     }),
     ...(offered && { 'x-offered': offered }),
   });
+
+const FailureDetail = Type.Object(
+  {
+    message: Type.String({ description: 'One sentence for people' }),
+    path: Type.String({
+      description: 'The location: a JSON pointer into the body, or `query/` and the parameter',
+    }),
+  },
+  { title: 'FailureDetail', description: 'The problem of one field' },
+);
+
+const FailureDetails = Type.Record(Type.String(), FailureDetail, {
+  title: 'FailureDetails',
+  description: 'Problems by field',
+});
+
+/** The members of every failure. */
+export const failureFields = {
+  success: Type.Literal(false),
+  error: Type.String({ description: 'One sentence for people' }),
+  code: Type.String({ description: 'For machines; stable' }),
+  details: Type.Optional(FailureDetails),
+  status: Type.Integer({ description: 'Mirrors the HTTP status' }),
+  request_id: Type.String({ description: 'Identifies the request in the service’s log' }),
+};
+
+export const Failure = Type.Object(failureFields, {
+  title: 'Failure',
+  description: 'A failure with any code',
+});

@@ -14,39 +14,26 @@ import {
   idempotencyReplayedHeader,
   visibleHeader,
 } from './headers.ts';
+import { envelopeSchema } from './envelopeSchema.ts';
 import { addSchema, type SchemaCollection } from './jsonSchema.ts';
 
 const jsonContent = (schema: object) => ({ 'application/json': { schema } });
 
-const envelope = (
-  data: TSchema,
-  status: number,
-  collection: SchemaCollection,
-  beside: Readonly<Record<string, TSchema>> = {},
-) =>
-  jsonContent({
-    type: 'object',
-    required: ['success', 'data', 'status'],
-    properties: {
-      success: { type: 'boolean', const: true },
-      data: addSchema(data, collection),
-      status: { type: 'integer', const: status, description: 'Mirrors the HTTP status' },
-      ...Object.fromEntries(
-        Object.entries(beside).map(([name, schema]) => [name, addSchema(schema, collection)]),
-      ),
-    },
-  });
-
 /**
- * OpenAPI 3.1 can't describe the events of a stream. Where a stream is the only response, generators
- * would take a type for that of each event.
+ * OpenAPI 3.1 can't describe the events of a stream; `contentSchema` names their type for clients
+ * that parse them. Where a stream is the only response, generators would take a type for that of
+ * each event.
  */
-const streamContent = ({ events, media }: Route) =>
+const streamContent = ({ events, media }: Route, collection: SchemaCollection) =>
   events && {
     'text/event-stream': {
       schema: {
         ...(media === undefined && { type: 'string' }),
         description: events.description,
+        ...(events.schema && {
+          contentMediaType: 'text/event-stream',
+          contentSchema: addSchema(events.schema, collection),
+        }),
       },
     },
   };
@@ -73,9 +60,14 @@ function successResponse(route: Route, collection: SchemaCollection) {
     },
     content: {
       ...(route.media === undefined
-        ? envelope(route.data, 200, collection, route.envelope)
+        ? jsonContent(
+            addSchema(
+              envelopeSchema(route.operationId, route.data, 200, route.envelope),
+              collection,
+            ),
+          )
         : byteContent(route, collection)),
-      ...streamContent(route),
+      ...streamContent(route, collection),
     },
     ...(links && { links }),
   };
@@ -100,7 +92,7 @@ const acceptedResponse = (route: Route, data: TSchema, collection: SchemaCollect
     ...(route.returnsEtag && { ETag: etagHeader }),
     Location: locationHeader,
   },
-  content: envelope(data, 202, collection),
+  content: jsonContent(addSchema(envelopeSchema(route.operationId, data, 202), collection)),
 });
 
 const notModifiedResponse = (route: Route) => ({

@@ -125,7 +125,6 @@ describe('an agent that changes', () => {
   test.each([
     ['an unknown model', { model: 'gpt-9' }, 'model_not_supported'],
     ['an unknown tool', { tool: 'hammer' }, 'tool_not_supported'],
-    ['an unknown component', { component: 'Nope' }, 'component_not_supported'],
     ['a required field as null', { name: null }, 'invalid_request'],
     ['a blank name', { name: ' ' }, 'invalid_request'],
     ['an unknown field', { colour: 'red' }, 'invalid_request'],
