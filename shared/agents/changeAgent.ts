@@ -1,9 +1,8 @@
 import { agent, type AgentCommand, type AgentState } from './decider.ts';
 import type { AgentParameters, RecordedResponseFormat } from './parameters.ts';
 import type { AgentConfiguration, AgentEvent } from './events.ts';
-import { TurnlogError } from '../lib/errors/turnlogError.ts';
 import { agentStream } from '../eventlog/streams.ts';
-import { mergePatch } from '../lib/validation/mergePatch.ts';
+import { mergePatch } from '../domain/mergePatch.ts';
 import type { ChatResponseFormat } from '../sessions/turns/chat.ts';
 import { requestFormat } from '../sessions/turns/prompt.ts';
 import { runExclusive } from '../lib/concurrency/keyedMutex.ts';
@@ -15,7 +14,7 @@ import { waitUntilVisible, type Actor, type CommandContext } from '../commandHan
 import { requireCompilable, requireOutputTokens, toRecordedParameters } from './validateParameters.ts';
 import { toClientAgentError, buildConfiguration, type AgentInput } from './createAgent.ts';
 import { authorOf } from '../commandHandling/prepareEvents.ts';
-import { handleLoaded, type HandleResult } from '../commandHandling/handle.ts';
+import { handleLoaded, requireRevision, type HandleResult } from '../commandHandling/handle.ts';
 import { lastEventTarget, type LoadedStream } from '../commandHandling/targetStream.ts';
 
 /** The agent to change. */
@@ -44,14 +43,6 @@ type LoadedAgent = LoadedStream<AgentState>;
 const configurationIn = ({ state }: LoadedAgent): AgentConfiguration | undefined =>
   'configuration' in state ? state.configuration : undefined;
 
-function requireExpected({ expected }: ChangedAgent, { head }: LoadedAgent): void {
-  if (!expected || expected.includes(head.revision)) return;
-  throw new TurnlogError(
-    'precondition_failed',
-    `The agent is at revision ${head.revision}, and If-Match does not name that: its ETag stands there as it was answered, with its quotes. Read the agent again, and decide anew.`,
-  );
-}
-
 interface AppliedChange {
   row: AgentRow;
   handled: HandleResult<LoadedAgent>;
@@ -74,7 +65,7 @@ async function applyChange(
     // One after the other, because concurrent changes would only conflict and be decided again.
     const handled = await runExclusive(context.store, stream.stream, () =>
       handleLoaded(context, stream, async (loaded) => {
-        requireExpected(target, loaded);
+        requireRevision(target.expected, loaded.head, 'agent');
         return { author: authorOf(actor), command: await change(configurationIn(loaded)) };
       }),
     );

@@ -1,5 +1,5 @@
 import type { DomainEvent } from '../eventlog/eventTypes.ts';
-import { isTurnlogError } from '../lib/errors/turnlogError.ts';
+import { isTurnlogError, TurnlogError } from '../lib/errors/turnlogError.ts';
 import { createConflictLimit, type ConflictLimitOptions } from '../eventlog/conflictLimit.ts';
 import type { Actor, CommandContext } from './context.ts';
 import { authorOf, prepareEvents, type Author } from './prepareEvents.ts';
@@ -55,6 +55,22 @@ export async function handleLoaded<
       await conflicts.recordConflict(loaded.head.revision);
     }
   }
+}
+
+/**
+ * Checks `If-Match`: the stream must be at one of the expected revisions, if any are given. `what` is
+ * the kind of the object, for the message. Throws `precondition_failed`.
+ */
+export function requireRevision(
+  expected: readonly number[] | undefined,
+  { revision }: { revision: number },
+  what: 'agent' | 'session' | 'webhook',
+): void {
+  if (!expected || expected.includes(revision)) return;
+  throw new TurnlogError(
+    'precondition_failed',
+    `The ${what} is at revision ${revision}, which If-Match does not name. Send the ETag as it was answered, with its quotes; if the ${what} has changed, read it again first.`,
+  );
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { EventOf } from '../domain/schema.ts';
-import { mergePatch } from '../lib/validation/mergePatch.ts';
+import { mergePatch } from '../domain/mergePatch.ts';
 import type { SessionDescribed, SessionEvent } from './events.ts';
 
 /** The title and labels of a session. */

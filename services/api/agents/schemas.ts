@@ -175,19 +175,20 @@ const AgentConfig = Type.Object(
   { title: 'AgentConfig', description: 'The configuration that an agent runs with' },
 );
 
+const Revision = Type.Integer({
+  minimum: 0,
+  description:
+    'Counts the changes of the agent, from 0; each turn has the revision that it ran with',
+});
+
 const agentFields = {
   agent_id: AgentId,
   name: Type.String(),
   config: AgentConfig,
   created_at: Instant,
   updated_at: Instant,
+  revision: Revision,
 };
-
-const Revision = Type.Integer({
-  minimum: 0,
-  description:
-    'Counts the changes of the agent, from 0; each turn has the revision that it ran with',
-});
 
 export const Agent = Type.Object(agentFields, {
   title: 'Agent',
@@ -197,7 +198,6 @@ export const AgentDetail = Type.Object(
   {
     ...agentFields,
     component: Type.String({ description: 'UI component' }),
-    revision: Revision,
   },
   { title: 'AgentDetail', description: 'A single agent' },
 );

@@ -58,6 +58,27 @@ export const sessionPageQuery = (limit: { default: number; description: string }
 export const replayPageQuery = (limit: { default: number; description: string }) =>
   pageQuery(REPLAY_ID, limit);
 
+export const webhookPageQuery = (limit: { default: number; description: string }) =>
+  pageQuery(WEBHOOK_ID, limit);
+
+/** Pages by the name of the last entry, of a list that is complete when no `limit` is given. */
+export const namedPageQuery = (entries: string) => ({
+  ...Pretty,
+  limit: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: LIMITS.http.pageEntries,
+      description: `The most ${entries} to answer; all of them when absent`,
+    }),
+  ),
+  after: Type.Optional(
+    textSchema({
+      maxLength: LIMITS.text.referenceCharacters,
+      description: 'Continues after this entry; take it from the `Link` header of the page before',
+    }),
+  ),
+});
+
 /** Only sessions that this replay made. */
 export const replayIdFilter = (description: string): TString =>
   Type.String({ ...REPLAY_ID, description });

@@ -56,6 +56,7 @@ function successResponse(route: Route, collection: SchemaCollection) {
       ...linkHeader(route),
       ...preferenceAppliedHeader(route),
       ...((route.ifNoneMatch || route.returnsEtag) && { ETag: etagHeader }),
+      ...(route.returnsLocation && { Location: locationHeader }),
     },
     content: {
       ...(route.media === undefined
@@ -88,6 +89,7 @@ const acceptedResponse = (route: Route, data: TSchema, collection: SchemaCollect
     ...visibleHeader(route, 202),
     ...replayedIfAlwaysAccepted(route),
     ...preferenceAppliedHeader(route),
+    ...(route.returnsEtag && { ETag: etagHeader }),
     Location: locationHeader,
   },
   content: jsonContent(addSchema(envelopeSchema(route.operationId, data, 202), collection)),

@@ -50,6 +50,10 @@ const sessionFields = {
   forked_from: Type.Optional(ForkedFrom),
   created_at: Instant,
   updated_at: Instant,
+  revision: Type.Integer({
+    minimum: 0,
+    description: 'Of the last event of the session, counted from 0',
+  }),
 };
 
 const SharedFrom = Type.Optional(

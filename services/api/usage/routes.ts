@@ -9,7 +9,7 @@ import { StorageUse, Usage, UsageQuery, DIMENSIONS } from './schemas.ts';
 import type { Static } from 'typebox';
 import { parseTime } from '../../../shared/lib/time/parseTime.ts';
 import { isoTime } from '../../../shared/ports/clock.ts';
-import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
+import { unknownPageError } from '../http/errors/errorResponses.ts';
 import { USAGE_COLUMNS, type UsageColumn } from '../../../shared/usage/tables.ts';
 
 const DEFAULT_LIMIT = 100;
@@ -36,10 +36,7 @@ function parseCursor(after: string, entries: number): string[] {
   } catch {
     // Not JSON: rejected below.
   }
-  const message = '"after" must be that of the `Link` header of the page before.';
-  throw new TurnlogError('position_unknown', `There is no such page: ${message}`, {
-    details: { after: { message, path: 'query/after' } },
-  });
+  throw unknownPageError();
 }
 
 /** The day of a time, in UTC. */

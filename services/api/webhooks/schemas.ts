@@ -3,7 +3,7 @@ import { DISABLED_REASONS } from '../../../shared/webhooks/events.ts';
 import { Instant } from '../../../shared/domain/schema.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { publicEventSchemas } from '../../../shared/publicEvents/publicEvent.ts';
-import { WebhookId, textSchema } from '../openapi/commonSchemas.ts';
+import { WebhookId, textSchema, webhookPageQuery } from '../openapi/commonSchemas.ts';
 
 const TYPES = publicEventSchemas.map(({ type }) => type);
 
@@ -55,6 +55,11 @@ const settings = {
   created_at: Instant,
 };
 
+export const WebhookListQuery = Type.Object(
+  webhookPageQuery({ default: 100, description: 'The most webhooks to answer' }),
+  { additionalProperties: false },
+);
+
 export const CreatedWebhook = Type.Object(
   {
     ...settings,
@@ -73,6 +78,10 @@ export const Webhook = Type.Object(
   {
     ...settings,
     updated_at: Instant,
+    revision: Type.Integer({
+      minimum: 0,
+      description: 'Counts the changes of the webhook, from 0',
+    }),
     state: Type.Enum(['active', 'failing', 'disabled'], {
       description:
         '`failing` if the last attempt was rejected or had no response; `disabled` gets no events until it is enabled again',

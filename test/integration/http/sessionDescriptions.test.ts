@@ -55,6 +55,7 @@ describe('describing a session', () => {
         title: 'A refund',
         labels: { customer: '4711', 'to.do': 'é:ü' },
         updated_at: answer.body.data.updated_at,
+        revision: before.revision + 1,
       },
     ]);
     expect(answer.body.data.updated_at > before.updated_at).toBe(true);

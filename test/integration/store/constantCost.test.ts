@@ -26,6 +26,7 @@ import {
 const ACTOR = { account_id: 'acct_1', key_id: 'key_1', request_id: 'request_1' };
 const SESSION = `session_${'0'.repeat(26)}`;
 const WEBHOOK = `webhook_${'0'.repeat(26)}`;
+const TARGET = { webhook_id: WEBHOOK };
 const REPLAY = `replay_${'0'.repeat(26)}`;
 const CHANGES = 40;
 /** The stream is read from its end; of a session, its first event too. */
@@ -112,7 +113,7 @@ test('a change of a webhook reads as much after many changes', async () => {
     changeWebhook(
       context,
       ACTOR,
-      WEBHOOK,
+      TARGET,
       nth % 3 === 0 ? { url: `https://example.com/${nth}` } : { enabled: nth % 3 === 2 },
     );
   expect(await mostRead(change)).toBe(1);
@@ -123,10 +124,10 @@ test('a webhook whose last event is of an early release is read as a whole, once
   const stream = `webhook-${WEBHOOK}`;
   await write(stream, webhookCreated(), webhookDisabled('failing'));
   const context = counted({});
-  await changeWebhook(context, ACTOR, WEBHOOK, { enabled: true });
+  await changeWebhook(context, ACTOR, TARGET, { enabled: true });
   expect(read).toBe(3);
   const types = ['turnlog.session.turn_completed.v1'];
-  expect(await mostRead(() => changeWebhook(context, ACTOR, WEBHOOK, { types }))).toBe(1);
+  expect(await mostRead(() => changeWebhook(context, ACTOR, TARGET, { types }))).toBe(1);
   const [last] = await fixture.store().readStream(stream, { direction: 'backwards', limit: 1 });
   expect(JSON.parse(last!.data)).toMatchObject({ types, enabled: true });
 });
@@ -135,7 +136,7 @@ test('a webhook that was changed since it was tried is not given up', async () =
   const stream = `webhook-${WEBHOOK}`;
   await write(stream, webhookCreated());
   const context = counted({});
-  await changeWebhook(context, ACTOR, WEBHOOK, { url: 'https://example.com/other' });
+  await changeWebhook(context, ACTOR, TARGET, { url: 'https://example.com/other' });
   const tried = (revision: number) =>
     ({ webhook_id: WEBHOOK, account_id: ACTOR.account_id, revision }) as never;
   await giveUpWebhook(context, tried(0), 'failing');

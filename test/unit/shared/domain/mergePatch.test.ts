@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { mergePatch } from '../../../../../shared/lib/validation/mergePatch.ts';
+import { mergePatch } from '../../../../shared/domain/mergePatch.ts';
 
 /** The examples of RFC 7396, appendix A: target, patch, result. */
 test.each<[unknown, unknown, unknown]>([
