@@ -106,6 +106,7 @@ export async function callModel(
     finish_reason: answer.finish_reason,
     tokens:
       answer.tokens ?? (await abortable(countCallTokens(context, run, request, answer), signal)),
+    ...(!answer.tokens && { counted: true }),
     duration_ms,
     ...(fallback && { fallback }),
   });
