@@ -34,7 +34,7 @@ async function whileItRuns<Result>(
 ): Promise<Result> {
   const terminal = openTerminal(['sh', '-c', start!.text], env, folder);
   try {
-    await terminal.prints(/Try it:\s+curl .*\n/);
+    await terminal.prints(/Try it[^]*?curl [^\n]*\n/);
     return await work(terminal.printed());
   } finally {
     terminal.type('\x03');
