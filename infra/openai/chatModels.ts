@@ -2,6 +2,7 @@ import type * as OpenAi from 'openai';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type * as Undici from 'undici';
+import { writeCanonicalJson } from '../../shared/eventlog/canonicalJson.ts';
 import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import type { MemoryLedger } from '../../shared/lib/memory/ledger.ts';
 import { LIMITS } from '../../shared/limits.ts';
@@ -107,6 +108,18 @@ function createClient(
   });
 }
 
+/** What the library sends as it is: it would serialize a prompt of megabytes in one step. */
+interface EncodedBody {
+  body: Buffer;
+  headers: { 'content-type': 'application/json' };
+}
+
+async function encodeBody(request: object, account_id: string): Promise<EncodedBody> {
+  const pieces: Buffer[] = [];
+  await writeCanonicalJson(request, account_id, (text) => void pieces.push(Buffer.from(text)));
+  return { body: Buffer.concat(pieces), headers: { 'content-type': 'application/json' } };
+}
+
 async function requestAnswer(
   client: OpenAi.OpenAI,
   request: ChatRequest,
@@ -114,7 +127,11 @@ async function requestAnswer(
 ): Promise<ChatAnswer> {
   const options: CallOptions = { caller: { account_id } };
   const fetchOptions = options as object;
-  const body: unknown = await client.chat.completions.create(request, { signal, fetchOptions });
+  const body: unknown = await client.post('/chat/completions', {
+    ...(await encodeBody(request, account_id)),
+    signal,
+    fetchOptions,
+  });
   return parseAnswer(body, request.model);
 }
 
@@ -134,7 +151,10 @@ async function requestStream(
   };
   const options: CallOptions = { caller: { account_id, onDelta: show } };
   const body: unknown = await client.post('/chat/completions', {
-    body: { ...request, stream: true, stream_options: { include_usage: true } },
+    ...(await encodeBody(
+      { ...request, stream: true, stream_options: { include_usage: true } },
+      account_id,
+    )),
     signal,
     fetchOptions: options as object,
   });
