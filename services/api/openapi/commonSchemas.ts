@@ -2,11 +2,17 @@ import { Type, type TString } from 'typebox';
 import { LIMITS } from '../../../shared/limits.ts';
 
 /** A TypeID: a prefix, and a UUIDv7 in 26 characters of Crockford's base 32. */
-const id = (of: 'agent' | 'replay' | 'session' | 'webhook', example: string) => ({
-  pattern: `^${of}_[0-7][0-9a-hjkmnp-tv-z]{25}$`,
-  'x-rule': `must be the id of ${of === 'agent' ? 'an' : 'a'} ${of}, such as ${example}`,
+const id = (
+  of: 'account' | 'agent' | 'key' | 'replay' | 'session' | 'webhook',
+  example: string,
+  prefix = of as string,
+) => ({
+  pattern: `^${prefix}_[0-7][0-9a-hjkmnp-tv-z]{25}$`,
+  'x-rule': `must be the id of ${of.startsWith('a') ? 'an' : 'a'} ${of}, such as ${example}`,
   examples: [example],
 });
+const ACCOUNT_ID = id('account', 'acct_01kahz4f6wj9z2q6y8t0a2c4d6', 'acct');
+const KEY_ID = id('key', 'key_01kahz5g7xk0a3r7z9v1b3d5e7');
 const AGENT_ID = id('agent', 'agent_01kahz0b2re5v8k2s4n6t8w0y2');
 const WEBHOOK_ID = id('webhook', 'webhook_01kahz2d4tg7x0n4w6r8y0a2b4');
 const REPLAY_ID = id('replay', 'replay_01kahz3e5vh8y1p5x7s9z1b3c5');
@@ -15,6 +21,8 @@ const SESSION_ID = id('session', 'session_01kahz1c3sf6w9m3v5q7x9z1a3');
 export const AgentId = Type.String({ ...AGENT_ID, description: 'Identifier of an agent' });
 export const SessionId = Type.String({ ...SESSION_ID, description: 'Identifier of a session' });
 
+export const AccountId = Type.String({ ...ACCOUNT_ID, description: 'Identifier of an account' });
+export const KeyId = Type.String({ ...KEY_ID, description: 'Identifier of an API key' });
 export const ReplayId = Type.String({ ...REPLAY_ID, description: 'Identifier of a replay' });
 export const WebhookId = Type.String({ ...WEBHOOK_ID, description: 'Identifier of a webhook' });
 
@@ -78,6 +86,11 @@ export const namedPageQuery = (entries: string) => ({
     }),
   ),
 });
+
+export const accountPageQuery = (limit: { default: number; description: string }) =>
+  pageQuery(ACCOUNT_ID, limit);
+export const keyPageQuery = (limit: { default: number; description: string }) =>
+  pageQuery(KEY_ID, limit);
 
 /** Only sessions that this replay made. */
 export const replayIdFilter = (description: string): TString =>

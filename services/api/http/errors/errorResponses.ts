@@ -1,6 +1,6 @@
 import { idempotencyConflict } from '../../../../shared/requests/idempotency.ts';
 import { TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
-import { DEFECT, type ErrorResponse } from './errorPresenter.ts';
+import type { ErrorResponse } from './errorPresenter.ts';
 import { defineFeature } from '../feature.ts';
 
 export const STREAM_ERROR_CODES = ['stream_damaged', 'release_too_old', 'key_missing'] as const;
@@ -42,7 +42,11 @@ export const httpFeature = defineFeature({
       status: 401,
       description: 'The API key is missing, unknown, revoked or expired',
     },
-    forbidden: { status: 403, description: 'The API key lacks the scope that the operation needs' },
+    forbidden: {
+      status: 403,
+      description:
+        'The API key lacks the scope that the operation needs, or a scope of the key that it would manage',
+    },
     not_found: { status: 404, description: 'There is no such path' },
     method_not_allowed: {
       status: 405,
@@ -125,12 +129,5 @@ export const httpFeature = defineFeature({
   },
   rejections: {
     request_differs: idempotencyConflict,
-    account_exists: DEFECT,
-    account_missing: DEFECT,
-    account_erased: DEFECT,
-    account_held: DEFECT,
-    key_exists: DEFECT,
-    key_unknown: DEFECT,
-    retention_invalid: DEFECT,
   },
 });
