@@ -11,7 +11,7 @@ export const serverLockFile = (folder: string): string => join(folder, 'server.l
 /** Keeps unreleased locks reachable: garbage collection would close their databases. */
 const heldLocks = new Set<DatabaseSync>();
 
-/** Throws unless this process has locked the file, which ends with it at the latest. */
+/** Throws unless this process locks the file, until it ends at the latest. */
 function acquireLock(
   folder: string,
   file: string,
@@ -25,8 +25,7 @@ function acquireLock(
     database.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE');
   } catch (error) {
     database?.close();
-    if (!isSqliteBusy(error)) throw dataFolderError(folder, error);
-    throw inUse(error);
+    throw isSqliteBusy(error) ? inUse(error) : error;
   }
   const lock = database;
   heldLocks.add(lock);
@@ -45,22 +44,27 @@ function acquireLock(
  * (eventStore/fileIdentity.ts), because another server may use the folder. Throws
  * `data_folder_in_use`, and `configuration_invalid` for a folder that can't be written.
  */
-export const acquireServerLock = (folder: string): { release(): void } =>
-  acquireLock(
-    folder,
-    serverLockFile(folder),
-    (cause) =>
-      new TurnlogError(
-        'data_folder_in_use',
-        `Another Turnlog server is running on the data folder ${folder}. Stop it first, or give this one a folder of its own with DATA_DIR.`,
-        { cause },
-      ),
-  );
+export function acquireServerLock(folder: string): { release(): void } {
+  try {
+    return acquireLock(
+      folder,
+      serverLockFile(folder),
+      (cause) =>
+        new TurnlogError(
+          'data_folder_in_use',
+          `Another Turnlog server is running on the data folder ${folder}. Stop it first, or give this one a folder of its own with DATA_DIR.`,
+          { cause },
+        ),
+    );
+  } catch (error) {
+    throw dataFolderError(folder, error);
+  }
+}
 
 /** The file that a backup locks in its folder while it writes. */
 export const BACKUP_LOCK = 'backup.lock';
 
-/** Makes this process the only one that writes a backup into a folder. Throws as acquireServerLock. */
+/** Makes this process the only one that writes a backup into a folder. Throws `data_folder_in_use`. */
 export const acquireBackupLock = (folder: string): { release(): void } =>
   acquireLock(
     folder,

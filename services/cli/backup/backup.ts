@@ -4,6 +4,7 @@ import {
   beginBackup,
   closeBackupDatabases,
   completeBackup,
+  withFolderErrors,
   type BackupFolders,
 } from '../../compose/operator/backup/backupFolder.ts';
 import { writeBackup, type WrittenBackup } from '../../compose/operator/backup/writeBackup.ts';
@@ -77,7 +78,7 @@ async function backUp(context: CliContext, folder: string, options: FolderOption
   const { env, output, progress, exitWith } = context;
   const folders = await locateBackup(folder, options, locateStorage(parseConfig(env)));
   const named = { folder: folders.folder, keys_folder: folders.keysFolder };
-  const made = await makeBackup(context, folders);
+  const made = await withFolderErrors(folders.folder, () => makeBackup(context, folders));
   if (!made) {
     progress.end('Interrupted.');
     output.show(

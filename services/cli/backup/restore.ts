@@ -2,9 +2,14 @@ import type { Command } from 'commander';
 import { parseConfig, type Config } from '../../../shared/lib/config/config.ts';
 import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import { acceptRestored } from '../../../shared/restoredLogs/acceptRestored.ts';
-import type { Comparison, KeptCheckpoints } from '../../../shared/transparency/kept/compareTree.ts';
+import {
+  CHANGED_LOG_ADVICE,
+  type Comparison,
+  type KeptCheckpoints,
+} from '../../../shared/transparency/kept/compareTree.ts';
 import {
   openBackup,
+  withFolderErrors,
   type BackupFolders,
   type BackupManifest,
 } from '../../compose/operator/backup/backupFolder.ts';
@@ -76,14 +81,15 @@ async function compareOrDeclare(
   const comparison = await operator.compareWithOutside(signal, places);
   requireCompared(comparison, places);
   if (comparison.refusal === undefined) return { comparison, declared: undefined };
+  const refusal = comparison.refusal.replace(` ${CHANGED_LOG_ADVICE}`, '');
   if (reason === undefined)
     throw restoreError(
-      `${comparison.refusal} To go on from this backup all the same, add: --accept-restored <reason>. ${KEPT_UNFINISHED}`,
+      `${refusal} To go on from this backup all the same, add: --accept-restored <reason>. ${KEPT_UNFINISHED}`,
     );
   const { log_id } = await acceptRestored(operator, { replaces: [], reason });
   const after = await operator.compareWithOutside(signal, places);
   if (after.refusal !== undefined) throw restoreError(`${after.refusal} ${KEPT_UNFINISHED}`);
-  return { comparison: { ...after, refusal: comparison.refusal }, declared: log_id };
+  return { comparison: { ...after, refusal }, declared: log_id };
 }
 
 /** Compares the log, and erases again what was erased since the backup. */
@@ -157,7 +163,7 @@ async function restoreInto(
     from,
     manifest,
     signal,
-    onProgress: (files) => progress.update(() => `${files} files restored`),
+    onProgress: (files) => progress.update(() => `Files restored: ${files}`),
   });
   try {
     const misfit = await requireFit(terminal, options, manifest);
@@ -197,7 +203,8 @@ async function restore(
 ): Promise<void> {
   const place = locateStorage(parseConfig(terminal.env));
   const from = await locateBackup(folder, options, place);
-  await restoreInto(terminal, from, options);
+  const target = place.kind === 'embedded' ? place.dataFolder : from.folder;
+  await withFolderErrors(target, () => restoreInto(terminal, from, options));
 }
 
 const collect = (path: string, before: string[]): string[] => [...before, path];

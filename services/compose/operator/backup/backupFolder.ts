@@ -11,7 +11,11 @@ import { Type, type Static } from 'typebox';
 import { writeFileAtomically } from '../../../../infra/files/atomicWrite.ts';
 import { openRegularFile, readRegularFile } from '../../../../infra/lib/regularFile.ts';
 import { closeDatabaseFiles } from '../../../../infra/sqlite/backup.ts';
-import { createDataFolder } from '../../../../infra/sqlite/dataFolder.ts';
+import {
+  backupFolderError,
+  createFolders,
+  isFileError,
+} from '../../../../infra/sqlite/dataFolder.ts';
 import { acquireBackupLock, BACKUP_LOCK } from '../../../../infra/sqlite/serverLock.ts';
 import { TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
 import { lazyValidator } from '../../../../shared/lib/validation/validation.ts';
@@ -59,6 +63,18 @@ export const KEYS_BESIDE = 'keys';
 
 export const backupError = (message: string): TurnlogError =>
   new TurnlogError('configuration_invalid', message);
+
+/** Names the folder in errors of the file system, such as a full disk. */
+export async function withFolderErrors<Result>(
+  folder: string,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    throw isFileError(error) ? backupFolderError(folder, error) : error;
+  }
+}
 
 const absent = (error: NodeJS.ErrnoException): undefined => {
   if (error.code === 'ENOENT') return undefined;
@@ -117,7 +133,7 @@ export const writeManifest = (folder: string, manifest: Manifest): Promise<void>
   });
 
 async function createFolder(folder: string): Promise<void> {
-  createDataFolder(folder);
+  createFolders(folder);
   await chmod(folder, 0o700);
 }
 
