@@ -99,7 +99,7 @@ interface AccountReader {
 
 function createReaderFor(
   { status, headers }: Pick<Reply, 'status' | 'headers'>,
-  { account_id, onDelta }: ModelCaller,
+  { account_id, onDelta, onReasoning }: ModelCaller,
   ledger: MemoryLedger,
 ): AccountReader {
   const memory = createAnswerMemory(ledger, account_id);
@@ -112,7 +112,10 @@ function createReaderFor(
     return { reader: createWholeBodyReader(status, memory), account_id: undefined };
   // The library gets the whole answer, as if it had arrived at once.
   headers.set('content-type', 'application/json');
-  return { reader: createStreamedAnswerReader(onDelta, memory), account_id };
+  return {
+    reader: createStreamedAnswerReader({ onText: onDelta, onReasoning }, memory),
+    account_id,
+  };
 }
 
 /**

@@ -103,7 +103,7 @@ const getSessionRoute = defineRoute({
     await api.readAudit.record(api, actor, 'transcripts', sessionStream(session_id));
     const rows = {
       emptyData: presentTranscript(session, origin_erased, at),
-      present: (row: TurnRow) => presentTurn(session.session_id, row),
+      present: (row: TurnRow) => presentTurn(session.session_id, row, query),
       cursorOf: (row: TurnRow) => String(row.turn),
     };
     return { page: (to) => renderPage(turns, rows, to) };

@@ -47,10 +47,12 @@ function formatUpdate(
 ): SseEvent {
   const recorded = 'recorded' in update && update.recorded ? { recorded: true } : {};
   switch (update.type) {
+    case 'reasoning':
     case 'text': {
-      const { text, position } = update;
+      const { type, text, position } = update;
       const data = JSON.stringify({ round: position.round, text, ...recorded });
-      return { id: formatTurnPosition(turn, position), event: 'output.delta', data };
+      const event = type === 'text' ? 'output.delta' : 'reasoning.delta';
+      return { id: formatTurnPosition(turn, position), event, data };
     }
     case 'called': {
       const data = JSON.stringify({ ...presentToolCall(update.call), ...recorded });
