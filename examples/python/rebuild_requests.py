@@ -107,18 +107,13 @@ def is_object(text):
 
 
 def corrected(messages):
-    """Tool calls get a valid name and arguments; the result shows what the model wrote."""
-    written = {}
+    """Tool calls with a valid name and a JSON object as arguments."""
     for message in messages:
         for call in message.get("tool_calls", []):
             function = call["function"]
-            name, said = function["name"], function["arguments"]
-            function["name"] = re.sub("[^a-zA-Z0-9_-]", "_", name)[:64]
-            function["arguments"] = said if is_object(said) else "{}"
-            mistaken = function["name"] != name or (said and function["arguments"] != said)
-            written[call["id"]] = f"\n\nYou wrote this call: {name}({said})" if mistaken else ""
-        if message["role"] == "tool":
-            message["content"] += written[message["tool_call_id"]]
+            function["name"] = re.sub("[^a-zA-Z0-9_-]", "_", function["name"])[:64]
+            if not is_object(function["arguments"]):
+                function["arguments"] = "{}"
 
 
 def formed(form, body):

@@ -10,7 +10,7 @@ import type {
   ModelCaller,
   ModelInfo,
 } from '../../shared/ports/chatModel.ts';
-import { parseAnswer } from './answer.ts';
+import { parseAnswer } from './answers/answer.ts';
 import { toModelError } from './modelErrors.ts';
 import { pooledFetch, type CallOptions } from './pooledFetch.ts';
 import { createRequestForms, type ProviderQuirks, type RequestForms } from './requestForms.ts';

@@ -3,8 +3,8 @@ import type { Dispatcher } from 'undici';
 import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import type { MemoryLedger } from '../../shared/lib/memory/ledger.ts';
 import type { ModelCaller } from '../../shared/ports/chatModel.ts';
-import { createAnswerMemory } from './boundedBuffer.ts';
-import { createPacedBody, type PacedBody } from './pacedBody.ts';
+import { createAnswerMemory } from './answers/boundedBuffer.ts';
+import { createPacedBody, type PacedBody } from './answers/pacedBody.ts';
 import {
   truncatedAnswerError,
   createWholeBodyReader,
@@ -13,8 +13,8 @@ import {
   unusableAnswerError,
   type ResponseReader,
   type AnswerOrError,
-} from './responseReaders.ts';
-import { createStreamedAnswerReader } from './streamedAnswer.ts';
+} from './answers/responseReaders.ts';
+import { createStreamedAnswerReader } from './answers/streamedAnswer.ts';
 
 /** Above this, a `retry-after` is passed to the caller at once instead of waiting. */
 const MAX_SLEEP_MS = 20_000;

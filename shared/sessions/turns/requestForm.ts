@@ -97,10 +97,6 @@ const validName = (name: string): string => name.replaceAll(/[^a-zA-Z0-9_-]/gu, 
 const isValidCall = ({ function: { name, arguments: args } }: ToolCallRequest): boolean =>
   FUNCTION_NAME.test(name) && isJsonObject(args);
 
-/** True for a call that its model has to be told of. No arguments stand for `{}`. */
-const isMistake = ({ function: { name, arguments: args } }: ToolCallRequest): boolean =>
-  !FUNCTION_NAME.test(name) || (args !== '' && !isJsonObject(args));
-
 /** The call with a valid name and arguments. */
 const correctedCall = (call: ToolCallRequest): ToolCallRequest => {
   const { name, arguments: args } = call.function;
@@ -116,36 +112,18 @@ const hasInvalidCall = (message: ChatMessage): boolean =>
   message.role === 'assistant' && message.tool_calls?.every(isValidCall) === false;
 
 /**
- * Gives tool calls that the model got wrong a valid name and a JSON object as arguments. The result
- * of such a call is followed by the call as the model wrote it, so that the model can see its
- * mistake.
+ * Corrects the tool calls of a request where one of them is invalid: each gets a valid name and a
+ * JSON object as arguments. The results of the calls explain the mistakes.
  */
-function withCorrectedCalls(messages: readonly ChatMessage[]): ChatMessage[] {
-  const written = new Map<string, string>();
-  return messages.map((message) => {
-    if (message.role === 'assistant' && message.tool_calls) {
-      written.clear();
-      for (const call of message.tool_calls)
-        if (isMistake(call))
-          written.set(call.id, `${call.function.name}(${call.function.arguments})`);
-      return { ...message, tool_calls: message.tool_calls.map(correctedCall) };
-    }
-    if (message.role !== 'tool') return message;
-    const original = written.get(message.tool_call_id);
-    return original === undefined
-      ? message
-      : { ...message, content: `${message.content}\n\nYou wrote this call: ${original}` };
-  });
+export function correctCalls(request: ChatRequest): FormedRequest {
+  if (!request.messages.some(hasInvalidCall)) return { request };
+  const messages = request.messages.map((message) =>
+    message.role === 'assistant' && message.tool_calls
+      ? { ...message, tool_calls: message.tool_calls.map(correctedCall) }
+      : message,
+  );
+  return { request: { ...request, messages }, form: { corrected_calls: true } };
 }
-
-/** Corrects the tool calls of a request where one of them is invalid. */
-export const correctCalls = (request: ChatRequest): FormedRequest =>
-  request.messages.some(hasInvalidCall)
-    ? {
-        request: { ...request, messages: withCorrectedCalls(request.messages) },
-        form: { corrected_calls: true },
-      }
-    : { request };
 
 /** The request in this form. */
 export function applyRequestForm(form: RequestForm, request: ChatRequest): ChatRequest {

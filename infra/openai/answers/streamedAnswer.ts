@@ -1,14 +1,14 @@
-import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
-import { hasMoreValues } from '../../shared/lib/validation/jsonComplexity.ts';
-import { LIMITS } from '../../shared/limits.ts';
-import type { ToolCallExtra } from '../../shared/sessions/turns/chat.ts';
-import { isJsonObject } from '../../shared/sessions/turns/requestForm.ts';
+import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
+import { hasMoreValues } from '../../../shared/lib/validation/jsonComplexity.ts';
+import { LIMITS } from '../../../shared/limits.ts';
+import type { ToolCallExtra } from '../../../shared/sessions/turns/chat.ts';
+import { isJsonObject } from '../../../shared/sessions/turns/requestForm.ts';
 import type { AnswerMemory } from './boundedBuffer.ts';
 import { parseChunk, type Chunk, type Delta } from './chunk.ts';
 import { extraFieldsOf, isRecordable, reasoningOf } from './providerFields.ts';
 import { createSseParser } from './sseParser.ts';
 import { createTextAccumulator, type TextAccumulator } from './textAccumulator.ts';
-import { FINISH_REASONS } from './finishReasons.ts';
+import { FINISH_REASONS } from '../finishReasons.ts';
 import {
   truncatedAnswerError,
   responseMemoryError,

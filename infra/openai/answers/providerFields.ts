@@ -1,5 +1,5 @@
-import { LIMITS } from '../../shared/limits.ts';
-import type { ToolCallExtra } from '../../shared/sessions/turns/chat.ts';
+import { LIMITS } from '../../../shared/limits.ts';
+import type { ToolCallExtra } from '../../../shared/sessions/turns/chat.ts';
 
 /** A tool call, or a part of one in a stream, as the provider sent it. */
 interface SentCall {

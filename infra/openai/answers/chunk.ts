@@ -1,5 +1,5 @@
 import { Type, type Static, type TSchema } from 'typebox';
-import { lazyValidator } from '../../shared/lib/validation/validation.ts';
+import { lazyValidator } from '../../../shared/lib/validation/validation.ts';
 
 const orNull = <Schema extends TSchema>(schema: Schema) =>
   Type.Optional(Type.Union([schema, Type.Null()]));

@@ -1,10 +1,10 @@
 import { Type, type Static } from 'typebox';
-import type { Tokens } from '../../shared/domain/schema.ts';
-import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
-import { LIMITS } from '../../shared/limits.ts';
-import type { AnsweredToolCall, ChatAnswer } from '../../shared/ports/chatModel.ts';
+import type { Tokens } from '../../../shared/domain/schema.ts';
+import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
+import { LIMITS } from '../../../shared/limits.ts';
+import type { AnsweredToolCall, ChatAnswer } from '../../../shared/ports/chatModel.ts';
 import { extraFieldsOf, isRecordable, reasoningOf } from './providerFields.ts';
-import { lazyValidator } from '../../shared/lib/validation/validation.ts';
+import { lazyValidator } from '../../../shared/lib/validation/validation.ts';
 
 const optional = <Schema extends Parameters<typeof Type.Union>[0][number]>(schema: Schema) =>
   Type.Optional(Type.Union([schema, Type.Null()]));
