@@ -3,8 +3,7 @@ import type { FallbackModel, ModelCall } from '../../sessions/turns/promptParts.
 import { fallbackRequest } from '../../sessions/turns/prompt.ts';
 import { correctCalls, type FormedRequest } from '../../sessions/turns/requestForm.ts';
 import type { Tokens } from '../../domain/schema.ts';
-import { canonicalJson } from '../../eventlog/canonicalJson.ts';
-import { sha256 } from '../../eventlog/hashChain.ts';
+import { sha256OfJson } from '../../eventlog/hashChain.ts';
 import { abortable } from '../../lib/concurrency/abortable.ts';
 import { yieldForText } from '../../lib/concurrency/yieldToEventLoop.ts';
 import { isTurnlogError } from '../../lib/errors/turnlogError.ts';
@@ -117,7 +116,7 @@ export async function callModel(
   const duration_ms = elapsedMs(startedAt);
   await yieldForText(account_id, chars);
   calls.push({
-    request_sha256: sha256(canonicalJson(completion.request)),
+    request_sha256: await sha256OfJson(completion.request, account_id),
     response_id: answer.response_id,
     model: answer.model,
     finish_reason: answer.finish_reason,
