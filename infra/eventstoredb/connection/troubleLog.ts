@@ -70,6 +70,7 @@ const NO_ANSWER_DELAY_MS = 1_000;
 export function createTroubleLog(logger: StoreLogger | undefined) {
   let current: string | undefined;
   let changedAt = 0;
+  let beganAt = 0;
   let lastLogged: { trouble: string; at: number } | undefined;
 
   function shouldLog(trouble: string): boolean {
@@ -80,8 +81,11 @@ export function createTroubleLog(logger: StoreLogger | undefined) {
 
   return {
     current: () => current,
+    /** How long there has been a trouble, in milliseconds; 0 without one. */
+    lastsMs: () => (current === undefined ? 0 : performance.now() - beganAt),
     set(trouble: string | undefined): void {
       if (trouble !== current) changedAt = performance.now();
+      if (current === undefined || trouble === undefined) beganAt = performance.now();
       current = trouble;
       if (trouble === undefined && lastLogged) {
         // Uses the level of the line that it ends, so that a log filter shows both or neither.

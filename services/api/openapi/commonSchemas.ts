@@ -70,6 +70,26 @@ export const accountPageQuery = (limit: { default: number; description: string }
   pageQuery(ACCOUNT_ID, limit);
 export const keyPageQuery = (limit: { default: number; description: string }) =>
   pageQuery(KEY_ID, limit);
+export const webhookPageQuery = (limit: { default: number; description: string }) =>
+  pageQuery(WEBHOOK_ID, limit);
+
+/** Pages by the name of the last entry, of a list that is complete when no `limit` is given. */
+export const namedPageQuery = (entries: string) => ({
+  ...Pretty,
+  limit: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: LIMITS.http.pageEntries,
+      description: `The most ${entries} to answer; all of them when absent`,
+    }),
+  ),
+  after: Type.Optional(
+    textSchema({
+      maxLength: LIMITS.text.referenceCharacters,
+      description: 'Continues after this entry; take it from the `Link` header of the page before',
+    }),
+  ),
+});
 
 /** Only sessions that this replay made. */
 export const replayIdFilter = (description: string): TString =>
@@ -101,6 +121,17 @@ export const numberedPageQuery = (entries: string, after: string) => ({
   after: Type.Optional(Type.Integer({ minimum: 0, maximum: MAX_INT32, description: after })),
 });
 
+/**
+ * A time that a client gives (shared/lib/time/parseTime.ts). Has no `format`, because a plain date is
+ * accepted, too.
+ */
+export const timeSchema = (description: string): TString =>
+  Type.String({
+    'x-time': true,
+    examples: ['2026-11-20T09:30:00Z', '2026-11-20T10:30:00+01:00', '2026-11-20'],
+    description,
+  });
+
 interface TextLimits {
   pattern?: string;
   /** What the pattern asks for: the rest of a sentence that begins with the field. */
@@ -109,8 +140,8 @@ interface TextLimits {
   maxLength?: number;
   /** In bytes of UTF-8. */
   maxBytes?: number;
-  /** The list of the running service that has the allowed values. */
-  offered?: 'models' | 'tools' | 'components';
+  /** The list of the running service that has the allowed values; its first one is the example. */
+  offered?: 'models' | 'tools';
   description: string;
   examples?: string[];
 }
@@ -131,3 +162,33 @@ export const textSchema = ({ maxBytes, offered, ...limits }: TextLimits): TStrin
     }),
     ...(offered && { 'x-offered': offered }),
   });
+
+const FailureDetail = Type.Object(
+  {
+    message: Type.String({ description: 'One sentence for people' }),
+    path: Type.String({
+      description: 'The location: a JSON pointer into the body, or `query/` and the parameter',
+    }),
+  },
+  { title: 'FailureDetail', description: 'The problem of one field' },
+);
+
+const FailureDetails = Type.Record(Type.String(), FailureDetail, {
+  title: 'FailureDetails',
+  description: 'Problems by field',
+});
+
+/** The members of every failure. */
+export const failureFields = {
+  success: Type.Literal(false),
+  error: Type.String({ description: 'One sentence for people' }),
+  code: Type.String({ description: 'For machines; stable' }),
+  details: Type.Optional(FailureDetails),
+  status: Type.Integer({ description: 'Mirrors the HTTP status' }),
+  request_id: Type.String({ description: 'Identifies the request in the service’s log' }),
+};
+
+export const Failure = Type.Object(failureFields, {
+  title: 'Failure',
+  description: 'A failure with any code',
+});

@@ -1,4 +1,5 @@
 import { idempotencyConflict } from '../../../../shared/requests/idempotency.ts';
+import { TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
 import type { ErrorResponse } from './errorPresenter.ts';
 import { defineFeature } from '../feature.ts';
 
@@ -13,6 +14,14 @@ export const SESSION_ERROR_CODES = [
 
 /** Codes of reading a session with the turns that it may share with others. */
 export const SHARED_SESSION_ERROR_CODES = [...SESSION_ERROR_CODES, 'origin_erased'] as const;
+
+/** The error for a cursor that no page of the list has returned. */
+export function unknownPageError(): TurnlogError {
+  const message = '"after" must be that of the `Link` header of the page before.';
+  return new TurnlogError('position_unknown', `There is no such page: ${message}`, {
+    details: { after: { message, path: 'query/after' } },
+  });
+}
 
 const INTERNAL: ErrorResponse = {
   status: 500,
@@ -64,7 +73,8 @@ export const httpFeature = defineFeature({
     },
     unsupported_media_type: {
       status: 415,
-      description: 'The body is not declared as `application/json`, or it is compressed',
+      description:
+        'The body is not declared as `application/json` (or `application/merge-patch+json`, of a PATCH), or it is compressed',
     },
     rate_limited: {
       status: 429,
