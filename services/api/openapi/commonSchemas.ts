@@ -66,10 +66,6 @@ export const sessionPageQuery = (limit: { default: number; description: string }
 export const replayPageQuery = (limit: { default: number; description: string }) =>
   pageQuery(REPLAY_ID, limit);
 
-export const accountPageQuery = (limit: { default: number; description: string }) =>
-  pageQuery(ACCOUNT_ID, limit);
-export const keyPageQuery = (limit: { default: number; description: string }) =>
-  pageQuery(KEY_ID, limit);
 export const webhookPageQuery = (limit: { default: number; description: string }) =>
   pageQuery(WEBHOOK_ID, limit);
 
@@ -90,6 +86,11 @@ export const namedPageQuery = (entries: string) => ({
     }),
   ),
 });
+
+export const accountPageQuery = (limit: { default: number; description: string }) =>
+  pageQuery(ACCOUNT_ID, limit);
+export const keyPageQuery = (limit: { default: number; description: string }) =>
+  pageQuery(KEY_ID, limit);
 
 /** Only sessions that this replay made. */
 export const replayIdFilter = (description: string): TString =>
