@@ -63,20 +63,33 @@ const NAME = /^[\w.:/@+-]{1,128}$/;
 /** The name, or another text where it is no name and might be text of the conversation. */
 const nameOr = (otherwise: string, text: string): string => (NAME.test(text) ? text : otherwise);
 
-/** The requested tool calls. A result refers to a call's id, so a call without one gets an id here. */
-const toolCalls = (message: Message): ToolCallRequest[] =>
-  (message.tool_calls ?? []).map((call, index) => ({
-    id: toStorableText(call.id || `call_${index + 1}`),
-    type: 'function',
-    function: {
-      name: toStorableText(call.function.name),
-      arguments: toStorableText(call.function.arguments ?? ''),
-    },
-  }));
+/**
+ * The requested tool calls. A result refers to a call's id, so a call without one, or with that of
+ * an earlier call, gets an id here.
+ */
+function toolCalls(message: Message): ToolCallRequest[] {
+  const ids = new Set<string>();
+  return (message.tool_calls ?? []).map((call, index) => {
+    const given = toStorableText(call.id || `call_${index + 1}`);
+    let id = given;
+    for (let number = index + 1; ids.has(id); number += 1) id = `${given}_${number}`;
+    ids.add(id);
+    return {
+      id,
+      type: 'function',
+      function: {
+        name: toStorableText(call.function.name),
+        arguments: toStorableText(call.function.arguments ?? ''),
+      },
+    };
+  });
+}
 
+/** The reported usage. Servers that do not count send zeros, which no answered call can have used. */
 function tokens(body: unknown): Tokens | undefined {
   if (!reportsUsage()(body)) return undefined;
   const { prompt_tokens: prompt, completion_tokens: completion, total_tokens: total } = body.usage;
+  if (prompt === 0 && completion === 0) return undefined;
   return { prompt, completion, total: total ?? prompt + completion };
 }
 

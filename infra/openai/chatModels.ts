@@ -1,5 +1,8 @@
 import type * as OpenAi from 'openai';
-import type { Dispatcher } from 'undici';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import type * as Undici from 'undici';
+import { writeCanonicalJson } from '../../shared/eventlog/canonicalJson.ts';
 import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import type { MemoryLedger } from '../../shared/lib/memory/ledger.ts';
 import { LIMITS } from '../../shared/limits.ts';
@@ -38,6 +41,8 @@ interface ChatModelsOptions {
   limits: ChatModelLimits;
   /** Counts the answers that are being read. */
   memory: MemoryLedger;
+  /** Servers inside this process by host name: what opens a connection to each. */
+  localServers?: ReadonlyMap<string, () => Duplex>;
 }
 
 const DEFAULTS = {
@@ -47,11 +52,25 @@ const DEFAULTS = {
 
 interface Libraries {
   openai: typeof OpenAi;
-  agent: Dispatcher;
+  agent: Undici.Dispatcher;
+}
+
+/** Connects to local servers over streams of this process, and to all others over the network. */
+function createConnector(
+  { buildConnector }: typeof Undici,
+  localServers: ChatModelsOptions['localServers'],
+): Undici.buildConnector.connector {
+  const connectOverNetwork = buildConnector({ timeout: DEFAULTS.connectTimeoutMs });
+  return (target, connected) => {
+    const connectLocally = localServers?.get(target.hostname);
+    // The client waits for the connection only after this call.
+    if (connectLocally) setImmediate(() => connected(null, connectLocally() as Socket));
+    else connectOverNetwork(target, connected);
+  };
 }
 
 /** Loads the libraries, which takes up to a tenth of a second and tens of megabytes. */
-async function load({ limits }: ChatModelsOptions): Promise<Libraries> {
+async function load({ limits, localServers }: ChatModelsOptions): Promise<Libraries> {
   const [openai, undici, { limitInformationalResponses }] = await Promise.all([
     import('openai'),
     import('undici'),
@@ -59,7 +78,7 @@ async function load({ limits }: ChatModelsOptions): Promise<Libraries> {
   ]);
   const agent = new undici.Agent({
     connections: limits.maxConnections ?? DEFAULTS.maxConnections,
-    connect: { timeout: DEFAULTS.connectTimeoutMs },
+    connect: createConnector(undici, localServers),
     maxHeaderSize: LIMITS.model.headerBytes,
     // The library enforces the time limit per attempt. undici's own limits would cut off a slow
     // model after five minutes.
@@ -89,6 +108,18 @@ function createClient(
   });
 }
 
+/** What the library sends as it is: it would serialize a prompt of megabytes in one step. */
+interface EncodedBody {
+  body: Buffer;
+  headers: { 'content-type': 'application/json' };
+}
+
+async function encodeBody(request: object, account_id: string): Promise<EncodedBody> {
+  const pieces: Buffer[] = [];
+  await writeCanonicalJson(request, account_id, (text) => void pieces.push(Buffer.from(text)));
+  return { body: Buffer.concat(pieces), headers: { 'content-type': 'application/json' } };
+}
+
 async function requestAnswer(
   client: OpenAi.OpenAI,
   request: ChatRequest,
@@ -96,7 +127,11 @@ async function requestAnswer(
 ): Promise<ChatAnswer> {
   const options: CallOptions = { caller: { account_id } };
   const fetchOptions = options as object;
-  const body: unknown = await client.chat.completions.create(request, { signal, fetchOptions });
+  const body: unknown = await client.post('/chat/completions', {
+    ...(await encodeBody(request, account_id)),
+    signal,
+    fetchOptions,
+  });
   return parseAnswer(body, request.model);
 }
 
@@ -116,7 +151,10 @@ async function requestStream(
   };
   const options: CallOptions = { caller: { account_id, onDelta: show } };
   const body: unknown = await client.post('/chat/completions', {
-    body: { ...request, stream: true, stream_options: { include_usage: true } },
+    ...(await encodeBody(
+      { ...request, stream: true, stream_options: { include_usage: true } },
+      account_id,
+    )),
     signal,
     fetchOptions: options as object,
   });

@@ -124,7 +124,7 @@ function createReaderFor(
  * The library retries a call whose fetch rejects, but not one whose body fails. A failure before
  * the first byte of an answer therefore rejects. An attempt that times out or breaks off during its
  * answer, which the model may have processed and which is billed, resolves with a response whose
- * body fails. Request bodies are strings, answers are never compressed, and redirects are not
+ * body fails. Request bodies are buffers, answers are never compressed, and redirects are not
  * followed. The caller receives the text of a streamed answer as it arrives, and the library gets
  * the whole answer.
  */
@@ -181,7 +181,7 @@ export function pooledFetch(agent: Dispatcher, ledger: MemoryLedger): Fetch {
           path: url.pathname + url.search,
           method: init.method ?? 'GET',
           headers: requestHeaders,
-          body: init.body as string | null,
+          body: init.body as Buffer | null,
         },
         {
           onRequestStart(started) {

@@ -23,6 +23,8 @@ interface Call {
   id: string;
   name: string;
   arguments: TextAccumulator;
+  /** The number of parts so far. */
+  parts: number;
 }
 
 /** The tool calls of a streamed answer. */
@@ -36,43 +38,68 @@ interface StreamedCalls {
 
 const { callIdChars, functionNameChars, argumentsChars } = LIMITS.model;
 
+/** True for the complete text of a JSON object. */
+function isJsonObject(text: string): boolean {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null && !Array.isArray(value);
+  } catch {
+    return false;
+  }
+}
+
 /**
- * Assembles tool calls. Parts of one call have the same index. If a provider sends no index, a part
- * with another id begins a call.
+ * Assembles tool calls. A part with a new id begins a call, whatever its index: some providers send
+ * index 0, or none, with each of several complete calls. Other parts continue the call with their
+ * id, or else the one with their index, or else the latest one. A part with name and arguments
+ * after a call that came complete in one part begins a call, too.
  */
 function createStreamedCalls(memory: AnswerMemory): StreamedCalls {
-  const calls = new Map<number, Call>();
-  let latest = -1;
+  const calls: Call[] = [];
+  const byIndex = new Map<number, Call>();
+  let latest: Call | undefined;
 
-  function callOf({ index, id }: CallPart): Call | undefined {
-    const begins = id && calls.get(latest)?.id !== id;
-    latest = index ?? (begins || latest < 0 ? calls.size : latest);
-    const existing = calls.get(latest);
-    if (existing) return existing;
-    // Allows one more than the limit of a turn, so that the code that enforces the limit reports
-    // the excess.
-    if (calls.size > LIMITS.run.toolCalls) return undefined;
-    // UTF-8 takes at most three bytes per UTF-16 unit, and four per surrogate pair.
-    const created = {
-      id: '',
-      name: '',
-      arguments: createTextAccumulator(memory, 3 * argumentsChars),
-    };
-    calls.set(latest, created);
-    return created;
+  function existingCall({ index, id, function: called }: CallPart): Call | undefined {
+    const atIndex = typeof index === 'number' ? byIndex.get(index) : latest;
+    const found = id
+      ? (calls.find((call) => call.id === id) ?? (atIndex?.id === '' ? atIndex : undefined))
+      : atIndex;
+    const isComplete =
+      called?.name && called.arguments && found?.parts === 1 && found.name !== ''
+        ? isJsonObject(found.arguments.text())
+        : false;
+    return isComplete ? undefined : found;
+  }
+
+  function callOf(part: CallPart): Call | undefined {
+    latest = existingCall(part);
+    if (!latest) {
+      // Allows one more than the limit of a turn, so that the code that enforces the limit reports
+      // the excess.
+      if (calls.length > LIMITS.run.toolCalls) return undefined;
+      // UTF-8 takes at most three bytes per UTF-16 unit, and four per surrogate pair.
+      const args = createTextAccumulator(memory, 3 * argumentsChars);
+      latest = { id: '', name: '', arguments: args, parts: 0 };
+      calls.push(latest);
+    }
+    if (typeof part.index === 'number') byIndex.set(part.index, latest);
+    return latest;
   }
 
   return {
     add(part) {
       const call = callOf(part);
       if (!call) return false;
+      call.parts += 1;
       call.id ||= part.id ?? '';
-      call.name += part.function?.name ?? '';
+      // Some providers repeat the name in each part.
+      const name = part.function?.name ?? '';
+      if (name !== call.name) call.name += name;
       if (call.id.length > callIdChars || call.name.length > functionNameChars) return false;
       return call.arguments.add(part.function?.arguments ?? '') !== undefined;
     },
     calls: () =>
-      [...calls].map(([, call]) => {
+      calls.map((call) => {
         call.arguments.rest();
         return {
           id: call.id,

@@ -75,7 +75,7 @@ export async function openRunContext(opening: Opening, storage: RunStorage): Pro
       models: await openModels(opening),
       toolbox: await openTools(opening, schemas),
       schemas,
-      components: config.COMPONENTS.split(','),
+      defaultComponent: config.COMPONENTS.split(',')[0]!,
     },
     runState: {
       admission: createAdmissionControl(memory),

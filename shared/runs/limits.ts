@@ -196,6 +196,13 @@ export const RUN_LIMITS = {
     searchedChars: 2_000,
     /** Characters of an input that the answer quotes. */
     quotedChars: 4_000,
+    /** Milliseconds before each word of a stream; less for an answer that would take `answerMs`. */
+    wordMs: 20,
+    answerMs: 5_000,
+    /** Milliseconds before each word with `/slow`. */
+    slowWordMs: 250,
+    /** The most that `/slow` may ask for. */
+    longestPauseMs: 10_000,
   },
   /** Limits of requests to addresses from clients or models. */
   web: {

@@ -18,6 +18,7 @@ import {
   at,
   keyIssued,
   keyRevoked,
+  keyRotated,
   sessionDescribed,
   sessionErased,
   sessionRow,
@@ -214,7 +215,7 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
       expect(await readModels.findAccount('acct_1')).toMatchObject({ name: '', erased: true });
       expect([
         await readModels.findApiKey('key_1'),
-        await readModels.listApiKeys('acct_1'),
+        (await readModels.listApiKeys('acct_1', ALL)).rows,
       ]).toEqual([undefined, []]);
       expect(await readModels.findApiKeyByHash('ab'.repeat(32))).toBeUndefined();
       expect(await readModels.hasApiKeys()).toBe(true);
@@ -284,8 +285,11 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
         hash: 'ab'.repeat(32),
         scopes: ['agents:read', 'agents:run'],
         issued_at: at(2),
+        issued_by: 'key_1',
         expires_at: null,
+        replaced_by: null,
         revoked_at: null,
+        revoked_by: null,
         revision: 1,
       });
       expect(await readModels.findApiKey('key_9')).toBeUndefined();
@@ -293,10 +297,47 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
       expect((await readModels.findApiKeyByHash('cd'.repeat(32)))?.key_id).toBe('key_4');
       expect((await readModels.findApiKeyByHash('ab'.repeat(32)))?.key_id).toBe('key_1');
       expect(await readModels.findApiKeyByHash('ef'.repeat(32))).toBeUndefined();
-      expect((await readModels.listApiKeys('acct_1')).map((row) => row.key_id)).toEqual([
+      expect((await readModels.listApiKeys('acct_1', ALL)).rows.map((row) => row.key_id)).toEqual([
         'key_1',
         'key_2',
       ]);
+    });
+
+    test('lists keys by page, all of them or those that are valid at an instant', async () => {
+      await apply(
+        openAccount('acct_1'),
+        ...['key_1', 'key_2', 'key_3', 'key_4'].map((key) => issueKey(key)),
+        record('account-acct_1', keyRevoked('key_1')),
+        record('account-acct_1', keyRotated('key_2', 'key_4', at(90))),
+        openAccount('acct_2'),
+        issueKey('key_5', 'acct_2'),
+      );
+      const list = async (page: object) => {
+        const { rows, more } = await fixture.readModels.listApiKeys('acct_1', { ...ALL, ...page });
+        return [rows.map(({ key_id }) => key_id), more];
+      };
+      expect(await list({ limit: 3 })).toEqual([['key_1', 'key_2', 'key_3'], true]);
+      expect(await list({ limit: 3, after: 'key_3' })).toEqual([['key_4'], false]);
+      expect(await list({ activeAt: at(89) })).toEqual([['key_2', 'key_3', 'key_4'], false]);
+      expect(await list({ activeAt: at(90) })).toEqual([['key_3', 'key_4'], false]);
+      expect(await fixture.readModels.findApiKey('key_2')).toMatchObject({
+        replaced_by: 'key_4',
+        expires_at: at(90),
+        revoked_at: null,
+      });
+    });
+
+    test('pages and counts accounts: an erased one counts, but is not listed', async () => {
+      await apply(...['acct_1', 'acct_2', 'acct_3'].map((account) => openAccount(account)));
+      await apply(record('account-acct_2', accountErased()));
+      const { readModels } = fixture;
+      const page = async (after: object) => {
+        const { rows, more } = await readModels.pageAccounts({ ...ALL, limit: 1, ...after });
+        return [rows.map(({ account_id }) => account_id), more];
+      };
+      expect(await page({})).toEqual([['acct_1'], true]);
+      expect(await page({ after: 'acct_1' })).toEqual([['acct_3'], false]);
+      expect(await readModels.countAccounts()).toBe(3);
     });
 
     test('knows whether any key was ever issued, a revoked one included', async () => {
@@ -891,7 +932,7 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
             const { readModels } = fixture;
             const account = `${prefix}acct`;
             expect(await readModels.findAccount(account)).toEqual(once.accounts.get(account));
-            expect(await readModels.listApiKeys(account)).toEqual(byId(once.api_keys));
+            expect((await readModels.listApiKeys(account, ALL)).rows).toEqual(byId(once.api_keys));
             expect(await agentsOf(readModels, account)).toEqual(
               byId(once.agents).filter(({ deleted }) => !deleted),
             );

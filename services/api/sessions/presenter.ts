@@ -27,6 +27,7 @@ export const presentSession = ({
   forked_from,
   created_at,
   updated_at,
+  revision,
 }: SessionRow): Static<typeof Session> => ({
   session_id,
   agent_id,
@@ -38,6 +39,7 @@ export const presentSession = ({
   ...(forked_from && { forked_from }),
   created_at,
   updated_at,
+  revision,
 });
 
 /** The end of a turn, which identifies the state of the session then. */

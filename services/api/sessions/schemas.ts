@@ -50,6 +50,10 @@ const sessionFields = {
   forked_from: Type.Optional(ForkedFrom),
   created_at: Instant,
   updated_at: Instant,
+  revision: Type.Integer({
+    minimum: 0,
+    description: 'Of the last event of the session, counted from 0',
+  }),
 };
 
 const SharedFrom = Type.Optional(
@@ -225,13 +229,16 @@ export const TurnNumber = Type.String({
   examples: ['1'],
 });
 
-const turn = Type.Integer({ minimum: 1, description: '1-based number of the turn in its session' });
+export const turnNumber = Type.Integer({
+  minimum: 1,
+  description: '1-based number of the turn in its session',
+});
 
 /** The response to a run that continues in the background. */
 export const StartedTurn = Type.Object(
   {
     session_id: SessionId,
-    turn,
+    turn: turnNumber,
     status: Type.Literal('running', { description: 'The turn is recorded and continues' }),
   },
   { title: 'StartedTurn', description: 'A turn that continues in the background' },
@@ -257,7 +264,7 @@ export const CancelBody = Type.Object(
 export const CancelledTurn = Type.Object(
   {
     session_id: SessionId,
-    turn,
+    turn: turnNumber,
     status: Type.Enum(['completed', 'failed', 'interrupted'], {
       description: 'How the turn ended; `interrupted` where it was cancelled',
     }),

@@ -39,6 +39,7 @@ import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import { sendEventStream } from '../http/responses/sse.ts';
 import { createKeyCheck } from '../http/access/keyRevocation.ts';
 import { acquireStream, readTurnRecord, startedEvent, turnSse } from './turnSse.ts';
+import { TurnStreamEvent } from './turnStreamSchemas.ts';
 
 const NUMBER = new RegExp(TURN_NUMBER);
 
@@ -90,7 +91,7 @@ const streamTurnRoute = defineRoute({
   query: CommonQuery,
   data: Type.Unknown(),
   media: 'text/event-stream',
-  events: { description: 'The events of the turn', ends: true },
+  events: { schema: TurnStreamEvent, description: 'The events of the turn', ends: true },
   headers: {
     'Last-Event-ID': Type.String({
       pattern: TURN_POSITION_PATTERN,

@@ -1,9 +1,10 @@
 import { InvalidArgumentError, type Command } from 'commander';
-import { issueKey, revokeKey } from '../../../shared/accounts/commands.ts';
+import { issueKey, revokeKey, rotateKey } from '../../../shared/accounts/commands.ts';
 import { ACCOUNT_SCOPES, SCOPES, type Scope } from '../../../shared/accounts/events.ts';
 import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import type { ApiKeyRow } from '../../../shared/readModels/tables.ts';
 import type { ReadModels } from '../../../shared/ports/readModels.ts';
+import { MIB } from '../../../shared/lib/units.ts';
 import { requireAccount } from './limits.ts';
 import type { WithOperator } from '../context.ts';
 
@@ -42,15 +43,35 @@ async function resolveAccount(
   );
 }
 
+const PAGE = { limit: 1_000, bytes: 4 * MIB };
+
+async function listKeys(readModels: ReadModels, accountId: string): Promise<ApiKeyRow[]> {
+  const rows: ApiKeyRow[] = [];
+  for (let more = true; more;) {
+    const after = rows.at(-1)?.key_id;
+    const page = { ...PAGE, ...(after !== undefined && { after }) };
+    const found = await readModels.listApiKeys(accountId, page);
+    rows.push(...found.rows);
+    ({ more } = found);
+  }
+  return rows;
+}
+
+async function requireKey(readModels: ReadModels, keyId: string): Promise<ApiKeyRow> {
+  const key = await readModels.findApiKey(keyId);
+  if (key) return key;
+  throw new TurnlogError('configuration_invalid', `There is no key ${keyId}.`);
+}
+
 /** A key without its hash. */
 const presentKey = ({ hash: _hash, revision: _revision, ...shown }: ApiKeyRow) => shown;
 
 const describeState = ({ revoked_at, expires_at }: Pick<ApiKeyRow, 'revoked_at' | 'expires_at'>) =>
   revoked_at ? `revoked ${revoked_at}` : expires_at ? `expires ${expires_at}` : 'valid';
 
-/** `keys issue`, `list` and `revoke`; returns `keys` for further commands. */
+/** `keys issue`, `list`, `rotate` and `revoke`; returns `keys` for further commands. */
 export function addKeyCommands(program: Command, run: WithOperator): Command {
-  const keys = program.command('keys').description('issue, list and revoke API keys');
+  const keys = program.command('keys').description('issue, list, rotate and revoke API keys');
   const account = ['--account <account_id>', 'the account; required if there are several'] as const;
 
   keys
@@ -84,7 +105,7 @@ export function addKeyCommands(program: Command, run: WithOperator): Command {
       run(async ({ operator, output }) => {
         const readModels = await operator.readModels();
         const account_id = await resolveAccount(readModels, options.account);
-        output.table((await readModels.listApiKeys(account_id)).map(presentKey), {
+        output.table((await listKeys(readModels, account_id)).map(presentKey), {
           KEY: ({ key_id }) => key_id,
           ISSUED: ({ issued_at }) => issued_at,
           STATE: describeState,
@@ -95,13 +116,29 @@ export function addKeyCommands(program: Command, run: WithOperator): Command {
     );
 
   keys
+    .command('rotate')
+    .description(
+      'issue a key with the same name, scopes and expiry, and print it; the old key expires after the overlap',
+    )
+    .argument('<key_id>')
+    .option('--overlap <duration>', '15m, 12h, 30d; default: revoke at once', parseDuration, 0)
+    .action((keyId: string, { overlap }: { overlap: number }) =>
+      run(async ({ operator, output }) => {
+        const { account_id } = await requireKey(await operator.readModels(), keyId);
+        const actor = { account_id, key_id: 'operator', request_id: 'cli' };
+        const rotation = { key_id: keyId, overlapMs: overlap };
+        const { key_id, api_key } = await rotateKey(operator, actor, rotation);
+        output.show({ account_id, key_id, api_key, replaces: keyId }, api_key);
+      }),
+    );
+
+  keys
     .command('revoke')
     .description('revoke a key; a running server rejects it within a second')
     .argument('<key_id>')
     .action((keyId: string) =>
       run(async ({ operator, output }) => {
-        const key = await (await operator.readModels()).findApiKey(keyId);
-        if (!key) throw new TurnlogError('configuration_invalid', `There is no key ${keyId}.`);
+        const key = await requireKey(await operator.readModels(), keyId);
         const revoked = await revokeKey(
           operator,
           { account_id: key.account_id, key_id: 'operator', request_id: 'cli' },

@@ -2,8 +2,7 @@ import type { ChatRequest } from '../../sessions/turns/chat.ts';
 import type { FallbackModel, ModelCall } from '../../sessions/turns/promptParts.ts';
 import { fallbackRequest } from '../../sessions/turns/prompt.ts';
 import type { Tokens } from '../../domain/schema.ts';
-import { canonicalJson } from '../../eventlog/canonicalJson.ts';
-import { sha256 } from '../../eventlog/hashChain.ts';
+import { sha256OfJson } from '../../eventlog/hashChain.ts';
 import { abortable } from '../../lib/concurrency/abortable.ts';
 import { yieldForText } from '../../lib/concurrency/yieldToEventLoop.ts';
 import { isTurnlogError } from '../../lib/errors/turnlogError.ts';
@@ -101,12 +100,13 @@ export async function callModel(
   const duration_ms = elapsedMs(startedAt);
   await yieldForText(account_id, chars);
   calls.push({
-    request_sha256: sha256(canonicalJson(completion.request)),
+    request_sha256: await sha256OfJson(completion.request, account_id),
     response_id: answer.response_id,
     model: answer.model,
     finish_reason: answer.finish_reason,
     tokens:
       answer.tokens ?? (await abortable(countCallTokens(context, run, request, answer), signal)),
+    ...(!answer.tokens && { counted: true }),
     duration_ms,
     ...(fallback && { fallback }),
   });

@@ -18,6 +18,11 @@ export const ModelCall = Type.Object(
     model: Type.String({ description: 'As the provider reported it' }),
     finish_reason: Type.String(),
     tokens: Tokens,
+    counted: Type.Optional(
+      Type.Literal(true, {
+        description: 'The provider reported no usage: Turnlog counted `tokens` itself',
+      }),
+    ),
     duration_ms: Type.Integer({ minimum: 0 }),
     fallback: Type.Optional(
       Type.Object(

@@ -55,6 +55,7 @@ describe('describing a session', () => {
         title: 'A refund',
         labels: { customer: '4711', 'to.do': 'é:ü' },
         updated_at: answer.body.data.updated_at,
+        revision: before.revision + 1,
       },
     ]);
     expect(answer.body.data.updated_at > before.updated_at).toBe(true);
@@ -96,6 +97,16 @@ describe('describing a session', () => {
     expect([answer.status, (await running).status]).toEqual([200, 200]);
     expect(await read()).toMatchObject({ title: 'Meanwhile', turn_count: 2, status: 'idle' });
     expect((await run('hi', session)).status).toBe(200);
+  });
+
+  test('loses all labels by null, and the title alone keeps them (RFC 7396)', async () => {
+    await patch({ title: 'T', labels: { a: '1', b: '2' } });
+    const type = { 'content-type': 'application/merge-patch+json' };
+    const path = `/v1/sessions/${session}`;
+    const kept = await service.send('PATCH', path, { title: null }, type);
+    expect(kept.body.data).toMatchObject({ title: null, labels: { a: '1', b: '2' } });
+    expect((await patch({ labels: null })).body.data.labels).toEqual({});
+    expect(await found('label=a:1')).not.toContain(session);
   });
 
   test('is told that the session is busy where a run goes on for too long', async () => {
@@ -196,6 +207,15 @@ describe('the list of sessions', () => {
     expect(await of(`created_from=${created_at}&created_to=2999-01-01T00:00:00Z`)).toContain(
       session,
     );
+    const at = Date.parse(created_at as string);
+    const inIndia = new Date(at + 5.5 * 3_600_000).toISOString().replace('Z', '%2B05:30');
+    const inNewYork = new Date(at - 5 * 3_600_000).toISOString().replace('Z', '-05:00');
+    expect(await of(`created_from=${inIndia}`)).toContain(session);
+    expect(await of(`created_to=${inIndia}`)).not.toContain(session);
+    expect(await of(`created_from=${inIndia.replace('%2B', '+')}`)).toContain(session);
+    expect(await of(`created_from=${inNewYork}&created_to=2999-01-01`)).toContain(session);
+    const tomorrow = new Date(at + 86_400_000).toISOString().slice(0, 10);
+    expect(await of(`created_from=${tomorrow}`)).not.toContain(session);
     await patch({ title: 'touched' });
     expect((await of(`updated_from=${updated_at}&order=oldest`))[0]).toBe(session);
     expect(await of(`updated_from=${(await read()).updated_at}`)).toEqual([session]);
@@ -208,7 +228,9 @@ describe('the list of sessions', () => {
     'label=A:1',
     'label=a:',
     'created_from=yesterday',
-    'updated_to=2026-01-01',
+    'updated_to=2026-02-30',
+    'updated_to=2026-02-30T10:00:00Z',
+    'created_to=2026-01-01T10:00:00',
     'label=a:1&'.repeat(9),
     'status=idle&status=running',
   ])('is refused %s', async (query) => {

@@ -102,7 +102,13 @@ const QUERIES: [name: keyof ReadModelQueries, (read: ReadModels) => Promise<unkn
   ['findAccount', (read) => [read.findAccount('acct_1')]],
   ['findApiKey', (read) => [read.findApiKey('key_1')]],
   ['findApiKeyByHash', (read) => [read.findApiKeyByHash('hash')]],
-  ['listApiKeys', (read) => [read.listApiKeys('acct_1')]],
+  [
+    'listApiKeys',
+    (read) => [
+      read.listApiKeys('acct_1', PAGE),
+      read.listApiKeys('acct_1', { ...PAGE, after: 'key_1', activeAt: '2026-01-01' }),
+    ],
+  ],
   ['findAgent', (read) => [read.findAgent('agent_1')]],
   [
     'listAgents',
@@ -214,7 +220,9 @@ const QUERIES: [name: keyof ReadModelQueries, (read: ReadModels) => Promise<unkn
 /** What only an operator or a start asks for, and what has few rows. */
 const READ_AS_A_WHOLE = [
   'hasApiKeys',
+  'countAccounts',
   'listAccounts',
+  'pageAccounts',
   'listOpenTurns',
   'listParkedStreams',
   'listSessions',
