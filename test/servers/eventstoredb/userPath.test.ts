@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { apiClient, TEST_KEY, type Client } from '../../support/http/service.ts';
+import { apiClient, TEST_KEY, type Client, type Reply } from '../../support/http/service.ts';
 import { startCliWith } from '../../support/processes/cliProcess.ts';
 import { freePort } from '../../support/processes/freePort.ts';
 import { eventually } from '../../support/processes/operator.ts';
@@ -69,9 +69,17 @@ const listed = async (): Promise<string[]> =>
     ({ agent_id }) => agent_id,
   );
 
+/** Health; undefined while the process does not listen yet. */
+async function health(): Promise<Reply | undefined> {
+  try {
+    return await client.get('/health/ready');
+  } catch {
+    return undefined;
+  }
+}
+
 /** Waits until health is 503 with the error. */
 async function isUnready(error: RegExp): Promise<void> {
-  const health = () => client.get('/health/ready').catch(() => undefined);
   const reply = await eventually(health, (answer) => error.test(answer?.body.error ?? ''));
   expect([reply?.status, reply?.body.code]).toEqual([503, 'store_unavailable']);
 }

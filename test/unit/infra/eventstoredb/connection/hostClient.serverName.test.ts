@@ -1,8 +1,11 @@
-import { expect, test } from '@jest/globals';
+import { beforeAll, expect, test } from '@jest/globals';
 import { credentials } from '@grpc/grpc-js';
 import type { SecureContext } from 'node:tls';
-// Loading it changes the credentials of every channel.
-import '../../../../../infra/eventstoredb/connection/hostClient.ts';
+import { openHostClient } from '../../../../../infra/eventstoredb/connection/hostClient.ts';
+
+beforeAll(() =>
+  openHostClient({ connectionString: 'esdb://es1.example', compression: false }).close(),
+);
 
 interface Connector {
   connectionOptions: { host: string; servername?: string };
