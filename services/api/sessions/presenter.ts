@@ -13,6 +13,7 @@ import type {
   Transcript,
   TurnRequests,
 } from './schemas.ts';
+import { failureOfRow } from '../../../shared/sessions/turns/turnFailure.ts';
 import type { RebuiltRequest } from '../../../shared/sessions/turns/turnRequests.ts';
 
 export const presentSession = ({
@@ -98,6 +99,7 @@ export const presentTurn = (
   }: TurnRow,
 ): Static<typeof Transcript>['turns'][number] => ({
   ...turn,
+  error: failureOfRow(turn),
   tool_calls: turn.tool_calls.map(presentToolCall),
   ...(session_id !== sessionId && { origin_session_id: session_id }),
 });
