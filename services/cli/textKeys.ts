@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { JudgeContext, JudgedErasure } from '../../shared/erasure/restored/judgeErasure.ts';
 import {
@@ -7,7 +8,6 @@ import {
 } from '../../shared/erasure/restored/reconcileErasures.ts';
 import { rotateKeys, type RotationProgress } from '../../shared/eventlog/encryption/rotateKeys.ts';
 import { parseConfig } from '../../shared/lib/config/config.ts';
-import { newMasterKey } from '../../shared/eventlog/encryption/masterKeys.ts';
 import { isTurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import { openCheckpoint } from '../../shared/transparency/proof/openCheckpoint.ts';
@@ -18,6 +18,7 @@ import type { KeyStore } from '../../shared/ports/keyStore.ts';
 import { locateStorage, type StorageLocation } from '../compose/logLocation.ts';
 import { requireDatabaseTables } from '../compose/replica/postgres.ts';
 import {
+  createNextMasterKeyFile,
   recreateKeyStore,
   openKeyStore,
   openTextKeys,
@@ -227,6 +228,30 @@ async function reconcile(
 
 const ROTATE = 'wrap all keys of texts anew under the first key of the master key file';
 
+interface NewMasterOptions {
+  out: string;
+  last?: boolean;
+}
+
+/** Writes the file that replaces the master key file. */
+async function writeNewMaster(
+  terminal: TerminalContext,
+  { out, last = false }: NewMasterOptions,
+): Promise<void> {
+  const file = resolve(out);
+  const place = await locateKeys(terminal);
+  const { current, ...written } = await createNextMasterKeyFile(place, file, { last });
+  const { master_key_id, earlier_master_key_ids: earlier } = written;
+  terminal.output.show(
+    { file, ...written },
+    `${file} has the new master key ${master_key_id}${earlier.length === 0 ? ' and no other' : `, ${last ? 'after' : 'before'} ${earlier.join(', ')}`}.`,
+    earlier.length === 0
+      ? `There was no earlier one${current === undefined ? '' : `: ${current} does not exist`}.`
+      : `Put it in the place of ${current}, for every process, and restart them.`,
+    'Back it up apart from the keys and the log.',
+  );
+}
+
 interface Runners {
   withOperator: WithOperator;
   withTerminal: WithTerminal;
@@ -263,12 +288,13 @@ export function addTextKeyCommands(
     .action((options: ReconcileOptions) => withOperator((context) => reconcile(context, options)));
   keys
     .command('new-master')
-    .description('print a new master key, as a line for MASTER_KEY_FILE; it is not stored')
-    .action(() =>
-      withTerminal(async ({ output }) => {
-        const line = newMasterKey();
-        output.show({ master_key_id: line.slice(0, 16), line }, line);
-      }),
+    .description(
+      'write a new master key file: a new master key, and those of the current file after it',
+    )
+    .requiredOption('--out <file>', 'the file, which must not exist yet')
+    .option('--last', 'put the new master key after the others: it opens keys and wraps none yet')
+    .action((options: NewMasterOptions) =>
+      withTerminal((terminal) => writeNewMaster(terminal, options)),
     );
   keys
     .command('begin-anew')

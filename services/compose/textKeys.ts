@@ -1,6 +1,10 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { createMasterKeyFile, readMasterKeys } from '../../infra/files/masterKeyFile.ts';
+import {
+  createMasterKeyFile,
+  readMasterKeys,
+  writeNextMasterKeyFile,
+} from '../../infra/files/masterKeyFile.ts';
 import { createDataFolder } from '../../infra/sqlite/dataFolder.ts';
 import { hasProtectedTexts } from '../../infra/sqlite/eventStore/database.ts';
 import { openSqliteKeyStore } from '../../infra/sqlite/keyStore/keyStore.ts';
@@ -29,6 +33,10 @@ async function openKeyDatabase({ databaseUrl }: ReplicaLocation): Promise<KeySto
 
 const defaultMasterKeyFile = ({ keysFolder }: EmbeddedLocation): string =>
   join(keysFolder, 'master.key');
+
+/** The master key file of a location; undefined if none is configured for a database of keys. */
+export const masterKeyFileOf = (place: StorageLocation): string | undefined =>
+  place.masterKeyFile ?? (place.kind === 'embedded' ? defaultMasterKeyFile(place) : undefined);
 
 /**
  * Throws `configuration_invalid` if the key store is lost: the log has encrypted texts, or the master
@@ -73,7 +81,7 @@ export const openKeyStore = async (place: StorageLocation): Promise<KeyStore> =>
   place.kind === 'embedded' ? openFolderKeyStore(place) : openKeyDatabase(place);
 
 const MASTER_KEY_FILE_REQUIRED =
-  'MASTER_KEY_FILE must be set if DATABASE_URL is: it names the file of the keys that wrap the keys of texts, the same for all processes. Create one: (umask 077; npm run --silent cli -- text-keys new-master > master.key)';
+  'MASTER_KEY_FILE must be set if DATABASE_URL is: it names the file of the keys that wrap the keys of texts, the same for all processes. Create one: npm run cli -- text-keys new-master --out master.key';
 
 /** Creates the master key of a folder without text keys; existing keys need their own master key. */
 async function locateMasterKeyFile(place: StorageLocation, store: KeyStore): Promise<string> {
@@ -111,6 +119,47 @@ export async function recreateKeyStore(place: StorageLocation): Promise<string> 
   );
   await locateMasterKeyFile(place, store);
   return file;
+}
+
+/** The master keys that wrap keys of a location. Creates nothing. */
+async function listUsedMasterKeys(place: StorageLocation): Promise<string[]> {
+  if (place.kind === 'embedded' && !existsSync(keyStoreFile(place.keysFolder))) return [];
+  const store = await openKeyStore(place);
+  try {
+    return [...(await store.count()).keys()].filter((id) => id !== 'destroyed');
+  } finally {
+    await store.close();
+  }
+}
+
+/** A master key file that replaces the one of a location. */
+interface NextMasterKeyFile {
+  /** The file that a location uses now; it may be missing. */
+  current: string | undefined;
+  master_key_id: string;
+  earlier_master_key_ids: readonly string[];
+}
+
+/**
+ * Writes a new file with a new master key and those of the current file; `last` puts the new one after
+ * them, so that it wraps nothing yet. Throws `configuration_invalid` if the file exists, or would lack
+ * a master key that keys are wrapped by.
+ */
+export async function createNextMasterKeyFile(
+  place: StorageLocation,
+  file: string,
+  { last }: { last: boolean },
+): Promise<NextMasterKeyFile> {
+  const current = masterKeyFileOf(place);
+  const source = current !== undefined && existsSync(current) ? current : undefined;
+  const earlier: readonly string[] = source === undefined ? [] : readMasterKeys(source).ids;
+  const missing = (await listUsedMasterKeys(place)).find((id) => !earlier.includes(id));
+  if (missing !== undefined)
+    throw configurationError(
+      `Nothing was written: keys of texts are wrapped by the master key ${missing}, which ${current ?? 'no configured file'} does not have. Set MASTER_KEY_FILE to the file that has it.`,
+    );
+  const master_key_id = writeNextMasterKeyFile({ file, source, last });
+  return { current, master_key_id, earlier_master_key_ids: earlier };
 }
 
 /** Checks one key: between rotations, all keys have the same master key. */

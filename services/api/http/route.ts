@@ -102,6 +102,8 @@ export interface Route<
   ifMatch?: true;
   /** Responses carry an `ETag`, though the operation does not answer `If-None-Match`. */
   returnsEtag?: true;
+  /** Responses carry the `Location` of what was created. */
+  returnsLocation?: true;
   /** OpenAPI links of the response, by name. */
   links?: Readonly<Record<string, object>>;
   /** Error codes of this operation, in addition to those of any operation. */

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { TIME_PATTERN } from '../../../shared/lib/time/parseTime.ts';
 
 /** The subset of JSON Schema that the API's schemas use. */
 export interface JsonSchema {
@@ -33,6 +34,7 @@ const TEXT = '^[^\\u0000]*$';
 function toStandardKeywords(schema: JsonSchema, offers: OfferedNames): JsonSchema {
   const {
     'x-text': isText,
+    'x-time': isTime,
     'x-rule': _rule,
     'x-offered': list,
     'x-max-bytes': bytes,
@@ -44,6 +46,7 @@ function toStandardKeywords(schema: JsonSchema, offers: OfferedNames): JsonSchem
     ...rest,
     ...(typeof bytes === 'number' && { maxLength: bytes, 'x-max-bytes': bytes }),
     ...(isText === true && rest['pattern'] === undefined && { pattern: TEXT }),
+    ...(isTime === true && { pattern: TIME_PATTERN }),
     ...(offered.length > 0 && { examples: offered.slice(0, 1) }),
   };
 }

@@ -1,4 +1,5 @@
 import { Type, type TSchema } from 'typebox';
+import { bodyMediaTypes } from '../http/middleware/jsonBody.ts';
 import type { Route } from '../http/route.ts';
 import { CommonQuery } from './commonSchemas.ts';
 import type { Api } from '../http/feature.ts';
@@ -55,6 +56,7 @@ function successResponse(route: Route, collection: SchemaCollection) {
       ...linkHeader(route),
       ...preferenceAppliedHeader(route),
       ...((route.ifNoneMatch || route.returnsEtag) && { ETag: etagHeader }),
+      ...(route.returnsLocation && { Location: locationHeader }),
     },
     content: {
       ...(route.media === undefined
@@ -87,6 +89,7 @@ const acceptedResponse = (route: Route, data: TSchema, collection: SchemaCollect
     ...visibleHeader(route, 202),
     ...replayedIfAlwaysAccepted(route),
     ...preferenceAppliedHeader(route),
+    ...(route.returnsEtag && { ETag: etagHeader }),
     Location: locationHeader,
   },
   content: jsonContent(addSchema(envelopeSchema(route.operationId, data, 202), collection)),
@@ -141,7 +144,12 @@ export const describeOperation = (route: Route, api: Api, collection: SchemaColl
   ...(route.body && {
     requestBody: {
       required: route.bodyOptional !== true,
-      content: jsonContent(addSchema(route.body, collection)),
+      content: Object.fromEntries(
+        bodyMediaTypes(route.method).map((type) => [
+          type,
+          { schema: addSchema(route.body!, collection) },
+        ]),
+      ),
     },
   }),
   responses: {

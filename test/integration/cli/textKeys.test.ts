@@ -1,5 +1,5 @@
 /** `text-keys`: counting, rotating and reconciling the keys of texts, and what is refused. */
-import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { openSqliteEventStore } from '../../../infra/sqlite/eventStore/eventStore.ts';
@@ -100,13 +100,28 @@ describe('text-keys', () => {
     });
   });
 
-  test('new-master prints a line that a master key file takes, and another one each time', async () => {
-    const { code, out } = await runCli(folder, 'text-keys', 'new-master');
-    expect(code).toBe(0);
-    const file = join(parent, 'printed.key');
-    await writeFile(file, out, { mode: 0o600 });
-    expect(readMasterKeys(file).ids).toEqual([out.slice(0, 16)]);
-    expect((await runCli(folder, 'text-keys', 'new-master')).out).not.toBe(out);
+  test('new-master writes a file that replaces the master key file: the new key first, and all others', async () => {
+    await keep(1);
+    const [before] = readMasterKeys(own()).ids;
+    const out = join(parent, 'next.key');
+    const written = { code: 0, file: out, earlier_master_key_ids: [before] };
+    expect(await cli('new-master', '--out', out)).toMatchObject(written);
+    expect(readMasterKeys(out).ids).toEqual([expect.not.stringMatching(before), before]);
+    expect((await stat(out)).mode & 0o777).toBe(0o600);
+    const last = join(parent, 'last.key');
+    expect(await cli('new-master', '--last', '--out', last)).toMatchObject({ code: 0 });
+    expect(readMasterKeys(last).ids).toEqual([before, expect.not.stringMatching(before)]);
+  });
+
+  test('new-master replaces no file, and writes none that lacks a master key in use', async () => {
+    await keep(1);
+    const before = await readFile(own(), 'utf8');
+    expect(await cli('new-master', '--out', own())).toEqual(failure('it exists'));
+    expect(await readFile(own(), 'utf8')).toBe(before);
+    await rename(own(), join(parent, 'moved.key'));
+    const out = join(parent, 'next.key');
+    expect(await cli('new-master', '--out', out)).toEqual(failure('does not have'));
+    expect(await readdir(parent)).not.toContain('next.key');
   });
 
   test.each([['text-keys'], ['keys']])(

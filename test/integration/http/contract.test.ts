@@ -122,6 +122,7 @@ describe('the list of agents', () => {
       config: { agent_id, name: 'Sums', instruction: 'Add up.', model: 'scripted' },
       created_at,
       updated_at: created_at,
+      revision: 0,
     });
   });
 
@@ -183,10 +184,11 @@ describe('sessions', () => {
       labels: {},
       created_at: expect.stringMatching(ISO),
       updated_at: expect.stringMatching(ISO),
+      revision: 4,
     };
     expect(list).toEqual({
       success: true,
-      data: [{ ...session, session_id: second.session_id, turn_count: 1 }, session],
+      data: [{ ...session, session_id: second.session_id, turn_count: 1, revision: 2 }, session],
       status: 200,
     });
 

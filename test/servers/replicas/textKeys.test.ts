@@ -34,7 +34,7 @@ const NOBODY = 'postgres://127.0.0.1:1/none';
 test('without MASTER_KEY_FILE they are refused, with how to make one', async () => {
   await expect(openTextKeys(place(NOBODY))).rejects.toMatchObject({
     code: 'configuration_invalid',
-    message: expect.stringContaining('text-keys new-master > master.key'),
+    message: expect.stringContaining('text-keys new-master --out master.key'),
   });
 });
 
