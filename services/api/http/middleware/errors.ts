@@ -4,7 +4,7 @@ import { errorSummary } from '../../../../shared/lib/errors/errorSummary.ts';
 import type { Logger } from '../../../../shared/lib/logger.ts';
 import type { ErrorPresenter } from '../errors/errorPresenter.ts';
 import { throttledLog } from '../throttledLog.ts';
-import { jsonText, sendJson, wantsPretty } from '../responses/envelope.ts';
+import { jsonText, sendJson, turnPath, wantsPretty } from '../responses/envelope.ts';
 
 /** Logs failed requests by error code, throttled: clients can cause them at any rate. */
 function createFailureLog(logger: Logger): (code: ErrorCode, latest: object) => void {
@@ -100,6 +100,7 @@ export function answerErrors(
     ctx.state['code'] = error.code;
     if (error.retryAfterSeconds !== undefined)
       ctx.set('retry-after', String(Math.ceil(error.retryAfterSeconds)));
+    if (error.turn) ctx.set('location', turnPath(error.turn));
     if (error.code === 'unauthorized') ctx.set('www-authenticate', 'Bearer');
     sendJson(
       ctx,
