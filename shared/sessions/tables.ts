@@ -67,6 +67,8 @@ export const SESSION_TABLES = {
       /** Revision of the agent's stream with which the turn runs. */
       agent_revision: integer,
       output: orNull(text),
+      /** The reasoning before the answer, where the provider sent it. */
+      reasoning: orNull(text),
       model: text,
       tool_used: text,
       /** Names of the functions offered to the model. */
