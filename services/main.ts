@@ -21,7 +21,9 @@ async function serveUntil(stop: AbortController, args: readonly string[]): Promi
   // Cached compiled code makes the next start faster and smaller, even if this process is killed.
   // Does nothing if no cache is configured.
   flushCompileCache();
-  process.stdout.write(banner(service, config.BOOTSTRAP_API_KEY !== undefined));
+  const isOperatorsKey = config.BOOTSTRAP_API_KEY !== undefined;
+  const isTerminal = process.stdout.isTTY;
+  process.stdout.write(banner(service, { isOperatorsKey, isTerminal, now: new Date() }));
   if (!signal.aborted) await once(signal, 'abort');
   await service.stop();
 }

@@ -11,7 +11,10 @@ interface EventStoreDbOptions {
   /** `esdb://` or `esdb+discover://`, with credentials, TLS and node preference. */
   connectionString: string;
   logger?: StoreLogger;
-  /** How long an append or a read is tried, in milliseconds; default 10 s. */
+  /**
+   * How long an append or a read is tried, in milliseconds; default 10 s. A request may have less
+   * time left (`withWaitBudget`).
+   */
   deadlineMs?: number;
 }
 
@@ -24,7 +27,7 @@ export async function openEventStoreDb({
   logger,
   deadlineMs = 10_000,
 }: EventStoreDbOptions): Promise<EventStore> {
-  const connections = createConnectionManager(connectionString, logger);
+  const connections = createConnectionManager(connectionString, logger, deadlineMs);
   const callWithRetry = createCallWithRetry(connections, deadlineMs);
   const recentEventIds = createRecentEventIds();
   const dependencies = { deadlineMs, connections, callWithRetry, recentEventIds };

@@ -11,6 +11,11 @@ import { fileURLToPath } from 'node:url';
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const mutex = `${root}node_modules.installing`;
 const production = process.argv.includes('--production');
+/** The oldest major version that runs Turnlog. */
+const LEAST_NODE = 24;
+const majorOf = (version) => Number(version.replace(/^v/, '').split('.')[0]);
+/** Whether the Node.js of the machine can run Turnlog. */
+const hasNode = majorOf(process.version) >= LEAST_NODE;
 
 /**
  * Whether packages are installed. npm writes its own copy of the lockfile into node_modules when an
@@ -67,7 +72,8 @@ async function withInstallMutex(install) {
  * therefore added to those of production.
  */
 function npmCommand() {
-  if (production) return ['ci', '--omit=dev'];
+  // The optional packages are Node.js itself: more than half of the download.
+  if (production) return ['ci', '--omit=dev', ...(hasNode ? ['--omit=optional'] : [])];
   return isProductionInstalled() ? ['install', '--no-save'] : ['ci'];
 }
 
@@ -99,9 +105,9 @@ const scriptsNode = execFileSync('node', ['--version'], {
   encoding: 'utf8',
   shell: process.platform === 'win32',
 }).trim();
-if (Number(scriptsNode.slice(1).split('.')[0]) < 24) {
+if (majorOf(scriptsNode) < LEAST_NODE) {
   console.error(
-    `Turnlog needs Node.js 24 or newer; this is ${scriptsNode}, and no packaged one exists for ${process.platform}-${process.arch}. Install Node.js 24 and try again.`,
+    `Turnlog needs Node.js ${LEAST_NODE} or newer; this is ${scriptsNode}. Install a newer one, or on Linux (x64, arm64) delete node_modules and try again: npm then installs the right one.`,
   );
   process.exit(1);
 }

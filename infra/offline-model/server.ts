@@ -1,19 +1,32 @@
-import { once } from 'node:events';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { Readable } from 'node:stream';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { duplexPair, Readable, type Duplex } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { sleep } from '../../shared/lib/time/sleep.ts';
 import { LIMITS } from '../../shared/limits.ts';
-import { complete, completionBody, completionEvents, OFFLINE_MODEL } from './completion.ts';
+import {
+  complete,
+  completionBody,
+  completionEvents,
+  OFFLINE_MODEL,
+  wordsWritten,
+} from './completion.ts';
+import { parseDirectives } from './directives.ts';
 import { parseRequest, type CompletionRequest } from './request.ts';
+import { lastInputOf } from './thought.ts';
 
 const LONGEST_BODY = LIMITS.offlineModel.bodyBytes;
 
-export interface OfflineModel {
-  /** The base URL, including the `/v1` that clients expect. */
-  baseUrl: string;
-  close(): Promise<void>;
+/** The host name of the server, which no name server resolves (RFC 6761 §6.4). */
+export const OFFLINE_HOST = 'offline.invalid';
+export const OFFLINE_BASE_URL = `http://${OFFLINE_HOST}/v1`;
+
+interface OfflineModel {
+  /** Opens a connection for HTTP/1.1; destroying it ends its requests. */
+  connect(): Duplex;
 }
+
+/** Waits for a time in milliseconds. Rejects if aborted. */
+type Pause = (ms: number, signal: AbortSignal) => Promise<void>;
 
 function sendJson(response: ServerResponse, status: number, body: string): void {
   response.writeHead(status, {
@@ -23,8 +36,15 @@ function sendJson(response: ServerResponse, status: number, body: string): void 
   response.end(body);
 }
 
-function sendError(response: ServerResponse, status: number, message: string): void {
-  const error = { message, type: 'invalid_request_error', param: null, code: null };
+interface ModelError {
+  status: number;
+  message: string;
+  type?: string;
+  code?: string | null;
+}
+
+function sendError(response: ServerResponse, { status, ...given }: ModelError): void {
+  const error = { type: 'invalid_request_error', param: null, code: null, ...given };
   sendJson(response, status, JSON.stringify({ error }));
 }
 
@@ -47,56 +67,83 @@ async function readBody(request: IncomingMessage): Promise<string | undefined> {
   return size > LONGEST_BODY ? undefined : Buffer.concat(chunks).toString('utf8');
 }
 
-async function answer(response: ServerResponse, request: CompletionRequest): Promise<void> {
+interface Exchange {
+  response: ServerResponse;
+  pause: Pause;
+}
+
+async function answer({ response, pause }: Exchange, request: CompletionRequest): Promise<void> {
+  const { pauseMs, failWith } = parseDirectives(lastInputOf(request));
+  if (failWith !== undefined)
+    return sendError(response, {
+      status: failWith,
+      message: 'The offline model fails, as the input asks for.',
+      type: 'server_error',
+      code: 'offline_failure',
+    });
   const completion = complete(request);
-  if (!request.stream) return sendJson(response, 200, completionBody(completion));
+  const closed = new AbortController();
+  response.once('close', () => closed.abort());
+  const words = wordsWritten(completion);
+  if (!request.stream) {
+    if (pauseMs !== undefined) await pause(pauseMs * words, closed.signal);
+    return sendJson(response, 200, completionBody(completion));
+  }
   response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
-  const events = completionEvents(completion, request.stream_options?.include_usage === true);
+  const { wordMs, answerMs } = LIMITS.offlineModel;
+  const wordPauseMs = pauseMs ?? Math.min(wordMs, answerMs / words);
+  const events = completionEvents(completion, {
+    includeUsage: request.stream_options?.include_usage === true,
+    beforeWord: () => pause(wordPauseMs, closed.signal),
+  });
   return pipeline(Readable.from(events), response);
 }
 
-async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+async function handle(request: IncomingMessage, exchange: Exchange): Promise<void> {
+  const { response } = exchange;
   const route = `${request.method} ${request.url?.split('?')[0]}`;
   if (route === 'GET /v1/models') return sendJson(response, 200, MODELS);
   if (route !== 'POST /v1/chat/completions')
-    return sendError(response, 404, `The offline model has no ${route}.`);
+    return sendError(response, { status: 404, message: `The offline model has no ${route}.` });
   const body = await readBody(request);
   if (body === undefined)
-    return sendError(response, 413, `The body is longer than ${LONGEST_BODY} bytes.`);
+    return sendError(response, {
+      status: 413,
+      message: `The body is longer than ${LONGEST_BODY} bytes.`,
+    });
   let parsed: CompletionRequest;
   try {
     parsed = parseRequest(body);
   } catch (error) {
     const problem = error instanceof Error ? error.message : String(error);
-    return sendError(response, 400, `The request is not a chat completion: ${problem}.`);
+    const message = `The request is not a chat completion: ${problem}.`;
+    return sendError(response, { status: 400, message });
   }
   const quotedModel = JSON.stringify(parsed.model);
   if (parsed.model !== OFFLINE_MODEL)
-    return sendError(response, 404, `The offline model has no model ${quotedModel}.`);
-  return answer(response, parsed);
-}
-
-async function stop(server: Server): Promise<void> {
-  const closed = once(server, 'close');
-  server.close();
-  server.closeAllConnections();
-  await closed;
+    return sendError(response, {
+      status: 404,
+      message: `The offline model has no model ${quotedModel}.`,
+    });
+  return answer(exchange, parsed);
 }
 
 /**
- * Starts a small chat completions server on a free loopback port, which answers without a model. It
- * does not keep the process alive.
+ * A small chat completions server that answers without a model. It listens on no port: its clients
+ * are in this process and speak HTTP to it over a pair of streams.
  */
-export async function startOfflineModel(): Promise<OfflineModel> {
+export function createOfflineModel(pause: Pause = sleep): OfflineModel {
   const server = createServer((request, response) => {
     // Reached only if the client has disconnected.
-    handle(request, response).catch(() => response.destroy());
+    handle(request, { response, pause }).catch(() => response.destroy());
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  server.unref();
   return {
-    baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
-    close: () => stop(server),
+    connect() {
+      const [client, accepted] = duplexPair();
+      // Only an error of one stream closes the other one.
+      client.once('close', () => accepted.destroy());
+      server.emit('connection', accepted);
+      return client;
+    },
   };
 }

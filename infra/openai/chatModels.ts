@@ -1,5 +1,8 @@
 import type * as OpenAi from 'openai';
-import type { Dispatcher } from 'undici';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import type * as Undici from 'undici';
+import { writeCanonicalJson } from '../../shared/eventlog/canonicalJson.ts';
 import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import type { MemoryLedger } from '../../shared/lib/memory/ledger.ts';
 import { LIMITS } from '../../shared/limits.ts';
@@ -10,12 +13,13 @@ import type {
   ModelCaller,
   ModelInfo,
 } from '../../shared/ports/chatModel.ts';
-import { parseAnswer } from './answer.ts';
+import { parseAnswer } from './answers/answer.ts';
 import { toModelError } from './modelErrors.ts';
 import { pooledFetch, type CallOptions } from './pooledFetch.ts';
+import { createRequestForms, type ProviderQuirks, type RequestForms } from './requestForms.ts';
 
 /** An OpenAI-compatible server. Without a key no credentials are sent. */
-export interface Provider {
+export interface Provider extends ProviderQuirks {
   id: string;
   base_url: string;
   api_key?: string;
@@ -38,6 +42,8 @@ interface ChatModelsOptions {
   limits: ChatModelLimits;
   /** Counts the answers that are being read. */
   memory: MemoryLedger;
+  /** Servers inside this process by host name: what opens a connection to each. */
+  localServers?: ReadonlyMap<string, () => Duplex>;
 }
 
 const DEFAULTS = {
@@ -47,11 +53,26 @@ const DEFAULTS = {
 
 interface Libraries {
   openai: typeof OpenAi;
-  agent: Dispatcher;
+  agent: Undici.Dispatcher;
+  forms: RequestForms;
+}
+
+/** Connects to local servers over streams of this process, and to all others over the network. */
+function createConnector(
+  { buildConnector }: typeof Undici,
+  localServers: ChatModelsOptions['localServers'],
+): Undici.buildConnector.connector {
+  const connectOverNetwork = buildConnector({ timeout: DEFAULTS.connectTimeoutMs });
+  return (target, connected) => {
+    const connectLocally = localServers?.get(target.hostname);
+    // The client waits for the connection only after this call.
+    if (connectLocally) setImmediate(() => connected(null, connectLocally() as Socket));
+    else connectOverNetwork(target, connected);
+  };
 }
 
 /** Loads the libraries, which takes up to a tenth of a second and tens of megabytes. */
-async function load({ limits }: ChatModelsOptions): Promise<Libraries> {
+async function load({ limits, localServers }: ChatModelsOptions): Promise<Libraries> {
   const [openai, undici, { limitInformationalResponses }] = await Promise.all([
     import('openai'),
     import('undici'),
@@ -59,7 +80,7 @@ async function load({ limits }: ChatModelsOptions): Promise<Libraries> {
   ]);
   const agent = new undici.Agent({
     connections: limits.maxConnections ?? DEFAULTS.maxConnections,
-    connect: { timeout: DEFAULTS.connectTimeoutMs },
+    connect: createConnector(undici, localServers),
     maxHeaderSize: LIMITS.model.headerBytes,
     // The library enforces the time limit per attempt. undici's own limits would cut off a slow
     // model after five minutes.
@@ -67,7 +88,7 @@ async function load({ limits }: ChatModelsOptions): Promise<Libraries> {
     bodyTimeout: 0,
   });
   const limited = agent.compose(limitInformationalResponses);
-  return { openai, agent: limited };
+  return { openai, agent: limited, forms: createRequestForms(openai) };
 }
 
 function createClient(
@@ -89,6 +110,18 @@ function createClient(
   });
 }
 
+/** What the library sends as it is: it would serialize a prompt of megabytes in one step. */
+interface EncodedBody {
+  body: Buffer;
+  headers: { 'content-type': 'application/json' };
+}
+
+async function encodeBody(request: object, account_id: string): Promise<EncodedBody> {
+  const pieces: Buffer[] = [];
+  await writeCanonicalJson(request, account_id, (text) => void pieces.push(Buffer.from(text)));
+  return { body: Buffer.concat(pieces), headers: { 'content-type': 'application/json' } };
+}
+
 async function requestAnswer(
   client: OpenAi.OpenAI,
   request: ChatRequest,
@@ -96,9 +129,15 @@ async function requestAnswer(
 ): Promise<ChatAnswer> {
   const options: CallOptions = { caller: { account_id } };
   const fetchOptions = options as object;
-  const body: unknown = await client.chat.completions.create(request, { signal, fetchOptions });
+  const body: unknown = await client.post('/chat/completions', {
+    ...(await encodeBody(request, account_id)),
+    signal,
+    fetchOptions,
+  });
   return parseAnswer(body, request.model);
 }
+
+type StreamCaller = ModelCaller & Required<Pick<ModelCaller, 'onDelta'>>;
 
 /**
  * The library does not limit the size of a stream, so it gets the whole answer at once (see
@@ -107,21 +146,36 @@ async function requestAnswer(
 async function requestStream(
   client: OpenAi.OpenAI,
   request: ChatRequest,
-  { signal, account_id, onDelta }: Required<ModelCaller> & { signal: AbortSignal },
+  { signal, account_id, onDelta, onReasoning }: StreamCaller & { signal: AbortSignal },
+  streamOptions: boolean,
 ): Promise<ChatAnswer> {
   let hasShownText = false;
   const show = (text: string): void => {
     hasShownText = true;
     onDelta(text);
   };
-  const options: CallOptions = { caller: { account_id, onDelta: show } };
+  let hasShownReasoning = false;
+  const showReasoning = (text: string): void => {
+    hasShownReasoning = true;
+    onReasoning?.(text);
+  };
+  const caller = { account_id, onDelta: show, onReasoning: showReasoning };
+  const options: CallOptions = { caller };
   const body: unknown = await client.post('/chat/completions', {
-    body: { ...request, stream: true, stream_options: { include_usage: true } },
+    ...(await encodeBody(
+      {
+        ...request,
+        stream: true,
+        ...(streamOptions && { stream_options: { include_usage: true } }),
+      },
+      account_id,
+    )),
     signal,
     fetchOptions: options as object,
   });
   const answer = parseAnswer(body, request.model);
   // A provider without streaming has sent the answer in one piece.
+  if (!hasShownReasoning && answer.reasoning) onReasoning?.(answer.reasoning);
   if (!hasShownText && answer.content !== null) onDelta(answer.content);
   return answer;
 }
@@ -165,15 +219,22 @@ export function createChatModels(options: ChatModelsOptions): LoadableChatModels
       await loadOnce();
     },
     find: (id) => models.get(id),
-    async complete(modelId, request, signal, { account_id, onDelta }) {
+    async complete(modelId, request, signal, { account_id, onDelta, onReasoning }) {
       const provider = providerOf(modelId);
       const loaded = await loadOnce();
       signal.throwIfAborted();
       try {
         const client = clientOf(provider, loaded);
-        return await (onDelta
-          ? requestStream(client, request, { signal, account_id, onDelta })
-          : requestAnswer(client, request, { signal, account_id }));
+        return await loaded.forms.send(modelId, provider, request, (sent, streamOptions) =>
+          onDelta
+            ? requestStream(
+                client,
+                sent,
+                { signal, account_id, onDelta, onReasoning },
+                streamOptions,
+              )
+            : requestAnswer(client, sent, { signal, account_id }),
+        );
       } catch (error) {
         // The library converts aborts to its own errors. The caller gets its own abort reason.
         signal.throwIfAborted();

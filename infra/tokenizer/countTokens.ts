@@ -19,7 +19,7 @@ const SLICE = 8_192;
 /** The length of the longest token of o200k_base, a run of spaces. */
 export const LONGEST_TOKEN = 128;
 
-export type Count = (text: string) => number;
+type Count = (text: string) => number;
 
 /**
  * Ends a slice before a space, which belongs to the next word. Without a space, the slice ends
@@ -33,11 +33,8 @@ function endOfSlice(text: string, start: number): number {
   return unit >= 0xdc00 && unit <= 0xdfff ? end - 1 : end;
 }
 
-/**
- * Splits a text into slices that take a bounded time each. Their tokens add up to those of the
- * text.
- */
-export function* slicesOf(text: string): Generator<string> {
+/** Splits a text into parts whose tokens add up to those of the text. */
+function* partsOf(text: string): Generator<string> {
   for (let start = 0; start < text.length;) {
     const end = endOfSlice(text, start);
     yield text.slice(start, end);
@@ -45,7 +42,26 @@ export function* slicesOf(text: string): Generator<string> {
   }
 }
 
-/** Loads the tables of o200k_base (about 20 MB). Resolves with a function that counts a slice. */
+/**
+ * Splits texts into slices that take a bounded time each: short texts are counted together, long
+ * ones in parts. The tokens of all slices add up to those of the texts.
+ */
+export function* slicesOf(texts: readonly string[]): Generator<string[]> {
+  let slice: string[] = [];
+  let length = 0;
+  for (const text of texts)
+    for (const part of partsOf(text)) {
+      if (length + part.length > SLICE) {
+        yield slice;
+        [slice, length] = [[], 0];
+      }
+      slice.push(part);
+      length += part.length;
+    }
+  if (slice.length > 0) yield slice;
+}
+
+/** Loads the tables of o200k_base (about 20 MB). Resolves with a function that counts one part. */
 export async function loadTokenizer(): Promise<Count> {
   const { default: encoding } = await import('gpt-tokenizer/encoding/o200k_base');
   encoding.setMergeCacheSize(REMEMBERED_WORDS);

@@ -28,6 +28,8 @@ export interface ProcessContext extends Pick<RunContext, 'ids' | 'logger' | 'mem
   corsOrigins: string | undefined;
   health: () => Promise<Health>;
   metrics: Metrics;
+  /** The version of the package. */
+  version: string;
   /** True where the metrics have a port of their own. */
   hasMetricsPort: boolean;
 }

@@ -1,3 +1,4 @@
+import { accountsFeature } from './accounts/routes.ts';
 import { agentsFeature } from './agents/routes.ts';
 import { catalogueFeature } from './catalogue/routes.ts';
 import { erasureFeature } from './erasure/routes.ts';
@@ -32,6 +33,7 @@ export const apiFeatures = mergeFeatures([
   replaysFeature,
   usageFeature,
   webhooksFeature,
+  accountsFeature,
   catalogueFeature,
   feedFeature,
   transparencyFeature,

@@ -1,4 +1,4 @@
-/** The exit codes of commands, which docs/operate.md lists. */
+/** The exit codes of commands, which docs/operations.md lists. */
 export const EXIT = { done: 0, failed: 1, usage: 2, undecided: 3, interrupted: 130 } as const;
 
 /** The exit codes in every `--help`. */

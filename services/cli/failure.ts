@@ -1,10 +1,11 @@
 import { CommanderError } from 'commander';
 import { Rejection } from '../../shared/domain/rejection.ts';
 import { isTurnlogError, TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
+import { escapeControls } from '../../shared/lib/terminal.ts';
 import { failureText } from '../process/processExit.ts';
 import type { CommandProcess } from './context.ts';
 import { EXIT } from './exitCodes.ts';
-import { escapeControls, jsonLine } from './output.ts';
+import { jsonLine } from './output.ts';
 
 /** An error in the command line that its grammar does not detect. */
 export const usageError = (message: string): CommanderError =>

@@ -1,17 +1,4 @@
-/**
- * Characters that control a terminal or are invisible: control characters, line breaks, escape
- * sequences, direction overrides, zero-width characters and lone surrogates. Joiners in emoji stay.
- */
-const UNPRINTABLE = /(?![\u200C\u200D])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
-
-const escapeCharacter = (text: string): string =>
-  Array.from(
-    { length: text.length },
-    (_, at) => `\\u${text.charCodeAt(at).toString(16).padStart(4, '0')}`,
-  ).join('');
-
-/** Escapes an untrusted text so that it stays on one line and can't control the terminal. */
-export const escapeControls = (text: string): string => text.replace(UNPRINTABLE, escapeCharacter);
+import { escapeControls } from '../../shared/lib/terminal.ts';
 
 /** JSON on one line, with the same characters escaped. */
 export const jsonLine = (value: unknown): string => escapeControls(JSON.stringify(value));

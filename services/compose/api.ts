@@ -75,7 +75,7 @@ export async function openRunContext(opening: Opening, storage: RunStorage): Pro
       models: await openModels(opening),
       toolbox: await openTools(opening, schemas),
       schemas,
-      components: config.COMPONENTS.split(','),
+      defaultComponent: config.COMPONENTS.split(',')[0]!,
     },
     runState: {
       admission: createAdmissionControl(memory),
@@ -99,6 +99,7 @@ export async function openRunContext(opening: Opening, storage: RunStorage): Pro
       timeoutMs: config.RUN_TIMEOUT_MS,
       waitMs: config.RUN_WAIT_MS,
       requestsPerSecond: config.RATE_LIMIT_PER_SECOND,
+      storeWaitMs: config.STORE_WAIT_MS,
     },
     visibilityWaitMs: config.VISIBILITY_WAIT_MS,
     differ: opened.use(createTextDiffer()),

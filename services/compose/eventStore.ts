@@ -13,23 +13,26 @@ import { locateLog, type LogLocation } from './logLocation.ts';
 
 /** The EventStoreDB client is large, so it is loaded only if a cluster is configured. */
 async function openCluster(
-  connectionString: string,
+  { cluster: connectionString, waitMs }: Extract<LogLocation, { cluster: string }>,
   logger: Pick<ProjectorLogger, 'warn'>,
 ): Promise<EventStore> {
   const { openEventStoreDb } = await import('../../infra/eventstoredb/eventStore.ts');
-  return openEventStoreDb({ connectionString, logger });
+  return openEventStoreDb({
+    connectionString,
+    logger,
+    ...(waitMs !== undefined && { deadlineMs: waitMs }),
+  });
 }
 
 /** Opens the event store at a location. */
 export const openEventStore = (
   log: LogLocation,
   logger: Pick<ProjectorLogger, 'warn'>,
-): Promise<EventStore> =>
-  'folder' in log ? openSqliteEventStore(log) : openCluster(log.cluster, logger);
+): Promise<EventStore> => ('folder' in log ? openSqliteEventStore(log) : openCluster(log, logger));
 
 /** Opens the log at a location, for a thread that only reads. */
 export const openEventLog = async (log: LogLocation, logger: ProjectorLogger): Promise<EventLog> =>
-  'folder' in log ? openSqliteEventLog(log) : openCluster(log.cluster, logger);
+  'folder' in log ? openSqliteEventLog(log) : openCluster(log, logger);
 
 /** Opens the event store at a location, and creates its data folder if it is missing. */
 export async function openOrCreateEventStore(

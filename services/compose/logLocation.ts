@@ -2,8 +2,11 @@ import { join, resolve } from 'node:path';
 import type { Config } from '../../shared/lib/config/config.ts';
 import { sha256 } from '../../shared/eventlog/hashChain.ts';
 
-/** Where a log is: in a data folder, or in the EventStoreDB cluster of a connection string. */
-export type LogLocation = { folder: string } | { cluster: string };
+/**
+ * Where a log is: in a data folder, or in the EventStoreDB cluster of a connection string, with the
+ * time limit of an append or a read in milliseconds.
+ */
+export type LogLocation = { folder: string } | { cluster: string; waitMs?: number };
 
 /** True for a connection string; anything else names a data folder. */
 export const isCluster = (name: string): boolean => /^(esdb|kurrentdb)(\+discover)?:/.test(name);
@@ -40,12 +43,15 @@ export type StorageLocation = EmbeddedLocation | ReplicaLocation;
 
 /** The storage that the configuration names. */
 export function locateStorage(config: Config): StorageLocation {
-  const { DATA_DIR, DATABASE_URL, EVENTSTOREDB_URL, KEYS_DIR, MASTER_KEY_FILE } = config;
+  const { DATA_DIR, DATABASE_URL, EVENTSTOREDB_URL, KEYS_DIR, MASTER_KEY_FILE, STORE_WAIT_MS } =
+    config;
   const dataFolder = resolve(DATA_DIR);
   const keysFolder = KEYS_DIR === undefined ? dataFolder : resolve(KEYS_DIR);
   const masterKeyFile = MASTER_KEY_FILE === undefined ? undefined : resolve(MASTER_KEY_FILE);
   const log =
-    EVENTSTOREDB_URL === undefined ? { folder: dataFolder } : { cluster: EVENTSTOREDB_URL };
+    EVENTSTOREDB_URL === undefined
+      ? { folder: dataFolder }
+      : { cluster: EVENTSTOREDB_URL, waitMs: STORE_WAIT_MS };
   return DATABASE_URL === undefined
     ? { kind: 'embedded', dataFolder, log, keysFolder, masterKeyFile }
     : { kind: 'replica', databaseUrl: DATABASE_URL, log, masterKeyFile };

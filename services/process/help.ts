@@ -40,7 +40,7 @@ const help = (): string =>
     'Options are environment variables (defaults in parentheses):',
     ...MAIN_OPTIONS.map(describeOption),
     '',
-    'All options: docs/operate.md. First steps: README.md. Operator commands: npm run cli -- --help',
+    'All options: docs/configuration.md. First steps: README.md. Operator commands: npm run cli -- --help',
     '',
   ].join('\n');
 

@@ -11,6 +11,7 @@ import { bootstrap } from './startup/bootstrap.ts';
 import { checkHealth, shareHealth } from './health/health.ts';
 import { connectionsWithinOpenFiles } from './openFiles.ts';
 import { retryUntilStoreAvailable } from './startup/retryUntilStoreAvailable.ts';
+import { packageVersion } from './help.ts';
 import { serveMetrics, watchEventLoop } from './observe.ts';
 import type { ServiceName } from './serviceNames.ts';
 import { stopGracefully } from './stop.ts';
@@ -80,6 +81,7 @@ export async function startServing(
     corsOrigins: config.CORS_ORIGINS,
     memory: turnlog.memory,
     metrics,
+    version: packageVersion(),
     hasMetricsPort: config.METRICS_PORT !== undefined,
     health: shareHealth(() => checkHealth(turnlog, availability)),
   };

@@ -6,6 +6,7 @@ import {
   type AccountHold,
   type AccountLimits,
   type AccountRetention,
+  type KeyData,
   type Scope,
 } from './events.ts';
 import { TurnlogError } from '../lib/errors/turnlogError.ts';
@@ -17,7 +18,8 @@ import type { Actor } from '../commandHandling/context.ts';
 import { handle, type HandleContext } from '../commandHandling/handle.ts';
 import { wholeStreamTarget, type TargetStream } from '../commandHandling/targetStream.ts';
 
-const accountOf = ({
+/** The account of the actor, as commands change it. */
+export const accountTarget = ({
   account_id,
 }: Actor): TargetStream<AccountCommand, AccountState, AccountEvent> =>
   wholeStreamTarget(accountStream(account_id), account);
@@ -31,46 +33,64 @@ export async function openAccount(
   actor: Actor,
   name: string,
 ): Promise<Position | undefined> {
-  const opened = await handle(context, actor, accountOf(actor), {
+  const opened = await handle(context, actor, accountTarget(actor), {
     type: 'open_account',
     name: requireName(name),
   });
   return opened?.position;
 }
 
-interface KeyGrant {
+/** What a new key may do, and for how long. */
+export interface KeyGrant {
   name: string;
   scopes: readonly Scope[];
   /** Milliseconds since the epoch; null for a key that does not expire. */
   expiresAt: number | null;
-  /** A key that the operator chose; by default, a new key is generated. */
-  apiKey?: string | undefined;
+}
+
+/** A new key. The key itself can't be retrieved later. */
+export interface MintedKey {
+  api_key: string;
+  data: KeyData;
+}
+
+const toInstant = (time: number | null): string | null => (time === null ? null : isoTime(time));
+
+/** A key with this id, or the chosen key. Errors: `invalid_request` for an invalid name. */
+export function createKey(
+  newId: string,
+  { name, scopes, expiresAt }: KeyGrant,
+  api_key = mintApiKey(newId),
+): MintedKey {
+  const data = {
+    key_id: claimedKeyId(api_key) ?? newId,
+    name: requireName(name),
+    hash: hashApiKey(api_key),
+    ...recordedScopes(scopes),
+    expires_at: toInstant(expiresAt),
+  };
+  return { api_key, data };
 }
 
 /**
  * Issues an API key to the actor's account. Resolves with the key itself, which can't be retrieved
- * later. Errors: `invalid_request` for an invalid name, `configuration_invalid` for a weak chosen
- * key, the rejections `account_missing` and `key_exists`, and those of handle.
+ * later. `apiKey` is a key that the operator chose; by default, a new key is generated. Errors:
+ * `invalid_request` for an invalid name, `configuration_invalid` for a weak chosen key, the
+ * rejections `account_missing` and `key_exists`, and those of handle.
  */
 export async function issueKey(
   context: HandleContext,
   actor: Actor,
-  grant: KeyGrant,
+  { apiKey, ...grant }: KeyGrant & { apiKey?: string | undefined },
 ): Promise<{ key_id: string; api_key: string; position: Position | undefined }> {
-  if (grant.apiKey !== undefined && !isStrongKey(grant.apiKey))
+  if (apiKey !== undefined && !isStrongKey(apiKey))
     throw new TurnlogError('configuration_invalid', 'The chosen API key is too easy to guess.');
-  const newId = context.ids.typeId('key');
-  const api_key = grant.apiKey ?? mintApiKey(newId);
-  const key_id = claimedKeyId(api_key) ?? newId;
-  const key = {
-    key_id,
-    name: requireName(grant.name),
-    hash: hashApiKey(api_key),
-    ...recordedScopes(grant.scopes),
-    expires_at: grant.expiresAt === null ? null : isoTime(grant.expiresAt),
-  };
-  const issued = await handle(context, actor, accountOf(actor), { type: 'issue_key', key });
-  return { key_id, api_key, position: issued?.position };
+  const { api_key, data } = createKey(context.ids.typeId('key'), grant, apiKey);
+  const issued = await handle(context, actor, accountTarget(actor), {
+    type: 'issue_key',
+    key: data,
+  });
+  return { key_id: data.key_id, api_key, position: issued?.position };
 }
 
 /**
@@ -82,7 +102,10 @@ export async function revokeKey(
   actor: Actor,
   key_id: string,
 ): Promise<Position | undefined> {
-  const revoked = await handle(context, actor, accountOf(actor), { type: 'revoke_key', key_id });
+  const revoked = await handle(context, actor, accountTarget(actor), {
+    type: 'revoke_key',
+    key_id,
+  });
   return revoked?.position;
 }
 
@@ -95,7 +118,7 @@ export async function setLimits(
   actor: Actor,
   limits: { [Name in keyof AccountLimits]?: number | null },
 ): Promise<Position | undefined> {
-  const set = await handle(context, actor, accountOf(actor), { type: 'set_limits', limits });
+  const set = await handle(context, actor, accountTarget(actor), { type: 'set_limits', limits });
   return set?.position;
 }
 
@@ -110,7 +133,7 @@ export async function setRetention(
   retention: { [Name in keyof AccountRetention]?: number | null },
 ): Promise<Position | undefined> {
   const command = { type: 'set_retention', retention } as const;
-  return (await handle(context, actor, accountOf(actor), command))?.position;
+  return (await handle(context, actor, accountTarget(actor), command))?.position;
 }
 
 /**
@@ -123,6 +146,6 @@ export async function setHold(
   actor: Actor,
   hold: AccountHold,
 ): Promise<Position | undefined> {
-  const set = await handle(context, actor, accountOf(actor), { type: 'set_hold', hold });
+  const set = await handle(context, actor, accountTarget(actor), { type: 'set_hold', hold });
   return set?.position;
 }

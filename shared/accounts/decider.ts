@@ -9,11 +9,26 @@ import {
   type AccountRetention,
   type KeyData,
 } from './events.ts';
+import {
+  changeKey,
+  endsOfRotation,
+  isActiveKey,
+  requireIssuable,
+  requireKey,
+  requireNewKey,
+  requireRevocable,
+  type AccountKey,
+  type KeyManager,
+  type KeyRotation,
+} from './keyRules.ts';
 
+/** Commands about keys that name no manager are the operator's. */
 export type AccountCommand =
-  | { type: 'open_account'; name: string }
-  | { type: 'issue_key'; key: KeyData }
-  | { type: 'revoke_key'; key_id: string }
+  /** With a first key, where a client opens the account. */
+  | { type: 'open_account'; name: string; key?: KeyData }
+  | { type: 'issue_key'; key: KeyData; by?: KeyManager | undefined }
+  | { type: 'revoke_key'; key_id: string; by?: KeyManager | undefined }
+  | { type: 'rotate_key'; key_id: string; rotation: KeyRotation; by?: KeyManager | undefined }
   /** Null removes a limit. Absent limits do not change. */
   | { type: 'set_limits'; limits: { [Name in keyof AccountLimits]?: number | null } }
   | { type: 'set_retention'; retention: { [Name in keyof AccountRetention]?: number | null } }
@@ -23,18 +38,13 @@ export type AccountCommand =
 export interface AccountState {
   opened: boolean;
   erased: boolean;
-  keys: Readonly<Record<string, KeyData & { revoked: boolean }>>;
+  /** Oldest first, including revoked and expired ones. */
+  keys: readonly AccountKey[];
   limits: AccountLimits;
   retention: AccountRetention;
   hold: AccountHold;
 }
 
-/**
- * Also compares hashes, because two replicas may issue the same chosen key under different ids at
- * once.
- */
-const isIssued = ({ keys }: AccountState, { key_id, hash }: KeyData): boolean =>
-  keys[key_id] !== undefined || Object.values(keys).some((key) => key.hash === hash);
 const BOUNDS = ['minimum_days', 'maximum_days'] as const;
 
 function setRetention(
@@ -58,10 +68,57 @@ function setHold({ held, reason }: AccountHold, { hold }: AccountState): Account
   return [{ type: 'account.hold_set.v1', data: { held, ...(reason !== undefined && { reason }) } }];
 }
 
+function issueKey(
+  { key, by }: Extract<AccountCommand, { type: 'issue_key' }>,
+  { keys }: AccountState,
+): AccountEvent[] {
+  requireNewKey(keys, key);
+  if (by) requireIssuable(keys, key, by);
+  return [{ type: 'account.key_issued.v1', data: key }];
+}
+
+function revokeKey(
+  { key_id, by }: Extract<AccountCommand, { type: 'revoke_key' }>,
+  { keys }: AccountState,
+): AccountEvent[] {
+  const key = requireKey(keys, key_id);
+  const { revoked, ...data } = key;
+  if (revoked) return [];
+  if (by) requireRevocable(keys, key, by);
+  return [{ type: 'account.key_revoked.v1', data }];
+}
+
+function rotateKey(
+  { key_id, rotation, by }: Extract<AccountCommand, { type: 'rotate_key' }>,
+  { keys }: AccountState,
+): AccountEvent[] {
+  const old = requireKey(keys, key_id);
+  const { key, now } = rotation;
+  requireNewKey(keys, key);
+  if (!isActiveKey(old, now))
+    throw new Rejection('key_inactive', 'A revoked or expired key has no successor.');
+  const { revoked: _, ...before } = old;
+  const ends = endsOfRotation(old, rotation);
+  const replacement = { ...before, ...key, expires_at: ends.replacement };
+  const isRevoked = Date.parse(ends.old) <= now;
+  if (by) requireIssuable(keys, replacement, by, isRevoked ? 1 : 0);
+  const expires_at = ends.old;
+  const after = { ...before, expires_at };
+  return [
+    { type: 'account.key_issued.v1', data: replacement },
+    { type: 'account.key_rotated.v1', data: { key_id, replaced_by: key.key_id, expires_at } },
+    ...(isRevoked ? [{ type: 'account.key_revoked.v1', data: after } as const] : []),
+  ];
+}
+
 function decide(command: AccountCommand, state: AccountState): AccountEvent[] {
   if (command.type === 'open_account') {
     if (state.opened) throw new Rejection('account_exists', 'The account is open already.');
-    return [{ type: 'account.opened.v1', data: { name: command.name } }];
+    const { name, key } = command;
+    return [
+      { type: 'account.opened.v1', data: { name } },
+      ...(key ? [{ type: 'account.key_issued.v1', data: key } as const] : []),
+    ];
   }
   if (!state.opened) throw new Rejection('account_missing', 'There is no such account.');
   if (command.type === 'erase_account') {
@@ -73,15 +130,11 @@ function decide(command: AccountCommand, state: AccountState): AccountEvent[] {
   if (state.erased) throw new Rejection('account_erased', 'The account was erased.');
   switch (command.type) {
     case 'issue_key':
-      if (isIssued(state, command.key))
-        throw new Rejection('key_exists', 'A key of this id, or this key, was issued already.');
-      return [{ type: 'account.key_issued.v1', data: command.key }];
-    case 'revoke_key': {
-      const key = state.keys[command.key_id];
-      if (!key) throw new Rejection('key_unknown', 'The account has no such key.');
-      const { revoked, ...data } = key;
-      return revoked ? [] : [{ type: 'account.key_revoked.v1', data }];
-    }
+      return issueKey(command, state);
+    case 'revoke_key':
+      return revokeKey(command, state);
+    case 'rotate_key':
+      return rotateKey(command, state);
     case 'set_limits': {
       const requested = { ...state.limits, ...command.limits };
       if (LIMIT_NAMES.every((name) => (requested[name] ?? undefined) === state.limits[name]))
@@ -104,15 +157,15 @@ function evolve(state: AccountState, event: AccountEvent): AccountState {
     case 'account.opened.v1':
       return { ...state, opened: true };
     case 'account.key_issued.v1':
-      return {
-        ...state,
-        keys: { ...state.keys, [event.data.key_id]: { ...event.data, revoked: false } },
-      };
-    case 'account.key_revoked.v1':
-      return {
-        ...state,
-        keys: { ...state.keys, [event.data.key_id]: { ...event.data, revoked: true } },
-      };
+      return { ...state, keys: [...state.keys, { ...event.data, revoked: false }] };
+    case 'account.key_revoked.v1': {
+      const keys = changeKey(state.keys, event.data.key_id, { revoked: true });
+      return { ...state, keys };
+    }
+    case 'account.key_rotated.v1': {
+      const { key_id, expires_at } = event.data;
+      return { ...state, keys: changeKey(state.keys, key_id, { expires_at }) };
+    }
     case 'account.limits_set.v1':
       return { ...state, limits: event.data };
     case 'account.retention_set.v1':
@@ -135,7 +188,7 @@ export const account: Decider<AccountCommand, AccountState, AccountEvent> = {
   initialState: {
     opened: false,
     erased: false,
-    keys: {},
+    keys: [],
     limits: {},
     retention: {},
     hold: { held: false },

@@ -24,12 +24,11 @@ export const ACCOUNT_SCOPES = [
 ] as const;
 /** Permissions that concern the whole process. */
 const PROCESS_SCOPES = ['metrics:read'] as const;
+/** Permissions to manage the keys of the account, and to open accounts. */
+const MANAGEMENT_SCOPES = ['keys:write', 'accounts:write'] as const;
 /** All permissions. Each key has at least one. */
-export const SCOPES = [...ACCOUNT_SCOPES, ...PROCESS_SCOPES] as const;
+export const SCOPES = [...ACCOUNT_SCOPES, ...PROCESS_SCOPES, ...MANAGEMENT_SCOPES] as const;
 export type Scope = (typeof SCOPES)[number];
-
-const isAccountScope = (scope: Scope): scope is (typeof ACCOUNT_SCOPES)[number] =>
-  (ACCOUNT_SCOPES as readonly Scope[]).includes(scope);
 
 const Key = {
   key_id: Type.String(),
@@ -43,20 +42,34 @@ const Key = {
       description: 'Scopes that concern the whole process; earlier releases ignore them',
     }),
   ),
+  management_scopes: Type.Optional(
+    Type.Array(Type.Enum(MANAGEMENT_SCOPES), {
+      description: 'Scopes that manage keys and accounts; earlier releases ignore them',
+    }),
+  ),
   expires_at: Type.Union([Instant, Type.Null()]),
 };
 
+type RecordedScopes = Pick<KeyData, 'scopes' | 'process_scopes' | 'management_scopes'>;
+
 /** The scopes of a key as its events record them. Earlier releases refuse other values of `scopes`. */
-export function recordedScopes(scopes: readonly Scope[]): {
-  scopes: (typeof ACCOUNT_SCOPES)[number][];
-  process_scopes?: (typeof PROCESS_SCOPES)[number][];
-} {
-  const process_scopes = scopes.filter((scope) => !isAccountScope(scope));
+export function recordedScopes(scopes: readonly Scope[]): RecordedScopes {
+  const among = <Known extends Scope>(known: readonly Known[]): Known[] =>
+    scopes.filter((scope): scope is Known => (known as readonly Scope[]).includes(scope));
+  const [process_scopes, management_scopes] = [among(PROCESS_SCOPES), among(MANAGEMENT_SCOPES)];
   return {
-    scopes: scopes.filter(isAccountScope),
+    scopes: among(ACCOUNT_SCOPES),
     ...(process_scopes.length > 0 && { process_scopes }),
+    ...(management_scopes.length > 0 && { management_scopes }),
   };
 }
+
+/** All scopes of a key, from one of its events. */
+export const scopesOf = (key: RecordedScopes): Scope[] => [
+  ...key.scopes,
+  ...(key.process_scopes ?? []),
+  ...(key.management_scopes ?? []),
+];
 
 export const AccountOpened = eventSchema(
   'account.opened.v1',
@@ -65,6 +78,11 @@ export const AccountOpened = eventSchema(
 );
 export const KeyIssued = eventSchema('account.key_issued.v1', Key, 'An API key was issued');
 export const KeyRevoked = eventSchema('account.key_revoked.v1', Key, 'An API key was revoked');
+export const KeyRotated = eventSchema(
+  'account.key_rotated.v1',
+  { key_id: Key.key_id, replaced_by: Key.key_id, expires_at: Instant },
+  'An API key was replaced by another one, and expires',
+);
 
 /** The largest limit of an account. */
 export const MAX_COUNT = 999_999_999_999_999;
@@ -108,6 +126,7 @@ export const accountEventSchemas = [
   AccountOpened,
   KeyIssued,
   KeyRevoked,
+  KeyRotated,
   LimitsSet,
   RetentionSet,
   HoldSet,

@@ -1,6 +1,7 @@
 import { defineStream, erasureOf, type Feature } from '../domain/feature.ts';
 import { account } from './decider.ts';
 import { accountEventSchemas } from './events.ts';
+import { KEY_LIMITS } from './limits.ts';
 import { projectAccount } from './projection.ts';
 import { ACCOUNT_TABLES } from './tables.ts';
 
@@ -9,7 +10,6 @@ export const accounts = {
     opening: 'account.opened.v1',
     alwaysRecorded: [
       'account.opened.v1',
-      'account.key_issued.v1',
       'account.key_revoked.v1',
       'account.limits_set.v1',
       'account.retention_set.v1',
@@ -24,5 +24,13 @@ export const accounts = {
     ),
   }),
   tables: ACCOUNT_TABLES,
+  errors: [
+    'key_not_found',
+    'key_inactive',
+    'key_limit_reached',
+    'last_key',
+    'account_limit_reached',
+  ],
+  limits: KEY_LIMITS,
   owners: { api_keys: 'account_id' },
 } as const satisfies Feature;

@@ -1,4 +1,4 @@
-import type { AccountEvent } from './events.ts';
+import { scopesOf, type AccountEvent } from './events.ts';
 import type { RecordedEvent } from '../eventlog/event.ts';
 import { streamId } from '../eventlog/streams.ts';
 import { absent, present, type RowChange } from '../projections/change.ts';
@@ -21,7 +21,7 @@ const follow = (account_id: string, revision: number): Change => ({
 export function projectAccount(recorded: RecordedEvent, event: AccountEvent): Change[] {
   const account_id = streamId(recorded.stream);
   const { revision } = recorded;
-  const at = recorded.metadata.recorded_at;
+  const { recorded_at: at, key_id: author } = recorded.metadata;
   switch (event.type) {
     case 'account.opened.v1':
       return [
@@ -51,16 +51,19 @@ export function projectAccount(recorded: RecordedEvent, event: AccountEvent): Ch
           key: [event.data.key_id],
           change: (row) => {
             absent(row, 'API key');
-            const { key_id, name, hash, scopes, process_scopes = [], expires_at } = event.data;
+            const { key_id, name, hash, expires_at } = event.data;
             return {
               key_id,
               account_id,
               name,
               hash,
-              scopes: [...scopes, ...process_scopes],
+              scopes: scopesOf(event.data),
               issued_at: at,
+              issued_by: author,
               expires_at,
+              replaced_by: null,
               revoked_at: null,
+              revoked_by: null,
               revision,
             };
           },
@@ -72,9 +75,25 @@ export function projectAccount(recorded: RecordedEvent, event: AccountEvent): Ch
         {
           table: 'api_keys',
           key: [event.data.key_id],
-          change: (row) => ({ ...present(row, 'API key'), revoked_at: at, revision }),
+          change: (row) => ({
+            ...present(row, 'API key'),
+            revoked_at: at,
+            revoked_by: author,
+            revision,
+          }),
         },
       ];
+    case 'account.key_rotated.v1': {
+      const { key_id, replaced_by, expires_at } = event.data;
+      return [
+        follow(account_id, revision),
+        {
+          table: 'api_keys',
+          key: [key_id],
+          change: (row) => ({ ...present(row, 'API key'), replaced_by, expires_at, revision }),
+        },
+      ];
+    }
     case 'account.limits_set.v1':
       return [
         {

@@ -32,8 +32,12 @@ export const ACCOUNT_TABLES = {
       hash: text,
       scopes: json<Scope[]>(),
       issued_at: text,
+      /** The id of the key that issued this one, or `operator`. */
+      issued_by: text,
       expires_at: orNull(text),
+      replaced_by: orNull(text),
       revoked_at: orNull(text),
+      revoked_by: orNull(text),
       revision: integer,
     },
     key: ['key_id'],

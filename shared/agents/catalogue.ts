@@ -3,18 +3,18 @@ import type { ChatModels } from '../ports/chatModel.ts';
 import type { SchemaChecker } from '../ports/schemaChecker.ts';
 import type { Toolbox } from '../ports/toolbox.ts';
 
-/** The models, tools and components that agents may use. */
+/** The models and tools that agents may use. */
 export interface AgentCatalogue {
   models: ChatModels;
   toolbox: Toolbox;
   /** Checks the schemas of answers, and the answers. */
   schemas: SchemaChecker;
-  /** UI components; the first is the default. */
-  components: readonly string[];
+  /** The UI component of agents that name none. */
+  defaultComponent: string;
 }
 
 const unsupported = (
-  field: 'model' | 'tool' | 'component',
+  field: 'model' | 'tool',
   value: string,
   supported: readonly string[],
 ): TurnlogError => {
@@ -34,13 +34,4 @@ export function requireSupported(
   const toolNames = (): string[] => toolbox.list().map(({ name }) => name);
   if (model !== undefined && !models.find(model)) throw unsupported('model', model, modelIds());
   if (tool !== undefined && !toolbox.has(tool)) throw unsupported('tool', tool, toolNames());
-}
-
-/** Returns the component, or the default one. */
-export function requireSupportedComponent(
-  { components }: AgentCatalogue,
-  component = components[0],
-): string {
-  if (component !== undefined && components.includes(component)) return component;
-  throw unsupported('component', component ?? '', components);
 }

@@ -1,18 +1,20 @@
 import { agent, type AgentCommand, type AgentState } from './decider.ts';
-import type { AgentParameters } from './parameters.ts';
+import type { AgentParameters, RecordedResponseFormat } from './parameters.ts';
 import type { AgentConfiguration, AgentEvent } from './events.ts';
-import { TurnlogError } from '../lib/errors/turnlogError.ts';
 import { agentStream } from '../eventlog/streams.ts';
+import { mergePatch } from '../domain/mergePatch.ts';
+import type { ChatResponseFormat } from '../sessions/turns/chat.ts';
+import { requestFormat } from '../sessions/turns/prompt.ts';
 import { runExclusive } from '../lib/concurrency/keyedMutex.ts';
 import { configurationColumns } from './projection.ts';
 import { findOwnAgent } from './queries.ts';
 import type { AgentRow } from '../readModels/tables.ts';
-import { requireSupported, requireSupportedComponent, type AgentCatalogue } from './catalogue.ts';
+import { requireSupported, type AgentCatalogue } from './catalogue.ts';
 import { waitUntilVisible, type Actor, type CommandContext } from '../commandHandling/context.ts';
-import { toRecordedParameters, requireOutputTokens } from './validateParameters.ts';
+import { requireCompilable, requireOutputTokens, toRecordedParameters } from './validateParameters.ts';
 import { toClientAgentError, buildConfiguration, type AgentInput } from './createAgent.ts';
 import { authorOf } from '../commandHandling/prepareEvents.ts';
-import { handleLoaded, type HandleResult } from '../commandHandling/handle.ts';
+import { handleLoaded, requireRevision, type HandleResult } from '../commandHandling/handle.ts';
 import { lastEventTarget, type LoadedStream } from '../commandHandling/targetStream.ts';
 
 /** The agent to change. */
@@ -24,24 +26,22 @@ export interface ChangedAgent {
 
 /** Fields to change; null removes one, or resets it to its default. */
 export type AgentPatch = {
-  [Name in keyof AgentInput]?: AgentInput[Name] | null;
+  [Name in keyof Omit<AgentInput, 'response_format'>]?: AgentInput[Name] | null;
+} & {
+  /** A merge patch of the format. */
+  response_format?: { json_schema?: { schema?: object } | null } | null;
 };
 
+/** Checks a merged response format. Throws `invalid_request` with its problems. */
+type CheckFormat = (format: unknown) => ChatResponseFormat;
+
 /** The command that changes a configuration. */
-type ConfigurationChange = (before: AgentConfiguration | undefined) => AgentCommand;
+type ConfigurationChange = (before: AgentConfiguration | undefined) => Promise<AgentCommand>;
 
 type LoadedAgent = LoadedStream<AgentState>;
 
 const configurationIn = ({ state }: LoadedAgent): AgentConfiguration | undefined =>
   'configuration' in state ? state.configuration : undefined;
-
-function requireExpected({ expected }: ChangedAgent, { head }: LoadedAgent): void {
-  if (!expected || expected.includes(head.revision)) return;
-  throw new TurnlogError(
-    'precondition_failed',
-    `The agent is at revision ${head.revision}, and If-Match does not name that: its ETag stands there as it was answered, with its quotes. Read the agent again, and decide anew.`,
-  );
-}
 
 interface AppliedChange {
   row: AgentRow;
@@ -64,9 +64,9 @@ async function applyChange(
   try {
     // One after the other, because concurrent changes would only conflict and be decided again.
     const handled = await runExclusive(context.store, stream.stream, () =>
-      handleLoaded(context, stream, (loaded) => {
-        requireExpected(target, loaded);
-        return { author: authorOf(actor), command: change(configurationIn(loaded)) };
+      handleLoaded(context, stream, async (loaded) => {
+        requireRevision(target.expected, loaded.head, 'agent');
+        return { author: authorOf(actor), command: await change(configurationIn(loaded)) };
       }),
     );
     if (handled.appended) await waitUntilVisible(context, handled.appended.position);
@@ -80,11 +80,11 @@ async function updateConfiguration(
   context: CommandContext,
   actor: Actor,
   target: ChangedAgent,
-  configure: (before: AgentConfiguration | undefined) => AgentConfiguration,
+  configure: (before: AgentConfiguration | undefined) => Promise<AgentConfiguration>,
 ): Promise<AgentRow> {
   let configuration: AgentConfiguration | undefined;
-  const { row, handled } = await applyChange(context, actor, target, (before) => {
-    configuration = configure(before);
+  const { row, handled } = await applyChange(context, actor, target, async (before) => {
+    configuration = await configure(before);
     return { type: 'update_agent', configuration };
   });
   const { loaded, appended } = handled;
@@ -101,8 +101,8 @@ type ChangeContext = CommandContext & { catalogue: AgentCatalogue };
 /**
  * Replaces the configuration of an agent of the actor's account; durable and visible when it
  * resolves. An equal configuration records nothing. Errors: `agent_not_found`, `agent_erased`,
- * `precondition_failed`, `model_not_supported`, `tool_not_supported`, `component_not_supported`,
- * `payload_too_large`, and those of handle.
+ * `precondition_failed`, `model_not_supported`, `tool_not_supported`, `payload_too_large`, and those
+ * of handle.
  */
 export async function replaceAgent(
   context: ChangeContext,
@@ -111,11 +111,9 @@ export async function replaceAgent(
   input: AgentInput,
 ): Promise<AgentRow> {
   const configuration = await buildConfiguration(context, actor, input);
-  return updateConfiguration(context, actor, target, () => configuration);
+  return updateConfiguration(context, actor, target, async () => configuration);
 }
 
-const nullsOf = (fields: object): object =>
-  Object.fromEntries(Object.entries(fields).filter(([, value]) => value === null));
 const withoutNulls = <Fields extends object>(fields: Fields) =>
   Object.fromEntries(
     Object.entries(fields).filter(([, value]) => value !== null && value !== undefined),
@@ -124,7 +122,8 @@ const withoutNulls = <Fields extends object>(fields: Fields) =>
   };
 
 /**
- * Patches the configuration of an agent (RFC 7396). Only the fields of the patch must be supported:
+ * Patches the configuration of an agent (RFC 7396). `checkFormat` checks the merged response format
+ * of the newest revision, if the patch changes it. Only the fields of the patch must be supported:
  * a removed model or tool does not prevent other changes. A new model must support the agent's
  * output tokens. Errors: those of replaceAgent.
  */
@@ -133,30 +132,39 @@ export async function patchAgent(
   actor: Actor,
   target: ChangedAgent,
   patch: AgentPatch,
+  checkFormat: CheckFormat,
 ): Promise<AgentRow> {
   const { catalogue } = context;
   requireSupported(catalogue, patch.model ?? undefined, patch.tool ?? undefined);
   const { temperature, max_output_tokens, response_format, compaction, ...others } = patch;
-  const parameterChanges = { temperature, max_output_tokens, response_format };
-  const newParameters = await toRecordedParameters(
-    catalogue,
-    withoutNulls(parameterChanges),
-    actor.account_id,
-  );
   const fieldChanges = {
     ...others,
     // Only `true` is recorded: no compaction and false are the same.
     ...(compaction !== undefined && { compaction: compaction || null }),
     ...(patch.component !== undefined && {
-      component: requireSupportedComponent(catalogue, patch.component ?? undefined),
+      component: patch.component ?? catalogue.defaultComponent,
     }),
   };
-  const mergePatch = (before: AgentConfiguration | undefined): AgentConfiguration => {
+  /** The format after the patch, as recorded; only a changed one is checked. */
+  async function patchFormat(
+    current: RecordedResponseFormat | undefined,
+  ): Promise<RecordedResponseFormat | null | undefined> {
+    if (!response_format) return response_format === null ? null : current;
+    // A schema that is nested too deep could not be merged.
+    requireCompilable(response_format.json_schema?.schema ?? {});
+    const merged = checkFormat(mergePatch(current && requestFormat(current), response_format));
+    const parameters = { response_format: merged };
+    return (await toRecordedParameters(catalogue, parameters, actor.account_id))!.response_format;
+  }
+  const configure = async (
+    before: AgentConfiguration | undefined,
+  ): Promise<AgentConfiguration> => {
     const { parameters: current, ...fields } = before ?? {};
     const parameters: AgentParameters = withoutNulls({
       ...current,
-      ...nullsOf(parameterChanges),
-      ...newParameters,
+      ...(temperature !== undefined && { temperature }),
+      ...(max_output_tokens !== undefined && { max_output_tokens }),
+      response_format: await patchFormat(current?.response_format),
     });
     const after = {
       ...withoutNulls({ ...fields, ...fieldChanges }),
@@ -166,7 +174,7 @@ export async function patchAgent(
       requireOutputTokens(catalogue, after.model, parameters.max_output_tokens);
     return after;
   };
-  return updateConfiguration(context, actor, target, mergePatch);
+  return updateConfiguration(context, actor, target, configure);
 }
 
 /**
@@ -178,7 +186,9 @@ export async function deleteAgent(
   actor: Actor,
   target: ChangedAgent,
 ): Promise<{ agent_id: string; revision: number; deleted_at: string }> {
-  const { handled } = await applyChange(context, actor, target, () => ({ type: 'delete_agent' }));
+  const { handled } = await applyChange(context, actor, target, async () => ({
+    type: 'delete_agent',
+  }));
   const { head, recorded_at } = handled.appended!;
   return { agent_id: target.agent_id, revision: head.revision, deleted_at: recorded_at };
 }

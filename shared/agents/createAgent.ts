@@ -4,7 +4,7 @@ import { isTurnlogError, TurnlogError } from '../lib/errors/turnlogError.ts';
 import { readPage } from '../eventlog/reading/readWhole.ts';
 import { agentStream } from '../eventlog/streams.ts';
 import { requireSupportedParameters, type ParametersInput } from './validateParameters.ts';
-import { requireSupported, requireSupportedComponent, type AgentCatalogue } from './catalogue.ts';
+import { requireSupported, type AgentCatalogue } from './catalogue.ts';
 import { waitUntilVisible, type Actor, type CommandContext } from '../commandHandling/context.ts';
 import { handle } from '../commandHandling/handle.ts';
 import { type Claim, createOnce } from '../requests/idempotency.ts';
@@ -40,17 +40,16 @@ export function toClientAgentError(error: unknown): unknown {
 export async function buildConfiguration(
   { catalogue }: Pick<CreateContext, 'catalogue'>,
   { account_id }: Pick<Actor, 'account_id'>,
-  { name, instruction, model, tool, compaction, ...input }: AgentInput,
+  { name, instruction, model, tool, component, compaction, ...input }: AgentInput,
 ): Promise<AgentConfiguration> {
   requireSupported(catalogue, model, tool);
-  const component = requireSupportedComponent(catalogue, input.component);
   const parameters = await requireSupportedParameters(catalogue, { ...input, model }, account_id);
   return {
     name,
     instruction,
     model,
     ...(tool !== undefined && { tool }),
-    component,
+    component: component ?? catalogue.defaultComponent,
     ...(compaction && { compaction }),
     ...(parameters && { parameters }),
   };
@@ -71,8 +70,8 @@ async function findCreatedAgent(
 /**
  * Creates an agent of the actor's account; durable and listed when it resolves. All attempts of one
  * claimed request create one agent and get the same answer.
- * Errors: `model_not_supported`, `tool_not_supported`, `component_not_supported`, `invalid_request`
- * for parameters that the model does not accept, `payload_too_large` for texts that do not fit an
+ * Errors: `model_not_supported`, `tool_not_supported`, `invalid_request` for parameters that the
+ * model does not accept, `payload_too_large` for texts that do not fit an
  * event, and those of handle.
  */
 export async function createAgent(

@@ -18,12 +18,6 @@ export const agents = {
     ),
   }),
   tables: AGENT_TABLES,
-  errors: [
-    'agent_not_found',
-    'agent_erased',
-    'model_not_supported',
-    'tool_not_supported',
-    'component_not_supported',
-  ],
+  errors: ['agent_not_found', 'agent_erased', 'model_not_supported', 'tool_not_supported'],
   publicEvents: publicAgentEvents,
 } as const satisfies Feature;

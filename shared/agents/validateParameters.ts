@@ -43,7 +43,7 @@ export interface ParametersInput {
 }
 
 /** The largest answer of the model, in tokens. */
-export const maxOutputTokens = ({ max_output_tokens, context_window }: ModelInfo): number =>
+const maxOutputTokens = ({ max_output_tokens, context_window }: ModelInfo): number =>
   max_output_tokens ?? context_window - 1;
 
 function invalid(path: string, problem: string): TurnlogError {
@@ -60,6 +60,14 @@ function recorded(format: ChatResponseFormat): RecordedResponseFormat {
   return { ...format, json_schema: { ...others, schema: JSON.stringify(schema) } };
 }
 
+const SCHEMA_PATH = '/response_format/json_schema/schema';
+
+/** Throws `invalid_request` for a schema that is rejected before it is compiled. */
+export function requireCompilable(schema: object): void {
+  const flaw = refusedSchema(schema);
+  if (flaw !== undefined) throw invalid(SCHEMA_PATH, flaw);
+}
+
 async function recordedFormat(
   schemas: SchemaChecker,
   format: ChatResponseFormat,
@@ -67,10 +75,9 @@ async function recordedFormat(
 ): Promise<RecordedResponseFormat> {
   const result = recorded(format);
   if (format.type !== 'json_schema') return result;
-  const flaw =
-    refusedSchema(format.json_schema.schema) ??
-    (await schemas.flawOf(result.json_schema!.schema, accountId));
-  if (flaw !== undefined) throw invalid('/response_format/json_schema/schema', flaw);
+  requireCompilable(format.json_schema.schema);
+  const flaw = await schemas.flawOf(result.json_schema!.schema, accountId);
+  if (flaw !== undefined) throw invalid(SCHEMA_PATH, flaw);
   return result;
 }
 

@@ -1,5 +1,5 @@
 import type { DomainEvent } from '../eventlog/eventTypes.ts';
-import { isTurnlogError } from '../lib/errors/turnlogError.ts';
+import { isTurnlogError, TurnlogError } from '../lib/errors/turnlogError.ts';
 import { createConflictLimit, type ConflictLimitOptions } from '../eventlog/conflictLimit.ts';
 import type { Actor, CommandContext } from './context.ts';
 import { authorOf, prepareEvents, type Author } from './prepareEvents.ts';
@@ -7,6 +7,8 @@ import type { LoadedStream, TargetStream } from './targetStream.ts';
 import { appendEvents, type AppendedBatch } from '../eventlog/append.ts';
 
 export type HandleContext = Pick<CommandContext, 'store' | 'damaged' | 'clock' | 'ids'>;
+
+type MaybePromise<Value> = Value | Promise<Value>;
 
 /** A command and its author. */
 export interface AuthoredCommand<Command> {
@@ -35,13 +37,13 @@ export async function handleLoaded<
 >(
   context: HandleContext,
   { stream, decider, load, preloaded }: TargetStream<Command, State, Event, Found>,
-  commandFor: (loaded: Found) => AuthoredCommand<Command> | undefined,
+  commandFor: (loaded: Found) => MaybePromise<AuthoredCommand<Command> | undefined>,
   limit: ConflictLimitOptions = {},
 ): Promise<HandleResult<Found>> {
   const conflicts = createConflictLimit(context, stream, limit);
   for (let loaded = preloaded ?? (await load(context)); ; loaded = await load(context)) {
     limit.signal?.throwIfAborted();
-    const authored = commandFor(loaded);
+    const authored = await commandFor(loaded);
     const events = authored ? decider.decide(authored.command, loaded.state) : [];
     if (!authored || events.length === 0) return { loaded, appended: undefined };
     try {
@@ -53,6 +55,22 @@ export async function handleLoaded<
       await conflicts.recordConflict(loaded.head.revision);
     }
   }
+}
+
+/**
+ * Checks `If-Match`: the stream must be at one of the expected revisions, if any are given. `what` is
+ * the kind of the object, for the message. Throws `precondition_failed`.
+ */
+export function requireRevision(
+  expected: readonly number[] | undefined,
+  { revision }: { revision: number },
+  what: 'agent' | 'session' | 'webhook',
+): void {
+  if (!expected || expected.includes(revision)) return;
+  throw new TurnlogError(
+    'precondition_failed',
+    `The ${what} is at revision ${revision}, which If-Match does not name. Send the ETag as it was answered, with its quotes; if the ${what} has changed, read it again first.`,
+  );
 }
 
 /**

@@ -7,7 +7,7 @@ export const ERASURE_LIMITS = {
     pageEntries: 500,
     /**
      * Sessions of an account that are erased at once without a confirmation, however many it has.
-     * @beyond an operator has to [confirm](operate.md#retention-and-legal-hold)
+     * @beyond an operator has to [confirm](operations.md#retention-and-legal-hold)
      */
     unconfirmedSessions: 100,
     /** Sessions made from a session, directly or not, that are examined before its erasure. */

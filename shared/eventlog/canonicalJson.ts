@@ -1,4 +1,5 @@
 import canonicalize from 'canonicalize';
+import { SLICE_BYTES, yieldToEventLoop } from '../lib/concurrency/yieldToEventLoop.ts';
 
 /** Deeper values go to the library, which uses no call stack for them. */
 const MAX_DEPTH = 64;
@@ -33,4 +34,43 @@ export function canonicalJson(value: unknown): string {
   const text = canonicalize(value);
   if (text === undefined) throw new TypeError('the value has no JSON form');
   return text;
+}
+
+/** The canonical JSON of an object in pieces: lists that are its members are divided by item. */
+function* canonicalPieces(value: object): Generator<string> {
+  const members = Object.entries(value).filter(([, member]) => member !== undefined);
+  let before = '{';
+  // Ordered by UTF-16 code units (RFC 8785 §3.2.3).
+  for (const [name, member] of members.toSorted(([a], [b]) => (a < b ? -1 : 1))) {
+    yield `${before}${canonicalJson(name)}:`;
+    before = ',';
+    if (!Array.isArray(member) || member.length === 0) {
+      yield canonicalJson(member);
+      continue;
+    }
+    for (const [at, item] of member.entries())
+      yield `${at === 0 ? '[' : ','}${canonicalJson(item)}`;
+    yield ']';
+  }
+  yield members.length === 0 ? '{}' : '}';
+}
+
+/**
+ * Passes the canonical JSON of a plain object on in slices. It yields to the event loop between
+ * them, so that a prompt of megabytes holds up no other account. Throws as canonicalJson does.
+ */
+export async function writeCanonicalJson(
+  value: object,
+  accountId: string,
+  write: (text: string) => void,
+): Promise<void> {
+  let slice = '';
+  for (const piece of canonicalPieces(value)) {
+    slice += piece;
+    if (slice.length < SLICE_BYTES) continue;
+    write(slice);
+    slice = '';
+    await yieldToEventLoop(accountId);
+  }
+  write(slice);
 }

@@ -1,6 +1,6 @@
-import { hash as digest } from 'node:crypto';
+import { createHash, hash as digest } from 'node:crypto';
 import type { StoredEvent } from '../ports/eventStore.ts';
-import { canonicalJson } from './canonicalJson.ts';
+import { canonicalJson, writeCanonicalJson } from './canonicalJson.ts';
 import type { RecordedEvent } from './event.ts';
 import { isPlainCanonical } from './plainJson.ts';
 import { withoutBoxes } from './encryption/protectedJson.ts';
@@ -10,6 +10,13 @@ import { toCommitments } from './encryption/protectedText.ts';
 export const GENESIS_HASH = '0'.repeat(64);
 
 export const sha256 = (text: string): string => digest('sha256', text, 'hex');
+
+/** The SHA-256 in hex of the canonical JSON of a plain object, taken in slices for the account. */
+export async function sha256OfJson(value: object, accountId: string): Promise<string> {
+  const hash = createHash('sha256');
+  await writeCanonicalJson(value, accountId, (text) => void hash.update(text));
+  return hash.digest('hex');
+}
 
 /** An event whose data and metadata (without prev_hash and hash) are canonical JSON text. */
 interface Canonical {

@@ -21,8 +21,10 @@ export const webhookStream = streamOf('webhook');
 const ID = /^[0-7][0-9a-hjkmnp-tv-z]{25}$/;
 
 /** True for a well-formed id of the kind; other text can't name a stream. */
-export const isIdOf = (kind: 'agent' | 'replay' | 'session' | 'webhook', id: string): boolean =>
-  id.startsWith(`${kind}_`) && ID.test(id.slice(kind.length + 1));
+export const isIdOf = (
+  kind: 'agent' | 'key' | 'replay' | 'session' | 'webhook',
+  id: string,
+): boolean => id.startsWith(`${kind}_`) && ID.test(id.slice(kind.length + 1));
 
 /** The id in a stream's name: everything after the first dash. */
 export const streamId = (stream: string): string => stream.slice(stream.indexOf('-') + 1);

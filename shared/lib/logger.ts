@@ -1,18 +1,25 @@
 import { destination, pino, type DestinationStream, type Logger } from 'pino';
+import { formatLogLine } from './terminal.ts';
 
 export type { Logger };
 
 const SECRETS = ['api_key', 'apiKey', 'authorization', 'secret', 'password', '["x-api-key"]'];
 
+/** The standard error of a process, written synchronously: the last line before a crash matters most. */
+const createErrorOutput = (): LogOutput =>
+  Object.assign(destination({ dest: 2, sync: true }), { isTTY: process.stderr.isTTY });
+
+type LogOutput = DestinationStream & { isTTY?: boolean };
+
+/** Formats the lines for people where they go to a terminal. */
+const forReaders = (output: LogOutput): DestinationStream =>
+  output.isTTY ? { write: (line) => output.write(formatLogLine(line)) } : output;
+
 /**
- * Creates a logger of JSON lines, by default on standard error, since standard output is for
- * command results. Lines are written synchronously, because the last one before a crash matters
- * most.
+ * Creates a logger of JSON lines, or of plain text on a terminal. By default it writes to standard
+ * error, since standard output is for command results.
  */
-export const createLogger = (
-  level: string,
-  output: DestinationStream = destination({ dest: 2, sync: true }),
-): Logger =>
+export const createLogger = (level: string, output: LogOutput = createErrorOutput()): Logger =>
   pino(
     {
       level,
@@ -21,5 +28,5 @@ export const createLogger = (
       formatters: { level: (label) => ({ level: label }) },
       redact: SECRETS.flatMap((name) => [name, name.startsWith('[') ? `*${name}` : `*.${name}`]),
     },
-    output,
+    forReaders(output),
   );

@@ -23,6 +23,7 @@ export function toPublicContent(event: DomainEvent, id: string): PublicContent |
     case 'account.opened.v1':
     case 'account.key_issued.v1':
     case 'account.key_revoked.v1':
+    case 'account.key_rotated.v1':
     case 'account.limits_set.v1':
     case 'account.retention_set.v1':
     case 'account.hold_set.v1':

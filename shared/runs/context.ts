@@ -32,6 +32,8 @@ interface RunLimits {
   waitMs: number;
   /** Requests per second of an API key, across all processes. */
   requestsPerSecond: number;
+  /** How long a request waits for the event store in all, in milliseconds. */
+  storeWaitMs: number;
 }
 
 /** The state of this process's runs. */

@@ -120,6 +120,14 @@ export const RUN_LIMITS = {
      * @beyond 502 `model_error`
      */
     argumentsChars: 256 * KIB,
+    /**
+     * A provider's own fields of a tool call, as JSON. Longer or deeper ones are neither recorded nor
+     * sent back.
+     */
+    callFieldsChars: 64 * KIB,
+    callFieldsDepth: 16,
+    /** Characters of an answer's reasoning. The rest is dropped. */
+    reasoningChars: 128 * KIB,
     /** Fallbacks of a model in the models file. */
     fallbacks: 8,
     /** Tokens of one call according to the provider. */
@@ -196,6 +204,13 @@ export const RUN_LIMITS = {
     searchedChars: 2_000,
     /** Characters of an input that the answer quotes. */
     quotedChars: 4_000,
+    /** Milliseconds before each word of a stream; less for an answer that would take `answerMs`. */
+    wordMs: 20,
+    answerMs: 5_000,
+    /** Milliseconds before each word with `/slow`. */
+    slowWordMs: 250,
+    /** The most that `/slow` may ask for. */
+    longestPauseMs: 10_000,
   },
   /** Limits of requests to addresses from clients or models. */
   web: {

@@ -7,6 +7,7 @@ import { toDamageError, type StreamSource } from '../eventlog/reading/reportDama
 import { sessionStream } from '../eventlog/streams.ts';
 import { errorSummary } from '../lib/errors/errorSummary.ts';
 import { sleep } from '../lib/time/sleep.ts';
+import { waitLimitMs } from '../lib/time/waitBudget.ts';
 import type { Position } from '../ports/eventStore.ts';
 import { loggedRequestId } from '../commandHandling/context.ts';
 import { prepareEvents, type PreparedEvents } from '../commandHandling/prepareEvents.ts';
@@ -70,7 +71,7 @@ async function resolveAppendConflict(
 }
 
 const PAUSES = { firstMs: 50, longestMs: 500 };
-/** Time limit for retries, because a client waits for the response. */
+/** Time limit for retries, because a client waits for the response. Its request may have less left. */
 const RETRY_LIMIT_MS = 10_000;
 
 export type RecordTurnContext = HandleContext & Pick<RunContext, 'logger'>;
@@ -112,6 +113,7 @@ export async function recordTurnEvent(
   const events = session.decide(command, run.state);
   const prepared = await prepareEvents(context, author, run.head, events);
   const startedAt = performance.now();
+  const retryUntil = startedAt + waitLimitMs(patienceMs);
   const conflicts = createConflictLimit(context, sessionStream(session_id), {
     until: startedAt + RETRY_LIMIT_MS,
   });
@@ -123,7 +125,7 @@ export async function recordTurnEvent(
       const position = await appendOnce(context, run, prepared, conflicts);
       if (position !== undefined) return position;
     } catch (error) {
-      const tooLate = performance.now() + pauseMs > startedAt + patienceMs;
+      const tooLate = performance.now() + pauseMs > retryUntil;
       if (!isTurnlogError(error, 'store_unavailable') || tooLate) throw error;
       if (!warned)
         context.logger.warn(

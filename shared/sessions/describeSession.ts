@@ -25,6 +25,7 @@ import {
 import { authorOf } from '../commandHandling/prepareEvents.ts';
 import {
   handleLoaded,
+  requireRevision,
   type HandleResult,
   type AuthoredCommand,
 } from '../commandHandling/handle.ts';
@@ -47,9 +48,15 @@ interface FoundSession extends LoadedSession {
   described: Description;
 }
 
-interface DescribeRequest {
-  actor: Actor;
+/** The session to describe. */
+export interface DescribedSession {
   session_id: string;
+  /** The revisions that the client accepts (If-Match); any if absent. */
+  expected?: readonly number[] | undefined;
+}
+
+interface DescribeRequest extends DescribedSession {
+  actor: Actor;
   change: DescriptionChange;
 }
 
@@ -83,11 +90,12 @@ async function descriptionAt(
 }
 
 function describeCommandFor(
-  { actor, change }: DescribeRequest,
-  { state, described }: FoundSession,
+  { actor, change, expected }: DescribeRequest,
+  { state, described, head }: FoundSession,
 ): AuthoredCommand<SessionCommand> | undefined {
   // The stream is damaged, or a node of the cluster lags behind.
   if (state.status === 'none') return undefined;
+  requireRevision(expected, head, 'session');
   const after = applyDescriptionChange(described, change);
   const maxLabels = LIMITS.description.labels;
   if (Object.keys(after.labels).length > maxLabels) {
@@ -164,13 +172,13 @@ async function describeBetweenTurns(
  * Gives a session of the actor's account a title and labels (RFC 7396). The description is durable
  * and visible when the promise resolves. Waits for runs of the session. Records nothing if the
  * description is unchanged. Errors: `session_not_found`, `session_erased`, `session_busy`,
- * `invalid_request` for too many labels, `stream_damaged`, `release_too_old`, `key_missing`,
+ * `precondition_failed`, `invalid_request` for too many labels, `stream_damaged`, `release_too_old`, `key_missing`,
  * `store_unavailable`, the reason of the client's disconnect.
  */
 export async function describeSession(
   context: DescribeContext,
   actor: Actor,
-  session_id: string,
+  { session_id, expected }: DescribedSession,
   change: DescriptionChange,
 ): Promise<SessionRow> {
   const { runState, limits } = context;
@@ -182,15 +190,16 @@ export async function describeSession(
   if (stopWatching) held.defer(stopWatching);
   const bounds = { until: performance.now() + limits.waitMs, signal: leaving.signal };
   held.defer(await runState.sessionQueue.acquire(session_id, limits.waitMs, leaving.signal));
-  const request = { actor, session_id, change };
+  const request = { actor, session_id, expected, change };
   const { loaded, appended } = await describeBetweenTurns(context, request, bounds);
   if (appended) await waitUntilVisible(context, appended.position);
-  const { row, state, described } = loaded;
+  const { row, state, described, head } = loaded;
   return {
     ...row,
     ...applyDescriptionChange(described, change),
     status: 'idle',
     ...('turn' in state && { turns: state.turn }),
     updated_at: appended?.recorded_at ?? row.updated_at,
+    revision: appended?.head.revision ?? head.revision,
   };
 }

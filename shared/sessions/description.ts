@@ -1,4 +1,5 @@
 import type { EventOf } from '../domain/schema.ts';
+import { mergePatch } from '../domain/mergePatch.ts';
 import type { SessionDescribed, SessionEvent } from './events.ts';
 
 /** The title and labels of a session. */
@@ -11,7 +12,8 @@ export type Description = {
 /** A change of a description; null removes a title or a label. */
 export interface DescriptionChange {
   title?: string | null;
-  labels?: Record<string, string | null>;
+  /** null removes all labels. */
+  labels?: Record<string, string | null> | null;
 }
 
 type Data = EventOf<typeof SessionDescribed>['data'];
@@ -20,19 +22,17 @@ type Data = EventOf<typeof SessionDescribed>['data'];
 export const NO_DESCRIPTION: Description = { title: null, labels: {} };
 
 /** The labels, sorted by name. */
-const sorted = (labels: Readonly<Record<string, string | null>>): [string, string][] =>
-  Object.entries(labels)
-    .filter((label): label is [string, string] => label[1] !== null)
-    .toSorted(([a], [b]) => (a < b ? -1 : 1));
+const sorted = (labels: Readonly<Record<string, string>>): [string, string][] =>
+  Object.entries(labels).toSorted(([a], [b]) => (a < b ? -1 : 1));
 
 /** Applies a change (RFC 7396). */
-export const applyDescriptionChange = (
+export function applyDescriptionChange(
   before: Description,
-  { title = before.title, labels = {} }: DescriptionChange,
-): Description => ({
-  title,
-  labels: Object.fromEntries(sorted({ ...before.labels, ...labels })),
-});
+  change: DescriptionChange,
+): Description {
+  const { title = null, labels = {} } = mergePatch(before, change) as Partial<Description>;
+  return { title, labels: Object.fromEntries(sorted(labels)) };
+}
 
 /** The description in an event, without erased texts. */
 export const descriptionFromEvent = ({ title, labels }: Data): Description => ({

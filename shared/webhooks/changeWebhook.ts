@@ -7,8 +7,8 @@ import { ownWebhook, webhookNotFound } from './queries.ts';
 import type { WebhookRow } from '../readModels/tables.ts';
 import { waitUntilVisible, type Actor } from '../commandHandling/context.ts';
 import {
-  handle,
   handleLoaded,
+  requireRevision,
   type AuthoredCommand,
   type HandleContext,
 } from '../commandHandling/handle.ts';
@@ -17,18 +17,31 @@ import { lastEventTarget } from '../commandHandling/targetStream.ts';
 import type { WebhookContext } from './createWebhook.ts';
 import { requireWebhookUrl } from './webhookUrl.ts';
 
+/** A merge patch (RFC 7396) of a webhook, which is enabled by default. */
+export type WebhookPatch = Omit<WebhookChange, 'enabled'> & { enabled?: boolean | null };
+
+/** The webhook to change. */
+export interface ChangedWebhook {
+  webhook_id: string;
+  /** The revisions that the client accepts (If-Match); any if absent. */
+  expected?: readonly number[] | undefined;
+}
+
 async function commandOwn(
   context: WebhookContext,
   actor: Actor,
-  webhookId: string,
+  { webhook_id, expected }: ChangedWebhook,
   command: WebhookCommand,
 ): Promise<void> {
-  await ownWebhook(context, actor.account_id, webhookId);
-  const target = lastEventTarget(webhookStream(webhookId), webhook, holdsWebhookState);
+  await ownWebhook(context, actor.account_id, webhook_id);
+  const target = lastEventTarget(webhookStream(webhook_id), webhook, holdsWebhookState);
   try {
     // One after the other, because concurrent changes would only conflict and be decided again.
-    const appended = await runExclusive(context.store, target.stream, () =>
-      handle(context, actor, target, command),
+    const { appended } = await runExclusive(context.store, target.stream, () =>
+      handleLoaded(context, target, ({ head }) => {
+        requireRevision(expected, head, 'webhook');
+        return { author: authorOf(actor), command };
+      }),
     );
     if (appended) await waitUntilVisible(context, appended.position);
   } catch (error) {
@@ -39,30 +52,31 @@ async function commandOwn(
 
 /**
  * Changes the settings of the account's webhook, or enables or disables it. The change is visible
- * when the promise resolves. Errors: `webhook_not_found`, `invalid_request` (the address), those of
+ * when the promise resolves. Errors: `webhook_not_found`, `precondition_failed`, `invalid_request` (the address), those of
  * handle.
  */
 export async function changeWebhook(
   context: WebhookContext,
   actor: Actor,
-  webhookId: string,
-  change: WebhookChange,
+  target: ChangedWebhook,
+  { enabled, ...change }: WebhookPatch,
 ): Promise<void> {
   const { allowPrivate } = context.webhooks;
   const url = change.url === undefined ? {} : { url: requireWebhookUrl(change.url, allowPrivate) };
-  const command = { type: 'change_webhook', change: { ...change, ...url } } as const;
-  await commandOwn(context, actor, webhookId, command);
+  const switched = enabled === undefined ? {} : { enabled: enabled ?? true };
+  const command = { type: 'change_webhook', change: { ...change, ...url, ...switched } } as const;
+  await commandOwn(context, actor, target, command);
 }
 
 /**
- * Deletes the account's webhook. Nothing more is sent to it. Errors: `webhook_not_found`, those of
- * handle.
+ * Deletes the account's webhook. Nothing more is sent to it. Errors: `webhook_not_found`,
+ * `precondition_failed`, those of handle.
  */
 export const deleteWebhook = (
   context: WebhookContext,
   actor: Actor,
-  webhookId: string,
-): Promise<void> => commandOwn(context, actor, webhookId, { type: 'delete_webhook' });
+  target: ChangedWebhook,
+): Promise<void> => commandOwn(context, actor, target, { type: 'delete_webhook' });
 
 /**
  * Disables a webhook whose deliveries keep failing, unless it has changed since the last attempt.

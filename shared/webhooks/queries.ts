@@ -2,8 +2,7 @@ import { TurnlogError } from '../lib/errors/turnlogError.ts';
 import { createTextOpener } from '../eventlog/encryption/closedText.ts';
 import type { ReadingKeys } from '../eventlog/encryption/keyring.ts';
 import { isIdOf, webhookStream } from '../eventlog/streams.ts';
-import { LIMITS } from '../limits.ts';
-import type { ReadModels } from '../ports/readModels.ts';
+import type { Page, PageOf, ReadModels } from '../ports/readModels.ts';
 import type { WebhookProgress, WebhookProgressReader } from './webhookProgress.ts';
 import type { WebhookRow } from '../readModels/tables.ts';
 
@@ -66,9 +65,12 @@ export const readWebhook = async (
   webhookId: string,
 ): Promise<ShownWebhook> => shown(source, await ownWebhook(source, accountId, webhookId));
 
-/** All webhooks of the account, oldest first. Errors: `key_missing`, `store_unavailable`. */
-export async function listOwnWebhooks(source: Source, accountId: string): Promise<ShownWebhook[]> {
-  const page = { limit: LIMITS.http.pageEntries, bytes: LIMITS.http.pageBytes };
-  const { rows } = await source.readModels.listWebhooks(accountId, page);
-  return Promise.all(rows.map((row) => shown(source, row)));
+/** A page of the account's webhooks, oldest first. Errors: `key_missing`, `store_unavailable`. */
+export async function listOwnWebhooks(
+  source: Source,
+  accountId: string,
+  page: Page,
+): Promise<PageOf<ShownWebhook>> {
+  const { rows, more } = await source.readModels.listWebhooks(accountId, page);
+  return { rows: await Promise.all(rows.map((row) => shown(source, row))), more };
 }

@@ -10,6 +10,7 @@ import type { Access } from '../../services/api/http/route.ts';
 import { ClientConfigSchema, ConfigSchema } from '../../shared/lib/config/config.ts';
 import { eventSchemas } from '../../shared/eventlog/eventTypes.ts';
 import { LIMITS } from '../../shared/limits.ts';
+import { configurationPage, documentedOptions } from '../support/docs/configurationPage.ts';
 import { limitDocs, limitsPage } from '../support/docs/limitsPage.ts';
 import { anchorsOf, chapters, codeSpans, linksOf, tableRows } from '../support/docs/markdown.ts';
 import { projectFiles, root, textOf } from '../support/docs/projectFiles.ts';
@@ -27,17 +28,10 @@ test('the README fits on a page', () => {
   expect(textOf('README.md').split('\n').length).toBeLessThanOrEqual(121);
 });
 
-test('docs/operate.md lists every option with its default and what it does', () => {
+test('docs/configuration.md is what npm run options writes, and lists every option', () => {
+  expect(textOf('docs/configuration.md')).toBe(configurationPage());
   const all = { ...ConfigSchema.properties, ...ClientConfigSchema.properties };
-  const options = Object.entries(all).map(([name, schema]) => {
-    const { default: preset, description } = schema as unknown as {
-      default?: string | number;
-      description: string;
-    };
-    return `\`${name}\` | ${preset === undefined ? '–' : `\`${preset}\``} | ${description}`;
-  });
-  const listed = rowsOf('docs/operate.md', 'Options').map((cells) => cells.join(' | '));
-  expect(listed.toSorted()).toEqual(options.toSorted());
+  expect(documentedOptions().toSorted()).toEqual(Object.keys(all).toSorted());
 });
 
 test('docs/api.md lists every operation with the scope that it takes', () => {

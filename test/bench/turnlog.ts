@@ -53,7 +53,7 @@ export async function startTurnlog(folder: string, checkout = ROOT): Promise<Ben
     until: /listens on/,
     checkout,
   });
-  return { ...service, url: /http\S+/.exec(service.line)![0] };
+  return { ...service, url: /http[^\s"]+/.exec(service.line)![0] };
 }
 
 export const createAgent = (model: string): Call => ({

@@ -88,11 +88,21 @@ export function chatModelsContract(
       });
     });
 
-    test('has no tokens when the provider reports no usage', async () => {
-      server.use({ text: 'Hi', usage: null });
+    test.each([
+      ['no usage', null],
+      ['a usage of zeros', { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }],
+    ])('has no tokens when the provider reports %s', async (_, usage) => {
+      server.use({ text: 'Hi', usage });
       expect(
         (await patient.complete('m', request, never(), { account_id: 'a' })).tokens,
       ).toBeUndefined();
+    });
+
+    test('has tool calls with distinct ids, though the provider repeats one', async () => {
+      const call = { id: 'call_0', name: 'f', arguments: '{}' };
+      server.use({ tool_calls: [call, call, { ...call, id: 'call_0_2' }] });
+      const { tool_calls } = await patient.complete('m', request, never(), { account_id: 'a' });
+      expect(new Set(tool_calls.map(({ id }) => id)).size).toBe(3);
     });
 
     test('carries tool calls with their arguments as the model wrote them', async () => {

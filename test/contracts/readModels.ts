@@ -4,6 +4,7 @@ import * as fc from 'fast-check';
 import { isTurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import type { Position, StoredEvent } from '../../shared/ports/eventStore.ts';
 import type { Page, ProjectionStore, ReadModels } from '../../shared/ports/readModels.ts';
+import type { SessionEvent } from '../../shared/sessions/events.ts';
 import type { SessionFilter } from '../../shared/sessions/sessionFilter.ts';
 import { fold, rowMaps } from '../../shared/projections/fold.ts';
 import { planBatch } from '../../shared/projections/plan.ts';
@@ -18,6 +19,7 @@ import {
   at,
   keyIssued,
   keyRevoked,
+  keyRotated,
   sessionDescribed,
   sessionErased,
   sessionRow,
@@ -25,6 +27,7 @@ import {
   toolCalled,
   turnCompleted,
   turnFailed,
+  turnInterrupted,
   turnStarted,
 } from '../support/builders/events.ts';
 import { positionOf, recordHistory, reached } from '../support/builders/history.ts';
@@ -214,7 +217,7 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
       expect(await readModels.findAccount('acct_1')).toMatchObject({ name: '', erased: true });
       expect([
         await readModels.findApiKey('key_1'),
-        await readModels.listApiKeys('acct_1'),
+        (await readModels.listApiKeys('acct_1', ALL)).rows,
       ]).toEqual([undefined, []]);
       expect(await readModels.findApiKeyByHash('ab'.repeat(32))).toBeUndefined();
       expect(await readModels.hasApiKeys()).toBe(true);
@@ -284,8 +287,11 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
         hash: 'ab'.repeat(32),
         scopes: ['agents:read', 'agents:run'],
         issued_at: at(2),
+        issued_by: 'key_1',
         expires_at: null,
+        replaced_by: null,
         revoked_at: null,
+        revoked_by: null,
         revision: 1,
       });
       expect(await readModels.findApiKey('key_9')).toBeUndefined();
@@ -293,10 +299,47 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
       expect((await readModels.findApiKeyByHash('cd'.repeat(32)))?.key_id).toBe('key_4');
       expect((await readModels.findApiKeyByHash('ab'.repeat(32)))?.key_id).toBe('key_1');
       expect(await readModels.findApiKeyByHash('ef'.repeat(32))).toBeUndefined();
-      expect((await readModels.listApiKeys('acct_1')).map((row) => row.key_id)).toEqual([
+      expect((await readModels.listApiKeys('acct_1', ALL)).rows.map((row) => row.key_id)).toEqual([
         'key_1',
         'key_2',
       ]);
+    });
+
+    test('lists keys by page, all of them or those that are valid at an instant', async () => {
+      await apply(
+        openAccount('acct_1'),
+        ...['key_1', 'key_2', 'key_3', 'key_4'].map((key) => issueKey(key)),
+        record('account-acct_1', keyRevoked('key_1')),
+        record('account-acct_1', keyRotated('key_2', 'key_4', at(90))),
+        openAccount('acct_2'),
+        issueKey('key_5', 'acct_2'),
+      );
+      const list = async (page: object) => {
+        const { rows, more } = await fixture.readModels.listApiKeys('acct_1', { ...ALL, ...page });
+        return [rows.map(({ key_id }) => key_id), more];
+      };
+      expect(await list({ limit: 3 })).toEqual([['key_1', 'key_2', 'key_3'], true]);
+      expect(await list({ limit: 3, after: 'key_3' })).toEqual([['key_4'], false]);
+      expect(await list({ activeAt: at(89) })).toEqual([['key_2', 'key_3', 'key_4'], false]);
+      expect(await list({ activeAt: at(90) })).toEqual([['key_3', 'key_4'], false]);
+      expect(await fixture.readModels.findApiKey('key_2')).toMatchObject({
+        replaced_by: 'key_4',
+        expires_at: at(90),
+        revoked_at: null,
+      });
+    });
+
+    test('pages and counts accounts: an erased one counts, but is not listed', async () => {
+      await apply(...['acct_1', 'acct_2', 'acct_3'].map((account) => openAccount(account)));
+      await apply(record('account-acct_2', accountErased()));
+      const { readModels } = fixture;
+      const page = async (after: object) => {
+        const { rows, more } = await readModels.pageAccounts({ ...ALL, limit: 1, ...after });
+        return [rows.map(({ account_id }) => account_id), more];
+      };
+      expect(await page({})).toEqual([['acct_1'], true]);
+      expect(await page({ after: 'acct_1' })).toEqual([['acct_3'], false]);
+      expect(await readModels.countAccounts()).toBe(3);
     });
 
     test('knows whether any key was ever issued, a revoked one included', async () => {
@@ -487,6 +530,28 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
         expect(await list({ labels: [a] }, 'acct_2')).toEqual(['session_5']);
         expect(await list({ labels: [['a', "1' OR 1=1 --"]] })).toEqual([]);
         expect(await list({ labels: [['a', '\0']] })).toEqual([]);
+      });
+
+      test('have a turn that ended as asked, and none once they are erased', async () => {
+        const end = (session: string, turn: number, event: SessionEvent) => [
+          record(`session-${session}`, turnStarted(turn)),
+          record(`session-${session}`, event),
+        ];
+        await apply(
+          ...end('session_1', 1, turnCompleted(1)),
+          ...end('session_1', 2, turnFailed(2)),
+          ...end('session_1', 3, turnCompleted(3)),
+          ...end('session_2', 1, turnInterrupted(1)),
+          ...end('session_4', 1, turnFailed(1)),
+        );
+        expect(await list({ outcome: 'completed' })).toEqual(['session_1']);
+        expect(await list({ outcome: 'failed' })).toEqual(['session_4', 'session_1']);
+        expect(await list({ outcome: 'interrupted' })).toEqual(['session_2']);
+        expect(await list({ outcome: 'failed', agent_id: 'agent_b' })).toEqual([]);
+        expect(await list({ outcome: 'failed', labels: [['b', '2']] })).toEqual(['session_1']);
+        expect(await list({ outcome: 'failed' }, 'acct_2')).toEqual([]);
+        await apply(record('session-session_4', sessionErased()));
+        expect(await list({ outcome: 'failed' })).toEqual(['session_1']);
       });
 
       test('come in either order, page by page', async () => {
@@ -891,7 +956,7 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
             const { readModels } = fixture;
             const account = `${prefix}acct`;
             expect(await readModels.findAccount(account)).toEqual(once.accounts.get(account));
-            expect(await readModels.listApiKeys(account)).toEqual(byId(once.api_keys));
+            expect((await readModels.listApiKeys(account, ALL)).rows).toEqual(byId(once.api_keys));
             expect(await agentsOf(readModels, account)).toEqual(
               byId(once.agents).filter(({ deleted }) => !deleted),
             );

@@ -168,6 +168,48 @@ export function streamedChatModelsContract(
     expect((await answerOf(without)).tool_calls).toEqual(expected);
   });
 
+  describe('keeps complete tool calls apart', () => {
+    const calls = [
+      { name: 'calculator', arguments: '{"expression": "1+1"}' },
+      { name: 'calculator', arguments: '{"expression": "2+2"}' },
+      { name: 'clock', arguments: '{}' },
+    ];
+    test.each<[string, object[]]>([
+      ['of one index', [0, 1, 2].map((id) => ({ id: `c${id}`, index: 0 }))],
+      ['without an index', [0, 1, 2].map((id) => ({ id: `c${id}` }))],
+      ['of one index without ids', [0, 1, 2].map(() => ({ id: '', index: 0 }))],
+      ['without an index and ids', [{}, {}, {}]],
+      ['of one id', [0, 1, 2].map(() => ({ id: 'same' }))],
+    ])('%s', async (_, marks) => {
+      const chunks = calls.map((call, at) =>
+        chunkOf({ tool_calls: [{ ...marks[at], type: 'function', function: call }] }),
+      );
+      const { tool_calls } = await answerOf(stream(...chunks, END + DONE));
+      expect(tool_calls.map((call) => call.function)).toEqual(calls);
+      expect(new Set(tool_calls.map(({ id }) => id)).size).toBe(3);
+    });
+  });
+
+  test.each<[string, object, object]>([
+    ['id and index', { id: 'c1', index: 0 }, { id: 'c2', index: 1 }],
+    ['id', { id: 'c1' }, { id: 'c2' }],
+    ['index', { index: 0 }, { index: 1 }],
+  ])('joins interleaved parts by %s, and does not append a repeated name', async (_, a, b) => {
+    const part = (mark: object, name: string, args: string): string =>
+      chunkOf({ tool_calls: [{ ...mark, function: { name, arguments: args } }] });
+    const interleaved = stream(
+      part(a, 'f', '{"a":'),
+      part(b, 'g', '{"b":'),
+      part(a, 'f', '1}'),
+      part(b, 'g', '2}'),
+      END + DONE,
+    );
+    expect((await answerOf(interleaved)).tool_calls.map((call) => call.function)).toEqual([
+      { name: 'f', arguments: '{"a":1}' },
+      { name: 'g', arguments: '{"b":2}' },
+    ]);
+  });
+
   test('shows a refusal, and answers it', async () => {
     const { outcome, shown } = await asked({ refusal: 'I would rather not.' });
     expect([(outcome as ChatAnswer).content, shown.join('')]).toEqual([

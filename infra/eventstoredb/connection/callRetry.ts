@@ -2,9 +2,20 @@ import { addAbortListener } from 'node:events';
 import { isTurnlogError, storeUnavailableError } from '../../../shared/lib/errors/turnlogError.ts';
 import { backoffMs } from '../../../shared/lib/time/backoff.ts';
 import { sleepUntilAborted } from '../../../shared/lib/time/sleep.ts';
-import type { ConnectionManager, NodeConnection } from './connectionManager.ts';
+import { countWait, waitLimitMs } from '../../../shared/lib/time/waitBudget.ts';
+import {
+  StoreAwayError,
+  type ConnectionManager,
+  type NodeConnection,
+} from './connectionManager.ts';
 import { isAccessDenied, isUnauthenticated } from './serverErrors.ts';
 import type { RequiredRight } from './troubleLog.ts';
+
+/**
+ * A call that is answered at the first attempt and within this time, in milliseconds, does not count
+ * as a wait of its request: an export makes thousands of them.
+ */
+const PROMPT_ANSWER_MS = 1_000;
 
 /** The pauses between attempts. */
 export const RETRY_BACKOFF = { firstMs: 25, longestMs: 500, spread: [0.5, 1] } as const;
@@ -24,8 +35,9 @@ export type CallWithRetry = <Result>(
 
 /**
  * Creates a function that repeats a call until it succeeds, fails with a final error, or reaches
- * the deadline. Final TurnlogErrors are thrown unchanged, all other errors as `store_unavailable`.
- * A single attempt has no time limit: it waits for a slow node, and ends when the connection to a
+ * the deadline: `deadlineMs` after its start, or sooner if its request has less time left to wait
+ * (`withWaitBudget`). While the store is known to be away, a call fails at once. Final TurnlogErrors
+ * are thrown unchanged, all other errors as `store_unavailable`. A single attempt has no time limit: it waits for a slow node, and ends when the connection to a
  * frozen node is abandoned.
  */
 export function createCallWithRetry(
@@ -37,7 +49,7 @@ export function createCallWithRetry(
     deadline: AbortSignal,
     isFirst: boolean,
   ): Promise<Result> {
-    const connection = await connections.current(deadline);
+    const connection = await connections.current(deadline, { failsWhileAway: true });
     const { lost } = connection;
     const ending = new AbortController();
     using _losing = addAbortListener(lost, () => ending.abort(lost.reason));
@@ -64,18 +76,24 @@ export function createCallWithRetry(
     if (isUnauthenticated(error)) throw storeUnavailableError(refused, error);
     if (connections.closed.aborted)
       throw storeUnavailableError('The event store is closed.', error);
+    if (error instanceof StoreAwayError) throw unavailable(error);
   }
 
   return async (right, attempt) => {
+    const limitMs = waitLimitMs(deadlineMs);
+    if (limitMs < 1) throw unavailable(new Error('the request has waited for its whole time'));
+    const startedAt = performance.now();
     const deadline = new AbortController();
-    const expire = (): void => deadline.abort(new Error(`no success within ${deadlineMs} ms`));
-    const timer = setTimeout(expire, deadlineMs);
+    const expire = (): void => deadline.abort(new Error(`no success within ${limitMs} ms`));
+    const timer = setTimeout(expire, limitMs);
     let lastError: unknown;
+    let isPrompt = false;
     try {
       for (let failures = 0; ; failures += 1) {
         try {
           const result = await runAttempt(attempt, deadline.signal, failures === 0);
           connections.recordAllowed(right);
+          isPrompt = failures === 0 && performance.now() - startedAt <= PROMPT_ANSWER_MS;
           return result;
         } catch (error) {
           throwIfFinal(error, right);
@@ -86,6 +104,7 @@ export function createCallWithRetry(
       }
     } finally {
       clearTimeout(timer);
+      if (!isPrompt) countWait(startedAt);
     }
   };
 }

@@ -5,12 +5,13 @@ import { parseConnectionString, type ConnectionTarget, type Host } from './conne
 import { createDiscovery, type Discovery, type UsableNode } from './discovery.ts';
 import { createReadinessCheck, startHeartbeat, type Heartbeat } from './heartbeat.ts';
 import { openHostClient, type HostClient } from './hostClient.ts';
-import { leaderFromError, suggestsNodeFailure } from './serverErrors.ts';
+import { isUnauthenticated, leaderFromError, suggestsNodeFailure } from './serverErrors.ts';
 import {
   createAccessDenials,
   createTroubleLog,
   describeHostError,
   describeSilentHost,
+  NO_ANSWER,
   type RequiredRight,
   type StoreLogger,
 } from './troubleLog.ts';
@@ -26,9 +27,19 @@ export interface NodeConnection {
   silenceLimitMs(): number;
 }
 
+/** The cluster has no quorum, or no node could be used for longer than a call waits. */
+export class StoreAwayError extends Error {
+  constructor(trouble: string | undefined) {
+    super(trouble ?? NO_ANSWER);
+  }
+}
+
 export interface ConnectionManager {
-  /** Waits for a connection. Throws `store_unavailable` when closed, or the abort reason. */
-  current(signal: AbortSignal): Promise<NodeConnection>;
+  /**
+   * Waits for a connection. Throws `store_unavailable` when closed, the abort reason, or, with
+   * `failsWhileAway`, StoreAwayError.
+   */
+  current(signal: AbortSignal, options?: { failsWhileAway: boolean }): Promise<NodeConnection>;
   /** Reports a failed call. The node is checked, and abandoned if it can't serve. */
   reportFailure(connection: NodeConnection, error: unknown): void;
   /** Records that the user lacks a right. Returns an error that names the right. */
@@ -151,11 +162,13 @@ function validateTarget(
 /**
  * Keeps one connection to the leader, or to another node if the connection string prefers that. A
  * heartbeat checks the node, because open calls do not fail when it freezes or loses its quorum.
- * Throws `configuration_invalid` for an invalid connection string.
+ * `awayAfterMs` is how long calls wait for a node before it counts as known that there is none. Throws
+ * `configuration_invalid` for an invalid connection string.
  */
 export function createConnectionManager(
   connectionString: string,
   logger: StoreLogger | undefined,
+  awayAfterMs: number,
 ): ConnectionManager {
   const target = validateTarget(connectionString, logger);
   const requiresLeader = target.nodePreference === 'leader';
@@ -174,8 +187,15 @@ export function createConnectionManager(
     needsNode: () => !active || active.heartbeat.isSilent(),
     hasNode: () => active !== undefined,
     onNode: activate,
-    onTrouble: troubleLog.set,
+    onTrouble(trouble) {
+      troubleLog.set(trouble);
+      if (isAway()) waiters.releaseAll();
+    },
   });
+
+  const isAway = (): boolean =>
+    (!active || active.heartbeat.isSilent()) &&
+    (discovery.lacksQuorum() || troubleLog.lastsMs() >= awayAfterMs);
 
   function abandon(connection: ActiveConnection, reason: Error): void {
     connection.lostController.abort(reason);
@@ -195,7 +215,8 @@ export function createConnectionManager(
     waiters.releaseAll();
   }
 
-  function createActiveConnection({ host, client }: UsableNode): ActiveConnection {
+  function createActiveConnection({ host, client, ...node }: UsableNode): ActiveConnection {
+    let isUserAccepted = node.trouble === undefined;
     const lostController = new AbortController();
     const lost = lostController.signal;
     const setTrouble = (trouble: string | undefined): void => {
@@ -204,8 +225,16 @@ export function createConnectionManager(
     const heartbeat = startHeartbeat(
       { client, checkReadiness, signal: lost },
       {
-        onReady: () => setTrouble(undefined),
-        onRefused: (error) => setTrouble(describeHostError(host, target, error)),
+        onReady() {
+          isUserAccepted = true;
+          setTrouble(undefined);
+        },
+        onRefused(error) {
+          // Open calls outlive a change of the password. Without them, calls fail as new ones do.
+          if (isUserAccepted && isUnauthenticated(error))
+            return abandonAndReconnect(connection, error);
+          setTrouble(describeHostError(host, target, error));
+        },
         onLost: (error) => abandonAndReconnect(connection, error),
         onSilent() {
           setTrouble(describeSilentHost(host));
@@ -247,10 +276,11 @@ export function createConnectionManager(
   reconnect();
 
   return {
-    async current(signal) {
+    async current(signal, { failsWhileAway } = { failsWhileAway: false }) {
       for (;;) {
         if (closed.aborted) throw closed.reason;
         signal.throwIfAborted();
+        if (failsWhileAway && isAway()) throw new StoreAwayError(troubleLog.current());
         if (active) return active;
         await waiters.wait(signal);
       }

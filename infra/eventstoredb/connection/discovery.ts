@@ -184,6 +184,8 @@ export interface Discovery {
   nextAttemptInMs(): number;
   /** One sentence on why the last rounds found no node. */
   trouble(): string;
+  /** Whether the latest gossip says that the cluster has no quorum. */
+  lacksQuorum(): boolean;
 }
 
 interface Options {
@@ -245,6 +247,7 @@ export function createDiscovery({
     },
     resetBackoff: state.resetBackoff,
     nextAttemptInMs: () => (target.isCluster ? gossipHosts : probeHosts).nextAttemptInMs(),
+    lacksQuorum: clusterStatus.lacksQuorum,
     trouble: () =>
       clusterStatus.trouble() ??
       ([...new Set([...probeHosts.troubles(), ...gossipHosts.troubles()])].slice(0, 3).join(' ') ||

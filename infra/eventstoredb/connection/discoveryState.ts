@@ -57,12 +57,17 @@ export function chooseNode(
   return candidates[Math.floor(Math.random() * candidates.length)]?.host;
 }
 
+const aliveCount = (members: readonly ClusterMember[]): number =>
+  members.filter(({ isAlive }) => isAlive).length;
+
+const hasQuorum = (members: readonly ClusterMember[]): boolean =>
+  aliveCount(members) * 2 > members.length;
+
 /** Describes in one sentence why no member of the cluster can be used. */
 export function describeUnusableCluster(members: readonly ClusterMember[]): string {
-  const alive = members.filter(({ isAlive }) => isAlive).length;
+  const alive = aliveCount(members);
   const dead = members.filter(({ isAlive }) => !isAlive).map(({ host }) => formatHost(host));
-  if (alive * 2 > members.length)
-    return 'The cluster of the event store has no leader at the moment.';
+  if (hasQuorum(members)) return 'The cluster of the event store has no leader at the moment.';
   const deadNodes = dead.length === 1 ? `${dead[0]} is not` : `${dead.join(' and ')} are not`;
   return `The cluster of the event store has no quorum: only ${alive} of its ${members.length} nodes ${alive === 1 ? 'is' : 'are'} alive; ${deadNodes}.`;
 }
@@ -77,10 +82,12 @@ interface ClusterStatus {
   clear(): void;
   /** One sentence on why no node can be used. */
   trouble(): string | undefined;
+  /** Whether too few members are alive to elect a leader. */
+  lacksQuorum(): boolean;
 }
 
 function createClusterStatus(preference: ConnectionTarget['nodePreference']): ClusterStatus {
-  let report: { source: string; trouble: string } | undefined;
+  let report: { source: string; trouble: string; lacksQuorum: boolean } | undefined;
 
   function forget(source: Host): void {
     if (report?.source === formatHost(source)) report = undefined;
@@ -90,13 +97,18 @@ function createClusterStatus(preference: ConnectionTarget['nodePreference']): Cl
     update(source, members) {
       const node = chooseNode(members, preference);
       if (!node && members.length > 1)
-        report = { source: formatHost(source), trouble: describeUnusableCluster(members) };
+        report = {
+          source: formatHost(source),
+          trouble: describeUnusableCluster(members),
+          lacksQuorum: !hasQuorum(members),
+        };
       else forget(source);
       return node;
     },
     forget,
     clear: () => void (report = undefined),
     trouble: () => report?.trouble,
+    lacksQuorum: () => report?.lacksQuorum ?? false,
   };
 }
 

@@ -47,13 +47,13 @@ export const presentAgent = (row: AgentRow): Static<typeof Agent> => ({
   config: presentConfig(row),
   created_at: row.created_at,
   updated_at: row.updated_at,
+  revision: row.revision,
 });
 
 /** A single agent, with its UI component, which the contract keeps out of the list. */
 export const presentAgentDetail = (row: AgentRow): Static<typeof AgentDetail> => ({
   ...presentAgent(row),
   component: row.component,
-  revision: row.revision,
 });
 
 /** A revision of an agent. */

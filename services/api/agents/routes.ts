@@ -3,7 +3,7 @@ import { LIMITS } from '../../../shared/limits.ts';
 import { agentNotFoundError, findOwnAgent } from '../../../shared/agents/queries.ts';
 import { agentErasedError } from '../../../shared/erasure/errors.ts';
 import { sendAgentList } from './list.ts';
-import { respondNotModified, computeEtag } from '../http/responses/etag.ts';
+import { createRevisionEtag, parseIfMatch, respondNotModified } from '../http/responses/etag.ts';
 import { presentAgentDetail, presentRevision } from './presenter.ts';
 import { DEFECT } from '../http/errors/errorPresenter.ts';
 import { defineFeature } from '../http/feature.ts';
@@ -17,10 +17,15 @@ import {
   AgentRevisions,
   AgentRevisionsQuery,
   ChangeAgentBody,
+  PlainFormat,
+  SchemaFormat,
   DeletedAgent,
 } from './schemas.ts';
 import { AgentId, CommonQuery } from '../openapi/commonSchemas.ts';
 import type { Context } from 'koa';
+import { Type, type TSchema } from 'typebox';
+import type { ChatResponseFormat } from '../../../shared/sessions/turns/chat.ts';
+import { bodyValidator } from '../http/errors/validation.ts';
 import {
   deleteAgent,
   patchAgent,
@@ -37,28 +42,9 @@ import {
 } from '../http/responses/listResponse.ts';
 import { STREAM_ERROR_CODES } from '../http/errors/errorResponses.ts';
 
-/** Changes with the schema, so that releases with another presentation have other ETags. */
-const SCHEMA_ETAG = computeEtag(JSON.stringify(AgentDetail));
-
-/**
- * The ETag of a revision of an agent. It is strong, because `If-Match` compares only strong ones: it
- * identifies the agent, not the bytes of a response. A hash of the presentation follows the revision.
- */
+const revisionEtag = createRevisionEtag(AgentDetail);
 const agentEtag = ({ agent_id, revision, updated_at }: AgentRow): string =>
-  `"${revision}${computeEtag(SCHEMA_ETAG, `${agent_id}.${revision}.${updated_at}`).slice(2).replace('"', '-')}`;
-
-/** A strong ETag of an agent, in a list. */
-const AGENT_ETAG = /(?<!W\/)"(\d{1,10})(?:-[\w-]*)?"/g;
-
-/**
- * The revisions that `If-Match` names; undefined where any revision matches. Weak, foreign and invalid
- * ETags name no revision.
- */
-function parseIfMatch(ctx: Context): number[] | undefined {
-  const value = ctx.get('if-match').trim();
-  if (value === '' || value === '*') return undefined;
-  return [...value.matchAll(AGENT_ETAG)].map(([, revision]) => Number(revision));
-}
+  revisionEtag({ id: agent_id, revision, updated_at });
 
 const AGENT_PATH = '/v1/agents/{agentId}';
 const AGENT = { parameters: { agentId: '$response.body#/data/agent_id' } };
@@ -76,14 +62,20 @@ const createAgentRoute = defineRoute({
     GetAgent: { operationId: 'getAgent', description: 'The agent that was created', ...AGENT },
     RunAgent: { operationId: 'runAgent', description: 'Runs it', ...AGENT },
   },
-  errors: ['model_not_supported', 'tool_not_supported', 'component_not_supported'],
+  errors: ['model_not_supported', 'tool_not_supported'],
   idempotency: {
     prepare: (api, { actor, body }) => buildConfiguration(api, actor, body),
     reserve: ({ ids }) => ({ id: ids.typeId('agent') }),
   },
-  handle: async (api, { actor, body, claim }) => ({
-    data: await createAgent(api, actor, body, claim),
-  }),
+  returnsLocation: true,
+  returnsEtag: true,
+  handle: async (api, { actor, body, claim }, ctx) => {
+    const data = await createAgent(api, actor, body, claim);
+    const { agent_id: id, created_at: updated_at } = data;
+    ctx.set('location', `/v1/agents/${id}`);
+    ctx.set('etag', revisionEtag({ id, revision: 0, updated_at }));
+    return { data };
+  },
 });
 
 const listAgentsRoute = defineRoute({
@@ -130,11 +122,7 @@ const CHANGE_ERROR_CODES = [
   'release_too_old',
   'key_missing',
 ] as const;
-const CONFIGURATION_ERROR_CODES = [
-  'model_not_supported',
-  'tool_not_supported',
-  'component_not_supported',
-] as const;
+const CONFIGURATION_ERROR_CODES = ['model_not_supported', 'tool_not_supported'] as const;
 
 const requestedChange = (
   ctx: Context,
@@ -167,13 +155,23 @@ const replaceAgentRoute = defineRoute({
     presentChanged(ctx, await replaceAgent(api, actor, requestedChange(ctx, params), body)),
 });
 
+const formatCheck = (response_format: TSchema) => bodyValidator(Type.Object({ response_format }));
+const [checkPlain, checkSchema] = [formatCheck(PlainFormat), formatCheck(SchemaFormat)];
+
+/** Checks the response format that a patch results in. */
+function checkFormat(response_format: unknown): ChatResponseFormat {
+  const { type } = response_format as { type?: unknown };
+  const check = type === 'json_schema' ? checkSchema : checkPlain;
+  return (check({ response_format }) as { response_format: ChatResponseFormat }).response_format;
+}
+
 const changeAgentRoute = defineRoute({
   method: 'patch',
   path: AGENT_PATH,
   operationId: 'changeAgent',
   summary: 'Changes fields of an agent’s configuration',
   description:
-    'A JSON merge patch (RFC 7396): omitted fields stay, null removes a field. Only the values that it sets must be available. With `If-Match`, only if the agent is still at that revision.',
+    'A JSON merge patch (RFC 7396): omitted fields stay, null removes a field, and `response_format` is merged member by member. Only the values that it sets must be available. With `If-Match`, only if the agent is still at that revision.',
   access: 'agents:write',
   query: CommonQuery,
   body: ChangeAgentBody,
@@ -182,7 +180,7 @@ const changeAgentRoute = defineRoute({
   returnsEtag: true,
   errors: [...CHANGE_ERROR_CODES, ...CONFIGURATION_ERROR_CODES],
   handle: async (api, { actor, params, body }, ctx) =>
-    presentChanged(ctx, await patchAgent(api, actor, requestedChange(ctx, params), body)),
+    presentChanged(ctx, await patchAgent(api, actor, requestedChange(ctx, params), body, checkFormat)),
 });
 
 const deleteAgentRoute = defineRoute({
@@ -247,15 +245,11 @@ export const agentsFeature = defineFeature({
       status: 400,
       description: 'The tool is not configured here; the message lists those that are',
     },
-    component_not_supported: {
-      status: 400,
-      description: 'The UI component is not configured here; the message lists those that are',
-    },
     agent_not_found: { status: 404, description: 'The account has no such agent' },
     agent_erased: { status: 410, description: 'The texts of the agent were erased' },
     precondition_failed: {
       status: 412,
-      description: 'The agent is at another revision than `If-Match` names; nothing was recorded',
+      description: 'What it would change is at another revision than `If-Match` names; nothing was recorded',
     },
   },
   rejections: {

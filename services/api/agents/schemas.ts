@@ -31,11 +31,11 @@ const AnswerSchema = Type.Object(
   { ...strict, title: 'AnswerSchema', description: 'The JSON Schema that an answer must match' },
 );
 
-const SchemaFormat = Type.Object(
+export const SchemaFormat = Type.Object(
   { type: Type.Literal('json_schema'), json_schema: AnswerSchema },
   { ...strict, title: 'SchemaFormat', description: 'JSON that matches a schema' },
 );
-const PlainFormat = Type.Object(
+export const PlainFormat = Type.Object(
   { type: Type.Enum(['text', 'json_object']) },
   { ...strict, title: 'PlainFormat', description: 'Text, or any JSON object' },
 );
@@ -58,7 +58,6 @@ export const parameterFields = {
     Type.Integer({
       minimum: 1,
       maximum: 2_147_483_647,
-      'x-most-output-tokens': true,
       description: 'The most tokens of one answer, not more than the model has',
     }),
   ),
@@ -97,8 +96,8 @@ export const CreateAgentBody = Type.Object(
     component: Type.Optional(
       textSchema({
         maxLength: referenceCharacters,
-        offered: 'components',
-        description: 'UI component override',
+        examples: ['Chat'],
+        description: 'UI component that shows the agent; `Chat` by default',
       }),
     ),
     compaction: Type.Optional(
@@ -120,11 +119,34 @@ export const CreateAgentBody = Type.Object(
 const changed = (field: TSchema): TSchema =>
   Type.Optional(Type.IsOptional(field) ? Type.Union([field, Type.Null()]) : field);
 
+const SchemaPatch = Type.Object(
+  {
+    name: Type.Optional(AnswerSchema.properties.name),
+    schema: Type.Optional(AnswerSchema.properties.schema),
+    strict: changed(AnswerSchema.properties.strict),
+  },
+  { ...strict, title: 'AnswerSchemaPatch', description: 'Changes of an answer’s JSON Schema' },
+);
+const FormatPatch = Type.Object(
+  {
+    type: Type.Optional(Type.Enum(['text', 'json_object', 'json_schema'])),
+    json_schema: Type.Optional(Type.Union([SchemaPatch, Type.Null()])),
+  },
+  {
+    ...strict,
+    title: 'ResponseFormatPatch',
+    description:
+      'Changes of the format, which are merged with it member by member: `json_schema: null` removes a schema',
+  },
+);
 export const ChangeAgentBody = Type.Unsafe<AgentPatch>(
   Type.Object(
-    Object.fromEntries(
-      Object.entries(CreateAgentBody.properties).map(([name, field]) => [name, changed(field)]),
-    ),
+    {
+      ...Object.fromEntries(
+        Object.entries(CreateAgentBody.properties).map(([name, field]) => [name, changed(field)]),
+      ),
+      response_format: Type.Optional(Type.Union([FormatPatch, Type.Null()])),
+    },
     {
       additionalProperties: false,
       title: 'ChangeAgentRequest',
@@ -153,19 +175,20 @@ const AgentConfig = Type.Object(
   { title: 'AgentConfig', description: 'The configuration that an agent runs with' },
 );
 
+const Revision = Type.Integer({
+  minimum: 0,
+  description:
+    'Counts the changes of the agent, from 0; each turn has the revision that it ran with',
+});
+
 const agentFields = {
   agent_id: AgentId,
   name: Type.String(),
   config: AgentConfig,
   created_at: Instant,
   updated_at: Instant,
+  revision: Revision,
 };
-
-const Revision = Type.Integer({
-  minimum: 0,
-  description:
-    'Counts the changes of the agent, from 0; each turn has the revision that it ran with',
-});
 
 export const Agent = Type.Object(agentFields, {
   title: 'Agent',
@@ -175,7 +198,6 @@ export const AgentDetail = Type.Object(
   {
     ...agentFields,
     component: Type.String({ description: 'UI component' }),
-    revision: Revision,
   },
   { title: 'AgentDetail', description: 'A single agent' },
 );

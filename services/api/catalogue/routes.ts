@@ -6,10 +6,27 @@ import type { RouteContext } from '../context.ts';
 import { defineFeature } from '../http/feature.ts';
 import { defineRoute } from '../http/route.ts';
 import { destroyOnError } from '../http/connection/destroyOnError.ts';
-import { sendJson, wantsPretty } from '../http/responses/envelope.ts';
+import { sendJson, setNextLink, wantsPretty } from '../http/responses/envelope.ts';
 import { renderList, type ListFormat } from '../http/responses/listResponse.ts';
-import { ModelList, ToolList } from './schemas.ts';
-import { CommonQuery } from '../openapi/commonSchemas.ts';
+import { ModelList, ModelListQuery, ToolList, ToolListQuery } from './schemas.ts';
+import { unknownPageError } from '../http/errors/errorResponses.ts';
+
+/**
+ * The page of a list in memory, and its `Link`. Throws `position_unknown` if the list no longer has the
+ * entry that the page follows.
+ */
+function pageOf<Entry>(
+  entries: readonly Entry[],
+  nameOf: (entry: Entry) => string,
+  { limit = Infinity, after }: { limit?: number; after?: string },
+  ctx: Context,
+): Entry[] {
+  const start = after === undefined ? 0 : entries.findIndex((entry) => nameOf(entry) === after) + 1;
+  if (after !== undefined && start === 0) throw unknownPageError();
+  const page = entries.slice(start, start + limit);
+  if (start + page.length < entries.length) setNextLink(ctx, nameOf(page.at(-1)!));
+  return page;
+}
 
 const listModelsRoute = defineRoute({
   method: 'get',
@@ -17,13 +34,13 @@ const listModelsRoute = defineRoute({
   operationId: 'listModels',
   summary: 'Lists the models that an agent may name',
   access: 'key',
-  query: CommonQuery,
+  query: ModelListQuery,
   data: ModelList,
-  errors: [],
-  handle: ({ catalogue }) =>
-    Promise.resolve({
-      data: catalogue.models.list().map(({ upstream_model: _upstream, ...model }) => model),
-    }),
+  errors: ['position_unknown'],
+  handle: async ({ catalogue }, { query }, ctx) => {
+    const models = pageOf(catalogue.models.list(), ({ id }) => id, query, ctx);
+    return { data: models.map(({ upstream_model: _upstream, ...model }) => model) };
+  },
 });
 
 const TOOL_LIST: ListFormat<ToolInfo> = {
@@ -34,11 +51,11 @@ const TOOL_LIST: ListFormat<ToolInfo> = {
 
 /** Sends the tools in slices: servers may have thousands, with large schemas. */
 async function sendToolList(
-  { catalogue, responseMemory, logger }: RouteContext,
+  { responseMemory, logger }: RouteContext,
+  rows: readonly ToolInfo[],
   account_id: string,
   ctx: Context,
 ): Promise<undefined> {
-  const rows = catalogue.toolbox.list();
   const to = { account_id, pretty: wantsPretty(ctx) };
   const pieces = renderList(() => Promise.resolve({ rows: [...rows], more: false }), TOOL_LIST, to);
   responseMemory.holdUntilSent(account_id, 2 * SLICE_BYTES, ctx.res);
@@ -52,10 +69,13 @@ const listToolsRoute = defineRoute({
   operationId: 'listTools',
   summary: 'Lists the tools that an agent may name',
   access: 'key',
-  query: CommonQuery,
+  query: ToolListQuery,
   data: ToolList,
-  errors: [],
-  handle: (api, { actor: { account_id } }, ctx) => sendToolList(api, account_id, ctx),
+  errors: ['position_unknown'],
+  handle: async (api, { actor: { account_id }, query }, ctx) => {
+    const tools = pageOf(api.catalogue.toolbox.list(), ({ name }) => name, query, ctx);
+    return sendToolList(api, tools, account_id, ctx);
+  },
 });
 
 export const catalogueFeature = defineFeature({

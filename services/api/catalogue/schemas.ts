@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { namedPageQuery } from '../openapi/commonSchemas.ts';
 
 const Price = Type.Object(
   {
@@ -39,3 +40,8 @@ const Tool = Type.Object(
 
 export const ModelList = Type.Array(Model);
 export const ToolList = Type.Array(Tool);
+
+export const ModelListQuery = Type.Object(namedPageQuery('models'), {
+  additionalProperties: false,
+});
+export const ToolListQuery = Type.Object(namedPageQuery('tools'), { additionalProperties: false });

@@ -50,6 +50,8 @@ export interface Idempotency<Query, Body, Prepared = unknown> {
 
 interface RouteEvents {
   description: string;
+  /** One event of the stream, with its `data` parsed. */
+  schema?: TSchema;
   /** The stream has an end: a client that has received it gets 204. */
   ends?: true;
 }
@@ -100,6 +102,8 @@ export interface Route<
   ifMatch?: true;
   /** Responses carry an `ETag`, though the operation does not answer `If-None-Match`. */
   returnsEtag?: true;
+  /** Responses carry the `Location` of what was created. */
+  returnsLocation?: true;
   /** OpenAPI links of the response, by name. */
   links?: Readonly<Record<string, object>>;
   /** Error codes of this operation, in addition to those of any operation. */

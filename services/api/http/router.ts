@@ -17,6 +17,7 @@ import { claimKeyedRequest, parseIdempotencyKey } from './idempotency.ts';
 import type { Answer, Route } from './route.ts';
 import { CommonQuery } from '../openapi/commonSchemas.ts';
 import { runTask } from '../../../shared/lib/concurrency/eventLoopWatchdog.ts';
+import { withWaitBudget } from '../../../shared/lib/time/waitBudget.ts';
 import { yieldToEventLoop } from '../../../shared/lib/concurrency/yieldToEventLoop.ts';
 import { bodyValidator, queryValidator } from './errors/validation.ts';
 
@@ -108,7 +109,11 @@ function createHandler(pipeline: RequestPipeline, route: Route): Middleware {
   const task = `${route.method.toUpperCase()} ${route.path}`;
   return (ctx, next) => {
     ctx.state['route'] = route;
-    return runTask(task, () => handle(ctx, next));
+    // A response that has begun may take as long as it has to: its reads have a limit each.
+    const isUnanswered = (): boolean => !ctx.res.headersSent;
+    return runTask(task, () =>
+      withWaitBudget(api.limits.storeWaitMs, isUnanswered, () => handle(ctx, next)),
+    );
   };
 }
 

@@ -2,11 +2,17 @@ import { Type, type TString } from 'typebox';
 import { LIMITS } from '../../../shared/limits.ts';
 
 /** A TypeID: a prefix, and a UUIDv7 in 26 characters of Crockford's base 32. */
-const id = (of: 'agent' | 'replay' | 'session' | 'webhook', example: string) => ({
-  pattern: `^${of}_[0-7][0-9a-hjkmnp-tv-z]{25}$`,
-  'x-rule': `must be the id of ${of === 'agent' ? 'an' : 'a'} ${of}, such as ${example}`,
+const id = (
+  of: 'account' | 'agent' | 'key' | 'replay' | 'session' | 'webhook',
+  example: string,
+  prefix = of as string,
+) => ({
+  pattern: `^${prefix}_[0-7][0-9a-hjkmnp-tv-z]{25}$`,
+  'x-rule': `must be the id of ${of.startsWith('a') ? 'an' : 'a'} ${of}, such as ${example}`,
   examples: [example],
 });
+const ACCOUNT_ID = id('account', 'acct_01kahz4f6wj9z2q6y8t0a2c4d6', 'acct');
+const KEY_ID = id('key', 'key_01kahz5g7xk0a3r7z9v1b3d5e7');
 const AGENT_ID = id('agent', 'agent_01kahz0b2re5v8k2s4n6t8w0y2');
 const WEBHOOK_ID = id('webhook', 'webhook_01kahz2d4tg7x0n4w6r8y0a2b4');
 const REPLAY_ID = id('replay', 'replay_01kahz3e5vh8y1p5x7s9z1b3c5');
@@ -15,6 +21,8 @@ const SESSION_ID = id('session', 'session_01kahz1c3sf6w9m3v5q7x9z1a3');
 export const AgentId = Type.String({ ...AGENT_ID, description: 'Identifier of an agent' });
 export const SessionId = Type.String({ ...SESSION_ID, description: 'Identifier of a session' });
 
+export const AccountId = Type.String({ ...ACCOUNT_ID, description: 'Identifier of an account' });
+export const KeyId = Type.String({ ...KEY_ID, description: 'Identifier of an API key' });
 export const ReplayId = Type.String({ ...REPLAY_ID, description: 'Identifier of a replay' });
 export const WebhookId = Type.String({ ...WEBHOOK_ID, description: 'Identifier of a webhook' });
 
@@ -58,6 +66,32 @@ export const sessionPageQuery = (limit: { default: number; description: string }
 export const replayPageQuery = (limit: { default: number; description: string }) =>
   pageQuery(REPLAY_ID, limit);
 
+export const webhookPageQuery = (limit: { default: number; description: string }) =>
+  pageQuery(WEBHOOK_ID, limit);
+
+/** Pages by the name of the last entry, of a list that is complete when no `limit` is given. */
+export const namedPageQuery = (entries: string) => ({
+  ...Pretty,
+  limit: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: LIMITS.http.pageEntries,
+      description: `The most ${entries} to answer; all of them when absent`,
+    }),
+  ),
+  after: Type.Optional(
+    textSchema({
+      maxLength: LIMITS.text.referenceCharacters,
+      description: 'Continues after this entry; take it from the `Link` header of the page before',
+    }),
+  ),
+});
+
+export const accountPageQuery = (limit: { default: number; description: string }) =>
+  pageQuery(ACCOUNT_ID, limit);
+export const keyPageQuery = (limit: { default: number; description: string }) =>
+  pageQuery(KEY_ID, limit);
+
 /** Only sessions that this replay made. */
 export const replayIdFilter = (description: string): TString =>
   Type.String({ ...REPLAY_ID, description });
@@ -88,6 +122,17 @@ export const numberedPageQuery = (entries: string, after: string) => ({
   after: Type.Optional(Type.Integer({ minimum: 0, maximum: MAX_INT32, description: after })),
 });
 
+/**
+ * A time that a client gives (shared/lib/time/parseTime.ts). Has no `format`, because a plain date is
+ * accepted, too.
+ */
+export const timeSchema = (description: string): TString =>
+  Type.String({
+    'x-time': true,
+    examples: ['2026-11-20T09:30:00Z', '2026-11-20T10:30:00+01:00', '2026-11-20'],
+    description,
+  });
+
 interface TextLimits {
   pattern?: string;
   /** What the pattern asks for: the rest of a sentence that begins with the field. */
@@ -96,8 +141,8 @@ interface TextLimits {
   maxLength?: number;
   /** In bytes of UTF-8. */
   maxBytes?: number;
-  /** The list of the running service that has the allowed values. */
-  offered?: 'models' | 'tools' | 'components';
+  /** The list of the running service that has the allowed values; its first one is the example. */
+  offered?: 'models' | 'tools';
   description: string;
   examples?: string[];
 }
@@ -118,3 +163,33 @@ export const textSchema = ({ maxBytes, offered, ...limits }: TextLimits): TStrin
     }),
     ...(offered && { 'x-offered': offered }),
   });
+
+const FailureDetail = Type.Object(
+  {
+    message: Type.String({ description: 'One sentence for people' }),
+    path: Type.String({
+      description: 'The location: a JSON pointer into the body, or `query/` and the parameter',
+    }),
+  },
+  { title: 'FailureDetail', description: 'The problem of one field' },
+);
+
+const FailureDetails = Type.Record(Type.String(), FailureDetail, {
+  title: 'FailureDetails',
+  description: 'Problems by field',
+});
+
+/** The members of every failure. */
+export const failureFields = {
+  success: Type.Literal(false),
+  error: Type.String({ description: 'One sentence for people' }),
+  code: Type.String({ description: 'For machines; stable' }),
+  details: Type.Optional(FailureDetails),
+  status: Type.Integer({ description: 'Mirrors the HTTP status' }),
+  request_id: Type.String({ description: 'Identifies the request in the service’s log' }),
+};
+
+export const Failure = Type.Object(failureFields, {
+  title: 'Failure',
+  description: 'A failure with any code',
+});

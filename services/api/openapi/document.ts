@@ -1,4 +1,3 @@
-import { maxOutputTokens } from '../../../shared/agents/validateParameters.ts';
 import type { AgentCatalogue } from '../../../shared/agents/catalogue.ts';
 import type { Api } from '../http/feature.ts';
 import { RESPONSE_HEADERS } from './headers.ts';
@@ -11,7 +10,7 @@ const GENERAL_CODES = ['not_found', 'method_not_allowed'] as const;
 const describeApi = ({ errorResponses }: Api): string =>
   [
     'Create agents, list them, and run them in conversations. Every change and every turn is an event that is never rewritten.',
-    'The models, tools and UI components that a request may name are listed as this process offers them; another process may be configured differently.',
+    '`GET /v1/models` and `GET /v1/tools` list the models and tools that a request may name.',
     'Later releases may add fields to responses; clients must ignore fields that they do not know.',
     'In addition to what each operation lists, with the same body as every failure:',
     ...GENERAL_CODES.map(
@@ -24,18 +23,19 @@ const SECURITY = {
   bearer: { type: 'http', scheme: 'bearer', description: 'The same key, as a bearer token' },
 };
 
-const offeredNames = ({ models, toolbox, components }: AgentCatalogue): OfferedNames => ({
+const offeredNames = ({ models, toolbox }: AgentCatalogue): OfferedNames => ({
   models: models.list().map(({ id }) => id),
   tools: toolbox.list().map(({ name }) => name),
-  components,
-  output_tokens: Math.max(...models.list().map(maxOutputTokens)),
 });
 
 /**
- * The OpenAPI 3.1 document of the routes and schemas that serve the API, with the models, tools and
- * components that the process offers. Pure; constant for the lifetime of a process.
+ * The OpenAPI 3.1 document of the routes and schemas that serve the API. Its examples of models and
+ * tools are those of the process. Pure; constant for the lifetime of a process.
  */
-export function openApiDocument(api: Api, catalogue: AgentCatalogue) {
+export function openApiDocument(
+  api: Api,
+  { catalogue, version }: { catalogue: AgentCatalogue; version: string },
+) {
   const { routes } = api;
   const collection: SchemaCollection = { offers: offeredNames(catalogue), schemas: {} };
   const paths: Record<string, Record<string, unknown>> = {};
@@ -46,7 +46,7 @@ export function openApiDocument(api: Api, catalogue: AgentCatalogue) {
     openapi: '3.1.0',
     info: {
       title: 'Turnlog',
-      version: '1.0.0',
+      version,
       summary: 'Event-sourced AI agents',
       description: describeApi(api),
       contact: { name: 'The operator of this service' },

@@ -9,6 +9,7 @@ import {
   visibleHeader,
   type HeaderReferences,
 } from './headers.ts';
+import { failureFields } from './commonSchemas.ts';
 import { addSchema, type SchemaCollection } from './jsonSchema.ts';
 
 /** The error codes of a route, including those that follow from its access, method and body. */
@@ -35,21 +36,6 @@ function errorCodesOf(route: Route): ErrorCode[] {
   ];
 }
 
-const FailureDetail = Type.Object(
-  {
-    message: Type.String({ description: 'One sentence for people' }),
-    path: Type.String({
-      description: 'The location: a JSON pointer into the body, or `query/` and the parameter',
-    }),
-  },
-  { title: 'FailureDetail', description: 'The problem of one field' },
-);
-
-const FailureDetails = Type.Record(Type.String(), FailureDetail, {
-  title: 'FailureDetails',
-  description: 'Problems by field',
-});
-
 /** `AgentNotFound` for `agent_not_found`. */
 const titleOf = (code: ErrorCode): string =>
   code
@@ -61,15 +47,9 @@ const titleOf = (code: ErrorCode): string =>
 const failureSchema = (code: ErrorCode, { status, description }: ErrorResponse): TObject =>
   Type.Object(
     {
-      success: Type.Literal(false),
-      error: Type.String({ description: 'One sentence for people' }),
+      ...failureFields,
       code: Type.Literal(code, { description: 'For machines; stable' }),
-      details: Type.Optional(FailureDetails),
-      status: Type.Integer({
-        const: status,
-        description: 'Mirrors the HTTP status',
-      }),
-      request_id: Type.String({ description: 'Identifies the request in the service’s log' }),
+      status: Type.Integer({ const: status, description: 'Mirrors the HTTP status' }),
     },
     { title: titleOf(code), description: `${description}.` },
   );

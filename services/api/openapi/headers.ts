@@ -82,7 +82,7 @@ export const RESPONSE_HEADERS = {
     'wait=30',
   ]),
   Location: {
-    ...textHeader('The path of the operation that continues', [
+    ...textHeader('The path of what was created, or of the operation that continues', [
       '/v1/sessions/session_01kahz1c3sf6w9m3v5q7x9z1a3/turns/1',
     ]),
     required: true,

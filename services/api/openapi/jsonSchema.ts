@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { TIME_PATTERN } from '../../../shared/lib/time/parseTime.ts';
 
 /** The subset of JSON Schema that the API's schemas use. */
 export interface JsonSchema {
@@ -13,30 +14,13 @@ export interface JsonSchema {
   [keyword: string]: unknown;
 }
 
-/** The names that the running process offers, by list. */
-export type OfferedNames = Readonly<
-  Record<'models' | 'tools' | 'components', readonly string[]> & {
-    /** The highest output limit of the models. */
-    output_tokens: number;
-  }
->;
+/** Names that the running process offers, as examples: another process may offer others. */
+export type OfferedNames = Readonly<Record<'models' | 'tools', readonly string[]>>;
 
 /** Collects the named schemas of the document. */
 export interface SchemaCollection {
   offers: OfferedNames;
   schemas: Record<string, JsonSchema>;
-}
-
-/** The tool of a group: its server may change the names while the process runs. */
-const GROUP_TOOL_SUFFIX = '(?:/[^,\\s]{1,128})?';
-
-/** One name, or several separated by commas. */
-function namesPattern(offered: readonly string[]): string {
-  const names = offered
-    .filter((name) => !name.includes('/'))
-    .map((name) => name + (name.includes(':') ? GROUP_TOOL_SUFFIX : ''));
-  const one = `(?:${names.join('|')})`;
-  return `^${one}(?:,${one})*$`;
 }
 
 const ANY_NAME = '^.*$';
@@ -50,23 +34,20 @@ const TEXT = '^[^\\u0000]*$';
 function toStandardKeywords(schema: JsonSchema, offers: OfferedNames): JsonSchema {
   const {
     'x-text': isText,
+    'x-time': isTime,
     'x-rule': _rule,
     'x-offered': list,
-    'x-most-output-tokens': ofModels,
     'x-max-bytes': bytes,
     ...rest
   } = schema;
-  const offered = list === undefined ? [] : offers[list as 'models' | 'tools' | 'components'];
+  const offered = list === undefined ? [] : offers[list as keyof OfferedNames];
   return {
     ...(rest['enum'] !== undefined && { type: 'string' }),
     ...rest,
-    ...(ofModels === true && { maximum: offers.output_tokens }),
     ...(typeof bytes === 'number' && { maxLength: bytes, 'x-max-bytes': bytes }),
     ...(isText === true && rest['pattern'] === undefined && { pattern: TEXT }),
-    ...(offered.length > 0 && {
-      ...(list === 'tools' ? { pattern: namesPattern(offered) } : { enum: offered }),
-      examples: offered.slice(0, 1),
-    }),
+    ...(isTime === true && { pattern: TIME_PATTERN }),
+    ...(offered.length > 0 && { examples: offered.slice(0, 1) }),
   };
 }
 

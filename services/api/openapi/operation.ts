@@ -1,4 +1,5 @@
 import { Type, type TSchema } from 'typebox';
+import { bodyMediaTypes } from '../http/middleware/jsonBody.ts';
 import type { Route } from '../http/route.ts';
 import { CommonQuery } from './commonSchemas.ts';
 import type { Api } from '../http/feature.ts';
@@ -13,39 +14,26 @@ import {
   idempotencyReplayedHeader,
   visibleHeader,
 } from './headers.ts';
+import { envelopeSchema } from './envelopeSchema.ts';
 import { addSchema, type SchemaCollection } from './jsonSchema.ts';
 
 const jsonContent = (schema: object) => ({ 'application/json': { schema } });
 
-const envelope = (
-  data: TSchema,
-  status: number,
-  collection: SchemaCollection,
-  beside: Readonly<Record<string, TSchema>> = {},
-) =>
-  jsonContent({
-    type: 'object',
-    required: ['success', 'data', 'status'],
-    properties: {
-      success: { type: 'boolean', const: true },
-      data: addSchema(data, collection),
-      status: { type: 'integer', const: status, description: 'Mirrors the HTTP status' },
-      ...Object.fromEntries(
-        Object.entries(beside).map(([name, schema]) => [name, addSchema(schema, collection)]),
-      ),
-    },
-  });
-
 /**
- * OpenAPI 3.1 can't describe the events of a stream. Where a stream is the only response, generators
- * would take a type for that of each event.
+ * OpenAPI 3.1 can't describe the events of a stream; `contentSchema` names their type for clients
+ * that parse them. Where a stream is the only response, generators would take a type for that of
+ * each event.
  */
-const streamContent = ({ events, media }: Route) =>
+const streamContent = ({ events, media }: Route, collection: SchemaCollection) =>
   events && {
     'text/event-stream': {
       schema: {
         ...(media === undefined && { type: 'string' }),
         description: events.description,
+        ...(events.schema && {
+          contentMediaType: 'text/event-stream',
+          contentSchema: addSchema(events.schema, collection),
+        }),
       },
     },
   };
@@ -68,12 +56,18 @@ function successResponse(route: Route, collection: SchemaCollection) {
       ...linkHeader(route),
       ...preferenceAppliedHeader(route),
       ...((route.ifNoneMatch || route.returnsEtag) && { ETag: etagHeader }),
+      ...(route.returnsLocation && { Location: locationHeader }),
     },
     content: {
       ...(route.media === undefined
-        ? envelope(route.data, 200, collection, route.envelope)
+        ? jsonContent(
+            addSchema(
+              envelopeSchema(route.operationId, route.data, 200, route.envelope),
+              collection,
+            ),
+          )
         : byteContent(route, collection)),
-      ...streamContent(route),
+      ...streamContent(route, collection),
     },
     ...(links && { links }),
   };
@@ -95,9 +89,10 @@ const acceptedResponse = (route: Route, data: TSchema, collection: SchemaCollect
     ...visibleHeader(route, 202),
     ...replayedIfAlwaysAccepted(route),
     ...preferenceAppliedHeader(route),
+    ...(route.returnsEtag && { ETag: etagHeader }),
     Location: locationHeader,
   },
-  content: envelope(data, 202, collection),
+  content: jsonContent(addSchema(envelopeSchema(route.operationId, data, 202), collection)),
 });
 
 const notModifiedResponse = (route: Route) => ({
@@ -149,7 +144,12 @@ export const describeOperation = (route: Route, api: Api, collection: SchemaColl
   ...(route.body && {
     requestBody: {
       required: route.bodyOptional !== true,
-      content: jsonContent(addSchema(route.body, collection)),
+      content: Object.fromEntries(
+        bodyMediaTypes(route.method).map((type) => [
+          type,
+          { schema: addSchema(route.body!, collection) },
+        ]),
+      ),
     },
   }),
   responses: {

@@ -3,6 +3,7 @@ import type { AgentCatalogue } from '../../../shared/agents/catalogue.ts';
 import { jsonText, sendJson, wantsPretty } from '../http/responses/envelope.ts';
 import { computeEtag, respondNotModified } from '../http/responses/etag.ts';
 import { openApiDocument } from './document.ts';
+import type { RouteContext } from '../context.ts';
 import type { Api } from '../http/feature.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import { CommonQuery } from './commonSchemas.ts';
@@ -22,10 +23,12 @@ function serializeDocument(document: object): SerializedDocument {
 export function openApiRoute(api: Api): Route {
   // Built at the first request: it takes milliseconds, and has a hundred kilobytes.
   const documents = new WeakMap<AgentCatalogue, SerializedDocument>();
-  function documentOf(catalogue: AgentCatalogue): SerializedDocument {
-    let document = documents.get(catalogue);
-    if (!document)
-      documents.set(catalogue, (document = serializeDocument(openApiDocument(api, catalogue))));
+  function documentOf(context: RouteContext): SerializedDocument {
+    let document = documents.get(context.catalogue);
+    if (!document) {
+      document = serializeDocument(openApiDocument(api, context));
+      documents.set(context.catalogue, document);
+    }
     return document;
   }
   return defineRoute({
@@ -37,8 +40,8 @@ export function openApiRoute(api: Api): Route {
     query: CommonQuery,
     data: Type.Unknown(),
     errors: [],
-    handle: ({ catalogue }, _request, ctx) => {
-      const { etag, plain, pretty } = documentOf(catalogue);
+    handle: (context, _request, ctx) => {
+      const { etag, plain, pretty } = documentOf(context);
       if (!respondNotModified(ctx, etag, 'no-cache'))
         sendJson(ctx, 200, wantsPretty(ctx) ? pretty : plain);
       return Promise.resolve(undefined);

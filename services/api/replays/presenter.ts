@@ -12,6 +12,7 @@ export const presentReplay = ({
   sums,
   created_at,
   updated_at,
+  revision,
 }: ReplayRow): Static<typeof Replay> => ({
   replay_id,
   // Erased replays are not found.
@@ -20,6 +21,7 @@ export const presentReplay = ({
   sums,
   created_at,
   updated_at,
+  revision,
 });
 
 /** The settings of a replay as its client sent them, with their texts decrypted. */

@@ -37,6 +37,7 @@ import {
 } from './schemas.ts';
 import { Type } from 'typebox';
 import type { Context } from 'koa';
+import { createRevisionEtag } from '../http/responses/etag.ts';
 import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import { followReplay, type ReplayUpdate } from '../../../shared/replays/followReplay.ts';
 import { sendEventStream, type SseEvent } from '../http/responses/sse.ts';
@@ -48,6 +49,8 @@ const REPLAY_LIST: ListFormat<ReplayRow> = {
   present: presentReplay,
   cursorOf: ({ replay_id }) => replay_id,
 };
+
+const revisionEtag = createRevisionEtag(Replay);
 
 const startReplayRoute = defineRoute({
   method: 'post',
@@ -61,6 +64,7 @@ const startReplayRoute = defineRoute({
   body: StartReplayBody,
   data: StartedReplay,
   accepted: StartedReplay,
+  returnsEtag: true,
   errors: [
     'agent_not_found',
     'agent_erased',
@@ -78,7 +82,9 @@ const startReplayRoute = defineRoute({
   handle: async (api, { actor, body, claim }, ctx) => {
     const input = () => parseReplayBody(api, actor.account_id, body);
     const data = await startReplay(api, actor, input, claim);
-    ctx.set('location', `/v1/replays/${data.replay_id}`);
+    const { replay_id: id, created_at: updated_at } = data;
+    ctx.set('location', `/v1/replays/${id}`);
+    ctx.set('etag', revisionEtag({ id, revision: 0, updated_at }));
     return { data, status: 202 };
   },
 });
@@ -109,13 +115,16 @@ const getReplayRoute = defineRoute({
   access: 'sessions:read',
   query: ReplayQuery,
   data: ShownReplay,
+  returnsEtag: true,
   errors: ['quota_exceeded', 'replay_not_found', 'stream_damaged', 'key_missing'],
   // A page, and two turns whose outputs are compared.
   bufferBytes: 3 * PAGE_BUFFER_BYTES,
-  handle: async (api, { actor, params, query }) => {
+  handle: async (api, { actor, params, query }, ctx) => {
     const { account_id } = actor;
     const { only, session_id } = query;
     const row = await findOwnReplay(api, account_id, params['replayId']!);
+    const { replay_id: id, revision, updated_at } = row;
+    ctx.set('etag', revisionEtag({ id, revision, updated_at }));
     const settings = presentReplaySettings(await readReplaySettings(api, row));
     const limit = Math.min(query.limit ?? Infinity, LIMITS.replays.pageTurns);
     const page = await api.readModels.listReplayTurns(row.replay_id, {

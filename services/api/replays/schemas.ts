@@ -208,6 +208,10 @@ export const replayFields = {
   sums: Sums,
   created_at: Instant,
   updated_at: Instant,
+  revision: Type.Integer({
+    minimum: 0,
+    description: 'Of the last event of the replay, counted from 0',
+  }),
 };
 
 export const Replay = Type.Object(replayFields, {

@@ -14,6 +14,7 @@ import { defineRoute, type Answer } from '../http/route.ts';
 import { CommonQuery } from '../openapi/commonSchemas.ts';
 import { RunBody, RunResult } from './schemas.ts';
 import { StartedTurn } from '../sessions/schemas.ts';
+import { TurnStreamEvent } from '../sessions/turnStreamSchemas.ts';
 import { START_OF_OUTPUT } from '../../../shared/sessions/turns/turnOutputPosition.ts';
 import type { RecordedTurnOutcome } from '../../../shared/sessions/turns/recordedTurn.ts';
 import { createKeyCheck } from '../http/access/keyRevocation.ts';
@@ -122,6 +123,7 @@ const runAgentRoute = defineRoute({
     ...SHARED_SESSION_ERROR_CODES,
   ],
   events: {
+    schema: TurnStreamEvent,
     description:
       'If the client accepts `text/event-stream`, the output of the turn as it arrives: `turn.started`; `output.delta` with `text` and the `round` (model call) it belongs to; `tool.called` with a tool call as the transcript shows it; and at the end `turn.completed` with the JSON envelope of the result, or `error` with that of the failure. The ids are valid in the stream of the turn.',
   },

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import type { DescriptionChange } from '../../../shared/sessions/description.ts';
-import { INSTANT } from '../../../shared/domain/schema.ts';
+import { OUTCOMES } from '../../../shared/sessions/outcomes.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import {
   agentIdFilter,
@@ -8,6 +8,7 @@ import {
   replayIdFilter,
   sessionPageQuery,
   textSchema,
+  timeSchema,
 } from '../openapi/commonSchemas.ts';
 
 const { description: OF } = LIMITS;
@@ -37,15 +38,18 @@ export const DescribeSessionBody = Type.Unsafe<DescriptionChange>(
     {
       title: Type.Optional(Type.Union([Title, Type.Null()])),
       labels: Type.Optional(
-        Type.Record(Type.String(), Type.Union([LabelValue, Type.Null()]), {
-          maxProperties: OF.labelsChanged,
-          propertyNames: {
-            pattern: `^${NAME}$`,
-            'x-rule': `must have names of 1 to ${OF.labelNameCharacters} of a to z, 0 to 9, ".", "_" and "-"`,
-          },
-          description: `Labels to set; null removes one. A session has at most ${OF.labels}`,
-          examples: [{ customer: '4711', draft: null }],
-        }),
+        Type.Union([
+          Type.Record(Type.String(), Type.Union([LabelValue, Type.Null()]), {
+            maxProperties: OF.labelsChanged,
+            propertyNames: {
+              pattern: `^${NAME}$`,
+              'x-rule': `must have names of 1 to ${OF.labelNameCharacters} of a to z, 0 to 9, ".", "_" and "-"`,
+            },
+            description: `Labels to set; null removes one, or all of them in place of the object. A session has at most ${OF.labels}`,
+            examples: [{ customer: '4711', draft: null }],
+          }),
+          Type.Null(),
+        ]),
       ),
     },
     {
@@ -56,20 +60,9 @@ export const DescribeSessionBody = Type.Unsafe<DescriptionChange>(
   ),
 );
 
-/** Has no `format`: generated clients would write zone and milliseconds in other ways. */
-const INSTANT_IN_QUERY =
-  '^\\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\\d|3[01])T([01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(\\.\\d{3})?Z$';
-
-/** An instant in a query; milliseconds are optional. */
+/** An instant in a query. */
 const instant = (description: string) =>
-  Type.Optional(
-    Type.String({
-      pattern: INSTANT_IN_QUERY,
-      'x-rule': `must be an instant in UTC, such as ${INSTANT.examples[0]}`,
-      examples: INSTANT.examples,
-      description,
-    }),
-  );
+  Type.Optional(timeSchema(`${description}. RFC 3339 with any offset, or a date: its beginning in UTC`));
 
 /** Filters of sessions. */
 export const sessionFilters = {
@@ -88,6 +81,12 @@ export const sessionFilters = {
   status: Type.Optional(
     Type.Enum(['idle', 'running'], {
       description: 'Only sessions with a turn that is open, or with none',
+    }),
+  ),
+  outcome: Type.Optional(
+    Type.Enum(OUTCOMES, {
+      description:
+        'Only sessions with a turn that ended so; turns that a fork shares count in the session that recorded them',
     }),
   ),
   label: Type.Optional(

@@ -1,10 +1,8 @@
 import type { Static } from 'typebox';
+import { parseTime } from '../../../shared/lib/time/parseTime.ts';
+import { isoTime } from '../../../shared/ports/clock.ts';
 import type { SessionSearch } from '../../../shared/search/searchSessions.ts';
 import type { SessionListQuery } from './descriptionSchemas.ts';
-
-/** An instant as rows store it, where instants compare as text. */
-const withMilliseconds = (instant: string): string =>
-  instant.includes('.') ? instant : instant.replace('Z', '.000Z');
 
 function parseLabel(text: string): readonly [string, string] {
   const colon = text.indexOf(':');
@@ -21,7 +19,8 @@ export function parseSessionFilter({
 }: Static<typeof SessionListQuery>): SessionSearch {
   const entries = Object.entries(query).map(([name, value]) => [
     name,
-    /_(from|to)$/.test(name) ? withMilliseconds(value) : value,
+    // Rows store instants in this form, in which they compare as text.
+    /_(from|to)$/.test(name) ? isoTime(parseTime(value as string)!) : value,
   ]);
   return {
     ...(Object.fromEntries(entries) as SessionSearch),

@@ -7,7 +7,7 @@ import { readTranscript } from '../../../shared/sessions/history/transcript.ts';
 import type { RecordedEvent } from '../../../shared/eventlog/event.ts';
 import { accountStream, sessionStream } from '../../../shared/eventlog/streams.ts';
 import type { ListedSession } from '../../../shared/search/turnIndex.ts';
-import type { TurnRow } from '../../../shared/readModels/tables.ts';
+import type { SessionRow, TurnRow } from '../../../shared/readModels/tables.ts';
 import { responseClosedSignal } from '../http/connection/clientDisconnect.ts';
 import {
   PAGE_BUFFER_BYTES,
@@ -23,6 +23,7 @@ import {
   presentTurn,
 } from './presenter.ts';
 import { SESSION_ERROR_CODES, SHARED_SESSION_ERROR_CODES } from '../http/errors/errorResponses.ts';
+import { createRevisionEtag, parseIfMatch } from '../http/responses/etag.ts';
 import { defineRoute } from '../http/route.ts';
 import { parseSessionFilter } from './parseSessionFilter.ts';
 import { SessionEvents } from './eventSchemas.ts';
@@ -50,6 +51,9 @@ const SESSION_LIST: ListFormat<ListedSession> = {
   present: presentListed,
   cursorOf: ({ session_id }) => session_id,
 };
+const revisionEtag = createRevisionEtag(Session);
+const sessionEtag = ({ session_id, revision, updated_at }: SessionRow): string =>
+  revisionEtag({ id: session_id, revision, updated_at });
 const EVENT_LIST: ListFormat<RecordedEvent> = {
   emptyData: [],
   present: presentEvent,
@@ -89,9 +93,10 @@ const getSessionRoute = defineRoute({
   access: 'sessions:read',
   query: TranscriptQuery,
   data: Transcript,
+  returnsEtag: true,
   errors: ['quota_exceeded', 'turn_not_found', ...SHARED_SESSION_ERROR_CODES],
   bufferBytes: PAGE_BUFFER_BYTES,
-  handle: async (api, { actor, params, query }) => {
+  handle: async (api, { actor, params, query }, ctx) => {
     const { account_id } = actor;
     const session_id = params['sessionId']!;
     const { at_turn: turn } = query;
@@ -101,9 +106,10 @@ const getSessionRoute = defineRoute({
         ? { ...(await readTranscript(api, account_id, session_id, page)), at: undefined }
         : await readTranscriptAt(api, { account_id, session_id, turn }, page);
     await api.readAudit.record(api, actor, 'transcripts', sessionStream(session_id));
+    ctx.set('etag', sessionEtag(session));
     const rows = {
       emptyData: presentTranscript(session, origin_erased, at),
-      present: (row: TurnRow) => presentTurn(session.session_id, row),
+      present: (row: TurnRow) => presentTurn(session.session_id, row, query),
       cursorOf: (row: TurnRow) => String(row.turn),
     };
     return { page: (to) => renderPage(turns, rows, to) };
@@ -116,15 +122,20 @@ const describeSessionRoute = defineRoute({
   operationId: 'describeSession',
   summary: 'Sets the title and labels of a session',
   description:
-    'A JSON merge patch (RFC 7396): omitted fields stay, null removes the title or a label. It waits for a running turn of the session, as a run does.',
+    'A JSON merge patch (RFC 7396): omitted fields stay, null removes the title or a label. It waits for a running turn of the session, as a run does. With `If-Match`, only if the session is still at that revision.',
   access: 'agents:run',
   query: CommonQuery,
   body: DescribeSessionBody,
   data: Session,
-  errors: ['session_busy', ...SESSION_ERROR_CODES],
-  handle: async (api, { actor, params, body }) => ({
-    data: presentSession(await describeSession(api, actor, params['sessionId']!, body)),
-  }),
+  ifMatch: true,
+  returnsEtag: true,
+  errors: ['session_busy', 'precondition_failed', ...SESSION_ERROR_CODES],
+  handle: async (api, { actor, params, body }, ctx) => {
+    const target = { session_id: params['sessionId']!, expected: parseIfMatch(ctx) };
+    const session = await describeSession(api, actor, target, body);
+    ctx.set('etag', sessionEtag(session));
+    return { data: presentSession(session) };
+  },
 });
 
 /** The detail of the audit record: the revisions that were read. */
@@ -174,9 +185,14 @@ const forkSessionRoute = defineRoute({
       prepareFork(api, actor, { session_id: params['sessionId']!, ...body }),
     reserve: ({ ids }) => ({ id: ids.typeId('session') }),
   },
-  handle: async (api, { actor, params, body, claim }) => {
+  returnsLocation: true,
+  returnsEtag: true,
+  handle: async (api, { actor, params, body, claim }, ctx) => {
     const input = { session_id: params['sessionId']!, ...body };
-    return { data: presentSession(await forkSession(api, actor, input, claim)) };
+    const session = await forkSession(api, actor, input, claim);
+    ctx.set('location', `/v1/sessions/${session.session_id}`);
+    ctx.set('etag', sessionEtag(session));
+    return { data: presentSession(session) };
   },
 });
 

@@ -4,6 +4,7 @@ import { TurnContext } from '../../../shared/sessions/turns/promptParts.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import {
   AgentId,
+  CommonQuery,
   FinishReason,
   numberedPageQuery,
   ReplayId,
@@ -50,6 +51,10 @@ const sessionFields = {
   forked_from: Type.Optional(ForkedFrom),
   created_at: Instant,
   updated_at: Instant,
+  revision: Type.Integer({
+    minimum: 0,
+    description: 'Of the last event of the session, counted from 0',
+  }),
 };
 
 const SharedFrom = Type.Optional(
@@ -65,6 +70,12 @@ export const ToolCall = Type.Object(
     result: Type.String(),
     is_error: Type.Boolean(),
     duration_ms: Type.Integer({ minimum: 0 }),
+    reasoning: Type.Optional(
+      Type.String({
+        description:
+          "With `reasoning=true`: the model's reasoning before its calls, on the first call of a round",
+      }),
+    ),
   },
   { title: 'ToolCall', description: 'A tool that was called for the model' },
 );
@@ -80,6 +91,12 @@ export const Turn = Type.Object(
     status: Type.Enum(['running', 'completed', 'failed', 'interrupted']),
     input: Type.String(),
     output: Type.Union([Type.String(), Type.Null()]),
+    reasoning: Type.Optional(
+      Type.Union([Type.String(), Type.Null()], {
+        description:
+          "With `reasoning=true`: the model's reasoning before its answer; null where it sent none",
+      }),
+    ),
     model: Type.String(),
     agent_revision: Type.Integer({
       minimum: 0,
@@ -171,9 +188,19 @@ export const ForkBody = Type.Object(
   { additionalProperties: false, title: 'ForkSession' },
 );
 
+const reasoningQuery = {
+  reasoning: Type.Optional(Type.Boolean({ description: "Shows the model's reasoning" })),
+};
+
+export const TurnQuery = Type.Object(
+  { ...CommonQuery.properties, ...reasoningQuery },
+  { additionalProperties: false },
+);
+
 export const TranscriptQuery = Type.Object(
   {
     ...numberedPageQuery('turns', 'Continues after this turn'),
+    ...reasoningQuery,
     at_turn: Type.Optional(
       Type.Integer({
         minimum: 1,
@@ -225,13 +252,16 @@ export const TurnNumber = Type.String({
   examples: ['1'],
 });
 
-const turn = Type.Integer({ minimum: 1, description: '1-based number of the turn in its session' });
+export const turnNumber = Type.Integer({
+  minimum: 1,
+  description: '1-based number of the turn in its session',
+});
 
 /** The response to a run that continues in the background. */
 export const StartedTurn = Type.Object(
   {
     session_id: SessionId,
-    turn,
+    turn: turnNumber,
     status: Type.Literal('running', { description: 'The turn is recorded and continues' }),
   },
   { title: 'StartedTurn', description: 'A turn that continues in the background' },
@@ -257,7 +287,7 @@ export const CancelBody = Type.Object(
 export const CancelledTurn = Type.Object(
   {
     session_id: SessionId,
-    turn,
+    turn: turnNumber,
     status: Type.Enum(['completed', 'failed', 'interrupted'], {
       description: 'How the turn ended; `interrupted` where it was cancelled',
     }),

@@ -1,4 +1,5 @@
 import type { Context } from 'koa';
+import type { Static } from 'typebox';
 import {
   formatTurnPosition,
   type TurnOutputPosition,
@@ -22,11 +23,12 @@ import { successEnvelope } from '../http/responses/envelope.ts';
 import type { ErrorPresenter } from '../http/errors/errorPresenter.ts';
 import type { SseEvent } from '../http/responses/sse.ts';
 import { presentToolCall } from './presenter.ts';
+import type { OutputDelta, StreamedToolCall, TurnStarted } from './turnStreamSchemas.ts';
 
 /** The event for the start of a turn. */
 export const startedEvent = ({ session_id, turn }: AccountTurn): SseEvent => ({
   event: 'turn.started',
-  data: JSON.stringify({ session_id, turn }),
+  data: JSON.stringify({ session_id, turn } satisfies Static<typeof TurnStarted>),
 });
 
 const endedEvent = (
@@ -45,15 +47,22 @@ function formatUpdate(
   errors: ErrorPresenter,
   requestId: string,
 ): SseEvent {
-  const recorded = 'recorded' in update && update.recorded ? { recorded: true } : {};
+  const recorded = 'recorded' in update && update.recorded ? { recorded: true as const } : {};
   switch (update.type) {
+    case 'reasoning':
     case 'text': {
-      const { text, position } = update;
-      const data = JSON.stringify({ round: position.round, text, ...recorded });
-      return { id: formatTurnPosition(turn, position), event: 'output.delta', data };
+      const { type, text, position } = update;
+      const delta: Static<typeof OutputDelta> = { round: position.round, text, ...recorded };
+      const data = JSON.stringify(delta);
+      const event = type === 'text' ? 'output.delta' : 'reasoning.delta';
+      return { id: formatTurnPosition(turn, position), event, data };
     }
     case 'called': {
-      const data = JSON.stringify({ ...presentToolCall(update.call), ...recorded });
+      const call: Static<typeof StreamedToolCall> = {
+        ...presentToolCall(update.call),
+        ...recorded,
+      };
+      const data = JSON.stringify(call);
       return { id: formatTurnPosition(turn, update.position), event: 'tool.called', data };
     }
     case 'ended':

@@ -7,7 +7,9 @@ import { defineRoute } from '../http/route.ts';
 import { CommonQuery } from '../openapi/commonSchemas.ts';
 import { StorageUse, Usage, UsageQuery, DIMENSIONS } from './schemas.ts';
 import type { Static } from 'typebox';
-import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
+import { parseTime } from '../../../shared/lib/time/parseTime.ts';
+import { isoTime } from '../../../shared/ports/clock.ts';
+import { unknownPageError } from '../http/errors/errorResponses.ts';
 import { USAGE_COLUMNS, type UsageColumn } from '../../../shared/usage/tables.ts';
 
 const DEFAULT_LIMIT = 100;
@@ -34,11 +36,11 @@ function parseCursor(after: string, entries: number): string[] {
   } catch {
     // Not JSON: rejected below.
   }
-  const message = '"after" must be that of the `Link` header of the page before.';
-  throw new TurnlogError('position_unknown', `There is no such page: ${message}`, {
-    details: { after: { message, path: 'query/after' } },
-  });
+  throw unknownPageError();
 }
+
+/** The day of a time, in UTC. */
+const dayOf = (time: string): string => isoTime(parseTime(time)!).slice(0, 'YYYY-MM-DD'.length);
 
 function parseUsageQuery({
   from,
@@ -49,8 +51,8 @@ function parseUsageQuery({
 }: Static<typeof UsageQuery>): UsageQuestion {
   const columns = parseColumns(by);
   return {
-    from,
-    to,
+    from: dayOf(from),
+    to: dayOf(to),
     by: columns,
     limit,
     ...(after === undefined ? {} : { after: parseCursor(after, columns.length) }),

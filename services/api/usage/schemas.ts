@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { Tokens } from '../../../shared/domain/schema.ts';
 import { QUOTA_NAMES, type QuotaName } from '../../../shared/storage/quotaRules.ts';
 import { LIMITS } from '../../../shared/limits.ts';
-import { AgentId, CommonQuery } from '../openapi/commonSchemas.ts';
+import { AgentId, CommonQuery, timeSchema } from '../openapi/commonSchemas.ts';
 
 /** The columns that usage is grouped by, in the order of its entries. */
 export const DIMENSIONS = ['day', 'agent', 'model', 'key', 'kind', 'code'] as const;
@@ -10,15 +10,14 @@ const oneOf = `(${DIMENSIONS.join('|')})`;
 
 const DAY = {
   pattern: '^\\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\\d|3[01])$',
-  'x-rule': 'must be a date, such as 2026-11-20',
   examples: ['2026-11-20'],
 };
 
 export const UsageQuery = Type.Object(
   {
     ...CommonQuery.properties,
-    from: Type.String({ ...DAY, description: 'The first day, in UTC' }),
-    to: Type.String({ ...DAY, description: 'The last day, in UTC' }),
+    from: timeSchema('The first day, in UTC: a date, or a time of RFC 3339 on that day'),
+    to: timeSchema('The last day, in UTC: a date, or a time of RFC 3339 on that day'),
     by: Type.Optional(
       Type.String({
         pattern: `^${oneOf}(,${oneOf})*$`,

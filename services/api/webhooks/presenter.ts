@@ -14,15 +14,16 @@ export function presentWebhook(
   { row, url, progress }: ShownWebhook,
   now: number,
 ): Static<typeof Webhook> {
-  const { webhook_id, types, disabled, created_at, updated_at } = row;
+  const { webhook_id, types, disabled, created_at, updated_at, revision } = row;
   // Failures before the last change of the webhook no longer apply.
-  const failing_since = progress?.revision === row.revision ? progress.failing_since : undefined;
+  const failing_since = progress?.revision === revision ? progress.failing_since : undefined;
   return {
     webhook_id,
     url,
     types,
     created_at,
     updated_at,
+    revision,
     state: disabled ? 'disabled' : failing_since === undefined ? 'active' : 'failing',
     ...(disabled && { disabled_reason: disabled }),
     failing_since: failing_since ?? null,

@@ -1,6 +1,26 @@
-import { changeWebhook, deleteWebhook } from '../../../shared/webhooks/changeWebhook.ts';
+import type { Context } from 'koa';
+import type { Static } from 'typebox';
+import type { Actor } from '../../../shared/commandHandling/context.ts';
+import {
+  changeWebhook,
+  deleteWebhook,
+  type ChangedWebhook,
+} from '../../../shared/webhooks/changeWebhook.ts';
 import { createWebhook, requireCreatable } from '../../../shared/webhooks/createWebhook.ts';
-import { listOwnWebhooks, readWebhook, webhookNotFound } from '../../../shared/webhooks/queries.ts';
+import {
+  listOwnWebhooks,
+  readWebhook,
+  webhookNotFound,
+  type ShownWebhook,
+} from '../../../shared/webhooks/queries.ts';
+import type { RouteContext } from '../context.ts';
+import { createRevisionEtag, parseIfMatch } from '../http/responses/etag.ts';
+import {
+  PAGE_BUFFER_BYTES,
+  parsePageQuery,
+  renderPage,
+  type ListFormat,
+} from '../http/responses/listResponse.ts';
 import { presentWebhook } from './presenter.ts';
 import { STREAM_ERROR_CODES } from '../http/errors/errorResponses.ts';
 import { DEFECT } from '../http/errors/errorPresenter.ts';
@@ -14,7 +34,29 @@ import {
   DeletedWebhook,
   Webhook,
   WebhookList,
+  WebhookListQuery,
 } from './schemas.ts';
+
+const revisionEtag = createRevisionEtag(Webhook);
+
+type Params = Readonly<Record<string, string>>;
+
+const requestedChange = (ctx: Context, { webhookId }: Params): ChangedWebhook => ({
+  webhook_id: webhookId!,
+  expected: parseIfMatch(ctx),
+});
+
+async function answerWebhook(
+  api: RouteContext,
+  { account_id }: Actor,
+  { webhookId }: Params,
+  ctx: Context,
+): Promise<{ data: Static<typeof Webhook> }> {
+  const webhook = await readWebhook(api, account_id, webhookId!);
+  const { webhook_id: id, revision, updated_at } = webhook.row;
+  ctx.set('etag', revisionEtag({ id, revision, updated_at }));
+  return { data: presentWebhook(webhook, api.clock.now()) };
+}
 
 const createWebhookRoute = defineRoute({
   method: 'post',
@@ -32,9 +74,15 @@ const createWebhookRoute = defineRoute({
     prepare: (api, { actor, body }) => requireCreatable(api, actor, body),
     reserve: ({ ids }) => ({ id: ids.typeId('webhook') }),
   },
-  handle: async (api, { actor, body, claim }) => ({
-    data: await createWebhook(api, actor, body, claim),
-  }),
+  returnsLocation: true,
+  returnsEtag: true,
+  handle: async (api, { actor, body, claim }, ctx) => {
+    const data = await createWebhook(api, actor, body, claim);
+    const { webhook_id: id, created_at: updated_at } = data;
+    ctx.set('location', `/v1/webhooks/${id}`);
+    ctx.set('etag', revisionEtag({ id, revision: 0, updated_at }));
+    return { data };
+  },
 });
 
 const listWebhooksRoute = defineRoute({
@@ -43,13 +91,19 @@ const listWebhooksRoute = defineRoute({
   operationId: 'listWebhooks',
   summary: "Lists the account's webhooks, oldest first",
   access: 'webhooks:read',
-  query: CommonQuery,
+  query: WebhookListQuery,
   data: WebhookList,
   errors: ['key_missing'],
-  handle: async (api, { actor }) => {
+  bufferBytes: PAGE_BUFFER_BYTES,
+  handle: async (api, { actor, query }) => {
     const now = api.clock.now();
-    const webhooks = await listOwnWebhooks(api, actor.account_id);
-    return { data: webhooks.map((webhook) => presentWebhook(webhook, now)) };
+    const webhooks = await listOwnWebhooks(api, actor.account_id, parsePageQuery(query));
+    const rows: ListFormat<ShownWebhook> = {
+      emptyData: [],
+      present: (webhook) => presentWebhook(webhook, now),
+      cursorOf: ({ row }) => row.webhook_id,
+    };
+    return { page: (to) => renderPage(webhooks, rows, to) };
   },
 });
 
@@ -61,11 +115,9 @@ const getWebhookRoute = defineRoute({
   access: 'webhooks:read',
   query: CommonQuery,
   data: Webhook,
+  returnsEtag: true,
   errors: ['webhook_not_found', 'key_missing'],
-  handle: async (api, { actor, params }) => {
-    const webhook = await readWebhook(api, actor.account_id, params['webhookId']!);
-    return { data: presentWebhook(webhook, api.clock.now()) };
-  },
+  handle: (api, { actor, params }, ctx) => answerWebhook(api, actor, params, ctx),
 });
 
 const changeWebhookRoute = defineRoute({
@@ -73,16 +125,18 @@ const changeWebhookRoute = defineRoute({
   path: '/v1/webhooks/{webhookId}',
   operationId: 'changeWebhook',
   summary: 'Changes a webhook, or enables or disables it',
+  description:
+    'A JSON merge patch (RFC 7396): omitted fields stay, and null resets a field to its default. With `If-Match`, only if the webhook is still at that revision.',
   access: 'webhooks:write',
   query: CommonQuery,
   body: ChangeWebhookBody,
   data: Webhook,
-  errors: ['webhook_not_found', ...STREAM_ERROR_CODES],
-  handle: async (api, { actor, params, body }) => {
-    const webhookId = params['webhookId']!;
-    await changeWebhook(api, actor, webhookId, body);
-    const webhook = await readWebhook(api, actor.account_id, webhookId);
-    return { data: presentWebhook(webhook, api.clock.now()) };
+  ifMatch: true,
+  returnsEtag: true,
+  errors: ['webhook_not_found', 'precondition_failed', ...STREAM_ERROR_CODES],
+  handle: async (api, { actor, params, body }, ctx) => {
+    await changeWebhook(api, actor, requestedChange(ctx, params), body);
+    return answerWebhook(api, actor, params, ctx);
   },
 });
 
@@ -96,11 +150,12 @@ const deleteWebhookRoute = defineRoute({
   access: 'webhooks:write',
   query: CommonQuery,
   data: DeletedWebhook,
-  errors: ['webhook_not_found', ...STREAM_ERROR_CODES],
-  handle: async (api, { actor, params }) => {
-    const webhook_id = params['webhookId']!;
-    await deleteWebhook(api, actor, webhook_id);
-    return { data: { webhook_id } };
+  ifMatch: true,
+  errors: ['webhook_not_found', 'precondition_failed', ...STREAM_ERROR_CODES],
+  handle: async (api, { actor, params }, ctx) => {
+    const target = requestedChange(ctx, params);
+    await deleteWebhook(api, actor, target);
+    return { data: { webhook_id: target.webhook_id } };
   },
 });
 

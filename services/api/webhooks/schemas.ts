@@ -3,7 +3,7 @@ import { DISABLED_REASONS } from '../../../shared/webhooks/events.ts';
 import { Instant } from '../../../shared/domain/schema.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { publicEventSchemas } from '../../../shared/publicEvents/publicEvent.ts';
-import { WebhookId, textSchema } from '../openapi/commonSchemas.ts';
+import { WebhookId, textSchema, webhookPageQuery } from '../openapi/commonSchemas.ts';
 
 const TYPES = publicEventSchemas.map(({ type }) => type);
 
@@ -34,15 +34,15 @@ export const ChangeWebhookBody = Type.Object(
     url: Type.Optional(Url),
     types: Type.Optional(Type.Union([Types, Type.Null()], { description: 'null: all types' })),
     enabled: Type.Optional(
-      Type.Boolean({
-        description: '`true` continues after the last accepted message; `false` stops',
+      Type.Union([Type.Boolean(), Type.Null()], {
+        description: '`true` or null continues after the last accepted message; `false` stops',
       }),
     ),
   },
   {
     additionalProperties: false,
     title: 'ChangeWebhookRequest',
-    description: 'Fields to change; omitted fields stay',
+    description: 'Changes of a webhook (RFC 7396); null resets a field to its default',
   },
 );
 
@@ -54,6 +54,11 @@ const settings = {
   }),
   created_at: Instant,
 };
+
+export const WebhookListQuery = Type.Object(
+  webhookPageQuery({ default: 100, description: 'The most webhooks to answer' }),
+  { additionalProperties: false },
+);
 
 export const CreatedWebhook = Type.Object(
   {
@@ -73,6 +78,10 @@ export const Webhook = Type.Object(
   {
     ...settings,
     updated_at: Instant,
+    revision: Type.Integer({
+      minimum: 0,
+      description: 'Counts the changes of the webhook, from 0',
+    }),
     state: Type.Enum(['active', 'failing', 'disabled'], {
       description:
         '`failing` if the last attempt was rejected or had no response; `disabled` gets no events until it is enabled again',

@@ -6,6 +6,7 @@ import {
   confirmTime,
   readKeptTime,
 } from '../../../shared/erasure/retention/retentionStreams.ts';
+import { parseDate, parseTime } from '../../../shared/lib/time/parseTime.ts';
 import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import { isoTime } from '../../../shared/ports/clock.ts';
 import { requireAccount } from './limits.ts';
@@ -23,12 +24,15 @@ function parseReason(text: string): string {
   return text;
 }
 
-/** Noon of a date in UTC, in milliseconds since the epoch. */
-function parseDate(text: string): number {
-  const noon = Date.parse(`${text}T00:00:00.000Z`) + NOON_MS;
-  if (!/^\d{4}-\d{2}-\d{2}$/.test(text) || Number.isNaN(noon))
-    throw new InvalidArgumentError('A date is written as 2026-11-25.');
-  return noon;
+/** A time, or noon of a date in UTC, in milliseconds since the epoch. */
+function parseToday(text: string): number {
+  const date = parseDate(text);
+  const time = date === undefined ? parseTime(text) : date + NOON_MS;
+  if (time === undefined)
+    throw new InvalidArgumentError(
+      'Today is a date, such as 2026-11-25, or a time of RFC 3339, such as 2026-11-25T09:30:00+01:00.',
+    );
+  return time;
 }
 
 async function showTime({ operator, output }: CliContext): Promise<void> {
@@ -99,7 +103,7 @@ export function addRetentionCommands(program: Command, run: WithOperator): void 
     )
     .argument('<what>', '`clock`, or the id of the account')
     .requiredOption('--reason <text>', 'why; never erased, so no personal data', parseReason)
-    .option('--today <date>', 'with `clock`: the date of today, as 2026-11-25', parseDate)
+    .option('--today <date>', 'with `clock`: the date of today, as 2026-11-25', parseToday)
     .action((what: string, options: { reason: string; today?: number }) =>
       run((context) =>
         what === 'clock'

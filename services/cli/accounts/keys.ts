@@ -4,6 +4,7 @@ import { ACCOUNT_SCOPES, SCOPES, type Scope } from '../../../shared/accounts/eve
 import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import type { ApiKeyRow } from '../../../shared/readModels/tables.ts';
 import type { ReadModels } from '../../../shared/ports/readModels.ts';
+import { MIB } from '../../../shared/lib/units.ts';
 import { requireAccount } from './limits.ts';
 import type { WithOperator } from '../context.ts';
 
@@ -40,6 +41,20 @@ async function resolveAccount(
       ? 'There is no account yet: accounts open <name>.'
       : 'There are several accounts: name one with --account.',
   );
+}
+
+const PAGE = { limit: 1_000, bytes: 4 * MIB };
+
+async function listKeys(readModels: ReadModels, accountId: string): Promise<ApiKeyRow[]> {
+  const rows: ApiKeyRow[] = [];
+  for (let more = true; more;) {
+    const after = rows.at(-1)?.key_id;
+    const page = { ...PAGE, ...(after !== undefined && { after }) };
+    const found = await readModels.listApiKeys(accountId, page);
+    rows.push(...found.rows);
+    ({ more } = found);
+  }
+  return rows;
 }
 
 /** A key without its hash. */
@@ -84,7 +99,7 @@ export function addKeyCommands(program: Command, run: WithOperator): Command {
       run(async ({ operator, output }) => {
         const readModels = await operator.readModels();
         const account_id = await resolveAccount(readModels, options.account);
-        output.table((await readModels.listApiKeys(account_id)).map(presentKey), {
+        output.table((await listKeys(readModels, account_id)).map(presentKey), {
           KEY: ({ key_id }) => key_id,
           ISSUED: ({ issued_at }) => issued_at,
           STATE: describeState,

@@ -1,5 +1,9 @@
 import { createModelGateway } from '../../../infra/gateway/modelGateway.ts';
-import { startOfflineModel } from '../../../infra/offline-model/server.ts';
+import {
+  createOfflineModel,
+  OFFLINE_BASE_URL,
+  OFFLINE_HOST,
+} from '../../../infra/offline-model/server.ts';
 import { createChatModels } from '../../../infra/openai/chatModels.ts';
 import { loadRegistry } from '../../../infra/openai/registry.ts';
 import type { ChatModels } from '../../../shared/ports/chatModel.ts';
@@ -14,20 +18,21 @@ export async function openModels({
   metrics,
   opened,
 }: Opening): Promise<ChatModels> {
-  const offline = opened.adopt(await startOfflineModel(), ({ close }) => close());
   const registry = await loadRegistry({
     modelsFile: config.MODELS_FILE,
     openaiApiKey: config.OPENAI_API_KEY,
     openaiBaseUrl: config.OPENAI_BASE_URL,
     env: process.env,
-    offlineBaseUrl: offline.baseUrl,
+    offlineBaseUrl: OFFLINE_BASE_URL,
   });
   const limits = {
     attemptTimeoutMs: config.MODEL_ATTEMPT_TIMEOUT_MS,
     maxRetries: config.MODEL_MAX_RETRIES,
   };
-  const models = opened.adopt(createChatModels({ ...registry, limits, memory }), ({ close }) =>
-    close(),
+  const localServers = new Map([[OFFLINE_HOST, createOfflineModel().connect]]);
+  const models = opened.adopt(
+    createChatModels({ ...registry, limits, memory, localServers }),
+    ({ close }) => close(),
   );
   await models.load();
   const gateway = createModelGateway({

@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { setImmediate } from 'node:timers/promises';
 import type { KeyObject } from 'node:crypto';
 import { join, resolve } from 'node:path';
 import { once } from 'node:events';
@@ -226,7 +227,11 @@ export async function openThreadProver(
     part: {
       ...proverHealthPart(prover),
       // So that a log holds its declaration before the first event of a client.
-      settle: async () => void (await resolvesWithin(prover.declared, SETTLE_MS)),
+      async settle() {
+        await resolvesWithin(prover.declared, SETTLE_MS);
+        // Log lines come through another port. Those that were sent before arrive in this turn.
+        await setImmediate();
+      },
     },
     tiles: openFileTileReader(treesFolder(place)),
   };

@@ -67,7 +67,7 @@ function isOfAnotherTree(
  * Resolves with the position that the first checkpoint with leaves has to cover.
  */
 async function declareTree(
-  { declareTree: declare, onDeclared }: Pick<Prover, 'declareTree' | 'onDeclared'>,
+  { declareTree: declare, onDeclared, logger }: Prover,
   { origin, store, signers, hasCheckpoint }: OpenTree,
   { declared }: LogTrees,
 ): Promise<Position | undefined> {
@@ -77,6 +77,8 @@ async function declareTree(
   if (!hasCheckpoint)
     await store.publish(signNote(formatCheckpoint({ origin, size: 0, root: EMPTY_ROOT }), signers));
   const position = isDeclared ? declaration.position : await declare({ origin, vkeys });
+  // Logged first: the service is up once it knows of the declaration.
+  if (!hasCheckpoint) logger.info({ origin }, 'A transparency log was started for this event log');
   onDeclared?.();
   return position;
 }
@@ -203,8 +205,6 @@ export async function growTree(
     );
   const declaredAt = await declareTree(prover, tree, logTrees);
   await repairBundleIndex(prover, tree, logTrees.identity);
-  if (tree.storedSize() === 0)
-    logger.info({ origin: tree.origin }, 'A transparency log was started for this event log');
   const cosigner = startCosigner({
     ...prover.witnesses,
     tiles: tree.store,

@@ -6,7 +6,7 @@ export const runOptions = {
     default: 'Chat',
     pattern: '^[^,\\s]+(,[^,\\s]+)*$',
     description:
-      'UI components that agents may name, separated by commas; the first is the default',
+      'UI component of agents that name none; of several, separated by commas, the first',
   }),
   RUN_TIMEOUT_MS: Type.Integer({
     default: 120_000,

@@ -13,6 +13,13 @@ export const storeOptions = {
         'Connection string of an EventStoreDB or KurrentDB cluster that keeps the log instead of the embedded store',
     }),
   ),
+  STORE_WAIT_MS: Type.Integer({
+    default: 10_000,
+    minimum: 1_000,
+    maximum: 120_000,
+    description:
+      'With `EVENTSTOREDB_URL`: how long a request waits for the event store in all its appends and reads, then 503 `store_unavailable`. While the cluster is known to have no quorum, or no node could be used for so long, the answer comes at once',
+  }),
   DATABASE_URL: Type.Optional(
     Type.String({
       pattern: '^postgres(ql)?://',

@@ -6,6 +6,7 @@ import {
   type ValidateFunction,
 } from 'ajv/dist/2020.js';
 import type { Static, TObject, TSchema } from 'typebox';
+import { parseTime } from '../time/parseTime.ts';
 import { isStrongKey } from '../../accounts/apiKey.ts';
 
 /** Our own string keywords; in OpenAPI they are extensions. */
@@ -15,6 +16,15 @@ const KEYWORDS: FuncKeywordDefinition[] = [
     type: 'string',
     validate: (_on: boolean, value: string) => value.isWellFormed() && !value.includes('\u0000'),
     error: { message: 'must be well-formed Unicode text without NUL characters' },
+  },
+  {
+    keyword: 'x-time',
+    type: 'string',
+    validate: (_on: boolean, value: string) => parseTime(value) !== undefined,
+    error: {
+      message:
+        'must be a time of RFC 3339, such as 2026-11-20T09:30:00Z or 2026-11-20T10:30:00+01:00, or a date, such as 2026-11-20',
+    },
   },
   {
     keyword: 'x-max-bytes',

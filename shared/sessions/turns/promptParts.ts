@@ -1,6 +1,7 @@
 import { Type, type Static } from 'typebox';
 import { RecordedResponseFormat } from '../../agents/parameters.ts';
 import { ProtectedTextSchema, Tokens } from '../../domain/schema.ts';
+import { RequestForm } from './requestForm.ts';
 
 export const TurnNumber = Type.Integer({
   minimum: 1,
@@ -18,6 +19,11 @@ export const ModelCall = Type.Object(
     model: Type.String({ description: 'As the provider reported it' }),
     finish_reason: Type.String(),
     tokens: Tokens,
+    counted: Type.Optional(
+      Type.Literal(true, {
+        description: 'The provider reported no usage: Turnlog counted `tokens` itself',
+      }),
+    ),
     duration_ms: Type.Integer({ minimum: 0 }),
     fallback: Type.Optional(
       Type.Object(
@@ -33,6 +39,7 @@ export const ModelCall = Type.Object(
         },
       ),
     ),
+    form: Type.Optional(RequestForm),
   },
   { title: 'ModelCall', description: 'One model call that answered' },
 );

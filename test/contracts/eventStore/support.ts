@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { isTurnlogError, type ErrorCode } from '../../../shared/lib/errors/turnlogError.ts';
@@ -54,7 +55,9 @@ export const refusedWith = async (code: ErrorCode, attempt: Promise<unknown>): P
 };
 
 /** More often than faults and a busy machine can make a call fail. */
-const TRIES = 60;
+const TRIES = 200;
+/** A store that is known to be away fails calls at once. */
+const PAUSE_MS = 100;
 
 /** Repeats a call while the store says that it is unavailable, as every caller of the port may. */
 export async function untilAnswered<Result>(call: () => Promise<Result>): Promise<Result> {
@@ -63,6 +66,7 @@ export async function untilAnswered<Result>(call: () => Promise<Result>): Promis
       return await call();
     } catch (error) {
       if (!isTurnlogError(error, 'store_unavailable') || tries === TRIES) throw error;
+      await sleep(PAUSE_MS);
     }
   }
 }

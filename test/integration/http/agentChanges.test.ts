@@ -73,6 +73,22 @@ describe('an agent that changes', () => {
     ]);
   });
 
+  test('takes a patch as application/merge-patch+json, which only PATCH may declare', async () => {
+    const type = { 'content-type': 'application/merge-patch+json; charset=utf-8' };
+    expect((await patch({ name: 'Merged' }, type)).body.data.name).toBe('Merged');
+    const body = { name: 'Two', instruction: 'be two', model: 'scripted' };
+    for (const [method, to] of [
+      ['PUT', path],
+      ['POST', '/v1/agents'],
+    ] as const)
+      expectFailure(await service.send(method, to, body, type), 'unsupported_media_type');
+    const other = await patch({ name: 'X' }, { 'content-type': 'application/json-patch+json' });
+    expectFailure(other, 'unsupported_media_type');
+    expect(other.headers.get('accept-patch')).toBe(
+      'application/json, application/merge-patch+json',
+    );
+  });
+
   test('records nothing where nothing changes, and says what is so', async () => {
     const before = await service.get(path);
     const head = await log.head();
@@ -109,7 +125,6 @@ describe('an agent that changes', () => {
   test.each([
     ['an unknown model', { model: 'gpt-9' }, 'model_not_supported'],
     ['an unknown tool', { tool: 'hammer' }, 'tool_not_supported'],
-    ['an unknown component', { component: 'Nope' }, 'component_not_supported'],
     ['a required field as null', { name: null }, 'invalid_request'],
     ['a blank name', { name: ' ' }, 'invalid_request'],
     ['an unknown field', { colour: 'red' }, 'invalid_request'],

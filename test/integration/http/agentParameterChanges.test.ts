@@ -111,4 +111,56 @@ describe('the parameters of an agent that changes', () => {
     const { agent_id } = created.body.data;
     expect((await service.post(`/v1/agents/${agent_id}/run`, { input: 'x' })).status).toBe(200);
   });
+
+  test('merge a patch with the response format member by member (RFC 7396)', async () => {
+    const agent = await create(parameters);
+    const format = async (patch: object): Promise<unknown> =>
+      (await send('PATCH', agent, { response_format: patch })).body.data.config.response_format;
+    const { json_schema } = response_format;
+    expect(await format({ json_schema: { strict: null, name: 'other' } })).toEqual({
+      type: 'json_schema',
+      json_schema: { name: 'other', schema: json_schema.schema },
+    });
+    const properties = { by: null, at: { type: 'string' } };
+    expect(await format({ json_schema: { schema: { properties, title: 'T' } } })).toEqual({
+      type: 'json_schema',
+      json_schema: {
+        name: 'other',
+        schema: {
+          type: 'object',
+          title: 'T',
+          properties: { sum: { type: 'number' }, at: { type: 'string' } },
+        },
+      },
+    });
+    expect(await format({ type: 'text', json_schema: null })).toEqual({ type: 'text' });
+  });
+
+  test.each<[string, object | string, string]>([
+    ['has a schema and says text', { type: 'text' }, 'response_format/json_schema'],
+    ['has lost its schema', { json_schema: null }, 'response_format/json_schema'],
+    ['has an unknown member', { colour: 'red' }, 'response_format/colour'],
+    [
+      'has a schema that is none',
+      { json_schema: { schema: { type: 'number-ish' } } },
+      'response_format/json_schema/schema',
+    ],
+    [
+      'is nested too deep',
+      `{"response_format":{"json_schema":{"schema":${'{"a":'.repeat(15_000)}1${'}'.repeat(15_000)}}}}`,
+      'response_format/json_schema/schema',
+    ],
+  ])('are refused a patch whose result %s, by its field', async (_what, patch, field) => {
+    const agent = await create(parameters);
+    const { details } = expectFailure(
+      await service.send(
+        'PATCH',
+        `/v1/agents/${agent}`,
+        typeof patch === 'string' ? patch : { response_format: patch },
+      ),
+      'invalid_request',
+    );
+    expect(Object.keys(details!)).toContain(field);
+    expect((await service.get(`/v1/agents/${agent}`)).body.data.revision).toBe(0);
+  });
 });

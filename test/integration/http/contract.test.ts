@@ -85,15 +85,16 @@ describe('creating an agent', () => {
     expect((await create({ name: '😀'.repeat(256) })).status).toBe(200);
   });
 
-  test('takes the component Chat by default, and another one only where it is configured', async () => {
+  test('stores the component, which is Chat by default', async () => {
     const { agent_id } = (await create()).body.data;
-    expect((await service.get(`/v1/agents/${agent_id}`)).body.data.component).toBe('Chat');
-    const chosen = (await create({ component: 'Chat' })).body.data.agent_id;
-    expect((await service.get(`/v1/agents/${chosen}`)).body.data.component).toBe('Chat');
-    expect((await create({ component: 'Carousel' })).body).toMatchObject({
-      code: 'component_not_supported',
-      error: expect.stringContaining('Supported: Chat.'),
-    });
+    const component = async () => (await service.get(`/v1/agents/${agent_id}`)).body.data.component;
+    expect(await component()).toBe('Chat');
+    const chosen = (await create({ component: 'Carousel' })).body.data.agent_id;
+    expect((await service.get(`/v1/agents/${chosen}`)).body.data.component).toBe('Carousel');
+    await service.send('PATCH', `/v1/agents/${agent_id}`, { component: 'toString' });
+    expect(await component()).toBe('toString');
+    await service.send('PATCH', `/v1/agents/${agent_id}`, { component: null });
+    expect(await component()).toBe('Chat');
   });
 
   test.each([
@@ -101,7 +102,6 @@ describe('creating an agent', () => {
     ['tool', 'nonsense', 'tool_not_supported', 'calculator, clock, web_fetch'],
     ['model', '__proto__', 'model_not_supported', 'scripted, narrow'],
     ['tool', 'constructor', 'tool_not_supported', 'calculator, clock, web_fetch'],
-    ['component', 'toString', 'component_not_supported', 'Chat'],
   ])(
     'with the %s %s is refused, and the message lists what is supported',
     async (field, value, code, supported) => {
@@ -122,6 +122,7 @@ describe('the list of agents', () => {
       config: { agent_id, name: 'Sums', instruction: 'Add up.', model: 'scripted' },
       created_at,
       updated_at: created_at,
+      revision: 0,
     });
   });
 
@@ -183,10 +184,11 @@ describe('sessions', () => {
       labels: {},
       created_at: expect.stringMatching(ISO),
       updated_at: expect.stringMatching(ISO),
+      revision: 4,
     };
     expect(list).toEqual({
       success: true,
-      data: [{ ...session, session_id: second.session_id, turn_count: 1 }, session],
+      data: [{ ...session, session_id: second.session_id, turn_count: 1, revision: 2 }, session],
       status: 200,
     });
 

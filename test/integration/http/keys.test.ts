@@ -112,6 +112,14 @@ describe('a key', () => {
       ['/v1/webhooks/x', {}, 'PATCH'],
       ['/v1/webhooks/x', '', 'DELETE'],
     ],
+    'keys:write': () => [
+      ['/v1/keys', {}],
+      ['/v1/keys'],
+      ['/v1/keys/x'],
+      ['/v1/keys/x/rotate', {}],
+      ['/v1/keys/x', '', 'DELETE'],
+    ],
+    'accounts:write': () => [['/v1/accounts', {}], ['/v1/accounts']],
     'events:read': () => [['/v1/events?after=0']],
     // Refused for its query: the metrics themselves are no JSON.
     'metrics:read': () => [['/metrics?unknown=1']],

@@ -3,9 +3,11 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { apiFeatures, routes } from '../../../services/api/features.ts';
 import { sessionEventSchemas } from '../../../shared/sessions/events.ts';
+import { packageVersion } from '../../../services/process/help.ts';
 import type { ErrorCode } from '../../../shared/lib/errors/turnlogError.ts';
 import { clientWith, eventually, newKey } from '../../support/processes/operator.ts';
 import type { ScriptedFault } from '../../support/fakes/scriptedModel.ts';
+import { allEvents, openEvents } from '../../support/http/sse.ts';
 import {
   apiClient,
   startTestService,
@@ -28,7 +30,7 @@ interface Operation {
 }
 interface Document {
   paths: Record<string, Record<string, Operation>>;
-  info: { description: string };
+  info: { description: string; version: string };
   components: {
     headers: Record<string, { required?: boolean }>;
     schemas: Record<string, Schema>;
@@ -38,6 +40,7 @@ interface Document {
 interface Schema {
   $ref?: string;
   oneOf?: Schema[];
+  examples?: string[];
   properties?: Record<string, Schema & { const?: unknown; enum?: string[] }>;
 }
 
@@ -96,6 +99,11 @@ const startReplay = (): Promise<Reply> =>
 async function newWebhook(): Promise<string> {
   const created = await service.post('/v1/webhooks', { url: 'https://receiver.invalid/x' });
   return created.body.data.webhook_id as string;
+}
+
+async function newKeyId(): Promise<string> {
+  const issued = await service.post('/v1/keys', { name: 'x', scopes: ['agents:read'] });
+  return issued.body.data.key_id as string;
 }
 
 const operations = (): [string, Operation][] =>
@@ -242,13 +250,39 @@ describe('the document', () => {
     expect(untyped).toEqual([]);
   });
 
-  test('lists what a request may choose from as the service offers it', () => {
-    const { model, tool, component } =
+  test('has examples of models and tools that the service offers, and allows any, as another may', () => {
+    const { model, tool, component, max_output_tokens } =
       document.components.schemas['CreateAgentRequest']!.properties!;
-    expect([model!.enum, component!.enum]).toEqual([['scripted', 'narrow'], ['Chat']]);
-    const tools = new RegExp((tool as { pattern?: string }).pattern!);
-    expect(['clock', 'calculator,web_fetch'].every((name) => tools.test(name))).toBe(true);
-    expect(['', 'clock,', 'telephone'].some((name) => tools.test(name))).toBe(false);
+    expect([model, tool, component].map((schema) => schema!.examples)).toEqual([
+      ['scripted'],
+      ['calculator'],
+      ['Chat'],
+    ]);
+    const validate = ajv.compile({
+      $ref: 'https://turnlog.test/openapi#/components/schemas/CreateAgentRequest',
+    });
+    const other = { model: 'another', tool: 'telephone', component: 'Carousel' };
+    validate({ name: 'x', instruction: 'x', max_output_tokens: 999_999, ...other });
+    expect(validate.errors).toBeNull();
+    expect(max_output_tokens).toBeDefined();
+  });
+
+  test('has the version of the package', () => {
+    expect(document.info.version).toBe(packageVersion());
+  });
+
+  test('names the envelope of each response after its operation', () => {
+    const unnamed = operations().flatMap(([name, { operationId, responses }]) =>
+      Object.entries(responses)
+        .filter(([status, { content }]) => status.startsWith('2') && content?.['application/json'])
+        .filter(([status, { content }]) => {
+          const title = `${operationId.charAt(0).toUpperCase()}${operationId.slice(1)}Response${status}`;
+          const { $ref } = content['application/json'].schema as Schema;
+          return $ref !== `#/components/schemas/${title}`;
+        })
+        .map(([status]) => `${name} ${status}`),
+    );
+    expect(unnamed).toEqual([]);
   });
 
   test('types the data of every event that a session may have', () => {
@@ -284,8 +318,54 @@ describe('the document', () => {
 });
 
 describe('real answers are as described', () => {
+  test('by the events of a run that is streamed, and of one that fails', async () => {
+    const validate = ajv.compile({
+      $ref: 'https://turnlog.test/openapi#/components/schemas/TurnStreamEvent',
+    });
+    const stream = async () =>
+      allEvents(
+        await openEvents(`${service.url}/v1/agents/${agent}/run`, {
+          method: 'POST',
+          headers: { 'x-api-key': service.key, 'content-type': 'application/json' },
+          body: '{"input":"1+1?"}',
+        }),
+      );
+    service.model.use([
+      { tool_calls: [{ name: 'calculator', arguments: '{"expression":"1+1"}' }] },
+      { text: '2' },
+    ]);
+    const events = await stream();
+    service.model.use({ status: 400 });
+    events.push(...(await stream()));
+    service.model.use({ text: 'Hello.' });
+    for (const event of events) {
+      validate(structuredClone(event));
+      expect([event.event, validate.errors]).toEqual([event.event, null]);
+    }
+    const { mapping } = (document.components.schemas['TurnStreamEvent'] as any).discriminator;
+    const seen = new Set(events.map(({ event }) => event));
+    expect(new Set(Object.keys(mapping as object))).toEqual(seen);
+    expect(validate({ event: 'output.delta', data: { text: 'x' } })).toBe(false);
+  });
+
   const EACH: readonly (readonly [string, () => Promise<Reply>])[] = [
     ['get /v1/agents', () => service.get('/v1/agents?limit=1&pretty=true')],
+    [
+      'post /v1/keys',
+      () => service.post('/v1/keys', { name: 'x', scopes: ['keys:write'], expires_in_seconds: 9 }),
+    ],
+    ['get /v1/keys', () => service.get('/v1/keys?state=active&limit=1')],
+    ['get /v1/keys/{keyId}', async () => service.get(`/v1/keys/${await newKeyId()}`)],
+    [
+      'post /v1/keys/{keyId}/rotate',
+      async () => service.post(`/v1/keys/${await newKeyId()}/rotate`, { overlap_seconds: 9 }),
+    ],
+    [
+      'delete /v1/keys/{keyId}',
+      async () => service.send('DELETE', `/v1/keys/${await newKeyId()}`, ''),
+    ],
+    ['post /v1/accounts', () => service.post('/v1/accounts', { name: 'x' })],
+    ['get /v1/accounts', () => service.get('/v1/accounts?limit=1')],
     ['get /v1/agents/{agentId}', () => service.get(`/v1/agents/${agent}`)],
     ['get /v1/agents/{agentId}/revisions', () => service.get(`/v1/agents/${agent}/revisions`)],
     [
@@ -571,16 +651,6 @@ describe('real answers are as described', () => {
       'tool_not_supported',
       () =>
         service.post('/v1/agents', { name: 'x', instruction: 'x', model: 'scripted', tool: 'x' }),
-    ],
-    [
-      'component_not_supported',
-      () =>
-        service.post('/v1/agents', {
-          name: 'x',
-          instruction: 'x',
-          model: 'scripted',
-          component: 'x',
-        }),
     ],
     ['payload_too_large', () => service.post('/v1/agents', ' '.repeat(2_097_153))],
     [

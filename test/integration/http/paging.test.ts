@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { routes } from '../../../services/api/features.ts';
 import { expectFailure } from '../../support/http/failures.ts';
 import { startTestService, type Reply, type TestService } from '../../support/http/service.ts';
 
@@ -6,6 +7,8 @@ let service: TestService;
 let agents: string[];
 /** Newest first, as they are listed. */
 let sessions: string[];
+const webhooks: string[] = [];
+let tools: string[];
 /** The one that has five turns. */
 let long: string;
 
@@ -24,6 +27,11 @@ beforeAll(async () => {
   sessions = [];
   for (const agent of agents) sessions.unshift(await run(agent));
   long = sessions[0]!;
+  for (let nth = 0; nth < 3; nth += 1) {
+    const url = `https://example.com/${nth}`;
+    webhooks.push((await service.post('/v1/webhooks', { url })).body.data.webhook_id as string);
+  }
+  tools = (await service.get('/v1/tools')).body.data.map(({ name }: { name: string }) => name);
   for (let turn = 2; turn <= 5; turn += 1) await run(agents[4]!, long);
 });
 afterAll(() => service.close());
@@ -42,6 +50,35 @@ async function pagesFrom(path: string): Promise<Reply[]> {
 const rowsOf = ({ body }: Reply): Record<string, unknown>[] =>
   (Array.isArray(body.data) ? body.data : body.data.turns) as Record<string, unknown>[];
 
+test('every list is paged by limit and after', () => {
+  const lists = routes.filter(
+    ({ method, data }) => method === 'get' && (data as { type?: string }).type === 'array',
+  );
+  expect(lists.length).toBeGreaterThan(10);
+  for (const { path, query } of lists)
+    expect([path, Object.keys(query?.properties ?? {})]).toEqual([
+      path,
+      expect.arrayContaining(['limit', 'after']),
+    ]);
+});
+
+test.each(['/v1/models', '/v1/tools'])('%s has no page after an unknown entry', async (path) => {
+  const { details } = expectFailure(await service.get(`${path}?after=none`), 'position_unknown');
+  expect(details).toHaveProperty('after');
+});
+
+test.each([
+  ['agents', () => '/v1/agents', () => `/v1/agents/${agents[0]}`],
+  ['sessions', () => '/v1/sessions', () => `/v1/sessions/${sessions[0]}`],
+  ['webhooks', () => '/v1/webhooks', () => `/v1/webhooks/${webhooks[0]}`],
+])('rows of %s carry the revision that the object has', async (_what, list, one) => {
+  const { data } = (await service.get(one())).body;
+  expect(data.revision).toEqual(expect.any(Number));
+  const rows = (await service.get(list())).body.data as Record<string, unknown>[];
+  const key = Object.keys(data).find((name) => name.endsWith('_id'))!;
+  expect(rows.find((row) => row[key] === data[key])).toMatchObject({ revision: data.revision });
+});
+
 describe.each([
   ['agents', () => '/v1/agents', 'agent_id', () => agents],
   ['sessions', () => '/v1/sessions', 'session_id', () => sessions],
@@ -52,6 +89,9 @@ describe.each([
     'revision',
     () => Array.from({ length: 11 }, (_, index) => index),
   ],
+  ['webhooks', () => '/v1/webhooks', 'webhook_id', () => webhooks],
+  ['models', () => '/v1/models', 'id', () => ['scripted', 'narrow']],
+  ['tools', () => '/v1/tools', 'name', () => tools],
 ])('paging through %s', (_what, path, key, all) => {
   test.each([1, 2, 3])('by %i leads through all of them in order, each once', async (limit) => {
     const pages = await pagesFrom(`${path()}?limit=${limit}`);
@@ -75,11 +115,11 @@ describe.each([
   });
 
   test('keeps the other parameters in the link', async () => {
-    const next = nextOf(await service.get(`${path()}?pretty=true&limit=2`));
+    const next = nextOf(await service.get(`${path()}?pretty=true&limit=1`));
     expect(Object.fromEntries(new URL(next!, service.url).searchParams)).toEqual({
       pretty: 'true',
-      limit: '2',
-      after: String(all()[1]),
+      limit: '1',
+      after: String(all()[0]),
     });
   });
 

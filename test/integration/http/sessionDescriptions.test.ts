@@ -14,6 +14,7 @@ beforeAll(async () => {
     ({ messages }) => {
       const text = String(messages.at(-1)!.content);
       if (text === 'for ever') return { fault: 'never_answer' };
+      if (text === 'fail') return { status: 400 };
       return { text: 'yes', ...(text === 'slow' && { delay_ms: 300 }) };
     },
     { RUN_WAIT_MS: '5000' },
@@ -55,6 +56,7 @@ describe('describing a session', () => {
         title: 'A refund',
         labels: { customer: '4711', 'to.do': 'é:ü' },
         updated_at: answer.body.data.updated_at,
+        revision: before.revision + 1,
       },
     ]);
     expect(answer.body.data.updated_at > before.updated_at).toBe(true);
@@ -96,6 +98,16 @@ describe('describing a session', () => {
     expect([answer.status, (await running).status]).toEqual([200, 200]);
     expect(await read()).toMatchObject({ title: 'Meanwhile', turn_count: 2, status: 'idle' });
     expect((await run('hi', session)).status).toBe(200);
+  });
+
+  test('loses all labels by null, and the title alone keeps them (RFC 7396)', async () => {
+    await patch({ title: 'T', labels: { a: '1', b: '2' } });
+    const type = { 'content-type': 'application/merge-patch+json' };
+    const path = `/v1/sessions/${session}`;
+    const kept = await service.send('PATCH', path, { title: null }, type);
+    expect(kept.body.data).toMatchObject({ title: null, labels: { a: '1', b: '2' } });
+    expect((await patch({ labels: null })).body.data.labels).toEqual({});
+    expect(await found('label=a:1')).not.toContain(session);
   });
 
   test('is told that the session is busy where a run goes on for too long', async () => {
@@ -196,19 +208,47 @@ describe('the list of sessions', () => {
     expect(await of(`created_from=${created_at}&created_to=2999-01-01T00:00:00Z`)).toContain(
       session,
     );
+    const at = Date.parse(created_at as string);
+    const inIndia = new Date(at + 5.5 * 3_600_000).toISOString().replace('Z', '%2B05:30');
+    const inNewYork = new Date(at - 5 * 3_600_000).toISOString().replace('Z', '-05:00');
+    expect(await of(`created_from=${inIndia}`)).toContain(session);
+    expect(await of(`created_to=${inIndia}`)).not.toContain(session);
+    expect(await of(`created_from=${inIndia.replace('%2B', '+')}`)).toContain(session);
+    expect(await of(`created_from=${inNewYork}&created_to=2999-01-01`)).toContain(session);
+    const tomorrow = new Date(at + 86_400_000).toISOString().slice(0, 10);
+    expect(await of(`created_from=${tomorrow}`)).not.toContain(session);
     await patch({ title: 'touched' });
     expect((await of(`updated_from=${updated_at}&order=oldest`))[0]).toBe(session);
     expect(await of(`updated_from=${(await read()).updated_at}`)).toEqual([session]);
   });
 
+  test('has those with a turn that failed, and in the forks of these none of the shared ones', async () => {
+    const failing = await begun();
+    expectFailure(await run('fail', failing), 'model_error');
+    await run('hi', failing);
+    const of = (query: string) => found(`agent_id=${agent}&limit=1000&${query}`);
+    expect(await of('outcome=failed')).toEqual([failing]);
+    expect(await of('outcome=completed')).toEqual(expect.arrayContaining([failing, session]));
+    expect(await of('outcome=interrupted')).not.toContain(failing);
+    expect(await of('outcome=failed&status=running')).toEqual([]);
+    await service.post(`/v1/sessions/${failing}/fork`, { at_turn: 2 });
+    expect(await of('outcome=failed')).toEqual([failing]);
+    await service.send('DELETE', `/v1/sessions/${failing}`, '');
+    expect(await of('outcome=failed')).toEqual([]);
+  });
+
   test.each([
     'status=erased',
+    'outcome=running',
+    'outcome=',
     'order=up',
     'label=novalue',
     'label=A:1',
     'label=a:',
     'created_from=yesterday',
-    'updated_to=2026-01-01',
+    'updated_to=2026-02-30',
+    'updated_to=2026-02-30T10:00:00Z',
+    'created_to=2026-01-01T10:00:00',
     'label=a:1&'.repeat(9),
     'status=idle&status=running',
   ])('is refused %s', async (query) => {

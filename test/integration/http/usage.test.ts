@@ -202,6 +202,17 @@ describe('usage', () => {
     expectFailure(await usage('', writer), 'forbidden');
   });
 
+  test('is that of the days in UTC, where times name them', async () => {
+    const days = await usage('&by=day');
+    const [from, to] = [`${TODAY.from}T01:00:00%2B01:00`, `${TODAY.to}T18:59:59-05:00`];
+    const byTimes = await service.get(`/v1/usage?from=${from}&to=${to}&by=day`);
+    expect(days.body.data.length).toBeGreaterThan(0);
+    expect(byTimes.body.data).toEqual(days.body.data);
+    const before = `${TODAY.from}T00:59:59%2B01:00`;
+    const none = await service.get(`/v1/usage?from=2000-01-01&to=${before}&by=day`);
+    expect(none.body.data).toEqual([]);
+  });
+
   test('is none from a day to an earlier one', async () => {
     const { body } = await service.get('/v1/usage?from=2026-12-31&to=2026-01-01');
     expect(body).toMatchObject({ success: true, data: [] });
@@ -222,6 +233,7 @@ describe('usage', () => {
   test.each([
     ['from=2026-01-01', 'to', 'is required'],
     ['from=2026-1-1&to=2026-03-01', 'from', 'date'],
+    ['from=2026-01-01&to=2026-02-30', 'to', 'date'],
     ['from=2026-01-01&to=2026-01-01&by=month', 'by', 'day, agent, model'],
     ['from=2026-01-01&to=2026-01-01&limit=0', 'limit', '>= 1'],
     ['from=2026-01-01&to=2026-01-01&account=a', 'account', 'known'],

@@ -1,6 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { once } from 'node:events';
+import type { Socket } from 'node:net';
+import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
 import OpenAI from 'openai';
-import { startOfflineModel, type OfflineModel } from '../../../infra/offline-model/server.ts';
+import { Agent, fetch as undiciFetch } from 'undici';
+import { LIMITS } from '../../../shared/limits.ts';
+import { createOfflineModel, OFFLINE_BASE_URL } from '../../../infra/offline-model/server.ts';
 
 async function collect<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
   const all: Item[] = [];
@@ -21,16 +25,24 @@ const ask = (content: string, more: Partial<Request> = {}) => ({
 });
 
 describe('the offline model', () => {
-  let server: OfflineModel;
-  let client: OpenAI;
-  beforeAll(async () => {
-    server = await startOfflineModel();
-    client = new OpenAI({ baseURL: server.baseUrl, apiKey: 'any', maxRetries: 0 });
+  const pauses: number[] = [];
+  const server = createOfflineModel(async (ms) => void pauses.push(ms));
+  const dispatcher = new Agent({
+    connect: (_target, connected) =>
+      queueMicrotask(() => connected(null, server.connect() as Socket)),
   });
-  afterAll(() => server.close());
+  const fetch = (url: string, init?: object) => undiciFetch(url, { ...init, dispatcher });
+  const client = new OpenAI({
+    baseURL: OFFLINE_BASE_URL,
+    apiKey: 'any',
+    maxRetries: 0,
+    fetch: fetch as unknown as typeof globalThis.fetch,
+  });
+  beforeEach(() => void pauses.splice(0));
+  afterAll(() => dispatcher.destroy());
 
   const post = async (body: string, path = '/chat/completions') => {
-    const response = await fetch(server.baseUrl + path, { method: 'POST', body });
+    const response = await fetch(OFFLINE_BASE_URL + path, { method: 'POST', body });
     return {
       status: response.status,
       body: (await response.json()) as { error: { message: string } },
@@ -97,7 +109,7 @@ describe('the offline model', () => {
     const body = JSON.stringify(ask('Hello'));
     const texts = await Promise.all(
       [1, 2].map(async () =>
-        (await fetch(`${server.baseUrl}/chat/completions`, { method: 'POST', body })).text(),
+        (await fetch(`${OFFLINE_BASE_URL}/chat/completions`, { method: 'POST', body })).text(),
       ),
     );
     const [first, second] = texts.map((text) => JSON.parse(text) as { id: string });
@@ -253,6 +265,132 @@ describe('the offline model', () => {
     });
     expect(tool_calls).toBeUndefined();
     expect(content).toMatch(/offline model.*The calculator says 408\./);
+  });
+
+  describe('directives at the start of the input', () => {
+    const offered = [tool('calculator'), tool('clock'), tool('files_read')];
+    const streamed = async (input: string) =>
+      collect(
+        await client.chat.completions.create({ ...ask(input, { tools: offered }), stream: true }),
+      );
+    const contents = (chunks: OpenAI.ChatCompletionChunk[]) =>
+      chunks.map((chunk) => chunk.choices[0]?.delta.content ?? '');
+
+    test('a stream pauses before each word, and an answer in one piece does not', async () => {
+      const chunks = await streamed('Hello');
+      const words = contents(chunks).filter((text) => text !== '');
+      expect(words.slice(0, 3)).toEqual(['This ', 'is ', 'the ']);
+      expect(pauses).toEqual(words.map(() => LIMITS.offlineModel.wordMs));
+      pauses.length = 0;
+      await message(ask('Hello'));
+      expect(pauses).toEqual([]);
+    });
+
+    test.each([
+      ['/slow', LIMITS.offlineModel.slowWordMs],
+      ['/slow 700', 700],
+      ['/slow 999999999', LIMITS.offlineModel.longestPauseMs],
+    ])('%s sets the pause before each word, streamed or not', async (directive, expected) => {
+      const words = contents(await streamed(`${directive} Hello`)).filter((text) => text !== '');
+      expect(pauses).toEqual(words.map(() => expected));
+      pauses.length = 0;
+      const { content } = await message(ask(`${directive} Hello`));
+      expect(content).toBe(words.join(''));
+      expect(pauses).toEqual([expected * words.length]);
+    });
+
+    test.each([
+      ['/fail', 500],
+      ['/fail 429', 429],
+      ['/slow /fail 503 and go on', 503],
+      ['/fail 200', 500],
+    ])('%s fails with a status of a model server', async (input, status) => {
+      const { status: answered, body } = await post(JSON.stringify(ask(input)));
+      expect(answered).toBe(status);
+      expect(body.error).toMatchObject({ code: 'offline_failure', message: expect.any(String) });
+      expect((await post(JSON.stringify({ ...ask(input), stream: true }))).status).toBe(status);
+    });
+
+    test('/reason sends its reasoning apart from the answer, streamed or not', async () => {
+      const whole = (await message(ask('/reason Hello'))) as { reasoning_content?: string };
+      expect(whole.reasoning_content).toMatch(/\w+ \w+/);
+      const deltas = (await streamed('/reason Hello')).map(
+        (chunk) => chunk.choices[0]?.delta as { content?: string; reasoning_content?: string },
+      );
+      const reasoned = deltas.flatMap((delta) => delta?.reasoning_content ?? []);
+      expect(reasoned.length).toBeGreaterThan(3);
+      expect(reasoned.join('')).toBe(whole.reasoning_content);
+      const firstWord = deltas.findIndex((delta) => delta?.content);
+      expect(deltas.slice(firstWord).some((delta) => delta?.reasoning_content)).toBe(false);
+      expect(await message(ask('Hello'))).not.toHaveProperty('reasoning_content');
+    });
+
+    test('/call calls any offered function with its arguments, several in one answer', async () => {
+      const input =
+        '/call clock /call files_read {"path":"a } b","n":{}} /call clock {} What is 1+1?';
+      const { tool_calls } = await message(ask(input, { tools: offered }));
+      const expected = [
+        { id: 'call_1', type: 'function', function: { name: 'clock', arguments: '{}' } },
+        {
+          id: 'call_2',
+          type: 'function',
+          function: { name: 'files_read', arguments: '{"path":"a } b","n":{}}' },
+        },
+        { id: 'call_3', type: 'function', function: { name: 'clock', arguments: '{}' } },
+      ];
+      expect(tool_calls).toEqual(expected);
+      const chunks = await streamed(input);
+      expect(chunks.flatMap((chunk) => chunk.choices[0]?.delta.tool_calls ?? [])).toEqual(
+        expected.map((call, index) => ({ index, ...call })),
+      );
+      expect(chunks.at(-1)?.choices[0]?.finish_reason).toBe('tool_calls');
+      const { content } = await message({
+        ...ask('', { tools: offered }),
+        messages: [
+          { role: 'user', content: input },
+          { role: 'assistant', content: null, tool_calls: tool_calls! },
+          ...tool_calls!.map(({ id }) => ({
+            role: 'tool' as const,
+            tool_call_id: id,
+            content: id,
+          })),
+        ],
+      });
+      expect(content).toContain(
+        'The clock says call_1. The files_read says call_2. The clock says call_3.',
+      );
+    });
+
+    test('/call of a function that is not offered is answered with those that are', async () => {
+      const { content, tool_calls } = await message(ask('/call nosuch', { tools: offered }));
+      expect(tool_calls).toBeUndefined();
+      expect(content).toContain('I can call calculator, clock, files_read, not "nosuch".');
+      expect((await message(ask('/call clock'))).content).toContain('I was given no tools.');
+    });
+
+    test.each(['Read /call clock', 'and/or /fail', '/failure', '/slowly', '/usr/bin'])(
+      'not for %s',
+      async (input) => {
+        const { content, tool_calls } = await message(ask(input, { tools: offered }));
+        expect([content, tool_calls]).toEqual([expect.stringContaining(`"${input}"`), undefined]);
+        expect(pauses).toEqual([]);
+      },
+    );
+  });
+
+  test('stops a slow answer when its client disconnects', async () => {
+    const aborted = Promise.withResolvers<void>();
+    const slow = createOfflineModel(async (_ms, signal) => {
+      connection.destroy();
+      await once(signal, 'abort');
+      aborted.resolve();
+    });
+    const connection = slow.connect();
+    const body = JSON.stringify(ask('/slow Hello'));
+    connection.write(
+      `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+    );
+    await aborted.promise;
   });
 
   test('searches a huge input for a wish in bounded time, and quotes its beginning', async () => {

@@ -115,15 +115,28 @@ describe('a run', () => {
     expect((await transcript(session_id)).turn_count).toBe(1);
   });
 
-  test('is counted by the tokenizer when the provider reports no usage', async () => {
-    service.model.use({ text: 'one two three', usage: null });
-    const { metadata } = (await run(await service.createAgent(), 'hello world')).body.data;
+  test.each([
+    ['no usage', null],
+    ['a usage of zeros', { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }],
+  ])('is counted, and marked as counted, when the provider reports %s', async (_, usage) => {
+    service.model.use({ text: 'one two three', usage });
+    const { session_id, metadata } = (await run(await service.createAgent(), 'hello world')).body
+      .data;
     expect(metadata.tokens).toEqual({
       prompt: expect.any(Number),
       completion: 3,
       total: metadata.tokens.prompt + 3,
     });
     expect(metadata.tokens.prompt).toBeGreaterThan(4);
+    expect((await events(session_id)).at(-1).data.calls[0]).toMatchObject({
+      tokens: metadata.tokens,
+      counted: true,
+    });
+  });
+
+  test('is not marked as counted when the provider reports a usage', async () => {
+    const { session_id } = (await run(await service.createAgent(), 'Hi')).body.data;
+    expect((await events(session_id)).at(-1).data.calls[0]).not.toHaveProperty('counted');
   });
 
   test('is recorded so that every model request can be built again from the events, and its hash checked', async () => {

@@ -150,6 +150,9 @@ describe('a webhook', () => {
       state: 'disabled',
       disabled_reason: 'request',
     });
+    // A merge patch: null resets to the default.
+    expect(await change({ enabled: null })).toMatchObject({ state: 'active' });
+    await change({ enabled: false });
     const watching = await startReceiver();
     await client.post('/v1/webhooks', { url: watching.url });
     const deleted = await client.send('DELETE', `/v1/webhooks/${webhook}`, '');

@@ -69,7 +69,7 @@ test('erased words leave the table of PostgreSQL by themselves, and its index by
     await eventually(vacuums, (times) => times > before);
     // Another one, in case that the first was a bit early.
     await execute(database.url, `VACUUM (INDEX_CLEANUP ON) ${LIVE}.turn_words`);
-    const guide = await readFile(new URL('../../../docs/operate.md', import.meta.url), 'utf8');
+    const guide = await readFile(new URL('../../../docs/operations.md', import.meta.url), 'utf8');
     const [, told] = /^(SELECT format\('REINDEX .*) \\gexec$/m.exec(guide)!;
     const commands = await execute(database.url, told!);
     expect(commands).toEqual([{ format: `REINDEX INDEX CONCURRENTLY ${LIVE}.turn_words_words` }]);

@@ -314,7 +314,6 @@ test(`${REQUESTS} generated requests are each answered with the envelope and a c
     '415 unsupported_media_type',
     '400 model_not_supported',
     '400 tool_not_supported',
-    '400 component_not_supported',
   ];
   expect(expected.filter((outcome) => (seen.get(outcome) ?? 0) < 3)).toEqual([]);
   expect([...seen.values()].reduce((sum, count) => sum + count)).toBe(REQUESTS);

@@ -47,7 +47,7 @@ function inTerminal(...command: string[]) {
 /** A service in a terminal, with a run in flight that the model takes four seconds to answer. */
 async function withRunInFlight(...command: string[]) {
   const terminal = inTerminal(...command);
-  const [, url] = await terminal.prints(/listens on (http\S+)/);
+  const [, url] = await terminal.prints(/listens on (http[^\s"]+)/);
   const client = apiClient(url!, TEST_KEY);
   const agent = { name: 'Test', instruction: 'Be brief.', model: 'scripted' };
   const { agent_id } = (await client.post('/v1/agents', agent)).body.data;

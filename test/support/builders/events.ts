@@ -64,6 +64,15 @@ export const keyRevoked = (key_id: string, changes?: Partial<KeyData>): AccountE
   data: keyData(key_id, changes),
 });
 
+export const keyRotated = (
+  key_id: string,
+  replaced_by: string,
+  expires_at = '2026-01-02T00:00:00.000Z',
+): AccountEvent => ({
+  type: 'account.key_rotated.v1',
+  data: { key_id, replaced_by, expires_at },
+});
+
 export const agentData = (changes: Partial<AgentConfiguration> = {}): AgentConfiguration => ({
   name: 'Researcher',
   instruction: 'Answer briefly.',
@@ -358,6 +367,7 @@ export const EVERY_EVENT: Record<DomainEvent['type'], DomainEvent> = {
   'account.opened.v1': accountOpened(),
   'account.key_issued.v1': keyIssued('key_1'),
   'account.key_revoked.v1': keyRevoked('key_1'),
+  'account.key_rotated.v1': keyRotated('key_1', 'key_2'),
   'account.limits_set.v1': limitsSet({ runs: 2, prompt_bytes: 1_000, requests_per_second: 5 }),
   'account.retention_set.v1': retentionSet({ minimum_days: 183, maximum_days: 365 }),
   'account.hold_set.v1': holdSet({ held: true, reason: 'Case 12' }),
@@ -410,6 +420,9 @@ export const sessionRow = (changes: Partial<SessionRow> = {}): SessionRow => ({
   account_id: 'acct_1',
   status: 'idle',
   turns: 0,
+  turns_completed: 0,
+  turns_failed: 0,
+  turns_interrupted: 0,
   title: null,
   labels: {},
   forked_from: null,

@@ -66,6 +66,7 @@ const HISTORIES: Partial<Record<EventType, DomainEvent[]>> = {
   'account.key_issued.v1': [opened, issued],
   'account.erased.v1': [opened, issued, EVERY_EVENT['account.erased.v1']],
   'account.key_revoked.v1': [opened, issued, { type: 'account.key_revoked.v1', data: key }],
+  'account.key_rotated.v1': [opened, issued, EVERY_EVENT['account.key_rotated.v1']],
   'webhook.enabled.v1': [
     webhookCreated(),
     EVERY_EVENT['webhook.disabled.v1'],

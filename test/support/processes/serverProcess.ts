@@ -73,7 +73,7 @@ export function startServerProcess(
   const exited = once(child, 'exit').then(([code]) => code as number | null);
   const ready = new Promise<string>((resolve, reject) => {
     createInterface({ input: child.stdout }).on('line', (line) => {
-      const address = /listens on (http\S+)/.exec(line)?.[1];
+      const address = /listens on (http[^\s"]+)/.exec(line)?.[1];
       if (address !== undefined) resolve(address);
     });
     void exited.then((code) => reject(new Error(`the server ended with code ${code}: ${errors}`)));

@@ -14,7 +14,7 @@ export interface ErrorResponse {
 }
 
 /** The error that a client gets for a rejection. */
-export type RejectionResponse = (() => TurnlogError) | typeof DEFECT;
+export type RejectionResponse = ((rejection: Rejection) => TurnlogError) | typeof DEFECT;
 
 export type ErrorResponses = Readonly<Record<ErrorCode, ErrorResponse>>;
 export type RejectionResponses = Readonly<Record<RejectionCode, RejectionResponse>>;
@@ -47,7 +47,7 @@ export function createErrorPresenter({
   return {
     responseOf: (code) => errorResponses[code],
     toPublicError(thrown) {
-      const error = (thrown instanceof Rejection && rejections[thrown.code]?.()) || thrown;
+      const error = (thrown instanceof Rejection && rejections[thrown.code]?.(thrown)) || thrown;
       // A turn that a newer release recorded may have failed with a code unknown to this one.
       const isPublic = error instanceof TurnlogError && isKnown(error.code);
       if (isPublic && errorResponses[error.code].status !== 500) return error;

@@ -1,5 +1,6 @@
 import { idempotencyConflict } from '../../../../shared/requests/idempotency.ts';
-import { DEFECT, type ErrorResponse } from './errorPresenter.ts';
+import { TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
+import type { ErrorResponse } from './errorPresenter.ts';
 import { defineFeature } from '../feature.ts';
 
 export const STREAM_ERROR_CODES = ['stream_damaged', 'release_too_old', 'key_missing'] as const;
@@ -13,6 +14,14 @@ export const SESSION_ERROR_CODES = [
 
 /** Codes of reading a session with the turns that it may share with others. */
 export const SHARED_SESSION_ERROR_CODES = [...SESSION_ERROR_CODES, 'origin_erased'] as const;
+
+/** The error for a cursor that no page of the list has returned. */
+export function unknownPageError(): TurnlogError {
+  const message = '"after" must be that of the `Link` header of the page before.';
+  return new TurnlogError('position_unknown', `There is no such page: ${message}`, {
+    details: { after: { message, path: 'query/after' } },
+  });
+}
 
 const INTERNAL: ErrorResponse = {
   status: 500,
@@ -33,7 +42,11 @@ export const httpFeature = defineFeature({
       status: 401,
       description: 'The API key is missing, unknown, revoked or expired',
     },
-    forbidden: { status: 403, description: 'The API key lacks the scope that the operation needs' },
+    forbidden: {
+      status: 403,
+      description:
+        'The API key lacks the scope that the operation needs, or a scope of the key that it would manage',
+    },
     not_found: { status: 404, description: 'There is no such path' },
     method_not_allowed: {
       status: 405,
@@ -60,7 +73,8 @@ export const httpFeature = defineFeature({
     },
     unsupported_media_type: {
       status: 415,
-      description: 'The body is not declared as `application/json`, or it is compressed',
+      description:
+        'The body is not declared as `application/json` (or `application/merge-patch+json`, of a PATCH), or it is compressed',
     },
     rate_limited: {
       status: 429,
@@ -115,12 +129,5 @@ export const httpFeature = defineFeature({
   },
   rejections: {
     request_differs: idempotencyConflict,
-    account_exists: DEFECT,
-    account_missing: DEFECT,
-    account_erased: DEFECT,
-    account_held: DEFECT,
-    key_exists: DEFECT,
-    key_unknown: DEFECT,
-    retention_invalid: DEFECT,
   },
 });

@@ -28,11 +28,17 @@ function tooManyValues(): TurnlogError {
  * the response.
  */
 export function admitBody(ctx: Context, memory: MemoryLedger, account_id: string): Permit {
-  requireJson(ctx);
+  requireJson(ctx, bodyMediaTypes(ctx.method));
   const length = ctx.request.length ?? LIMITS.http.bodyBytes;
   if (length > LIMITS.http.bodyBytes) throw tooLarge();
   return memory.reserveNow({ account_id, purpose: 'bodies', bytes: length });
 }
+
+/** The media types that a method's body may have. A PATCH is a JSON merge patch (RFC 7396). */
+export const bodyMediaTypes = (method: string): readonly string[] =>
+  method.toUpperCase() === 'PATCH'
+    ? ['application/json', 'application/merge-patch+json']
+    : ['application/json'];
 
 /** True for a request without a body, or with an empty one. */
 export const hasNoBody = ({ req }: Context): boolean =>
@@ -82,15 +88,17 @@ async function readBytes(ctx: Context): Promise<Buffer> {
   }
 }
 
-function requireJson(ctx: Context): void {
+function requireJson(ctx: Context, mediaTypes: readonly string[]): void {
   const { type, charset } = ctx.request;
   // Node uses the first of several headers; a proxy may use another one.
   const declarations = ctx.req.headersDistinct['content-type']?.length;
-  if (type.toLowerCase() !== 'application/json' || declarations !== 1)
+  if (!mediaTypes.includes(type.toLowerCase()) || declarations !== 1) {
+    if (ctx.method === 'PATCH') ctx.set('accept-patch', mediaTypes.join(', '));
     throw new TurnlogError(
       'unsupported_media_type',
-      'The body must be declared once, as Content-Type: application/json.',
+      `The body must be declared once, as Content-Type: ${mediaTypes.join(' or ')}.`,
     );
+  }
   if (charset !== '' && charset.toLowerCase() !== 'utf-8')
     throw new TurnlogError('unsupported_media_type', 'The body must be in UTF-8.');
   const encoding = ctx.get('content-encoding').toLowerCase();

@@ -20,3 +20,34 @@ export function respondNotModified(
   if (ctx.fresh) ctx.status = 304;
   return ctx.fresh;
 }
+
+/** A stored object at one of its revisions. */
+export interface Revision {
+  id: string;
+  revision: number;
+  updated_at: string;
+}
+
+/**
+ * Creates a function that returns the ETag of an object's revision. It is strong, because `If-Match`
+ * compares only strong ones: it identifies the object, not the bytes of a response. A hash of the
+ * presentation follows the revision, so that releases with another schema have other ETags.
+ */
+export function createRevisionEtag(schema: object): (of: Revision) => string {
+  const schemaEtag = computeEtag(JSON.stringify(schema));
+  return ({ id, revision, updated_at }) =>
+    `"${revision}${computeEtag(schemaEtag, `${id}.${revision}.${updated_at}`).slice(2).replace('"', '-')}`;
+}
+
+/** A strong ETag of a revision, in a list. */
+const REVISION_ETAG = /(?<!W\/)"(\d{1,10})(?:-[\w-]*)?"/g;
+
+/**
+ * The revisions that `If-Match` names; undefined where any revision matches. Weak, foreign and invalid
+ * ETags name no revision.
+ */
+export function parseIfMatch(ctx: Context): number[] | undefined {
+  const value = ctx.get('if-match').trim();
+  if (value === '' || value === '*') return undefined;
+  return [...value.matchAll(REVISION_ETAG)].map(([, revision]) => Number(revision));
+}

@@ -194,7 +194,7 @@ export function changedRowsSuite(start: () => Promise<Attacked>): void {
   test('a key that no event issued gives no access, and limits that no event set do not hold', async () => {
     const agent_id = await service.createAgent();
     await forger.run(
-      `INSERT INTO {api_keys} SELECT 'key_01hzzzzzzzzzzzzzzzzzzzzzzz', account_id, name, ?, scopes, issued_at, expires_at, revoked_at, revision FROM {api_keys}`,
+      `INSERT INTO {api_keys} SELECT 'key_01hzzzzzzzzzzzzzzzzzzzzzzz', account_id, name, ?, scopes, issued_at, issued_by, expires_at, replaced_by, revoked_at, revoked_by, revision FROM {api_keys}`,
       hashApiKey('known to the attacker'),
     );
     const attacker = apiClient(service.url, 'known to the attacker');

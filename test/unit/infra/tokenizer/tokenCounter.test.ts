@@ -33,6 +33,15 @@ describe('the token counter', () => {
     expect(await countOf(text)).toBe(reference(text));
   });
 
+  test('counts many texts, short, empty and long, as one by one', async () => {
+    const words = 'many words make a text ';
+    const texts = Array.from({ length: 300 }, (_, at) =>
+      words.repeat(at % 50 === 0 ? 500 : at % 9),
+    );
+    const expected = texts.reduce((sum, text) => sum + reference(text), 0);
+    expect(await counter.count(texts, 'acct_1')).toBe(expected);
+  });
+
   test('counts 512 KiB of one letter to within a token per 256', async () => {
     const letters = 512 * 1024;
     // The tokenizer itself would take the square of the length: eight letters make a token.

@@ -9,7 +9,7 @@ test.each(['--help', '-h'])(
     expect(text).toContain('of api, projector, relay (separated by commas)');
     expect(text).toMatch(/^ {2}PORT +Port to listen on; 0 takes a free one \(3000\)$/m);
     expect(text!.match(/^ {2}[A-Z_]+ /gm)).toHaveLength(10);
-    expect(text).toContain('All options: docs/operate.md');
+    expect(text).toContain('All options: docs/configuration.md');
   },
 );
 

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import canonicalize from 'canonicalize';
 import fc from 'fast-check';
-import { canonicalJson } from '../../../../shared/eventlog/canonicalJson.ts';
+import { canonicalJson, writeCanonicalJson } from '../../../../shared/eventlog/canonicalJson.ts';
 
 const name = fc.string({ unit: fc.constantFrom('a', 'B', '1', '10', 'é', '🎉', '\uffff', '') });
 const { value } = fc.letrec((tie) => ({
@@ -49,4 +49,31 @@ test('writes what is nested deeper than a stack', () => {
 
 test('writes a date as the library does', () => {
   expect(canonicalJson({ a: new Date(0) })).toBe('{"a":"1970-01-01T00:00:00.000Z"}');
+});
+
+async function slicesOf(one: object): Promise<string[]> {
+  const slices: string[] = [];
+  await writeCanonicalJson(one, 'account', (text) => void slices.push(text));
+  return slices;
+}
+
+test('writes the same in slices', () =>
+  fc.assert(
+    fc.asyncProperty(fc.dictionary(name, value), async (one) =>
+      expect((await slicesOf(one)).join('')).toBe(canonicalJson(one)),
+    ),
+    { numRuns: 1_000 },
+  ));
+
+test('the event loop turns between slices', async () => {
+  const messages = Array.from({ length: 20 }, () => ({ content: 'x'.repeat(100_000) }));
+  let turns = 0;
+  let next = setImmediate(function turn() {
+    turns += 1;
+    next = setImmediate(turn);
+  });
+  const slices = await slicesOf({ messages });
+  clearImmediate(next);
+  expect(slices.length).toBeGreaterThan(20);
+  expect(turns).toBeGreaterThan(20);
 });

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, test } from '@jest/globals';
+import { createLogger } from '../../../../shared/lib/logger.ts';
 
 const loggerFile = fileURLToPath(new URL('../../../../shared/lib/logger.ts', import.meta.url));
 
@@ -63,5 +64,15 @@ describe('the logger', () => {
 
   test('is quiet at the level silent', async () => {
     expect(await logged('silent', "logger.fatal('nothing')")).toEqual([]);
+  });
+
+  test.each([
+    [true, /^\d\d:\d\d:\d\d WARN {2}this turn=1\n$/],
+    [false, /^{"level":"warn",.*"turn":1,"msg":"this"}\n$/],
+  ])('on a terminal (%s) writes text for people', (isTTY, expected) => {
+    let text = '';
+    const write = (line: string): void => void (text += line);
+    createLogger('info', { isTTY, write }).warn({ turn: 1 }, 'this');
+    expect(text).toMatch(expected);
   });
 });

@@ -45,8 +45,11 @@ beforeEach(() => {
     hash: 'h',
     scopes: [],
     issued_at: '',
+    issued_by: 'operator',
     expires_at: null,
+    replaced_by: null,
     revoked_at: null,
+    revoked_by: null,
     revision: 1,
   };
   agent = {

@@ -17,6 +17,7 @@ import {
   holdSet,
   keyIssued,
   keyRevoked,
+  keyRotated,
   limitsSet,
   retentionSet,
   sessionDescribed,
@@ -115,8 +116,11 @@ describe('accounts and API keys', () => {
       hash: 'ab'.repeat(32),
       scopes: ['agents:read', 'agents:run'],
       issued_at: at(1),
+      issued_by: 'key_1',
       expires_at: at(90),
+      replaced_by: null,
       revoked_at: null,
+      revoked_by: null,
       revision: 1,
     });
     expect(rows.accounts.get('acct_1')?.revision).toBe(1);
@@ -128,8 +132,20 @@ describe('accounts and API keys', () => {
       issued_at: at(1),
       expires_at: at(90),
       revoked_at: at(2),
+      revoked_by: 'key_1',
       revision: 2,
     });
+  });
+
+  test('account.key_rotated names the key that replaces it, and its new end', () => {
+    const { rows } = given(ACCOUNT, opened, issued, keyRotated('key_1', 'key_2', at(30)));
+    expect(rows.api_keys.get('key_1')).toMatchObject({
+      expires_at: at(30),
+      replaced_by: 'key_2',
+      revoked_at: null,
+      revision: 2,
+    });
+    expect(rows.accounts.get('acct_1')?.revision).toBe(2);
   });
 
   test('a key of an account that was never opened parks the stream and leaves no key behind', () => {

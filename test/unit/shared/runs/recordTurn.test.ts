@@ -10,6 +10,7 @@ import { createDamagedStreams } from '../../../../shared/eventlog/reading/damage
 import { sealEvents } from '../../../../shared/eventlog/encryption/sealTexts.ts';
 import { sessionStream } from '../../../../shared/eventlog/streams.ts';
 import { createLogger } from '../../../../shared/lib/logger.ts';
+import { withWaitBudget } from '../../../../shared/lib/time/waitBudget.ts';
 import type { EncodedEvent, EventStore } from '../../../../shared/ports/eventStore.ts';
 import {
   AGENT_ID,
@@ -110,6 +111,17 @@ const callTool = (call_id: string) =>
     run: run.state,
     call: toolCallData(1, { call_id }),
   });
+
+test('an end is not sent again once its request has waited for its whole time', async () => {
+  fates = ['lost_before_write'];
+  await withWaitBudget(
+    0,
+    () => true,
+    () => expect(end()).rejects.toMatchObject({ code: 'store_unavailable' }),
+  );
+  expect(sent).toHaveLength(1);
+  expect(context.runState.openTurnQueue.size).toBe(1);
+});
 
 test('an end whose append was answered too late is sent again with the same id, and stands once', async () => {
   fates = ['lost_after_write', 'lost_after_write'];

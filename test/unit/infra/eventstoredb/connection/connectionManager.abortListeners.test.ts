@@ -53,7 +53,7 @@ const connections = {
   recordAllowed: () => undefined,
 } as Partial<ConnectionManager> as ConnectionManager;
 const callWithRetry = createCallWithRetry(connections, 60_000);
-const unconnected = createConnectionManager('esdb://127.0.0.1:1?tls=false', undefined);
+const unconnected = createConnectionManager('esdb://127.0.0.1:1?tls=false', undefined, 60_000);
 const log = join(folder, 'events.db');
 await writeFile(log, '');
 const news = subscribeToAppends(log);

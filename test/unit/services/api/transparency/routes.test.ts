@@ -34,6 +34,7 @@ async function serve(logPublic: boolean): Promise<string> {
     availability: () => 'up',
     corsOrigins: undefined,
     metrics: createMetrics(),
+    limits: { storeWaitMs: 10_000 },
     cachedRows: { findKeyPrincipal: () => Promise.resolve(undefined) },
     logPublic,
     tiles: {

@@ -1,11 +1,14 @@
-import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
-import { hasMoreValues } from '../../shared/lib/validation/jsonComplexity.ts';
-import { LIMITS } from '../../shared/limits.ts';
+import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
+import { hasMoreValues } from '../../../shared/lib/validation/jsonComplexity.ts';
+import { LIMITS } from '../../../shared/limits.ts';
+import type { ToolCallExtra } from '../../../shared/sessions/turns/chat.ts';
+import { isJsonObject } from '../../../shared/sessions/turns/requestForm.ts';
 import type { AnswerMemory } from './boundedBuffer.ts';
 import { parseChunk, type Chunk, type Delta } from './chunk.ts';
+import { extraFieldsOf, isRecordable, reasoningOf } from './providerFields.ts';
 import { createSseParser } from './sseParser.ts';
 import { createTextAccumulator, type TextAccumulator } from './textAccumulator.ts';
-import { FINISH_REASONS } from './finishReasons.ts';
+import { FINISH_REASONS } from '../finishReasons.ts';
 import {
   truncatedAnswerError,
   responseMemoryError,
@@ -23,6 +26,10 @@ interface Call {
   id: string;
   name: string;
   arguments: TextAccumulator;
+  /** The number of parts so far. */
+  parts: number;
+  /** The provider's own fields, as lines of JSON objects. */
+  extra: TextAccumulator;
 }
 
 /** The tool calls of a streamed answer. */
@@ -34,52 +41,93 @@ interface StreamedCalls {
   release(): void;
 }
 
-const { callIdChars, functionNameChars, argumentsChars } = LIMITS.model;
+const { callIdChars, functionNameChars, argumentsChars, callFieldsChars, reasoningChars } =
+  LIMITS.model;
+
+/** Joins the fields of a call's parts, each a line of JSON. */
+function joinFields(lines: string): ToolCallExtra {
+  const parts = lines.split('\n').slice(0, -1);
+  return parts.reduce<ToolCallExtra>((joined, line) => {
+    const { function: ofFunction, ...fields } = JSON.parse(line) as ToolCallExtra;
+    const called = { ...joined.function, ...ofFunction };
+    return { ...joined, ...fields, ...(ofFunction && { function: called }) };
+  }, {});
+}
 
 /**
- * Assembles tool calls. Parts of one call have the same index. If a provider sends no index, a part
- * with another id begins a call.
+ * Assembles tool calls. A part with a new id begins a call, whatever its index: some providers send
+ * index 0, or none, with each of several complete calls. Other parts continue the call with their
+ * id, or else the one with their index, or else the latest one. A part with name and arguments
+ * after a call that came complete in one part begins a call, too.
  */
 function createStreamedCalls(memory: AnswerMemory): StreamedCalls {
-  const calls = new Map<number, Call>();
-  let latest = -1;
+  const calls: Call[] = [];
+  const byIndex = new Map<number, Call>();
+  let latest: Call | undefined;
 
-  function callOf({ index, id }: CallPart): Call | undefined {
-    const begins = id && calls.get(latest)?.id !== id;
-    latest = index ?? (begins || latest < 0 ? calls.size : latest);
-    const existing = calls.get(latest);
-    if (existing) return existing;
-    // Allows one more than the limit of a turn, so that the code that enforces the limit reports
-    // the excess.
-    if (calls.size > LIMITS.run.toolCalls) return undefined;
-    // UTF-8 takes at most three bytes per UTF-16 unit, and four per surrogate pair.
-    const created = {
-      id: '',
-      name: '',
-      arguments: createTextAccumulator(memory, 3 * argumentsChars),
-    };
-    calls.set(latest, created);
-    return created;
+  function existingCall({ index, id, function: called }: CallPart): Call | undefined {
+    const atIndex = typeof index === 'number' ? byIndex.get(index) : latest;
+    const found = id
+      ? (calls.find((call) => call.id === id) ?? (atIndex?.id === '' ? atIndex : undefined))
+      : atIndex;
+    const isComplete =
+      called?.name && called.arguments && found?.parts === 1 && found.name !== ''
+        ? isJsonObject(found.arguments.text())
+        : false;
+    return isComplete ? undefined : found;
+  }
+
+  function callOf(part: CallPart): Call | undefined {
+    latest = existingCall(part);
+    if (!latest) {
+      // Allows one more than the limit of a turn, so that the code that enforces the limit reports
+      // the excess.
+      if (calls.length > LIMITS.run.toolCalls) return undefined;
+      // UTF-8 takes at most three bytes per UTF-16 unit, and four per surrogate pair.
+      latest = {
+        id: '',
+        name: '',
+        arguments: createTextAccumulator(memory, 3 * argumentsChars),
+        parts: 0,
+        extra: createTextAccumulator(memory, 3 * callFieldsChars),
+      };
+      calls.push(latest);
+    }
+    if (typeof part.index === 'number') byIndex.set(part.index, latest);
+    return latest;
   }
 
   return {
     add(part) {
       const call = callOf(part);
       if (!call) return false;
+      call.parts += 1;
       call.id ||= part.id ?? '';
-      call.name += part.function?.name ?? '';
+      // Some providers repeat the name in each part.
+      const name = part.function?.name ?? '';
+      if (name !== call.name) call.name += name;
       if (call.id.length > callIdChars || call.name.length > functionNameChars) return false;
+      const extra = extraFieldsOf(part);
+      // Fields over the limit are dropped.
+      if (extra && isRecordable(extra)) call.extra.add(`${JSON.stringify(extra)}\n`);
       return call.arguments.add(part.function?.arguments ?? '') !== undefined;
     },
     calls: () =>
-      [...calls].map(([, call]) => {
+      calls.map((call) => {
         call.arguments.rest();
+        const { function: ofFunction, ...extra } = joinFields(call.extra.text());
         return {
+          ...extra,
           id: call.id,
-          function: { name: call.name, arguments: call.arguments.text() },
+          function: { ...ofFunction, name: call.name, arguments: call.arguments.text() },
         };
       }),
-    release: () => calls.forEach((call) => call.arguments.release()),
+    release() {
+      for (const call of calls) {
+        call.arguments.release();
+        call.extra.release();
+      }
+    },
   };
 }
 
@@ -96,6 +144,12 @@ function streamError(error: unknown): TurnlogError {
   );
 }
 
+/** What receives the text of an answer, and its reasoning, as they arrive. */
+export interface StreamListeners {
+  onText: (text: string) => void;
+  onReasoning?: ((text: string) => void) | undefined;
+}
+
 /**
  * Reads an answer that arrives as a stream of chunks, passes its text to `onText` as it arrives,
  * and builds the chat completion that the provider would have sent without streaming. The text of a
@@ -104,11 +158,12 @@ function streamError(error: unknown): TurnlogError {
  * truncated.
  */
 export function createStreamedAnswerReader(
-  onText: (text: string) => void,
+  { onText, onReasoning }: StreamListeners,
   memory: AnswerMemory,
 ): ResponseReader {
   const lines = createSseParser(LIMITS.model.answerBytes, memory);
   const text = createTextAccumulator(memory);
+  const reasoning = createTextAccumulator(memory, 3 * reasoningChars);
   const calls = createStreamedCalls(memory);
   let bytes = 0;
   let kind: 'content' | 'refusal' | undefined;
@@ -141,6 +196,15 @@ export function createStreamedAnswerReader(
     return undefined;
   }
 
+  /** Keeps and shows reasoning up to its limit. */
+  function addReasoning(piece: string): Error | undefined {
+    if (piece === '' || reasoning.isFull()) return undefined;
+    const visibleText = reasoning.add(piece);
+    if (visibleText === undefined) return reasoning.isFull() ? undefined : responseMemoryError();
+    if (visibleText !== '') onReasoning?.(visibleText);
+    return undefined;
+  }
+
   function addChunk(chunk: Chunk): Error | undefined {
     if (chunk.error !== undefined && chunk.error !== null) return streamError(chunk.error);
     id ||= chunk.id?.slice(0, LABEL) ?? '';
@@ -150,13 +214,18 @@ export function createStreamedAnswerReader(
     finish = choice?.finish_reason?.slice(0, LABEL) ?? finish;
     for (const part of choice?.delta?.tool_calls ?? [])
       if (!calls.add(part)) return tooManyPartsError();
-    if (choice?.delta) addText(choice.delta);
-    return undefined;
+    if (!choice?.delta) return undefined;
+    addText(choice.delta);
+    return addReasoning(reasoningOf(choice.delta));
   }
 
   function buildCompletion(): string {
     show(text.rest());
-    const message = { content: text.text(), tool_calls: calls.calls() };
+    const message = {
+      content: text.text(),
+      reasoning_content: reasoning.text(),
+      tool_calls: calls.calls(),
+    };
     const choices = [{ finish_reason: finish, message }];
     return JSON.stringify({ id, model, choices, usage });
   }
@@ -186,6 +255,7 @@ export function createStreamedAnswerReader(
     release() {
       lines.release();
       text.release();
+      reasoning.release();
       calls.release();
     },
   };

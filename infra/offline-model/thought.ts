@@ -1,0 +1,148 @@
+import { textOf, type CompletionRequest } from './request.ts';
+import { LIMITS } from '../../shared/limits.ts';
+import { findExpression } from './arithmetic.ts';
+import { parseDirectives, type Directives } from './directives.ts';
+import { jsonForSchema } from './jsonForSchema.ts';
+
+/** The output of the offline model: an answer, or function calls; with the reasoning before it. */
+export type Thought = { reasoning?: string } & ({ content: string } | { calls: CalledFunction[] });
+
+/** `id` is the number of the call in the conversation, so that a replay gets the same one. */
+export interface CalledFunction {
+  id: string;
+  name: string;
+  arguments: string;
+}
+
+const TIME_OR_DATE =
+  /\b(what|which|tell|give|know|current|today|now)\b.*\b(time|date|day|hour|year|clock)\b|\b(time|date) (is it|now)\b|\bo'?clock\b/is;
+const TIME_ZONE =
+  /\b(?:Africa|America|Antarctica|Asia|Atlantic|Australia|Europe|Indian|Pacific)\/[A-Za-z_]+(?:\/[A-Za-z_]+)?\b/;
+const { quotedChars, searchedChars } = LIMITS.offlineModel;
+
+const quoted = (text: string): string =>
+  `"${text.length > quotedChars ? `${text.slice(0, quotedChars).toWellFormed()}…` : text}"`;
+
+function jsonObjectIn(text: string): string {
+  const candidate = text.slice(text.indexOf('{'), text.lastIndexOf('}') + 1);
+  try {
+    JSON.parse(candidate);
+    return candidate;
+  } catch {
+    return '{}';
+  }
+}
+
+/** Whether the text contains the name as a word. */
+const names = (text: string, name: string): boolean =>
+  text
+    .toLowerCase()
+    .split(/[^\w-]+/)
+    .includes(name.toLowerCase());
+
+/**
+ * The arguments for calling a function that the input clearly asks for; undefined if it does not.
+ */
+function argumentsFor(name: string, input: string): string | undefined {
+  if (name === 'calculator') {
+    const expression = findExpression(input);
+    return expression && JSON.stringify({ expression });
+  }
+  if (name === 'clock') {
+    // The pattern's time grows with the square of the text's length.
+    const searched = input.slice(0, searchedChars);
+    const zone = TIME_ZONE.exec(searched)?.[0];
+    return TIME_OR_DATE.test(searched)
+      ? JSON.stringify(zone === undefined ? {} : { time_zone: zone })
+      : undefined;
+  }
+  return names(input, name) ? jsonObjectIn(input) : undefined;
+}
+
+/** Numbers calls through the conversation. */
+function withIds(
+  calls: readonly Omit<CalledFunction, 'id'>[],
+  messages: CompletionRequest['messages'],
+): CalledFunction[] {
+  const earlier = messages.reduce((sum, { tool_calls = [] }) => sum + tool_calls.length, 0);
+  return calls.map((call, index) => ({ id: `call_${earlier + index + 1}`, ...call }));
+}
+
+function functionCalled(messages: CompletionRequest['messages'], id: string | undefined): string {
+  const calls = messages.flatMap((message) => message.tool_calls ?? []);
+  return calls.findLast((call) => call.id === id)?.function.name ?? 'tool';
+}
+
+function functionNames({ tools = [] }: CompletionRequest): string[] {
+  return tools.flatMap((tool) => (tool.function ? [tool.function.name] : []));
+}
+
+/** The text of the last user message; empty if there is none. */
+export function lastInputOf({ messages }: CompletionRequest): string {
+  const last = messages.findLast((message) => message.role === 'user');
+  return last ? textOf(last) : '';
+}
+
+/** Explains why a requested function is not called; empty if all are offered. */
+function missingFunctions(requested: readonly string[], offered: readonly string[]): string {
+  const missing = requested.find((name) => !offered.includes(name));
+  if (missing === undefined) return '';
+  return offered.length === 0
+    ? ' I was given no tools.'
+    : ` I can call ${offered.join(', ')}, not ${quoted(missing)}.`;
+}
+
+/** The calls that the input asks for: those of its directives, or one that its words ask for. */
+function requestedCalls(
+  { calls, rest }: Directives,
+  offered: readonly string[],
+): Omit<CalledFunction, 'id'>[] {
+  if (calls.length > 0) return calls.every(({ name }) => offered.includes(name)) ? calls : [];
+  for (const name of offered) {
+    const args = argumentsFor(name, rest);
+    if (args !== undefined) return [{ name, arguments: args }];
+  }
+  return [];
+}
+
+/**
+ * Always answers the same request identically: with the last input, the number of user turns in the
+ * request, and the results of the functions called for that input. Calls the functions that the
+ * directives of the input name, or the first offered one that its words ask for, once per input. If
+ * the request asks for JSON, the answer is JSON.
+ */
+export function think(request: CompletionRequest): Thought {
+  const { messages } = request;
+  const lastInput = messages.findLastIndex((message) => message.role === 'user');
+  const input = lastInputOf(request);
+  const directives = parseDirectives(input);
+  const offered = functionNames(request);
+  const results = messages.slice(lastInput + 1).filter((message) => message.role === 'tool');
+  const calls = results.length > 0 ? [] : requestedCalls(directives, offered);
+  const reasoningFor = (reasoning: string) => (directives.reasons ? { reasoning } : {});
+  if (calls.length > 0)
+    return {
+      ...reasoningFor(`I need ${calls.map(({ name }) => name).join(', then ')} for this.`),
+      calls: withIds(calls, messages),
+    };
+  const turns = messages.filter((message) => message.role === 'user').length;
+  const toolResults = results
+    .map(
+      (result) => ` The ${functionCalled(messages, result.tool_call_id)} says ${textOf(result)}.`,
+    )
+    .join('');
+  const missing = missingFunctions(
+    directives.calls.map(({ name }) => name),
+    offered,
+  );
+  const content = `This is the offline model.${toolResults}${missing} You said: ${quoted(input)}. I was shown ${turns} ${turns === 1 ? 'turn' : 'turns'} of this conversation.`;
+  const { type = 'text', json_schema } = request.response_format ?? {};
+  return {
+    ...reasoningFor(
+      results.length > 0
+        ? 'The tools have answered. I repeat what they say.'
+        : 'I need no tool for this. I repeat what the user says.',
+    ),
+    content: type === 'text' ? content : jsonForSchema(content, json_schema?.schema ?? {}),
+  };
+}

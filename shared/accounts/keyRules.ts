@@ -1,0 +1,136 @@
+import { Rejection } from '../domain/rejection.ts';
+import { scopesOf, type KeyData } from './events.ts';
+import { KEY_LIMITS } from './limits.ts';
+
+export type AccountKey = KeyData & { revoked: boolean };
+
+/** The API key that manages keys, and the time in milliseconds since the epoch. */
+export interface KeyManager {
+  key_id: string;
+  now: number;
+}
+
+/** Throws the rejection `key_unknown`. */
+export function requireKey(keys: readonly AccountKey[], key_id: string): AccountKey {
+  const key = keys.findLast((entry) => entry.key_id === key_id);
+  if (!key) throw new Rejection('key_unknown', 'The account has no such key.');
+  return key;
+}
+
+/** The keys with a change to one of them. */
+export function changeKey(
+  keys: readonly AccountKey[],
+  key_id: string,
+  change: Partial<AccountKey>,
+): readonly AccountKey[] {
+  const at = keys.findLastIndex((key) => key.key_id === key_id);
+  return at < 0 ? keys : keys.with(at, { ...keys[at]!, ...change });
+}
+
+export const isActiveKey = (
+  { revoked, expires_at }: Pick<AccountKey, 'revoked' | 'expires_at'>,
+  now: number,
+): boolean => !revoked && (expires_at === null || Date.parse(expires_at) > now);
+
+/**
+ * Throws the rejection `key_exists`. Also compares hashes, because two replicas may issue the same
+ * chosen key under different ids at once.
+ */
+export function requireNewKey(
+  keys: readonly AccountKey[],
+  { key_id, hash }: Pick<KeyData, 'key_id' | 'hash'>,
+): void {
+  if (keys.some((key) => key.key_id === key_id || key.hash === hash))
+    throw new Rejection('key_exists', 'A key of this id, or this key, was issued already.');
+}
+
+const isManager = (key: AccountKey, now: number): boolean =>
+  isActiveKey(key, now) && scopesOf(key).includes('keys:write');
+
+/**
+ * The key that manages others. The log decides whether it may, because the read models may not show
+ * its revocation yet. Throws the rejection `manager_invalid`.
+ */
+function requireManager(keys: readonly AccountKey[], { key_id, now }: KeyManager): AccountKey {
+  const manager = keys.findLast((key) => key.key_id === key_id);
+  if (!manager || !isManager(manager, now))
+    throw new Rejection('manager_invalid', 'The key may not manage keys, or no longer.');
+  return manager;
+}
+
+/** A key manages only keys that may do no more than itself. Throws `key_scopes_exceeded`. */
+function requireScopesWithin(manager: AccountKey, key: KeyData): void {
+  const own = scopesOf(manager);
+  const exceeding = scopesOf(key).filter((scope) => !own.includes(scope));
+  if (exceeding.length > 0)
+    throw new Rejection(
+      'key_scopes_exceeded',
+      `This API key lacks ${exceeding.join(', ')}, and can't manage a key that has more scopes than itself.`,
+    );
+}
+
+/**
+ * `revoked` is how many active keys the new one replaces at once. Throws the rejections
+ * `manager_invalid`, `key_scopes_exceeded`, `key_outlives_manager` and `key_limit`.
+ */
+export function requireIssuable(
+  keys: readonly AccountKey[],
+  key: KeyData,
+  by: KeyManager,
+  revoked = 0,
+): void {
+  const manager = requireManager(keys, by);
+  requireScopesWithin(manager, key);
+  const { expires_at: end } = manager;
+  if (end !== null && (key.expires_at === null || key.expires_at > end))
+    throw new Rejection(
+      'key_outlives_manager',
+      `must end at ${end} at the latest, when the key that issues it expires`,
+    );
+  const { active, issued } = KEY_LIMITS.keys;
+  if (keys.length >= issued)
+    throw new Rejection(
+      'key_limit',
+      `The account has had ${issued} keys; only an operator can issue more.`,
+    );
+  if (keys.filter((other) => isActiveKey(other, by.now)).length - revoked >= active)
+    throw new Rejection(
+      'key_limit',
+      `The account has ${active} keys, and may have no more: revoke one.`,
+    );
+}
+
+/**
+ * Throws the rejections `manager_invalid`, `key_scopes_exceeded`, and `last_manager` for a key that
+ * would leave the account without a key that can issue another one.
+ */
+export function requireRevocable(
+  keys: readonly AccountKey[],
+  key: AccountKey,
+  by: KeyManager,
+): void {
+  requireScopesWithin(requireManager(keys, by), key);
+  const isOther = (other: AccountKey): boolean => other.key_id !== key.key_id;
+  if (!keys.some((other) => isOther(other) && isManager(other, by.now)))
+    throw new Rejection('last_manager', 'No other key of the account could issue keys.');
+}
+
+/** How a key is replaced by another one of the same name and scopes. */
+export interface KeyRotation {
+  key: Pick<KeyData, 'key_id' | 'hash'>;
+  /** When the new key expires; by default, when the old one would have. */
+  expires_at: string | null | undefined;
+  /** In milliseconds since the epoch. */
+  now: number;
+  /** Until when the old key stays valid. It is revoked if that is not after `now`. */
+  until: string;
+}
+
+/** When the old and the new key of a rotation expire. */
+export const endsOfRotation = (
+  { expires_at: before }: Pick<KeyData, 'expires_at'>,
+  { expires_at = before, until }: KeyRotation,
+): { old: string; replacement: string | null } => ({
+  old: before !== null && before < until ? before : until,
+  replacement: expires_at,
+});

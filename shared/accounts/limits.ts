@@ -1,0 +1,26 @@
+/** Fixed limits of accounts and API keys, part of LIMITS. */
+export const KEY_LIMITS = {
+  accounts: {
+    /**
+     * Accounts, where another one is opened through the API.
+     * @beyond 409 `account_limit_reached`
+     */
+    opened: 10_000,
+  },
+  keys: {
+    /**
+     * Valid API keys of an account, where another one is issued through the API.
+     * @beyond 409 `key_limit_reached`
+     */
+    active: 100,
+    /**
+     * API keys that an account has ever had, where another one is issued through the API.
+     * @beyond 409 `key_limit_reached`; an operator can issue more
+     */
+    issued: 2_000,
+    /** The longest time for which a replaced key stays valid. */
+    overlapSeconds: 30 * 24 * 3_600,
+    /** The longest lifetime of a key that expires. */
+    lifetimeSeconds: 36_500 * 24 * 3_600,
+  },
+} as const;

@@ -1,0 +1,39 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+
+/** How long the calls of a task may wait in all for a service that is unavailable. */
+interface WaitBudget {
+  leftMs: number;
+  /** The end of the wait that was counted last, by `performance.now()`. */
+  countedUntil: number;
+  isLimited: () => boolean;
+}
+
+const budgets = new AsyncLocalStorage<WaitBudget>();
+
+const current = (): WaitBudget | undefined => {
+  const budget = budgets.getStore();
+  return budget?.isLimited() ? budget : undefined;
+};
+
+/**
+ * Runs a task whose calls together wait at most `limitMs` milliseconds, as long as `isLimited`
+ * returns true: what a request does after its response has begun is not limited any more.
+ */
+export const withWaitBudget = <Result>(
+  limitMs: number,
+  isLimited: () => boolean,
+  task: () => Result,
+): Result => budgets.run({ leftMs: limitMs, countedUntil: -Infinity, isLimited }, task);
+
+/** How long the next call may wait, in milliseconds: `limitMs`, or less if the task has less left. */
+export const waitLimitMs = (limitMs: number): number =>
+  Math.max(0, Math.min(limitMs, current()?.leftMs ?? limitMs));
+
+/** Counts the wait since `startedAt` (`performance.now()`); what calls wait side by side, once. */
+export function countWait(startedAt: number): void {
+  const budget = current();
+  if (!budget) return;
+  const now = performance.now();
+  budget.leftMs -= now - Math.max(startedAt, budget.countedUntil);
+  budget.countedUntil = now;
+}
