@@ -13,12 +13,13 @@ import type {
   ModelCaller,
   ModelInfo,
 } from '../../shared/ports/chatModel.ts';
-import { parseAnswer } from './answer.ts';
+import { parseAnswer } from './answers/answer.ts';
 import { toModelError } from './modelErrors.ts';
 import { pooledFetch, type CallOptions } from './pooledFetch.ts';
+import { createRequestForms, type ProviderQuirks, type RequestForms } from './requestForms.ts';
 
 /** An OpenAI-compatible server. Without a key no credentials are sent. */
-export interface Provider {
+export interface Provider extends ProviderQuirks {
   id: string;
   base_url: string;
   api_key?: string;
@@ -53,6 +54,7 @@ const DEFAULTS = {
 interface Libraries {
   openai: typeof OpenAi;
   agent: Undici.Dispatcher;
+  forms: RequestForms;
 }
 
 /** Connects to local servers over streams of this process, and to all others over the network. */
@@ -86,7 +88,7 @@ async function load({ limits, localServers }: ChatModelsOptions): Promise<Librar
     bodyTimeout: 0,
   });
   const limited = agent.compose(limitInformationalResponses);
-  return { openai, agent: limited };
+  return { openai, agent: limited, forms: createRequestForms(openai) };
 }
 
 function createClient(
@@ -135,6 +137,8 @@ async function requestAnswer(
   return parseAnswer(body, request.model);
 }
 
+type StreamCaller = ModelCaller & Required<Pick<ModelCaller, 'onDelta'>>;
+
 /**
  * The library does not limit the size of a stream, so it gets the whole answer at once (see
  * pooledFetch).
@@ -142,17 +146,28 @@ async function requestAnswer(
 async function requestStream(
   client: OpenAi.OpenAI,
   request: ChatRequest,
-  { signal, account_id, onDelta }: Required<ModelCaller> & { signal: AbortSignal },
+  { signal, account_id, onDelta, onReasoning }: StreamCaller & { signal: AbortSignal },
+  streamOptions: boolean,
 ): Promise<ChatAnswer> {
   let hasShownText = false;
   const show = (text: string): void => {
     hasShownText = true;
     onDelta(text);
   };
-  const options: CallOptions = { caller: { account_id, onDelta: show } };
+  let hasShownReasoning = false;
+  const showReasoning = (text: string): void => {
+    hasShownReasoning = true;
+    onReasoning?.(text);
+  };
+  const caller = { account_id, onDelta: show, onReasoning: showReasoning };
+  const options: CallOptions = { caller };
   const body: unknown = await client.post('/chat/completions', {
     ...(await encodeBody(
-      { ...request, stream: true, stream_options: { include_usage: true } },
+      {
+        ...request,
+        stream: true,
+        ...(streamOptions && { stream_options: { include_usage: true } }),
+      },
       account_id,
     )),
     signal,
@@ -160,6 +175,7 @@ async function requestStream(
   });
   const answer = parseAnswer(body, request.model);
   // A provider without streaming has sent the answer in one piece.
+  if (!hasShownReasoning && answer.reasoning) onReasoning?.(answer.reasoning);
   if (!hasShownText && answer.content !== null) onDelta(answer.content);
   return answer;
 }
@@ -203,15 +219,22 @@ export function createChatModels(options: ChatModelsOptions): LoadableChatModels
       await loadOnce();
     },
     find: (id) => models.get(id),
-    async complete(modelId, request, signal, { account_id, onDelta }) {
+    async complete(modelId, request, signal, { account_id, onDelta, onReasoning }) {
       const provider = providerOf(modelId);
       const loaded = await loadOnce();
       signal.throwIfAborted();
       try {
         const client = clientOf(provider, loaded);
-        return await (onDelta
-          ? requestStream(client, request, { signal, account_id, onDelta })
-          : requestAnswer(client, request, { signal, account_id }));
+        return await loaded.forms.send(modelId, provider, request, (sent, streamOptions) =>
+          onDelta
+            ? requestStream(
+                client,
+                sent,
+                { signal, account_id, onDelta, onReasoning },
+                streamOptions,
+              )
+            : requestAnswer(client, sent, { signal, account_id }),
+        );
       } catch (error) {
         // The library converts aborts to its own errors. The caller gets its own abort reason.
         signal.throwIfAborted();

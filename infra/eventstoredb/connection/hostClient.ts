@@ -1,4 +1,6 @@
 import { addAbortListener } from 'node:events';
+import { isIP } from 'node:net';
+import type { SecureContext } from 'node:tls';
 import eventstore, { type EventStoreDBClient } from '@eventstore/db-client';
 import gossipGrpc from '@eventstore/db-client/generated/gossip_grpc_pb.js';
 import type { ClusterInfo } from '@eventstore/db-client/generated/gossip_pb.js';
@@ -10,7 +12,7 @@ import type {
   ReadReq,
   ReadResp,
 } from '@eventstore/db-client/generated/streams_pb.js';
-import type { Metadata } from '@grpc/grpc-js';
+import { credentials, type Metadata } from '@grpc/grpc-js';
 import { CompressionFilter } from '@grpc/grpc-js/build/src/compression-filter.js';
 import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 
@@ -89,6 +91,27 @@ CompressionFilter.prototype.sendMetadata = async function sendAcceptedEncodings(
 function refuseCompression(metadata: Metadata): void {
   metadata.set(ACCEPTED, 'identity');
 }
+
+/** The part of the credentials of a channel with TLS that creates its connections. */
+interface TlsCredentials {
+  _createSecureConnector(...args: unknown[]): { connectionOptions: { servername?: string } };
+}
+
+/*
+ * @grpc/grpc-js (1.14.7) sends the host as the name of the server (SNI). An IP address is no valid
+ * name, and Node.js prints the warning DEP0123. Without a name, the certificate is still compared
+ * with the host.
+ */
+const tlsCredentials = Object.getPrototypeOf(
+  credentials.createFromSecureContext({} as SecureContext),
+) as TlsCredentials;
+const { _createSecureConnector: createSecureConnector } = tlsCredentials;
+tlsCredentials._createSecureConnector = function createConnectorWithValidName(...args) {
+  const connector = createSecureConnector.apply(this, args);
+  const { connectionOptions } = connector;
+  if (isIP(connectionOptions.servername ?? '') !== 0) delete connectionOptions.servername;
+  return connector;
+};
 
 /** How to connect to a single host. */
 export interface HostConnection {

@@ -108,7 +108,7 @@ export async function* readBatches(
 }
 
 /** The pause after the server refused the user, in milliseconds. An operator must grant the right. */
-const REFUSED_PAUSE_MS = 5_000;
+const REFUSED_PAUSE_MS = 1_000;
 
 /** Resuming after one of these errors would deliver wrong events without an error. */
 const FINAL_ERRORS = ['position_invalid', 'log_changed', 'log_restored'] as const;

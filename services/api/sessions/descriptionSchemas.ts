@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import type { DescriptionChange } from '../../../shared/sessions/description.ts';
+import { OUTCOMES } from '../../../shared/sessions/outcomes.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import {
   agentIdFilter,
@@ -80,6 +81,12 @@ export const sessionFilters = {
   status: Type.Optional(
     Type.Enum(['idle', 'running'], {
       description: 'Only sessions with a turn that is open, or with none',
+    }),
+  ),
+  outcome: Type.Optional(
+    Type.Enum(OUTCOMES, {
+      description:
+        'Only sessions with a turn that ended so; turns that a fork shares count in the session that recorded them',
     }),
   ),
   label: Type.Optional(

@@ -22,6 +22,7 @@ import { defineRoute } from '../http/route.ts';
 import { CommonQuery } from '../openapi/commonSchemas.ts';
 import {
   Turn,
+  TurnQuery,
   TurnRequests,
   TurnRequestsQuery,
   CancelBody,
@@ -86,7 +87,7 @@ const streamTurnRoute = defineRoute({
   operationId: 'streamTurn',
   summary: 'Streams the output of a turn, while it runs and afterwards',
   description:
-    'The events are those of a streamed run. With `Last-Event-ID` the stream continues after that event, from any replica, without gaps or duplicates. Output that is read from the record, not live, has `"recorded": true`. A request with the id of the last event gets 204, which ends an `EventSource`.',
+    'The events are those of a streamed run: `reasoning.delta` where the model sends its reasoning, `output.delta`, `tool.called`, and the end. With `Last-Event-ID` the stream continues after that event, from any replica, without gaps or duplicates. Output that is read from the record, not live, has `"recorded": true`. A request with the id of the last event gets 204, which ends an `EventSource`.',
   access: 'sessions:read',
   query: CommonQuery,
   data: Type.Unknown(),
@@ -138,11 +139,11 @@ const getTurnRoute = defineRoute({
   description:
     'With `Prefer: wait=N` it responds when the turn has ended, or after N seconds (at most 60) with `status` `running`. It responds as soon as the end of the turn is recorded, by any process.',
   access: 'sessions:read',
-  query: CommonQuery,
+  query: TurnQuery,
   prefer: '`wait=N`: respond when the turn has ended, after N seconds at the latest',
   data: Turn,
   errors: ['quota_exceeded', 'turn_not_found', ...SHARED_SESSION_ERROR_CODES],
-  handle: async (api, { actor, params }, ctx) => {
+  handle: async (api, { actor, params, query }, ctx) => {
     const { account_id } = actor;
     const turn = parseTurnPath(params);
     const { wait } = readPreferences(ctx);
@@ -158,7 +159,7 @@ const getTurnRoute = defineRoute({
         readTurn: () => readTurnWithinMemory(api, account_id, turn, ctx),
       });
       await api.readAudit.record(api, actor, 'transcripts', sessionStream(turn.session_id));
-      return { data: presentTurn(turn.session_id, row) };
+      return { data: presentTurn(turn.session_id, row, query) };
     } finally {
       stopWatching();
     }

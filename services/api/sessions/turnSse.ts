@@ -49,11 +49,13 @@ function formatUpdate(
 ): SseEvent {
   const recorded = 'recorded' in update && update.recorded ? { recorded: true as const } : {};
   switch (update.type) {
+    case 'reasoning':
     case 'text': {
-      const { text, position } = update;
+      const { type, text, position } = update;
       const delta: Static<typeof OutputDelta> = { round: position.round, text, ...recorded };
       const data = JSON.stringify(delta);
-      return { id: formatTurnPosition(turn, position), event: 'output.delta', data };
+      const event = type === 'text' ? 'output.delta' : 'reasoning.delta';
+      return { id: formatTurnPosition(turn, position), event, data };
     }
     case 'called': {
       const call: Static<typeof StreamedToolCall> = {

@@ -20,7 +20,7 @@ export const OutputDelta = Type.Object(
     text: Type.String({ description: 'The next part of the text' }),
     recorded,
   },
-  { title: 'OutputDelta', description: 'A part of the output of a model call' },
+  { title: 'OutputDelta', description: 'A part of the output or the reasoning of a model call' },
 );
 
 export const StreamedToolCall = Type.Object(
@@ -30,6 +30,7 @@ export const StreamedToolCall = Type.Object(
 
 const TITLES = {
   'turn.started': 'TurnStartedEvent',
+  'reasoning.delta': 'ReasoningDeltaEvent',
   'output.delta': 'OutputDeltaEvent',
   'tool.called': 'ToolCalledEvent',
   'turn.completed': 'TurnCompletedEvent',
@@ -61,6 +62,7 @@ export const TurnStreamEvent = Type.Unsafe<object>({
   type: 'object',
   oneOf: [
     streamEvent('turn.started', TurnStarted, 'The first event'),
+    streamEvent('reasoning.delta', OutputDelta, "The model's reasoning as it arrives"),
     streamEvent('output.delta', OutputDelta, 'Output as it arrives'),
     streamEvent('tool.called', StreamedToolCall, 'A tool was called'),
     streamEvent(

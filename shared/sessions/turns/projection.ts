@@ -44,8 +44,8 @@ function patch(row: TurnRow, event: LaterEvent): Partial<TurnRow> {
       };
     }
     case 'session.turn_completed.v1': {
-      const { output, model, tool_used, tokens, finish_reason } = event.data;
-      return { status: 'completed', output, model, tool_used, tokens, finish_reason };
+      const { output, reasoning = null, model, tool_used, tokens, finish_reason } = event.data;
+      return { status: 'completed', output, reasoning, model, tool_used, tokens, finish_reason };
     }
     case 'session.turn_failed.v1': {
       const { code, message, output, tokens } = event.data;
@@ -85,6 +85,7 @@ export function applyTurnEvent(
       input,
       agent_revision,
       output: null,
+      reasoning: null,
       model,
       tool_used: '',
       offered: (settings.tools ?? []).map((tool) => tool.function.name),

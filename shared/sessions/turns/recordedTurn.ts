@@ -16,14 +16,20 @@ export interface RecordedTurn {
   deadline: string;
 }
 
-function roundsOf(calls: readonly ToolCalledData[], output: string | undefined): TurnRound[] {
+function roundsOf(
+  calls: readonly ToolCalledData[],
+  { output, reasoning }: Pick<TurnRow, 'output' | 'reasoning'>,
+): TurnRound[] {
   const byRound = Map.groupBy(calls, ({ round }) => round);
   const rounds: TurnRound[] = [];
   for (let round = 1; round <= (calls.at(-1)?.round ?? 0); round += 1) {
     const callsOfRound = byRound.get(round) ?? [];
-    rounds.push({ text: callsOfRound[0]?.content ?? '', calls: callsOfRound });
+    const { content = '', reasoning: ofRound = '' } = callsOfRound[0] ?? {};
+    rounds.push({ reasoning: ofRound, text: content, calls: callsOfRound });
   }
-  return output === undefined ? rounds : [...rounds, { text: output, calls: [] }];
+  return output === null
+    ? rounds
+    : [...rounds, { reasoning: reasoning ?? '', text: output, calls: [] }];
 }
 
 /** The end of a turn from its row; undefined while the turn is open. */
@@ -44,7 +50,7 @@ function outcomeOf(row: TurnRow): RecordedTurnOutcome | undefined {
 export function recordedTurn(row: TurnRow): RecordedTurn {
   const calls = row.tool_calls.map((call) => ({ ...call, turn: row.turn }));
   return {
-    rounds: roundsOf(calls, row.output ?? undefined),
+    rounds: roundsOf(calls, row),
     outcome: outcomeOf(row),
     deadline: row.deadline,
   };

@@ -101,6 +101,11 @@ async function newWebhook(): Promise<string> {
   return created.body.data.webhook_id as string;
 }
 
+async function newKeyId(): Promise<string> {
+  const issued = await service.post('/v1/keys', { name: 'x', scopes: ['agents:read'] });
+  return issued.body.data.key_id as string;
+}
+
 const operations = (): [string, Operation][] =>
   Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]): [string, Operation] => [
@@ -345,6 +350,22 @@ describe('real answers are as described', () => {
 
   const EACH: readonly (readonly [string, () => Promise<Reply>])[] = [
     ['get /v1/agents', () => service.get('/v1/agents?limit=1&pretty=true')],
+    [
+      'post /v1/keys',
+      () => service.post('/v1/keys', { name: 'x', scopes: ['keys:write'], expires_in_seconds: 9 }),
+    ],
+    ['get /v1/keys', () => service.get('/v1/keys?state=active&limit=1')],
+    ['get /v1/keys/{keyId}', async () => service.get(`/v1/keys/${await newKeyId()}`)],
+    [
+      'post /v1/keys/{keyId}/rotate',
+      async () => service.post(`/v1/keys/${await newKeyId()}/rotate`, { overlap_seconds: 9 }),
+    ],
+    [
+      'delete /v1/keys/{keyId}',
+      async () => service.send('DELETE', `/v1/keys/${await newKeyId()}`, ''),
+    ],
+    ['post /v1/accounts', () => service.post('/v1/accounts', { name: 'x' })],
+    ['get /v1/accounts', () => service.get('/v1/accounts?limit=1')],
     ['get /v1/agents/{agentId}', () => service.get(`/v1/agents/${agent}`)],
     ['get /v1/agents/{agentId}/revisions', () => service.get(`/v1/agents/${agent}/revisions`)],
     [
