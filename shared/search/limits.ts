@@ -27,6 +27,34 @@ export const SEARCH_LIMITS = {
      * @beyond 400
      */
     queryWords: 16,
+    /** Parts of compounds, as `get`, `user` and `id` of `getUserId`. */
+    parts: {
+      /**
+       * Shortest part.
+       * @beyond shorter ones are not found
+       */
+      characters: 2,
+      /**
+       * Different parts per turn, half of them of each text.
+       * @beyond the others are not found
+       */
+      ofTurn: 1_000,
+    },
+    /** Beginnings of words, such as `inv*`. */
+    prefix: {
+      /**
+       * Shortest beginning.
+       * @beyond 400
+       */
+      characters: 3,
+      /** Longest beginning. Longer ones are compared only up to this length. */
+      mostCharacters: 8,
+      /**
+       * Different beginnings per turn, short ones first.
+       * @beyond the others are not found
+       */
+      ofTurn: 6_000,
+    },
     /** Turns reported for a session that was found, starting with the first. */
     matches: 20,
     /**

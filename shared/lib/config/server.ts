@@ -6,7 +6,14 @@ const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'
 
 /** Options of the HTTP server and of the process. */
 export const serverOptions = {
-  HOST: Type.String({ default: '127.0.0.1', description: 'Address to listen on' }),
+  HOST: Type.String({
+    default: '127.0.0.1',
+    pattern: '^[A-Za-z0-9._:%-]+$',
+    'x-rule':
+      'must be an IP address or a host name of this machine, without http:// and without a port',
+    description:
+      'Address to listen on: `127.0.0.1` accepts connections from this machine only, `0.0.0.0` from every network (put TLS in front)',
+  }),
   PORT: Type.Integer({
     default: 3000,
     minimum: 0,
@@ -46,6 +53,8 @@ export const serverOptions = {
   CORS_ORIGINS: Type.Optional(
     Type.String({
       pattern: '^(\\*|[a-z][a-z0-9+.-]*://[^\\s,/]+(,[a-z][a-z0-9+.-]*://[^\\s,/]+)*)$',
+      'x-rule':
+        'must be * or origins separated by commas, without a path or a slash at the end, such as https://app.example.com,http://localhost:5173',
       description:
         'Origins whose pages may call the API, separated by commas (`https://app.example.com`), or `*`; default none',
     }),
