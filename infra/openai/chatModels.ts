@@ -116,9 +116,20 @@ interface EncodedBody {
   headers: { 'content-type': 'application/json' };
 }
 
-async function encodeBody(request: object, account_id: string): Promise<EncodedBody> {
+/**
+ * The members of a schema keep their order, because models often answer in that order. All others
+ * are sorted.
+ */
+async function encodeBody(
+  { response_format, ...request }: ChatRequest & { stream?: true; stream_options?: object },
+  account_id: string,
+): Promise<EncodedBody> {
   const pieces: Buffer[] = [];
   await writeCanonicalJson(request, account_id, (text) => void pieces.push(Buffer.from(text)));
+  if (response_format) {
+    const format = `{"response_format":${JSON.stringify(response_format)},`;
+    pieces[0] = Buffer.concat([Buffer.from(format), pieces[0]!.subarray(1)]);
+  }
   return { body: Buffer.concat(pieces), headers: { 'content-type': 'application/json' } };
 }
 

@@ -12,7 +12,12 @@ import {
   zstdCompressSync,
 } from 'node:zlib';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
-import { createGuardedFetch, type GuardOptions } from '../../../../infra/web/guardedFetch.ts';
+import { webFailed } from '../../../../infra/web/failures.ts';
+import {
+  createGuardedFetch,
+  findUnreachable,
+  type GuardOptions,
+} from '../../../../infra/web/guardedFetch.ts';
 import { CERTIFICATE_FILE, KEY_FILE } from '../../../support/servers/tls/files.ts';
 
 const { signal } = new AbortController();
@@ -63,6 +68,47 @@ const refused = (message: string | RegExp) => ({
 const failed = (message: string | RegExp) => ({
   code: 'web_failed',
   message: expect.stringMatching(message),
+});
+
+describe('a host', () => {
+  const find = (url: string, options: Partial<GuardOptions> = {}) =>
+    findUnreachable(url, { allowPrivate: false, ...options });
+  const names = (addresses: string[]) => ({ resolve: async () => addresses });
+
+  test.each([
+    'https://127.0.0.1/',
+    'https://2130706433/',
+    'https://[::1]/',
+    'https://[fe80::1]/',
+    'https://[::ffff:10.0.0.1]/',
+    'https://169.254.169.254/',
+    'https://192.168.1.1:8443/',
+    'https://100.64.0.1/',
+    'https://203.0.113.9/',
+    'https://localhost/',
+    'https://any.localhost/',
+  ])('that is not public is found before a request: %s', async (url) => {
+    expect(await find(url)).toBe('not_public');
+    expect(await find(url, { allowPrivate: true })).toBeUndefined();
+  });
+
+  test('is judged by all of its addresses', async () => {
+    expect(await find('https://a.example/', names(['93.184.216.34', '10.0.0.1']))).toBe(
+      'not_public',
+    );
+    expect(await find('https://a.example/', names(['93.184.216.34']))).toBeUndefined();
+  });
+
+  test('without an address is unknown, private addresses allowed or not', async () => {
+    for (const allowPrivate of [true, false])
+      expect(await find('https://a.example/', { ...names([]), allowPrivate })).toBe('unknown_name');
+    expect(await find(`https://${'a'.repeat(64)}.example/`)).toBe('unknown_name');
+  });
+
+  test('may be reachable where the name servers do not answer', async () => {
+    const resolve = () => Promise.reject(webFailed('has a name that could not be looked up'));
+    expect(await find('https://a.example/', { resolve })).toBeUndefined();
+  });
 });
 
 describe('what may be asked', () => {
@@ -125,6 +171,13 @@ describe('what may be asked', () => {
   test('says that a name is not known', async () => {
     await expect(get('http://none.example/', { resolve: async () => [] })).rejects.toMatchObject(
       failed('no name server knows'),
+    );
+  });
+
+  test('says that a name could not be looked up', async () => {
+    const resolve = () => Promise.reject(webFailed('has a name that could not be looked up'));
+    await expect(get('http://slow.example/', { resolve })).rejects.toMatchObject(
+      failed('could not be looked up'),
     );
   });
 
