@@ -9,7 +9,7 @@ import type { SessionFilter } from '../sessions/sessionFilter.ts';
 import { isShortPrefix, parseSearchTerms } from './words.ts';
 import { createWordTokenizer } from './wordTokens.ts';
 
-const { queryWords, waitMs, prefix } = LIMITS.search;
+const { queryWords, waitMs, prefixCharacters } = LIMITS.search;
 
 /** Interval between checks of the index's progress. */
 const LOOK_MS = 20;
@@ -36,7 +36,7 @@ function termsIn(q: string): Set<string> {
   if (terms.size > queryWords) throw invalid(`must not have more than ${queryWords} words`);
   const short = [...terms].find(isShortPrefix);
   if (short !== undefined)
-    throw invalid(`must have at least ${prefix.characters} characters before "*", as in "inv*"`);
+    throw invalid(`must have at least ${prefixCharacters} characters before "*", as in "inv*"`);
   return terms;
 }
 

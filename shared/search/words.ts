@@ -4,7 +4,8 @@
  */
 import { LIMITS } from '../limits.ts';
 
-const { textCharacters, wordCharacters, wordsOfTurn, parts: PARTS, prefix } = LIMITS.search;
+const { textCharacters, wordCharacters, wordsOfTurn, partCharacters, partsOfTurn } = LIMITS.search;
+const { prefixCharacters, longestPrefix, prefixesOfTurn } = LIMITS.search;
 
 const ASCII = /^[\0-\x7f]*$/;
 /** Marks the boundaries between the parts of a compound. */
@@ -80,7 +81,7 @@ function* wordOf(marked: string, { found, most }: Parts): Generator<string> {
   if (word !== '') yield word;
   if (parts.length === 1) return;
   for (const part of parts)
-    if (part.length >= PARTS.characters && found.size < most) found.add(cut(part));
+    if (part.length >= partCharacters && found.size < most) found.add(cut(part));
 }
 
 /** Yields the words of one run of letters and digits, and adds the parts of compounds. */
@@ -114,7 +115,7 @@ function* wordsIn(text: string, compounds: Parts): Generator<string> {
  */
 export function extractWords(texts: readonly string[]): Set<string> {
   const words = new Set<string>();
-  const most = Math.floor(PARTS.ofTurn / texts.length);
+  const most = Math.floor(partsOfTurn / texts.length);
   const compounds = texts.map((): Parts => ({ found: new Set(), most }));
   const remaining = texts.map((text, nth) => wordsIn(text, compounds[nth]!));
   function addUpTo(rest: Generator<string>, limit: number): void {
@@ -140,9 +141,9 @@ const prefixTerm = (characters: readonly string[]): string => `${characters.join
 export function extractPrefixes(words: Iterable<string>): Set<string> {
   const terms = new Set<string>();
   const remaining = Array.from(words, (word) => Array.from(word));
-  for (let length = prefix.characters; length <= prefix.mostCharacters; length += 1)
+  for (let length = prefixCharacters; length <= longestPrefix; length += 1)
     for (const characters of remaining) {
-      if (terms.size >= prefix.ofTurn) return terms;
+      if (terms.size >= prefixesOfTurn) return terms;
       if (characters.length >= length) terms.add(prefixTerm(characters.slice(0, length)));
     }
   return terms;
@@ -150,7 +151,7 @@ export function extractPrefixes(words: Iterable<string>): Set<string> {
 
 /** True for the beginning of words, in a query, that is too short to be found. */
 export const isShortPrefix = (term: string): boolean =>
-  term.endsWith('*') && Array.from(term).length <= prefix.characters;
+  term.endsWith('*') && Array.from(term).length <= prefixCharacters;
 
 /**
  * The distinct terms of a query, all of which a matching turn must contain: words, and beginnings of
@@ -162,7 +163,7 @@ export function parseSearchTerms(text: string): Set<string> {
     const words = [...wordsOfRun(run, QUERY)];
     const last = isPrefix && !ENDS_UNSPACED.test(run) ? words.pop() : undefined;
     for (const word of words) terms.add(word);
-    if (last !== undefined) terms.add(prefixTerm(Array.from(last).slice(0, prefix.mostCharacters)));
+    if (last !== undefined) terms.add(prefixTerm(Array.from(last).slice(0, longestPrefix)));
   }
   return terms;
 }

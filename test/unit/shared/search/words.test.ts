@@ -66,11 +66,11 @@ test.each([
 });
 
 test('parts are bounded, and displace no word', () => {
-  const { wordsOfTurn, parts } = LIMITS.search;
+  const { wordsOfTurn, partsOfTurn } = LIMITS.search;
   const many = Array.from({ length: wordsOfTurn }, (_, n) => `aa${10_000 + n}`);
   const found = words(many.join(' '));
   expect(found.slice(0, wordsOfTurn)).toEqual(many);
-  expect(found).toHaveLength(wordsOfTurn + parts.ofTurn);
+  expect(found).toHaveLength(wordsOfTurn + partsOfTurn);
 });
 
 test('a compound in a query is one word', () => {
@@ -89,17 +89,17 @@ test('words are found by their beginnings of 3 characters or more', () => {
 });
 
 test('a beginning is compared up to its limit', () => {
-  const { mostCharacters } = LIMITS.search.prefix;
+  const { longestPrefix } = LIMITS.search;
   expect(sought('internationalis*')).toEqual(['internat*']);
   const lengths = [...extractPrefixes(['internationalisation'])].map((term) => term.length - 1);
-  expect(Math.max(...lengths)).toBe(mostCharacters);
+  expect(Math.max(...lengths)).toBe(longestPrefix);
 });
 
 test('beginnings of a turn are bounded, and short ones of all words come first', () => {
-  const { wordsOfTurn, prefix } = LIMITS.search;
+  const { wordsOfTurn, prefixesOfTurn } = LIMITS.search;
   const many = Array.from({ length: wordsOfTurn }, (_, n) => `${n}`.padStart(4, '0') + 'x'.repeat(9));
   const prefixes = extractPrefixes(many);
-  expect(prefixes.size).toBe(prefix.ofTurn);
+  expect(prefixes.size).toBe(prefixesOfTurn);
   for (const word of many) expect(prefixes).toContain(`${word.slice(0, 5)}*`);
 });
 
