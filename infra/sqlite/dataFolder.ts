@@ -36,9 +36,13 @@ export const dataFolderError = (folder: string, error: unknown): TurnlogError =>
     'Set DATA_DIR to a folder that this user may write.',
   );
 
-/** The same for a folder that a backup is written to, or restored to. */
+/** The same for a folder that a backup is written to, or restored to, or a file in it. */
 export const backupFolderError = (folder: string, error: unknown): TurnlogError =>
-  folderError(`The folder ${folder}`, error, 'Then repeat the command: it continues.');
+  folderError(
+    (error as NodeJS.ErrnoException).path ?? folder,
+    error,
+    'Then repeat the command: it continues.',
+  );
 
 /**
  * True for errors of the file system or SQLite, including those passed from another thread; false

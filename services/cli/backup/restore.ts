@@ -191,6 +191,7 @@ async function restoreInto(
       ...describeRestore(manifest, config, { ...result, misfit }),
     );
   } finally {
+    if (signal.aborted) progress.end(`Interrupted. ${KEPT_UNFINISHED}`);
     unfinished.release();
   }
 }

@@ -32,11 +32,11 @@ let folder: string;
 let kept: string;
 let vkey: string;
 
-const cliIn = async (data: string, ...args: string[]) => {
+async function cliIn(data: string, ...args: string[]): Promise<Record<string, any>> {
   const { code, out, err } = await runCliWith({ DATA_DIR: data }, '--json', ...args);
   const [, reason] = /"message":"((?:[^"\\]|\\.)*)"/.exec(err) ?? [];
-  return { code, reason, ...(out === '' ? {} : (JSON.parse(out) as Record<string, any>)) };
-};
+  return { code, reason, ...(out === '' ? {} : (JSON.parse(out) as object)) };
+}
 const cli = (...args: string[]) => cliIn(service.folder, ...args);
 const newFolder = (): string => join(elsewhere, randomUUID());
 const refused = (problem: string) => ({ code: 1, reason: expect.stringContaining(problem) });
@@ -89,7 +89,7 @@ beforeAll(async () => {
   expect(await cli('backup', folder)).toMatchObject({ code: 0, complete: true, misfit: null });
   ({
     vkeys: [vkey],
-  } = (await cli('audit', 'vkey')) as any);
+  } = await cli('audit', 'vkey'));
 }, 60_000);
 afterAll(async () => {
   await service.close();
