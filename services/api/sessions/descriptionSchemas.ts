@@ -62,7 +62,9 @@ export const DescribeSessionBody = Type.Unsafe<DescriptionChange>(
 
 /** An instant in a query. */
 const instant = (description: string) =>
-  Type.Optional(timeSchema(`${description}. RFC 3339 with any offset, or a date: its beginning in UTC`));
+  Type.Optional(
+    timeSchema(`${description}. RFC 3339 with any offset, or a date: its beginning in UTC`),
+  );
 
 /** Filters of sessions. */
 export const sessionFilters = {

@@ -53,7 +53,7 @@ beforeAll(async () => {
     post: (path, body) => client.post(path, body, more),
     send: (method, path, body) => client.send(method, path, body, more),
   };
-  const made = await service.post('/v1/webhooks', { url: 'https://receiver.invalid/x' });
+  const made = await service.post('/v1/webhooks', { url: 'https://[3ffe::1]/x' });
   if (made.status !== 200) throw new Error(JSON.stringify(made.body));
   webhook = made.body.data.webhook_id as string;
   const ours = await service.post('/v1/keys', { name: 'theirs', scopes: ['agents:read'] });
@@ -269,6 +269,20 @@ describe("another account's agent or session", () => {
       () => stranger.send('DELETE', `/v1/webhooks/${NO_WEBHOOK}`, ''),
       'webhook_not_found',
       'delete /v1/webhooks/{webhookId}',
+    ],
+    [
+      'test a webhook',
+      () => stranger.post(`/v1/webhooks/${webhook}/test`, {}),
+      () => stranger.post(`/v1/webhooks/${NO_WEBHOOK}/test`, {}),
+      'webhook_not_found',
+      'post /v1/webhooks/{webhookId}/test',
+    ],
+    [
+      'GET the attempts of a webhook',
+      () => stranger.get(`/v1/webhooks/${webhook}/attempts`),
+      () => stranger.get(`/v1/webhooks/${NO_WEBHOOK}/attempts`),
+      'webhook_not_found',
+      'get /v1/webhooks/{webhookId}/attempts',
     ],
     [
       'GET a replay',

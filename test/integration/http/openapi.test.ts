@@ -59,7 +59,7 @@ const USAGE = `/v1/usage?from=${yesterday}&to=${today}&by=day,agent,model,key,ki
 beforeAll(async () => {
   service = await startTestService(
     { text: 'Hello.' },
-    { MODEL_MAX_RETRIES: '0', MODEL_ATTEMPT_TIMEOUT_MS: '2000' },
+    { MODEL_MAX_RETRIES: '0', MODEL_ATTEMPT_TIMEOUT_MS: '2000', WEBHOOKS_ALLOW_PRIVATE: 'true' },
   );
   document = (await (await fetch(`${service.url}/openapi.json`)).json()) as Document;
   // The references in the document are to itself.
@@ -97,7 +97,7 @@ const startReplay = (): Promise<Reply> =>
   });
 
 async function newWebhook(): Promise<string> {
-  const created = await service.post('/v1/webhooks', { url: 'https://receiver.invalid/x' });
+  const created = await service.post('/v1/webhooks', { url: 'http://127.0.0.1:9/x' });
   return created.body.data.webhook_id as string;
 }
 
@@ -440,11 +440,13 @@ describe('real answers are as described', () => {
       () => service.send('POST', `/v1/replays/${replay}/cancel`, ''),
     ],
     ['get /v1/webhooks', () => service.get('/v1/webhooks')],
-    ['get /v1/webhooks/{webhookId}', () => service.get(`/v1/webhooks/${webhook}`)],
     [
-      'post /v1/webhooks',
-      () => service.post('/v1/webhooks', { url: 'https://receiver.invalid/y' }),
+      'get /v1/webhooks/{webhookId}/attempts',
+      () => service.get(`/v1/webhooks/${webhook}/attempts`),
     ],
+    ['post /v1/webhooks/{webhookId}/test', () => service.post(`/v1/webhooks/${webhook}/test`, '')],
+    ['get /v1/webhooks/{webhookId}', () => service.get(`/v1/webhooks/${webhook}`)],
+    ['post /v1/webhooks', () => service.post('/v1/webhooks', { url: 'http://127.0.0.1:9/y' })],
     [
       'patch /v1/webhooks/{webhookId}',
       () => service.send('PATCH', `/v1/webhooks/${webhook}`, { enabled: false }),

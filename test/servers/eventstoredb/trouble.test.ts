@@ -186,7 +186,7 @@ describe('an unusable store reports the reason', () => {
     await untilTrouble(store, /has no quorum: only 1 of its 3 nodes/);
     await cluster.nodes[1]!.start();
     cluster.elect(1);
-    await store.head();
+    await untilAnswered(() => store.head());
     expect(store.trouble()).toBeUndefined();
   });
 });
