@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { ChatRequest } from '../../../shared/sessions/turns/chat.ts';
 import { isJsonObject } from '../../../shared/sessions/turns/requestForm.ts';
 import type { Script, Step } from '../../support/fakes/scriptedModel.ts';
+import { eventually } from '../../support/processes/operator.ts';
 import { closeRebuilt, rebuiltRequests } from '../../support/http/rebuiltRequests.ts';
 import { allEvents, openEvents } from '../../support/http/sse.ts';
 import { startTestService, type TestService } from '../../support/http/service.ts';
@@ -176,5 +177,33 @@ describe('reasoning and the fields that a provider adds to tool calls', () => {
     const half = delta.id!.replace(/\d+$/, '7');
     const rest = await openEvents(stream, { headers: { ...headers, 'last-event-id': half } });
     expect((await allEvents(rest))[0]!.data.text).toBe('I have to add.'.slice(7));
+  });
+});
+
+describe('a server at OPENAI_BASE_URL, without a models file', () => {
+  const offered = async (): Promise<string[]> =>
+    ((await service.get('/v1/models')).body.data as { id: string }[]).map(({ id }) => id);
+  const start = () =>
+    service.restart({
+      MODELS_FILE: '',
+      OPENAI_API_KEY: '',
+      OPENAI_BASE_URL: service.model.baseUrl,
+    });
+
+  test('is asked for its models, which are offered and can be run', async () => {
+    service.model.list({ data: [{ id: 'llama', max_model_len: 4_096 }, { id: 'qwen' }] });
+    await start();
+    expect(await offered()).toEqual(['llama', 'qwen']);
+    const agent = await service.createAgent({ model: 'qwen' });
+    const { requests } = await converse(agent, { text: 'Hi.' }, 'Hello');
+    expect(requests.map(({ model }) => model)).toEqual(['qwen']);
+  });
+
+  test("that does not list them serves OpenAI's until it does", async () => {
+    service.model.list(undefined);
+    await start();
+    expect(await offered()).toContain('gpt-4o');
+    service.model.list({ data: [{ id: 'llama' }] });
+    await eventually(offered, (ids) => ids.join() === 'llama');
   });
 });
