@@ -34,7 +34,7 @@ async function runSse(
 ): Promise<undefined> {
   const { account_id } = actor;
   acquireStream(api, account_id, ctx);
-  const { session_id, turn, result } = await startRun(api, actor, { ...input, deltas: true });
+  const { session_id, turn, result } = await startRun(api, actor, { ...input, deltas: 'caller' });
   const subject = { account_id, session_id, turn };
   const end = result.then(
     (data): RecordedTurnOutcome => ({ result: data }),
