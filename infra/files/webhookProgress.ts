@@ -1,4 +1,5 @@
 import { storeUnavailableError } from '../../shared/lib/errors/turnlogError.ts';
+import { LIMITS } from '../../shared/limits.ts';
 import type {
   WebhookProgress,
   WebhookProgressReader,
@@ -27,6 +28,15 @@ function parsed(text: string): Map<string, WebhookProgress> {
   } catch {
     return new Map();
   }
+}
+
+/** The entries without the oldest attempts, so that the file stays small. */
+function trimmed(entries: ReadonlyMap<string, WebhookProgress>): Entries {
+  const share = Math.max(1, Math.floor(LIMITS.webhooks.attemptsInFile / entries.size));
+  return Array.from(entries, ([id, progress]) => [
+    id,
+    progress.attempts ? { ...progress, attempts: progress.attempts.slice(-share) } : progress,
+  ]);
 }
 
 /**
@@ -61,7 +71,7 @@ export function openFileWebhookProgress(
       for (const [id, progress] of changes)
         if (progress) entries.set(id, progress);
         else entries.delete(id);
-      await onDisk(() => writeFileAtomically({ path, bytes: JSON.stringify([...entries]) }));
+      await onDisk(() => writeFileAtomically({ path, bytes: JSON.stringify(trimmed(entries)) }));
       loading = Promise.resolve(entries);
     },
     lost: new AbortController().signal,

@@ -1,6 +1,7 @@
-import { Resolver } from 'node:dns/promises';
+import { BADNAME, NODATA, NOTFOUND, Resolver } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import { LIMITS } from '../../shared/limits.ts';
+import type { UnreachableReason } from '../../shared/webhooks/webhookSender.ts';
 import { isTurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import { abortable } from '../../shared/lib/concurrency/abortable.ts';
 import { isPublicAddress } from './ssrfGuard.ts';
@@ -38,10 +39,21 @@ export interface GuardedAnswer extends HttpResponse {
 /** Fetches a URL from an untrusted source. */
 export type GuardedFetch = (request: GuardedRequest, signal: AbortSignal) => Promise<GuardedAnswer>;
 
-/** Resolves with the addresses of a name, or with none where the name servers know none. */
+/**
+ * Resolves with the addresses of a name, or with none where the name servers know none. Throws
+ * `web_failed` where they do not answer.
+ */
 type Resolve = (name: string) => Promise<string[]>;
 
 const LOCALHOST = /^(.+\.)?localhost\.?$/;
+
+const codeOf = (error: unknown): string => {
+  const { code } = (error as Error & { code?: unknown }) ?? {};
+  return typeof code === 'string' ? code : 'no reason given';
+};
+
+/** Answers of name servers that a name, or an address of its kind, does not exist. */
+const NO_SUCH_NAME: ReadonlySet<unknown> = new Set([NOTFOUND, NODATA, BADNAME]);
 
 /**
  * Queries the system's name servers over sockets: a hostile name server could occupy one of the four
@@ -54,7 +66,15 @@ const resolveName: Resolve = async (name) => {
   const timer = setTimeout(() => resolver.cancel(), LIMITS.web.resolveMs);
   try {
     const answers = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
-    return answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
+    const addresses = answers.flatMap((answer) =>
+      answer.status === 'fulfilled' ? answer.value : [],
+    );
+    const failure = answers.find(
+      (answer) => answer.status === 'rejected' && !NO_SUCH_NAME.has(codeOf(answer.reason)),
+    );
+    if (addresses.length === 0 && failure)
+      throw webFailed('has a name that could not be looked up');
+    return addresses;
   } finally {
     clearTimeout(timer);
   }
@@ -93,6 +113,26 @@ async function checkedAddresses(
   return addresses;
 }
 
+/**
+ * Why every request to the host of a URL would fail at present; undefined if one could succeed, or
+ * where the name servers do not answer.
+ */
+export async function findUnreachable(
+  url: string,
+  { allowPrivate, resolve = resolveName }: Pick<GuardOptions, 'allowPrivate' | 'resolve'>,
+): Promise<UnreachableReason | undefined> {
+  let addresses: string[];
+  try {
+    addresses = await addressesOf(new URL(url).hostname, resolve);
+  } catch (error) {
+    if (isTurnlogError(error, 'web_failed')) return undefined;
+    throw error;
+  }
+  if (addresses.length === 0) return 'unknown_name';
+  const isPublic = addresses.every((address) => isPublicAddress(address));
+  return allowPrivate || isPublic ? undefined : 'not_public';
+}
+
 function redirectOf({ status, headers }: HttpResponse, from: URL): URL | undefined {
   const { location } = headers;
   return REDIRECTS.has(status) && location !== undefined ? checkUrl(location, from) : undefined;
@@ -121,11 +161,6 @@ async function follow(
     url = next;
   }
 }
-
-const codeOf = (error: unknown): string => {
-  const { code } = (error as Error & { code?: unknown }) ?? {};
-  return typeof code === 'string' ? code : 'no reason given';
-};
 
 /**
  * Fetches from public addresses only: it resolves the name, checks every address and connects to a

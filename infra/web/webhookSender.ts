@@ -21,11 +21,11 @@ function retryAfterMs(header: string | undefined): number | undefined {
 }
 
 function outcomeOf(status: number, headers: Readonly<Record<string, string>>): DeliveryOutcome {
-  if (status >= 200 && status < 300) return { accepted: true };
+  if (status >= 200 && status < 300) return { accepted: true, status };
   const reason = `The receiver answered ${status}.`;
-  if (status === GONE) return { accepted: false, reason, gone: true };
+  if (status === GONE) return { accepted: false, status, reason, gone: true };
   const wait = [429, 503].includes(status) ? retryAfterMs(headers['retry-after']) : undefined;
-  return { accepted: false, reason, ...(wait !== undefined && { retryAfterMs: wait }) };
+  return { accepted: false, status, reason, ...(wait !== undefined && { retryAfterMs: wait }) };
 }
 
 /** Each attempt is signed at its own time: receivers refuse what is older than some minutes. */

@@ -19,7 +19,7 @@ import { handle, type HandleContext } from '../commandHandling/handle.ts';
 import { wholeStreamTarget, type TargetStream } from '../commandHandling/targetStream.ts';
 
 /** The account of the actor, as commands change it. */
-export const accountOf = ({
+export const accountTarget = ({
   account_id,
 }: Actor): TargetStream<AccountCommand, AccountState, AccountEvent> =>
   wholeStreamTarget(accountStream(account_id), account);
@@ -33,7 +33,7 @@ export async function openAccount(
   actor: Actor,
   name: string,
 ): Promise<Position | undefined> {
-  const opened = await handle(context, actor, accountOf(actor), {
+  const opened = await handle(context, actor, accountTarget(actor), {
     type: 'open_account',
     name: requireName(name),
   });
@@ -86,7 +86,10 @@ export async function issueKey(
   if (apiKey !== undefined && !isStrongKey(apiKey))
     throw new TurnlogError('configuration_invalid', 'The chosen API key is too easy to guess.');
   const { api_key, data } = createKey(context.ids.typeId('key'), grant, apiKey);
-  const issued = await handle(context, actor, accountOf(actor), { type: 'issue_key', key: data });
+  const issued = await handle(context, actor, accountTarget(actor), {
+    type: 'issue_key',
+    key: data,
+  });
   return { key_id: data.key_id, api_key, position: issued?.position };
 }
 
@@ -99,31 +102,11 @@ export async function revokeKey(
   actor: Actor,
   key_id: string,
 ): Promise<Position | undefined> {
-  const revoked = await handle(context, actor, accountOf(actor), { type: 'revoke_key', key_id });
+  const revoked = await handle(context, actor, accountTarget(actor), {
+    type: 'revoke_key',
+    key_id,
+  });
   return revoked?.position;
-}
-
-/**
- * Issues a key with the name, the scopes and the expiry of another key of the actor's account, which
- * stays valid for `overlapMs`. Resolves with the new key itself, which can't be retrieved later.
- * Errors: the rejections `account_missing`, `key_unknown` and `key_inactive`, and those of handle.
- */
-export async function rotateKey(
-  context: HandleContext,
-  actor: Actor,
-  { key_id, overlapMs }: { key_id: string; overlapMs: number },
-): Promise<{ key_id: string; api_key: string }> {
-  const newId = context.ids.typeId('key');
-  const api_key = mintApiKey(newId);
-  const now = context.clock.now();
-  const rotation = {
-    key: { key_id: newId, hash: hashApiKey(api_key) },
-    now,
-    until: isoTime(now + overlapMs),
-    expires_at: undefined,
-  };
-  await handle(context, actor, accountOf(actor), { type: 'rotate_key', key_id, rotation });
-  return { key_id: newId, api_key };
 }
 
 /**
@@ -135,7 +118,7 @@ export async function setLimits(
   actor: Actor,
   limits: { [Name in keyof AccountLimits]?: number | null },
 ): Promise<Position | undefined> {
-  const set = await handle(context, actor, accountOf(actor), { type: 'set_limits', limits });
+  const set = await handle(context, actor, accountTarget(actor), { type: 'set_limits', limits });
   return set?.position;
 }
 
@@ -150,7 +133,7 @@ export async function setRetention(
   retention: { [Name in keyof AccountRetention]?: number | null },
 ): Promise<Position | undefined> {
   const command = { type: 'set_retention', retention } as const;
-  return (await handle(context, actor, accountOf(actor), command))?.position;
+  return (await handle(context, actor, accountTarget(actor), command))?.position;
 }
 
 /**
@@ -163,6 +146,6 @@ export async function setHold(
   actor: Actor,
   hold: AccountHold,
 ): Promise<Position | undefined> {
-  const set = await handle(context, actor, accountOf(actor), { type: 'set_hold', hold });
+  const set = await handle(context, actor, accountTarget(actor), { type: 'set_hold', hold });
   return set?.position;
 }

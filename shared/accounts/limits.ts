@@ -17,7 +17,7 @@ export const KEY_LIMITS = {
      * API keys that an account has ever had, where another one is issued through the API.
      * @beyond 409 `key_limit_reached`; an operator can issue more
      */
-    issued: 10_000,
+    issued: 2_000,
     /** The longest time for which a replaced key stays valid. */
     overlapSeconds: 30 * 24 * 3_600,
     /** The longest lifetime of a key that expires. */

@@ -7,7 +7,7 @@ import { waitUntilVisible, type Actor, type CommandContext } from '../commandHan
 import { handle } from '../commandHandling/handle.ts';
 import type { AppendedBatch } from '../eventlog/append.ts';
 import { createOnce, type Claim } from '../requests/idempotency.ts';
-import { accountOf, createKey, type MintedKey } from './commands.ts';
+import { accountTarget, createKey, type MintedKey } from './commands.ts';
 import { account, type AccountCommand } from './decider.ts';
 import { endsOfRotation, type KeyRotation } from './keyRules.ts';
 import { scopesOf, type KeyData, type Scope } from './events.ts';
@@ -35,7 +35,7 @@ async function changeAccount(
   command: AccountCommand,
 ): Promise<AppendedBatch | undefined> {
   const appended = await runExclusive(context.store, accountStream(actor.account_id), () =>
-    handle(context, actor, accountOf(actor), command),
+    handle(context, actor, accountTarget(actor), command),
   );
   if (appended) await waitUntilVisible(context, appended.position);
   return appended;
@@ -47,7 +47,7 @@ async function requireAccepted(
   actor: Actor,
   command: AccountCommand,
 ): Promise<void> {
-  account.decide(command, (await accountOf(actor).load(context)).state);
+  account.decide(command, (await accountTarget(actor).load(context)).state);
 }
 
 /** The row of a key that the actor has just issued. */

@@ -4,7 +4,7 @@ import { LIMITS } from '../limits.ts';
 import { waitUntilVisible, type Actor, type CommandContext } from '../commandHandling/context.ts';
 import { handle } from '../commandHandling/handle.ts';
 import { createOnce, type Claim } from '../requests/idempotency.ts';
-import { accountOf, createKey } from './commands.ts';
+import { accountTarget, createKey } from './commands.ts';
 import { ACCOUNT_SCOPES, type Scope } from './events.ts';
 import { issuedRow, type IssuedKey } from './manageKeys.ts';
 
@@ -63,7 +63,7 @@ export function openManagedAccount(
       const grant = { name: 'first key', scopes: FIRST_SCOPES, expiresAt: null };
       const { api_key, data } = createKey(context.ids.typeId('key'), grant);
       const command = { type: 'open_account', name: requireName(name), key: data } as const;
-      const opened = (await handle(context, actor, accountOf(actor), command))!;
+      const opened = (await handle(context, actor, accountTarget(actor), command))!;
       await waitUntilVisible(context, opened.position);
       const { recorded_at: opened_at } = opened;
       const row = issuedRow(actor, data, opened);

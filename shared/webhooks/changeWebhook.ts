@@ -61,8 +61,10 @@ export async function changeWebhook(
   target: ChangedWebhook,
   { enabled, ...change }: WebhookPatch,
 ): Promise<void> {
-  const { allowPrivate } = context.webhooks;
-  const url = change.url === undefined ? {} : { url: requireWebhookUrl(change.url, allowPrivate) };
+  // Not looked up for a webhook that the account does not have.
+  await ownWebhook(context, actor.account_id, target.webhook_id);
+  const url =
+    change.url === undefined ? {} : { url: await requireWebhookUrl(change.url, context.webhooks) };
   const switched = enabled === undefined ? {} : { enabled: enabled ?? true };
   const command = { type: 'change_webhook', change: { ...change, ...url, ...switched } } as const;
   await commandOwn(context, actor, target, command);

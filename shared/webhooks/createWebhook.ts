@@ -9,10 +9,10 @@ import { waitUntilVisible, type Actor, type CommandContext } from '../commandHan
 import { handle } from '../commandHandling/handle.ts';
 import { type Claim, createOnce } from '../requests/idempotency.ts';
 import { newStreamTarget } from '../commandHandling/targetStream.ts';
-import { requireWebhookUrl } from './webhookUrl.ts';
+import { requireWebhookUrl, type AddressRules } from './webhookUrl.ts';
 
 /** Dependencies of the webhook commands. */
-export type WebhookContext = CommandContext & { webhooks: { allowPrivate: boolean } };
+export type WebhookContext = CommandContext & { webhooks: AddressRules };
 
 export interface CreatedWebhook {
   webhook_id: string;
@@ -48,7 +48,7 @@ export async function requireCreatable(
   { account_id }: Pick<Actor, 'account_id'>,
   { url }: WebhookInput,
 ): Promise<string> {
-  const checked = requireWebhookUrl(url, context.webhooks.allowPrivate);
+  const checked = await requireWebhookUrl(url, context.webhooks);
   await requireRoom(context, account_id);
   return checked;
 }
@@ -77,14 +77,15 @@ export function createWebhook(
   context: WebhookContext,
   actor: Actor,
   { types, ...input }: WebhookInput,
-  claim?: Claim,
+  claim?: Claim<string>,
 ): Promise<CreatedWebhook> {
   const webhook_id = claim?.reserved.id ?? context.ids.typeId('webhook');
   // Webhooks are created one at a time, so that each creation sees the previous one in the read
   // models.
-  const create = (): Promise<CreatedWebhook> =>
-    runExclusive(context.readModels, actor.account_id, async () => {
-      const url = await requireCreatable(context, actor, input);
+  const create = async (): Promise<CreatedWebhook> => {
+    const url = claim?.prepared ?? (await requireWebhookUrl(input.url, context.webhooks));
+    return runExclusive(context.readModels, actor.account_id, async () => {
+      await requireRoom(context, actor.account_id);
       const secret = mintSecret();
       const settings = { url, ...(types && { types }) };
       const command = { type: 'create_webhook', settings, secret } as const;
@@ -93,6 +94,7 @@ export function createWebhook(
       await waitUntilVisible(context, position);
       return { webhook_id, url, types: types ?? null, secret, created_at: recorded_at };
     });
+  };
   const before = () => createdBefore(context, webhook_id);
   return createOnce(context, claim, { findExisting: before, create });
 }

@@ -46,6 +46,17 @@ export const WEBHOOK_LIMITS = {
      * @beyond the webhook is disabled
      */
     failingMs: 24 * HOUR_MS,
+    /** Recent attempts that are kept of each webhook. */
+    attempts: 20,
+    /** Recent attempts of all webhooks in the file of their progress, which is rewritten as a whole. */
+    attemptsInFile: 20_000,
+    /**
+     * Test messages per second of an account.
+     * @beyond 429
+     */
+    testsPerSecond: 1,
+    /** Test messages in flight. Each account gets its share. */
+    tests: 16,
     /**
      * Interval between saves of the progress. Deliveries since the last save are repeated after a
      * crash.

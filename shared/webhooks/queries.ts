@@ -4,6 +4,8 @@ import type { ReadingKeys } from '../eventlog/encryption/keyring.ts';
 import { isIdOf, webhookStream } from '../eventlog/streams.ts';
 import type { Page, PageOf, ReadModels } from '../ports/readModels.ts';
 import type { WebhookProgress, WebhookProgressReader } from './webhookProgress.ts';
+import type { WebhookTests } from './testWebhook.ts';
+import type { AddressRules } from './webhookUrl.ts';
 import type { WebhookRow } from '../readModels/tables.ts';
 
 /** The same error for an unknown webhook and for one of another account. */
@@ -11,9 +13,8 @@ export const webhookNotFound = (): TurnlogError =>
   new TurnlogError('webhook_not_found', 'There is no such webhook.');
 
 /** Dependencies for serving webhooks through the API. */
-export interface ServedWebhooks {
-  /** Allows private addresses, and addresses without TLS. */
-  allowPrivate: boolean;
+export interface ServedWebhooks extends AddressRules {
+  tests: WebhookTests;
   progress: WebhookProgressReader;
 }
 

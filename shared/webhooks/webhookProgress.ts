@@ -1,3 +1,18 @@
+/** One attempt to send a message. */
+export interface DeliveryAttempt {
+  /** When it began: UTC in ISO 8601. */
+  at: string;
+  /** The id of the message, which every attempt to send it has. */
+  message_id: string;
+  /** The type of the event. */
+  type: string;
+  /** HTTP status of the response; null without a response. */
+  status: number | null;
+  /** One sentence on why the message was not accepted; null if it was. */
+  error: string | null;
+  duration_ms: number;
+}
+
 /**
  * The delivery progress of webhooks. It is stored outside the log and survives restarts. If it is
  * lost, all events since the webhook's creation are sent again. Every adapter passes
@@ -16,6 +31,8 @@ export interface WebhookProgress {
   failing_ms?: number;
   /** Time and one-sentence description of the last failure. */
   last_error?: { message: string; at: string };
+  /** The last attempts, oldest first. */
+  attempts?: readonly DeliveryAttempt[];
   /** When the oldest event known to be pending was recorded. */
   oldest_at?: string;
   /** Revision of the webhook's stream to which this progress applies. */

@@ -9,11 +9,16 @@ export interface WebhookMessage {
   signal: AbortSignal;
 }
 
+/** The host of an address has no address, or one that is not of the public internet. */
+export type UnreachableReason = 'unknown_name' | 'not_public';
+
 /** The result of an attempt. */
 export type DeliveryOutcome =
-  | { accepted: true }
+  | { accepted: true; status: number }
   | {
       accepted: false;
+      /** HTTP status of the response; absent without a response. */
+      status?: number;
       /** One sentence without the address or the content of the response. */
       reason: string;
       /** True when the receiver wants no further messages. */

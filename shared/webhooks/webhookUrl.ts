@@ -1,24 +1,64 @@
 import { TurnlogError } from '../lib/errors/turnlogError.ts';
 import { LIMITS } from '../limits.ts';
+import type { UnreachableReason } from './webhookSender.ts';
 
 const refused = (message: string): TurnlogError =>
   new TurnlogError('invalid_request', `The request body is not valid: "url" ${message}.`, {
     details: { url: { message: `"url" ${message}.`, path: '/url' } },
   });
 
-/**
- * Validates and normalizes an address. Addresses without TLS are accepted only where private
- * addresses are. Each delivery checks whether the resolved address is private. Errors:
- * `invalid_request`.
- */
-export function requireWebhookUrl(url: string, allowPrivate: boolean): string {
+const ALLOWED_BY = 'unless the operator sets WEBHOOKS_ALLOW_PRIVATE';
+
+/** Names that no name server may resolve (RFC 6761, RFC 7686). */
+const NEVER_RESOLVED = /(^|\.)(invalid|onion)\.?$/;
+/** Labels of 1 to 63 characters, and 253 in all (RFC 1035). IPv6 addresses have brackets. */
+const HOST_NAME = /^(?=.{1,254}$)([^.]{1,63}\.)*[^.]{1,63}\.?$|^\[/;
+
+const UNREACHABLE: Readonly<Record<UnreachableReason, string>> = {
+  unknown_name: 'must have a host name that name servers know',
+  not_public: `must not lead to a private, loopback, link-local or reserved address, ${ALLOWED_BY}`,
+};
+
+/** How the addresses of webhooks are checked. */
+export interface AddressRules {
+  /** Allows private addresses, and addresses without TLS. */
+  allowPrivate: boolean;
+  /** Looks the host up; undefined if a message could be delivered. */
+  findUnreachable: (url: string) => Promise<UnreachableReason | undefined>;
+}
+
+function requireValidUrl(url: string, allowPrivate: boolean): string {
   if (!URL.canParse(url)) throw refused('must be an absolute URL');
-  const { protocol, username, password, hash, href } = new URL(url);
+  const { protocol, username, password, hash, href, hostname, port } = new URL(url);
   const allowed = allowPrivate ? ['https:', 'http:'] : ['https:'];
-  if (!allowed.includes(protocol)) throw refused(`must begin with ${allowed.join('// or ')}//`);
+  if (!allowed.includes(protocol))
+    throw refused(
+      allowPrivate
+        ? 'must begin with https:// or http://'
+        : `must begin with https://, ${ALLOWED_BY}`,
+    );
   if (username + password !== '') throw refused('must not carry a user or a password');
   if (hash !== '') throw refused('must not have a fragment');
+  if (port === '0') throw refused('must not have the port 0');
   if (href.length > LIMITS.web.urlChars)
     throw refused(`must not be longer than ${LIMITS.web.urlChars} characters once it is encoded`);
+  if (!HOST_NAME.test(hostname))
+    throw refused('must have a host name whose labels have 1 to 63 characters, 253 in all');
+  if (NEVER_RESOLVED.test(hostname))
+    throw refused('must not have a host name that never resolves (.invalid, .onion)');
+  return href;
+}
+
+/**
+ * Validates and normalizes an address to which messages can be delivered now. Each delivery looks the
+ * host up again. Errors: `invalid_request`.
+ */
+export async function requireWebhookUrl(
+  url: string,
+  { allowPrivate, findUnreachable }: AddressRules,
+): Promise<string> {
+  const href = requireValidUrl(url, allowPrivate);
+  const reason = await findUnreachable(href);
+  if (reason) throw refused(UNREACHABLE[reason]);
   return href;
 }

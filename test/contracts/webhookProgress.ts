@@ -44,6 +44,10 @@ export function webhookProgressContract(
         failing_ms: 12,
         last_error: { message: 'The receiver “é” answered 500.', at: AT },
         oldest_at: AT,
+        attempts: [
+          { at: AT, message_id: 'e1', type: 't', status: 500, error: 'It failed.', duration_ms: 3 },
+          { at: AT, message_id: 'e1', type: 't', status: null, error: 'é', duration_ms: 10_000 },
+        ],
       });
       await first.save(
         new Map([

@@ -1,4 +1,5 @@
 import type { Context } from 'koa';
+import type { Static } from 'typebox';
 import { unauthorizedError } from '../../../shared/accounts/authenticate.ts';
 import {
   findOwnKey,
@@ -55,6 +56,11 @@ function sendRecorded(ctx: Context, data: object): undefined {
   sendData(ctx, data);
 }
 
+function sendIssued(ctx: Context, data: Static<typeof IssuedKey>): undefined {
+  ctx.set('location', `/v1/keys/${data.key_id}`);
+  return sendRecorded(ctx, data);
+}
+
 const issueKeyRoute = defineRoute({
   method: 'post',
   path: '/v1/keys',
@@ -65,13 +71,14 @@ const issueKeyRoute = defineRoute({
   query: CommonQuery,
   body: IssueKeyBody,
   data: IssuedKey,
+  returnsLocation: true,
   errors: ['key_limit_reached', ...STREAM_ERRORS],
   idempotency: {
     prepare: (api, { actor, body }) => requireKeyIssuable(api, actor, body),
     reserve: ({ ids }) => ({ id: ids.typeId('key') }),
   },
   handle: async (api, { actor, body, claim }, ctx) =>
-    sendRecorded(ctx, presentIssuedKey(await issueManagedKey(api, actor, body, claim))),
+    sendIssued(ctx, presentIssuedKey(await issueManagedKey(api, actor, body, claim))),
 });
 
 const listKeysRoute = defineRoute({
@@ -125,6 +132,7 @@ const rotateKeyRoute = defineRoute({
   body: RotateKeyBody,
   bodyOptional: true,
   data: RotatedKey,
+  returnsLocation: true,
   errors: ['key_not_found', 'key_inactive', 'key_limit_reached', ...STREAM_ERRORS],
   idempotency: {
     prepare: (api, { actor, params, body }) =>
@@ -139,7 +147,8 @@ const rotateKeyRoute = defineRoute({
       { key_id, ...body },
       claim,
     );
-    return sendRecorded(ctx, { ...presentIssuedKey(issued), replaces: { key_id, expires_at } });
+    const data = { ...presentIssuedKey(issued), replaces: { key_id, expires_at } };
+    return sendIssued(ctx, data);
   },
 });
 

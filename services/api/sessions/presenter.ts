@@ -13,6 +13,7 @@ import type {
   Transcript,
   TurnRequests,
 } from './schemas.ts';
+import { failureOfRow } from '../../../shared/sessions/turns/turnFailure.ts';
 import type { RebuiltRequest } from '../../../shared/sessions/turns/turnRequests.ts';
 
 export const presentSession = ({
@@ -109,6 +110,7 @@ export const presentTurn = (
   options: TurnOptions,
 ): Static<typeof Transcript>['turns'][number] => ({
   ...turn,
+  error: failureOfRow(turn),
   tool_calls: turn.tool_calls.map((call) => ({
     ...presentToolCall(call),
     ...(options.reasoning && call.reasoning !== undefined && { reasoning: call.reasoning }),

@@ -8,6 +8,7 @@ import {
   FinishReason,
   numberedPageQuery,
   ReplayId,
+  Retry,
   SessionId,
 } from '../openapi/commonSchemas.ts';
 import { descriptionFields } from './descriptionSchemas.ts';
@@ -81,7 +82,17 @@ export const ToolCall = Type.Object(
 );
 
 const TurnError = Type.Object(
-  { code: Type.String(), message: Type.String() },
+  {
+    code: Type.String({ description: 'As in the response to the run' }),
+    message: Type.String(),
+    reason: Type.Optional(
+      Type.String({
+        description: 'Of an interrupted turn',
+        examples: ['cancelled', 'crash', 'deadline', 'shutdown'],
+      }),
+    ),
+    retry: Retry,
+  },
   { title: 'TurnError', description: 'Why a turn failed or was interrupted' },
 );
 

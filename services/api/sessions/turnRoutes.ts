@@ -30,17 +30,17 @@ import {
   TURN_NUMBER,
 } from './schemas.ts';
 import { Type } from 'typebox';
-import {
-  START_OF_OUTPUT,
-  TURN_POSITION_PATTERN,
-  parseTurnPosition,
-  type TurnOutputPosition,
-} from '../../../shared/sessions/turns/turnOutputPosition.ts';
-import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
+import { START_OF_OUTPUT } from '../../../shared/sessions/turns/turnOutputPosition.ts';
 import { sendEventStream } from '../http/responses/sse.ts';
 import { createKeyCheck } from '../http/access/keyRevocation.ts';
-import { acquireStream, readTurnRecord, startedEvent, turnSse } from './turnSse.ts';
-import { TurnStreamEvent } from './turnStreamSchemas.ts';
+import {
+  acquireStream,
+  readTurnPosition,
+  readTurnRecord,
+  startedEvent,
+  turnSse,
+} from './turnSse.ts';
+import { TurnEventId, TurnStreamEvent } from './turnStreamSchemas.ts';
 
 const NUMBER = new RegExp(TURN_NUMBER);
 
@@ -68,19 +68,6 @@ async function readTurnWithinMemory(
   }
 }
 
-const MESSAGE = 'must be the id of an event of this turn, as its stream gave it';
-
-/** The last position that the client has received. */
-function parseLastEventId(ctx: Context, turn: number): TurnOutputPosition | 'end' | undefined {
-  const id = ctx.get('last-event-id');
-  if (id === '') return undefined;
-  const position = parseTurnPosition(id, turn);
-  if (position !== undefined) return position;
-  throw new TurnlogError('invalid_request', `The header Last-Event-ID ${MESSAGE}.`, {
-    details: { 'Last-Event-ID': { message: MESSAGE, path: 'header/Last-Event-ID' } },
-  });
-}
-
 const streamTurnRoute = defineRoute({
   method: 'get',
   path: '/v1/sessions/{sessionId}/turns/{turn}/stream',
@@ -94,11 +81,7 @@ const streamTurnRoute = defineRoute({
   media: 'text/event-stream',
   events: { schema: TurnStreamEvent, description: 'The events of the turn', ends: true },
   headers: {
-    'Last-Event-ID': Type.String({
-      pattern: TURN_POSITION_PATTERN,
-      description: 'The id of the last event that the client has',
-      examples: ['1-1-42'],
-    }),
+    'Last-Event-ID': TurnEventId,
   },
   errors: ['quota_exceeded', 'turn_not_found', ...SHARED_SESSION_ERROR_CODES],
   handle: async (api, { actor, params }, ctx) => {
@@ -113,7 +96,7 @@ const streamTurnRoute = defineRoute({
     const first = isLive ? undefined : await readTurnRecord(api, subject, ctx);
     if (first) onResponseClosed(ctx.res, first.done);
     await api.readAudit.record(api, actor, 'transcripts', sessionStream(session_id));
-    const after = parseLastEventId(ctx, turn);
+    const after = readTurnPosition(ctx, turn);
     if (after === 'end' && first?.turn.outcome) {
       ctx.status = 204;
       return undefined;
@@ -172,7 +155,7 @@ const cancelRoute = defineRoute({
   operationId: 'cancelTurn',
   summary: 'Cancels the open turn of a session',
   description:
-    'The response follows the recorded end of the turn: `interrupted`, with the error code `cancelled`. The run stops its model and tools within a second, in any process, and clients that wait for it get 503 `turn_interrupted`. A turn that has ended is not changed; repeating the request gets the same response. The body is optional.',
+    'The response follows the recorded end of the turn: `interrupted`, with the reason `cancelled`. The run stops its model and tools within a second, in any process, and clients that wait for it get 503 `turn_interrupted`. A turn that has ended is not changed; repeating the request gets the same response. The body is optional.',
   access: 'agents:run',
   query: CommonQuery,
   body: CancelBody,

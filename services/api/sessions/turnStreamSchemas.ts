@@ -5,6 +5,13 @@ import { envelopeSchema } from '../openapi/envelopeSchema.ts';
 import { RunResult } from '../runs/schemas.ts';
 import { ToolCall, turnNumber } from './schemas.ts';
 
+const ID = { pattern: TURN_POSITION_PATTERN, examples: ['1-1-42'] };
+
+export const TurnEventId = Type.String({
+  ...ID,
+  description: 'The id of the last event that the client has',
+});
+
 const recorded = Type.Optional(
   Type.Literal(true, { description: 'Present where it is read from the record, not live' }),
 );
@@ -44,10 +51,7 @@ const streamEvent = (event: TurnStreamEventName, data: TSchema, description: str
     {
       event: Type.Literal(event),
       id: Type.Optional(
-        Type.String({
-          pattern: TURN_POSITION_PATTERN,
-          description: 'To continue after this event, as `Last-Event-ID`',
-        }),
+        Type.String({ ...ID, description: 'To continue after this event, as `Last-Event-ID`' }),
       ),
       data,
     },

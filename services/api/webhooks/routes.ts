@@ -9,10 +9,13 @@ import {
 import { createWebhook, requireCreatable } from '../../../shared/webhooks/createWebhook.ts';
 import {
   listOwnWebhooks,
+  ownWebhook,
   readWebhook,
   webhookNotFound,
   type ShownWebhook,
 } from '../../../shared/webhooks/queries.ts';
+import { testWebhook } from '../../../shared/webhooks/testWebhook.ts';
+import { LIMITS } from '../../../shared/limits.ts';
 import type { RouteContext } from '../context.ts';
 import { createRevisionEtag, parseIfMatch } from '../http/responses/etag.ts';
 import {
@@ -32,7 +35,9 @@ import {
   CreatedWebhook,
   CreateWebhookBody,
   DeletedWebhook,
+  TestedWebhook,
   Webhook,
+  WebhookAttempts,
   WebhookList,
   WebhookListQuery,
 } from './schemas.ts';
@@ -159,6 +164,45 @@ const deleteWebhookRoute = defineRoute({
   },
 });
 
+const testWebhookRoute = defineRoute({
+  method: 'post',
+  path: '/v1/webhooks/{webhookId}/test',
+  operationId: 'testWebhook',
+  summary: 'Sends a signed test message and returns the outcome',
+  description: `One attempt, also to a disabled webhook, with at most ${LIMITS.webhooks.answerMs / 1_000} s for the response. The message has the type \`turnlog.webhook.test.v1\`; the state of the webhook does not change. A repeated request sends the message again, with the same \`webhook-id\`.`,
+  access: 'webhooks:write',
+  query: CommonQuery,
+  data: TestedWebhook,
+  errors: ['webhook_not_found', 'key_missing', 'overloaded'],
+  idempotency: {
+    reserve: async (api, { actor, params }) => {
+      await ownWebhook(api, actor.account_id, params['webhookId']!);
+      return { id: api.ids.uuid() };
+    },
+  },
+  handle: async (api, { actor, params, claim }) => {
+    const attempt = await testWebhook(api, actor, params['webhookId']!, claim);
+    return { data: { accepted: attempt.error === null, ...attempt } };
+  },
+});
+
+const listAttemptsRoute = defineRoute({
+  method: 'get',
+  path: '/v1/webhooks/{webhookId}/attempts',
+  operationId: 'listWebhookAttempts',
+  summary: 'Lists the last attempts to send messages, newest first',
+  description: `At most ${LIMITS.webhooks.attempts}, about a second after they end. Test messages are not included.`,
+  access: 'webhooks:read',
+  query: CommonQuery,
+  data: WebhookAttempts,
+  errors: ['webhook_not_found'],
+  handle: async (api, { actor, params }) => {
+    const { webhook_id } = await ownWebhook(api, actor.account_id, params['webhookId']!);
+    const { attempts = [] } = (await api.webhooks.progress.find(webhook_id)) ?? {};
+    return { data: attempts.toReversed() };
+  },
+});
+
 export const webhooksFeature = defineFeature({
   routes: [
     createWebhookRoute,
@@ -166,6 +210,8 @@ export const webhooksFeature = defineFeature({
     getWebhookRoute,
     changeWebhookRoute,
     deleteWebhookRoute,
+    testWebhookRoute,
+    listAttemptsRoute,
   ],
   tags: { webhooks: 'Endpoints that receive events' },
   pathParameters: { webhookId: WebhookId },

@@ -10,7 +10,7 @@ const TYPES = publicEventSchemas.map(({ type }) => type);
 const Url = textSchema({
   maxLength: LIMITS.webhooks.urlCharacters,
   description:
-    'The endpoint: an `https://` URL without user, password and fragment. It is resolved for each message, and must not lead to a private network',
+    'The endpoint: an `https://` URL without user, password and fragment. Its host must resolve, now and for each message, to public addresses; the operator’s option `WEBHOOKS_ALLOW_PRIVATE` allows private ones and `http://`',
   examples: ['https://example.com/turnlog'],
 });
 const Types = Type.Array(Type.Enum(TYPES), {
@@ -116,6 +116,29 @@ export const Webhook = Type.Object(
   { title: 'Webhook', description: 'A webhook and its state' },
 );
 export const WebhookList = Type.Array(Webhook);
+
+const Attempt = {
+  at: Type.String({ ...Instant, description: 'When the attempt began' }),
+  message_id: Type.String({ description: 'The `webhook-id` of the message' }),
+  type: Type.String({ description: 'The type of the event' }),
+  status: Type.Union([Type.Integer(), Type.Null()], {
+    description: 'The HTTP status of the response; null without a response',
+  }),
+  error: OrNull(Type.String(), 'Why the message was not accepted; null if it was'),
+  duration_ms: Type.Integer({ minimum: 0 }),
+};
+
+export const WebhookAttempts = Type.Array(
+  Type.Object(Attempt, {
+    title: 'WebhookAttempt',
+    description: 'One attempt to send a message',
+  }),
+);
+
+export const TestedWebhook = Type.Object(
+  { accepted: Type.Boolean({ description: 'The receiver answered 2xx' }), ...Attempt },
+  { title: 'WebhookTest', description: 'The outcome of a test message' },
+);
 
 export const DeletedWebhook = Type.Object(
   { webhook_id: WebhookId },

@@ -1,5 +1,5 @@
 import { InvalidArgumentError, type Command } from 'commander';
-import { issueKey, revokeKey, rotateKey } from '../../../shared/accounts/commands.ts';
+import { issueKey, revokeKey } from '../../../shared/accounts/commands.ts';
 import { ACCOUNT_SCOPES, SCOPES, type Scope } from '../../../shared/accounts/events.ts';
 import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import type { ApiKeyRow } from '../../../shared/readModels/tables.ts';
@@ -57,21 +57,15 @@ async function listKeys(readModels: ReadModels, accountId: string): Promise<ApiK
   return rows;
 }
 
-async function requireKey(readModels: ReadModels, keyId: string): Promise<ApiKeyRow> {
-  const key = await readModels.findApiKey(keyId);
-  if (key) return key;
-  throw new TurnlogError('configuration_invalid', `There is no key ${keyId}.`);
-}
-
 /** A key without its hash. */
 const presentKey = ({ hash: _hash, revision: _revision, ...shown }: ApiKeyRow) => shown;
 
 const describeState = ({ revoked_at, expires_at }: Pick<ApiKeyRow, 'revoked_at' | 'expires_at'>) =>
   revoked_at ? `revoked ${revoked_at}` : expires_at ? `expires ${expires_at}` : 'valid';
 
-/** `keys issue`, `list`, `rotate` and `revoke`; returns `keys` for further commands. */
+/** `keys issue`, `list` and `revoke`; returns `keys` for further commands. */
 export function addKeyCommands(program: Command, run: WithOperator): Command {
-  const keys = program.command('keys').description('issue, list, rotate and revoke API keys');
+  const keys = program.command('keys').description('issue, list and revoke API keys');
   const account = ['--account <account_id>', 'the account; required if there are several'] as const;
 
   keys
@@ -116,29 +110,13 @@ export function addKeyCommands(program: Command, run: WithOperator): Command {
     );
 
   keys
-    .command('rotate')
-    .description(
-      'issue a key with the same name, scopes and expiry, and print it; the old key expires after the overlap',
-    )
-    .argument('<key_id>')
-    .option('--overlap <duration>', '15m, 12h, 30d; default: revoke at once', parseDuration, 0)
-    .action((keyId: string, { overlap }: { overlap: number }) =>
-      run(async ({ operator, output }) => {
-        const { account_id } = await requireKey(await operator.readModels(), keyId);
-        const actor = { account_id, key_id: 'operator', request_id: 'cli' };
-        const rotation = { key_id: keyId, overlapMs: overlap };
-        const { key_id, api_key } = await rotateKey(operator, actor, rotation);
-        output.show({ account_id, key_id, api_key, replaces: keyId }, api_key);
-      }),
-    );
-
-  keys
     .command('revoke')
     .description('revoke a key; a running server rejects it within a second')
     .argument('<key_id>')
     .action((keyId: string) =>
       run(async ({ operator, output }) => {
-        const key = await requireKey(await operator.readModels(), keyId);
+        const key = await (await operator.readModels()).findApiKey(keyId);
+        if (!key) throw new TurnlogError('configuration_invalid', `There is no key ${keyId}.`);
         const revoked = await revokeKey(
           operator,
           { account_id: key.account_id, key_id: 'operator', request_id: 'cli' },

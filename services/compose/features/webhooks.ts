@@ -1,8 +1,10 @@
 import { join } from 'node:path';
 import { openFileWebhookProgress } from '../../../infra/files/webhookProgress.ts';
+import { findUnreachable } from '../../../infra/web/guardedFetch.ts';
 import { createWebhookSender } from '../../../infra/web/webhookSender.ts';
 import { giveUpWebhook } from '../../../shared/webhooks/changeWebhook.ts';
 import type { HandleContext } from '../../../shared/commandHandling/handle.ts';
+import { createPermitPool } from '../../../shared/lib/concurrency/capacity.ts';
 import { createFairSemaphore } from '../../../shared/lib/concurrency/fairSemaphore.ts';
 import type { AccountFeed } from '../../../shared/feed/accountFeed.ts';
 import { cloudEventOf } from '../../../shared/publicEvents/cloudEvent.ts';
@@ -50,6 +52,20 @@ function webhooksPart(
   });
 }
 
+function servedWebhooks({ config }: Opening, progress: ServedWebhooks['progress']): ServedWebhooks {
+  const allowPrivate = config.WEBHOOKS_ALLOW_PRIVATE;
+  const permits = createPermitPool('webhook_tests', {
+    permits: LIMITS.webhooks.tests,
+    bytes: Infinity,
+  });
+  return {
+    allowPrivate,
+    findUnreachable: (url) => findUnreachable(url, { allowPrivate }),
+    tests: { send: createWebhookSender({ allowPrivate }), permits },
+    progress,
+  };
+}
+
 /** Webhooks of an embedded service, the only process with its data folder. */
 export function openEmbeddedWebhooks(
   opening: Opening,
@@ -59,19 +75,21 @@ export function openEmbeddedWebhooks(
   const progress = openFileWebhookProgress(join(dataFolder, 'webhook-progress'));
   return {
     part: webhooksPart(opening, context, async () => progress),
-    served: { allowPrivate: opening.config.WEBHOOKS_ALLOW_PRIVATE, progress },
+    served: servedWebhooks(opening, progress),
   };
 }
 
 /** What the API of a replica needs for webhooks. */
 export async function openServedWebhooks(
-  { config, opened }: Opening,
+  opening: Opening,
   databaseUrl: string,
 ): Promise<ServedWebhooks> {
   const { openPostgresWebhookProgress } =
     await import('../../../infra/postgres/webhookProgress.ts');
-  const progress = opened.adopt(openPostgresWebhookProgress(databaseUrl), ({ close }) => close());
-  return { allowPrivate: config.WEBHOOKS_ALLOW_PRIVATE, progress };
+  const progress = opening.opened.adopt(openPostgresWebhookProgress(databaseUrl), ({ close }) =>
+    close(),
+  );
+  return servedWebhooks(opening, progress);
 }
 
 /** The webhooks part of a replica; empty where the process does not run the projector service. */

@@ -4,7 +4,8 @@ import { isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import { createBackoff } from '../../../shared/lib/time/backoff.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { isoTime } from '../../../shared/ports/clock.ts';
-import type { WebhookProgress } from '../../../shared/webhooks/webhookProgress.ts';
+import { attemptDelivery } from '../../../shared/webhooks/attemptDelivery.ts';
+import type { DeliveryAttempt, WebhookProgress } from '../../../shared/webhooks/webhookProgress.ts';
 import { createCommitSequence, type CommitSequence } from './commitSequence.ts';
 import { MessageRejected, type Delivery } from './delivery.ts';
 import { isCursorLost } from './followAccount.ts';
@@ -21,6 +22,11 @@ interface Attempt {
   isProbe: boolean;
   /** Called whenever an event becomes pending. */
   onPending: () => void;
+}
+
+function recordAttempt({ progress, onProgress }: Delivery, attempt: DeliveryAttempt): void {
+  const { attempts = [], ...rest } = progress();
+  onProgress({ ...rest, attempts: [...attempts, attempt].slice(-LIMITS.webhooks.attempts) });
 }
 
 /**
@@ -43,10 +49,12 @@ async function deliverEvents(
   let limit: number = isProbe ? 1 : LIMITS.webhooks.ahead;
   const isFull = (): boolean => inFlight >= limit;
 
-  async function send({ id }: PublicEvent, body: string): Promise<void> {
+  async function send({ id, type }: PublicEvent, body: string): Promise<void> {
     await delivery.stopIfChanged();
     signal.throwIfAborted();
-    const outcome = await delivery.send({ ...texts, id, body, signal: delivery.cutOff });
+    const message = { ...texts, id, body, signal: delivery.cutOff };
+    const { outcome, attempt } = await attemptDelivery(delivery, message, type);
+    recordAttempt(delivery, attempt);
     if (!outcome.accepted) throw new MessageRejected(outcome);
     limit = LIMITS.webhooks.ahead;
   }

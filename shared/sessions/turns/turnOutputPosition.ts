@@ -27,6 +27,13 @@ export type TurnPart =
 
 export const START_OF_OUTPUT: TurnOutputPosition = { round: 1, chars: 0, calls: 0 };
 
+/** After all output of any turn: only its end follows. */
+export const END_OF_OUTPUT: TurnOutputPosition = {
+  round: Number.MAX_SAFE_INTEGER,
+  chars: 0,
+  calls: 0,
+};
+
 /** The longest text of one part. */
 const PART_CHARS = 8_192;
 
@@ -90,14 +97,14 @@ export const TURN_POSITION_PATTERN =
   '^[1-9][0-9]{0,9}-(end|[1-9][0-9]{0,5}-[0-9]{1,9}(-[1-9][0-9]{0,5}|-r[1-9][0-9]{0,8})?)$';
 const NAME = new RegExp(TURN_POSITION_PATTERN);
 
-/** Parses a position in this turn; undefined for any other text. */
+/** Parses a position in this turn, or in any if absent; undefined for any other text. */
 export function parseTurnPosition(
   name: string,
-  turn: number,
+  turn?: number,
 ): TurnOutputPosition | 'end' | undefined {
   if (!NAME.test(name)) return undefined;
   const [named, round, chars, last = '0'] = name.split('-');
-  if (Number(named) !== turn) return undefined;
+  if (turn !== undefined && Number(named) !== turn) return undefined;
   if (round === 'end') return 'end';
   const text = { round: Number(round), chars: Number(chars) };
   return last.startsWith('r')

@@ -210,7 +210,7 @@ describe.each(FORGED_STORES)('the receipt of an erasure, with the log in $name',
       fits: true,
       subject: { kind: 'agent', id: agent },
     });
-    const url = 'https://example.com/x';
+    const url = 'https://[3ffe::1]/x';
     const webhook = (await service.post('/v1/webhooks', { url })).body.data.webhook_id as string;
     const account = receipt.event.metadata['account_id'] as string;
     const erased = await cli('accounts', 'erase', account, '--confirm', account);

@@ -23,11 +23,8 @@ async function createdAt(reply: Reply): Promise<{ reply: Reply; read: Reply; pat
 
 test.each<[string, () => Promise<Reply>]>([
   ['an agent', () => service.post('/v1/agents', agentBody)],
-  ['a webhook', () => service.post('/v1/webhooks', { url: 'https://example.com/hook' })],
-  [
-    'a fork',
-    async () => service.post(`/v1/sessions/${await endedTurn()}/fork`, { at_turn: 1 }),
-  ],
+  ['a webhook', () => service.post('/v1/webhooks', { url: 'https://[3ffe::1]/hook' })],
+  ['a fork', async () => service.post(`/v1/sessions/${await endedTurn()}/fork`, { at_turn: 1 })],
 ])('the answer to the creation of %s has its Location and its ETag', async (_what, create) => {
   const { reply, read, path } = await createdAt(await create());
   expect([reply.status, read.status]).toEqual([200, 200]);
@@ -61,7 +58,7 @@ test('a repeated creation answers the same Location and ETag', async () => {
 test.each<[string, () => Promise<Reply>, object]>([
   [
     'a webhook',
-    () => service.post('/v1/webhooks', { url: 'https://example.com/other' }),
+    () => service.post('/v1/webhooks', { url: 'https://[3ffe::1]/other' }),
     { enabled: false },
   ],
   [
@@ -82,7 +79,7 @@ test.each<[string, () => Promise<Reply>, object]>([
 });
 
 test('a webhook is deleted with If-Match at that revision alone', async () => {
-  const body = { url: 'https://example.com/deleted' };
+  const body = { url: 'https://[3ffe::1]/deleted' };
   const { reply, path } = await createdAt(await service.post('/v1/webhooks', body));
   await service.send('PATCH', path, { enabled: false });
   const first = { 'if-match': reply.headers.get('etag')! };

@@ -83,10 +83,12 @@ beforeAll(async () => {
     budget: { tokens: 1_000 },
     tools: 'recorded',
   });
+  const keyId = await idOf('/v1/keys', 'key_id', { name: 'k', scopes: ['agents:read'] });
   ids = {
     agentId: { foreign: agentId, unknown: typeIds.typeId('agent') },
     sessionId: { foreign: sessionId, unknown: typeIds.typeId('session') },
     webhookId: { foreign: webhookId, unknown: typeIds.typeId('webhook') },
+    keyId: { foreign: keyId, unknown: typeIds.typeId('key') },
     replayId: { foreign: replayId, unknown: typeIds.typeId('replay') },
   };
 }, 60_000);
@@ -106,7 +108,7 @@ const BODIES: Record<string, object> = {
 };
 const QUERIES: Record<string, string> = { exportSession: '?format=events' };
 
-const withId = routes.filter(({ path }) => /\{(agent|session|webhook|replay)Id\}/.test(path));
+const withId = routes.filter(({ path }) => /\{(agent|session|webhook|replay|key)Id\}/.test(path));
 const named = withId.map((route): [string, (typeof withId)[number]] => [route.operationId, route]);
 
 async function ask({ method, path, operationId }: (typeof withId)[number], which: string) {

@@ -22,6 +22,7 @@ import {
 const NO_AGENT = 'agent_01kahz0b2re5v8k2s4n6t8w0y2';
 const NO_WEBHOOK = 'webhook_01kahz2d4tg7x0n4w6r8y0a2b4';
 const NO_REPLAY = 'replay_01kahz3e5vh8y1p5x7s9z1b3c5';
+const NO_KEY = 'key_01kahz5g7xk0a3r7z9v1b3d5e7';
 const NO_SESSION = 'session_01kahz1c3sf6w9m3v5q7x9z1a3';
 
 let service: TestService;
@@ -35,6 +36,7 @@ let strangersAgent: string;
 let more: Record<string, string> = {};
 let webhook: string;
 let replay: string;
+let key: string;
 
 beforeAll(async () => {
   service = await startTestService();
@@ -51,9 +53,11 @@ beforeAll(async () => {
     post: (path, body) => client.post(path, body, more),
     send: (method, path, body) => client.send(method, path, body, more),
   };
-  const made = await service.post('/v1/webhooks', { url: 'https://receiver.invalid/x' });
+  const made = await service.post('/v1/webhooks', { url: 'https://[3ffe::1]/x' });
   if (made.status !== 200) throw new Error(JSON.stringify(made.body));
   webhook = made.body.data.webhook_id as string;
+  const ours = await service.post('/v1/keys', { name: 'theirs', scopes: ['agents:read'] });
+  key = ours.body.data.key_id as string;
   const asked = { sessions: [session], tools: 'recorded', budget: { tokens: 1_000 } };
   replay = (await service.post('/v1/replays', asked)).body.data.replay_id as string;
   await eventually(
@@ -267,6 +271,20 @@ describe("another account's agent or session", () => {
       'delete /v1/webhooks/{webhookId}',
     ],
     [
+      'test a webhook',
+      () => stranger.post(`/v1/webhooks/${webhook}/test`, {}),
+      () => stranger.post(`/v1/webhooks/${NO_WEBHOOK}/test`, {}),
+      'webhook_not_found',
+      'post /v1/webhooks/{webhookId}/test',
+    ],
+    [
+      'GET the attempts of a webhook',
+      () => stranger.get(`/v1/webhooks/${webhook}/attempts`),
+      () => stranger.get(`/v1/webhooks/${NO_WEBHOOK}/attempts`),
+      'webhook_not_found',
+      'get /v1/webhooks/{webhookId}/attempts',
+    ],
+    [
       'GET a replay',
       () => stranger.get(`/v1/replays/${replay}`),
       () => stranger.get(`/v1/replays/${NO_REPLAY}`),
@@ -294,10 +312,33 @@ describe("another account's agent or session", () => {
       'replay_not_found',
       'post /v1/replays/{replayId}/cancel',
     ],
+    [
+      'GET an API key',
+      () => stranger.get(`/v1/keys/${key}`),
+      () => stranger.get(`/v1/keys/${NO_KEY}`),
+      'key_not_found',
+      'get /v1/keys/{keyId}',
+    ],
+    [
+      'rotate an API key',
+      () => stranger.post(`/v1/keys/${key}/rotate`, {}),
+      () => stranger.post(`/v1/keys/${NO_KEY}/rotate`, {}),
+      'key_not_found',
+      'post /v1/keys/{keyId}/rotate',
+    ],
+    [
+      'revoke an API key',
+      () => stranger.send('DELETE', `/v1/keys/${key}`, ''),
+      () => stranger.send('DELETE', `/v1/keys/${NO_KEY}`, ''),
+      'key_not_found',
+      'delete /v1/keys/{keyId}',
+    ],
   ];
 
   test('is asked for by every operation that names one', () => {
-    const naming = routes.filter(({ path }) => /\{(agent|replay|session|webhook)Id\}/.test(path));
+    const naming = routes.filter(({ path }) =>
+      /\{(agent|key|replay|session|webhook)Id\}/.test(path),
+    );
     expect([...new Set(ATTEMPTS.map(([, , , , operation]) => operation))].toSorted()).toEqual(
       naming.map(({ method, path }) => `${method} ${path}`).toSorted(),
     );
@@ -336,6 +377,8 @@ describe("another account's agent or session", () => {
     ]);
     expect((await stranger.get('/v1/sessions')).body.data).toEqual([]);
     expect((await stranger.get('/v1/webhooks')).body.data).toEqual([]);
+    const keys = (await stranger.get('/v1/keys')).body.data as { key_id: string }[];
+    expect(keys.map(({ key_id }) => key_id)).toEqual([/^tl_(key_\w{26})_/.exec(strangersKey)![1]]);
     for (const format of EXPORT_FORMATS) {
       const theirs = { url: service.url, key: strangersKey };
       const { status, text } = await exported(theirs, `/v1/export?format=${format}`);

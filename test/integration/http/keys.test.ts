@@ -106,9 +106,10 @@ describe('a key', () => {
     'agents:erase': () => [['/v1/agents/x/erase', '']],
     'sessions:erase': () => [['/v1/sessions/x', '', 'DELETE']],
     'sessions:read': () => [['/v1/sessions'], ['/v1/sessions/x'], ['/v1/sessions/x/events']],
-    'webhooks:read': () => [['/v1/webhooks'], ['/v1/webhooks/x']],
+    'webhooks:read': () => [['/v1/webhooks'], ['/v1/webhooks/x'], ['/v1/webhooks/x/attempts']],
     'webhooks:write': () => [
       ['/v1/webhooks', {}],
+      ['/v1/webhooks/x/test', {}],
       ['/v1/webhooks/x', {}, 'PATCH'],
       ['/v1/webhooks/x', '', 'DELETE'],
     ],

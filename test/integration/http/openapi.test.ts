@@ -59,7 +59,7 @@ const USAGE = `/v1/usage?from=${yesterday}&to=${today}&by=day,agent,model,key,ki
 beforeAll(async () => {
   service = await startTestService(
     { text: 'Hello.' },
-    { MODEL_MAX_RETRIES: '0', MODEL_ATTEMPT_TIMEOUT_MS: '2000' },
+    { MODEL_MAX_RETRIES: '0', MODEL_ATTEMPT_TIMEOUT_MS: '2000', WEBHOOKS_ALLOW_PRIVATE: 'true' },
   );
   document = (await (await fetch(`${service.url}/openapi.json`)).json()) as Document;
   // The references in the document are to itself.
@@ -97,8 +97,13 @@ const startReplay = (): Promise<Reply> =>
   });
 
 async function newWebhook(): Promise<string> {
-  const created = await service.post('/v1/webhooks', { url: 'https://receiver.invalid/x' });
+  const created = await service.post('/v1/webhooks', { url: 'http://127.0.0.1:9/x' });
   return created.body.data.webhook_id as string;
+}
+
+async function newKeyId(): Promise<string> {
+  const issued = await service.post('/v1/keys', { name: 'x', scopes: ['agents:read'] });
+  return issued.body.data.key_id as string;
 }
 
 const operations = (): [string, Operation][] =>
@@ -345,6 +350,22 @@ describe('real answers are as described', () => {
 
   const EACH: readonly (readonly [string, () => Promise<Reply>])[] = [
     ['get /v1/agents', () => service.get('/v1/agents?limit=1&pretty=true')],
+    [
+      'post /v1/keys',
+      () => service.post('/v1/keys', { name: 'x', scopes: ['keys:write'], expires_in_seconds: 9 }),
+    ],
+    ['get /v1/keys', () => service.get('/v1/keys?state=active&limit=1')],
+    ['get /v1/keys/{keyId}', async () => service.get(`/v1/keys/${await newKeyId()}`)],
+    [
+      'post /v1/keys/{keyId}/rotate',
+      async () => service.post(`/v1/keys/${await newKeyId()}/rotate`, { overlap_seconds: 9 }),
+    ],
+    [
+      'delete /v1/keys/{keyId}',
+      async () => service.send('DELETE', `/v1/keys/${await newKeyId()}`, ''),
+    ],
+    ['post /v1/accounts', () => service.post('/v1/accounts', { name: 'x' })],
+    ['get /v1/accounts', () => service.get('/v1/accounts?limit=1')],
     ['get /v1/agents/{agentId}', () => service.get(`/v1/agents/${agent}`)],
     ['get /v1/agents/{agentId}/revisions', () => service.get(`/v1/agents/${agent}/revisions`)],
     [
@@ -419,11 +440,13 @@ describe('real answers are as described', () => {
       () => service.send('POST', `/v1/replays/${replay}/cancel`, ''),
     ],
     ['get /v1/webhooks', () => service.get('/v1/webhooks')],
-    ['get /v1/webhooks/{webhookId}', () => service.get(`/v1/webhooks/${webhook}`)],
     [
-      'post /v1/webhooks',
-      () => service.post('/v1/webhooks', { url: 'https://receiver.invalid/y' }),
+      'get /v1/webhooks/{webhookId}/attempts',
+      () => service.get(`/v1/webhooks/${webhook}/attempts`),
     ],
+    ['post /v1/webhooks/{webhookId}/test', () => service.post(`/v1/webhooks/${webhook}/test`, '')],
+    ['get /v1/webhooks/{webhookId}', () => service.get(`/v1/webhooks/${webhook}`)],
+    ['post /v1/webhooks', () => service.post('/v1/webhooks', { url: 'http://127.0.0.1:9/y' })],
     [
       'patch /v1/webhooks/{webhookId}',
       () => service.send('PATCH', `/v1/webhooks/${webhook}`, { enabled: false }),

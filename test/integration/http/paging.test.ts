@@ -28,7 +28,7 @@ beforeAll(async () => {
   for (const agent of agents) sessions.unshift(await run(agent));
   long = sessions[0]!;
   for (let nth = 0; nth < 3; nth += 1) {
-    const url = `https://example.com/${nth}`;
+    const url = `https://[3ffe::1]/${nth}`;
     webhooks.push((await service.post('/v1/webhooks', { url })).body.data.webhook_id as string);
   }
   tools = (await service.get('/v1/tools')).body.data.map(({ name }: { name: string }) => name);

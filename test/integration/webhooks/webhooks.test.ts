@@ -188,12 +188,112 @@ describe('a webhook', () => {
   });
 });
 
+describe('the attempts of a webhook', () => {
+  test('are listed, newest first, with their status and their time', async () => {
+    const { receiver, run, client, webhook, key } = await account({ types: [TURN[2]] });
+    receiver.answer(500);
+    const session = await run();
+    await came(receiver, 1);
+    receiver.answer(204);
+    await run(session);
+    const path = `/v1/webhooks/${webhook}/attempts`;
+    const attempts = await eventually(
+      async () => (await client.get(path)).body.data as Record<string, unknown>[],
+      (listed) => listed.filter(({ status }) => status === 204).length === 2,
+    );
+    expect(attempts[0]).toEqual({
+      at: expect.stringMatching(/Z$/),
+      message_id: receiver.received.at(-1)!.body.id,
+      type: TURN[2],
+      status: 204,
+      error: null,
+      duration_ms: expect.any(Number),
+    });
+    expect(attempts.at(-1)).toMatchObject({ status: 500, error: 'The receiver answered 500.' });
+    await service.restart();
+    const again = await clientWith(service.url, key);
+    expect((await again.get(path)).body.data).toEqual(attempts);
+    await receiver.close();
+  });
+});
+
+describe('a test message', () => {
+  test('is signed, goes to the webhook at once, and its outcome is the answer', async () => {
+    const { receiver, client, webhook, secret, key, shown } = await account();
+    await client.send('PATCH', `/v1/webhooks/${webhook}`, { enabled: false });
+    const reply = await client.post(`/v1/webhooks/${webhook}/test`, '');
+    const [message] = receiver.received;
+    expect(reply.body.data).toEqual({
+      accepted: true,
+      at: expect.stringMatching(/Z$/),
+      message_id: message!.headers['webhook-id'],
+      type: 'turnlog.webhook.test.v1',
+      status: 204,
+      error: null,
+      duration_ms: expect.any(Number),
+    });
+    expect(verified(message!, secret)).toMatchObject({
+      specversion: '1.0',
+      id: message!.headers['webhook-id'],
+      type: 'turnlog.webhook.test.v1',
+      accountid: key.account_id,
+      data: { webhook_id: webhook },
+    });
+    expect(await shown()).toMatchObject({ state: 'disabled', delivered_at: null });
+    await receiver.close();
+  });
+
+  test('that is not accepted says why, and does not make the webhook fail', async () => {
+    const { receiver, client, webhook, shown } = await account();
+    receiver.answer(410);
+    const refused = await client.post(`/v1/webhooks/${webhook}/test`, {});
+    expect(refused.body.data).toMatchObject({
+      accepted: false,
+      status: 410,
+      error: 'The receiver answered 410.',
+    });
+    expect(await shown()).toMatchObject({ state: 'active', failing_since: null });
+    await receiver.close();
+    const unreached = await eventually(
+      () => client.post(`/v1/webhooks/${webhook}/test`, {}),
+      ({ status }) => status === 200,
+    );
+    expect(unreached.body.data).toMatchObject({
+      accepted: false,
+      status: null,
+      error: expect.stringContaining('ECONNREFUSED'),
+    });
+  });
+
+  test('of a repeated request has the same id', async () => {
+    const { receiver, client, webhook } = await account();
+    const headers = { 'idempotency-key': 'test-1' };
+    const path = `/v1/webhooks/${webhook}/test`;
+    const send = () =>
+      eventually(
+        () => client.post(path, '', headers),
+        ({ status }) => status === 200,
+      );
+    const [first, again] = [await send(), await send()];
+    expect(again.body.data.message_id).toBe(first.body.data.message_id);
+    expect(receiver.received.map(({ body }) => body.id)).toEqual(
+      Array(2).fill(first.body.data.message_id),
+    );
+    await receiver.close();
+  });
+});
+
 describe('the address of a webhook', () => {
   test.each([
     ['not a URL', 'example.com/x'],
     ['of another protocol', 'ftp://example.com/x'],
     ['with a password', 'https://me:secret@example.com/x'],
     ['with a fragment', 'https://example.com/x#y'],
+    ['with the port 0', 'https://example.com:0/x'],
+    ['with an IPv6 zone', 'https://[fe80::1%25eth0]/x'],
+    ['with a name that never resolves', 'https://receiver.invalid/x'],
+    ['with a label that is too long', `https://${'a'.repeat(64)}.com/x`],
+    ['with an empty label', 'https://a..com/x'],
     ['that is too long', `https://example.com/${'x'.repeat(2_048)}`],
     ['that is too long once it is encoded', `https://example.com/${'é'.repeat(2_000)}`],
   ])('is refused: %s', async (_what, url) => {

@@ -257,7 +257,7 @@ export function changedRowsSuite(start: () => Promise<Attacked>): void {
 
   test('a plain address of a webhook is not used, and a hold that was taken away in its row still holds', async () => {
     const { session_id } = await session();
-    const { body } = await service.post('/v1/webhooks', { url: 'https://example.com/hook' });
+    const { body } = await service.post('/v1/webhooks', { url: 'https://[3ffe::1]/hook' });
     await forger.run(`UPDATE {webhooks} SET url = 'https://attacker.example/'`);
     const shown = await service.get(`/v1/webhooks/${body.data.webhook_id}`);
     expect([shown.status, shown.body.code]).toEqual([503, 'read_model_damaged']);

@@ -27,7 +27,7 @@ const send = (url = receiver.url, options: object = {}) =>
 
 describe('a message', () => {
   test('is posted as it is, signed so that the library takes it, and no other secret', async () => {
-    expect(await send()).toEqual({ accepted: true });
+    expect(await send()).toEqual({ accepted: true, status: 204 });
     const [message] = receiver.received;
     expect(message!.text).toBe(body);
     expect(verified(message!, secret)).toEqual(JSON.parse(body));
@@ -39,10 +39,10 @@ describe('a message', () => {
   });
 
   test.each([
-    [200, {}, { accepted: true }],
+    [200, {}, { accepted: true, status: 200 }],
     [302, { location: 'https://example.com/' }, { reason: 'The receiver answered 302.' }],
-    [400, {}, { reason: 'The receiver answered 400.' }],
-    [410, {}, { gone: true }],
+    [400, {}, { status: 400, reason: 'The receiver answered 400.' }],
+    [410, {}, { status: 410, gone: true }],
     [429, { 'retry-after': '7' }, { retryAfterMs: 7_000 }],
     [503, { 'retry-after': 'soon' }, { accepted: false }],
   ])('that is answered %i %j came to %j', async (status, headers, outcome) => {

@@ -62,8 +62,8 @@ function validBody({ route, bytes, model }: MixClient, own: Own, turn: number): 
       instruction: text,
       budget: { tokens: 100_000 },
     },
-    'post /v1/webhooks': { url: `https://hostile.invalid/${turn}` },
-    'patch /v1/webhooks/{webhookId}': { url: `https://hostile.invalid/${turn}` },
+    'post /v1/webhooks': { url: `https://[3ffe::1]/${turn}` },
+    'patch /v1/webhooks/{webhookId}': { url: `https://[3ffe::1]/${turn}` },
   };
   return BODIES[route] ?? {};
 }

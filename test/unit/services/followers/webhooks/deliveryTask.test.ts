@@ -63,7 +63,10 @@ async function* follow({ cursor, signal }: Parameters<Delivery['follow']>[0]) {
       await sleepUntilAborted(5, { signal });
       continue;
     }
-    yield { cursor: String(at), event: { id: idAt(at), key, time: AT } as PublicEvent };
+    yield {
+      cursor: String(at),
+      event: { id: idAt(at), key, type: `turnlog.${key}`, time: AT } as PublicEvent,
+    };
     at += 1;
   }
 }
@@ -79,7 +82,7 @@ function start(): void {
       mostUnder = Math.max(mostUnder, under.size);
       await sleepUntilAborted(10, { signal: stopping.signal });
       under.delete(id);
-      return answers[id]?.shift() ?? { accepted: true };
+      return answers[id]?.shift() ?? { accepted: true, status: 204 };
     },
     bodyOf: ({ id }) => id,
     semaphore: createFairSemaphore('test', { permits: 100, bytes: 1_000 }),
@@ -111,24 +114,33 @@ describe('a delivery task', () => {
     expect(tried.toSorted()).toEqual(log.map((_, index) => idAt(index)).toSorted());
     expect(mostUnder).toBeGreaterThan(4);
     expect(mostUnder).toBeLessThanOrEqual(LIMITS.webhooks.ahead);
-    expect(progress).toEqual({ cursor: '59', revision: 0, delivered_at: AT });
+    const { attempts, ...others } = progress;
+    expect(others).toEqual({ cursor: '59', revision: 0, delivered_at: AT });
+    expect(attempts).toHaveLength(LIMITS.webhooks.attempts);
   });
 
   test('resumes with the message that was not accepted, alone, and sends no accepted message twice', async () => {
     log = ['a', 'b', 'a', 'c', 'a'];
-    answers = { a0: [refused(), refused()] };
+    answers = { a0: [refused({ status: 503 }), refused()] };
     start();
     await reaches(4);
     expect(tried.filter((id) => id === 'a0')).toHaveLength(3);
     for (const id of ['b1', 'a2', 'c3', 'a4'])
       expect([id, tried.filter((other) => other === id).length]).toEqual([id, 1]);
     expect(tried.indexOf('a2')).toBeGreaterThan(tried.lastIndexOf('a0'));
-    expect(progress).toEqual({
+    const { attempts = [], ...others } = progress;
+    expect(others).toEqual({
       cursor: '4',
       revision: 0,
       delivered_at: AT,
       last_error: { message: 'No.', at: AT },
     });
+    expect(attempts.map(({ message_id }) => message_id).toSorted()).toEqual(tried.toSorted());
+    expect(attempts.filter(({ message_id }) => message_id === 'a0')).toMatchObject([
+      { at: AT, type: 'turnlog.a', status: 503, error: 'No.' },
+      { at: AT, type: 'turnlog.a', status: null, error: 'No.' },
+      { at: AT, type: 'turnlog.a', status: 204, error: null },
+    ]);
   });
 
   test('that fails says since when, and what waits', async () => {

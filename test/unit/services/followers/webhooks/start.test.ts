@@ -63,7 +63,7 @@ const delivery: DeliveryContext = {
   },
   async send() {
     sent += 1;
-    return { accepted: true };
+    return { accepted: true, status: 204 };
   },
   bodyOf: () => '',
   semaphore: createFairSemaphore('test', { permits: 1, bytes: 1 }),
