@@ -1,7 +1,7 @@
 import { Type, type Static, type TObject } from 'typebox';
 import { clientOptions } from './client.ts';
 import { kafkaOptions } from './kafka.ts';
-import { misspeltIn, type Misspelt } from './misspelledOptions.ts';
+import { misspeltIn, type Misspelt } from '../typos.ts';
 import { modelOptions } from './models.ts';
 import { plaintextPasswords } from './plaintext.ts';
 import { runOptions } from './runs.ts';
