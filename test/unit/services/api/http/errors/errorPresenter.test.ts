@@ -49,7 +49,7 @@ test('an agent that was deleted or erased is answered as to who reads it', async
   expect(await answerTo('agent_erased')).toMatchObject({ code: 'agent_erased', status: 410 });
 });
 
-test.each(['turn_not_open', 'turn_of_another_run', 'agent_exists', 'key_exists'] as const)(
+test.each(['turn_not_open', 'turn_of_another_run', 'agent_exists', 'account_missing'] as const)(
   '%s is a defect, which a client is told nothing about',
   async (code) => {
     const answer = await answerTo(code);
