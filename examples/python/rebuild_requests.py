@@ -63,22 +63,24 @@ def opened(text):
     return text["text"] if isinstance(text, dict) else text
 
 
+def tool_call(call):
+    """A call as it stands in a request, with the provider's own fields."""
+    extra = parsed(opened(call["extra"])) if "extra" in call else {}
+    function = {"name": opened(call["tool"]), "arguments": opened(call["arguments"])}
+    function = {**extra.get("function", {}), **function}
+    return {**extra, "id": opened(call["call_id"]), "type": "function", "function": function}
+
+
 def turn_messages(turn, rounds, answered):
     messages = [{"role": "user", "content": opened(turn["input"])}]
     made = {int(call["round"]) for call in turn["tools"]}
     for one in sorted(number for number in made if number <= rounds):
         calls = [call for call in turn["tools"] if int(call["round"]) == one]
-        asked = [
-            {
-                "id": opened(call["call_id"]),
-                "type": "function",
-                "function": {"name": opened(call["tool"]), "arguments": opened(call["arguments"])},
-            }
-            for call in calls
-        ]
-        content = calls[0].get("content")
-        content = None if content is None else opened(content)
-        messages.append({"role": "assistant", "content": content, "tool_calls": asked})
+        content = opened(calls[0]["content"]) if "content" in calls[0] else None
+        message = {"role": "assistant", "content": content, "tool_calls": list(map(tool_call, calls))}
+        if "reasoning" in calls[0]:
+            message["reasoning_content"] = opened(calls[0]["reasoning"])
+        messages.append(message)
         for call in calls:
             name, result = opened(call["call_id"]), opened(call["result"])
             messages.append({"role": "tool", "tool_call_id": name, "content": result})
@@ -97,6 +99,47 @@ def response_format(recorded):
     }
 
 
+def is_object(text):
+    try:
+        return isinstance(json.loads(text, parse_int=Number, parse_constant=int), dict)
+    except ValueError:
+        return False
+
+
+def corrected(messages):
+    """Tool calls with a valid name and a JSON object as arguments."""
+    for message in messages:
+        for call in message.get("tool_calls", []):
+            function = call["function"]
+            function["name"] = re.sub("[^a-zA-Z0-9_-]", "_", function["name"])[:64]
+            if not is_object(function["arguments"]):
+                function["arguments"] = "{}"
+
+
+def formed(form, body):
+    """The body in the form that the server accepts."""
+    messages, without = body["messages"], form.get("without", [])
+    if form.get("corrected_calls"):
+        corrected(messages)
+    if "max_tokens_field" in form:
+        body["max_tokens"] = body.pop("max_completion_tokens")
+    if form.get("system_role") == "user":
+        messages[1]["content"] = messages.pop(0)["content"] + "\n\n" + messages[0]["content"]
+    elif "system_role" in form:
+        messages[0]["role"] = form["system_role"]
+    if "response_format" in without:
+        del body["response_format"]
+    for message in messages:
+        if "reasoning_content" in without:
+            message.pop("reasoning_content", None)
+        for call in message.get("tool_calls", []) if "tool_call_fields" in without else []:
+            function = {name: call["function"][name] for name in ("name", "arguments")}
+            kept = {"id": call["id"], "type": "function", "function": function}
+            call.clear()
+            call.update(kept)
+    return body
+
+
 def sent(call, body):
     """The body as it was sent, perhaps to another model than the turn's."""
     if other := call.get("fallback"):
@@ -104,7 +147,7 @@ def sent(call, body):
         body["model"] = other["upstream_model"]
         if "max_completion_tokens" in other:
             body["max_completion_tokens"] = other["max_completion_tokens"]
-    return body
+    return formed(call.get("form", {}), body)
 
 
 def answer_request(turn, round_, history, instruction, summary):

@@ -2,9 +2,9 @@ import { addAbortListener, once } from 'node:events';
 import { isTurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import { resolvesWithin } from '../../shared/lib/time/resolvesWithin.ts';
-import type { ToolResult } from '../../shared/ports/toolbox.ts';
 import {
   McpFailure,
+  type CallReply,
   type DescribedTools,
   type Reply,
   type ThreadReport,
@@ -17,7 +17,7 @@ import type { McpThread } from './mcpThread.ts';
 export interface McpConnection {
   listTools(signal: AbortSignal): Promise<DescribedTools>;
   /** Calls a tool with arguments as JSON. */
-  callTool(tool: string, args: string, signal: AbortSignal): Promise<ToolResult>;
+  callTool(tool: string, args: string, signal: AbortSignal): Promise<CallReply>;
   /** Why it has ended, and how many log messages were discarded; undefined while it is open. */
   end(): ConnectionEnd | undefined;
   /** Sets the listener, which is called when the connection closes or the tools have changed. */
@@ -123,7 +123,7 @@ export async function connectMcp(
   return {
     listTools,
     callTool: (tool, args, stop) =>
-      request({ op: 'call', tool, args }, stop) as Promise<ToolResult>,
+      request({ op: 'call', tool, args }, stop) as Promise<CallReply>,
     end: () => end,
     watch: (next) => void (listener = next),
     close,

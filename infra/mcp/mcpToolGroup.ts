@@ -66,7 +66,9 @@ export function createMcpGroup(server: McpServer, resources: McpResources): McpG
       { waitMs: callWaitMs, signal },
     );
     try {
-      return await connection.callTool(tool, args, signal);
+      const { invalidItems, ...result } = await connection.callTool(tool, args, signal);
+      supervised.noteAnswer(tool, invalidItems);
+      return result;
     } finally {
       permit.release();
     }
@@ -122,9 +124,9 @@ export function createMcpGroup(server: McpServer, resources: McpResources): McpG
       }
     },
     health() {
-      const { state, reason } = supervised.health();
       const tools = supervised.tools()?.length ?? 0;
-      return { name: server.name, state, tools, ...(reason !== undefined && { reason }) };
+      const { state, ...others } = supervised.health();
+      return { name: server.name, state, tools, ...others };
     },
     close: supervised.close,
   };

@@ -42,8 +42,13 @@ export interface DescribedTools {
   refused: readonly string[];
 }
 
+/** The result of a call, and how many of its items were not valid and were replaced. */
+export interface CallReply extends ToolResult {
+  invalidItems: number;
+}
+
 /** What `list` and `call` resolve with; `open` with undefined. */
-export type Reply = DescribedTools | ToolResult | undefined;
+export type Reply = DescribedTools | CallReply | undefined;
 
 /** What the thread reports. */
 export type ThreadReport =

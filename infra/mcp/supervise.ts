@@ -17,7 +17,9 @@ interface Supervised {
   firstListed: Promise<void>;
   /** Undefined while it is away. */
   connection(): McpConnection | undefined;
-  health(): Pick<GroupHealth, 'state' | 'reason'>;
+  health(): Pick<GroupHealth, 'state' | 'reason' | 'problems'>;
+  /** Notes how many items of a tool's answer were not valid. */
+  noteAnswer(tool: string, invalidItems: number): void;
   /** Checks the connection now. */
   checkNow(): void;
   close(): Promise<void>;
@@ -26,7 +28,7 @@ interface Supervised {
 const FIRST_PAUSE_MS = 500;
 /** A connection that lasted so long is re-established without backoff. */
 const STEADY_MS = 30_000;
-/** Refused tools that one log line names. */
+/** Problems that a log line or health names. */
 const NAMED = 10;
 
 /** A listing pauses for this many times as long as it took, so that it can't take a whole core. */
@@ -59,7 +61,9 @@ export function supervise(
   let tools: readonly ListedTool[] | undefined;
   let current: McpConnection | undefined;
   let health: Pick<GroupHealth, 'state' | 'reason'> = { state: 'starting' };
-  let reportedRefusals = '';
+  let refusedTools: readonly string[] = [];
+  /** The invalid items in the last answer of tools, by name. */
+  const invalidItems = new Map<string, number>();
   /** Ends the pauses between two listings. */
   let wake: (() => void) | undefined;
 
@@ -68,13 +72,33 @@ export function supervise(
     const read = await readToolList(server, described, { before: tools ?? [], schemas });
     tools = read.tools;
     firstListed.resolve();
-    const refused = read.refused.slice(0, NAMED).join('; ');
-    if (refused !== reportedRefusals && refused !== '')
+    for (const name of invalidItems.keys())
+      if (!tools.some((tool) => tool.name === name)) invalidItems.delete(name);
+    const refused = read.refused.slice(0, NAMED);
+    if (refused.join() !== refusedTools.join() && refused.length > 0)
       logger.warn(
-        { server: server.name, count: read.refused.length, refused },
+        { server: server.name, count: read.refused.length, refused: refused.join('; ') },
         'an MCP server has tools that are not offered',
       );
-    reportedRefusals = refused;
+    refusedTools = refused;
+  }
+
+  function noteAnswer(tool: string, items: number): void {
+    if (items > 0 && !invalidItems.has(tool))
+      logger.warn(
+        { server: server.name, tool, items },
+        'an MCP server answered with content that is not valid',
+      );
+    if (items > 0) invalidItems.set(tool, items);
+    else invalidItems.delete(tool);
+  }
+
+  function problems(): string[] {
+    const answers = Array.from(
+      invalidItems,
+      ([tool, items]) => `${items} of the items in the last answer of "${tool}" are not valid`,
+    );
+    return [...refusedTools, ...answers].slice(0, NAMED);
   }
 
   /** Watches for what ends the pauses after a listing, from its beginning on. */
@@ -159,7 +183,11 @@ export function supervise(
     tools: () => tools,
     firstListed: firstListed.promise,
     connection: () => current,
-    health: () => health,
+    health() {
+      const named = problems();
+      return { ...health, ...(named.length > 0 && { problems: named }) };
+    },
+    noteAnswer,
     checkNow: () => wake?.(),
     async close() {
       closing.abort();

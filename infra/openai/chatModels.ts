@@ -3,9 +3,11 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type * as Undici from 'undici';
 import { writeCanonicalJson } from '../../shared/eventlog/canonicalJson.ts';
+import { SLICE_BYTES } from '../../shared/lib/concurrency/yieldToEventLoop.ts';
 import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import type { MemoryLedger } from '../../shared/lib/memory/ledger.ts';
 import { LIMITS } from '../../shared/limits.ts';
+import { messageTexts } from '../../shared/runs/model/contextWindow.ts';
 import type { ChatRequest } from '../../shared/sessions/turns/chat.ts';
 import type {
   ChatAnswer,
@@ -13,12 +15,13 @@ import type {
   ModelCaller,
   ModelInfo,
 } from '../../shared/ports/chatModel.ts';
-import { parseAnswer } from './answer.ts';
+import { parseAnswer } from './answers/answer.ts';
 import { toModelError } from './modelErrors.ts';
 import { pooledFetch, type CallOptions } from './pooledFetch.ts';
+import { createRequestForms, type ProviderQuirks, type RequestForms } from './requestForms.ts';
 
 /** An OpenAI-compatible server. Without a key no credentials are sent. */
-export interface Provider {
+export interface Provider extends ProviderQuirks {
   id: string;
   base_url: string;
   api_key?: string;
@@ -53,6 +56,7 @@ const DEFAULTS = {
 interface Libraries {
   openai: typeof OpenAi;
   agent: Undici.Dispatcher;
+  forms: RequestForms;
 }
 
 /** Connects to local servers over streams of this process, and to all others over the network. */
@@ -86,7 +90,7 @@ async function load({ limits, localServers }: ChatModelsOptions): Promise<Librar
     bodyTimeout: 0,
   });
   const limited = agent.compose(limitInformationalResponses);
-  return { openai, agent: limited };
+  return { openai, agent: limited, forms: createRequestForms(openai) };
 }
 
 function createClient(
@@ -114,10 +118,27 @@ interface EncodedBody {
   headers: { 'content-type': 'application/json' };
 }
 
-async function encodeBody(request: object, account_id: string): Promise<EncodedBody> {
+type Body = ChatRequest & { stream?: true; stream_options?: object };
+
+const charsIn = ({ messages }: ChatRequest): number =>
+  messageTexts(messages).reduce((sum, text) => sum + text.length, 0);
+
+/**
+ * The members of a long request are sorted, except those of a schema: models often answer in the
+ * order of the schema.
+ */
+async function encodeBody(request: Body, account_id: string): Promise<EncodedBody> {
+  const headers = { 'content-type': 'application/json' } as const;
+  if (charsIn(request) < SLICE_BYTES)
+    return { body: Buffer.from(JSON.stringify(request)), headers };
+  const { response_format, ...rest } = request;
   const pieces: Buffer[] = [];
-  await writeCanonicalJson(request, account_id, (text) => void pieces.push(Buffer.from(text)));
-  return { body: Buffer.concat(pieces), headers: { 'content-type': 'application/json' } };
+  await writeCanonicalJson(rest, account_id, (text) => void pieces.push(Buffer.from(text)));
+  if (response_format) {
+    const format = `{"response_format":${JSON.stringify(response_format)},`;
+    pieces[0] = Buffer.concat([Buffer.from(format), pieces[0]!.subarray(1)]);
+  }
+  return { body: Buffer.concat(pieces), headers };
 }
 
 async function requestAnswer(
@@ -135,6 +156,8 @@ async function requestAnswer(
   return parseAnswer(body, request.model);
 }
 
+type StreamCaller = ModelCaller & Required<Pick<ModelCaller, 'onDelta'>>;
+
 /**
  * The library does not limit the size of a stream, so it gets the whole answer at once (see
  * pooledFetch).
@@ -142,17 +165,28 @@ async function requestAnswer(
 async function requestStream(
   client: OpenAi.OpenAI,
   request: ChatRequest,
-  { signal, account_id, onDelta }: Required<ModelCaller> & { signal: AbortSignal },
+  { signal, account_id, onDelta, onReasoning }: StreamCaller & { signal: AbortSignal },
+  streamOptions: boolean,
 ): Promise<ChatAnswer> {
   let hasShownText = false;
   const show = (text: string): void => {
     hasShownText = true;
     onDelta(text);
   };
-  const options: CallOptions = { caller: { account_id, onDelta: show } };
+  let hasShownReasoning = false;
+  const showReasoning = (text: string): void => {
+    hasShownReasoning = true;
+    onReasoning?.(text);
+  };
+  const caller = { account_id, onDelta: show, onReasoning: showReasoning };
+  const options: CallOptions = { caller };
   const body: unknown = await client.post('/chat/completions', {
     ...(await encodeBody(
-      { ...request, stream: true, stream_options: { include_usage: true } },
+      {
+        ...request,
+        stream: true,
+        ...(streamOptions && { stream_options: { include_usage: true } }),
+      },
       account_id,
     )),
     signal,
@@ -160,6 +194,7 @@ async function requestStream(
   });
   const answer = parseAnswer(body, request.model);
   // A provider without streaming has sent the answer in one piece.
+  if (!hasShownReasoning && answer.reasoning) onReasoning?.(answer.reasoning);
   if (!hasShownText && answer.content !== null) onDelta(answer.content);
   return answer;
 }
@@ -203,15 +238,22 @@ export function createChatModels(options: ChatModelsOptions): LoadableChatModels
       await loadOnce();
     },
     find: (id) => models.get(id),
-    async complete(modelId, request, signal, { account_id, onDelta }) {
+    async complete(modelId, request, signal, { account_id, onDelta, onReasoning }) {
       const provider = providerOf(modelId);
       const loaded = await loadOnce();
       signal.throwIfAborted();
       try {
         const client = clientOf(provider, loaded);
-        return await (onDelta
-          ? requestStream(client, request, { signal, account_id, onDelta })
-          : requestAnswer(client, request, { signal, account_id }));
+        return await loaded.forms.send(modelId, provider, request, (sent, streamOptions) =>
+          onDelta
+            ? requestStream(
+                client,
+                sent,
+                { signal, account_id, onDelta, onReasoning },
+                streamOptions,
+              )
+            : requestAnswer(client, sent, { signal, account_id }),
+        );
       } catch (error) {
         // The library converts aborts to its own errors. The caller gets its own abort reason.
         signal.throwIfAborted();

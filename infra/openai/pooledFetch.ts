@@ -3,8 +3,8 @@ import type { Dispatcher } from 'undici';
 import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import type { MemoryLedger } from '../../shared/lib/memory/ledger.ts';
 import type { ModelCaller } from '../../shared/ports/chatModel.ts';
-import { createAnswerMemory } from './boundedBuffer.ts';
-import { createPacedBody, type PacedBody } from './pacedBody.ts';
+import { createAnswerMemory } from './answers/boundedBuffer.ts';
+import { createPacedBody, type PacedBody } from './answers/pacedBody.ts';
 import {
   truncatedAnswerError,
   createWholeBodyReader,
@@ -13,8 +13,8 @@ import {
   unusableAnswerError,
   type ResponseReader,
   type AnswerOrError,
-} from './responseReaders.ts';
-import { createStreamedAnswerReader } from './streamedAnswer.ts';
+} from './answers/responseReaders.ts';
+import { createStreamedAnswerReader } from './answers/streamedAnswer.ts';
 
 /** Above this, a `retry-after` is passed to the caller at once instead of waiting. */
 const MAX_SLEEP_MS = 20_000;
@@ -99,7 +99,7 @@ interface AccountReader {
 
 function createReaderFor(
   { status, headers }: Pick<Reply, 'status' | 'headers'>,
-  { account_id, onDelta }: ModelCaller,
+  { account_id, onDelta, onReasoning }: ModelCaller,
   ledger: MemoryLedger,
 ): AccountReader {
   const memory = createAnswerMemory(ledger, account_id);
@@ -112,7 +112,10 @@ function createReaderFor(
     return { reader: createWholeBodyReader(status, memory), account_id: undefined };
   // The library gets the whole answer, as if it had arrived at once.
   headers.set('content-type', 'application/json');
-  return { reader: createStreamedAnswerReader(onDelta, memory), account_id };
+  return {
+    reader: createStreamedAnswerReader({ onText: onDelta, onReasoning }, memory),
+    account_id,
+  };
 }
 
 /**

@@ -175,9 +175,10 @@ export async function loadRegistry(options: RegistryOptions): Promise<Registry> 
   const file = await readModelsFile(options.modelsFile);
   if (!file.providers?.['openai']) requireEncryptedKey(options);
   const providers = new Map(defaults.map((entry) => [entry.id, entry]));
-  for (const [id, { base_url, api_key_env }] of Object.entries(file.providers ?? {})) {
-    if (id !== 'offline')
-      providers.set(id, provider(id, base_url, api_key_env && options.env[api_key_env]));
+  for (const [id, entry] of Object.entries(file.providers ?? {})) {
+    const { base_url, api_key_env, allow_plain_http: _, ...quirks } = entry;
+    const api_key = api_key_env && options.env[api_key_env];
+    if (id !== 'offline') providers.set(id, { ...provider(id, base_url, api_key), ...quirks });
   }
   const problems = problemsOf(file, providers, options.env);
   if (Object.keys(problems).length > 0) throw modelsFileError(options.modelsFile, problems);

@@ -18,16 +18,31 @@ const REASONS: Readonly<Record<string, string>> = {
   ENAMETOOLONG: 'its name is too long',
 };
 
-/** `configuration_invalid` for a data folder that can't be used; a TurnlogError passes unchanged. */
-export function dataFolderError(folder: string, error: unknown): TurnlogError {
+function folderError(what: string, error: unknown, advice: string): TurnlogError {
   if (isTurnlogError(error)) return error;
   const { code = '', message } = error as NodeJS.ErrnoException;
   return new TurnlogError(
     'configuration_invalid',
-    `The data folder ${folder} can't be used: ${sqliteReason(error) ?? REASONS[code] ?? message}. Set DATA_DIR to a folder that this user may write.`,
+    `${what} can't be used: ${sqliteReason(error) ?? REASONS[code] ?? message}. ${advice}`,
     { cause: error },
   );
 }
+
+/** `configuration_invalid` for a data folder that can't be used; a TurnlogError passes unchanged. */
+export const dataFolderError = (folder: string, error: unknown): TurnlogError =>
+  folderError(
+    `The data folder ${folder}`,
+    error,
+    'Set DATA_DIR to a folder that this user may write.',
+  );
+
+/** The same for a folder that a backup is written to, or restored to, or a file in it. */
+export const backupFolderError = (folder: string, error: unknown): TurnlogError =>
+  folderError(
+    (error as NodeJS.ErrnoException).path ?? folder,
+    error,
+    'Then repeat the command: it continues.',
+  );
 
 /**
  * True for errors of the file system or SQLite, including those passed from another thread; false

@@ -93,11 +93,16 @@ const failure = (message: string): ToolResult => cut({ result: message, is_error
 
 const unsupported = (why: string): TurnlogError => new TurnlogError('tool_not_supported', why);
 
+/** Bytes of invalid arguments that are shown to the model. */
+const SHOWN_ARGUMENT_BYTES = 1_024;
+
 function parseArguments(args: string, name: string): unknown {
   try {
     return args.trim() === '' ? {} : (JSON.parse(args) as unknown);
   } catch {
-    throw new ToolFailure(`The arguments of ${name} are not valid JSON.`);
+    // Requests show the model `{}` in place of these arguments, which some servers reject.
+    const written = truncate(args, SHOWN_ARGUMENT_BYTES);
+    throw new ToolFailure(`The arguments of ${name} are not valid JSON: ${written}`);
   }
 }
 

@@ -1,10 +1,9 @@
 import { isIPv6, type LookupFunction } from 'node:net';
 import { Client, type Dispatcher } from 'undici';
 import { LIMITS } from '../../shared/limits.ts';
-import { pipeline, type Readable, type Transform } from 'node:stream';
-import { createGunzip, createInflate } from 'node:zlib';
+import type { Readable } from 'node:stream';
 import { limitInformationalResponses } from '../lib/informationalResponses.ts';
-import { webFailed } from './failures.ts';
+import { decodeContent } from './contentEncoding.ts';
 
 /** As much of a body as was read, and whether that is all. */
 interface ReadBody {
@@ -12,29 +11,9 @@ interface ReadBody {
   truncated: boolean;
 }
 
-/** None is asked for: these are what servers use all the same, and need little memory. */
-const DECODERS: Readonly<Record<string, () => Transform>> = {
-  gzip: () => createGunzip(),
-  'x-gzip': () => createGunzip(),
-  deflate: () => createInflate(),
-};
-
-/** Decodes the stream. Only one coding is supported, so that none can hide another. */
-function decoded(stream: Readable, encoding: string): Readable {
-  const coding = encoding.trim().toLowerCase();
-  if (coding === '' || coding === 'identity') return stream;
-  const decoder = DECODERS[coding]?.();
-  if (!decoder) {
-    stream.destroy();
-    throw webFailed('answers in an encoding that is not known');
-  }
-  // The reader of the decoder gets the error.
-  return pipeline(stream, decoder, () => {});
-}
-
 /**
  * Reads up to `bytes` of a body after decoding, and discards the rest. It does not wait for a body of
- * 0 bytes. Throws `web_failed` for an unknown encoding.
+ * 0 bytes. Throws `web_failed` as decodeContent does.
  */
 async function readBody(stream: Readable, encoding: string, bytes: number): Promise<ReadBody> {
   // The reader gets errors from the iterator. After the last read they are irrelevant.
@@ -47,7 +26,7 @@ async function readBody(stream: Readable, encoding: string, bytes: number): Prom
   // One buffer that grows, and no list of chunks: a server that sends a byte at a time would make
   // an object of each.
   let body = Buffer.alloc(0);
-  for await (const piece of decoded(stream, encoding)) {
+  for await (const piece of await decodeContent(stream, encoding, bytes)) {
     const chunk = piece as Buffer;
     const taken = Math.min(chunk.length, bytes - size);
     if (size + taken > body.length) {

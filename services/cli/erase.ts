@@ -72,7 +72,7 @@ async function withHoldReason<Done>(
 }
 
 /** Removes erased texts from the read models in this process, so that no server need be running. */
-async function updateReadModels(operator: Operator): Promise<void> {
+export async function updateReadModels(operator: Operator): Promise<void> {
   await (await operator.openReadModels()).close();
   await operator.purgeErasedWords();
 }
@@ -85,6 +85,27 @@ const describeErasure = (erased: ErasedStream): string[] => [
 ];
 
 const STREAMS = { session: sessionStream, agent: agentStream };
+
+interface Owned {
+  stream: string;
+  account_id: string;
+  note: string | undefined;
+}
+
+/** Erases a stream with its replays. The caller updates the read models. */
+export async function eraseOwned(
+  operator: Operator,
+  { stream, account_id, note }: Owned,
+): Promise<ErasedStream> {
+  const actor = { account_id, key_id: 'operator', request_id: 'cli' };
+  await using opened = new AsyncDisposableStack();
+  const upToDate = async (): Promise<ReadModels> =>
+    opened.adopt(await operator.openReadModels(), (queries) => queries.close());
+  const erasing = { ...operator, replaysAt: upToDate, dependentsAt: upToDate };
+  return await withHoldReason({ operator }, account_id, () =>
+    eraseWithReplays(erasing, stream, { reason: 'request', note }, actor),
+  );
+}
 
 async function eraseOne(
   { operator, output }: CliContext,
@@ -101,15 +122,7 @@ async function eraseOne(
     : undefined;
   if (account_id === undefined)
     throw new TurnlogError('configuration_invalid', `There is no ${kind} ${id}.`);
-  const actor = { account_id, key_id: 'operator', request_id: 'cli' };
-  const grounds = { reason: 'request', note: options.note } as const;
-  await using opened = new AsyncDisposableStack();
-  const upToDate = async (): Promise<ReadModels> =>
-    opened.adopt(await operator.openReadModels(), (queries) => queries.close());
-  const erasing = { ...operator, replaysAt: upToDate, dependentsAt: upToDate };
-  const erased = await withHoldReason({ operator }, account_id, () =>
-    eraseWithReplays(erasing, stream, grounds, actor),
-  );
+  const erased = await eraseOwned(operator, { stream, account_id, note: options.note });
   await updateReadModels(operator);
   const { event, erased_at, unread = null } = erased;
   const receipt = await findReceiptOf(operator, stream);
@@ -148,26 +161,36 @@ const describeRemains = ({ unrecorded, unowned }: ErasedAccount): string[] => [
   ...unowned.map((stream) => `${stream} is parked, and was left: nobody can tell whose it is.`),
 ];
 
-async function eraseAll(context: CliContext, account_id: string, options: Options): Promise<void> {
-  requireConfirmed(account_id, options);
-  const { operator, output, progress, signal } = context;
-  await requireExistingAccount(context, account_id);
+/** Erases an account with everything in it. The caller updates the read models. */
+export async function eraseWholeAccount(
+  context: Pick<CliContext, 'operator' | 'progress' | 'signal'>,
+  account_id: string,
+  { note, damaged }: Pick<Options, 'note' | 'damaged'>,
+): Promise<ErasedAccount> {
+  const { operator, progress, signal } = context;
   await using opened = new AsyncDisposableStack();
   const readModelsAt = async (): Promise<ReadModels> =>
     opened.adopt(await operator.openReadModels(), (queries) => queries.close());
-  const done = await withHoldReason(context, account_id, () =>
+  return await withHoldReason(context, account_id, () =>
     eraseAccount(
       { ...operator, readModelsAt },
       { account_id, key_id: 'operator', request_id: 'cli' },
       {
-        note: options.note,
-        damaged: options.damaged,
+        note,
+        damaged,
         signal,
         onProgress: (counts) =>
           progress.update(() => `${counts.sessions} sessions and ${counts.agents} agents erased`),
       },
     ),
   );
+}
+
+async function eraseAll(context: CliContext, account_id: string, options: Options): Promise<void> {
+  requireConfirmed(account_id, options);
+  const { operator, output, progress } = context;
+  await requireExistingAccount(context, account_id);
+  const done = await eraseWholeAccount(context, account_id, options);
   const { erasure, sessions, agents, webhooks, replays, unrecorded, unowned } = done;
   await updateReadModels(operator);
   progress.end(`${sessions} sessions and ${agents} agents erased`);

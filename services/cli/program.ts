@@ -4,6 +4,7 @@ import { READ_MODELS_VERSION } from '../compose/operator/readModels.ts';
 import { warnOfMisspelledOptions } from '../process/warnOfOptions.ts';
 import { addAccountCommands } from './accounts/accounts.ts';
 import { addAuditCommands } from './audit/audit.ts';
+import { addBackupCommands } from './backup/backup.ts';
 import { addCopyCommand } from './log/copy.ts';
 import { addEraseCommands } from './erase.ts';
 import { addEventCommands } from './log/events.ts';
@@ -39,7 +40,7 @@ const versionText = (json: boolean): string => {
 function createProgram(json: boolean, target: CommandProcess, signal: AbortSignal): Command {
   const program = new Command('npm run cli --')
     .description(
-      "Turnlog's operator commands. They work on the configured store (DATA_DIR, EVENTSTOREDB_URL, DATABASE_URL), also beside a running server. It has to be there: only `accounts open`, `events copy --to` and `database migrate` make one.",
+      "Turnlog's operator commands. They work on the configured store (DATA_DIR, EVENTSTOREDB_URL, DATABASE_URL), also beside a running server. It has to be there: only `accounts open`, `events copy --to`, `restore` and `database migrate` make one.",
     )
     .option('--json', 'answer with one JSON document, or JSON lines; errors are JSON too')
     .version(versionText(json), '--version', 'print the versions')
@@ -66,6 +67,7 @@ function createProgram(json: boolean, target: CommandProcess, signal: AbortSigna
   addAuditCommands(program, withOperator, withTerminal);
   addDatabaseCommands(program, withTerminal);
   addReplayCommands(program, withTerminal);
+  addBackupCommands(program, withOperator, withTerminal);
   addCopyCommand(addEventCommands(program, withOperator), withTerminal);
   return program;
 }

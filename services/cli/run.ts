@@ -2,6 +2,8 @@ import { parseConfig, type Config } from '../../shared/lib/config/config.ts';
 import { isLogUnavailable } from '../../shared/lib/errors/turnlogError.ts';
 import { createLogger } from '../../shared/lib/logger.ts';
 import { requireNonEmptyLog, requireLogFolder } from '../compose/eventStore.ts';
+import { locateStorage } from '../compose/logLocation.ts';
+import { requireFinishedRestore } from '../compose/operator/backup/unfinishedRestore.ts';
 import { openOperator, type Operator } from '../compose/operator/operator.ts';
 import type {
   CommandProcess,
@@ -34,7 +36,9 @@ const FIND_FOLDER =
 const FIND_CLUSTER =
   'Set EVENTSTOREDB_URL to the store of the service, or start the service once to begin its log.';
 
-function requireFolder({ DATA_DIR, EVENTSTOREDB_URL }: Config, requirement: LogRequirement): void {
+function requireFolder(config: Config, requirement: LogRequirement): void {
+  const { DATA_DIR, EVENTSTOREDB_URL } = config;
+  requireFinishedRestore(locateStorage(config));
   if (EVENTSTOREDB_URL === undefined && requirement !== 'may_be_new')
     requireLogFolder(DATA_DIR, FIND_FOLDER);
 }

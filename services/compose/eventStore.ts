@@ -60,10 +60,11 @@ const displayName = (name: string): string =>
 
 /** Throws `configuration_invalid` if the folder has no event log. Creates nothing. */
 export function requireLogFolder(folder: string, instruction: string): void {
-  if (existsSync(eventLogFile(resolve(folder)))) return;
+  const path = resolve(folder);
+  if (existsSync(eventLogFile(path))) return;
   throw new TurnlogError(
     'configuration_invalid',
-    `There is no event log in ${folder}. ${instruction}`,
+    `There is no event log in ${path}. ${instruction}`,
   );
 }
 

@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+import { keyStoreFile } from '../../infra/sqlite/keyStore/database.ts';
 import type { Config } from '../../shared/lib/config/config.ts';
 import type { Metrics } from '../../shared/health/metrics.ts';
 import type { Logger } from '../../shared/lib/logger.ts';
@@ -13,7 +15,7 @@ import type { KeyStore } from '../../shared/ports/keyStore.ts';
 import type { ServiceName } from '../process/serviceNames.ts';
 import type { ProcessPart, ProcessParts } from '../process/processParts.ts';
 import { openEventStore } from './eventStore.ts';
-import type { StorageLocation } from './logLocation.ts';
+import type { EmbeddedLocation, StorageLocation } from './logLocation.ts';
 import { observeStore } from './features/metrics.ts';
 import { openTextKeys, textKeysPart } from './textKeys.ts';
 
@@ -30,18 +32,32 @@ export interface Opening {
 /** The opened parts; the caller closes them. */
 export type OpenedParts = Omit<ProcessParts, keyof AsyncDisposable | 'memory' | 'metrics'>;
 
+/** The log outlives the machine, but the keys of its texts do not. */
+function warnOfLocalKeys(
+  { keysFolder }: EmbeddedLocation,
+  isNew: boolean,
+  logger: Pick<Logger, 'warn'>,
+): void {
+  if (isNew)
+    logger.warn(
+      { keys_folder: keysFolder },
+      'the log is in a cluster, and the keys of its texts were created in this folder: keys.db and master.key. Without them no text of the log can be read. Back up both, apart from the log. To keep them outside the data folder, move both and set KEYS_DIR to their folder',
+    );
+  logger.warn(
+    { keys_folder: keysFolder },
+    'the keys of the texts are not in the cluster: servers with other keys can not read the texts of this one. To share the cluster, set DATABASE_URL',
+  );
+}
+
 /** Opens the event store of a process, its key store, and the part that checks the master keys. */
 export async function openProtectedStore(
   { opened, logger, metrics }: Pick<Opening, 'opened' | 'logger' | 'metrics'>,
   place: StorageLocation,
 ): Promise<{ store: ProtectedStore; keyStore: KeyStore; keysPart: ProcessPart }> {
-  if (place.kind === 'embedded' && 'cluster' in place.log)
-    logger.warn(
-      { data_folder: place.dataFolder },
-      'the log is in a cluster, and the keys of its texts are in the data folder: servers of the cluster can not read the texts of each other. To share the cluster, set DATABASE_URL',
-    );
+  const isNew = place.kind === 'embedded' && !existsSync(keyStoreFile(place.keysFolder));
   const keys = await openTextKeys(place);
   opened.defer(() => keys.store.close());
+  if (place.kind === 'embedded' && 'cluster' in place.log) warnOfLocalKeys(place, isNew, logger);
   const log = opened.adopt(await openEventStore(place.log, logger), (opening) => opening.close());
   const store = observeStore(log, metrics);
   return {

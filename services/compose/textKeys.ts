@@ -34,6 +34,10 @@ async function openKeyDatabase({ databaseUrl }: ReplicaLocation): Promise<KeySto
 const defaultMasterKeyFile = ({ keysFolder }: EmbeddedLocation): string =>
   join(keysFolder, 'master.key');
 
+/** The master key file of a location; undefined if none is configured for a database of keys. */
+export const masterKeyFileOf = (place: StorageLocation): string | undefined =>
+  place.masterKeyFile ?? (place.kind === 'embedded' ? defaultMasterKeyFile(place) : undefined);
+
 /**
  * Throws `configuration_invalid` if the key store is lost: the log has encrypted texts, or the master
  * key exists, which is created after the key store.
@@ -146,8 +150,7 @@ export async function createNextMasterKeyFile(
   file: string,
   { last }: { last: boolean },
 ): Promise<NextMasterKeyFile> {
-  const current =
-    place.masterKeyFile ?? (place.kind === 'embedded' ? defaultMasterKeyFile(place) : undefined);
+  const current = masterKeyFileOf(place);
   const source = current !== undefined && existsSync(current) ? current : undefined;
   const earlier: readonly string[] = source === undefined ? [] : readMasterKeys(source).ids;
   const missing = (await listUsedMasterKeys(place)).find((id) => !earlier.includes(id));

@@ -1,7 +1,11 @@
-import type { ChatRequest, ToolCallRequest } from '../sessions/turns/chat.ts';
+import type { ChatRequest, ToolCallExtra, ToolCallRequest } from '../sessions/turns/chat.ts';
+import type { FormedRequest } from '../sessions/turns/requestForm.ts';
 import { isTurnlogError, TurnlogError } from '../lib/errors/turnlogError.ts';
 import type { Tokens } from '../domain/schema.ts';
 import type { Price } from '../usage/cost.ts';
+
+/** A tool call of an answer, and the provider's own fields of it. */
+export type AnsweredToolCall = ToolCallRequest & { extra?: ToolCallExtra };
 
 export interface ChatAnswer {
   /** The provider's id of the answer, empty when it sent none. */
@@ -9,10 +13,14 @@ export interface ChatAnswer {
   /** The model as the provider reported it. */
   model: string;
   content: string | null;
-  tool_calls: ToolCallRequest[];
+  /** The model's reasoning, where the provider sends it. */
+  reasoning?: string;
+  tool_calls: AnsweredToolCall[];
   finish_reason: string;
   /** Undefined when the provider reported no usage. */
   tokens: Tokens | undefined;
+  /** The request as sent, where the server does not accept the standard form. */
+  sent?: Required<FormedRequest>;
 }
 
 /** A model that an agent may name; reached at an OpenAI-compatible server. */
@@ -55,6 +63,8 @@ export interface ModelCaller {
   account_id: string;
   /** Receives the text as it arrives, in pieces that never split a character. */
   onDelta?: (text: string) => void;
+  /** With `onDelta`: receives the reasoning in the same way. */
+  onReasoning?: ((text: string) => void) | undefined;
 }
 
 export interface ChatModels {
@@ -66,7 +76,8 @@ export interface ChatModels {
   /**
    * Makes one call, with the provider's retries and a time limit per attempt. With `onDelta`
    * the answer is streamed; its pieces together are `content`, and after the first one nothing is
-   * retried. Errors: `model_error`, `model_overloaded` (retriable, with `retryAfterSeconds`),
+   * retried. A request is sent in the form that the provider accepts: the answer then has `sent`.
+   * Errors: `model_error`, `model_overloaded` (retriable, with `retryAfterSeconds`),
    * `model_timeout`, the abort reason.
    */
   complete(

@@ -30,6 +30,8 @@ export interface GroupHealth {
   tools: number;
   /** Why it is away; never the server's own text. */
   reason?: string;
+  /** Tools that are not offered, and tools with invalid content in their last answer, by name. */
+  problems?: string[];
 }
 
 /**

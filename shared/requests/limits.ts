@@ -56,7 +56,7 @@ export const REQUEST_LIMITS = {
      */
     bodyValues: 20_000,
     /**
-     * A text as JSON in an event. EventStoreDB accepts appends of up to 1 MiB (MAX_APPEND_BYTES).
+     * A text as JSON in an event. An append has at most 1,032,192 bytes (MAX_APPEND_BYTES).
      * @beyond 400
      */
     jsonTextBytes: 960 * KIB,

@@ -1,4 +1,5 @@
-import type { SessionCommand } from '../sessions/commands.ts';
+import type { CommandOf } from '../sessions/commands.ts';
+import { failedTurn, turnFailureError } from '../sessions/turns/turnFailure.ts';
 import type { ModelCall } from '../sessions/turns/promptParts.ts';
 import { isTurnlogError, TurnlogError } from '../lib/errors/turnlogError.ts';
 import { errorSummary } from '../lib/errors/errorSummary.ts';
@@ -16,7 +17,7 @@ import {
 } from './model/modelLoop.ts';
 import type { RunInFlight } from './queueing/runsInFlight.ts';
 import { turnEndedError } from './queueing/turnWatch.ts';
-import { recordTurnEnd, type RecordTurnContext } from './recordTurn.ts';
+import { recordTurnEnd, turnOf, type RecordTurnContext } from './recordTurn.ts';
 import { runResultOf, type RunResult } from './runResult.ts';
 
 type FinishTurnContext = ModelContext &
@@ -24,11 +25,13 @@ type FinishTurnContext = ModelContext &
   VisibilityContext &
   RunSlice<'limits', 'openTurnQueue' | 'turnWatch'>;
 
+type FailureCommand = CommandOf<'interrupt_turn' | 'fail_turn'>;
+
 /**
  * The command for an interrupted turn: its agent or a session in its prompt was erased, or the
  * service is shutting down.
  */
-const interruptTurnCommand = ({ state: { turn } }: OpenRun, reason: unknown): SessionCommand =>
+const interruptTurnCommand = ({ state: { turn } }: OpenRun, reason: unknown): FailureCommand =>
   isTurnlogError(reason, 'agent_erased') || isTurnlogError(reason, 'origin_erased')
     ? { type: 'interrupt_turn', turn, reason: 'cancelled' }
     : { type: 'interrupt_turn', turn, reason: 'crash', cause: 'shutdown' };
@@ -39,7 +42,7 @@ const INTERNAL_ERROR = {
 };
 
 /** The command for a turn that failed with `thrown`. `calls` are the answered model calls. */
-function failTurnCommand({ state }: OpenRun, calls: ModelCall[], thrown: unknown): SessionCommand {
+function failTurnCommand({ state }: OpenRun, calls: ModelCall[], thrown: unknown): FailureCommand {
   const error = toClientError(thrown);
   const { code, message } = isTurnlogError(error) ? error : INTERNAL_ERROR;
   const output = error instanceof ResponseFormatError ? error.output : undefined;
@@ -59,6 +62,19 @@ const toClientError = (error: unknown): unknown =>
       })
     : error;
 
+/** The error for the client: it says what the turn's end says, and when to try again. */
+function errorOfEnd(run: OpenRun, end: FailureCommand, error: unknown): TurnlogError {
+  if (end.type === 'interrupt_turn')
+    return turnEndedError(end.cause ?? end.reason, turnOf(run), error);
+  const { details, retriable, retryAfterSeconds } = isTurnlogError(error) ? error : {};
+  return turnFailureError(failedTurn(end.failure), turnOf(run), {
+    ...(details && { details }),
+    ...(retriable && { retriable }),
+    ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
+    cause: error,
+  });
+}
+
 /**
  * Records the end of a failed turn and logs the failure; an interruption is only logged with the
  * request. Resolves with the error for the client.
@@ -66,9 +82,9 @@ const toClientError = (error: unknown): unknown =>
 async function recordFailure(
   context: FinishTurnContext,
   run: OpenRun,
-  end: SessionCommand,
+  end: FailureCommand,
   thrown: unknown,
-): Promise<unknown> {
+): Promise<TurnlogError> {
   const { actor, agent, session_id } = run.request;
   const error = toClientError(thrown);
   if (end.type !== 'interrupt_turn')
@@ -83,7 +99,7 @@ async function recordFailure(
       'a turn ended without an answer',
     );
   await waitUntilTurnVisible(context, await recordTurnEnd(context, run, end));
-  return error;
+  return errorOfEnd(run, end, error);
 }
 
 /**
@@ -97,12 +113,12 @@ export async function finishTurn(
 ): Promise<RunResult> {
   inFlight.startTimeout(context.limits.timeoutMs);
   const { turnWatch } = context.runState;
-  const turn = { session_id: run.request.session_id, turn: run.state.turn };
+  const turn = turnOf(run);
   const unsubscribe = turnWatch.subscribe({
     ...turn,
     by: 'run',
     revision: run.head.revision,
-    onEnd: (end) => inFlight.interrupt(turnEndedError(end)),
+    onEnd: (end) => inFlight.interrupt(turnEndedError(end, turn)),
   });
   try {
     const calls: ModelCall[] = [];

@@ -120,6 +120,14 @@ export const RUN_LIMITS = {
      * @beyond 502 `model_error`
      */
     argumentsChars: 256 * KIB,
+    /**
+     * A provider's own fields of a tool call, as JSON. Longer or deeper ones are neither recorded nor
+     * sent back.
+     */
+    callFieldsChars: 64 * KIB,
+    callFieldsDepth: 16,
+    /** Characters of an answer's reasoning. The rest is dropped. */
+    reasoningChars: 128 * KIB,
     /** Fallbacks of a model in the models file. */
     fallbacks: 8,
     /** Tokens of one call according to the provider. */

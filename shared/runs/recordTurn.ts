@@ -27,6 +27,12 @@ import { turnEndedError, turnEndSignal } from './queueing/turnWatch.ts';
  */
 const NEWS_PAGE = 8;
 
+/** The turn of a run. */
+export const turnOf = ({ request: { session_id }, state: { turn } }: OpenRun) => ({
+  session_id,
+  turn,
+});
+
 /** The first event after which the run's turn is no longer open. */
 function findEventEndingTurn(
   { state: { turn }, state }: OpenRun,
@@ -63,7 +69,7 @@ async function resolveAppendConflict(
     throw sessionErasedError(conflict);
   const end = findEventEndingTurn(run, news);
   if (end !== own && end !== undefined) {
-    throw turnEndedError(turnEndSignal(end.stored)?.kind ?? 'ended', conflict);
+    throw turnEndedError(turnEndSignal(end.stored)?.kind ?? 'ended', turnOf(run), conflict);
   }
   const last = end ?? news.at(-1);
   if (last) run.head = headOf(last.recorded, run.head);

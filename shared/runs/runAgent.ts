@@ -3,6 +3,7 @@ import { errorSummary } from '../lib/errors/errorSummary.ts';
 import { resolvesWithin } from '../lib/time/resolvesWithin.ts';
 import { loggedRequestId, waitUntilTurnVisible, type Actor } from '../commandHandling/context.ts';
 import { finishTurn } from './finishTurn.ts';
+import { turnOf } from './recordTurn.ts';
 import { startOnce, type StartedRun } from './startOnce.ts';
 import { startTurn } from './startTurn.ts';
 import type { OpenRun, RunContext } from './context.ts';
@@ -57,7 +58,12 @@ async function completeRun(
   { run, inFlight, held }: RunningTurn,
 ): Promise<RunResult> {
   using _held = held;
-  return await finishTurn(context, run, inFlight);
+  try {
+    return await finishTurn(context, run, inFlight);
+  } catch (error) {
+    // The end of the turn may not be recorded: the client can look for it.
+    throw isTurnlogError(error) && !error.turn ? error.withTurn(turnOf(run)) : error;
+  }
 }
 
 async function startNow(context: RunContext, actor: Actor, input: RunInput): Promise<StartedRun> {
@@ -132,7 +138,8 @@ export async function startInBackground(
   if (waitMs > 0 && (await resolvesWithin(ending, waitMs))) return { result: await started.result };
   ending.catch((error: unknown) => {
     // The turn records the failure, and a failure of the model is logged with it.
-    const level = isTurnlogError(error) ? 'info' : 'error';
+    const isDefect = !isTurnlogError(error) || error.code === 'internal_error';
+    const level = isDefect ? 'error' : 'info';
     const fields = { request_id: loggedRequestId(actor), session_id, turn, ...errorSummary(error) };
     context.logger[level](fields, 'a run in the background ended without an answer');
   });

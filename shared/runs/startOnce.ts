@@ -7,7 +7,7 @@ import { createTurnSearch, TurnAlreadyStarted, type RequestTurn } from './turnSe
 import { type RecordedResult, type RunResult, runResultOf } from './runResult.ts';
 import { createBackoff } from '../lib/time/backoff.ts';
 import { sessionErasedError } from '../erasure/errors.ts';
-import { TurnlogError, type ErrorCode } from '../lib/errors/turnlogError.ts';
+import type { TurnlogError } from '../lib/errors/turnlogError.ts';
 import type { StreamSource } from '../eventlog/reading/reportDamage.ts';
 import { readPage } from '../eventlog/reading/readWhole.ts';
 import { sessionStream } from '../eventlog/streams.ts';
@@ -15,7 +15,7 @@ import type { DecodedEvent } from '../eventlog/reading/wholeStream.ts';
 import { LIMITS } from '../limits.ts';
 import { sleep } from '../lib/time/sleep.ts';
 import { interruptIfOrphaned, type RecoveryContext } from './recovery/interruptTurn.ts';
-import { turnEndedError } from './queueing/turnWatch.ts';
+import { failedTurn, interruptedTurn, turnFailureError } from '../sessions/turns/turnFailure.ts';
 
 /** Dependencies of waiting for a turn of another attempt. */
 type JoinContext = RecoveryContext &
@@ -27,30 +27,26 @@ const PAUSES = { firstMs: 10, longestMs: 250 };
 /** Interval between checks that the owner of the turn is alive. */
 const ORPHAN_CHECK_INTERVAL_MS = 2_000;
 
-/** Failures whose response contains a time to wait. */
-const TRANSIENT_ERRORS: ReadonlySet<string> = new Set<ErrorCode>([
-  'model_overloaded',
-  'overloaded',
-  'store_unavailable',
-]);
-
-/** The response for a turn with this end, the same for every attempt. */
+/**
+ * The response for a turn with this end, the same for every attempt. A recorded failure has no time
+ * to wait: sent again, the request gets the same failure.
+ */
 function recordedAnswer(
-  { session_id, context }: RequestTurn,
+  { session_id, turn, context }: RequestTurn,
   { event, recorded }: DecodedEvent,
 ): RunResult | Error {
   if (event.type === 'session.erased.v1' || recorded.erased) return sessionErasedError();
   if (event.type === 'session.turn_completed.v1')
     return runResultOf(session_id, event.data, context);
-  if (event.type === 'session.turn_failed.v1') {
-    const { code, message } = event.data;
-    const retry = TRANSIENT_ERRORS.has(code) ? { retriable: true, retryAfterSeconds: 1 } : {};
-    return new TurnlogError(code as ErrorCode, message, retry);
-  }
-  const cancelled =
-    event.type === 'session.turn_interrupted.v1' && event.data.reason === 'cancelled';
-  return turnEndedError(cancelled ? 'cancelled' : 'ended');
+  if (event.type === 'session.turn_failed.v1')
+    return turnFailureError(failedTurn(event.data), { session_id, turn });
+  const isInterrupted = event.type === 'session.turn_interrupted.v1';
+  const why = isInterrupted ? (event.data.cause ?? event.data.reason) : 'crash';
+  return turnFailureError(interruptedTurn(why), { session_id, turn });
 }
+
+const stillRuns = ({ session_id, turn }: RequestTurn): TurnlogError =>
+  idempotencyInProgress().withTurn({ session_id, turn });
 
 const TURN_END_TYPES: ReadonlySet<string> = new Set([
   'session.turn_completed.v1',
@@ -100,7 +96,7 @@ async function waitForRecordedResult(
       await interruptIfOrphaned(context, { session_id }, { until });
     }
     const pauseMs = pauses.next();
-    if (now + pauseMs > until) throw idempotencyInProgress();
+    if (now + pauseMs > until) throw stillRuns(turn);
     await sleep(pauseMs);
   }
 }
@@ -146,7 +142,7 @@ async function waitForResult(
   waitMs = Infinity,
 ): Promise<RunResult> {
   const end = findSharedEnd(context, turn);
-  if (waitMs < Infinity && !(await resolvesWithin(end, waitMs))) throw idempotencyInProgress();
+  if (waitMs < Infinity && !(await resolvesWithin(end, waitMs))) throw stillRuns(turn);
   const { answer, position } = await end;
   context.onIdempotentReplay?.();
   await waitUntilTurnVisible(context, position);

@@ -27,6 +27,28 @@ export const SEARCH_LIMITS = {
      * @beyond 400
      */
     queryWords: 16,
+    /**
+     * Characters of the shortest part of a compound, as `get`, `user` and `id` of `getUserId`.
+     * @beyond shorter parts are not found
+     */
+    partCharacters: 2,
+    /**
+     * Different parts of compounds per turn, half of them of each text.
+     * @beyond the others are not found
+     */
+    partsOfTurn: 1_000,
+    /**
+     * Characters before `*` in a query for the beginning of words, as `inv*`.
+     * @beyond 400
+     */
+    prefixCharacters: 3,
+    /** Characters of a beginning that are compared. Those that follow are ignored. */
+    longestPrefix: 8,
+    /**
+     * Different beginnings of words per turn, short ones first.
+     * @beyond the others are not found
+     */
+    prefixesOfTurn: 6_000,
     /** Turns reported for a session that was found, starting with the first. */
     matches: 20,
     /**

@@ -6,10 +6,10 @@ import type { Page, PageOf, ReadModels } from '../ports/readModels.ts';
 import { earliestChange } from './earliestChange.ts';
 import type { IndexProgress, ListedSession } from './turnIndex.ts';
 import type { SessionFilter } from '../sessions/sessionFilter.ts';
-import { parseSearchWords } from './words.ts';
+import { isShortPrefix, parseSearchTerms } from './words.ts';
 import { createWordTokenizer } from './wordTokens.ts';
 
-const { queryWords, waitMs } = LIMITS.search;
+const { queryWords, waitMs, prefixCharacters } = LIMITS.search;
 
 /** Interval between checks of the index's progress. */
 const LOOK_MS = 20;
@@ -20,7 +20,7 @@ export interface SearchSource {
   store: { keys: Pick<Keyring, 'ensureKey'> };
 }
 
-/** Search conditions. `q` contains words that must all occur in one turn. */
+/** Search conditions. `q` contains words, or beginnings of words, that must all occur in one turn. */
 export type SessionSearch = SessionFilter & { q?: string };
 
 function invalid(what: string): TurnlogError {
@@ -30,11 +30,14 @@ function invalid(what: string): TurnlogError {
   });
 }
 
-function wordsIn(q: string): Set<string> {
-  const words = parseSearchWords(q);
-  if (words.size === 0) throw invalid('must have a letter or a digit');
-  if (words.size > queryWords) throw invalid(`must not have more than ${queryWords} words`);
-  return words;
+function termsIn(q: string): Set<string> {
+  const terms = parseSearchTerms(q);
+  if (terms.size === 0) throw invalid('must have a letter or a digit');
+  if (terms.size > queryWords) throw invalid(`must not have more than ${queryWords} words`);
+  const short = [...terms].find(isShortPrefix);
+  if (short !== undefined)
+    throw invalid(`must have at least ${prefixCharacters} characters before "*", as in "inv*"`);
+  return terms;
 }
 
 const reached = ({ indexed }: IndexProgress, { ended }: IndexProgress): boolean =>
@@ -94,7 +97,7 @@ export async function searchSessions(
 ): Promise<SearchPage> {
   const { readModels } = source;
   if (q === undefined) return readModels.listSessions(accountId, filter, signal);
-  const queryTerms = wordsIn(q);
+  const queryTerms = termsIn(q);
   const target = await readModels.indexProgress();
   const bounds = { target, until: performance.now() + waitMs, signal };
   const tokenOf = await createWordTokenizer(source.store.keys, accountId);

@@ -4,7 +4,7 @@ import type { Keyring, ReadingKeys } from '../eventlog/encryption/keyring.ts';
 import { InvalidCiphertext } from '../eventlog/encryption/protectedText.ts';
 import { sessionStream } from '../eventlog/streams.ts';
 import type { EndedTurn } from './turnIndex.ts';
-import { extractWords } from './words.ts';
+import { extractPrefixes, extractWords } from './words.ts';
 import { createWordTokenizer } from './wordTokens.ts';
 
 /**
@@ -21,7 +21,9 @@ export function createTurnTokenizer(keys: ReadingKeys & Pick<Keyring, 'ensureKey
     const tokenOf = byAccount.get(account_id);
     const texts = output === null ? [input] : [input, output];
     const open = await createTextOpener(keys, sessionStream(session_id), texts);
-    return tokenOf ? [...new Set(Array.from(extractWords(texts.map(open)), tokenOf))] : [];
+    if (!tokenOf) return [];
+    const words = extractWords(texts.map(open));
+    return [...new Set([...words, ...extractPrefixes(words)].map(tokenOf))];
   }
 
   return (turn: EndedTurn): Promise<string[] | undefined> =>

@@ -112,9 +112,21 @@ export const ToolCalled = eventSchema(
       }),
     ),
     arguments: ProtectedTextSchema({ description: "The model's own text, verbatim" }),
+    extra: Type.Optional(
+      ProtectedTextSchema({
+        description:
+          "The provider's own fields of the call, as JSON; they are sent back with the call",
+      }),
+    ),
     content: Type.Optional(
       ProtectedTextSchema({
         description: 'Text that the model wrote beside its calls; on the first call of a round',
+      }),
+    ),
+    reasoning: Type.Optional(
+      ProtectedTextSchema({
+        description:
+          "The model's reasoning before its calls, which is sent back with them; on the first call of a round",
       }),
     ),
     result: ProtectedTextSchema(),
@@ -135,6 +147,9 @@ export const TurnCompleted = eventSchema(
   {
     turn: Turn,
     output: ProtectedTextSchema(),
+    reasoning: Type.Optional(
+      ProtectedTextSchema({ description: "The model's reasoning before its answer" }),
+    ),
     model: Type.String({ description: 'As the provider reported it' }),
     tool_used: Type.String({ description: 'Empty when no tool was called' }),
     tokens: Tokens,

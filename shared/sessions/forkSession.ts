@@ -1,6 +1,7 @@
 import { session } from './decider.ts';
 import type { ForkStart } from './commands.ts';
 import type { ForkPoint, SessionStartedData } from './events.ts';
+import { NO_OUTCOMES } from './outcomes.ts';
 import { NO_DESCRIPTION } from './description.ts';
 import { originErasedError, sessionErasedError } from '../erasure/errors.ts';
 import { isTurnlogError, TurnlogError } from '../lib/errors/turnlogError.ts';
@@ -89,6 +90,7 @@ const newForkRow = (
   account_id,
   status: 'idle',
   turns: turn,
+  ...NO_OUTCOMES,
   ...NO_DESCRIPTION,
   // Members are in a fixed order, so that every response has the same bytes.
   forked_from: { session_id: origin, turn, revision, hash },

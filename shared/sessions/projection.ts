@@ -14,6 +14,7 @@ import type { SESSION_TABLES } from './tables.ts';
 import { projectTurn } from './turns/projection.ts';
 import { usageOfCompaction, usageOfTurn } from '../usage/projection.ts';
 import { labelToken } from './labelToken.ts';
+import { NO_OUTCOMES, withOutcome } from './outcomes.ts';
 
 type Rows = RowsOf<typeof SESSION_TABLES>;
 type SessionRow = Rows['sessions'];
@@ -48,6 +49,7 @@ export function projectSession(recorded: RecordedEvent, event: SessionEvent): Ch
             account_id,
             status: 'idle',
             turns: event.data.forked_from?.turn ?? 0,
+            ...NO_OUTCOMES,
             ...NO_DESCRIPTION,
             forked_from: event.data.forked_from ?? null,
             fork_of: event.data.forked_from?.session_id ?? null,
@@ -70,7 +72,7 @@ export function projectSession(recorded: RecordedEvent, event: SessionEvent): Ch
     case 'session.turn_failed.v1':
     case 'session.turn_interrupted.v1':
       return [
-        follow(() => ({ status: 'idle' })),
+        follow((row) => ({ status: 'idle', ...withOutcome(row, event.type) })),
         projectTurn(recorded, event),
         usageOfTurn(recorded, event),
       ];

@@ -1,3 +1,5 @@
+import type { Outcome } from './outcomes.ts';
+
 /** Includes sessions of replays and all others. */
 export const ANY_REPLAY = Symbol('any replay');
 
@@ -5,6 +7,8 @@ export const ANY_REPLAY = Symbol('any replay');
 export interface SessionFilter {
   agent_id?: string;
   status?: 'idle' | 'running';
+  /** Only sessions with a turn of their own that ended so. */
+  outcome?: Outcome;
   /** Names and values of labels. A session must have all of them. */
   labels?: readonly (readonly [name: string, value: string])[];
   /** Tokens of words. A single turn of the session must contain all of them. */

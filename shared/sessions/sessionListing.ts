@@ -1,5 +1,6 @@
 /** The SQL of lists of sessions: their conditions, and the indexes that a list may follow. */
 import type { Listing, Parameter } from '../readModels/sqlDatabase.ts';
+import { outcomeCondition } from './outcomes.ts';
 import { labelToken } from './labelToken.ts';
 import { ANY_REPLAY, type SessionFilter } from './sessionFilter.ts';
 
@@ -53,7 +54,7 @@ const valuesOf = (columns: readonly Column[]): string[] => columns.map(([, , val
  */
 export function sessionConditions(
   accountId: string,
-  { labels = [], replay_id, status, agent_id, ...filter }: SessionFilter,
+  { labels = [], replay_id, status, outcome, agent_id, ...filter }: SessionFilter,
 ): Conditions {
   const columns = [
     ...ofAgent(agent_id),
@@ -67,6 +68,7 @@ export function sessionConditions(
     'sessions.account_id = ?',
     ...(replay_id === undefined ? ['sessions.replay_id IS NULL'] : []),
     ...(status === undefined ? [] : [`sessions.${STATUS[status]}`]),
+    ...(outcome === undefined ? [] : [outcomeCondition(outcome)]),
     NOT_ERASED,
   ];
   return {
@@ -114,17 +116,21 @@ const indexOfLabel = (
  */
 export function sessionIndexes(
   accountId: string,
-  { labels = [], replay_id, agent_id, status, ...filter }: SessionFilter,
+  { labels = [], replay_id, agent_id, status, outcome, ...filter }: SessionFilter,
 ): SessionIndex[] {
   const by = (columns: readonly Column[]): SessionIndex[] =>
     columns.length === 0 ? [] : [indexOfSessions(accountId, columns)];
   const all = indexOfSessions(accountId, []);
-  const running = { ...all, where: `${all.where} AND sessions.${STATUS.running}` };
+  const where = (condition: string): SessionIndex => ({
+    ...all,
+    where: `${all.where} AND ${condition}`,
+  });
   const times = [...by(rangeOf('created', filter)), ...by(rangeOf('updated', filter))];
   return [
     ...labels.map((label) => indexOfLabel(accountId, label)),
     ...by(ofReplay(replay_id)),
-    ...(status === 'running' ? [running] : []),
+    ...(status === 'running' ? [where(`sessions.${STATUS.running}`)] : []),
+    ...(outcome === undefined ? [] : [where(outcomeCondition(outcome))]),
     ...by(ofAgent(agent_id)),
     ...times.map((index) => ({ ...index, isOrdered: false })),
     all,

@@ -15,6 +15,10 @@ export const SESSION_TABLES = {
       status: word<'idle' | 'running' | 'erased'>(),
       /** Number of turns, including those shared by a fork. */
       turns: integer,
+      /** The numbers of its own turns, without those shared by a fork, by outcome. */
+      turns_completed: integer,
+      turns_failed: integer,
+      turns_interrupted: integer,
       title: protectedColumn(orNull(text), null),
       labels: protectedColumn(json<Record<string, string>>(), {}),
       /** The session and turn from which this session was forked. */
@@ -36,6 +40,9 @@ export const SESSION_TABLES = {
       { on: ['account_id', 'agent_id', 'session_id'] },
       { on: ['agent_id', 'updated_at'], where: "status <> 'erased'" },
       { on: ['account_id', 'session_id'], where: "status = 'running'" },
+      { on: ['account_id', 'session_id'], where: 'turns_completed > 0' },
+      { on: ['account_id', 'session_id'], where: 'turns_failed > 0' },
+      { on: ['account_id', 'session_id'], where: 'turns_interrupted > 0' },
       { on: ['account_id', 'created_at'] },
       { on: ['account_id', 'updated_at'] },
       { on: ['account_id', 'replay_id', 'session_id'], where: 'replay_id IS NOT NULL' },
@@ -60,6 +67,8 @@ export const SESSION_TABLES = {
       /** Revision of the agent's stream with which the turn runs. */
       agent_revision: integer,
       output: orNull(text),
+      /** The reasoning before the answer, where the provider sent it. */
+      reasoning: orNull(text),
       model: text,
       tool_used: text,
       /** Names of the functions offered to the model. */

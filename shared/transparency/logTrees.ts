@@ -80,4 +80,4 @@ export async function readLogTrees(
 
 /** Why a declared tree without a checkpoint is not begun again, and what to do. */
 export const missingTreeSentence = (origin: string): string =>
-  `The transparency log ${origin} is missing: the event log declares that it was signed, and there is no checkpoint of it. Put its files back from a backup. If they are lost, declare another tree: npm run cli -- audit declare-tree --reason <text>. If another data folder has them, give this one another LOG_ORIGIN.`;
+  `The transparency log ${origin} is missing: the event log declares that it was signed, and there is no checkpoint of it. Start with the DATA_DIR, or the DATABASE_URL, that has it. If another server keeps using that one, give this one another LOG_ORIGIN. If it is gone, put its files back from a backup. If there is none, declare another tree: npm run cli -- audit declare-tree --reason <text>.`;

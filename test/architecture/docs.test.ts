@@ -10,6 +10,7 @@ import type { Access } from '../../services/api/http/route.ts';
 import { ClientConfigSchema, ConfigSchema } from '../../shared/lib/config/config.ts';
 import { eventSchemas } from '../../shared/eventlog/eventTypes.ts';
 import { LIMITS } from '../../shared/limits.ts';
+import { codeBlocks } from '../support/docs/commands.ts';
 import { configurationPage, documentedOptions } from '../support/docs/configurationPage.ts';
 import { limitDocs, limitsPage } from '../support/docs/limitsPage.ts';
 import { anchorsOf, chapters, codeSpans, linksOf, tableRows } from '../support/docs/markdown.ts';
@@ -101,4 +102,33 @@ test('every file that a page names is there', () => {
       .map((name) => `${page}: ${name}`),
   );
   expect(gone).toEqual([]);
+});
+
+/** The pages of the product: without the changelog and the notes of the tests. */
+const productPages = pages.filter((path) => path !== 'CHANGELOG.md' && !path.startsWith('test/'));
+
+test('the documentation has at most 30,000 words', () => {
+  const words = productPages.flatMap((page) => textOf(page).match(/\S*[\p{L}\p{N}]\S*/gu) ?? []);
+  expect(words.length).toBeLessThanOrEqual(30_000);
+});
+
+/** A line of a shell. */
+const COMMAND = /^ *(?:[A-Z_]+=\S+ )*(?:npm|npx|node|curl|python3?|docker|kubectl|openssl|sh) /m;
+
+test('commands stand in blocks that test/slow/docs runs, but for those that it cannot', () => {
+  const written = productPages.flatMap((page) =>
+    codeBlocks(textOf(page)).map(({ language, text }) => ({ page, language, text })),
+  );
+  const languages = new Set(written.map(({ language }) => language));
+  expect([...languages].toSorted()).toEqual(['js', 'json', 'sh', 'text', 'yaml']);
+  // Servers and programs that are not here, and values that only the reader has.
+  const cannotRun = /docker|kubectl|esdb|kafka|postgres:|npx|pip |mvn|go run|4318|harbor|<[a-z]+>/i;
+  const unmarked = written.filter(
+    ({ language, text }) => language === 'text' && COMMAND.test(text) && !cannotRun.test(text),
+  );
+  expect(unmarked).toEqual([]);
+  const indented = productPages.filter((page) =>
+    (textOf(page).match(/\n\n {4}\S.*/g) ?? []).some((line) => COMMAND.test(line.trim())),
+  );
+  expect(indented).toEqual([]);
 });

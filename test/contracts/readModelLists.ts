@@ -2,7 +2,13 @@ import { describe, expect, test } from '@jest/globals';
 import { LIMITS } from '../../shared/limits.ts';
 import type { StoredEvent } from '../../shared/ports/eventStore.ts';
 import { ANY_REPLAY, type SessionFilter } from '../../shared/sessions/sessionFilter.ts';
-import { sessionDescribed, sessionErased, sessionStarted } from '../support/builders/events.ts';
+import {
+  sessionDescribed,
+  sessionErased,
+  sessionStarted,
+  turnFailed,
+  turnStarted,
+} from '../support/builders/events.ts';
 import { ALL } from '../support/stores/projections/agentsOf.ts';
 import { freshReadModels } from './freshReadModels.ts';
 import type { ReadModelsFixture } from './readModels.ts';
@@ -20,6 +26,7 @@ interface Listed {
   agent: string;
   labels: Record<string, string>;
   replay?: string;
+  failed: boolean;
 }
 
 const SESSION = Array.from({ length: SESSIONS }, (_, nth): Listed => ({
@@ -27,10 +34,11 @@ const SESSION = Array.from({ length: SESSIONS }, (_, nth): Listed => ({
   agent: nth % 400 === 1 ? 'rare' : `agent_${nth % 2}`,
   labels: { a: String(nth % 2), ...(nth % 300 === 1 && { b: 'x' }) },
   ...(nth % 250 === 7 && { replay: `replay_${nth % 3}` }),
+  failed: nth % 170 === 3,
 }));
 
 const matches = (
-  { nth, agent, labels, replay }: Listed,
+  { nth, agent, labels, replay, failed }: Listed,
   { agent_id = agent, replay_id, ...filter }: SessionFilter,
 ): boolean =>
   agent === agent_id &&
@@ -40,7 +48,8 @@ const matches = (
   timeOf(nth) < (filter.created_to ?? '9') &&
   (filter.updated_from ?? '') <= updatedAt(nth) &&
   updatedAt(nth) < (filter.updated_to ?? '9') &&
-  filter.status !== 'running';
+  filter.status !== 'running' &&
+  (filter.outcome === undefined || (filter.outcome === 'failed' && failed));
 
 const FILTERS: SessionFilter[] = [
   {},
@@ -56,6 +65,10 @@ const FILTERS: SessionFilter[] = [
   { updated_to: updatedAt(SESSIONS - 9) },
   { updated_from: updatedAt(9), labels: [['a', '0']] },
   { updated_to: updatedAt(-1), created_to: timeOf(2) },
+  { outcome: 'failed' },
+  { outcome: 'interrupted' },
+  { outcome: 'failed', agent_id: 'agent_1', created_to: timeOf(SESSIONS - 200) },
+  { outcome: 'failed', labels: [['a', '0']] },
   { replay_id: 'replay_1' },
   { replay_id: 'replay_1', agent_id: 'agent_1', created_from: timeOf(1) },
 ];
@@ -65,11 +78,14 @@ export function listsContract(name: string, open: () => Promise<ReadModelsFixtur
   describe(`${name}: lists of many sessions`, () => {
     const fresh = freshReadModels(open);
 
-    const events = ({ nth, agent, labels, replay }: Listed): StoredEvent[] => {
+    const events = ({ nth, agent, labels, replay, failed }: Listed): StoredEvent[] => {
       const stream = `session-${idOf(nth)}`;
       const more = replay === undefined ? {} : { replay: replayOf(replay) };
       return [
         fresh.record({ stream, at: timeOf(nth) }, sessionStarted(agent, more)),
+        ...(failed ? [turnStarted(1), turnFailed(1)] : []).map((event) =>
+          fresh.record({ stream, at: timeOf(nth) }, event),
+        ),
         fresh.record({ stream, at: updatedAt(nth) }, sessionDescribed(labels)),
       ];
     };

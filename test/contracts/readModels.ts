@@ -4,6 +4,7 @@ import * as fc from 'fast-check';
 import { isTurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import type { Position, StoredEvent } from '../../shared/ports/eventStore.ts';
 import type { Page, ProjectionStore, ReadModels } from '../../shared/ports/readModels.ts';
+import type { SessionEvent } from '../../shared/sessions/events.ts';
 import type { SessionFilter } from '../../shared/sessions/sessionFilter.ts';
 import { fold, rowMaps } from '../../shared/projections/fold.ts';
 import { planBatch } from '../../shared/projections/plan.ts';
@@ -26,6 +27,7 @@ import {
   toolCalled,
   turnCompleted,
   turnFailed,
+  turnInterrupted,
   turnStarted,
 } from '../support/builders/events.ts';
 import { positionOf, recordHistory, reached } from '../support/builders/history.ts';
@@ -528,6 +530,28 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
         expect(await list({ labels: [a] }, 'acct_2')).toEqual(['session_5']);
         expect(await list({ labels: [['a', "1' OR 1=1 --"]] })).toEqual([]);
         expect(await list({ labels: [['a', '\0']] })).toEqual([]);
+      });
+
+      test('have a turn that ended as asked, and none once they are erased', async () => {
+        const end = (session: string, turn: number, event: SessionEvent) => [
+          record(`session-${session}`, turnStarted(turn)),
+          record(`session-${session}`, event),
+        ];
+        await apply(
+          ...end('session_1', 1, turnCompleted(1)),
+          ...end('session_1', 2, turnFailed(2)),
+          ...end('session_1', 3, turnCompleted(3)),
+          ...end('session_2', 1, turnInterrupted(1)),
+          ...end('session_4', 1, turnFailed(1)),
+        );
+        expect(await list({ outcome: 'completed' })).toEqual(['session_1']);
+        expect(await list({ outcome: 'failed' })).toEqual(['session_4', 'session_1']);
+        expect(await list({ outcome: 'interrupted' })).toEqual(['session_2']);
+        expect(await list({ outcome: 'failed', agent_id: 'agent_b' })).toEqual([]);
+        expect(await list({ outcome: 'failed', labels: [['b', '2']] })).toEqual(['session_1']);
+        expect(await list({ outcome: 'failed' }, 'acct_2')).toEqual([]);
+        await apply(record('session-session_4', sessionErased()));
+        expect(await list({ outcome: 'failed' })).toEqual(['session_1']);
       });
 
       test('come in either order, page by page', async () => {

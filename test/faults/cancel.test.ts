@@ -64,7 +64,10 @@ function suite(serverUrl: string): void {
       expect((await cancelling).body.data).toMatchObject({ turn, cancelled: true });
       expect(expectFailure(await running, 'turn_interrupted').error).toContain('cancelled');
       for (const { body } of [await waiting, await turnOf(other, session, turn)])
-        expect(body.data).toMatchObject({ status: 'interrupted', error: { code: 'cancelled' } });
+        expect(body.data).toMatchObject({
+          status: 'interrupted',
+          error: { code: 'turn_interrupted', reason: 'cancelled' },
+        });
     }
     process.stderr.write(
       `cancelled at another replica, ms until the model was left: ${took.join(' ')}\n`,
@@ -144,7 +147,10 @@ function suite(serverUrl: string): void {
     processes.owner.kill('SIGKILL');
     await processes.owner.exited;
     const { data } = (await turnOf(other, session, 1, 'wait=60')).body;
-    expect(data).toMatchObject({ status: 'interrupted', error: { code: 'crash' } });
+    expect(data).toMatchObject({
+      status: 'interrupted',
+      error: { code: 'turn_interrupted', reason: 'crash' },
+    });
   }, 120_000);
 }
 

@@ -13,10 +13,10 @@ import { size } from '../support/jest/size.ts';
 /** Longer than the store's deadline of 10 s. */
 const AWAY_MS = size({ small: 15_000, full: 30_000 });
 /**
- * The store's deadline and the one for recording the end of a turn, and some air: nothing may hang
- * beyond. Other suites run beside the small size.
+ * What a request waits for the store in all, and some air: nothing may hang beyond. Other suites run
+ * beside the small size.
  */
-const ANSWER_LIMIT_MS = size({ small: 70_000, full: 35_000 });
+const ANSWER_LIMIT_MS = size({ small: 40_000, full: 15_000 });
 const RECOVERY_MS = 5_000;
 const RECOVERED_WITHIN_MS = size({ small: 30_000, full: 6_000 });
 const CLIENTS = 6;

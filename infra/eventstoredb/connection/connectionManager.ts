@@ -5,7 +5,7 @@ import { parseConnectionString, type ConnectionTarget, type Host } from './conne
 import { createDiscovery, type Discovery, type UsableNode } from './discovery.ts';
 import { createReadinessCheck, startHeartbeat, type Heartbeat } from './heartbeat.ts';
 import { openHostClient, type HostClient } from './hostClient.ts';
-import { leaderFromError, suggestsNodeFailure } from './serverErrors.ts';
+import { isUnauthenticated, leaderFromError, suggestsNodeFailure } from './serverErrors.ts';
 import {
   createAccessDenials,
   createTroubleLog,
@@ -215,7 +215,8 @@ export function createConnectionManager(
     waiters.releaseAll();
   }
 
-  function createActiveConnection({ host, client }: UsableNode): ActiveConnection {
+  function createActiveConnection({ host, client, ...node }: UsableNode): ActiveConnection {
+    let isUserAccepted = node.trouble === undefined;
     const lostController = new AbortController();
     const lost = lostController.signal;
     const setTrouble = (trouble: string | undefined): void => {
@@ -224,8 +225,16 @@ export function createConnectionManager(
     const heartbeat = startHeartbeat(
       { client, checkReadiness, signal: lost },
       {
-        onReady: () => setTrouble(undefined),
-        onRefused: (error) => setTrouble(describeHostError(host, target, error)),
+        onReady() {
+          isUserAccepted = true;
+          setTrouble(undefined);
+        },
+        onRefused(error) {
+          // Open calls outlive a change of the password. Without them, calls fail as new ones do.
+          if (isUserAccepted && isUnauthenticated(error))
+            return abandonAndReconnect(connection, error);
+          setTrouble(describeHostError(host, target, error));
+        },
         onLost: (error) => abandonAndReconnect(connection, error),
         onSilent() {
           setTrouble(describeSilentHost(host));

@@ -1,4 +1,6 @@
 import { addAbortListener } from 'node:events';
+import { isIP } from 'node:net';
+import type { SecureContext } from 'node:tls';
 import eventstore, { type EventStoreDBClient } from '@eventstore/db-client';
 import gossipGrpc from '@eventstore/db-client/generated/gossip_grpc_pb.js';
 import type { ClusterInfo } from '@eventstore/db-client/generated/gossip_pb.js';
@@ -8,10 +10,10 @@ import type {
   BatchAppendReq,
   BatchAppendResp,
   ReadReq,
-  ReadResp,
 } from '@eventstore/db-client/generated/streams_pb.js';
-import type { Metadata } from '@grpc/grpc-js';
+import { credentials, type Metadata } from '@grpc/grpc-js';
 import { CompressionFilter } from '@grpc/grpc-js/build/src/compression-filter.js';
+import { decodeReadResponse, type ReadResponse } from '../read/readResponse.ts';
 import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 
 /**
@@ -40,7 +42,14 @@ interface ClientInternals {
 
 interface StreamsService {
   batchAppend(metadata: object, options: object): BatchAppendCall;
-  read(request: ReadReq, metadata: object, options: object): ReadCall;
+  makeServerStreamRequest(
+    path: string,
+    serialize: (request: ReadReq) => Buffer,
+    deserialize: (message: Buffer) => ReadResponse,
+    request: ReadReq,
+    metadata: object,
+    options: object,
+  ): ReadCall;
 }
 
 interface GossipService {
@@ -55,8 +64,7 @@ interface GossipService {
 interface ResponseCall<Response> {
   on(event: 'data', listener: (response: Response) => void): this;
   on(event: 'error', listener: (error: Error) => void): this;
-  on(event: 'end' | 'readable', listener: () => void): this;
-  off(event: 'readable', listener: () => void): this;
+  on(event: 'end', listener: () => void): this;
   cancel(): void;
 }
 
@@ -65,11 +73,14 @@ interface BatchAppendCall extends ResponseCall<BatchAppendResp> {
   write(request: BatchAppendReq): boolean;
 }
 
-/** A call with a stream of responses. Flow control: the server sends only what the reader reads. */
-export interface ReadCall extends ResponseCall<ReadResp> {
-  read(): ReadResp | null;
-  readonly readableLength: number;
+/** A call with a stream of responses. While it is paused, the server sends little more. */
+export interface ReadCall extends ResponseCall<ReadResponse> {
+  pause(): void;
+  resume(): void;
 }
+
+const READ_PATH = '/event_store.client.streams.Streams/Read';
+const serializeRead = (request: ReadReq): Buffer => Buffer.from(request.serializeBinary());
 
 const ACCEPTED = 'grpc-accept-encoding';
 
@@ -89,6 +100,27 @@ CompressionFilter.prototype.sendMetadata = async function sendAcceptedEncodings(
 function refuseCompression(metadata: Metadata): void {
   metadata.set(ACCEPTED, 'identity');
 }
+
+/** The part of the credentials of a channel with TLS that creates its connections. */
+interface TlsCredentials {
+  _createSecureConnector(...args: unknown[]): { connectionOptions: { servername?: string } };
+}
+
+/*
+ * @grpc/grpc-js (1.14.7) sends the host as the name of the server (SNI). An IP address is no valid
+ * name, and Node.js prints the warning DEP0123. Without a name, the certificate is still compared
+ * with the host.
+ */
+const tlsCredentials = Object.getPrototypeOf(
+  credentials.createFromSecureContext({} as SecureContext),
+) as TlsCredentials;
+const { _createSecureConnector: createSecureConnector } = tlsCredentials;
+tlsCredentials._createSecureConnector = function createConnectorWithValidName(...args) {
+  const connector = createSecureConnector.apply(this, args);
+  const { connectionOptions } = connector;
+  if (isIP(connectionOptions.servername ?? '') !== 0) delete connectionOptions.servername;
+  return connector;
+};
 
 /** How to connect to a single host. */
 export interface HostConnection {
@@ -149,7 +181,15 @@ export function openHostClient({ connectionString, compression }: HostConnection
     openBatchAppend: async (requiresLeader) =>
       withErrorListener((await openStreams()).batchAppend(...callArguments(requiresLeader))),
     openRead: async (request, requiresLeader) =>
-      withErrorListener((await openStreams()).read(request, ...callArguments(requiresLeader))),
+      withErrorListener(
+        (await openStreams()).makeServerStreamRequest(
+          READ_PATH,
+          serializeRead,
+          decodeReadResponse,
+          request,
+          ...callArguments(requiresLeader),
+        ),
+      ),
     async readGossip(signal) {
       const service = await internals.getGRPCClient(gossip, 'turnlog');
       const { promise, resolve, reject } = Promise.withResolvers<ClusterInfo>();

@@ -28,7 +28,7 @@ const rootCause = (message: string): string =>
 
 /** The trouble with a host that accepts connections but does not answer. */
 export const describeSilentHost = (host: Host): string =>
-  `The event store at ${formatHost(host)} takes connections, but does not answer.`;
+  `The event store at ${formatHost(host)} takes connections, but does not answer: check whether the node hangs, and what listens there.`;
 
 /** Describes for an operator, in one sentence without secrets, why a host can't be used. */
 export function describeHostError(host: Host, target: ConnectionTarget, error: unknown): string {
@@ -37,14 +37,15 @@ export function describeHostError(host: Host, target: ConnectionTarget, error: u
   const message = rootCause(serverMessage(error));
   if (error instanceof DeadlineExceeded) return describeSilentHost(host);
   if (isUnauthenticated(error))
-    return `The event store at ${name} refuses the user or the password of EVENTSTOREDB_URL.`;
+    return `The event store at ${name} refuses the user or the password of EVENTSTOREDB_URL: correct the URL and restart, or set the user's password on the server.`;
   if (isAccessDenied(error))
     return `The event store at ${name} does not let this user read $all, which takes the right $r in the metadata of $all.`;
   if (error instanceof NotReadyError || /Server Is Not Ready/i.test(message))
     return `The event store at ${name} is not ready: it is starting, or its cluster has no leader.`;
-  if (isConnectionRefused(error)) return `The event store at ${name} refuses connections.`;
+  if (isConnectionRefused(error))
+    return `The event store at ${name} refuses connections: start the node, or correct the host and the port in EVENTSTOREDB_URL.`;
   if (/ENOTFOUND|EAI_AGAIN|Name resolution failed/i.test(message))
-    return `The host of the event store ${name} is not found.`;
+    return `The host of the event store ${name} is not found: correct it in EVENTSTOREDB_URL, or its DNS entry.`;
   if (CERTIFICATE_ERROR.test(message)) {
     const trusted =
       target.caFile === undefined

@@ -3,8 +3,8 @@ import type { Position } from '../../../shared/ports/eventStore.ts';
 
 /** A position in EventStoreDB's transaction log. */
 interface LogPosition {
-  commit: bigint;
-  prepare: bigint;
+  commit: number | bigint;
+  prepare: number | bigint;
 }
 
 /** The digits of the largest 64-bit number. With padding, positions sort as text. */
@@ -29,8 +29,10 @@ export const formatPosition = ({ commit, prepare }: LogPosition): Position =>
  * the server's version; the commit position does not. For events that were appended through gRPC,
  * `$all` has both numbers equal.
  */
-export const toEventPosition = (commit: bigint): Position =>
-  formatPosition({ commit, prepare: commit });
+export const toEventPosition = (commit: number | bigint): Position => {
+  const number = String(commit).padStart(DIGITS, '0');
+  return `${number}/${number}` as Position;
+};
 
 export const positionInvalidError = (
   position: Position,

@@ -1,13 +1,11 @@
 import { addAbortListener } from 'node:events';
 import sharedPb from '@eventstore/db-client/generated/shared_pb.js';
-import streamsPb, {
-  type ReadReq,
-  type ReadResp,
-} from '@eventstore/db-client/generated/streams_pb.js';
+import streamsPb, { type ReadReq } from '@eventstore/db-client/generated/streams_pb.js';
 import { STREAM_PREFIXES } from '../../../shared/eventlog/eventTypes.ts';
 import type { Position, ReadOptions, StoredEvent } from '../../../shared/ports/eventStore.ts';
 import type { HostClient } from '../connection/hostClient.ts';
 import { parsePosition, toEventPosition } from './positions.ts';
+import type { RecordedEvent } from './readResponse.ts';
 
 const { Options } = streamsPb.ReadReq;
 const DIRECTIONS = {
@@ -95,37 +93,26 @@ export const buildSubscribeRequest = (after: Position | undefined): ReadReq =>
       .setFilter(turnlogStreams()),
   );
 
-/** An event as the server sends it. */
-export type GrpcRecordedEvent = ReadResp.ReadEvent.RecordedEvent;
-
-const decodeText = (bytes: Uint8Array): string =>
-  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
-
 /**
  * Converts to the port's format. Data of other applications may not be JSON; the codec detects
  * that.
  */
-export const toStoredEvent = (event: GrpcRecordedEvent): StoredEvent => ({
-  id: event.getId()?.getString() ?? '',
-  stream: decodeText(event.getStreamIdentifier()?.getStreamName_asU8() ?? new Uint8Array()),
-  revision: Number(event.getStreamRevision()),
-  position: toEventPosition(BigInt(event.getCommitPosition())),
-  type: event.getMetadataMap().get('type') ?? '',
-  data: decodeText(event.getData_asU8()),
-  metadata: decodeText(event.getCustomMetadata_asU8()),
+export const toStoredEvent = (event: RecordedEvent): StoredEvent => ({
+  id: event.id,
+  stream: event.stream,
+  revision: event.revision,
+  position: toEventPosition(event.commit),
+  type: event.attributes['type'] ?? '',
+  data: event.data.toString('utf8'),
+  metadata: event.metadata.toString('utf8'),
 });
 
 /** Whether Turnlog may have written the event: JSON, and neither a system event nor a link. */
-export function isTurnlogEvent(event: GrpcRecordedEvent): boolean {
-  const attributes = event.getMetadataMap();
-  return (
-    !(attributes.get('type') ?? '').startsWith('$') &&
-    attributes.get('content-type') === 'application/json'
-  );
-}
+export const isTurnlogEvent = ({ attributes }: RecordedEvent): boolean =>
+  !(attributes['type'] ?? '').startsWith('$') && attributes['content-type'] === 'application/json';
 
 export interface ReadAllResult {
-  events: GrpcRecordedEvent[];
+  events: RecordedEvent[];
   /** The server reported that the stream does not exist. */
   streamNotFound: boolean;
 }
@@ -138,9 +125,6 @@ export interface ReadCallOptions {
   /** Called for every response. */
   onActivity: () => void;
 }
-
-const byteLength = (event: GrpcRecordedEvent): number =>
-  event.getData_asU8().length + event.getCustomMetadata_asU8().length;
 
 /** Reads all events that answer a request, up to `maxBytes`. Rejects with the abort reason. */
 export async function readAll(
@@ -159,16 +143,16 @@ export async function readAll(
   let bytes = 0;
   call.on('data', (response) => {
     onActivity();
-    const event = response.getEvent()?.getEvent();
+    const { event } = response;
     if (event && bytes < maxBytes) {
       result.events.push(event);
-      bytes += byteLength(event);
+      bytes += event.data.length + event.metadata.length;
       if (bytes >= maxBytes) {
         resolve();
         call.cancel();
       }
     }
-    if (response.hasStreamNotFound()) result.streamNotFound = true;
+    if (response.streamNotFound) result.streamNotFound = true;
   });
   call.on('error', reject);
   call.on('end', resolve);
@@ -192,5 +176,5 @@ export async function readEndOfLog(
   const options = { requiresLeader, signal, onActivity };
   const { events } = await readAll(client, buildLastRecordRequest(), options);
   const [lastRecord] = events;
-  return lastRecord && toEventPosition(BigInt(lastRecord.getCommitPosition()));
+  return lastRecord && toEventPosition(lastRecord.commit);
 }

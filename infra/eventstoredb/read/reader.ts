@@ -20,9 +20,9 @@ import {
   readAll,
   readEndOfLog,
   toStoredEvent,
-  type GrpcRecordedEvent,
   type ReadAllResult,
 } from './readAll.ts';
+import type { RecordedEvent } from './readResponse.ts';
 
 /**
  * The share of the deadline after which the first attempt of a read is repeated: a call may be
@@ -52,9 +52,9 @@ export const streamHiddenError = (stream: string): TurnlogError =>
   streamDamaged(stream, 'all of its events were deleted or are hidden in the event store');
 
 /** Whether `$tb` in a stream's metadata truncates the stream. */
-function isTruncated(metadata: GrpcRecordedEvent): boolean {
+function isTruncated(metadata: RecordedEvent): boolean {
   try {
-    const { $tb } = JSON.parse(Buffer.from(metadata.getData_asU8()).toString('utf8')) as {
+    const { $tb } = JSON.parse(metadata.data.toString('utf8')) as {
       $tb?: unknown;
     };
     return typeof $tb === 'number' && $tb > 0;

@@ -8,7 +8,6 @@ import { backoffMs } from '../../../shared/lib/time/backoff.ts';
 import { sleepUntilAborted } from '../../../shared/lib/time/sleep.ts';
 import {
   type EventStore,
-  bytesOf,
   type EventBatch,
   type Position,
   type StoredEvent,
@@ -59,27 +58,33 @@ export async function* readBatches(
     (position ?? '') >= (recentEventIds.lastAppended() ?? '');
 
   /** Waits for another message of a partial batch. Resolves with false to yield the batch. */
-  async function waitForMore(startedAt: number, hasBacklog: boolean): Promise<boolean> {
+  async function waitForMore(
+    startedAt: number,
+    hasBacklog: boolean,
+    missing: number,
+  ): Promise<boolean> {
     if (isLive && !hasBacklog) return false;
     // A new backlog may be a short burst. One that outlasts a batch is worth a longer wait.
     const { messageMs, totalMs } = isLive && isUpToDate ? BURST_WAIT : CATCH_UP_WAIT;
     const remainingMs = startedAt + totalMs - performance.now();
-    return remainingMs > 0 && (await stream.waitForMessage(Math.min(remainingMs, messageMs)));
+    return (
+      remainingMs > 0 && (await stream.waitForMessages(Math.min(remainingMs, messageMs), missing))
+    );
   }
 
   for (;;) {
     const events: StoredEvent[] = [];
     let bytes = 0;
     const startPosition = position;
-    // Servers do not report that a live subscription falls behind. A full buffer indicates it.
-    const hasBacklog: boolean = stream.isFull() || !isUpToDate;
+    // Servers do not report that a live subscription falls behind. Waiting messages indicate it.
+    const hasBacklog: boolean = stream.isBehind() || !isUpToDate;
     let waitingSince: number | undefined;
     let becameLive = false;
     while (events.length < batchSize && bytes < LIMITS.store.batchBytes) {
       const message = stream.take();
       if (message?.kind === 'event') {
         events.push(message.event);
-        bytes += bytesOf(message.event);
+        bytes += message.bytes;
         ({ position } = message.event);
       } else if (message?.kind === 'checkpoint') {
         // A checkpoint may lie before the last event.
@@ -92,10 +97,11 @@ export async function* readBatches(
         isLive = true;
         becameLive = true;
       } else if (events.length > 0 || position !== startPosition) {
-        if (!(await waitForMore((waitingSince ??= performance.now()), hasBacklog))) break;
+        const missing = batchSize - events.length;
+        if (!(await waitForMore((waitingSince ??= performance.now()), hasBacklog, missing))) break;
       } else if ((becameLive || !reportedCaughtUp) && isCaughtUp()) {
         break;
-      } else if (!(await stream.waitForMessage(IDLE_MS)) && isLive) {
+      } else if (!(await stream.waitForMessages(IDLE_MS)) && isLive) {
         position = await verifier.advanceWhileIdle(position);
         isUpToDate ||= await verifier.isEndOfLog(position);
       }
@@ -108,7 +114,7 @@ export async function* readBatches(
 }
 
 /** The pause after the server refused the user, in milliseconds. An operator must grant the right. */
-const REFUSED_PAUSE_MS = 5_000;
+const REFUSED_PAUSE_MS = 1_000;
 
 /** Resuming after one of these errors would deliver wrong events without an error. */
 const FINAL_ERRORS = ['position_invalid', 'log_changed', 'log_restored'] as const;

@@ -1,31 +1,32 @@
 import { addAbortListener } from 'node:events';
-import type { ReadResp } from '@eventstore/db-client/generated/streams_pb.js';
 import type { Position, StoredEvent } from '../../../shared/ports/eventStore.ts';
 import type { NodeConnection } from '../connection/connectionManager.ts';
 import type { ReadCall } from '../connection/hostClient.ts';
 import { formatPosition, isValidLogPosition } from '../read/positions.ts';
 import { buildSubscribeRequest, isTurnlogEvent, toStoredEvent } from '../read/readAll.ts';
+import type { ReadResponse } from '../read/readResponse.ts';
 
 /** A message of the server to a subscription. */
 export type SubscriptionMessage =
-  | { kind: 'event'; event: StoredEvent }
+  | { kind: 'event'; event: StoredEvent; bytes: number }
   /** Everything up to the position was considered; undefined for an impossible position. */
   | { kind: 'checkpoint'; position: Position | undefined }
   /** Events from now on are live. Servers do not report when a subscription falls behind again. */
   | { kind: 'caught_up' };
 
-/** A subscription call with flow control: the server sends only what the consumer takes. */
+/** A subscription call that reads ahead while its consumer works. */
 export interface SubscriptionStream {
   /** Takes the next message that has arrived. */
   take(): SubscriptionMessage | undefined;
   isEmpty(): boolean;
-  /** Whether the buffer is full: the consumer is slower than the log. */
-  isFull(): boolean;
+  /** Whether many messages wait: the consumer is slower than the log. */
+  isBehind(): boolean;
   /**
-   * Resolves with true when a message is available, with false after `timeoutMs`. Rejects with the
-   * reason for the end of the subscription.
+   * Resolves with true when `count` messages (1) are available, or another message than an event.
+   * After `timeoutMs`, resolves with whether any message is. Rejects with the reason for the end of
+   * the subscription.
    */
-  waitForMessage(timeoutMs: number): Promise<boolean>;
+  waitForMessages(timeoutMs: number, count?: number): Promise<boolean>;
   cancel(): void;
 }
 
@@ -38,67 +39,131 @@ interface StreamOptions {
   signal: AbortSignal;
 }
 
-/** The number of messages that gRPC buffers: the default of an object stream in Node.js. */
-const BUFFER_SIZE = 16;
+/** The consumer is slower than the log if this many messages wait. */
+const BEHIND = 16;
+/**
+ * How much is read ahead, in messages and in bytes of events. Beyond it, the server waits. A
+ * consumer that writes to a database waits as long for that as for a batch of the log.
+ */
+const READ_AHEAD = { messages: 1_000, bytes: 2 * 1024 * 1024 };
 
-function parseMessage(response: ReadResp): SubscriptionMessage | undefined {
-  const recorded = response.getEvent()?.getEvent();
-  if (recorded)
-    return isTurnlogEvent(recorded) ? { kind: 'event', event: toStoredEvent(recorded) } : undefined;
-  const checkpoint = response.getCheckpoint();
-  if (checkpoint) {
-    const position = {
-      commit: BigInt(checkpoint.getCommitPosition()),
-      prepare: BigInt(checkpoint.getPreparePosition()),
-    };
-    return {
-      kind: 'checkpoint',
-      position: isValidLogPosition(position) ? formatPosition(position) : undefined,
-    };
+function parseMessage({
+  event,
+  checkpoint,
+  caughtUp,
+}: ReadResponse): SubscriptionMessage | undefined {
+  if (event) {
+    if (!isTurnlogEvent(event)) return undefined;
+    const bytes = event.data.length + event.metadata.length;
+    return { kind: 'event', event: toStoredEvent(event), bytes };
   }
-  return response.hasCaughtUp() ? { kind: 'caught_up' } : undefined;
+  if (checkpoint) {
+    const position = isValidLogPosition(checkpoint) ? formatPosition(checkpoint) : undefined;
+    return { kind: 'checkpoint', position };
+  }
+  return caughtUp ? { kind: 'caught_up' } : undefined;
+}
+
+const sizeOf = (message: SubscriptionMessage): number =>
+  message.kind === 'event' ? message.bytes : 0;
+
+/** Messages in order of arrival, with the bytes of their events. */
+function createMessageQueue() {
+  let messages: SubscriptionMessage[] = [];
+  let taken = 0;
+  let bytes = 0;
+  const length = (): number => messages.length - taken;
+  return {
+    length,
+    isFull: () => length() >= READ_AHEAD.messages || bytes >= READ_AHEAD.bytes,
+    isHalfEmpty: () => length() <= READ_AHEAD.messages / 2 && bytes <= READ_AHEAD.bytes / 2,
+    push(message: SubscriptionMessage): void {
+      messages.push(message);
+      bytes += sizeOf(message);
+    },
+    take(): SubscriptionMessage | undefined {
+      const message = messages[taken];
+      if (message === undefined) return undefined;
+      taken += 1;
+      bytes -= sizeOf(message);
+      if (taken === messages.length || taken === READ_AHEAD.messages) {
+        messages = messages.slice(taken);
+        taken = 0;
+      }
+      return message;
+    },
+  };
 }
 
 function createSubscriptionStream(
   call: ReadCall,
   signal: AbortSignal,
   recordActivity: () => void,
-): SubscriptionStream {
+): SubscriptionStream & { waitForConfirmation(timeoutMs: number): Promise<boolean> } {
   const ending = new AbortController();
   const ended = AbortSignal.any([ending.signal, signal]);
+  const queue = createMessageQueue();
+  let isConfirmed = false;
+  let isPaused = false;
+  /** Called for each response. */
+  let onResponse: ((message: SubscriptionMessage | undefined) => void) | undefined;
+
   call.on('error', (error) => ending.abort(error));
   call.on('end', () => ending.abort(new Error('the server ended the subscription')));
-
-  function take(): SubscriptionMessage | undefined {
-    for (let response = call.read(); response !== null; response = call.read()) {
-      recordActivity();
-      const message = parseMessage(response);
-      if (message) return message;
+  call.on('data', (response) => {
+    recordActivity();
+    isConfirmed = true;
+    const message = parseMessage(response);
+    if (message) queue.push(message);
+    if (queue.isFull() && !isPaused) {
+      isPaused = true;
+      call.pause();
     }
-    return undefined;
-  }
+    onResponse?.(message);
+  });
 
-  async function waitForMessage(timeoutMs: number): Promise<boolean> {
+  /** Waits for a response that satisfies, until a timeout. Rejects when the subscription ends. */
+  async function waitForResponse(
+    timeoutMs: number,
+    satisfies: (message: SubscriptionMessage | undefined) => boolean,
+  ): Promise<void> {
     ended.throwIfAborted();
-    if (call.readableLength > 0) return true;
-    const { promise, resolve, reject } = Promise.withResolvers<boolean>();
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
     using _ending = addAbortListener(ended, () => reject(ended.reason));
-    const onReadable = (): void => resolve(true);
-    call.on('readable', onReadable);
-    const timer = setTimeout(resolve, timeoutMs, false);
+    const timer = setTimeout(resolve, timeoutMs);
+    onResponse = (message) => satisfies(message) && resolve();
     try {
-      return await promise;
+      await promise;
     } finally {
       clearTimeout(timer);
-      call.off('readable', onReadable);
+      onResponse = undefined;
     }
   }
 
   return {
-    take,
-    waitForMessage,
-    isEmpty: () => call.readableLength === 0,
-    isFull: () => call.readableLength >= BUFFER_SIZE,
+    async waitForConfirmation(timeoutMs) {
+      await waitForResponse(timeoutMs, () => true);
+      return isConfirmed;
+    },
+    async waitForMessages(timeoutMs, count = 1) {
+      if (queue.length() < count)
+        await waitForResponse(
+          timeoutMs,
+          (message) =>
+            queue.length() >= count || isPaused || (message && message.kind !== 'event') === true,
+        );
+      return queue.length() > 0;
+    },
+    take() {
+      const message = queue.take();
+      if (isPaused && queue.isHalfEmpty()) {
+        isPaused = false;
+        call.resume();
+      }
+      return message;
+    },
+    isEmpty: () => queue.length() === 0,
+    isBehind: () => queue.length() >= BEHIND,
     cancel: () => call.cancel(),
   };
 }
@@ -113,7 +178,7 @@ export async function openSubscriptionStream(
   const call = await client.openRead(buildSubscribeRequest(after), requiresLeader);
   const stream = createSubscriptionStream(call, ended, recordActivity);
   try {
-    if (!(await stream.waitForMessage(confirmationMs)))
+    if (!(await stream.waitForConfirmation(confirmationMs)))
       throw new Error('the server does not confirm the subscription');
     return stream;
   } catch (error) {

@@ -12,6 +12,7 @@ import type { McpServer } from '../server.ts';
 import { createBoundedFetch } from './boundedFetch.ts';
 import type { ServerTool } from './describedTools.ts';
 import { createInflow, type Inflow } from './inflow.ts';
+import { createMessageRepair, type MalformedTool } from './malformed.ts';
 import { createStdioTransport } from './stdioTransport.ts';
 
 /** A connection to a server. */
@@ -20,7 +21,7 @@ export interface McpClient {
   /** The end of the server's standard error. */
   lastWords(): string;
   /** The pages of the list. None is kept, because all of them together may be large. */
-  listTools(signal: AbortSignal): AsyncIterable<readonly ServerTool[]>;
+  listTools(signal: AbortSignal): AsyncIterable<readonly (ServerTool | MalformedTool)[]>;
   callTool(tool: string, args: string, signal: AbortSignal): Promise<CallToolResult>;
   close(): Promise<void>;
 }
@@ -67,6 +68,9 @@ export function createMcpClient(
     void close();
   });
   const transport = transportOf(server, inflow);
+  const repairs = createMessageRepair();
+  // The library calls a listener that is set before it connects first.
+  transport.onmessage = repairs.repair;
   const client = new Client(
     { name: 'turnlog', version },
     {
@@ -105,7 +109,7 @@ export function createMcpClient(
             { method: 'tools/list', ...(params && { params }) },
             options,
           );
-          yield listed.tools;
+          yield [...listed.tools, ...repairs.takeMalformed()];
           const { nextCursor: cursor } = listed;
           if (cursor === undefined || cursor === params?.cursor) return;
           params = { cursor };

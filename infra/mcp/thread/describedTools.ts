@@ -1,6 +1,7 @@
 import { RUN_LIMITS } from '../../../shared/runs/limits.ts';
 import type { DescribedTool, DescribedTools } from '../messages.ts';
 import type { McpServer } from '../server.ts';
+import type { MalformedTool } from './malformed.ts';
 
 /** A tool as its server describes it. */
 export interface ServerTool {
@@ -8,6 +9,9 @@ export interface ServerTool {
   description?: string | undefined;
   inputSchema: object;
 }
+
+/** A tool in a list. */
+type ListedTool = ServerTool | MalformedTool;
 
 /** Names that an agent can list: no commas and no spaces. */
 const NAME = /^[A-Za-z0-9_.\-/:]{1,128}$/;
@@ -37,7 +41,9 @@ function schemaText(schema: object): string {
 /** A copy, well-formed; a part of a string would keep the whole of it in memory. */
 const copyOf = (text: string): string => Buffer.from(text).toString();
 
-function describe({ name, description = '', inputSchema }: ServerTool): DescribedTool {
+function describe(tool: ListedTool): DescribedTool {
+  if ('flaw' in tool) throw new Error(tool.flaw);
+  const { name, description = '', inputSchema } = tool;
   if (!NAME.test(name)) throw new Error('its name can’t be used');
   return {
     name,
@@ -57,7 +63,7 @@ const bytesOf = ({ name, description, schema }: DescribedTool): number =>
  */
 export async function describeTools(
   server: McpServer,
-  pages: AsyncIterable<readonly ServerTool[]> | Iterable<readonly ServerTool[]>,
+  pages: AsyncIterable<readonly ListedTool[]> | Iterable<readonly ListedTool[]>,
 ): Promise<DescribedTools> {
   const { tools: mostTools, listBytes } = RUN_LIMITS.mcp;
   const tools: DescribedTool[] = [];
@@ -66,7 +72,7 @@ export async function describeTools(
   let wanted = 0;
   let bytes = 0;
 
-  function add(tool: ServerTool): void {
+  function add(tool: ListedTool): void {
     missing.delete(tool.name);
     if (server.tools && !server.tools.includes(tool.name)) return;
     wanted += 1;

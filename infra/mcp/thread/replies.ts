@@ -5,8 +5,8 @@ import {
   type CallToolResult,
 } from '@modelcontextprotocol/client';
 import { RUN_LIMITS } from '../../../shared/runs/limits.ts';
-import type { ToolResult } from '../../../shared/ports/toolbox.ts';
-import type { Failure } from '../messages.ts';
+import type { CallReply, Failure } from '../messages.ts';
+import { isReplaced } from './malformed.ts';
 
 type Part = CallToolResult['content'][number];
 
@@ -37,12 +37,16 @@ function partText(part: Part): string {
  * A server's result as text for a model: its parts, or its structured content without parts. The
  * text is cut just above the limit of a result, so that it is recognized as too long.
  */
-export function resultText({ content, structuredContent, isError }: CallToolResult): ToolResult {
+export function resultText({ content, structuredContent, isError }: CallToolResult): CallReply {
   const parts = content.map(partText);
   if (parts.length === 0 && structuredContent !== undefined)
     parts.push(JSON.stringify(structuredContent));
   const text = parts.join('\n') || '(no content)';
-  return { result: text.slice(0, RUN_LIMITS.tool.resultBytes + 1), is_error: isError === true };
+  return {
+    result: text.slice(0, RUN_LIMITS.tool.resultBytes + 1),
+    is_error: isError === true,
+    invalidItems: content.filter(isReplaced).length,
+  };
 }
 
 /** The reason for operators. It quotes nothing from the server, which may be hostile. */

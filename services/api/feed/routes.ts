@@ -1,9 +1,10 @@
 import type { Context } from 'koa';
 import type { FeedPage, FeedStart } from '../../../shared/feed/accountFeed.ts';
-import { isCursor, positionUnknown } from '../../../shared/feed/cursor.ts';
+import { isCursor } from '../../../shared/feed/cursor.ts';
 import { accountStream } from '../../../shared/eventlog/streams.ts';
 import { resolvesWithin } from '../../../shared/lib/time/resolvesWithin.ts';
 import { clientDisconnectError, onResponseClosed } from '../http/connection/clientDisconnect.ts';
+import { readLastEventId } from '../http/lastEventId.ts';
 import { setNextLink } from '../http/responses/envelope.ts';
 import { createKeyCheck } from '../http/access/keyRevocation.ts';
 import { sendEventStream } from '../http/responses/sse.ts';
@@ -20,14 +21,14 @@ const JSONL = 'application/jsonl; charset=utf-8';
 /** How long a stream delays its status, so that an error of its first events can be the response. */
 const FIRST_EVENTS_WAIT_MS = 1_000;
 
-/** Throws `position_unknown` for a `Last-Event-ID` that is not a cursor. */
+const RULE = 'must be the cursor of an event, as the stream gave it';
+
 function parseFeedStart(
   ctx: Context,
   { after, from }: { after?: string; from?: string },
 ): FeedStart {
-  const lastEventId = ctx.get('last-event-id');
-  if (lastEventId !== '' && !isCursor(lastEventId)) throw positionUnknown();
-  const cursor = lastEventId === '' ? after : lastEventId;
+  const parseCursor = (id: string): string | undefined => (isCursor(id) ? id : undefined);
+  const cursor = readLastEventId(ctx, parseCursor, RULE) ?? after;
   if (cursor !== undefined) return { after: cursor };
   return from === 'now' ? 'now' : 'start';
 }
@@ -53,7 +54,7 @@ const followEventsRoute = defineRoute({
   operationId: 'followEvents',
   summary: "Follows the events of the account's agents and sessions",
   description:
-    'The same events as in Kafka, in log order: existing events first, then new ones. As server-sent events (the default), which end only with the connection: `id` is the cursor to continue from with `Last-Event-ID`, `event` the type, `data` the event; `position` has only a later cursor, and `error`, a failure, is the last event. Or, with `format=jsonl`, as a page that always has a `Link` to the next one. Identify events by their `id`.',
+    'The same events as in Kafka, in log order: existing events first, then new ones. As server-sent events (the default), which end only with the connection: `id` is the cursor to continue from with `Last-Event-ID`, `event` the type (or `message`, with `event=message`, so that `onmessage` gets all events), `data` the event; `position` has only a later cursor, and `error`, a failure, is the last event. Or, with `format=jsonl`, as a page that always has a `Link` to the next one. Identify events by their `id`.',
   access: 'events:read',
   query: EventsQuery,
   headers: { 'Last-Event-ID': LastEventId },
@@ -88,7 +89,9 @@ const followEventsRoute = defineRoute({
     onResponseClosed(ctx.res, () => void following.return());
     const pages = await awaitFirstPages(following);
     const isAllowed = createKeyCheck(api, actor);
-    sendEventStream(ctx, isAllowed, () => streamEvents(api, { actor, isAllowed }, pages, ctx));
+    sendEventStream(ctx, isAllowed, () =>
+      streamEvents(api, { actor, isAllowed, name: query.event }, pages, ctx),
+    );
     return undefined;
   },
 });

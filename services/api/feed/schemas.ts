@@ -23,6 +23,13 @@ export const EventsQuery = Type.Object(
           '`sse`: a stream of server-sent events that does not end; `jsonl`: a page, one event per line',
       }),
     ),
+    event: Type.Optional(
+      Type.Enum(['type', 'message'], {
+        default: 'type',
+        description:
+          'The field `event` of a server-sent event: the type of the event, or `message`, so that `onmessage` of an `EventSource` gets all events',
+      }),
+    ),
     from: Type.Optional(
       Type.Enum(['start', 'now'], {
         default: 'start',

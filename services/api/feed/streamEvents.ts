@@ -19,13 +19,20 @@ const positionEvent = (cursor: string): SseEvent => ({
   data: JSON.stringify({ cursor }),
 });
 
+interface FeedReader {
+  actor: Actor;
+  isAllowed: KeyCheck;
+  /** The name of the server-sent events: their type by default. */
+  name: 'type' | 'message' | undefined;
+}
+
 /**
  * Streams the pages of a feed: each event with its cursor as id, and at intervals a position where no
  * event comes. It ends when the key is no longer valid; an error is its last event.
  */
 export async function* streamEvents(
   api: RouteContext,
-  { actor, isAllowed }: { actor: Actor; isAllowed: KeyCheck },
+  { actor, isAllowed, name }: FeedReader,
   pages: AsyncIterable<FeedPage>,
   ctx: Context,
 ): AsyncGenerator<SseEvent, void> {
@@ -37,7 +44,8 @@ export async function* streamEvents(
       if (items.length > 0) await api.readAudit.record(api, actor, 'feed', subject);
       for (const item of items) {
         const { type } = item.event;
-        yield { id: item.cursor, event: type, data: formatFeedItem(item, api.eventSource) };
+        const event = name === 'message' ? name : type;
+        yield { id: item.cursor, event, data: formatFeedItem(item, api.eventSource) };
       }
       const now = performance.now();
       const isDue = now - sentAt >= LIMITS.feed.progressMs;

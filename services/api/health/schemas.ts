@@ -111,6 +111,12 @@ const ToolServers = Type.Array(
       }),
       tools: Type.Integer({ minimum: 0, description: 'Tools of the server that are available' }),
       reason: Type.Optional(Type.String({ description: 'Why it is away' })),
+      problems: Type.Optional(
+        Type.Array(Type.String(), {
+          description:
+            'Tools that are not offered, and tools whose last answer had content that is not valid; the first 10, absent without any',
+        }),
+      ),
     },
     { title: 'ToolServerHealth', description: 'A server of tools for agents' },
   ),

@@ -1,4 +1,5 @@
 import { Type, type TString } from 'typebox';
+import { RETRY_ADVICE } from '../../../shared/lib/errors/turnlogError.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 
 /** A TypeID: a prefix, and a UUIDv7 in 26 characters of Crockford's base 32. */
@@ -179,6 +180,12 @@ const FailureDetails = Type.Record(Type.String(), FailureDetail, {
   description: 'Problems by field',
 });
 
+export const Retry = Type.Enum(RETRY_ADVICE, {
+  title: 'Retry',
+  description:
+    '`same_key`: send the request again, with the same `Idempotency-Key` if it has one; `new_key`: the failure is recorded under the key, so another attempt needs another one; `never`: the same request fails again',
+});
+
 /** The members of every failure. */
 export const failureFields = {
   success: Type.Literal(false),
@@ -186,6 +193,13 @@ export const failureFields = {
   code: Type.String({ description: 'For machines; stable' }),
   details: Type.Optional(FailureDetails),
   status: Type.Integer({ description: 'Mirrors the HTTP status' }),
+  retry: Retry,
+  session_id: Type.Optional(
+    Type.String({ description: 'The session of the turn that the request started' }),
+  ),
+  turn: Type.Optional(
+    Type.Integer({ description: 'The turn that the request started; `Location` is its path' }),
+  ),
   request_id: Type.String({ description: 'Identifies the request in the service’s log' }),
 };
 

@@ -6,6 +6,7 @@ import type { Route } from '../http/route.ts';
 import {
   idempotencyReplayedHeader,
   retryAfterHeader,
+  turnLocationHeader,
   visibleHeader,
   type HeaderReferences,
 } from './headers.ts';
@@ -98,6 +99,7 @@ export function failureResponses(
             ...visibleHeader(route, status),
             ...idempotencyReplayedHeader(route),
             ...retryAfterHeader(status),
+            ...turnLocationHeader(route),
           },
           content: { 'application/json': { schema: oneOf(codes, responses, collection) } },
         },

@@ -45,6 +45,10 @@ export const preferenceAppliedHeader = ({ prefer }: Route): HeaderReferences =>
 
 export const locationHeader = headerReference('Location');
 
+/** For failures of operations that start a turn. */
+export const turnLocationHeader = ({ accepted, data }: Route): HeaderReferences =>
+  accepted && accepted !== data ? { Location: headerReference('TurnLocation') } : {};
+
 /** The response headers of the document. */
 export const RESPONSE_HEADERS = {
   RequestId: {
@@ -56,7 +60,7 @@ export const RESPONSE_HEADERS = {
   },
   RetryAfter: {
     description:
-      'Seconds to wait before a retry; absent where a retry makes no sense, because the turn was cancelled',
+      'Seconds to wait before a retry; absent from a recorded failure that is sent again, and where the turn was cancelled',
     schema: { type: 'integer', minimum: 0, examples: [1] },
   },
   Link: textHeader('With `rel="next"`: where the next page is; absent on the last one', [
@@ -87,6 +91,9 @@ export const RESPONSE_HEADERS = {
     ]),
     required: true,
   },
+  TurnLocation: textHeader('The path of the turn that the request started, if it did', [
+    '/v1/sessions/session_01kahz1c3sf6w9m3v5q7x9z1a3/turns/1',
+  ]),
   Visible: {
     description:
       '`false` if later reads may not include the recorded change yet, because the read models took longer than ' +

@@ -36,6 +36,7 @@ function toStandardKeywords(schema: JsonSchema, offers: OfferedNames): JsonSchem
     'x-text': isText,
     'x-time': isTime,
     'x-rule': _rule,
+    'x-null-is-absent': _isNullAbsent,
     'x-offered': list,
     'x-max-bytes': bytes,
     ...rest

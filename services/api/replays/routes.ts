@@ -36,9 +36,8 @@ import {
   ShownReplay,
 } from './schemas.ts';
 import { Type } from 'typebox';
-import type { Context } from 'koa';
 import { createRevisionEtag } from '../http/responses/etag.ts';
-import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
+import { readLastEventId } from '../http/lastEventId.ts';
 import { followReplay, type ReplayUpdate } from '../../../shared/replays/followReplay.ts';
 import { sendEventStream, type SseEvent } from '../http/responses/sse.ts';
 import { createKeyCheck } from '../http/access/keyRevocation.ts';
@@ -193,17 +192,10 @@ const cancelReplayRoute = defineRoute({
 });
 
 const REVISION = '^(?:0|[1-9][0-9]{0,8})$';
-const MESSAGE = 'must be the id of an event of this replay, as its stream gave it';
+const RULE = 'must be the id of an event of this replay, as its stream gave it';
 
-/** The last revision that the client has received; -1 for none. */
-function parseLastEventId(ctx: Context): number {
-  const id = ctx.get('last-event-id');
-  if (id === '') return -1;
-  if (new RegExp(REVISION).test(id)) return Number(id);
-  throw new TurnlogError('invalid_request', `The header Last-Event-ID ${MESSAGE}.`, {
-    details: { 'Last-Event-ID': { message: MESSAGE, path: 'header/Last-Event-ID' } },
-  });
-}
+const parseRevision = (id: string): number | undefined =>
+  new RegExp(REVISION).test(id) ? Number(id) : undefined;
 
 function formatUpdate(update: ReplayUpdate): SseEvent {
   const id = String(update.revision);
@@ -241,7 +233,7 @@ const streamReplayRoute = defineRoute({
   handle: async (api, { actor, params }, ctx) => {
     const { account_id } = actor;
     const row = await findOwnReplay(api, account_id, params['replayId']!);
-    const after = parseLastEventId(ctx);
+    const after = readLastEventId(ctx, parseRevision, RULE) ?? -1;
     if (row.status !== 'running' && after >= row.revision) {
       ctx.status = 204;
       return undefined;

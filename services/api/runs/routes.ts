@@ -14,18 +14,25 @@ import { defineRoute, type Answer } from '../http/route.ts';
 import { CommonQuery } from '../openapi/commonSchemas.ts';
 import { RunBody, RunResult } from './schemas.ts';
 import { StartedTurn } from '../sessions/schemas.ts';
-import { TurnStreamEvent } from '../sessions/turnStreamSchemas.ts';
-import { START_OF_OUTPUT } from '../../../shared/sessions/turns/turnOutputPosition.ts';
-import type { RecordedTurnOutcome } from '../../../shared/sessions/turns/recordedTurn.ts';
+import { TurnEventId, TurnStreamEvent } from '../sessions/turnStreamSchemas.ts';
+import {
+  END_OF_OUTPUT,
+  START_OF_OUTPUT,
+} from '../../../shared/sessions/turns/turnOutputPosition.ts';
+import type { TurnOutcome } from '../../../shared/sessions/turns/recordedTurn.ts';
 import { createKeyCheck } from '../http/access/keyRevocation.ts';
+import { turnPath } from '../http/responses/envelope.ts';
 import { sendEventStream } from '../http/responses/sse.ts';
-import { acquireStream, startedEvent, turnSse } from '../sessions/turnSse.ts';
+import { acquireStream, readTurnPosition, startedEvent, turnSse } from '../sessions/turnSse.ts';
 
 const prefersSse = (ctx: Context): boolean =>
   ctx.get('accept').toLowerCase().includes('text/event-stream') &&
   ctx.accepts('application/json', 'text/event-stream') === 'text/event-stream';
 
-/** Starts a run and streams its turn. Errors before the turn starts become the response. */
+/**
+ * Starts a run and streams its turn. Errors before the turn starts become the response. A retry
+ * continues after its `Last-Event-ID`; the first attempt has received nothing yet.
+ */
 async function runSse(
   api: RouteContext,
   actor: Actor,
@@ -33,19 +40,20 @@ async function runSse(
   ctx: Context,
 ): Promise<undefined> {
   const { account_id } = actor;
+  readTurnPosition(ctx);
   acquireStream(api, account_id, ctx);
-  const { session_id, turn, result } = await startRun(api, actor, { ...input, deltas: true });
+  const started = await startRun(api, actor, { ...input, deltas: true });
+  const { session_id, turn, result } = started;
+  const received = started.resultWithin ? readTurnPosition(ctx, turn) : undefined;
+  const after = received === 'end' ? END_OF_OUTPUT : (received ?? START_OF_OUTPUT);
   const subject = { account_id, session_id, turn };
   const end = result.then(
-    (data): RecordedTurnOutcome => ({ result: data }),
-    (error: unknown): RecordedTurnOutcome => {
-      const { code, message } = api.errors.toPublicError(error);
-      return { failed: { code, message } };
-    },
+    (data): TurnOutcome => ({ result: data }),
+    (error: unknown): TurnOutcome => ({ failed: error }),
   );
   sendEventStream(ctx, createKeyCheck(api, actor), async function* (signal) {
-    yield startedEvent(subject);
-    yield* turnSse(api, { subject, after: START_OF_OUTPUT, ended: end }, ctx, signal);
+    if (received === undefined) yield startedEvent(subject);
+    yield* turnSse(api, { subject, after, ended: end }, ctx, signal);
   });
 }
 
@@ -67,7 +75,7 @@ async function respondAsync(
   setPreferenceApplied(ctx, { ...preferences, respondAsync: 'running' in started });
   if ('result' in started) return { data: started.result };
   const { session_id, turn } = started.running;
-  ctx.set('location', `/v1/sessions/${session_id}/turns/${turn}`);
+  ctx.set('location', turnPath(started.running));
   return { data: { session_id, turn, status: 'running' }, status: 202 };
 }
 
@@ -79,13 +87,14 @@ const runAgentRoute = defineRoute({
   operationId: 'runAgent',
   summary: 'Runs an agent on an input',
   description:
-    'Starts a session, or continues the one that `session_id` names. A result with status 200 is recorded durably. Runs of one session execute one after the other. With `Prefer: respond-async` the run continues in the background, and `Location` is the path of its turn.',
+    'Starts a session, or continues the one that `session_id` names. A result with status 200 is recorded durably. Runs of one session execute one after the other. With `Prefer: respond-async` the run continues in the background, and `Location` is the path of its turn. A failure of a turn that has started names the turn in `session_id`, `turn` and `Location`.',
   access: 'agents:run',
   query: CommonQuery,
   body: RunBody,
   prefer:
     '`respond-async`: respond with 202 and the `Location` of the turn as soon as it is recorded; with `wait=N`, only if the turn has not ended within N seconds',
   data: RunResult,
+  headers: { 'Last-Event-ID': TurnEventId },
   links: {
     GetSession: { operationId: 'getSession', description: 'The transcript so far', ...SESSION },
     ListSessionEvents: {
@@ -125,7 +134,7 @@ const runAgentRoute = defineRoute({
   events: {
     schema: TurnStreamEvent,
     description:
-      'If the client accepts `text/event-stream`, the output of the turn as it arrives: `turn.started`; `output.delta` with `text` and the `round` (model call) it belongs to; `tool.called` with a tool call as the transcript shows it; and at the end `turn.completed` with the JSON envelope of the result, or `error` with that of the failure. The ids are valid in the stream of the turn.',
+      'If the client accepts `text/event-stream`, the output of the turn as it arrives: `turn.started`; `output.delta` with `text` and the `round` (model call) it belongs to; `tool.called` with a tool call as the transcript shows it; and at the end `turn.completed` with the JSON envelope of the result, or `error` with that of the failure. The ids are valid in the stream of the turn. A retry with the same `Idempotency-Key` and `Last-Event-ID` continues after that event.',
   },
   idempotency: {
     prepare: (api, { actor, params, body }) =>

@@ -13,13 +13,21 @@ export const RunBody = Type.Object(
       examples: ['What is 12*34?'],
     }),
     session_id: Type.Optional(
-      textSchema({
-        maxLength: LIMITS.text.referenceCharacters,
-        description: 'Session to continue; a new one is started when absent',
+      Type.Unsafe<string>({
+        ...textSchema({
+          maxLength: LIMITS.text.referenceCharacters,
+          description: 'Session to continue; a new one is started when absent or null',
+        }),
+        type: ['string', 'null'],
       }),
     ),
   },
-  { additionalProperties: false, title: 'RunRequest', description: 'The input of a run' },
+  {
+    additionalProperties: false,
+    title: 'RunRequest',
+    description: 'The input of a run',
+    'x-null-is-absent': true,
+  },
 );
 
 const RunMetadata = Type.Object(

@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import type { DescriptionChange } from '../../../shared/sessions/description.ts';
+import { OUTCOMES } from '../../../shared/sessions/outcomes.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import {
   agentIdFilter,
@@ -61,7 +62,9 @@ export const DescribeSessionBody = Type.Unsafe<DescriptionChange>(
 
 /** An instant in a query. */
 const instant = (description: string) =>
-  Type.Optional(timeSchema(`${description}. RFC 3339 with any offset, or a date: its beginning in UTC`));
+  Type.Optional(
+    timeSchema(`${description}. RFC 3339 with any offset, or a date: its beginning in UTC`),
+  );
 
 /** Filters of sessions. */
 export const sessionFilters = {
@@ -80,6 +83,12 @@ export const sessionFilters = {
   status: Type.Optional(
     Type.Enum(['idle', 'running'], {
       description: 'Only sessions with a turn that is open, or with none',
+    }),
+  ),
+  outcome: Type.Optional(
+    Type.Enum(OUTCOMES, {
+      description:
+        'Only sessions with a turn that ended so; turns that a fork shares count in the session that recorded them',
     }),
   ),
   label: Type.Optional(

@@ -13,6 +13,7 @@ import type {
   Transcript,
   TurnRequests,
 } from './schemas.ts';
+import { failureOfRow } from '../../../shared/sessions/turns/turnFailure.ts';
 import type { RebuiltRequest } from '../../../shared/sessions/turns/turnRequests.ts';
 
 export const presentSession = ({
@@ -82,8 +83,15 @@ export const presentToolCall = ({
   turn: _turn,
   content: _content,
   offered: _offered,
+  extra: _extra,
+  reasoning: _reasoning,
   ...call
 }: Omit<ToolCalledData, 'turn'> & { turn?: number }): Static<typeof ToolCall> => call;
+
+interface TurnOptions {
+  /** True to show the model's reasoning. */
+  reasoning?: boolean | undefined;
+}
 
 /** A turn in the transcript of a session. */
 export const presentTurn = (
@@ -96,11 +104,18 @@ export const presentTurn = (
     deadline: _deadline,
     end_position: _endPosition,
     offered: _offered,
+    reasoning,
     ...turn
   }: TurnRow,
+  options: TurnOptions,
 ): Static<typeof Transcript>['turns'][number] => ({
   ...turn,
-  tool_calls: turn.tool_calls.map(presentToolCall),
+  error: failureOfRow(turn),
+  tool_calls: turn.tool_calls.map((call) => ({
+    ...presentToolCall(call),
+    ...(options.reasoning && call.reasoning !== undefined && { reasoning: call.reasoning }),
+  })),
+  ...(options.reasoning && { reasoning }),
   ...(session_id !== sessionId && { origin_session_id: session_id }),
 });
 

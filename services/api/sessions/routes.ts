@@ -109,7 +109,7 @@ const getSessionRoute = defineRoute({
     ctx.set('etag', sessionEtag(session));
     const rows = {
       emptyData: presentTranscript(session, origin_erased, at),
-      present: (row: TurnRow) => presentTurn(session.session_id, row),
+      present: (row: TurnRow) => presentTurn(session.session_id, row, query),
       cursorOf: (row: TurnRow) => String(row.turn),
     };
     return { page: (to) => renderPage(turns, rows, to) };

@@ -4,9 +4,11 @@ import { TurnContext } from '../../../shared/sessions/turns/promptParts.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import {
   AgentId,
+  CommonQuery,
   FinishReason,
   numberedPageQuery,
   ReplayId,
+  Retry,
   SessionId,
 } from '../openapi/commonSchemas.ts';
 import { descriptionFields } from './descriptionSchemas.ts';
@@ -69,12 +71,28 @@ export const ToolCall = Type.Object(
     result: Type.String(),
     is_error: Type.Boolean(),
     duration_ms: Type.Integer({ minimum: 0 }),
+    reasoning: Type.Optional(
+      Type.String({
+        description:
+          "With `reasoning=true`: the model's reasoning before its calls, on the first call of a round",
+      }),
+    ),
   },
   { title: 'ToolCall', description: 'A tool that was called for the model' },
 );
 
 const TurnError = Type.Object(
-  { code: Type.String(), message: Type.String() },
+  {
+    code: Type.String({ description: 'As in the response to the run' }),
+    message: Type.String(),
+    reason: Type.Optional(
+      Type.String({
+        description: 'Of an interrupted turn',
+        examples: ['cancelled', 'crash', 'deadline', 'shutdown'],
+      }),
+    ),
+    retry: Retry,
+  },
   { title: 'TurnError', description: 'Why a turn failed or was interrupted' },
 );
 
@@ -84,6 +102,12 @@ export const Turn = Type.Object(
     status: Type.Enum(['running', 'completed', 'failed', 'interrupted']),
     input: Type.String(),
     output: Type.Union([Type.String(), Type.Null()]),
+    reasoning: Type.Optional(
+      Type.Union([Type.String(), Type.Null()], {
+        description:
+          "With `reasoning=true`: the model's reasoning before its answer; null where it sent none",
+      }),
+    ),
     model: Type.String(),
     agent_revision: Type.Integer({
       minimum: 0,
@@ -175,9 +199,19 @@ export const ForkBody = Type.Object(
   { additionalProperties: false, title: 'ForkSession' },
 );
 
+const reasoningQuery = {
+  reasoning: Type.Optional(Type.Boolean({ description: "Shows the model's reasoning" })),
+};
+
+export const TurnQuery = Type.Object(
+  { ...CommonQuery.properties, ...reasoningQuery },
+  { additionalProperties: false },
+);
+
 export const TranscriptQuery = Type.Object(
   {
     ...numberedPageQuery('turns', 'Continues after this turn'),
+    ...reasoningQuery,
     at_turn: Type.Optional(
       Type.Integer({
         minimum: 1,

@@ -22,6 +22,7 @@ import { defineRoute } from '../http/route.ts';
 import { CommonQuery } from '../openapi/commonSchemas.ts';
 import {
   Turn,
+  TurnQuery,
   TurnRequests,
   TurnRequestsQuery,
   CancelBody,
@@ -29,17 +30,17 @@ import {
   TURN_NUMBER,
 } from './schemas.ts';
 import { Type } from 'typebox';
-import {
-  START_OF_OUTPUT,
-  TURN_POSITION_PATTERN,
-  parseTurnPosition,
-  type TurnOutputPosition,
-} from '../../../shared/sessions/turns/turnOutputPosition.ts';
-import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
+import { START_OF_OUTPUT } from '../../../shared/sessions/turns/turnOutputPosition.ts';
 import { sendEventStream } from '../http/responses/sse.ts';
 import { createKeyCheck } from '../http/access/keyRevocation.ts';
-import { acquireStream, readTurnRecord, startedEvent, turnSse } from './turnSse.ts';
-import { TurnStreamEvent } from './turnStreamSchemas.ts';
+import {
+  acquireStream,
+  readTurnPosition,
+  readTurnRecord,
+  startedEvent,
+  turnSse,
+} from './turnSse.ts';
+import { TurnEventId, TurnStreamEvent } from './turnStreamSchemas.ts';
 
 const NUMBER = new RegExp(TURN_NUMBER);
 
@@ -67,37 +68,20 @@ async function readTurnWithinMemory(
   }
 }
 
-const MESSAGE = 'must be the id of an event of this turn, as its stream gave it';
-
-/** The last position that the client has received. */
-function parseLastEventId(ctx: Context, turn: number): TurnOutputPosition | 'end' | undefined {
-  const id = ctx.get('last-event-id');
-  if (id === '') return undefined;
-  const position = parseTurnPosition(id, turn);
-  if (position !== undefined) return position;
-  throw new TurnlogError('invalid_request', `The header Last-Event-ID ${MESSAGE}.`, {
-    details: { 'Last-Event-ID': { message: MESSAGE, path: 'header/Last-Event-ID' } },
-  });
-}
-
 const streamTurnRoute = defineRoute({
   method: 'get',
   path: '/v1/sessions/{sessionId}/turns/{turn}/stream',
   operationId: 'streamTurn',
   summary: 'Streams the output of a turn, while it runs and afterwards',
   description:
-    'The events are those of a streamed run. With `Last-Event-ID` the stream continues after that event, from any replica, without gaps or duplicates. Output that is read from the record, not live, has `"recorded": true`. A request with the id of the last event gets 204, which ends an `EventSource`.',
+    'The events are those of a streamed run: `reasoning.delta` where the model sends its reasoning, `output.delta`, `tool.called`, and the end. With `Last-Event-ID` the stream continues after that event, from any replica, without gaps or duplicates. Output that is read from the record, not live, has `"recorded": true`. A request with the id of the last event gets 204, which ends an `EventSource`.',
   access: 'sessions:read',
   query: CommonQuery,
   data: Type.Unknown(),
   media: 'text/event-stream',
   events: { schema: TurnStreamEvent, description: 'The events of the turn', ends: true },
   headers: {
-    'Last-Event-ID': Type.String({
-      pattern: TURN_POSITION_PATTERN,
-      description: 'The id of the last event that the client has',
-      examples: ['1-1-42'],
-    }),
+    'Last-Event-ID': TurnEventId,
   },
   errors: ['quota_exceeded', 'turn_not_found', ...SHARED_SESSION_ERROR_CODES],
   handle: async (api, { actor, params }, ctx) => {
@@ -112,7 +96,7 @@ const streamTurnRoute = defineRoute({
     const first = isLive ? undefined : await readTurnRecord(api, subject, ctx);
     if (first) onResponseClosed(ctx.res, first.done);
     await api.readAudit.record(api, actor, 'transcripts', sessionStream(session_id));
-    const after = parseLastEventId(ctx, turn);
+    const after = readTurnPosition(ctx, turn);
     if (after === 'end' && first?.turn.outcome) {
       ctx.status = 204;
       return undefined;
@@ -138,11 +122,11 @@ const getTurnRoute = defineRoute({
   description:
     'With `Prefer: wait=N` it responds when the turn has ended, or after N seconds (at most 60) with `status` `running`. It responds as soon as the end of the turn is recorded, by any process.',
   access: 'sessions:read',
-  query: CommonQuery,
+  query: TurnQuery,
   prefer: '`wait=N`: respond when the turn has ended, after N seconds at the latest',
   data: Turn,
   errors: ['quota_exceeded', 'turn_not_found', ...SHARED_SESSION_ERROR_CODES],
-  handle: async (api, { actor, params }, ctx) => {
+  handle: async (api, { actor, params, query }, ctx) => {
     const { account_id } = actor;
     const turn = parseTurnPath(params);
     const { wait } = readPreferences(ctx);
@@ -158,7 +142,7 @@ const getTurnRoute = defineRoute({
         readTurn: () => readTurnWithinMemory(api, account_id, turn, ctx),
       });
       await api.readAudit.record(api, actor, 'transcripts', sessionStream(turn.session_id));
-      return { data: presentTurn(turn.session_id, row) };
+      return { data: presentTurn(turn.session_id, row, query) };
     } finally {
       stopWatching();
     }
@@ -171,7 +155,7 @@ const cancelRoute = defineRoute({
   operationId: 'cancelTurn',
   summary: 'Cancels the open turn of a session',
   description:
-    'The response follows the recorded end of the turn: `interrupted`, with the error code `cancelled`. The run stops its model and tools within a second, in any process, and clients that wait for it get 503 `turn_interrupted`. A turn that has ended is not changed; repeating the request gets the same response. The body is optional.',
+    'The response follows the recorded end of the turn: `interrupted`, with the reason `cancelled`. The run stops its model and tools within a second, in any process, and clients that wait for it get 503 `turn_interrupted`. A turn that has ended is not changed; repeating the request gets the same response. The body is optional.',
   access: 'agents:run',
   query: CommonQuery,
   body: CancelBody,

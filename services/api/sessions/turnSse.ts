@@ -2,6 +2,7 @@ import type { Context } from 'koa';
 import type { Static } from 'typebox';
 import {
   formatTurnPosition,
+  parseTurnPosition,
   type TurnOutputPosition,
 } from '../../../shared/sessions/turns/turnOutputPosition.ts';
 import type { AccountTurn } from '../../../shared/runs/live/liveTurns.ts';
@@ -12,11 +13,9 @@ import {
   type TurnSnapshot,
   type TurnUpdate,
 } from '../../../shared/runs/live/followTurn.ts';
-import {
-  recordedTurn,
-  type RecordedTurnOutcome,
-} from '../../../shared/sessions/turns/recordedTurn.ts';
+import { recordedTurn, type TurnOutcome } from '../../../shared/sessions/turns/recordedTurn.ts';
 import { readTurn } from '../../../shared/sessions/turns/turn.ts';
+import { readLastEventId } from '../http/lastEventId.ts';
 import { onResponseClosed } from '../http/connection/clientDisconnect.ts';
 import type { RouteContext } from '../context.ts';
 import { successEnvelope } from '../http/responses/envelope.ts';
@@ -25,21 +24,35 @@ import type { SseEvent } from '../http/responses/sse.ts';
 import { presentToolCall } from './presenter.ts';
 import type { OutputDelta, StreamedToolCall, TurnStarted } from './turnStreamSchemas.ts';
 
+const RULE = 'must be the id of an event of this turn, as its stream gave it';
+
+/**
+ * The last position that the client has received. For a turn that is not known yet, only the form
+ * of the id is checked.
+ */
+export const readTurnPosition = (
+  ctx: Context,
+  turn?: number,
+): TurnOutputPosition | 'end' | undefined =>
+  readLastEventId(ctx, (id) => parseTurnPosition(id, turn), RULE);
+
 /** The event for the start of a turn. */
 export const startedEvent = ({ session_id, turn }: AccountTurn): SseEvent => ({
   event: 'turn.started',
   data: JSON.stringify({ session_id, turn } satisfies Static<typeof TurnStarted>),
 });
 
-const endedEvent = (
-  end: RecordedTurnOutcome,
+function endedEvent(
+  end: TurnOutcome,
   id: string,
   errors: ErrorPresenter,
   requestId: string,
-): SseEvent =>
-  'result' in end
-    ? { id, event: 'turn.completed', data: JSON.stringify(successEnvelope(end.result)) }
-    : { id, event: 'error', data: JSON.stringify(errors.presentRecorded(end.failed, requestId)) };
+): SseEvent {
+  if ('result' in end)
+    return { id, event: 'turn.completed', data: JSON.stringify(successEnvelope(end.result)) };
+  const failure = errors.present(errors.toPublicError(end.failed), requestId);
+  return { id, event: 'error', data: JSON.stringify(failure) };
+}
 
 function formatUpdate(
   update: TurnUpdate,
@@ -49,11 +62,13 @@ function formatUpdate(
 ): SseEvent {
   const recorded = 'recorded' in update && update.recorded ? { recorded: true as const } : {};
   switch (update.type) {
+    case 'reasoning':
     case 'text': {
-      const { text, position } = update;
+      const { type, text, position } = update;
       const delta: Static<typeof OutputDelta> = { round: position.round, text, ...recorded };
       const data = JSON.stringify(delta);
-      return { id: formatTurnPosition(turn, position), event: 'output.delta', data };
+      const event = type === 'text' ? 'output.delta' : 'reasoning.delta';
+      return { id: formatTurnPosition(turn, position), event, data };
     }
     case 'called': {
       const call: Static<typeof StreamedToolCall> = {
@@ -111,7 +126,7 @@ interface TurnSseOptions {
   /** The record, where it was read already. */
   first?: TurnSnapshot | undefined;
   /** The outcome of the run, where this request has started it. */
-  ended?: Promise<RecordedTurnOutcome>;
+  ended?: Promise<TurnOutcome>;
 }
 
 /** The events of a turn from a position to its end. An error cuts the connection. */

@@ -5,6 +5,13 @@ import { envelopeSchema } from '../openapi/envelopeSchema.ts';
 import { RunResult } from '../runs/schemas.ts';
 import { ToolCall, turnNumber } from './schemas.ts';
 
+const ID = { pattern: TURN_POSITION_PATTERN, examples: ['1-1-42'] };
+
+export const TurnEventId = Type.String({
+  ...ID,
+  description: 'The id of the last event that the client has',
+});
+
 const recorded = Type.Optional(
   Type.Literal(true, { description: 'Present where it is read from the record, not live' }),
 );
@@ -20,7 +27,7 @@ export const OutputDelta = Type.Object(
     text: Type.String({ description: 'The next part of the text' }),
     recorded,
   },
-  { title: 'OutputDelta', description: 'A part of the output of a model call' },
+  { title: 'OutputDelta', description: 'A part of the output or the reasoning of a model call' },
 );
 
 export const StreamedToolCall = Type.Object(
@@ -30,6 +37,7 @@ export const StreamedToolCall = Type.Object(
 
 const TITLES = {
   'turn.started': 'TurnStartedEvent',
+  'reasoning.delta': 'ReasoningDeltaEvent',
   'output.delta': 'OutputDeltaEvent',
   'tool.called': 'ToolCalledEvent',
   'turn.completed': 'TurnCompletedEvent',
@@ -43,10 +51,7 @@ const streamEvent = (event: TurnStreamEventName, data: TSchema, description: str
     {
       event: Type.Literal(event),
       id: Type.Optional(
-        Type.String({
-          pattern: TURN_POSITION_PATTERN,
-          description: 'To continue after this event, as `Last-Event-ID`',
-        }),
+        Type.String({ ...ID, description: 'To continue after this event, as `Last-Event-ID`' }),
       ),
       data,
     },
@@ -61,6 +66,7 @@ export const TurnStreamEvent = Type.Unsafe<object>({
   type: 'object',
   oneOf: [
     streamEvent('turn.started', TurnStarted, 'The first event'),
+    streamEvent('reasoning.delta', OutputDelta, "The model's reasoning as it arrives"),
     streamEvent('output.delta', OutputDelta, 'Output as it arrives'),
     streamEvent('tool.called', StreamedToolCall, 'A tool was called'),
     streamEvent(

@@ -14,7 +14,7 @@ import { addWitnessOptions, parseWitnessPolicy, describeCosigners } from './witn
 import type { WitnessOptions } from './witnessOptions.ts';
 
 /** The prefix of an id names the kind of its stream; only accounts differ. */
-const streamOf = (id: string): string => {
+export const streamOfId = (id: string): string => {
   const prefix = id.slice(0, Math.max(0, id.indexOf('_')));
   return `${prefix === 'acct' ? 'account' : prefix}-${id}`;
 };
@@ -31,7 +31,7 @@ async function showReceipt(
   id: string,
   { out }: { out?: string },
 ): Promise<void> {
-  const stream = streamOf(id);
+  const stream = streamOfId(id);
   const receipt = await readReceipt({ ...operator, tiles: await operator.tiles() }, stream);
   if (!receipt) throw new TurnlogError('configuration_invalid', `${id} is unknown, or not erased.`);
   const { account_id } = receipt.event.metadata;

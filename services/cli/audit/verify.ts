@@ -134,12 +134,23 @@ const LIMITS_OF_CHAINS = [
 const limitsOfHeads = (at: string): string =>
   `Of what was written after ${at}, and of streams that began since, a deletion, a cut or a rewriting is not seen. Write new heads: \`audit heads --out <file>\`.`;
 
+/** The whole result of a verification. */
+export interface VerifyReport {
+  data: object;
+  lines: string[];
+  /** What does not fit, in a sentence; undefined if everything does, as far as it was read. */
+  misfit: string | undefined;
+}
+
 /**
  * Verifies every hash chain, and compares with the heads of a file, with witnesses and kept
- * checkpoints. The exit code is 1 if anything does not fit, 130 if it is interrupted.
+ * checkpoints, until the signal aborts.
  */
-export async function verifyLog(context: CliContext, options: VerifyOptions): Promise<void> {
-  const { env, operator, output, signal, exitWith } = context;
+export async function verifyEverything(
+  context: CliContext,
+  options: VerifyOptions,
+): Promise<VerifyReport> {
+  const { env, operator, signal } = context;
   if (options.texts) requireTextKeys(locateStorage(parseConfig(env)));
   await requirePositionInLog(operator.store, options.after, signal);
   const file = options.heads === undefined ? undefined : await openHeadsFile(options.heads);
@@ -154,27 +165,39 @@ export async function verifyLog(context: CliContext, options: VerifyOptions): Pr
       : undefined;
   const heads = compared?.data ?? null;
   const compare = tree && { size: tree.size, checkpoint: tree.given?.size ?? null };
-  output.show(
-    {
-      complete: complete && heads?.complete !== false,
-      events,
-      position,
-      misfit,
-      heads,
-      tree: compare ? { ...compare, fault } : null,
-      outside: {
-        compared: outside.compared,
-        not_compared: outside.troubles,
-        refusal: outside.refusal ?? null,
-      },
-      texts: verified.texts,
+  const data = {
+    complete: complete && heads?.complete !== false,
+    events,
+    position,
+    misfit,
+    heads,
+    tree: compare ? { ...compare, fault } : null,
+    outside: {
+      compared: outside.compared,
+      not_compared: outside.troubles,
+      refusal: outside.refusal ?? null,
     },
-    ...verdictLines(verified),
-    ...outsideLines(outside),
-    ...treeLines(tree, outside, verified),
-    ...(compared?.lines ?? []),
-    ...(file ? [limitsOfHeads(file.origin.at)] : tree ? [] : LIMITS_OF_CHAINS),
-  );
-  if (misfit || fault || heads?.first || outside.refusal !== undefined) exitWith(EXIT.failed);
-  else if (signal.aborted) exitWith(EXIT.interrupted);
+    texts: verified.texts,
+  };
+  const verdict = verdictLines(verified);
+  const lost = compared?.data.first ? compared.lines[0] : undefined;
+  return {
+    data,
+    lines: [
+      ...verdict,
+      ...outsideLines(outside),
+      ...treeLines(tree, outside, verified),
+      ...(compared?.lines ?? []),
+      ...(file ? [limitsOfHeads(file.origin.at)] : tree ? [] : LIMITS_OF_CHAINS),
+    ],
+    misfit: misfit || fault ? verdict[0] : (outside.refusal ?? lost),
+  };
+}
+
+/** The exit code is 1 if anything does not fit, 130 if it is interrupted. */
+export async function verifyLog(context: CliContext, options: VerifyOptions): Promise<void> {
+  const { data, lines, misfit } = await verifyEverything(context, options);
+  context.output.show(data, ...lines);
+  if (misfit !== undefined) context.exitWith(EXIT.failed);
+  else if (context.signal.aborted) context.exitWith(EXIT.interrupted);
 }

@@ -30,6 +30,7 @@ import {
 } from '../../process/upkeep/erasures.ts';
 import { openProtectedStore, type OpenedParts, type Opening } from '../opening.ts';
 import { locateReadModels, type EmbeddedLocation } from '../logLocation.ts';
+import { requireFinishedRestore } from '../operator/backup/unfinishedRestore.ts';
 import { openThreadProver } from '../features/prover.ts';
 import { openFeed } from '../features/feed.ts';
 import { embeddedReplaysPart } from '../features/replays.ts';
@@ -106,6 +107,7 @@ export async function openEmbedded(
   const { logger, opened } = opening;
   const { dataFolder, log } = place;
   createDataFolder(dataFolder);
+  requireFinishedRestore(place);
   for (const folder of new Set([dataFolder, place.keysFolder]))
     if (existsSync(folder)) requirePrivateFolder(folder, logger);
   opened.adopt(acquireServerLock(dataFolder), (lock) => lock.release());

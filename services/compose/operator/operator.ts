@@ -10,7 +10,11 @@ import type { EventLog } from '../../../shared/ports/eventStore.ts';
 import type { ReadModels } from '../../../shared/ports/readModels.ts';
 import { rebuildReadModels, type RebuildProgress } from '../../followers/projector/rebuild.ts';
 import { republishLog, type RepublishOptions } from '../../followers/relay/republishLog.ts';
-import { compareTree, type Comparison } from '../../../shared/transparency/kept/compareTree.ts';
+import {
+  compareTree,
+  type Comparison,
+  type KeptCheckpoints,
+} from '../../../shared/transparency/kept/compareTree.ts';
 import type { TileReader } from '../../../shared/transparency/tileStore.ts';
 import {
   createTreeChecker,
@@ -44,6 +48,7 @@ import { readSigningKeys } from '../signingKeys.ts';
 import { systemClock, systemIds } from '../system.ts';
 import { openTextKeys, type TextKeys } from '../textKeys.ts';
 
+export { openKeptCheckpoints } from '../../../infra/witness/keptCheckpoints.ts';
 /** Bundles are tar archives. */
 export { readTar as readBundleFile } from '../../../infra/tar/readTar.ts';
 export { writeTar as writeBundleFile } from '../../../infra/tar/writeTar.ts';
@@ -61,8 +66,11 @@ export interface Operator
   signing: () => { origin: string; keys: KeyObject[] };
   /** The transparency log, which a running service grows. */
   tiles: () => Promise<TileReader>;
-  /** Compares the transparency log with the configured witnesses and kept checkpoints. */
-  compareWithOutside: (signal: AbortSignal) => Promise<Comparison>;
+  /** Compares the transparency log with the configured witnesses and kept checkpoints, and with others. */
+  compareWithOutside: (
+    signal: AbortSignal,
+    others?: readonly KeptCheckpoints[],
+  ) => Promise<Comparison>;
   /** Compares the log with the transparency log. */
   compareTree: (part: ComparedPart) => Promise<TreeChecker>;
   /** Resolves with false if the signal aborts first; the next call continues from there. */
@@ -192,9 +200,10 @@ export async function openOperator(
     ...storage,
     signing: () => ({ origin: signing.origin, keys: readSigningKeys(signing.keyFile) }),
     ...transparencyLog,
-    async compareWithOutside(signal) {
+    async compareWithOutside(signal, others = []) {
       const outside = openOutside(config, await readConfiguredWitnesses(config));
-      return compareTree(log, storedTrees(signing, await treeOf()), outside, signal);
+      const all = { ...outside, kept: [...outside.kept, ...others] };
+      return compareTree(log, storedTrees(signing, await treeOf()), all, signal);
     },
     rebuild: async (signal, onProgress) => {
       const rebuild = { log, store: await storage.openRebuild(), logger };

@@ -77,7 +77,10 @@ export async function migrateDatabase(
   roles: readonly string[],
 ): Promise<string[]> {
   if (databaseUrl === undefined)
-    throw new TurnlogError('configuration_invalid', 'DATABASE_URL is not set.');
+    throw new TurnlogError(
+      'configuration_invalid',
+      'Set DATABASE_URL to the PostgreSQL database of the read models, for example postgres://owner:password@127.0.0.1:5432/turnlog.',
+    );
   const { migrateForServices } = await import('../../../infra/postgres/migrateForServices.ts');
   return migrateForServices(databaseUrl, roles);
 }

@@ -140,7 +140,7 @@ interface Parts {
 const keyMissingError = (id: string): TurnlogError =>
   new TurnlogError(
     'key_missing',
-    `The key ${id} of texts in the log is neither in the key store nor destroyed: it was lost. Restore the key store from its backup.`,
+    `The key ${id} of texts in the log was lost: it is not in this key store, and it was not destroyed. Start with the DATA_DIR, KEYS_DIR or DATABASE_URL of the server that wrote the texts. If that is gone, restore its keys.db and master.key, or its database, from a backup. Without a backup, these texts can't be read any more. Once the key is there: npm run cli -- projections rebuild`,
     { retriable: true, retryAfterSeconds: 10 },
   );
 

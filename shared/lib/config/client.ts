@@ -5,11 +5,13 @@ export const clientOptions = {
   TURNLOG_URL: Type.String({
     pattern: '^https?://[^\\s/]\\S*$',
     'x-rule': 'must be the address of a service, such as http://127.0.0.1:3000',
-    description: 'Address of the service, such as `https://turnlog.example.com`',
+    examples: ['http://127.0.0.1:3000'],
+    description: 'Address of the service (`https://turnlog.example.com`)',
   }),
   TURNLOG_API_KEY: Type.String({
     pattern: '^[!-~]+$',
     'x-rule': 'must be an API key: visible ASCII characters',
-    description: 'API key of the account, of the scopes that the command needs',
+    examples: ['the key that `npm run cli -- keys issue` prints'],
+    description: 'API key with the scopes that the command needs',
   }),
 };

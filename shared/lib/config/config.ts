@@ -45,9 +45,16 @@ export type Config = Static<typeof ConfigSchema>;
 /** Options of commands that are clients of a running service. No other command reads them. */
 export const ClientConfigSchema = Type.Object(clientOptions);
 
+/** An example value for an option that has one. */
+function exampleOf(schema: unknown, name: string): string {
+  const { examples } = (schema as TObject).properties[name] as { examples?: string[] };
+  return examples ? `, for example to ${examples[0]}` : '';
+}
+
 const WORDS: ProblemMessages = {
   dependentRequired: ({ property }) => `must be set where ${property as string} is`,
-  required: () => 'must be set',
+  required: ({ missingProperty }, schema) =>
+    `must be set${exampleOf(schema, missingProperty as string)}`,
   enum: ({ allowedValues }) =>
     `must be equal to one of the allowed values: ${(allowedValues as string[]).join(', ')}`,
 };

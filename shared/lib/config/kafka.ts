@@ -9,14 +9,12 @@ export const kafkaOptions = {
   KAFKA_BROKERS: Type.Optional(
     Type.String({
       pattern: '^[^\\s,:]+:\\d+(,[^\\s,:]+:\\d+)*$',
-      description:
-        'Brokers to relay events to, `host:port` separated by commas; without it nothing is relayed',
+      description: 'Brokers to relay events to, `host:port` separated by commas; default none',
     }),
   ),
   KAFKA_TLS: Type.Boolean({
     default: false,
-    description:
-      'Speak TLS with the brokers; `NODE_EXTRA_CA_CERTS` names a file with certificates to trust besides the public ones',
+    description: 'TLS to the brokers; `NODE_EXTRA_CA_CERTS` names further trusted certificates',
   }),
   KAFKA_USERNAME: Type.Optional(
     Type.String({ description: 'Name to authenticate with (SASL); needs KAFKA_PASSWORD' }),
@@ -39,44 +37,42 @@ export const kafkaOptions = {
   KAFKA_DEAD_LETTER_TOPIC: Type.String({
     default: 'turnlog.dead-letter',
     pattern: TOPIC,
-    description: 'Topic that names the events of keys that are parked',
+    description: 'Topic for the events of parked keys',
   }),
   KAFKA_CHECKPOINT_TOPIC: Type.String({
     default: 'turnlog.relay.checkpoint',
     pattern: TOPIC,
-    description: 'Compacted topic in which the relay notes how far it is; for one log alone',
+    description: 'Compacted topic with the relay’s progress, for one log only',
   }),
   KAFKA_TRANSACTIONAL_ID: Type.String({
     default: 'turnlog.relay',
     pattern: TOPIC,
-    description:
-      'Relays of one log share it and take over from each other; relays of different logs must not',
+    description: 'Transactional id, shared by the relays of one log only',
   }),
   KAFKA_PARTITIONS: Type.Integer({
     default: 6,
     minimum: 1,
     maximum: 1_000,
-    description: 'Partitions of a topic that the relay has to create',
+    description: 'Partitions of topics that the relay creates',
   }),
   KAFKA_RETENTION: Type.String({
     default: 'forever',
     pattern: '^(forever|[1-9]\\d{0,5}[hd])$',
     description:
-      'How long the public topics keep events: `forever`, or hours or days (`90d`); set on topics that the relay creates, and looked at where they exist',
+      'Retention of public topics that the relay creates: `forever`, hours or days (`90d`); existing ones are checked',
   }),
   KAFKA_START_AFTER: Type.Optional(
     Type.String({
       pattern: '^[\\w/:.-]{1,100}$',
       description:
-        'Position after which the relay begins when it has no checkpoint, or `beginning`; without it, at the first event, unless the topics hold messages already',
+        'Position after which a relay without a checkpoint begins, or `beginning`; default the first event, if the topics are empty',
     }),
   ),
   KAFKA_TAKEOVER_MS: Type.Integer({
     default: 7_000,
     minimum: 100,
     maximum: 600_000,
-    description:
-      'How long the active relay must not have got on before one that stands by takes over',
+    description: 'Time without progress of the active relay after which a standby takes over',
   }),
   KAFKA_EVENT_SOURCE: Type.String({
     default: '/turnlog',

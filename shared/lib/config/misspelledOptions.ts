@@ -1,3 +1,5 @@
+import { isTypoOf } from '../validation/typos.ts';
+
 /** An unknown environment variable and the option that is probably meant. */
 export interface Misspelt {
   variable: string;
@@ -9,27 +11,6 @@ export interface Misspelt {
  * too generic for typo detection.
  */
 const LETTERS_PER_MISTAKE = 6;
-const MOST_MISTAKES = 2;
-
-/** The edit distance: how many letters must be removed, inserted or replaced. */
-function mistakesBetween(one: string, other: string): number {
-  let above = Array.from({ length: other.length + 1 }, (_, column) => column);
-  for (let row = 1; row <= one.length; row += 1) {
-    const line = [row];
-    for (let column = 1; column <= other.length; column += 1) {
-      const exchanged = above[column - 1]! + (one[row - 1] === other[column - 1] ? 0 : 1);
-      line.push(Math.min(exchanged, above[column]! + 1, line[column - 1]! + 1));
-    }
-    above = line;
-  }
-  return above.at(-1)!;
-}
-
-function isLike(variable: string, option: string): boolean {
-  const allowed = Math.min(MOST_MISTAKES, Math.floor(option.length / LETTERS_PER_MISTAKE));
-  if (allowed === 0 || Math.abs(variable.length - option.length) > allowed) return false;
-  return mistakesBetween(variable, option) <= allowed;
-}
 
 /**
  * Finds variables that resemble an unset option: with one or two wrong letters, in lower case, or
@@ -48,7 +29,7 @@ export function misspeltIn(
         .toUpperCase()
         .replaceAll('-', '_')
         .replace(/^TURNLOG_/, '');
-      const option = unset.find((name) => isLike(normalized, name));
+      const option = unset.find((name) => isTypoOf(normalized, name, LETTERS_PER_MISTAKE));
       return option === undefined ? [] : [{ variable, option }];
     });
 }

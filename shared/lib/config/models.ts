@@ -4,7 +4,7 @@ import { Type } from 'typebox';
 export const modelOptions = {
   OPENAI_API_KEY: Type.Optional(
     Type.String({
-      description: 'Key of the provider `openai`; set alone, it offers a set of OpenAI models',
+      description: 'API key of the provider `openai`; alone it offers a set of OpenAI models',
     }),
   ),
   OPENAI_BASE_URL: Type.Optional(
@@ -14,32 +14,30 @@ export const modelOptions = {
     }),
   ),
   MODELS_FILE: Type.Optional(
-    Type.String({ description: 'JSON file with the providers and models to offer' }),
+    Type.String({ description: 'JSON file of the offered providers and models' }),
   ),
   MODEL_ATTEMPT_TIMEOUT_MS: Type.Integer({
     default: 60_000,
     minimum: 1,
     maximum: 3_600_000,
-    description: 'Time limit of one attempt of a model call, to the last byte of the answer',
+    description: 'Time limit of one attempt of a model call, to its last byte',
   }),
   MODEL_MAX_RETRIES: Type.Integer({
     default: 2,
     minimum: 0,
     maximum: 10,
-    description:
-      'Further attempts when the model server answers 429 or 5xx or drops the connection before it answers',
+    description: 'Further attempts after 429, 5xx, or a connection that breaks before the response',
   }),
   MODEL_CIRCUIT_FAILURES: Type.Integer({
     default: 10,
     minimum: 1,
     maximum: 1_000_000,
-    description:
-      'Model calls in a row that fail, retries included, after which their provider is not asked for a while',
+    description: 'Failed model calls in a row that open the provider’s circuit',
   }),
   MODEL_CIRCUIT_OPEN_MS: Type.Integer({
     default: 10_000,
     minimum: 1,
     maximum: 3_600_000,
-    description: 'For how long; then one call is let through, and decides',
+    description: 'How long an open circuit rejects calls before one call tests it',
   }),
 };

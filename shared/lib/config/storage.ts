@@ -8,27 +8,27 @@ const freeSpace = (fallback: string, description: string) =>
   Type.String({
     default: fallback,
     pattern: '^(0|[1-9]\\d{0,14}(,[1-9]\\d?%)?|[1-9]\\d?%)$',
-    description: `${description}: bytes, a share of the file system such as \`5%\`, or both, of which the smaller counts; 0: never`,
+    description: `${description}: bytes, a share such as \`5%\`, or both (the smaller counts); 0: never`,
   });
 
 /** Options that bound what is stored. */
 export const storageOptions = {
   ACCOUNT_EVENTS_PER_DAY: quota(
     10_000_000,
-    'Events that an account may add to the log per UTC day; beyond them 429 `quota_exceeded`; 0: no quota',
+    'Events that an account may add per UTC day, then 429 `quota_exceeded`; 0: no quota',
   ),
   ACCOUNT_BYTES_PER_DAY: quota(
     4_294_967_296,
-    'Bytes of the events that an account may add per UTC day: data and metadata, without indexes and read models; 0: no quota',
+    'Bytes of events (data and metadata) that an account may add per UTC day; 0: no quota',
   ),
-  ACCOUNT_EVENTS: quota(1_000_000_000, 'Events that an account may have in the log; 0: no quota'),
+  ACCOUNT_EVENTS: quota(1_000_000_000, 'Events of an account in total; 0: no quota'),
   ACCOUNT_BYTES: quota(
     1_099_511_627_776,
-    'Bytes of the events that an account may have in the log; 0: no quota',
+    'Bytes of the events of an account in total; 0: no quota',
   ),
   ACCOUNT_AUDITS_PER_DAY: quota(
     500_000,
-    'Entries that the audit of an account may get per UTC day; reads that have to be recorded are then refused with 429 `quota_exceeded`; 0: no quota',
+    'Audit entries of an account per UTC day, then 429 `quota_exceeded` for audited reads; 0: no quota',
   ),
   DISK_WARN_FREE: freeSpace(
     '2147483648,20%',
@@ -36,6 +36,6 @@ export const storageOptions = {
   ),
   DISK_STOP_FREE: freeSpace(
     '536870912,10%',
-    'Free disk space below which nothing new is recorded, 503 `storage_full`; reads, cancels, erasures and the ends of runs continue',
+    'Free disk space below which new work is 503 `storage_full`',
   ),
 };

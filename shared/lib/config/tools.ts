@@ -4,7 +4,7 @@ import { Type } from 'typebox';
 export const toolOptions = {
   TOOLS_FILE: Type.Optional(
     Type.String({
-      description: 'JSON file with the MCP servers whose tools are offered, and the built-in ones',
+      description: 'JSON file of the offered MCP servers and built-in tools',
     }),
   ),
 };

@@ -7,29 +7,28 @@ export const transparencyOptions = {
     maxLength: 200,
     pattern: '^[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*$',
     description:
-      'Name of the transparency log, best the address at which it is served, without a scheme (`turnlog.example.com/v1/log`); the log’s id follows it in each checkpoint. Under another name the tree is begun anew',
+      'Name of the transparency log, preferably its address without scheme (`turnlog.example.com/v1/log`); followed by the log’s id. Another name begins another tree',
   }),
   LOG_SIGNING_KEY_FILE: Type.Optional(
     Type.String({
       description:
-        'File with the Ed25519 keys (PEM, PKCS #8) that sign checkpoints, all of them each time; without it, `log-signing-key.pem` in the data folder, made at the first start. Processes with `DATABASE_URL` that project need it, the same for all',
+        'File of the Ed25519 keys (PEM, PKCS #8) that all sign checkpoints; default `log-signing-key.pem` in the data folder. Required, the same for all, for projectors with `DATABASE_URL`',
     }),
   ),
   LOG_PUBLIC: Type.Boolean({
     default: false,
-    description: 'Let anybody read the transparency log, without a key',
+    description: 'Serve the transparency log without a key',
   }),
   LOG_KEPT_CHECKPOINTS: Type.Optional(
     Type.String({
       pattern: '^[^,\\s][^,]*(,[^,\\s][^,]*)*$',
       description:
-        'Checkpoints of the log, kept where accounts that write the log have no access: files, folders or https addresses, separated by commas. A start and `audit verify` compare the log with them',
+        'Files, folders or https addresses of kept checkpoints, separated by commas; a start and `audit verify` compare the log with them',
     }),
   ),
   LOG_WITNESSES_FILE: Type.Optional(
     Type.String({
-      description:
-        'JSON file with the witnesses that are to cosign checkpoints, and how many of them are wanted',
+      description: 'JSON file of the witnesses that cosign checkpoints',
     }),
   ),
 };

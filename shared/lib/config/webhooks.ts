@@ -5,6 +5,6 @@ export const webhookOptions = {
   WEBHOOKS_ALLOW_PRIVATE: Type.Boolean({
     default: false,
     description:
-      'Let webhooks lead to private, loopback and link-local addresses, and go without TLS: for receivers in a network that is trusted, where every holder of the scope `webhooks:write` is, too',
+      'Allow webhooks to private, loopback and link-local addresses and without TLS, if everyone with `webhooks:write` is trusted with that network',
   }),
 };

@@ -60,12 +60,24 @@ export interface ErrorDetail {
   path: string;
 }
 
+/**
+ * What a client should do about a failure. `same_key`: send the request again, with the same
+ * `Idempotency-Key` if it has one; `new_key`: the failure is recorded under the key, so another
+ * attempt needs another key; `never`: the request fails again however often it is sent.
+ */
+export const RETRY_ADVICE = ['same_key', 'new_key', 'never'] as const;
+export type RetryAdvice = (typeof RETRY_ADVICE)[number];
+
 interface ErrorOptions {
   /** True when the same call may succeed later unchanged. */
   retriable?: boolean;
   /** How long to wait before a retry, in seconds. */
   retryAfterSeconds?: number;
   details?: Record<string, ErrorDetail>;
+  /** What the client should do, where neither `retriable` nor the status says so. */
+  retry?: RetryAdvice | undefined;
+  /** The turn that the request started. */
+  turn?: { session_id: string; turn: number } | undefined;
   cause?: unknown;
 }
 
@@ -78,6 +90,8 @@ export class TurnlogError extends Error {
   readonly retriable: boolean;
   readonly retryAfterSeconds: number | undefined;
   readonly details: Record<string, ErrorDetail> | undefined;
+  readonly retry: RetryAdvice | undefined;
+  readonly turn: ErrorOptions['turn'];
 
   constructor(code: ErrorCode, message: string, options: ErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
@@ -86,6 +100,18 @@ export class TurnlogError extends Error {
     this.retriable = options.retriable ?? false;
     this.retryAfterSeconds = options.retryAfterSeconds;
     this.details = options.details;
+    this.retry = options.retry;
+    this.turn = options.turn;
+  }
+
+  /** A copy that names the turn that the request started. */
+  withTurn(turn: NonNullable<ErrorOptions['turn']>): TurnlogError {
+    const { code, message, retriable, retryAfterSeconds, details, retry } = this;
+    const known = {
+      ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
+      ...(details && { details }),
+    };
+    return new TurnlogError(code, message, { ...known, retriable, retry, turn, cause: this });
   }
 }
 

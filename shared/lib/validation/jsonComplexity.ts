@@ -5,7 +5,7 @@ const OPENING_BRACKET = 0x5b;
 const OPENING_BRACE = 0x7b;
 
 /** The end of the string that begins at `start`: a quote after an even number of backslashes. */
-function endOfString(text: string, start: number): number {
+export function endOfString(text: string, start: number): number {
   let end = start;
   let backslashes: number;
   do {

@@ -1,6 +1,5 @@
 import { createSecretKey } from 'node:crypto';
 import { Type, type Static } from 'typebox';
-import type { TurnOutputPosition } from '../../sessions/turns/turnOutputPosition.ts';
 import { decrypt, encrypt } from '../../eventlog/encryption/aesGcm.ts';
 import type { Keyring } from '../../eventlog/encryption/keyring.ts';
 import type { TextKey } from '../../eventlog/encryption/protectedText.ts';
@@ -12,10 +11,20 @@ const Of = { session_id: name, turn: count };
 
 const Message = Type.Union([
   /** Requests the output of a turn from a position on. */
-  Type.Object({ is: Type.Literal('follow'), ...Of, to: name, round: count, chars: count }),
-  /** More text of a turn, sealed with the key that has the id `key`. */
   Type.Object({
-    is: Type.Literal('text'),
+    is: Type.Literal('follow'),
+    ...Of,
+    to: name,
+    round: count,
+    reasoning: Type.Optional(count),
+    chars: count,
+  }),
+  /**
+   * More text of a turn, or of its reasoning, from the character `chars` on, sealed with the key that
+   * has the id `key`.
+   */
+  Type.Object({
+    is: Type.Enum(['text', 'reasoning']),
     ...Of,
     round: count,
     chars: count,
@@ -27,7 +36,7 @@ const Message = Type.Union([
 ]);
 /** A message between processes about a followed turn. */
 export type DeltaMessage = Static<typeof Message>;
-export type TextDelta = Extract<DeltaMessage, { is: 'text' }>;
+export type TextDelta = Extract<DeltaMessage, { box: string }>;
 
 const validator = lazyValidator(Message);
 
@@ -43,12 +52,13 @@ export function parseDeltaMessage(text: string): DeltaMessage | undefined {
 
 /** Binds a text to its position in its turn. */
 const associatedDataOf = ({
+  is,
   session_id,
   turn,
   round,
   chars,
-}: Omit<TextDelta, 'is' | 'key' | 'box'>): string =>
-  `delta/${session_id}/${turn}/${round}/${chars}`;
+}: Omit<TextDelta, 'key' | 'box'>): string =>
+  `${is === 'text' ? 'delta' : is}/${session_id}/${turn}/${round}/${chars}`;
 
 const keyOf = ({ secret }: TextKey) => createSecretKey(secret, 'base64url');
 
@@ -58,14 +68,14 @@ const keyOf = ({ secret }: TextKey) => createSecretKey(secret, 'base64url');
  */
 export function sealDeltaText(
   of: { session_id: string; turn: number },
-  { round, chars }: Pick<TurnOutputPosition, 'round' | 'chars'>,
+  { is, round, chars }: Pick<TextDelta, 'is' | 'round' | 'chars'>,
   text: string,
   key: TextKey,
 ): TextDelta {
   const { session_id, turn } = of;
-  const at = { session_id, turn, round, chars };
+  const at = { is, session_id, turn, round, chars };
   const box = encrypt(Buffer.from(text), keyOf(key), associatedDataOf(at)).toString('base64url');
-  return { is: 'text', ...at, key: key.id, box };
+  return { ...at, key: key.id, box };
 }
 
 /** The text of a message; undefined if it was not sealed for this position. */

@@ -92,8 +92,11 @@ export interface LiveTurn extends AccountTurn {
 
 /** Publishes the output of a turn. */
 export interface TurnPublisher {
-  /** More text of a round. Followers get text that arrives within a few milliseconds as one part. */
-  publishText(round: number, piece: string): void;
+  /**
+   * More text of a round, or of its reasoning. Followers get text that arrives within a few
+   * milliseconds as one part.
+   */
+  publishText(round: number, piece: string, kind?: 'reasoning' | 'text'): void;
   /** A recorded tool call. */
   publishToolCall(call: ToolCalledData): void;
   /**
@@ -112,6 +115,7 @@ export interface LiveTurns {
 }
 
 interface LiveRound {
+  reasoning: LiveText;
   text: LiveText;
   calls: ToolCalledData[];
 }
@@ -120,8 +124,14 @@ const keyOf = (sessionId: string, turn: number): string => `${sessionId}/${turn}
 
 function nextPartOf(rounds: readonly LiveRound[], after: TurnOutputPosition): TurnPart | undefined {
   for (let round = after.round; round <= rounds.length; round += 1) {
-    const { text, calls } = rounds[round - 1]!;
-    const start = round === after.round ? after : { round, chars: 0, calls: 0 };
+    const { reasoning, text, calls } = rounds[round - 1]!;
+    const start: TurnOutputPosition = round === after.round ? after : { round, chars: 0, calls: 0 };
+    const reasoned =
+      start.calls === 0 && start.chars === 0 ? reasoning.next(start.reasoning ?? 0) : undefined;
+    if (reasoned) {
+      const position = { round, reasoning: reasoned.chars, chars: 0, calls: 0 };
+      return { type: 'reasoning', text: reasoned.text, position };
+    }
     const part = start.calls === 0 ? text.next(start.chars) : undefined;
     if (part)
       return { type: 'text', text: part.text, position: { round, chars: part.chars, calls: 0 } };
@@ -153,7 +163,10 @@ function notifyFollowers(
 
 /** Whether two positions are the same. */
 const isSamePosition = (a: TurnOutputPosition, b: TurnOutputPosition): boolean =>
-  a.round === b.round && a.chars === b.chars && a.calls === b.calls;
+  a.round === b.round &&
+  a.chars === b.chars &&
+  a.calls === b.calls &&
+  (a.reasoning ?? 0) === (b.reasoning ?? 0);
 
 /**
  * Buffers the output of each turn once, while it runs and for a moment longer. Followers keep their
@@ -190,8 +203,12 @@ export function createLiveTurns({
     let isBuffered = bufferText;
     let ended = false;
     let bufferedChars = 0;
-    /** Text that followers do not see yet, and its round. */
-    let pending = { round: 1, text: '' };
+    /** Text that followers do not see yet, its round, and what it is. */
+    let pending: { round: number; kind: 'reasoning' | 'text'; text: string } = {
+      round: 1,
+      kind: 'text',
+      text: '',
+    };
     /** True while followers are being notified of text, and for a moment after that. */
     let isCoalescing = false;
     /** True if text has arrived meanwhile. */
@@ -216,13 +233,14 @@ export function createLiveTurns({
       notify();
     };
     const roundOf = (round: number): LiveRound => {
-      while (rounds.length < round) rounds.push({ text: createLiveText(), calls: [] });
+      while (rounds.length < round)
+        rounds.push({ reasoning: createLiveText(), text: createLiveText(), calls: [] });
       return rounds[round - 1]!;
     };
     const commitText = (): void => {
       if (pending.text === '') return;
       last = undefined;
-      roundOf(pending.round).text.add(pending.text);
+      roundOf(pending.round)[pending.kind].add(pending.text);
       pending.text = '';
     };
     /** The more followers there are, the longer text is coalesced: notifying them takes half the time. */
@@ -256,13 +274,13 @@ export function createLiveTurns({
     });
 
     return {
-      publishText(round, piece) {
+      publishText(round, piece, kind = 'text') {
         if (!isBuffered) return;
         if (!canBuffer(account_id, piece.length)) return dropBuffer();
         addBuffered(account_id, piece.length);
         bufferedChars += piece.length;
-        if (pending.round !== round) commitText();
-        pending = { round, text: pending.text + piece };
+        if (pending.round !== round || pending.kind !== kind) commitText();
+        pending = { round, kind, text: pending.text + piece };
         if (pending.text.length >= READ_CHARS) commitText();
         hasMore = true;
         if (!isCoalescing) showText();

@@ -23,6 +23,7 @@ interface Mirror {
   turn: LiveTurn;
   publisher: TurnPublisher;
   round: number;
+  reasoning: number;
   chars: number;
   followers: number;
   /** Processes messages one at a time. */
@@ -52,10 +53,11 @@ export function createMirroredTurns({
 
   function requestOutput(
     { session_id, turn }: AccountTurn,
-    { round, chars }: Omit<TurnOutputPosition, 'calls'>,
+    { round, reasoning, chars }: Omit<TurnOutputPosition, 'calls'>,
   ): void {
+    const position = { round, reasoning, chars };
     const to = broadcast.name;
-    broadcast.send(ALL, JSON.stringify({ is: 'follow', session_id, turn, to, round, chars }));
+    broadcast.send(ALL, JSON.stringify({ is: 'follow', session_id, turn, to, ...position }));
   }
 
   function end(mirror: Mirror): void {
@@ -69,14 +71,15 @@ export function createMirroredTurns({
   async function receiveText(mirror: Mirror, message: TextDelta): Promise<void> {
     if (message.round > mirror.round) return end(mirror);
     if (message.round < mirror.round) return;
+    const count = message.is === 'text' ? 'chars' : 'reasoning';
     // Messages were lost, so the output is requested again.
-    if (message.chars > mirror.chars) return requestOutput(mirror.turn, mirror);
+    if (message.chars > mirror[count]) return requestOutput(mirror.turn, mirror);
     const text = await openDeltaText(message, keys);
-    const more = text?.slice(mirror.chars - message.chars) ?? '';
+    const more = text?.slice(mirror[count] - message.chars) ?? '';
     if (more === '') return;
     mirror.silence.refresh();
-    mirror.chars += more.length;
-    mirror.publisher.publishText(mirror.round, more);
+    mirror[count] += more.length;
+    mirror.publisher.publishText(mirror.round, more, message.is);
   }
 
   const stop = broadcast.listen((text) => {
@@ -85,7 +88,7 @@ export function createMirroredTurns({
     const mirror = mirrors.get(keyOf(message));
     if (!mirror) return;
     mirror.lastMessage = mirror.lastMessage.then(() =>
-      message.is === 'text' ? receiveText(mirror, message) : end(mirror),
+      message.is === 'recorded' ? end(mirror) : receiveText(mirror, message),
     );
   });
 
@@ -95,6 +98,7 @@ export function createMirroredTurns({
       turn: hub.find(subject.session_id, subject.turn)!,
       publisher,
       round,
+      reasoning: 0,
       chars: 0,
       followers: 0,
       lastMessage: Promise.resolve(),

@@ -41,10 +41,11 @@ export function startSendingDeltas({
       const part = turn.nextPart(sender.position);
       if (!part) return true;
       if (part.type === 'called' || !turn.key) return false;
-      const { text, position } = part;
-      let chars = position.chars - text.length;
+      const { type: is, text, position } = part;
+      const end = is === 'text' ? position.chars : (position.reasoning ?? 0);
+      let chars = end - text.length;
       for (const piece of text.match(PIECES) ?? []) {
-        send(to, sealDeltaText(turn, { round: position.round, chars }, piece, turn.key));
+        send(to, sealDeltaText(turn, { is, round: position.round, chars }, piece, turn.key));
         chars += piece.length;
         sent += 1;
       }
@@ -69,11 +70,11 @@ export function startSendingDeltas({
     if (!closing.signal.aborted) send(to, { is: 'recorded', session_id, turn: number });
   }
 
-  function follow({ session_id, turn, to, round, chars }: Follow): void {
+  function follow({ session_id, turn, to, round, reasoning = 0, chars }: Follow): void {
     const liveTurn = live.find(session_id, turn);
     if (!liveTurn) return;
     const key = `${to}/${session_id}/${turn}`;
-    const position = { round, chars, calls: 0 };
+    const position = { round, reasoning, chars, calls: 0 };
     const until = performance.now() + interestMs;
     const existing = senders.get(key);
     if (existing) return void Object.assign(existing, { position, until });

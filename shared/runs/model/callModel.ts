@@ -1,11 +1,13 @@
 import type { ChatRequest } from '../../sessions/turns/chat.ts';
 import type { FallbackModel, ModelCall } from '../../sessions/turns/promptParts.ts';
 import { fallbackRequest } from '../../sessions/turns/prompt.ts';
+import { correctCalls, type FormedRequest } from '../../sessions/turns/requestForm.ts';
 import type { Tokens } from '../../domain/schema.ts';
 import { sha256OfJson } from '../../eventlog/hashChain.ts';
 import { abortable } from '../../lib/concurrency/abortable.ts';
 import { yieldForText } from '../../lib/concurrency/yieldToEventLoop.ts';
 import { isTurnlogError } from '../../lib/errors/turnlogError.ts';
+import { LIMITS } from '../../limits.ts';
 import { elapsedMs } from '../../lib/time/elapsedMs.ts';
 import { isModelTrouble, type ChatAnswer, type ModelInfo } from '../../ports/chatModel.ts';
 import type { ModelContext } from '../context.ts';
@@ -20,12 +22,13 @@ export interface FallbackCall {
   calls: readonly ModelCall[];
   /** Receives the text of the answer as it arrives. */
   onDelta?: ((text: string) => void) | undefined;
+  /** With `onDelta`: receives the reasoning as it arrives, which does not count as shown. */
+  onReasoning?: ((text: string) => void) | undefined;
 }
 
 /** An answer, the request that was sent for it, and the fallback model that answered, if any. */
-export interface Completion {
+export interface Completion extends FormedRequest {
   answer: ChatAnswer;
-  request: ChatRequest;
   fallback: FallbackModel | undefined;
 }
 
@@ -45,7 +48,7 @@ function fallbackModel({ id, upstream_model, max_output_tokens }: ModelInfo, age
  */
 export async function completeWithFallbacks(
   { catalogue: { models }, budget }: ModelContext,
-  { run: { agent, actor, replay }, request, calls, onDelta }: FallbackCall,
+  { run: { agent, actor, replay }, request, calls, onDelta, onReasoning }: FallbackCall,
   signal: AbortSignal,
 ): Promise<Completion> {
   let hasShown = false;
@@ -55,11 +58,23 @@ export async function completeWithFallbacks(
       hasShown = true;
       onDelta(text);
     });
-  const caller = { account_id: actor.account_id, ...(show && { onDelta: show }) };
+  const caller = { account_id: actor.account_id, ...(show && { onDelta: show, onReasoning }) };
   const call = async (fallback: FallbackModel | undefined): Promise<Completion> => {
-    const sent = fallback ? fallbackRequest(fallback, request) : request;
-    const answer = await models.complete(fallback?.model ?? agent.model, sent, signal, caller);
-    return { answer, request: sent, fallback };
+    const wanted = fallback ? fallbackRequest(fallback, request) : request;
+    const corrected = correctCalls(wanted);
+    const answer = await models.complete(
+      fallback?.model ?? agent.model,
+      corrected.request,
+      signal,
+      caller,
+    );
+    const { request: sent, form } = answer.sent ?? corrected;
+    return {
+      answer,
+      request: sent,
+      fallback,
+      ...((form ?? corrected.form) && { form: { ...corrected.form, ...form } }),
+    };
   };
   const last = calls.at(-1);
   if (last) return call(last.fallback);
@@ -96,7 +111,8 @@ export async function callModel(
   await yieldForText(account_id, chars);
   const startedAt = performance.now();
   const completion = await completeWithFallbacks(context, call, signal);
-  const { answer, fallback } = completion;
+  const { fallback, form } = completion;
+  const answer = withinEvent(completion.answer);
   const duration_ms = elapsedMs(startedAt);
   await yieldForText(account_id, chars);
   calls.push({
@@ -109,8 +125,17 @@ export async function callModel(
     ...(!answer.tokens && { counted: true }),
     duration_ms,
     ...(fallback && { fallback }),
+    ...(form && { form }),
   });
   return answer;
+}
+
+/** The answer, without reasoning that would make it too long for an event. */
+function withinEvent(answer: ChatAnswer): ChatAnswer {
+  if (answer.reasoning === undefined) return answer;
+  const { content, reasoning, tool_calls, ...rest } = answer;
+  const bytes = Buffer.byteLength(JSON.stringify([content, reasoning, tool_calls]));
+  return bytes > LIMITS.http.jsonTextBytes ? { ...rest, content, tool_calls } : answer;
 }
 
 /** Counts tokens for a provider that reports no usage. */
@@ -118,11 +143,12 @@ async function countCallTokens(
   { budget: { counter } }: Pick<ModelContext, 'budget'>,
   { actor: { account_id } }: RunRequest,
   { messages }: ChatRequest,
-  { content, tool_calls }: ChatAnswer,
+  { content, reasoning = '', tool_calls }: ChatAnswer,
 ): Promise<Tokens> {
   const sent = await countOrEstimate(counter, messageTexts(messages), account_id);
   const prompt = sent + messages.length * MESSAGE_OVERHEAD;
   const functionCalls = tool_calls.map((call) => call.function.name + call.function.arguments);
-  const completion = await countOrEstimate(counter, [content ?? '', ...functionCalls], account_id);
+  const written = [reasoning, content ?? '', ...functionCalls];
+  const completion = await countOrEstimate(counter, written, account_id);
   return { prompt, completion, total: prompt + completion };
 }

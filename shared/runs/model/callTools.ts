@@ -1,10 +1,9 @@
 import { addAbortListener } from 'node:events';
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
-import type { ToolCallRequest } from '../../sessions/turns/chat.ts';
 import type { ToolCalledData } from '../../sessions/events.ts';
 import { LIMITS } from '../../limits.ts';
 import { elapsedMs } from '../../lib/time/elapsedMs.ts';
-import type { ChatAnswer } from '../../ports/chatModel.ts';
+import type { AnsweredToolCall, ChatAnswer } from '../../ports/chatModel.ts';
 import { toolNotRecordedError } from '../../replays/errors.ts';
 import { abortable } from '../../lib/concurrency/abortable.ts';
 import type { OpenRun, RunContext } from '../context.ts';
@@ -62,7 +61,7 @@ interface Round {
   allowance: ToolAllowance;
 }
 
-type ToolCallRecord = Omit<ToolCalledData, 'round' | 'content'>;
+type ToolCallRecord = Omit<ToolCalledData, 'round' | 'content' | 'reasoning'>;
 
 /** A started call, and its record once it has ended. */
 interface PendingCall {
@@ -87,20 +86,20 @@ export async function callTools(
   let recorded = 0;
   let recording = false;
 
-  async function start(call: ToolCallRequest): Promise<void> {
+  async function start(call: AnsweredToolCall): Promise<void> {
     // Calls that resolve immediately would otherwise block the event loop, and the timer of the
     // run's time limit.
     if (pending.length > 0) await yieldToOthers();
     signal.throwIfAborted();
-    const content = pending.length === 0 ? (answer.content ?? '') : '';
-    allowance.countBytes(call.id, call.function.name, call.function.arguments, content);
+    const texts = pending.length === 0 ? [answer.content ?? '', answer.reasoning ?? ''] : [];
+    const { name, arguments: args } = call.function;
+    allowance.countBytes(call.id, name, args, JSON.stringify(call.extra) ?? '', ...texts);
     pending.push(startCall(context, run, call, stop.signal));
   }
 
   async function record(called: ToolCallRecord): Promise<void> {
     recording = true;
-    const content = recorded === 0 && answer.content ? { content: answer.content } : {};
-    const toolCall = { ...called, ...content, round };
+    const toolCall = { ...called, ...(recorded === 0 && textsBeside(answer)), round };
     await recordTurnEvent(context, run, {
       type: 'record_tool_call',
       run: run.state,
@@ -136,6 +135,12 @@ export async function callTools(
   }
 }
 
+/** The texts of an answer beside its calls, which are recorded with the first call. */
+const textsBeside = ({ content, reasoning }: ChatAnswer) => ({
+  ...(content && { content }),
+  ...(reasoning && { reasoning }),
+});
+
 async function recordEach(
   calls: readonly ToolCallRecord[],
   record: (call: ToolCallRecord) => Promise<void>,
@@ -146,7 +151,7 @@ async function recordEach(
 function startCall(
   context: ToolCallContext,
   run: OpenRun,
-  call: ToolCallRequest,
+  call: AnsweredToolCall,
   signal: AbortSignal,
 ): PendingCall {
   const pending: PendingCall = {
@@ -164,7 +169,7 @@ function startCall(
 async function callTool(
   { catalogue }: Pick<RunContext, 'catalogue'>,
   { state, settings, request }: OpenRun,
-  call: ToolCallRequest,
+  call: AnsweredToolCall,
   signal: AbortSignal,
 ): Promise<ToolCallRecord> {
   const startedAt = performance.now();
@@ -184,6 +189,7 @@ async function callTool(
     tool: name,
     ...(offered >= 0 && { offered }),
     arguments: args,
+    ...(call.extra && { extra: JSON.stringify(call.extra) }),
     result,
     is_error,
     ...(replay && { replayed: replayed?.replayed ?? 'live' }),

@@ -18,10 +18,20 @@ export const MESSAGE_OVERHEAD = 4;
 export const messageTexts = (messages: readonly ChatMessage[]): string[] =>
   messages.flatMap((message) => [
     message.content ?? '',
-    ...('tool_calls' in message
-      ? (message.tool_calls ?? []).map((call) => call.function.name + call.function.arguments)
-      : []),
+    ...(message.role === 'assistant' ? assistantTexts(message) : []),
   ]);
+
+const assistantTexts = ({
+  reasoning_content,
+  tool_calls = [],
+}: Extract<ChatMessage, { role: 'assistant' }>): string[] => [
+  ...(reasoning_content === undefined ? [] : [reasoning_content]),
+  ...tool_calls.map(({ function: called, id: _, type: __, ...extra }) => {
+    const { name, arguments: args, ...more } = called;
+    const fields = Object.keys(extra).length + Object.keys(more).length;
+    return name + args + (fields > 0 ? JSON.stringify([extra, more]) : '');
+  }),
+];
 
 /** UTF-8 bytes of messages in a prompt. */
 const promptMessageBytes = (messages: readonly ChatMessage[]): number =>

@@ -77,15 +77,14 @@ export async function runModelLoop(
   for (let round = 1; round <= LIMITS.run.rounds; round += 1) {
     signal.throwIfAborted();
     const request = chatRequest(settings, systemText(instruction, summary), history, turn);
-    const onDelta = run.request.deltas
-      ? (text: string) => run.publisher.publishText(round, text)
-      : undefined;
-    const answer = await callModel(context, { run: run.request, request, calls, onDelta }, signal);
+    const call = { run: run.request, request, calls, ...listenersOf(run, round) };
+    const answer = await callModel(context, call, signal);
     if (answer.tool_calls.length === 0) {
       await requireResponseFormat(context, run, answer.content ?? '', signal);
       const last = calls.at(-1)!;
       return {
         output: answer.content ?? '',
+        ...(answer.reasoning && { reasoning: answer.reasoning }),
         tool_used: firstToolUsed(run),
         model: last.model,
         tokens: sumTokens(calls),
@@ -101,6 +100,13 @@ export async function runModelLoop(
     `The model went on calling tools for ${LIMITS.run.rounds} rounds without an answer.`,
   );
 }
+
+/** What publishes the answer of a round as it arrives, for a run whose text is read meanwhile. */
+const listenersOf = ({ request, publisher }: OpenRun, round: number) =>
+  request.deltas && {
+    onDelta: (text: string) => publisher.publishText(round, text),
+    onReasoning: (text: string) => publisher.publishText(round, text, 'reasoning'),
+  };
 
 /**
  * The first called function that the agent offers, because models also call functions that do not

@@ -2,7 +2,13 @@ import { sessionStream } from '../../eventlog/streams.ts';
 import { LIMITS } from '../../limits.ts';
 import type { EventStore, StoredEvent } from '../../ports/eventStore.ts';
 import { sessionErasedError } from '../../erasure/errors.ts';
-import { TurnlogError } from '../../lib/errors/turnlogError.ts';
+import type { TurnlogError } from '../../lib/errors/turnlogError.ts';
+import {
+  interruptedTurn,
+  isInterruption,
+  turnFailureError,
+  type Interruption,
+} from '../../sessions/turns/turnFailure.ts';
 import { ALL, type Broadcast } from '../../ports/broadcast.ts';
 
 /** Prefix of turn signals, which no other message has. */
@@ -65,26 +71,18 @@ export function createTurnSignals(broadcast: Broadcast): TurnSignals {
   };
 }
 
-/** How a turn ended. */
-export type TurnEndKind = 'ended' | 'cancelled' | 'erased';
+/** How a turn ended: `ended` where the reason is not known. */
+export type TurnEndKind = 'ended' | 'erased' | Interruption;
 
 /** The error of a run whose turn was ended from outside. */
-export function turnEndedError(end: TurnEndKind, cause?: unknown): TurnlogError {
-  switch (end) {
-    case 'erased':
-      return sessionErasedError(cause);
-    case 'cancelled':
-      // Not retriable, because a retry would run again what was cancelled.
-      return new TurnlogError('turn_interrupted', 'The turn was cancelled.', { cause });
-    case 'ended':
-      return new TurnlogError(
-        'turn_interrupted',
-        'The turn was interrupted before its end could be recorded. Try again.',
-        { retriable: true, retryAfterSeconds: 1, cause },
-      );
-    default:
-      return end satisfies never;
-  }
+export function turnEndedError(end: TurnEndKind, turn?: TurnRef, cause?: unknown): TurnlogError {
+  if (end === 'erased') return sessionErasedError(cause);
+  // A retry would run again what was cancelled.
+  const retry = end === 'cancelled' ? {} : { retriable: true, retryAfterSeconds: 1 };
+  return turnFailureError(interruptedTurn(end === 'ended' ? 'crash' : end), turn, {
+    ...retry,
+    cause,
+  });
 }
 
 /** The effect of an event of a session on open turns. */
@@ -98,6 +96,7 @@ interface TurnEndSignal {
 interface EventFields {
   turn?: unknown;
   reason?: unknown;
+  cause?: unknown;
 }
 
 /** Undefined for a stored event that ends no turn. */
@@ -109,10 +108,10 @@ export function turnEndSignal({
   const isEnd = /^session\.turn_(completed|failed|interrupted)\./.test(type);
   if (!isEnd && !type.startsWith('session.turn_started.')) return undefined;
   try {
-    const { turn, reason } = JSON.parse(data) as EventFields;
+    const { turn, reason, cause = reason } = JSON.parse(data) as EventFields;
     if (typeof turn !== 'number') return undefined;
     return isEnd
-      ? { turn, kind: reason === 'cancelled' ? 'cancelled' : 'ended' }
+      ? { turn, kind: isInterruption(cause) ? cause : 'ended' }
       : { turn: turn - 1, kind: 'ended' };
   } catch {
     return undefined;

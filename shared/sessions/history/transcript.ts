@@ -21,6 +21,7 @@ const mapTexts = (row: TurnRow, replace: (text: string) => string): TurnRow => (
   ...row,
   input: replace(row.input),
   output: row.output === null ? null : replace(row.output),
+  reasoning: row.reasoning === null ? null : replace(row.reasoning),
   error: row.error && { ...row.error, message: replace(row.error.message) },
   tool_calls: row.tool_calls.map((call) => ({
     ...call,
@@ -28,7 +29,9 @@ const mapTexts = (row: TurnRow, replace: (text: string) => string): TurnRow => (
     tool: replace(call.tool),
     arguments: replace(call.arguments),
     result: replace(call.result),
+    ...(call.extra !== undefined && { extra: replace(call.extra) }),
     ...(call.content !== undefined && { content: replace(call.content) }),
+    ...(call.reasoning !== undefined && { reasoning: replace(call.reasoning) }),
   })),
 });
 

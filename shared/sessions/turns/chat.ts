@@ -10,9 +10,21 @@ export interface ToolCallRequest {
   function: { name: string; arguments: string };
 }
 
+/** A provider's own fields of a tool call, which it expects to get back with the call. */
+export interface ToolCallExtra {
+  [field: string]: unknown;
+  /** Fields beside `name` and `arguments`. */
+  function?: Record<string, unknown>;
+}
+
 export type ChatMessage =
-  | { role: 'system' | 'user'; content: string }
-  | { role: 'assistant'; content: string | null; tool_calls?: ToolCallRequest[] }
+  | { role: 'system' | 'developer' | 'user'; content: string }
+  | {
+      role: 'assistant';
+      content: string | null;
+      reasoning_content?: string;
+      tool_calls?: ToolCallRequest[];
+    }
   | { role: 'tool'; content: string; tool_call_id: string };
 
 export interface ToolDefinition {
@@ -43,5 +55,7 @@ export interface ChatSettings {
 /** The body of one chat completion request. */
 export type ChatRequest = Omit<ChatSettings, 'response_format'> & {
   messages: ChatMessage[];
+  /** In place of `max_completion_tokens`, for servers that do not know that field. */
+  max_tokens?: number;
   response_format?: ChatResponseFormat;
 };

@@ -1,9 +1,5 @@
-import type {
-  InterruptionCause,
-  InterruptionReason,
-  SessionEvent,
-  ToolCalledData,
-} from '../events.ts';
+import type { SessionEvent, ToolCalledData } from '../events.ts';
+import { interruptedTurn } from './turnFailure.ts';
 import type { RecordedEvent } from '../../eventlog/event.ts';
 import { streamId } from '../../eventlog/streams.ts';
 import { absent, present, type RowChange } from '../../projections/change.ts';
@@ -16,14 +12,6 @@ type TurnRow = Rows['turns'];
 /** An event of a turn. */
 export type TurnEvent = Extract<SessionEvent, { data: { turn: number } }>;
 type LaterEvent = Exclude<TurnEvent, { type: 'session.turn_started.v1' }>;
-
-/** Descriptions of interruptions for clients. */
-const INTERRUPTIONS: Record<InterruptionReason | InterruptionCause, string> = {
-  crash: 'The service stopped while the turn was running.',
-  cancelled: 'The turn was cancelled.',
-  deadline: 'The turn did not end before its deadline.',
-  shutdown: 'The service was shut down while the turn was running.',
-};
 
 /**
  * The name of the called function; empty for one that was not offered, which does not count as a
@@ -44,8 +32,8 @@ function patch(row: TurnRow, event: LaterEvent): Partial<TurnRow> {
       };
     }
     case 'session.turn_completed.v1': {
-      const { output, model, tool_used, tokens, finish_reason } = event.data;
-      return { status: 'completed', output, model, tool_used, tokens, finish_reason };
+      const { output, reasoning = null, model, tool_used, tokens, finish_reason } = event.data;
+      return { status: 'completed', output, reasoning, model, tool_used, tokens, finish_reason };
     }
     case 'session.turn_failed.v1': {
       const { code, message, output, tokens } = event.data;
@@ -58,7 +46,8 @@ function patch(row: TurnRow, event: LaterEvent): Partial<TurnRow> {
     }
     case 'session.turn_interrupted.v1': {
       const code = event.data.cause ?? event.data.reason;
-      return { status: 'interrupted', error: { code, message: INTERRUPTIONS[code] } };
+      const { message } = interruptedTurn(code);
+      return { status: 'interrupted', error: { code, message } };
     }
     default:
       return event satisfies never;
@@ -85,6 +74,7 @@ export function applyTurnEvent(
       input,
       agent_revision,
       output: null,
+      reasoning: null,
       model,
       tool_used: '',
       offered: (settings.tools ?? []).map((tool) => tool.function.name),

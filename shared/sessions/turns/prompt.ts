@@ -4,6 +4,7 @@ import type {
   ChatRequest,
   ChatResponseFormat,
   ChatSettings,
+  ToolCallExtra,
   ToolCallRequest,
 } from './chat.ts';
 import type { SessionEvent, ToolCalledData } from '../events.ts';
@@ -61,6 +62,7 @@ function roundMessages(calls: readonly ToolCalledData[]): ChatMessage[] {
   return [...rounds.values()].flatMap((round): ChatMessage[] => [
     {
       content: round[0]?.content ?? null,
+      ...(round[0]?.reasoning !== undefined && { reasoning_content: round[0].reasoning }),
       role: 'assistant',
       tool_calls: round.map(toolCallRequest),
     },
@@ -72,11 +74,17 @@ function roundMessages(calls: readonly ToolCalledData[]): ChatMessage[] {
   ]);
 }
 
-const toolCallRequest = (call: ToolCalledData): ToolCallRequest => ({
-  function: { arguments: call.arguments, name: call.tool },
-  id: call.call_id,
-  type: 'function',
-});
+function toolCallRequest(call: ToolCalledData): ToolCallRequest {
+  const standard = { arguments: call.arguments, name: call.tool };
+  if (call.extra === undefined) return { function: standard, id: call.call_id, type: 'function' };
+  const extra = JSON.parse(call.extra) as ToolCallExtra;
+  return {
+    ...extra,
+    function: { ...extra.function, ...standard },
+    id: call.call_id,
+    type: 'function',
+  };
+}
 
 /** The messages of one turn: the input, the tool rounds, and the answer if there is one. */
 export const turnMessages = (turn: Turn): ChatMessage[] => [

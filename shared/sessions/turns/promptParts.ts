@@ -1,6 +1,7 @@
 import { Type, type Static } from 'typebox';
 import { RecordedResponseFormat } from '../../agents/parameters.ts';
 import { ProtectedTextSchema, Tokens } from '../../domain/schema.ts';
+import { RequestForm } from './requestForm.ts';
 
 export const TurnNumber = Type.Integer({
   minimum: 1,
@@ -38,6 +39,7 @@ export const ModelCall = Type.Object(
         },
       ),
     ),
+    form: Type.Optional(RequestForm),
   },
   { title: 'ModelCall', description: 'One model call that answered' },
 );

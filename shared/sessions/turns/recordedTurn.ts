@@ -1,34 +1,40 @@
 import type { ToolCalledData } from '../events.ts';
 import type { TurnRound } from './turnOutputPosition.ts';
+import { failedTurn, failureOfRow, turnFailureError } from './turnFailure.ts';
 import { runResultOf, type RunResult } from '../../runs/runResult.ts';
 import type { TurnRow } from '../../readModels/tables.ts';
 
-/** The recorded end of a turn. */
-export type RecordedTurnOutcome =
-  { result: RunResult } | { failed: { code: string; message: string } };
+/** The end of a turn; a failure is the error for the client. */
+export type TurnOutcome = { result: RunResult } | { failed: unknown };
 
 /** A turn as recorded so far. */
 export interface RecordedTurn {
   rounds: TurnRound[];
   /** Undefined while the turn is open. */
-  outcome: RecordedTurnOutcome | undefined;
+  outcome: TurnOutcome | undefined;
   /** The deadline of the turn's run. */
   deadline: string;
 }
 
-function roundsOf(calls: readonly ToolCalledData[], output: string | undefined): TurnRound[] {
+function roundsOf(
+  calls: readonly ToolCalledData[],
+  { output, reasoning }: Pick<TurnRow, 'output' | 'reasoning'>,
+): TurnRound[] {
   const byRound = Map.groupBy(calls, ({ round }) => round);
   const rounds: TurnRound[] = [];
   for (let round = 1; round <= (calls.at(-1)?.round ?? 0); round += 1) {
     const callsOfRound = byRound.get(round) ?? [];
-    rounds.push({ text: callsOfRound[0]?.content ?? '', calls: callsOfRound });
+    const { content = '', reasoning: ofRound = '' } = callsOfRound[0] ?? {};
+    rounds.push({ reasoning: ofRound, text: content, calls: callsOfRound });
   }
-  return output === undefined ? rounds : [...rounds, { text: output, calls: [] }];
+  return output === null
+    ? rounds
+    : [...rounds, { reasoning: reasoning ?? '', text: output, calls: [] }];
 }
 
 /** The end of a turn from its row; undefined while the turn is open. */
-function outcomeOf(row: TurnRow): RecordedTurnOutcome | undefined {
-  const { session_id, status, output, tokens, error, context } = row;
+function outcomeOf(row: TurnRow): TurnOutcome | undefined {
+  const { session_id, turn, status, output, tokens, context } = row;
   if (status === 'running') return undefined;
   // A failed turn may also have output and tokens.
   if (status === 'completed' && output !== null && tokens !== null) {
@@ -36,15 +42,15 @@ function outcomeOf(row: TurnRow): RecordedTurnOutcome | undefined {
     const completed = { ...row, output, tokens, finish_reason };
     return { result: runResultOf(session_id, completed, context ?? undefined) };
   }
-  const code = status === 'interrupted' ? 'turn_interrupted' : (error?.code ?? '');
-  return { failed: { code, message: error?.message ?? '' } };
+  const failure = failureOfRow(row) ?? failedTurn({ code: '', message: '' });
+  return { failed: turnFailureError(failure, { session_id, turn }) };
 }
 
 /** Builds a recorded turn from a row with decrypted texts. */
 export function recordedTurn(row: TurnRow): RecordedTurn {
   const calls = row.tool_calls.map((call) => ({ ...call, turn: row.turn }));
   return {
-    rounds: roundsOf(calls, row.output ?? undefined),
+    rounds: roundsOf(calls, row),
     outcome: outcomeOf(row),
     deadline: row.deadline,
   };

@@ -10,6 +10,7 @@ import {
   type Summary,
   type Turn,
 } from './prompt.ts';
+import { applyRequestForm } from './requestForm.ts';
 
 /** The recorded model calls of a turn, and those of compactions for it. */
 export interface RecordedCalls {
@@ -83,7 +84,10 @@ const recordedCall = (
   request: ChatRequest,
 ): Pick<RecordedCall, 'call' | 'request'> => ({
   call,
-  request: call.fallback ? fallbackRequest(call.fallback, request) : request,
+  request: applyRequestForm(
+    call.form ?? {},
+    call.fallback ? fallbackRequest(call.fallback, request) : request,
+  ),
 });
 
 /**

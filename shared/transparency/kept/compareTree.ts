@@ -68,14 +68,15 @@ interface OwnTree {
 /** The result of one comparison. */
 type Finding = { size: number } | { trouble: string } | { refusal: string } | 'not_of_this_tree';
 
-const ADVICE =
+/** How a refusal ends that names a log which is older than, or another than, others know it. */
+export const CHANGED_LOG_ADVICE =
   'Put the right log back, together with its transparency log. If it was restored on purpose, declare it: npm run cli -- log accept-restored --reason <text>.';
 
 const rolledBack = (source: string, known: number, { origin, size }: OwnTree): string =>
-  `The log was rolled back: ${source} knows a checkpoint of ${known} entries of ${origin}, and the transparency log has ${size}. ${ADVICE}`;
+  `The log was rolled back: ${source} knows a checkpoint of ${known} entries of ${origin}, and the transparency log has ${size}. ${CHANGED_LOG_ADVICE}`;
 
 const rewritten = (source: string, known: number, { origin }: Pick<OwnTree, 'origin'>): string =>
-  `The log was rewritten: ${source} knows a checkpoint of ${known} entries of ${origin} with another root. ${ADVICE}`;
+  `The log was rewritten: ${source} knows a checkpoint of ${known} entries of ${origin} with another root. ${CHANGED_LOG_ADVICE}`;
 
 /** The keys that may have signed a checkpoint of this origin. */
 const keysOf = ({ trees, stored }: OwnTree, origin: string): NoteKey[] => {
@@ -191,7 +192,7 @@ async function compareWithWitness(
       : { size: ahead };
   }
   if (!contradicts) return { trouble };
-  return { refusal: `The log does not fit: ${source} ${trouble}. ${ADVICE}` };
+  return { refusal: `The log does not fit: ${source} ${trouble}. ${CHANGED_LOG_ADVICE}` };
 }
 
 /** Reads all kept checkpoints at once. */

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, openSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { runCli, startCliWith } from '../../support/processes/cliProcess.ts';
 import { plainEnvironment } from '../../support/processes/plainEnvironment.ts';
@@ -30,6 +30,15 @@ test.each([
       err: 'There is no account acct_typo.\n',
     });
   }
+});
+
+test('a command without the options that it needs says what to set', async () => {
+  const folder = await runCli('./no-data', 'keys', 'list');
+  expect(folder.err).toBe(
+    `There is no event log in ${resolve('no-data')}. Set DATA_DIR to the data folder of the service, or start the service once to make it.\n`,
+  );
+  const database = await runCli(data, 'database', 'migrate');
+  expect(database.err).toMatch(/^Set DATABASE_URL to .*, for example postgres:\/\/\S+\n$/);
 });
 
 test('a declaration needs a reason', async () => {

@@ -175,7 +175,10 @@ test.each<[string, Record<string, string>, string[], readonly [number, string]]>
     'neither',
     { TURNLOG_URL: '', TURNLOG_API_KEY: '' },
     ['show', 'x'],
-    [2, '2 problems:\n  TURNLOG_URL must be set\n  TURNLOG_API_KEY must be set'],
+    [
+      2,
+      '2 problems:\n  TURNLOG_URL must be set, for example to http://127.0.0.1:3000\n  TURNLOG_API_KEY must be set, for example to the key that `npm run cli -- keys issue` prints',
+    ],
   ],
   ['no key', { TURNLOG_API_KEY: '' }, ['show', 'x'], [2, 'TURNLOG_API_KEY']],
   ['a wrong key', { TURNLOG_API_KEY: 'wrong' }, ['show', 'x'], [1, 'unauthorized']],

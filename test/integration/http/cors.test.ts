@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { parseConfig } from '../../../shared/lib/config/config.ts';
 import { startTestService, TEST_KEY, type TestService } from '../../support/http/service.ts';
 
 const LISTED = 'https://app.example.com';
@@ -108,6 +109,15 @@ describe('with CORS_ORIGINS=*', () => {
   });
 });
 
+test.each([`${LISTED}/`, 'app.example.com', `${LISTED} http://localhost:5173`])(
+  'CORS_ORIGINS=%s is refused with an example',
+  (text) => {
+    expect(() => parseConfig({ CORS_ORIGINS: text })).toThrow(
+      'CORS_ORIGINS must be * or origins separated by commas, without a path or a slash at the end, such as https://app.example.com,http://localhost:5173',
+    );
+  },
+);
+
 describe('without CORS_ORIGINS', () => {
   beforeAll(async () => {
     service = await startTestService();
@@ -120,6 +130,10 @@ describe('without CORS_ORIGINS', () => {
       405,
       ['get', 'head', 'post'],
     ]);
+    expect(await preflight.json()).toMatchObject({
+      code: 'method_not_allowed',
+      error: expect.stringContaining(`for example CORS_ORIGINS=${LISTED}.`),
+    });
     const answer = await ask('GET', '/v1/models', { origin: LISTED, 'x-api-key': TEST_KEY });
     expect([...answer.headers.keys()].filter((name) => name.startsWith('access-control'))).toEqual(
       [],

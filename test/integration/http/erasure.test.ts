@@ -192,8 +192,11 @@ describe('erasing an agent', () => {
     const slow = run('slow', session);
     await service.model.received(asked + 1);
     expect((await eraseAgent()).status).toBe(200);
-    expectFailure(await slow, 'agent_erased');
+    expect(expectFailure(await slow, 'turn_interrupted').retry).toBe('never');
     const { turns } = (await service.get(`/v1/sessions/${session}`)).body.data;
-    expect(turns.at(-1)).toMatchObject({ status: 'interrupted', error: { code: 'cancelled' } });
+    expect(turns.at(-1)).toMatchObject({
+      status: 'interrupted',
+      error: { code: 'turn_interrupted', reason: 'cancelled' },
+    });
   });
 });

@@ -151,6 +151,15 @@ describe('pages of the events of an account', () => {
   });
 });
 
+test('names every event message where that is asked for, so that one listener gets all', async () => {
+  const stream = await follow('?event=message');
+  await stream.until((seen) => seen.length >= FIRST_RUN.length);
+  const events = stream.events.slice(0, FIRST_RUN.length);
+  expect(events.map(({ event }) => event)).toEqual(FIRST_RUN.map(() => 'message'));
+  expect(types(events.map(({ data }) => JSON.parse(data) as { type: string }))).toEqual(FIRST_RUN);
+  expectFailure(await service.get('/v1/events?event=x'), 'invalid_request');
+});
+
 describe('whoever follows', () => {
   test('gets nothing of another account, by no cursor and no type', async () => {
     const stranger = await newKey(service.folder);
@@ -170,7 +179,8 @@ describe('whoever follows', () => {
 
   test('is told in so many words what is no cursor, and what is one of another log', async () => {
     expectFailure(await service.get('/v1/events?after=0'), 'invalid_request');
-    expectFailure(await service.get('/v1/events', { 'last-event-id': '0' }), 'position_unknown');
+    const malformed = await service.get('/v1/events', { 'last-event-id': '0' });
+    expect(expectFailure(malformed, 'invalid_request').details).toHaveProperty('Last-Event-ID');
     const other = '0000000000000002.kQ3xv9Yb2mPq7LzTn4Rw6sHd';
     expectFailure(await service.get('/v1/events', { 'last-event-id': other }), 'position_unknown');
     expectFailure(await service.get(`/v1/events?format=jsonl&after=${other}`), 'position_unknown');

@@ -127,9 +127,11 @@ describe('erasing the origin of a fork', () => {
     const running = goOn(session_id);
     while (service.model.requests.length === asked) await new Promise((go) => setTimeout(go, 5));
     await does.erase(origin);
-    expectFailure(await running, 'origin_erased');
+    expectFailure(await running, 'turn_interrupted');
     const { turns } = await does.read(session_id);
-    expect(turns).toMatchObject([{ turn: 2, status: 'interrupted', error: { code: 'cancelled' } }]);
+    expect(turns).toMatchObject([
+      { turn: 2, status: 'interrupted', error: { code: 'turn_interrupted', reason: 'cancelled' } },
+    ]);
   });
 
   test('ends a run that is having the turns of it summed up, and no summary is recorded', async () => {

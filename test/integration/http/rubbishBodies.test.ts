@@ -259,15 +259,15 @@ describe('JSON that is not what is described', () => {
     },
   );
 
-  test.each(['input', 'session_id'])(
-    'is refused in a run with the type named that %s must have',
-    async (field) => {
-      for (const value of [null, false, 7, [], {}])
-        expect(
-          (await refused(() => run({ input: 'x', [field]: value }), 'invalid_request')).details,
-        ).toEqual({ [field]: { message: `"${field}" must be string.`, path: `/${field}` } });
-    },
-  );
+  test.each([
+    ['input', 'string', [null, false, 7, [], {}]],
+    ['session_id', 'string or null', [false, 7, [], {}]],
+  ])('is refused in a run with the type named that %s must have', async (field, type, values) => {
+    for (const value of values)
+      expect(
+        (await refused(() => run({ input: 'x', [field]: value }), 'invalid_request')).details,
+      ).toEqual({ [field]: { message: `"${field}" must be ${type}.`, path: `/${field}` } });
+  });
 });
 
 describe('text', () => {

@@ -1,6 +1,7 @@
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { currentGeneration, generationFile } from '../../../infra/sqlite/readModels/generations.ts';
+import { extractPrefixes, extractWords } from '../../../shared/search/words.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { filesHolding, newMarker } from '../../support/stores/erasure/holding.ts';
 import { everyPage } from '../../support/http/everyPage.ts';
@@ -83,6 +84,26 @@ describe('searching sessions', () => {
     expect(await found(`${marker} now`)).toEqual([[failed, 2]]);
   });
 
+  test('finds words next to symbols, and parts of compounds', async () => {
+    const session = await talk(`Turnlog™ №4711 ①Install ½cup getUserName ${marker}`);
+    for (const word of ['turnlog', '4711', 'install', 'cup', 'user', 'getUserName', '½'])
+      expect([word, await found(`${word} ${marker}`)]).toEqual([word, [[session, 1]]]);
+    expect(await found(`usern ${marker}`)).toEqual([]);
+  });
+
+  test('finds words by their beginnings, alone and with filters and other words', async () => {
+    const session = await talk(`An invoice for ${marker}`, `Inventories of ${marker}`);
+    const prefix = `${marker.slice(0, 7)}*`;
+    for (const filter of ['', `&agent_id=${agent}`, '&order=oldest', '&created_from=2020-01-01'])
+      expect(await found(`inv* ${marker}`, filter)).toEqual([[session, 1, 2]]);
+    expect(await found(`Invo* ${prefix}`)).toEqual([[session, 1]]);
+    expect(await found(`inventories* ${marker}`)).toEqual([[session, 2]]);
+    expect(await found(`invx* ${marker}`)).toEqual([]);
+    expect(await found(`inv ${marker}`)).toEqual([]);
+    const stranger = await clientWith(service.url, await newKey(service.folder));
+    expect(await found(prefix, '', stranger)).toEqual([]);
+  });
+
   test('goes together with the filters and pages of the list', async () => {
     const sessions = [];
     for (let n = 0; n < 3; n += 1) sessions.push(await talk(`${marker} ${n}`));
@@ -109,6 +130,7 @@ describe('searching sessions', () => {
       ['?! …', 'must have a letter or a digit'],
       ['x'.repeat(queryCharacters + 1), `${queryCharacters}`],
       [words(queryWords + 1), `must not have more than ${queryWords} words`],
+      ['invoice in*', 'must have at least 3 characters before "*"'],
     ] as const) {
       const reply = await search(q);
       expectFailure(reply, 'invalid_request');
@@ -133,7 +155,8 @@ describe('searching sessions', () => {
     expect(await found(marker, '', stranger)).toEqual([[session, 1]]);
     expect(await found(marker)).toEqual([[own, 1]]);
     const [ours, others] = [tokensOf(own), new Set(tokensOf(session))];
-    expect(ours).toHaveLength(3);
+    const words = extractWords([marker, `Said: ${marker.toUpperCase()} Grüße`]);
+    expect(ours).toHaveLength(words.size + extractPrefixes(words).size);
     expect(ours.filter((token) => others.has(token))).toEqual([]);
   });
 
@@ -142,12 +165,15 @@ describe('searching sessions', () => {
     const other = await talk(`other ${marker.slice(0, 5)}`);
     expect(await found(marker)).toEqual([[session, 1, 2]]);
     expect(filesHolding(service.folder, marker)).toEqual([]);
+    const prefix = `${marker.slice(0, 7)}*`;
+    expect(await found(prefix)).toEqual([[session, 1, 2]]);
     const kept = new Set(tokensOf(other));
     const tokens = tokensOf(session).filter((token) => !kept.has(token));
     expect(tokens.length).toBeGreaterThan(2);
     for (const token of tokens) expect(filesHolding(service.folder, token)).not.toEqual([]);
     await service.send('DELETE', `/v1/sessions/${session}`, '');
     expect(await found(marker)).toEqual([]);
+    expect(await found(prefix)).toEqual([]);
     await eventually(
       () => service.get('/health/ready'),
       ({ body }) => body.data.projection.erases_words === undefined,

@@ -14,6 +14,7 @@ beforeAll(async () => {
     ({ messages }) => {
       const text = String(messages.at(-1)!.content);
       if (text === 'for ever') return { fault: 'never_answer' };
+      if (text === 'fail') return { status: 400 };
       return { text: 'yes', ...(text === 'slow' && { delay_ms: 300 }) };
     },
     { RUN_WAIT_MS: '5000' },
@@ -221,8 +222,25 @@ describe('the list of sessions', () => {
     expect(await of(`updated_from=${(await read()).updated_at}`)).toEqual([session]);
   });
 
+  test('has those with a turn that failed, and in the forks of these none of the shared ones', async () => {
+    const failing = await begun();
+    expectFailure(await run('fail', failing), 'model_error');
+    await run('hi', failing);
+    const of = (query: string) => found(`agent_id=${agent}&limit=1000&${query}`);
+    expect(await of('outcome=failed')).toEqual([failing]);
+    expect(await of('outcome=completed')).toEqual(expect.arrayContaining([failing, session]));
+    expect(await of('outcome=interrupted')).not.toContain(failing);
+    expect(await of('outcome=failed&status=running')).toEqual([]);
+    await service.post(`/v1/sessions/${failing}/fork`, { at_turn: 2 });
+    expect(await of('outcome=failed')).toEqual([failing]);
+    await service.send('DELETE', `/v1/sessions/${failing}`, '');
+    expect(await of('outcome=failed')).toEqual([]);
+  });
+
   test.each([
     'status=erased',
+    'outcome=running',
+    'outcome=',
     'order=up',
     'label=novalue',
     'label=A:1',

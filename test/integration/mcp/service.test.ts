@@ -33,6 +33,7 @@ beforeAll(async () => {
           env_from: { KEY: 'HOME' },
         },
         gone: { command, args: [HOSTILE, 'never-starts'] },
+        partly: { command, args: [HOSTILE, 'malformed'] },
       },
     }),
   );
@@ -65,12 +66,26 @@ test('the tools of a server are listed, and health tells of servers that are awa
     'mcp:files',
     'mcp:files/act',
     'mcp:gone',
+    'mcp:partly',
+    'mcp:partly/act',
   ]);
   const ready = await service.get('/health/ready');
   expect([ready.status, ready.body.data.status]).toEqual([200, 'degraded']);
   expect(ready.body.data.tool_servers).toEqual([
     { name: 'files', state: 'up', tools: 1 },
     { name: 'gone', state: 'away', tools: 0, reason: expect.any(String) },
+    {
+      name: 'partly',
+      state: 'up',
+      tools: 1,
+      problems: [
+        '"bad" is not offered: its inputSchema is not valid',
+        '"number 3" is not offered: its name is not valid',
+        '"number 4" is not offered: it is not an object',
+        '"described" is not offered: its description is not valid',
+        '"odd" is not offered: its inputSchema is not valid',
+      ],
+    },
   ]);
 });
 

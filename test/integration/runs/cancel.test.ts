@@ -50,7 +50,12 @@ test('an open turn is recorded as cancelled, and its model is left within a seco
   expect(await turns(session)).toEqual([
     expect.objectContaining({
       status: 'interrupted',
-      error: { code: 'cancelled', message: 'The turn was cancelled.' },
+      error: {
+        code: 'turn_interrupted',
+        reason: 'cancelled',
+        message: 'The turn was cancelled.',
+        retry: 'never',
+      },
     }),
   ]);
   const events = (await service.get(`/v1/sessions/${session}/events`)).body.data;
@@ -74,7 +79,7 @@ test('the run’s client is told at once that it was cancelled, and who waits fo
   expect(expectFailure(cancelled, 'turn_interrupted').error).toBe('The turn was cancelled.');
   // Nothing that sends again what it is told to must bring it back.
   expect(cancelled.headers.get('retry-after')).toBeNull();
-  expect((await waiting).body.data.error.code).toBe('cancelled');
+  expect((await waiting).body.data.error.reason).toBe('cancelled');
   expect(performance.now() - began).toBeLessThan(SOON_MS);
 });
 

@@ -96,7 +96,7 @@ test('a run that a shut-down cuts off is one line', async () => {
   await model.received(before + 1);
   server.kill('SIGTERM');
   const { status, body } = await reply;
-  expect([status, body.code]).toEqual([503, 'store_unavailable']);
+  expect([status, body.code]).toEqual([503, 'turn_interrupted']);
   await server.exited;
   const lines = server.errors().split('\n');
   expect(lines.filter((line) => line.includes(body.request_id!)).length).toBe(1);

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { revokeKey } from '../../../shared/accounts/commands.ts';
@@ -410,7 +411,7 @@ test('a stop ends a stream with an error that is true, and does not wait for who
     expect(performance.now() - began).toBeLessThan(15_000);
     expect((await rest).at(-1)).toMatchObject({
       event: 'error',
-      data: { code: 'store_unavailable' },
+      data: { code: 'turn_interrupted', retry: 'new_key' },
     });
     const again = await openEvents(`${own.url}/v1/sessions/${session_id}/turns/1/stream`, {
       headers: { 'x-api-key': own.key },
@@ -432,4 +433,55 @@ test('a client that is slow to read holds nobody up, and misses nothing', async 
   const other = await allEvents(await follow(`${session_id}/turns/1`));
   expect(textIn(other)).toHaveLength(700_000);
   expect(textIn(await allEvents(slow))).toHaveLength(700_000);
+});
+
+describe('a streaming run that is sent again with its key', () => {
+  const keyed = (key: string, lastEventId?: string) =>
+    run(
+      { input: 'hi' },
+      {
+        'idempotency-key': key,
+        ...(lastEventId !== undefined && { 'last-event-id': lastEventId }),
+      },
+    );
+
+  test('continues after the last event that the client has', async () => {
+    const go = steps('one ', 'two ', 'three');
+    const key = randomUUID();
+    const first = await keyed(key);
+    await next(first.events);
+    const { id } = await next(first.events);
+    first.leave();
+    const again = await keyed(key, id);
+    expect(again.headers.get('idempotency-replayed')).toBe('true');
+    for (const index of [0, 1, 2]) go(index);
+    const rest = await allEvents(again);
+    expect([textIn(rest), rest.at(-1)!.event]).toEqual(['two three', 'turn.completed']);
+    expect(rest.map(({ event }) => event)).not.toContain('turn.started');
+    // Afterwards, from the record.
+    const recorded = await allEvents(await keyed(key, id));
+    expect([textIn(recorded), recorded.at(-1)!.data.data.output]).toEqual([
+      'two three',
+      'one two three',
+    ]);
+    const end = await allEvents(await keyed(key, '1-end'));
+    expect(end).toEqual([expect.objectContaining({ id: '1-end', event: 'turn.completed' })]);
+    expect(textIn(await allEvents(await keyed(key)))).toBe('one two three');
+  });
+
+  test('is refused with an id that is malformed or of another turn, and no run is started', async () => {
+    service.model.use({ text: 'Hi' });
+    const key = randomUUID();
+    const asked = service.model.requests.length;
+    expect((await keyed(key, 'x')).status).toBe(400);
+    expect((await keyed(key, '1-0-1')).status).toBe(400);
+    expect(service.model.requests).toHaveLength(asked);
+    await allEvents(await keyed(key));
+    const other = await service.post(
+      `/v1/agents/${agent}/run`,
+      { input: 'hi' },
+      { accept: 'text/event-stream', 'idempotency-key': key, 'last-event-id': '2-1-1' },
+    );
+    expect([other.status, Object.keys(other.body.details!)]).toEqual([400, ['Last-Event-ID']]);
+  });
 });

@@ -1,10 +1,11 @@
-// A client that `openapi-typescript` made, used as a program of somebody else would. Every failure
-// and every event is told apart by its type: a compiler says where one is forgotten.
+// A client that `openapi-typescript` made, used as a program of somebody else would, without a cast.
+// Every failure and every event is told apart by its type: a compiler says where one is forgotten.
 import createClient from 'openapi-fetch';
+import { EventSourceParserStream } from 'eventsource-parser/stream';
 import type { components, paths } from './schema.d.ts';
 
 const [baseUrl = '', key = ''] = process.argv.slice(2);
-const client = createClient<paths>({ baseUrl, headers: { 'x-api-key': key } });
+const client = createClient<paths, 'application/json'>({ baseUrl, headers: { 'x-api-key': key } });
 
 /** Texts of before they were protected stand as they were recorded. */
 function textOf(
@@ -68,19 +69,53 @@ async function nameOf(agentId: string): Promise<string> {
   }
 }
 
+/** The texts and the result of a run, read from its stream. */
+async function streamed(agentId: string, input: string, sessionId: string): Promise<string[]> {
+  const { data, error } = await client.POST('/v1/agents/{agentId}/run', {
+    params: { path: { agentId } },
+    body: { input, session_id: sessionId },
+    headers: { accept: 'text/event-stream' },
+    parseAs: 'stream',
+  });
+  if (!data) throw new Error(error?.error);
+  const events = data
+    .pipeThrough(new TextDecoderStream())
+    .pipeThrough(new EventSourceParserStream());
+  let text = '';
+  for await (const event of events) {
+    const name = event.event;
+    if (name === 'output.delta') {
+      const delta: components['schemas']['OutputDelta'] = JSON.parse(event.data);
+      text += delta.text;
+    } else if (name === 'turn.completed') {
+      const completed: components['schemas']['RunAgentResponse200'] = JSON.parse(event.data);
+      return [text, completed.data.output];
+    } else if (name === 'error') {
+      const failure: components['schemas']['Failure'] = JSON.parse(event.data);
+      throw new Error(failure.error);
+    }
+  }
+  throw new Error('The stream has no end.');
+}
+
 const created = await client.POST('/v1/agents', {
   body: { name: 'Sums', instruction: 'Be brief.', model: 'offline-echo', tool: 'calculator' },
 });
-const agentId = created.data!.data.agent_id;
+if (!created.data) throw new Error(created.error.error);
+const agentId = created.data.data.agent_id;
 const ran = await client.POST('/v1/agents/{agentId}/run', {
   params: { path: { agentId } },
   body: { input: 'What is 12*34?' },
 });
-// A run that was not asked for as a stream of events is answered with JSON.
-if (!ran.data || typeof ran.data === 'string') throw new Error('no answer');
-const answer = ran.data.data;
-if (!('output' in answer)) throw new Error('the run goes on in the background');
-const sessionId = answer.session_id;
+if (!ran.data) throw new Error(`${ran.error.code satisfies string}: ${ran.error.error}`);
+if (ran.data.status === 202) throw new Error('the run goes on in the background');
+const { output, session_id: sessionId, metadata } = ran.data.data;
+const [text, result] = await streamed(agentId, 'Good morning', sessionId);
+const transcript = await client.GET('/v1/sessions/{sessionId}', {
+  params: { path: { sessionId } },
+});
+if (!transcript.data) throw new Error('no transcript');
+const turns = transcript.data.data.turns;
 const events = await client.GET('/v1/sessions/{sessionId}/events', {
   params: { path: { sessionId } },
 });
@@ -88,7 +123,9 @@ console.log(
   JSON.stringify([
     await nameOf(agentId),
     await nameOf('nobody'),
-    answer.metadata.tool_used,
-    events.data!.data.map(told).includes('What is 12*34?'),
+    metadata.tool_used,
+    turns.map((turn) => turn.output).join() === [output, result].join(),
+    text === result,
+    events.data?.data.map(told).includes('What is 12*34?'),
   ]),
 );

@@ -2,9 +2,7 @@
  * The rights that docs/deploy.md grants to the user of a cluster with passwords, by the requests of
  * that page. They suffice, other users can't access Turnlog's streams, and a missing right is named.
  */
-import { readFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
-import { request } from 'node:https';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import eventstore from '@eventstore/db-client';
 import { openEventStoreDb } from '../../../infra/eventstoredb/eventStore.ts';
@@ -24,7 +22,7 @@ import {
 } from '../../support/servers/eventstoredb-node/index.ts';
 import { eventually } from '../../support/processes/operator.ts';
 import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
-import { CERTIFICATE_FILE } from '../../support/servers/tls/files.ts';
+import { createUser } from '../../support/servers/eventstoredb/nodeUsers.ts';
 
 const { EventStoreDBClient, jsonEvent } = eventstore;
 
@@ -46,34 +44,14 @@ const cleanups: Array<() => Promise<unknown>> = [];
 beforeEach(async () => {
   folder = await temporaryFolder();
   node = await startEventStoreDbNode({ folder, tls: true, credentials: 'admin:changeit' });
-  for (const loginName of ['turnlog', 'other']) expect(await createUser(loginName)).toBe(201);
+  for (const loginName of ['turnlog', 'other'])
+    expect(await createUser(node.port, loginName, PASSWORD)).toBe(201);
 });
 afterEach(async () => {
   for (const clean of cleanups.splice(0).toReversed()) await clean();
   await node.close();
   await rm(folder, { recursive: true });
 });
-
-function createUser(loginName: string): Promise<number | undefined> {
-  const { host, port } = node;
-  const headers = { 'content-type': 'application/json' };
-  return new Promise((resolve, reject) => {
-    const options = {
-      host,
-      port,
-      path: '/users/',
-      method: 'POST',
-      auth: 'admin:changeit',
-      ca: readFileSync(CERTIFICATE_FILE),
-      headers,
-    };
-    const sent = request(options, (response) => resolve(response.resume().statusCode)).on(
-      'error',
-      reject,
-    );
-    sent.end(JSON.stringify({ loginName, fullName: loginName, groups: [], password: PASSWORD }));
-  });
-}
 
 const as = (user: string): string =>
   node.connectionString.replace('admin:changeit', `${user}:${encodeURIComponent(PASSWORD)}`);

@@ -186,7 +186,7 @@ describe('an unusable store reports the reason', () => {
     await untilTrouble(store, /has no quorum: only 1 of its 3 nodes/);
     await cluster.nodes[1]!.start();
     cluster.elect(1);
-    await store.head();
+    await untilAnswered(() => store.head());
     expect(store.trouble()).toBeUndefined();
   });
 });
@@ -269,7 +269,7 @@ describe('a service that waits for its event store', () => {
     );
     expect(reply?.status).toBe(503);
     expect(reply?.body.error).toBe(
-      `The service is starting and waits. The event store at 127.0.0.1:${storePort} refuses connections.`,
+      `The service is starting and waits. The event store at 127.0.0.1:${storePort} refuses connections: start the node, or correct the host and the port in EVENTSTOREDB_URL.`,
     );
     const lines = (text: RegExp) =>
       server

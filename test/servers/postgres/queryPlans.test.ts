@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeEach, expect, jest, test } from '@jest/globa
 import { Client, Pool } from 'pg';
 import { openPostgresReadModels } from '../../../infra/postgres/readModels/readModels.ts';
 import type { ReadModels } from '../../../shared/ports/readModels.ts';
+import { OUTCOMES } from '../../../shared/sessions/outcomes.ts';
 import { sessionStarted } from '../../support/builders/events.ts';
 import { reached, recordHistory } from '../../support/builders/history.ts';
 import { sessionFilters } from '../../support/builders/sessionFilters.ts';
@@ -24,6 +25,7 @@ interface Plan {
   'Node Type': string;
   'Relation Name'?: string;
   'Sort Key'?: string[];
+  'Index Name'?: string;
   'Index Cond'?: string;
   Filter?: string;
   Plans?: Plan[];
@@ -111,6 +113,27 @@ function suite(serverUrl: string): void {
     expect(asked.size).toBeGreaterThan(100);
     expect(await unboundedSteps()).toEqual([]);
   }, 120_000);
+
+  test.each(OUTCOMES)('the list of sessions with %s turns reads an index of these', async (outcome) => {
+    await readModels.listSessions('acct_1', { ...PAGE, outcome });
+    const indexes: string[] = [];
+    for (const [sql, parameters] of asked) {
+      const { rows } = await client.query<{ 'QUERY PLAN': { Plan: Plan }[] }>(
+        `EXPLAIN (FORMAT JSON) ${sql}`,
+        parameters,
+      );
+      indexes.push(
+        ...nodesOf(rows[0]!['QUERY PLAN'][0]!.Plan).map((node) => node['Index Name'] ?? ''),
+      );
+    }
+    const { rows } = await client.query<{ indexdef: string }>(
+      'SELECT indexdef FROM pg_indexes WHERE indexname = ANY($1)',
+      [indexes],
+    );
+    expect(rows.map(({ indexdef }) => indexdef)).toContainEqual(
+      expect.stringContaining(`turns_${outcome} > 0`),
+    );
+  });
 
   test('lists of agents, webhooks and replays follow an index', async () => {
     for (const page of [PAGE, { ...PAGE, after: 'x' }]) {

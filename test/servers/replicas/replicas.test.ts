@@ -212,7 +212,7 @@ function suite(serverUrl: string): void {
       ({ body }) => body.data?.status === 'idle' && body.data.turns.length > 0,
     );
     expect(closed.body.data.turns).toMatchObject([
-      { turn: 1, status: 'interrupted', error: { code: 'crash' } },
+      { turn: 1, status: 'interrupted', error: { code: 'turn_interrupted', reason: 'crash' } },
     ]);
     const { status, body } = await one.post(`/v1/agents/${agent}/run`, { input: 'on', session_id });
     expect([status, body.data?.output]).toEqual([200, 're: on']);

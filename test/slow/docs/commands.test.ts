@@ -2,18 +2,20 @@
  * The commands of the pages, pasted one after the other, succeed and print what the pages show. Each
  * page continues the first requests of README on a new service.
  */
-import { execFile, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { execFile } from 'node:child_process';
 import { mkdir, readdir, symlink, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { expect, test } from '@jest/globals';
 import { commandsOf, hasShape, type CodeBlock } from '../../support/docs/commands.ts';
 import { projectFiles, root, textOf } from '../../support/docs/projectFiles.ts';
 import { freePort } from '../../support/processes/freePort.ts';
 import { plainEnvironment } from '../../support/processes/plainEnvironment.ts';
+import { openTerminal } from '../../support/processes/terminal.ts';
 import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
+
+/** No warnings of Node's, and no progress of npm's. */
+const QUIET = { NODE_NO_WARNINGS: '1', NPM_CONFIG_PROGRESS: 'false' };
 
 const FAILED = '"success":false';
 const [start, ...first] = commandsOf(textOf('README.md'));
@@ -27,25 +29,19 @@ async function freshClone(folder: string): Promise<string> {
   return clone;
 }
 
-/** Runs `work` while the command by which README starts the service runs in `cwd`. */
+/** Runs `work` while the command by which README starts the service runs in a terminal. */
 async function whileItRuns<Result>(
-  cwd: string,
-  env: NodeJS.ProcessEnv,
-  work: (banner: () => string) => Promise<Result>,
+  folder: string,
+  env: Record<string, string>,
+  work: (printed: string) => Promise<Result>,
 ): Promise<Result> {
-  const service = spawn('sh', ['-c', `exec ${start!.text}`], { cwd, env, detached: true });
-  let printed = '';
-  service.stdout.setEncoding('utf8').on('data', (text: string) => (printed += text));
-  service.stderr.resume();
-  const exited = once(service, 'exit');
+  const terminal = openTerminal(['sh', '-c', start!.text], env, folder);
   try {
-    for (let tries = 0; tries < 600 && !printed.includes('listens on'); tries += 1) {
-      await setTimeout(100);
-    }
-    return await work(() => printed);
+    await terminal.prints(/Try it[^]*?curl [^\n]*\n/);
+    return await work(terminal.printed());
   } finally {
-    process.kill(-service.pid!, 'SIGTERM');
-    await exited;
+    terminal.type('\x03');
+    await terminal.exited;
   }
 }
 
@@ -77,16 +73,16 @@ test.each(pages)(
       const cwd = await freshClone(folder);
       const port = await freePort();
       const path = `${join(root, 'node_modules/.bin')}:${process.env['PATH']}`;
-      const env = { ...plainEnvironment(), PATH: path, PORT: String(port), LOG_LEVEL: 'warn' };
+      const env = { PATH: path, PORT: String(port), LOG_LEVEL: 'error', ...QUIET };
       const own = page === 'README.md' ? [] : commandsOf(textOf(page));
       const blocks = [...first, ...own];
-      const printed = await whileItRuns(cwd, env, async (banner) => {
-        const outputs = await paste(blocks, port, { cwd, env: { ...env, NODE_NO_WARNINGS: '1' } });
-        return [banner().replaceAll(`:${port}`, ':3000'), ...outputs];
-      });
+      const printed = await whileItRuns(cwd, env, async (banner) => [
+        banner.replaceAll(`:${port}`, ':3000'),
+        ...(await paste(blocks, port, { cwd, env: { ...plainEnvironment(), ...env } })),
+      ]);
       const differing = [start!, ...blocks].flatMap(({ text, output = '' }, index) => {
         const actual = printed[index];
-        const fails = actual === undefined || (actual.includes(FAILED) && !output.includes(FAILED));
+        const fails = index >= printed.length - 1 || (actual!.includes(FAILED) && !output.includes(FAILED));
         const differs = output !== '' && !hasShape(actual ?? '', output);
         return fails || differs ? [{ command: text, documented: output, printed: actual }] : [];
       });
@@ -96,5 +92,5 @@ test.each(pages)(
       await rm(folder, { recursive: true });
     }
   },
-  120_000,
+  240_000,
 );

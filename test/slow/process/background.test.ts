@@ -59,7 +59,7 @@ test('kill -9 leaves a turn that is told as interrupted after the next start', a
   await start();
   expect(await read(turn, 'wait=20')).toMatchObject({
     status: 'interrupted',
-    error: { code: 'crash' },
+    error: { code: 'turn_interrupted', reason: 'crash' },
   });
 });
 
@@ -89,5 +89,8 @@ test('a shut-down whose grace time is over records it as its own, not as a cance
   server.kill('SIGTERM');
   expect(await server.exited).toBe(0);
   await start();
-  expect(await read(turn)).toMatchObject({ status: 'interrupted', error: { code: 'shutdown' } });
+  expect(await read(turn)).toMatchObject({
+    status: 'interrupted',
+    error: { code: 'turn_interrupted', reason: 'shutdown' },
+  });
 });

@@ -154,10 +154,10 @@ describe('SIGTERM', () => {
     );
 
     server.kill('SIGTERM');
-    for (const answer of await Promise.all([inFlight, waiting])) {
-      expect(expectFailure(answer, 'store_unavailable').error).toContain('shutting down');
-      expect(answer.headers.get('retry-after')).toBe('1');
-    }
+    const [cut, refused] = await Promise.all([inFlight, waiting]);
+    expect(expectFailure(cut, 'turn_interrupted').error).toContain('shut down');
+    expect(expectFailure(refused, 'store_unavailable').error).toContain('shutting down');
+    for (const { headers } of [cut, refused]) expect(headers.get('retry-after')).toBe('1');
     expect(await server.exited).toBe(0);
 
     model.use({ text: 'fourth' });
@@ -167,7 +167,11 @@ describe('SIGTERM', () => {
       expect.objectContaining({
         status: 'interrupted',
         input: 'second',
-        error: { code: 'shutdown', message: expect.stringContaining('shut down') },
+        error: {
+          code: 'turn_interrupted',
+          reason: 'shutdown',
+          message: expect.stringContaining('shut down'),
+        },
       }),
     ]);
     const events = (await again.client.get(`/v1/sessions/${session_id}/events`)).body.data;
@@ -245,7 +249,7 @@ describe('SIGKILL in the middle of a run', () => {
       (await turnsOf(again.client, session_id)).map(({ status, error }) => [status, error]),
     ).toEqual([
       ['completed', null],
-      ['interrupted', { code: 'crash', message: expect.any(String) }],
+      ['interrupted', expect.objectContaining({ code: 'turn_interrupted', reason: 'crash' })],
     ]);
     expect((await run(again.client, agent, 'third', session_id)).body.data.output).toBe('third');
     expect(model.requests.at(-1)!.messages.map(({ role }) => role)).toEqual([
@@ -281,7 +285,7 @@ test('a log that, with its keys and its tree, is all that is left of a data fold
     (await turnsOf(again.client, session_id)).map(({ status, error }) => [status, error]),
   ).toEqual([
     ['completed', null],
-    ['interrupted', { code: 'crash', message: expect.any(String) }],
+    ['interrupted', expect.objectContaining({ code: 'turn_interrupted', reason: 'crash' })],
   ]);
   expect((await run(again.client, agent, 'third', session_id)).status).toBe(200);
 });

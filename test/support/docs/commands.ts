@@ -24,7 +24,10 @@ export const commandsOf = (page: string): CodeBlock[] =>
 const withoutVariable = (text: string): string =>
   text
     .replaceAll('\r', '')
-    .replaceAll(/^(?:> .*|\d+ events \w+(?:, \S+)?)\n/gm, '')
+    .replaceAll(
+      /^(?:> .*|\d+ events(?: and \d+ leaves)? \w+(?:, \S+)?|Files restored: \d+)\n/gm,
+      '',
+    )
     .replaceAll(
       /[0-9a-f]{8}-[-0-9a-f]{27}|\b[0-9a-f]{64}\b|(?<=_)[0-9a-z]{26}|\d{4}-\d\d-\d\d(T[\d:.]+Z)?/g,
       '#',

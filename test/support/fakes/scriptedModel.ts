@@ -12,7 +12,9 @@ import { streamCompletion, type Pieces } from './scriptedStream.ts';
 interface ScriptedAnswer extends Pieces {
   text?: string | null;
   refusal?: string;
-  tool_calls?: { id?: string; name: string; arguments: string }[];
+  reasoning?: string;
+  /** `extra` are further fields of the call. */
+  tool_calls?: { id?: string; name: string; arguments: string; extra?: object }[];
   usage?: { prompt_tokens: number; completion_tokens: number; total_tokens: number } | null;
   finish_reason?: string;
   model?: string;
@@ -75,6 +77,7 @@ const words = (value: unknown): number => JSON.stringify(value).split(/\W+/).len
 
 function completion(request: ChatRequest, answer: ScriptedAnswer, index: number): string {
   const tool_calls = answer.tool_calls?.map((call, at) => ({
+    ...call.extra,
     id: call.id ?? `call_${index}_${at}`,
     type: 'function',
     function: { name: call.name, arguments: call.arguments },
@@ -97,6 +100,7 @@ function completion(request: ChatRequest, answer: ScriptedAnswer, index: number)
           role: 'assistant',
           content,
           refusal: answer.refusal ?? null,
+          ...(answer.reasoning !== undefined && { reasoning_content: answer.reasoning }),
           ...(tool_calls && { tool_calls }),
         },
         finish_reason: answer.finish_reason ?? (tool_calls ? 'tool_calls' : 'stop'),

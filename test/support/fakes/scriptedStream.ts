@@ -6,7 +6,12 @@ interface Completion {
   id: string;
   model: string;
   choices: {
-    message: { content: string | null; refusal: string | null; tool_calls?: object[] };
+    message: {
+      content: string | null;
+      refusal: string | null;
+      reasoning_content?: string;
+      tool_calls?: object[];
+    };
     finish_reason: string;
   }[];
   usage?: object;
@@ -40,6 +45,8 @@ export async function streamCompletion(
     eventOf({ id, model, choices: [{ index: 0, delta, finish_reason: reason }] });
   response.writeHead(200, { 'content-type': 'text/event-stream' });
   response.write(chunk({ role: 'assistant', content: '' }));
+  for (const piece of wordsOf(message.reasoning_content ?? ''))
+    response.write(chunk({ reasoning_content: piece }));
   for (const piece of pieces ?? wordsOf(message.content ?? '')) {
     if (response.destroyed) return;
     response.write(chunk({ content: piece }));
@@ -47,13 +54,13 @@ export async function streamCompletion(
   }
   for (const piece of wordsOf(message.refusal ?? '')) response.write(chunk({ refusal: piece }));
   for (const [index, call] of (message.tool_calls ?? []).entries()) {
-    const { id: callId, function: called } = call as {
+    const { function: called, ...fields } = call as {
       id: string;
       function: { name: string; arguments: string };
     };
     const half = Math.ceil(called.arguments.length / 2);
     const of = (part: object): string => chunk({ tool_calls: [{ index, ...part }] });
-    response.write(of({ id: callId, type: 'function', function: { name: called.name } }));
+    response.write(of({ ...fields, function: { name: called.name } }));
     response.write(of({ function: { arguments: called.arguments.slice(0, half) } }));
     response.write(of({ function: { arguments: called.arguments.slice(half) } }));
   }

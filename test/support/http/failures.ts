@@ -3,7 +3,10 @@ import { apiFeatures } from '../../../services/api/features.ts';
 import type { ErrorCode } from '../../../shared/lib/errors/turnlogError.ts';
 import type { Reply } from './service.ts';
 
-const MEMBERS = ['code', 'details', 'error', 'request_id', 'status', 'success'];
+const MEMBERS = ['code', 'details', 'error', 'request_id', 'retry', 'status', 'success'].concat(
+  'session_id',
+  'turn',
+);
 
 /** Expects the failure envelope, whole, with the status of its code, and returns its body. */
 export function expectFailure({ status, headers, body }: Reply, code: ErrorCode): Reply['body'] {
@@ -15,6 +18,7 @@ export function expectFailure({ status, headers, body }: Reply, code: ErrorCode)
     success: false,
     error: expect.stringMatching(/^[^\n]+$/),
     status,
+    retry: expect.stringMatching(/^(same_key|new_key|never)$/),
     request_id: headers.get('x-request-id'),
   });
   expect(Object.keys(body).filter((member) => !MEMBERS.includes(member))).toEqual([]);

@@ -24,6 +24,9 @@ export interface Reply {
     code?: string;
     details?: Record<string, { message: string; path: string }>;
     status: number;
+    retry?: string;
+    session_id?: string;
+    turn?: number;
     request_id?: string;
   };
 }

@@ -23,10 +23,15 @@ interface Terminal {
   kill(): void;
 }
 
-/** A command in a real terminal (a pseudo-terminal of Python's), in the project's folder. */
-export function openTerminal(command: readonly string[], env: Record<string, string>): Terminal {
+/** A command in a real terminal (a pseudo-terminal of Python's), in the project's folder
+ * by default. */
+export function openTerminal(
+  command: readonly string[],
+  env: Record<string, string>,
+  folder = root,
+): Terminal {
   const child = spawn('python3', ['-c', IN_TERMINAL, ...command], {
-    cwd: root,
+    cwd: folder,
     env: { ...plainEnvironment(), ...env },
     stdio: ['pipe', 'pipe', 'inherit'],
   });

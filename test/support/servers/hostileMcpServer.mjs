@@ -72,6 +72,14 @@ const LISTS = {
       inputSchema: JSON.parse('{"type":"object","properties":{"__proto__":{"type":"string"}}}'),
     },
   ],
+  malformed: () => [
+    { name: 'bad', inputSchema: 'no schema' },
+    { name: 'act', inputSchema: object({ what: { type: 'string' } }) },
+    { inputSchema: object() },
+    null,
+    { name: 'described', description: 5, inputSchema: object() },
+    { name: 'odd', inputSchema: { type: 'array' } },
+  ],
   many: () =>
     Array.from({ length: 300 }, (_, index) => ({ name: `t${index}`, inputSchema: object() })),
 };
@@ -111,6 +119,17 @@ const ACTS = {
         { type: 'resource', resource: { uri: 'file:///a', text: 'two' } },
         { type: 'resource', resource: { uri: 'file:///b', blob: 'AAAA' } },
         { type: 'resource_link', uri: 'file:///c', name: 'c' },
+      ],
+    }),
+  malformed: (id) =>
+    answer(id, {
+      content: [
+        { type: 'text', text: 'one' },
+        { type: 'text', text: 5 },
+        { type: 'hologram', data: 'x' },
+        null,
+        { type: 'image', mimeType: 'image/png' },
+        { type: 'text', text: 'two' },
       ],
     }),
   structure: (id) => answer(id, { content: [], structuredContent: { a: 1 } }),

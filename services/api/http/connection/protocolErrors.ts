@@ -2,12 +2,17 @@ import { STATUS_CODES, type IncomingMessage, type Server, type ServerResponse } 
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
+import type { Logger } from '../../../../shared/lib/logger.ts';
 import type { Ids } from '../../../../shared/ports/clock.ts';
+import { throttledLog } from '../throttledLog.ts';
 import { lingeringClose } from './lingeringClose.ts';
 import { failureEnvelope, jsonText } from '../responses/envelope.ts';
 
 /** The code of an error for an invalid request target. */
 const INVALID_TARGET = 'ERR_INVALID_TARGET';
+
+/** The code of an error for a connection that begins with a TLS handshake. */
+const TLS = 'ERR_TLS';
 
 interface ProtocolError {
   status: number;
@@ -20,6 +25,10 @@ const PROTOCOL_ERRORS: Readonly<Record<string, ProtocolError>> = {
   HPE_CHUNK_EXTENSIONS_OVERFLOW: { status: 413, message: 'The chunk extensions are too large.' },
   ERR_HTTP_REQUEST_TIMEOUT: { status: 408, message: 'The request took too long to arrive.' },
   [INVALID_TARGET]: { status: 400, message: 'The request target is not a valid URL.' },
+  [TLS]: {
+    status: 400,
+    message: 'This port speaks HTTP without TLS: use http:// instead of https://.',
+  },
 };
 
 const NOT_HTTP: ProtocolError = { status: 400, message: 'The request is not valid HTTP/1.1.' };
@@ -54,12 +63,28 @@ export function normalizeTarget(request: IncomingMessage): boolean {
 export const rejectTarget = (server: Server, { socket }: IncomingMessage): boolean =>
   server.emit('clientError', Object.assign(new Error(), { code: INVALID_TARGET }), socket);
 
+/** An error of Node's HTTP parser. */
+type ClientError = Error & { code?: string; rawPacket?: Buffer; bytesParsed?: number };
+
+/** True for the record of a TLS handshake (RFC 8446 §5.1) at the start of a connection. */
+const isTlsHandshake = ({ rawPacket, bytesParsed }: ClientError): boolean =>
+  bytesParsed === 0 && rawPacket?.[0] === 0x16 && rawPacket[1] === 0x03;
+
 /**
  * Sends the failure envelope for requests that Node does not pass to the application: parser errors,
  * timeouts, and CONNECT. Unknown expectations (RFC 9110 §10.1.1) are ignored; `100-continue` is
  * answered when the body is read.
  */
-export function answerProtocolErrors(server: Server, ids: Ids): void {
+export function answerProtocolErrors(
+  server: Server,
+  { ids, logger }: { ids: Ids; logger: Logger },
+): void {
+  const logTls = throttledLog((connections) =>
+    logger.warn(
+      { connections },
+      'a client spoke TLS (https) to a port for plain HTTP: use http://, or a proxy that ends TLS',
+    ),
+  );
   const latest = new WeakMap<Duplex, { request: IncomingMessage; response: ServerResponse }>();
   server.on('request', (request, response) => latest.set(request.socket, { request, response }));
   for (const expected of ['checkContinue', 'checkExpectation'] as const)
@@ -73,7 +98,9 @@ export function answerProtocolErrors(server: Server, ids: Ids): void {
     ),
   );
 
-  server.on('clientError', (error: Error & { code?: string }, socket) => {
+  server.on('clientError', (error: ClientError, socket) => {
+    const isTls = isTlsHandshake(error);
+    if (isTls) logTls(undefined);
     const last = latest.get(socket);
     const isEarlierRequest = last?.request.complete === true;
     const answer = (): void => {
@@ -82,7 +109,7 @@ export function answerProtocolErrors(server: Server, ids: Ids): void {
         (socket as Socket).bytesRead > 0 && (isEarlierRequest || !last?.response.headersSent);
       if (error.code === 'ECONNRESET' || !socket.writable || !expectsResponse)
         return void socket.destroy();
-      const { status, message } = PROTOCOL_ERRORS[error.code ?? ''] ?? NOT_HTTP;
+      const { status, message } = PROTOCOL_ERRORS[isTls ? TLS : (error.code ?? '')] ?? NOT_HTTP;
       const id = isEarlierRequest ? undefined : last?.response.getHeader('x-request-id');
       sendProtocolError(
         socket,

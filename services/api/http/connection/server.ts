@@ -81,16 +81,32 @@ function limitConnections(
   });
 }
 
-function listen(
-  server: Server,
-  { port, portOption, host }: Pick<ServerOptions, 'port' | 'portOption' | 'host'>,
-): Promise<AddressInfo> {
+type Address = Pick<ServerOptions, 'port' | 'portOption' | 'host'>;
+
+const hostOption = ({ portOption }: Address): string => portOption.replace('PORT', 'HOST');
+
+const HOSTS =
+  'Use 127.0.0.1 to accept connections from this machine only, or 0.0.0.0 to accept them from every network.';
+
+/** What to change where the service can't listen, by the error code of the system. */
+const LISTEN_ERRORS: Readonly<Record<string, (address: Address) => string>> = {
+  EADDRINUSE: ({ host, port, portOption }) =>
+    `The address ${host}:${port} is in use. Set ${portOption} to another port, or 0 for a free one.`,
+  EACCES: ({ port, portOption }) =>
+    `This user may not listen on port ${port}. Set ${portOption} to 1024 or more.`,
+  EADDRNOTAVAIL: (address) =>
+    `${hostOption(address)} is ${address.host}, which is no address of this machine. ${HOSTS}`,
+  ENOTFOUND: (address) =>
+    `${hostOption(address)} is ${address.host}, which is no host name that this machine knows. ${HOSTS}`,
+};
+
+function listen(server: Server, address: Address): Promise<AddressInfo> {
+  const { host, port } = address;
   return new Promise((resolve, reject) => {
     server.once('error', (error: Error & { code?: string }) => {
       const message =
-        error.code === 'EADDRINUSE'
-          ? `The address ${host}:${port} is in use. Set ${portOption} to another port, or 0 for a free one.`
-          : `Can't listen on ${host}:${port}: ${error.message}`;
+        LISTEN_ERRORS[error.code ?? '']?.(address) ??
+        `Can't listen on ${host}:${port}: ${error.message}`;
       reject(new TurnlogError('configuration_invalid', message, { cause: error }));
     });
     server.listen({ port, host, backlog: LIMITS.http.backlog }, () =>
@@ -142,7 +158,7 @@ export async function startServer(
   );
   const connections = trackConnections(server);
   limitConnections(server, { portOption, maxConnections, logger, connections });
-  answerProtocolErrors(server, ids);
+  answerProtocolErrors(server, { ids, logger });
   const address = await listen(server, { port, portOption, host });
   // After `listening`, an error means that a connection could not be accepted, for example for want
   // of a file descriptor; the next one may be.

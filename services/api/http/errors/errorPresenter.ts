@@ -27,11 +27,6 @@ export interface ErrorPresenter {
   /** Known errors unchanged, rejections as their feature states, all others as `internal_error`. */
   toPublicError(thrown: unknown): TurnlogError;
   present(error: TurnlogError, requestId: string): ReturnType<typeof failureEnvelope>;
-  /** The envelope of a recorded failure, whose code may be that of a newer release. */
-  presentRecorded(
-    failure: { code: string; message: string },
-    requestId: string,
-  ): ReturnType<typeof failureEnvelope>;
 }
 
 export function createErrorPresenter({
@@ -42,19 +37,18 @@ export function createErrorPresenter({
   rejections: RejectionResponses;
 }): ErrorPresenter {
   const isKnown = (code: string): code is ErrorCode => Object.hasOwn(errorResponses, code);
-  const present = (error: TurnlogError, requestId: string) =>
-    failureEnvelope(error, requestId, errorResponses[error.code].status);
   return {
     responseOf: (code) => errorResponses[code],
     toPublicError(thrown) {
       const error = (thrown instanceof Rejection && rejections[thrown.code]?.(thrown)) || thrown;
       // A turn that a newer release recorded may have failed with a code unknown to this one.
-      const isPublic = error instanceof TurnlogError && isKnown(error.code);
-      if (isPublic && errorResponses[error.code].status !== 500) return error;
-      return new TurnlogError('internal_error', INTERNAL_MESSAGE, { cause: error });
+      const known = error instanceof TurnlogError && isKnown(error.code) ? error : undefined;
+      if (known?.code === 'internal_error') return known;
+      if (known && errorResponses[known.code].status !== 500) return known;
+      const { retry, turn } = error instanceof TurnlogError ? error : {};
+      return new TurnlogError('internal_error', INTERNAL_MESSAGE, { retry, turn, cause: error });
     },
-    present,
-    presentRecorded: ({ code, message }, requestId) =>
-      present(new TurnlogError(isKnown(code) ? code : 'internal_error', message), requestId),
+    present: (error, requestId) =>
+      failureEnvelope(error, requestId, errorResponses[error.code].status),
   };
 }

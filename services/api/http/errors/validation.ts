@@ -58,16 +58,21 @@ export function selectUnionErrors(errors: readonly ErrorObject[]): ErrorObject[]
 
 type InputPart = 'body' | 'query';
 
+const withoutNulls = (body: object): object =>
+  Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null));
+
 /**
- * Creates a check that returns a valid body unchanged and throws `invalid_request` with the problems
- * by field. It compiles at the first use.
+ * Creates a check that returns a valid body and throws `invalid_request` with the problems by field.
+ * The body is returned unchanged, but without members that are null if the schema has
+ * `x-null-is-absent`. It compiles at the first use.
  */
 export function bodyValidator(schema: TSchema): (input: unknown) => unknown {
   const compiled = lazyValidator(schema);
   const words = messagesFor('body');
+  const isNullAbsent = 'x-null-is-absent' in schema;
   return (input) => {
     const validate = compiled();
-    if (validate(input)) return input;
+    if (validate(input)) return isNullAbsent ? withoutNulls(input as object) : input;
     throw invalidRequest('body', describeProblems(validate.errors, words));
   };
 }
@@ -130,7 +135,8 @@ const messagesFor = (part: InputPart): ProblemMessages => ({
   additionalProperties: (_, schema) => `is not a known field; known are ${knownFields(schema)}`,
   enum: ({ allowedValues }) => `must be one of ${(allowedValues as string[]).join(', ')}`,
   minLength: () => 'must not be empty',
-  ...(part === 'query' && { type: ({ type }) => `must be ${TEXT_OF[type as string] ?? type}` }),
+  type: ({ type }) =>
+    `must be ${(part === 'query' && TEXT_OF[type as string]) || [type].flat().join(' or ')}`,
 });
 
 /** How query parameters write values that are not text. */

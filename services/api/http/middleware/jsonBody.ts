@@ -1,7 +1,8 @@
 import type { Context } from 'koa';
 import getRawBody from 'raw-body';
-import { isTurnlogError, TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
+import { TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
 import { hasMoreValues } from '../../../../shared/lib/validation/jsonComplexity.ts';
+import { describeJsonError } from '../../../../shared/lib/validation/jsonError.ts';
 import { LIMITS } from '../../../../shared/limits.ts';
 import type { Permit } from '../../../../shared/lib/concurrency/capacity.ts';
 import type { MemoryLedger } from '../../../../shared/lib/memory/ledger.ts';
@@ -56,20 +57,29 @@ export async function readJsonBody(
   const { length } = bytes;
   permit.resize(length);
   await yieldForText(account_id, length);
+  if (length === 0) throw new TurnlogError('invalid_json', 'The body is empty; JSON is expected.');
+  const text = decode(bytes);
+  releaseBuffer(bytes);
+  if (hasMoreValues(text, LIMITS.http.bodyValues)) throw tooManyValues();
+  const json = parse(text);
+  await yieldForText(account_id, length);
+  return json;
+}
+
+function decode(bytes: Buffer): string {
   try {
-    const text = utf8.decode(bytes);
-    releaseBuffer(bytes);
-    if (hasMoreValues(text, LIMITS.http.bodyValues)) throw tooManyValues();
-    const json = JSON.parse(text) as unknown;
-    await yieldForText(account_id, length);
-    return json;
-  } catch (error) {
-    if (isTurnlogError(error)) throw error;
-    throw new TurnlogError(
-      'invalid_json',
-      length === 0 ? 'The body is empty; JSON is expected.' : 'The body is not JSON in UTF-8.',
-      { cause: error },
-    );
+    return utf8.decode(bytes);
+  } catch (cause) {
+    throw new TurnlogError('invalid_json', 'The body is not UTF-8.', { cause });
+  }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    const where = describeJsonError(text);
+    throw new TurnlogError('invalid_json', `The body is not JSON: ${where}.`, { cause });
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { Context } from 'koa';
-import type { TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
+import type { RetryAdvice, TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
 
 export const JSON_TYPE = 'application/json; charset=utf-8';
 
@@ -12,6 +12,12 @@ export const jsonText = (value: unknown, pretty: boolean): string =>
 
 export const successEnvelope = (data: unknown, status = 200) => ({ success: true, data, status });
 
+/** 408 and 429, and failures of the service itself. */
+const mayPass = (status: number): boolean => status === 408 || status === 429 || status >= 500;
+
+const retryOf = ({ retry, retriable }: TurnlogError, status: number): RetryAdvice =>
+  retry ?? (retriable || mayPass(status) ? 'same_key' : 'never');
+
 /** Only `message` and `details` of a TurnlogError are meant for clients, not cause and stack. */
 export const failureEnvelope = (error: TurnlogError, requestId: string, status: number) => ({
   success: false,
@@ -19,8 +25,14 @@ export const failureEnvelope = (error: TurnlogError, requestId: string, status: 
   code: error.code,
   ...(error.details === undefined ? {} : { details: error.details }),
   status,
+  retry: retryOf(error, status),
+  ...error.turn,
   request_id: requestId,
 });
+
+/** The path of a turn. */
+export const turnPath = ({ session_id, turn }: { session_id: string; turn: number }): string =>
+  `/v1/sessions/${session_id}/turns/${turn}`;
 
 /** Sends serialized JSON. */
 export function sendJson(ctx: Context, status: number, body: string | Buffer | Readable): void {

@@ -3,7 +3,14 @@ import { readFileSync } from 'node:fs';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { createServer as createTcpServer, type AddressInfo, type Socket } from 'node:net';
-import { deflateSync, gzipSync } from 'node:zlib';
+import {
+  brotliCompressSync,
+  constants,
+  deflateRawSync,
+  deflateSync,
+  gzipSync,
+  zstdCompressSync,
+} from 'node:zlib';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { webFailed } from '../../../../infra/web/failures.ts';
 import {
@@ -281,6 +288,11 @@ describe('what a server answers', () => {
   test.each([
     ['gzip', gzipSync],
     ['deflate', deflateSync],
+    ['deflate', deflateRawSync],
+    ['br', brotliCompressSync],
+    ['zstd', zstdCompressSync],
+    ['gzip, br', (body: Buffer) => brotliCompressSync(gzipSync(body))],
+    ['Zstd , X-Gzip', (body: Buffer) => gzipSync(zstdCompressSync(body))],
   ])('counts as it is unpacked: %s', async (encoding, pack) => {
     const port = await serve((_request, response) => {
       response.writeHead(200, { 'content-encoding': encoding });
@@ -291,14 +303,72 @@ describe('what a server answers', () => {
     expect(answer.body.toString()).toBe('y'.repeat(1_000));
   });
 
-  test('in another encoding, or a broken one, is a failure', async () => {
-    const port = await serve((request, response) => {
-      response.writeHead(200, { 'content-encoding': request.url === '/br' ? 'br' : 'gzip' });
+  test.each([
+    ['gzip', gzipSync],
+    ['deflate', deflateSync],
+    ['deflate', deflateRawSync],
+    ['br', brotliCompressSync],
+    ['zstd', zstdCompressSync],
+    ['identity', (body: Buffer) => body],
+    ['gzip, gzip', (body: Buffer) => gzipSync(gzipSync(body))],
+  ])('is decoded, though it comes a byte at a time: %s', async (encoding, pack) => {
+    const port = await serve(async (_request, response) => {
+      response.writeHead(200, { 'content-encoding': encoding });
+      for (const byte of pack(Buffer.from('Grüße'))) {
+        response.write(Buffer.from([byte]));
+        await new Promise(setImmediate);
+      }
+      response.end();
+    });
+    const answer = await get(`http://127.0.0.1:${port}/`);
+    expect([answer.body.toString(), answer.truncated]).toEqual(['Grüße', false]);
+  });
+
+  test.each([
+    ['compress', 'encoding'],
+    ['constructor', 'encoding'],
+    ['gzip, gzip, gzip', 'encoding'],
+    ['gzip', 'Z_DATA_ERROR'],
+    ['deflate', 'Z_DATA_ERROR'],
+    ['br', 'broke off'],
+    ['zstd', 'ZSTD_error_prefix_unknown'],
+  ])('that is not in its encoding %s is a failure', async (encoding, reason) => {
+    const port = await serve((_request, response) => {
+      response.writeHead(200, { 'content-encoding': encoding });
       response.end('not packed at all');
     });
-    await expect(get(`http://127.0.0.1:${port}/br`)).rejects.toMatchObject(failed('encoding'));
-    await expect(get(`http://127.0.0.1:${port}/gzip`)).rejects.toMatchObject(
-      failed('Z_DATA_ERROR'),
+    await expect(get(`http://127.0.0.1:${port}/`)).rejects.toMatchObject(failed(reason));
+  });
+
+  test('that was cut off is a failure', async () => {
+    const port = await serve((_request, response) => {
+      response.writeHead(200, { 'content-encoding': 'gzip' });
+      response.end(gzipSync('x'.repeat(100)).subarray(0, 20));
+    });
+    await expect(get(`http://127.0.0.1:${port}/`)).rejects.toMatchObject(failed('Z_BUF_ERROR'));
+  });
+
+  test('whose data decode to nothing is a failure before its time is over', async () => {
+    const port = await serve((_request, response) => {
+      response.writeHead(200, { 'content-encoding': 'gzip' });
+      const members = Buffer.concat(Array.from({ length: 1_000 }, () => gzipSync('')));
+      const write = (): void => void response.write(members, () => setImmediate(write));
+      write();
+    });
+    const answer = get(`http://127.0.0.1:${port}/`, { ms: 60_000 });
+    await expect(answer).rejects.toMatchObject(failed('far more bytes than they decode to'));
+  });
+
+  test('that needs more memory for Zstandard than is recommended is a failure', async () => {
+    const large = zstdCompressSync(Buffer.alloc(20_000_000, 'y'), {
+      params: { [constants.ZSTD_c_windowLog]: 24, [constants.ZSTD_c_contentSizeFlag]: 0 },
+    });
+    const port = await serve((_request, response) => {
+      response.writeHead(200, { 'content-encoding': 'zstd' });
+      response.end(large);
+    });
+    await expect(get(`http://127.0.0.1:${port}/`)).rejects.toMatchObject(
+      failed('ZSTD_error_frameParameter_windowTooLarge'),
     );
   });
 

@@ -1,10 +1,17 @@
 import { expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
 import { LIMITS } from '../../../../shared/limits.ts';
-import { parseSearchWords, extractWords } from '../../../../shared/search/words.ts';
+import {
+  extractPrefixes,
+  extractWords,
+  isShortPrefix,
+  parseSearchTerms,
+} from '../../../../shared/search/words.ts';
 
 const words = (...texts: string[]): string[] => [...extractWords(texts)];
-const sought = (text: string): string[] => [...parseSearchWords(text)];
+/** A number in letters: with digits, a word would be a compound. */
+const letters = (n: number): string => String(n).replaceAll(/\d/g, (digit) => 'abcdefghij'[Number(digit)]!);
+const sought = (text: string): string[] => [...parseSearchTerms(text)];
 
 test('words are letters and digits, each once, in lower case', () => {
   expect(words('The cat, the HAT: x2 foo_bar don’t')).toEqual([
@@ -27,6 +34,73 @@ test('accents, compatible forms and composed letters make no difference', () => 
   // What is no accent stays: these are other letters.
   expect(words('が')).not.toEqual(words('か'));
   expect(words('й')).toEqual(words('и\u0306'));
+});
+
+test.each([
+  ['Turnlog™ is good', ['turnlog', 'is', 'tm']],
+  ['№5 and №７', ['no', '5', '7']],
+  ['①Install ②Run', ['1', 'install', '2', 'run']],
+  ['½cup, 2½ cups', ['cup', '1', '2', 'cups']],
+  ['❶first', ['first']],
+  ['㏒x', ['log', 'x']],
+])('words next to symbols are found: %s', (text, expected) => {
+  expect(words(text)).toEqual(expect.arrayContaining(expected));
+});
+
+test('raised and lowered digits belong to their word, which is found without them, too', () => {
+  expect(words('H₂O')).toContain(sought('H2O')[0]);
+  expect(sought('H₂O')).toEqual(['h2o']);
+  expect(words('Turnlog²')).toEqual(['turnlog2', 'turnlog']);
+});
+
+test.each([
+  ['getUserName', ['getusername', 'get', 'user', 'name']],
+  ['HTTPServer', ['httpserver', 'http', 'server']],
+  ['invoice4711', ['invoice4711', 'invoice', '4711']],
+  ['ÜberÄnderung', ['uberanderung', 'uber', 'anderung']],
+  ['Donau\u00addampf\u00adschiff', ['donaudampfschiff', 'donau', 'dampf', 'schiff']],
+  ['user_name-of.it', ['user', 'name', 'of', 'it']],
+  ['x2 4th H2O', ['x2', '4th', 'h2o', 'th']],
+])('a compound is found as a whole and by its parts: %s', (text, expected) => {
+  expect(words(text)).toEqual(expected);
+});
+
+test('parts are bounded, and displace no word', () => {
+  const { wordsOfTurn, partsOfTurn } = LIMITS.search;
+  const many = Array.from({ length: wordsOfTurn }, (_, n) => `aa${10_000 + n}`);
+  const found = words(many.join(' '));
+  expect(found.slice(0, wordsOfTurn)).toEqual(many);
+  expect(found).toHaveLength(wordsOfTurn + partsOfTurn);
+});
+
+test('a compound in a query is one word', () => {
+  expect(sought('getUserName invoice4711')).toEqual(['getusername', 'invoice4711']);
+});
+
+test('words are found by their beginnings of 3 characters or more', () => {
+  const prefixes = extractPrefixes(words('invoices in 東京都 42 été'));
+  expect([...prefixes].toSorted()).toEqual(
+    ['ete*', 'inv*', 'invo*', 'invoi*', 'invoic*', 'invoice*', 'invoices*'].toSorted(),
+  );
+  expect(sought('inv* Étés* ＩＮＶＯ*')).toEqual(['inv*', 'etes*', 'invo*']);
+  expect(sought('東京*')).toEqual(['東京']);
+  expect(sought('2026* * a* **')).toEqual(['2026*', 'a*']);
+  expect(sought('2026* a*').map(isShortPrefix)).toEqual([false, true]);
+});
+
+test('a beginning is compared up to its limit', () => {
+  const { longestPrefix } = LIMITS.search;
+  expect(sought('internationalis*')).toEqual(['internat*']);
+  const lengths = [...extractPrefixes(['internationalisation'])].map((term) => term.length - 1);
+  expect(Math.max(...lengths)).toBe(longestPrefix);
+});
+
+test('beginnings of a turn are bounded, and short ones of all words come first', () => {
+  const { wordsOfTurn, prefixesOfTurn } = LIMITS.search;
+  const many = Array.from({ length: wordsOfTurn }, (_, n) => `${n}`.padStart(4, '0') + 'x'.repeat(9));
+  const prefixes = extractPrefixes(many);
+  expect(prefixes.size).toBe(prefixesOfTurn);
+  for (const word of many) expect(prefixes).toContain(`${word.slice(0, 5)}*`);
 });
 
 test('signs that a word can be written without make no difference', () => {
@@ -53,7 +127,7 @@ test('what is written without spaces is found by any piece of it', () => {
 test('words of a turn, their lengths and what is read of a text are bounded', () => {
   const { textCharacters, wordCharacters, wordsOfTurn } = LIMITS.search;
   expect(words('x'.repeat(wordCharacters + 9))).toEqual(['x'.repeat(wordCharacters)]);
-  const many = Array.from({ length: wordsOfTurn + 5 }, (_, n) => `w${n}`).join(' ');
+  const many = Array.from({ length: wordsOfTurn + 5 }, (_, n) => `w${letters(n)}`).join(' ');
   expect(words('first', many)).toHaveLength(wordsOfTurn);
   expect(words(`${'. '.repeat(textCharacters / 2)}late`, 'output')).toEqual(['output']);
 });
@@ -61,7 +135,7 @@ test('words of a turn, their lengths and what is read of a text are bounded', ()
 test('a long input leaves half of the words to the output, and what one does not need is for the other', () => {
   const { wordsOfTurn } = LIMITS.search;
   const many = (prefix: string) =>
-    Array.from({ length: wordsOfTurn }, (_, n) => `${prefix}${n}`).join(' ');
+    Array.from({ length: wordsOfTurn }, (_, n) => `${prefix}${letters(n)}`).join(' ');
   const countOf = (found: string[], prefix: string) =>
     found.filter((word) => word.startsWith(prefix)).length;
   const both = words(many('in'), many('out'));
@@ -81,7 +155,9 @@ test('whatever is sought as it was written is found', () => {
       fc.string({ unit: 'binary', maxLength: 40 }),
       (before, text) => {
         const found = extractWords([`${before} ${text}`]);
-        for (const word of parseSearchWords(text)) expect(found).toContain(word);
+        const terms = new Set([...found, ...extractPrefixes(found)]);
+        for (const term of parseSearchTerms(text))
+          if (!isShortPrefix(term)) expect(terms).toContain(term);
       },
     ),
   );

@@ -28,15 +28,13 @@ afterAll(() => rm(folder, { recursive: true }));
 
 /** A read with an immediate empty answer. */
 class EmptyCall extends EventEmitter {
-  readableLength = 0;
   constructor() {
     super();
     setImmediate(() => {
-      this.emit('readable');
+      this.emit('data', {});
       this.emit('end');
     });
   }
-  read = () => null;
   cancel = () => undefined;
 }
 

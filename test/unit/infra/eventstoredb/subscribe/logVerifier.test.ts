@@ -1,7 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { describe, expect, test } from '@jest/globals';
-import sharedPb from '@eventstore/db-client/generated/shared_pb.js';
-import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
+import type streamsPb from '@eventstore/db-client/generated/streams_pb.js';
 import type {
   HostClient,
   ReadCall,
@@ -11,6 +10,7 @@ import {
   type LogVerifier,
 } from '../../../../../infra/eventstoredb/subscribe/logVerifier.ts';
 import { toEventPosition } from '../../../../../infra/eventstoredb/read/positions.ts';
+import type { ReadResponse } from '../../../../../infra/eventstoredb/read/readResponse.ts';
 import type { Position } from '../../../../../shared/ports/eventStore.ts';
 
 interface LogRecord {
@@ -20,15 +20,17 @@ interface LogRecord {
 
 const at = (commit: number): Position => toEventPosition(BigInt(commit));
 
-function response({ commit, contentType = 'application/json' }: LogRecord): streamsPb.ReadResp {
-  const event = new streamsPb.ReadResp.ReadEvent.RecordedEvent()
-    .setId(new sharedPb.UUID().setString(`event-${commit}`))
-    .setStreamIdentifier(new sharedPb.StreamIdentifier().setStreamName(Buffer.from('session-s')))
-    .setStreamRevision('0')
-    .setCommitPosition(String(commit));
-  event.getMetadataMap().set('type', 'happened').set('content-type', contentType);
-  return new streamsPb.ReadResp().setEvent(new streamsPb.ReadResp.ReadEvent().setEvent(event));
-}
+const response = ({ commit, contentType = 'application/json' }: LogRecord): ReadResponse => ({
+  event: {
+    id: `event-${commit}`,
+    stream: 'session-s',
+    revision: 0,
+    commit,
+    attributes: { type: 'happened', 'content-type': contentType },
+    data: Buffer.alloc(0),
+    metadata: Buffer.alloc(0),
+  },
+});
 
 /** A call that answers with the records; without records it never answers. */
 function callOf(records: readonly LogRecord[] | undefined): ReadCall {
@@ -39,7 +41,8 @@ function callOf(records: readonly LogRecord[] | undefined): ReadCall {
       call.emit('end');
     });
   }
-  return Object.assign(call, { cancel: () => undefined, read: () => null, readableLength: 0 });
+  const nothing = (): undefined => undefined;
+  return Object.assign(call, { cancel: nothing, pause: nothing, resume: nothing });
 }
 
 /** A verifier of a log that ends at `end`. A read of Turnlog's streams returns `ours`. */

@@ -15,6 +15,7 @@ const BUFFER_SIZE = 16;
 const at = (commit: number): Position => toEventPosition(BigInt(commit));
 const event = (commit: number): SubscriptionMessage => ({
   kind: 'event',
+  bytes: 4,
   event: {
     id: `${commit}`,
     stream: 'session-s',
@@ -44,8 +45,8 @@ function fakeServer() {
       return buffered.shift();
     },
     isEmpty: () => buffered.length === 0,
-    isFull: () => buffered.length >= BUFFER_SIZE,
-    waitForMessage: (timeoutMs) =>
+    isBehind: () => buffered.length >= BUFFER_SIZE,
+    waitForMessages: (timeoutMs) =>
       new Promise((resolve) => {
         fill();
         if (buffered.length > 0) {

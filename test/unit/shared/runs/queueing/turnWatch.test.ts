@@ -64,7 +64,9 @@ async function after(watch: TurnWatch, ms: number): Promise<void> {
 describe('a watched turn', () => {
   test.each([
     ['turn_interrupted', { turn: 1, reason: 'cancelled' }, 'cancelled'],
-    ['turn_interrupted', { turn: 1, reason: 'crash' }, 'ended'],
+    ['turn_interrupted', { turn: 1, reason: 'crash' }, 'crash'],
+    ['turn_interrupted', { turn: 1, reason: 'crash', cause: 'shutdown' }, 'shutdown'],
+    ['turn_interrupted', { turn: 1, reason: 'of a newer release' }, 'ended'],
     ['turn_completed', { turn: 1 }, 'ended'],
     ['turn_failed', { turn: 1 }, 'ended'],
     ['turn_started', { turn: 2 }, 'ended'],

@@ -26,31 +26,38 @@ const callOf = (round: number, index: number) => ({
   duration_ms: 0,
 });
 const turn = fc
-  .array(fc.tuple(text, fc.integer({ min: 1, max: 3 })), { maxLength: 3 })
-  .chain((called) => text.map((output) => ({ called, output })))
-  .map(({ called, output }): TurnRound[] => [
-    ...called.map(([content, calls], index) => ({
+  .array(fc.tuple(text, fc.integer({ min: 1, max: 3 }), text), { maxLength: 3 })
+  .chain((called) => fc.record({ called: fc.constant(called), output: text, reasoned: text }))
+  .map(({ called, output, reasoned }): TurnRound[] => [
+    ...called.map(([content, calls, reasoning], index) => ({
+      reasoning,
       text: content,
       calls: Array.from({ length: calls }, (_, at) => callOf(index + 1, at)),
     })),
-    { text: output, calls: [] },
+    { reasoning: reasoned, text: output, calls: [] },
   ]);
 
-/** What somebody has of a turn: its texts by round, and its calls. */
+/** What a reader has of a turn: its reasoning and texts by round, and its calls. */
 const holding = (parts: readonly TurnPart[]) => ({
   texts: Object.fromEntries(
     [...Map.groupBy(parts, ({ position }) => position.round)].map(([round, of]) => [
       round,
-      of.map((part) => (part.type === 'text' ? part.text : '')).join(''),
+      (['reasoning', 'text'] as const).map((kind) =>
+        of.map((part) => (part.type === kind ? part.text : '')).join(''),
+      ),
     ]),
   ),
   calls: parts.flatMap((part) => (part.type === 'called' ? [part.call.call_id] : [])),
 });
 const whole = (rounds: readonly TurnRound[]) => {
-  const had = rounds.map(({ text: of, calls }, index) => [index + 1, of, calls.length] as const);
+  const had = rounds.map(
+    ({ reasoning, text: of, calls }, index) => [index + 1, [reasoning, of], calls.length] as const,
+  );
   return {
     texts: Object.fromEntries(
-      had.filter(([, of, calls]) => of !== '' || calls > 0).map(([round, of]) => [round, of]),
+      had
+        .filter(([, texts, calls]) => texts.join('') !== '' || calls > 0)
+        .map(([round, texts]) => [round, texts]),
     ),
     calls: rounds.flatMap(({ calls }) => calls.map(({ call_id }) => call_id)),
   };
@@ -65,7 +72,7 @@ test('a recorded turn that is cut behind any of its events goes on with exactly 
       const place = parseTurnPosition(name, 1) as typeof START_OF_OUTPUT;
       const all = [...had, ...partsAfter(rounds, place)];
       expect(holding(all)).toEqual(whole(rounds));
-      expect(all.every((part) => part.type !== 'text' || part.text.isWellFormed())).toBe(true);
+      expect(all.every((part) => part.type === 'called' || part.text.isWellFormed())).toBe(true);
     }),
   );
 });
@@ -84,11 +91,15 @@ test('a turn that is followed while it runs, and left anywhere for the record, i
           more = part !== undefined;
         }
       };
-      for (const [index, { text: of, calls }] of rounds.entries()) {
-        for (const piece of of.match(new RegExp(`[^]{1,${size}}`, 'gu')) ?? []) {
-          publisher.publishText(index + 1, piece);
-          read();
-        }
+      for (const [index, { reasoning, text: of, calls }] of rounds.entries()) {
+        for (const [kind, pieces] of [
+          ['reasoning', reasoning],
+          ['text', of],
+        ] as const)
+          for (const piece of pieces.match(new RegExp(`[^]{1,${size}}`, 'gu')) ?? []) {
+            publisher.publishText(index + 1, piece, kind);
+            read();
+          }
         for (const call of calls) publisher.publishToolCall(call);
         read();
       }
@@ -103,6 +114,7 @@ test('names of places are read as they were given, and nothing else is one', () 
     START_OF_OUTPUT,
     { round: 3, chars: 12, calls: 0 },
     { round: 2, chars: 5, calls: 4 },
+    { round: 2, reasoning: 9, chars: 0, calls: 0 },
   ])
     expect(parseTurnPosition(formatTurnPosition(7, place), 7)).toEqual(place);
   expect(parseTurnPosition(formatTurnPosition(7, 'end'), 7)).toBe('end');
@@ -114,6 +126,8 @@ test('names of places are read as they were given, and nothing else is one', () 
     '7-1',
     '7-1-0-0',
     '7-1-0-1-1',
+    '7-1-0-r0',
+    '7-1-0-r1-1',
     '7-1-1e3',
     '07-1-0',
   ])

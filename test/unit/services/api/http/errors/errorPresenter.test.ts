@@ -7,6 +7,11 @@ import { errorPresenter } from '../../../../../../services/api/features.ts';
 import { answerErrors } from '../../../../../../services/api/http/middleware/errors.ts';
 import { requestId } from '../../../../../../services/api/http/middleware/requestId.ts';
 import { Rejection, type RejectionCode } from '../../../../../../shared/domain/rejection.ts';
+import { TurnlogError } from '../../../../../../shared/lib/errors/turnlogError.ts';
+import {
+  failedTurn,
+  turnFailureError,
+} from '../../../../../../shared/sessions/turns/turnFailure.ts';
 import { createLogger } from '../../../../../../shared/lib/logger.ts';
 
 /** Everything of an answer to a request whose command was rejected, but its request id. */
@@ -28,6 +33,7 @@ const NOT_FOUND = {
   error: 'There is no such session of this agent.',
   code: 'session_not_found',
   status: 404,
+  retry: 'never',
   retryAfter: null,
 };
 
@@ -40,6 +46,7 @@ test('what has to wait for the end of a turn is told to come again, like a secon
   expect(await answerTo('turn_open')).toMatchObject({
     code: 'session_busy',
     status: 409,
+    retry: 'same_key',
     retryAfter: '1',
   });
 });
@@ -49,11 +56,32 @@ test('an agent that was deleted or erased is answered as to who reads it', async
   expect(await answerTo('agent_erased')).toMatchObject({ code: 'agent_erased', status: 410 });
 });
 
+test.each([
+  [new TurnlogError('invalid_request', 'It is not valid.'), 'never'],
+  [new TurnlogError('rate_limited', 'Too many.'), 'same_key'],
+  [new TurnlogError('store_unavailable', 'The store is away.'), 'same_key'],
+  [new TurnlogError('session_busy', 'It is busy.', { retriable: true }), 'same_key'],
+  [new TurnlogError('model_error', 'It failed.', { retry: 'new_key' }), 'new_key'],
+  [
+    new TurnlogError('model_error', 'It failed.').withTurn({ session_id: 's', turn: 2 }),
+    'same_key',
+  ],
+] as const)('%s says what a client should do: %s', (error, retry) => {
+  expect(errorPresenter.present(error, 'r')).toMatchObject({ retry, ...error.turn });
+});
+
+test('a failure recorded with a code of a newer release keeps its turn and its advice', () => {
+  const turn = { session_id: 's', turn: 2 };
+  const recorded = turnFailureError(failedTurn({ code: 'melted', message: 'It melted.' }), turn);
+  const shown = errorPresenter.present(errorPresenter.toPublicError(recorded), 'r');
+  expect(shown).toMatchObject({ code: 'internal_error', retry: 'new_key', ...turn });
+});
+
 test.each(['turn_not_open', 'turn_of_another_run', 'agent_exists', 'account_missing'] as const)(
   '%s is a defect, which a client is told nothing about',
   async (code) => {
     const answer = await answerTo(code);
-    expect(answer).toMatchObject({ code: 'internal_error', status: 500 });
+    expect(answer).toMatchObject({ code: 'internal_error', status: 500, retry: 'same_key' });
     expect(answer).not.toMatchObject({ error: 'What the domain says.' });
   },
 );

@@ -1,8 +1,11 @@
 import { expect, test } from '@jest/globals';
-import { createAnswerMemory, createBoundedBuffer } from '../../../../infra/openai/boundedBuffer.ts';
-import { LIMITS } from '../../../../shared/limits.ts';
-import { createMemoryLedger } from '../../../../shared/lib/memory/ledger.ts';
-import { memoryFor } from '../../../support/builders/memory.ts';
+import {
+  createAnswerMemory,
+  createBoundedBuffer,
+} from '../../../../../infra/openai/answers/boundedBuffer.ts';
+import { LIMITS } from '../../../../../shared/limits.ts';
+import { createMemoryLedger } from '../../../../../shared/lib/memory/ledger.ts';
+import { memoryFor } from '../../../../support/builders/memory.ts';
 
 const ample = () => createAnswerMemory(createMemoryLedger(), 'a');
 

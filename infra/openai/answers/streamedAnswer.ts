@@ -1,11 +1,14 @@
-import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
-import { hasMoreValues } from '../../shared/lib/validation/jsonComplexity.ts';
-import { LIMITS } from '../../shared/limits.ts';
+import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
+import { hasMoreValues } from '../../../shared/lib/validation/jsonComplexity.ts';
+import { LIMITS } from '../../../shared/limits.ts';
+import type { ToolCallExtra } from '../../../shared/sessions/turns/chat.ts';
+import { isJsonObject } from '../../../shared/sessions/turns/requestForm.ts';
 import type { AnswerMemory } from './boundedBuffer.ts';
 import { parseChunk, type Chunk, type Delta } from './chunk.ts';
+import { extraFieldsOf, isRecordable, reasoningOf } from './providerFields.ts';
 import { createSseParser } from './sseParser.ts';
 import { createTextAccumulator, type TextAccumulator } from './textAccumulator.ts';
-import { FINISH_REASONS } from './finishReasons.ts';
+import { FINISH_REASONS } from '../finishReasons.ts';
 import {
   truncatedAnswerError,
   responseMemoryError,
@@ -25,6 +28,8 @@ interface Call {
   arguments: TextAccumulator;
   /** The number of parts so far. */
   parts: number;
+  /** The provider's own fields, as lines of JSON objects. */
+  extra: TextAccumulator;
 }
 
 /** The tool calls of a streamed answer. */
@@ -36,16 +41,17 @@ interface StreamedCalls {
   release(): void;
 }
 
-const { callIdChars, functionNameChars, argumentsChars } = LIMITS.model;
+const { callIdChars, functionNameChars, argumentsChars, callFieldsChars, reasoningChars } =
+  LIMITS.model;
 
-/** True for the complete text of a JSON object. */
-function isJsonObject(text: string): boolean {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value);
-  } catch {
-    return false;
-  }
+/** Joins the fields of a call's parts, each a line of JSON. */
+function joinFields(lines: string): ToolCallExtra {
+  const parts = lines.split('\n').slice(0, -1);
+  return parts.reduce<ToolCallExtra>((joined, line) => {
+    const { function: ofFunction, ...fields } = JSON.parse(line) as ToolCallExtra;
+    const called = { ...joined.function, ...ofFunction };
+    return { ...joined, ...fields, ...(ofFunction && { function: called }) };
+  }, {});
 }
 
 /**
@@ -78,8 +84,13 @@ function createStreamedCalls(memory: AnswerMemory): StreamedCalls {
       // the excess.
       if (calls.length > LIMITS.run.toolCalls) return undefined;
       // UTF-8 takes at most three bytes per UTF-16 unit, and four per surrogate pair.
-      const args = createTextAccumulator(memory, 3 * argumentsChars);
-      latest = { id: '', name: '', arguments: args, parts: 0 };
+      latest = {
+        id: '',
+        name: '',
+        arguments: createTextAccumulator(memory, 3 * argumentsChars),
+        parts: 0,
+        extra: createTextAccumulator(memory, 3 * callFieldsChars),
+      };
       calls.push(latest);
     }
     if (typeof part.index === 'number') byIndex.set(part.index, latest);
@@ -96,17 +107,27 @@ function createStreamedCalls(memory: AnswerMemory): StreamedCalls {
       const name = part.function?.name ?? '';
       if (name !== call.name) call.name += name;
       if (call.id.length > callIdChars || call.name.length > functionNameChars) return false;
+      const extra = extraFieldsOf(part);
+      // Fields over the limit are dropped.
+      if (extra && isRecordable(extra)) call.extra.add(`${JSON.stringify(extra)}\n`);
       return call.arguments.add(part.function?.arguments ?? '') !== undefined;
     },
     calls: () =>
       calls.map((call) => {
         call.arguments.rest();
+        const { function: ofFunction, ...extra } = joinFields(call.extra.text());
         return {
+          ...extra,
           id: call.id,
-          function: { name: call.name, arguments: call.arguments.text() },
+          function: { ...ofFunction, name: call.name, arguments: call.arguments.text() },
         };
       }),
-    release: () => calls.forEach((call) => call.arguments.release()),
+    release() {
+      for (const call of calls) {
+        call.arguments.release();
+        call.extra.release();
+      }
+    },
   };
 }
 
@@ -123,6 +144,12 @@ function streamError(error: unknown): TurnlogError {
   );
 }
 
+/** What receives the text of an answer, and its reasoning, as they arrive. */
+export interface StreamListeners {
+  onText: (text: string) => void;
+  onReasoning?: ((text: string) => void) | undefined;
+}
+
 /**
  * Reads an answer that arrives as a stream of chunks, passes its text to `onText` as it arrives,
  * and builds the chat completion that the provider would have sent without streaming. The text of a
@@ -131,11 +158,12 @@ function streamError(error: unknown): TurnlogError {
  * truncated.
  */
 export function createStreamedAnswerReader(
-  onText: (text: string) => void,
+  { onText, onReasoning }: StreamListeners,
   memory: AnswerMemory,
 ): ResponseReader {
   const lines = createSseParser(LIMITS.model.answerBytes, memory);
   const text = createTextAccumulator(memory);
+  const reasoning = createTextAccumulator(memory, 3 * reasoningChars);
   const calls = createStreamedCalls(memory);
   let bytes = 0;
   let kind: 'content' | 'refusal' | undefined;
@@ -168,6 +196,15 @@ export function createStreamedAnswerReader(
     return undefined;
   }
 
+  /** Keeps and shows reasoning up to its limit. */
+  function addReasoning(piece: string): Error | undefined {
+    if (piece === '' || reasoning.isFull()) return undefined;
+    const visibleText = reasoning.add(piece);
+    if (visibleText === undefined) return reasoning.isFull() ? undefined : responseMemoryError();
+    if (visibleText !== '') onReasoning?.(visibleText);
+    return undefined;
+  }
+
   function addChunk(chunk: Chunk): Error | undefined {
     if (chunk.error !== undefined && chunk.error !== null) return streamError(chunk.error);
     id ||= chunk.id?.slice(0, LABEL) ?? '';
@@ -177,13 +214,18 @@ export function createStreamedAnswerReader(
     finish = choice?.finish_reason?.slice(0, LABEL) ?? finish;
     for (const part of choice?.delta?.tool_calls ?? [])
       if (!calls.add(part)) return tooManyPartsError();
-    if (choice?.delta) addText(choice.delta);
-    return undefined;
+    if (!choice?.delta) return undefined;
+    addText(choice.delta);
+    return addReasoning(reasoningOf(choice.delta));
   }
 
   function buildCompletion(): string {
     show(text.rest());
-    const message = { content: text.text(), tool_calls: calls.calls() };
+    const message = {
+      content: text.text(),
+      reasoning_content: reasoning.text(),
+      tool_calls: calls.calls(),
+    };
     const choices = [{ finish_reason: finish, message }];
     return JSON.stringify({ id, model, choices, usage });
   }
@@ -213,6 +255,7 @@ export function createStreamedAnswerReader(
     release() {
       lines.release();
       text.release();
+      reasoning.release();
       calls.release();
     },
   };

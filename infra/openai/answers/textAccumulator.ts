@@ -1,4 +1,4 @@
-import { LIMITS } from '../../shared/limits.ts';
+import { LIMITS } from '../../../shared/limits.ts';
 import { createBoundedBuffer, type AnswerMemory } from './boundedBuffer.ts';
 import { toStorableText } from './answer.ts';
 

@@ -1,4 +1,4 @@
-import { runPaced, type Step } from '../../shared/lib/concurrency/pacedSteps.ts';
+import { runPaced, type Step } from '../../../shared/lib/concurrency/pacedSteps.ts';
 import { unusableAnswerError, type AnswerOrError, type ResponseReader } from './responseReaders.ts';
 
 /** The bytes that one step reads. */

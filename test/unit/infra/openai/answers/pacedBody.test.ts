@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
-import { createPacedBody } from '../../../../infra/openai/pacedBody.ts';
-import type { AnswerOrError } from '../../../../infra/openai/responseReaders.ts';
-import { runPaced } from '../../../../shared/lib/concurrency/pacedSteps.ts';
+import { createPacedBody } from '../../../../../infra/openai/answers/pacedBody.ts';
+import type { AnswerOrError } from '../../../../../infra/openai/answers/responseReaders.ts';
+import { runPaced } from '../../../../../shared/lib/concurrency/pacedSteps.ts';
 
 /** Takes part of a millisecond for each piece. */
 const PIECE_MS = 0.5;

@@ -1,5 +1,5 @@
-import type { Permit } from '../../shared/lib/concurrency/capacity.ts';
-import type { MemoryLedger } from '../../shared/lib/memory/ledger.ts';
+import type { Permit } from '../../../shared/lib/concurrency/capacity.ts';
+import type { MemoryLedger } from '../../../shared/lib/memory/ledger.ts';
 
 /** The memory of one answer, which counts among that of its account. */
 export interface AnswerMemory {

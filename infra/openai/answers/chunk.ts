@@ -1,5 +1,5 @@
 import { Type, type Static, type TSchema } from 'typebox';
-import { lazyValidator } from '../../shared/lib/validation/validation.ts';
+import { lazyValidator } from '../../../shared/lib/validation/validation.ts';
 
 const orNull = <Schema extends TSchema>(schema: Schema) =>
   Type.Optional(Type.Union([schema, Type.Null()]));
@@ -7,6 +7,8 @@ const orNull = <Schema extends TSchema>(schema: Schema) =>
 const Delta = Type.Object({
   content: orNull(Type.String()),
   refusal: orNull(Type.String()),
+  reasoning_content: Type.Optional(Type.Unknown()),
+  reasoning: Type.Optional(Type.Unknown()),
   tool_calls: orNull(
     Type.Array(
       Type.Object({

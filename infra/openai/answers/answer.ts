@@ -1,15 +1,15 @@
 import { Type, type Static } from 'typebox';
-import type { ToolCallRequest } from '../../shared/sessions/turns/chat.ts';
-import type { Tokens } from '../../shared/domain/schema.ts';
-import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
-import { LIMITS } from '../../shared/limits.ts';
-import type { ChatAnswer } from '../../shared/ports/chatModel.ts';
-import { lazyValidator } from '../../shared/lib/validation/validation.ts';
+import type { Tokens } from '../../../shared/domain/schema.ts';
+import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
+import { LIMITS } from '../../../shared/limits.ts';
+import type { AnsweredToolCall, ChatAnswer } from '../../../shared/ports/chatModel.ts';
+import { extraFieldsOf, isRecordable, reasoningOf } from './providerFields.ts';
+import { lazyValidator } from '../../../shared/lib/validation/validation.ts';
 
 const optional = <Schema extends Parameters<typeof Type.Union>[0][number]>(schema: Schema) =>
   Type.Optional(Type.Union([schema, Type.Null()]));
 
-const { functionNameChars, callIdChars, argumentsChars, labelChars } = LIMITS.model;
+const { functionNameChars, callIdChars, argumentsChars, labelChars, reasoningChars } = LIMITS.model;
 
 /** The parts of a chat completion that are read; some servers omit them or send null. */
 const Completion = Type.Object({
@@ -21,6 +21,8 @@ const Completion = Type.Object({
       message: Type.Object({
         content: optional(Type.String()),
         refusal: optional(Type.String()),
+        reasoning_content: Type.Optional(Type.Unknown()),
+        reasoning: Type.Optional(Type.Unknown()),
         tool_calls: optional(
           Type.Array(
             Type.Object({
@@ -67,16 +69,18 @@ const nameOr = (otherwise: string, text: string): string => (NAME.test(text) ? t
  * The requested tool calls. A result refers to a call's id, so a call without one, or with that of
  * an earlier call, gets an id here.
  */
-function toolCalls(message: Message): ToolCallRequest[] {
+function toolCalls(message: Message): AnsweredToolCall[] {
   const ids = new Set<string>();
   return (message.tool_calls ?? []).map((call, index) => {
     const given = toStorableText(call.id || `call_${index + 1}`);
     let id = given;
     for (let number = index + 1; ids.has(id); number += 1) id = `${given}_${number}`;
     ids.add(id);
+    const extra = extraFieldsOf(call);
     return {
       id,
       type: 'function',
+      ...(extra && isRecordable(extra) && { extra }),
       function: {
         name: toStorableText(call.function.name),
         arguments: toStorableText(call.function.arguments ?? ''),
@@ -118,10 +122,12 @@ export function parseAnswer(body: unknown, requestedModel: string): ChatAnswer {
       'model_error',
       `The model provider sent an empty answer${EMPTY_ANSWER_REASONS.get(choice?.finish_reason) ?? ''}.`,
     );
+  const reasoning = toStorableText(reasoningOf(choice.message).slice(0, reasoningChars));
   return {
     response_id: label(body.id ?? ''),
     model: nameOr(requestedModel, body.model ?? ''),
     content: text === null ? null : toStorableText(text),
+    ...(reasoning !== '' && { reasoning }),
     tool_calls: calls,
     finish_reason: nameOr('', choice.finish_reason ?? ''),
     tokens: tokens(body),

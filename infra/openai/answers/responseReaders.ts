@@ -1,7 +1,7 @@
-import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
-import { hasMoreValues } from '../../shared/lib/validation/jsonComplexity.ts';
-import { LIMITS } from '../../shared/limits.ts';
-import { NoRoomForAnswer } from '../../shared/ports/chatModel.ts';
+import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
+import { hasMoreValues } from '../../../shared/lib/validation/jsonComplexity.ts';
+import { LIMITS } from '../../../shared/limits.ts';
+import { NoRoomForAnswer } from '../../../shared/ports/chatModel.ts';
 import { createBoundedBuffer, type AnswerMemory } from './boundedBuffer.ts';
 
 /** The result for the caller: JSON text, or the error. */

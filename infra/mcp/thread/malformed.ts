@@ -1,0 +1,77 @@
+import {
+  isSpecType,
+  specTypeSchemas,
+  type CallToolResult,
+  type JSONRPCMessage,
+} from '@modelcontextprotocol/client';
+import { RUN_LIMITS } from '../../../shared/runs/limits.ts';
+
+/** A tool that is not as the protocol describes it. */
+export interface MalformedTool {
+  name: string;
+  /** Why it is not offered. It quotes nothing from the server. */
+  flaw: string;
+}
+
+type Content = CallToolResult['content'][number];
+
+/** Marks an item that replaces one that is not valid. */
+const MARK = 'turnlog/invalid';
+const REPLACEMENT: Content = {
+  type: 'text',
+  text: '[content that is not valid]',
+  _meta: { [MARK]: true },
+};
+
+/** True for an item of a result that replaces one that is not valid. */
+export const isReplaced = ({ _meta }: Content): boolean => _meta?.[MARK] === true;
+
+/** The name of the first member that is not valid, which is one of the protocol's. */
+function flawOf(tool: unknown): string {
+  const checked = specTypeSchemas.Tool['~standard'].validate(tool);
+  const [issue] = ('issues' in checked && checked.issues) || [];
+  const [member] = issue?.path ?? [];
+  const name = typeof member === 'object' ? member.key : member;
+  return name === undefined ? 'it is not an object' : `its ${String(name)} is not valid`;
+}
+
+function nameOf(tool: unknown, index: number): string {
+  const name: unknown = (tool as { name?: unknown } | null)?.name;
+  return typeof name === 'string' ? name : `number ${index + 1}`;
+}
+
+/**
+ * Keeps one malformed part from spoiling a whole message, which the library would reject: takes
+ * malformed tools out of lists, and replaces malformed items of results. `repair` changes the message
+ * in place; it must see each message before the library does.
+ */
+export function createMessageRepair() {
+  let malformed: MalformedTool[] = [];
+
+  function validTools(tools: readonly unknown[]): unknown[] {
+    return tools.filter((tool, index) => {
+      if (isSpecType.Tool(tool)) return true;
+      if (malformed.length < RUN_LIMITS.mcp.tools)
+        malformed.push({ name: nameOf(tool, index), flaw: flawOf(tool) });
+      return false;
+    });
+  }
+
+  return {
+    repair(message: JSONRPCMessage): void {
+      if (!('result' in message) || typeof message.result !== 'object') return;
+      const result = message.result as { tools?: unknown; content?: unknown };
+      if (Array.isArray(result.tools)) result.tools = validTools(result.tools);
+      if (Array.isArray(result.content))
+        result.content = result.content.map((item: unknown) =>
+          isSpecType.ContentBlock(item) ? item : REPLACEMENT,
+        );
+    },
+    /** The malformed tools since the last call. */
+    takeMalformed(): readonly MalformedTool[] {
+      const taken = malformed;
+      malformed = [];
+      return taken;
+    },
+  };
+}

@@ -1,0 +1,60 @@
+import { LIMITS } from '../../../shared/limits.ts';
+import type { ToolCallExtra } from '../../../shared/sessions/turns/chat.ts';
+
+/** A tool call, or a part of one in a stream, as the provider sent it. */
+interface SentCall {
+  function?: object | null | undefined;
+}
+
+const STANDARD = new Set(['id', 'type', 'index', 'function']);
+const STANDARD_IN_FUNCTION = new Set(['name', 'arguments']);
+
+const hasOnly = (names: ReadonlySet<string>, value: object): boolean =>
+  Object.keys(value).every((name) => names.has(name));
+const fieldsBeside = (names: ReadonlySet<string>, value: object): [string, unknown][] =>
+  Object.entries(value).filter(([name]) => !names.has(name));
+
+/**
+ * The provider's own fields of a tool call, such as Gemini's `extra_content`; undefined for most
+ * calls.
+ */
+export function extraFieldsOf(call: SentCall): ToolCallExtra | undefined {
+  const called = call.function ?? {};
+  if (hasOnly(STANDARD, call) && hasOnly(STANDARD_IN_FUNCTION, called)) return undefined;
+  const ofFunction = fieldsBeside(STANDARD_IN_FUNCTION, called);
+  return {
+    ...Object.fromEntries(fieldsBeside(STANDARD, call)),
+    ...(ofFunction.length > 0 && { function: Object.fromEntries(ofFunction) }),
+  };
+}
+
+/** NUL and lone surrogates, as JSON.stringify writes them. */
+const UNSTORABLE = /\\u(?:0000|d[89a-f])/;
+
+const isNestedDeeper = (value: unknown, levels: number): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  (levels === 0 || Object.values(value).some((member) => isNestedDeeper(member, levels - 1)));
+
+/**
+ * True for fields that can be recorded and sent back: storable texts, within the limits of depth
+ * and length.
+ */
+export function isRecordable(extra: ToolCallExtra): boolean {
+  const { callFieldsChars, callFieldsDepth } = LIMITS.model;
+  if (isNestedDeeper(extra, callFieldsDepth)) return false;
+  const text = JSON.stringify(extra);
+  return text.length <= callFieldsChars && !UNSTORABLE.test(text);
+}
+
+/** Where providers put reasoning: DeepSeek, vLLM and llama.cpp in the first, OpenRouter in the second. */
+interface Reasoned {
+  reasoning_content?: unknown;
+  reasoning?: unknown;
+}
+
+/** The text of the reasoning in a message or delta, empty without any. */
+export function reasoningOf({ reasoning_content, reasoning }: Reasoned): string {
+  const text = reasoning_content || reasoning;
+  return typeof text === 'string' ? text : '';
+}

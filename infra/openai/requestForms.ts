@@ -1,0 +1,192 @@
+import type * as OpenAi from 'openai';
+import type { ChatRequest } from '../../shared/sessions/turns/chat.ts';
+import {
+  applyRequestForm,
+  type OmittedPart,
+  type RequestForm,
+} from '../../shared/sessions/turns/requestForm.ts';
+import type { ChatAnswer } from '../../shared/ports/chatModel.ts';
+
+/** What a provider accepts, as configured. Settings that are absent are learned from its answers. */
+export interface ProviderQuirks {
+  max_tokens_field?: 'max_completion_tokens' | 'max_tokens';
+  /** False for a server that does not accept the field. */
+  stream_options?: boolean;
+  /** False for a server that does not accept the field. */
+  response_format?: boolean;
+  /** `user`: the system message becomes the beginning of the first user message. */
+  system_role?: 'system' | 'developer' | 'user';
+}
+
+/** The form of requests to a model. */
+export interface ModelForm extends RequestForm {
+  /** False if the server does not accept the field, which is in no recorded request. */
+  stream_options?: boolean;
+}
+
+/** A field whose form is learned. */
+type Field = keyof ProviderQuirks | Exclude<OmittedPart, 'response_format'>;
+
+const UNSUPPORTED =
+  /support|unrecogni[sz]ed|unknown|unexpected|unavailable|not (?:permitted|allowed|valid|implemented)|invalid|forbidden|extra|instead/i;
+/** A limit that is too high is not a field that the server does not know. */
+const TOO_HIGH = /too (?:large|big|high|long)|at most|less than|greater than|exceed|above_max/i;
+/** The schema of the caller is wrong, not the field. */
+const BAD_SCHEMA = /invalid[ _](?:json[ _])?schema/i;
+const SYSTEM_ROLE = /\bsystem\b.*\brole\b|\brole\b.*\bsystem\b|messages?[[.]0\]?\.role/is;
+
+/** The names of the fields of tool calls beside the standard ones. */
+const callFieldsOf = (request: ChatRequest): string[] =>
+  request.messages.flatMap((message) =>
+    message.role === 'assistant'
+      ? (message.tool_calls ?? []).flatMap((call) =>
+          Object.keys({ ...call, ...call.function }).filter(
+            (name) => !['id', 'type', 'function', 'name', 'arguments'].includes(name),
+          ),
+        )
+      : [],
+  );
+
+/** Whether an error response names a field of the request as one that the server does not accept. */
+const NAMED: Record<Field, (text: string, request: ChatRequest) => boolean> = {
+  max_tokens_field: (text, { max_tokens, max_completion_tokens }) =>
+    !TOO_HIGH.test(text) &&
+    ((max_completion_tokens !== undefined && text.includes('max_completion_tokens')) ||
+      (max_tokens !== undefined && text.includes('max_tokens'))),
+  stream_options: (text) => text.includes('stream_options'),
+  response_format: (text, { response_format }) =>
+    response_format !== undefined &&
+    text.includes('response_format') &&
+    UNSUPPORTED.test(text) &&
+    !BAD_SCHEMA.test(text),
+  system_role: (text, { messages }) =>
+    messages[0]?.role === 'system' && SYSTEM_ROLE.test(text) && UNSUPPORTED.test(text),
+  reasoning_content: (text, { messages }) =>
+    text.includes('reasoning_content') &&
+    messages.some((message) => 'reasoning_content' in message),
+  tool_call_fields: (text, request) => callFieldsOf(request).some((name) => text.includes(name)),
+};
+const FIELDS = Object.keys(NAMED) as Field[];
+
+const without = (form: ModelForm, part: OmittedPart): ModelForm => ({
+  ...form,
+  without: [...(form.without ?? []), part],
+});
+
+/** The form with the alternative for a field. */
+function withAlternative(form: ModelForm, field: Field): ModelForm {
+  switch (field) {
+    case 'max_tokens_field': {
+      const { max_tokens_field, ...rest } = form;
+      return max_tokens_field ? rest : { ...rest, max_tokens_field: 'max_tokens' };
+    }
+    case 'stream_options':
+      return { ...form, stream_options: false };
+    case 'system_role':
+      return { ...form, system_role: 'user' };
+    case 'response_format':
+    case 'reasoning_content':
+    case 'tool_call_fields':
+      return without(form, field);
+    default:
+      return field satisfies never;
+  }
+}
+
+function configuredForm(quirks: ProviderQuirks): ModelForm {
+  const { max_tokens_field, stream_options, response_format, system_role } = quirks;
+  return {
+    ...(max_tokens_field === 'max_tokens' && { max_tokens_field }),
+    ...(stream_options === false && { stream_options }),
+    ...(response_format === false && { without: ['response_format' as const] }),
+    ...(system_role && system_role !== 'system' && { system_role }),
+  };
+}
+
+/** The text of an error response, which may be of any shape. */
+const textOf = ({ param, code, message, error }: OpenAi.APIError): string =>
+  [param, code, message, JSON.stringify(error)].join(' ');
+
+/** The parts of a form that change this request. */
+function effectiveForm(form: ModelForm, request: ChatRequest): RequestForm | undefined {
+  const { max_tokens_field, system_role, without: omitted = [] } = form;
+  const has: Record<OmittedPart, () => boolean> = {
+    response_format: () => request.response_format !== undefined,
+    reasoning_content: () => request.messages.some((message) => 'reasoning_content' in message),
+    tool_call_fields: () => callFieldsOf(request).length > 0,
+  };
+  const parts = omitted.filter((part) => has[part]());
+  const effective: RequestForm = {
+    ...(max_tokens_field && request.max_completion_tokens !== undefined && { max_tokens_field }),
+    ...(system_role && request.messages[0]?.role === 'system' && { system_role }),
+    ...(parts.length > 0 && { without: parts }),
+  };
+  return Object.keys(effective).length > 0 ? effective : undefined;
+}
+
+/** Sends a request. `streamOptions` is false for a server that does not accept that field. */
+type Send = (request: ChatRequest, streamOptions: boolean) => Promise<ChatAnswer>;
+
+/** Sends requests in the forms that their models accept. */
+export interface RequestForms {
+  /**
+   * Sends the request. If the server answers with 400 or 422 and names a field, sends it once more
+   * with the alternative to that field, which is used for all later requests if it succeeds. Each
+   * field is changed at most once. An answer with more tokens than the limit changes the field of
+   * the limit for later requests. Throws the errors of `send`.
+   */
+  send(
+    modelId: string,
+    quirks: ProviderQuirks,
+    request: ChatRequest,
+    send: Send,
+  ): Promise<ChatAnswer>;
+}
+
+/** Keeps one form for each configured model. */
+export function createRequestForms(openai: typeof OpenAi): RequestForms {
+  const forms = new Map<string, ModelForm>();
+  const exceeded = new Set<string>();
+
+  function rejectedFields(error: unknown, quirks: ProviderQuirks, sent: ChatRequest): Field[] {
+    const isRejection =
+      error instanceof openai.APIError && (error.status === 400 || error.status === 422);
+    if (!isRejection) return [];
+    const text = textOf(error);
+    return FIELDS.filter((field) => !(field in quirks) && NAMED[field](text, sent));
+  }
+
+  /** The limit is learned once, because a server may count other tokens than it limits. */
+  function learnFromUsage(
+    modelId: string,
+    form: ModelForm,
+    { max_completion_tokens: limit = Infinity }: ChatRequest,
+    { tokens }: ChatAnswer,
+  ): void {
+    if ((tokens?.completion ?? 0) <= limit || exceeded.has(modelId)) return;
+    exceeded.add(modelId);
+    forms.set(modelId, { ...form, max_tokens_field: 'max_tokens' });
+  }
+
+  return {
+    async send(modelId, quirks, request, send) {
+      const known = forms.get(modelId) ?? configuredForm(quirks);
+      const changed = new Set<Field>();
+      for (let form = known; ;) {
+        const effective = effectiveForm(form, request);
+        const sent = effective ? applyRequestForm(effective, request) : request;
+        try {
+          const answer = await send(sent, form.stream_options !== false);
+          if (form !== known) forms.set(modelId, form);
+          if (!quirks.max_tokens_field) learnFromUsage(modelId, form, sent, answer);
+          return effective ? { ...answer, sent: { request: sent, form: effective } } : answer;
+        } catch (error) {
+          const fields = rejectedFields(error, quirks, sent).filter((field) => !changed.has(field));
+          if (fields.length === 0) throw error;
+          for (const field of fields) changed.add(field);
+          form = fields.reduce<ModelForm>(withAlternative, form);
+        }
+      }
+    },
+  };
+}

@@ -1,0 +1,88 @@
+import { once } from 'node:events';
+import { pipeline, type Readable, type Transform } from 'node:stream';
+import {
+  constants,
+  createBrotliDecompress,
+  createGunzip,
+  createInflate,
+  createInflateRaw,
+  createZstdDecompress,
+} from 'node:zlib';
+import { KIB } from '../../shared/lib/units.ts';
+import { webFailed } from './failures.ts';
+
+/** The most codings of one body: each hides the size of what the next one decodes. */
+const CODINGS = 2;
+/** A small body may be longer encoded than decoded. */
+const OVERHEAD_BYTES = 64 * KIB;
+/** The window of 8 MiB that RFC 8878 recommends; Node.js would allow 128 MiB. */
+const ZSTD = { params: { [constants.ZSTD_d_windowLogMax]: 23 } };
+/** The compression method in the first byte of the zlib format (RFC 1950). */
+const [METHOD_BITS, DEFLATE] = [0x0f, 8];
+
+/** Some servers send raw deflate data without the zlib format, as which `deflate` is specified. */
+async function createDeflateDecoder(stream: Readable): Promise<Transform> {
+  await once(stream, 'readable');
+  const first = stream.read() as Buffer | null;
+  if (first === null) return createInflate();
+  stream.unshift(first);
+  return (first[0]! & METHOD_BITS) === DEFLATE ? createInflate() : createInflateRaw();
+}
+
+type CreateDecoder = (stream: Readable) => Transform | Promise<Transform>;
+
+/** None is asked for: these are what servers use all the same. */
+const DECODERS: Readonly<Record<string, CreateDecoder>> = {
+  gzip: () => createGunzip(),
+  'x-gzip': () => createGunzip(),
+  deflate: createDeflateDecoder,
+  br: () => createBrotliDecompress(),
+  zstd: () => createZstdDecompress(ZSTD),
+};
+
+/** Ends with `web_failed` after `most` bytes: data that decode to almost nothing take time. */
+async function* limited(source: AsyncIterable<Buffer>, most: number): AsyncGenerator<Buffer, void> {
+  let size = 0;
+  for await (const chunk of source) {
+    size += chunk.length;
+    if (size > most) throw webFailed('sends far more bytes than they decode to');
+    yield chunk;
+  }
+}
+
+/**
+ * Decodes a body of which up to `bytes` are read: gzip, deflate, Brotli and Zstandard, the last coding
+ * first. A decoder works only as far as its output is read. Throws `web_failed` for another coding, too
+ * many of them, or, from the stream, far more encoded than decoded bytes.
+ */
+export async function decodeContent(
+  stream: Readable,
+  encoding: string,
+  bytes: number,
+): Promise<Readable> {
+  const codings = encoding
+    .toLowerCase()
+    .split(',')
+    .map((coding) => coding.trim())
+    .filter((coding) => coding !== '' && coding !== 'identity');
+  const decoders = codings.map((coding) =>
+    Object.hasOwn(DECODERS, coding) ? DECODERS[coding] : undefined,
+  );
+  if (codings.length > CODINGS || decoders.includes(undefined)) {
+    stream.destroy();
+    throw webFailed('answers in an encoding that is not known');
+  }
+  let decoded = stream;
+  for (const createDecoder of decoders.toReversed()) {
+    const decoder = await createDecoder!(decoded);
+    const most = bytes + OVERHEAD_BYTES;
+    // The reader of the decoder gets the error.
+    decoded = pipeline(
+      decoded,
+      (source: AsyncIterable<Buffer>) => limited(source, most),
+      decoder,
+      () => {},
+    );
+  }
+  return decoded;
+}

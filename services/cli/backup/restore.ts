@@ -1,0 +1,250 @@
+import type { Command } from 'commander';
+import { parseConfig, type Config } from '../../../shared/lib/config/config.ts';
+import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
+import { acceptRestored } from '../../../shared/restoredLogs/acceptRestored.ts';
+import {
+  CHANGED_LOG_ADVICE,
+  type Comparison,
+  type KeptCheckpoints,
+} from '../../../shared/transparency/kept/compareTree.ts';
+import {
+  openBackup,
+  withFolderErrors,
+  type BackupFolders,
+  type BackupManifest,
+} from '../../compose/operator/backup/backupFolder.ts';
+import { restoreBackup } from '../../compose/operator/backup/restoreBackup.ts';
+import { locateStorage } from '../../compose/logLocation.ts';
+import { openKeptCheckpoints, openOperator } from '../../compose/operator/operator.ts';
+import type { CliContext, TerminalContext, WithTerminal } from '../context.ts';
+import { parseReason } from '../reason.ts';
+import {
+  eraseAgain,
+  openReceipts,
+  readErasedIds,
+  readReceiptFiles,
+  type ErasureOutcome,
+} from './eraseAgain.ts';
+import { locateBackup, WITHOUT_OTHERS, type FolderOptions } from './folders.ts';
+import { findMisfit } from './verifyCopy.ts';
+
+interface RestoreOptions extends FolderOptions {
+  checkpoint: string[];
+  receipts: string[];
+  erased: string[];
+  acceptRestored?: string;
+  damaged?: true;
+}
+
+const restoreError = (message: string): TurnlogError =>
+  new TurnlogError('configuration_invalid', message);
+
+const KEPT_UNFINISHED =
+  'No service starts on the folders before the restore is finished: repeat the command.';
+
+/** Throws for a backup that does not fit. */
+async function requireFit(
+  terminal: TerminalContext,
+  { damaged }: RestoreOptions,
+  manifest: BackupManifest,
+): Promise<string | undefined> {
+  const misfit =
+    manifest.log === null
+      ? undefined
+      : await findMisfit(terminal, { ...terminal.env, ...WITHOUT_OTHERS });
+  terminal.signal.throwIfAborted();
+  if (misfit === undefined || damaged) return misfit;
+  throw restoreError(
+    `The backup does not fit: ${misfit} Restore it all the same with --damaged. ${KEPT_UNFINISHED}`,
+  );
+}
+
+/** Throws where a place that was named could not be compared. */
+function requireCompared({ troubles }: Comparison, places: readonly KeptCheckpoints[]): void {
+  const named = places.map(({ name }) => name);
+  const missed = troubles.find(({ name }) => named.some((place) => name.startsWith(place)));
+  if (missed)
+    throw restoreError(
+      `${missed.name} ${missed.trouble}. Nothing was compared. ${KEPT_UNFINISHED}`,
+    );
+}
+
+/**
+ * Compares the restored log with what others know of it. If it lacks what they know, the declaration of
+ * the operator begins another tree. Resolves with the comparison, and the declared id.
+ */
+async function compareOrDeclare(
+  { operator, signal }: CliContext,
+  places: readonly KeptCheckpoints[],
+  reason: string | undefined,
+): Promise<{ comparison: Comparison; declared: string | undefined }> {
+  const comparison = await operator.compareWithOutside(signal, places);
+  requireCompared(comparison, places);
+  if (comparison.refusal === undefined) return { comparison, declared: undefined };
+  const refusal = comparison.refusal.replace(` ${CHANGED_LOG_ADVICE}`, '');
+  if (reason === undefined)
+    throw restoreError(
+      `${refusal} To go on from this backup all the same, add: --accept-restored <reason>. ${KEPT_UNFINISHED}`,
+    );
+  const { log_id } = await acceptRestored(operator, { replaces: [], reason });
+  const after = await operator.compareWithOutside(signal, places);
+  if (after.refusal !== undefined) throw restoreError(`${after.refusal} ${KEPT_UNFINISHED}`);
+  return { comparison: { ...after, refusal }, declared: log_id };
+}
+
+/** Compares the log, and erases again what was erased since the backup. */
+async function bringUpToDate(context: CliContext, options: RestoreOptions) {
+  const { operator } = context;
+  const files = (await Promise.all(options.receipts.map(readReceiptFiles))).flat();
+  const listed = (await Promise.all(options.erased.map(readErasedIds))).flat();
+  const { erasures, checkpoints } = await openReceipts(operator, files);
+  const places = [
+    ...options.checkpoint.map((path) => openKeptCheckpoints(path)),
+    { name: 'receipts', read: async () => checkpoints },
+  ];
+  const compared = await compareOrDeclare(context, places, options.acceptRestored);
+  const outcomes = await eraseAgain(context, [...erasures, ...listed]);
+  const refused = outcomes.filter(({ outcome }) => outcome === 'refused');
+  if (refused.length > 0)
+    throw restoreError(
+      `${refused.map(({ id, reason }) => `${id} was not erased again: ${reason}`).join('\n')}\nTo restore it unerased, leave it out of what is named. ${KEPT_UNFINISHED}`,
+    );
+  return { ...compared, outcomes };
+}
+
+const OUTCOMES = {
+  erased_again: 'was erased since the backup, and is erased again',
+  erased_in_backup: 'is erased in the backup',
+  not_in_backup: 'is not in the backup',
+  refused: 'was not erased',
+} as const;
+
+function describeRestore(
+  { at, log }: BackupManifest,
+  config: Config,
+  result: Awaited<ReturnType<typeof bringUpToDate>> & { misfit: string | undefined },
+): string[] {
+  const { comparison, declared, outcomes, misfit } = result;
+  return [
+    `The backup of ${at} is restored${log === null ? '' : ` into ${config.DATA_DIR}: ${log.events} events`}.`,
+    ...(misfit === undefined ? [] : [`It does not fit: ${misfit}`]),
+    ...comparison.compared.map(
+      ({ name, size }) => `${name} knows the transparency log with ${size} leaves, which fits.`,
+    ),
+    ...(declared === undefined
+      ? []
+      : [`${comparison.refusal}`, `It was declared restored: its log is ${declared} from now on.`]),
+    ...(declared === undefined && comparison.compared.length === 0
+      ? [
+          'It was compared with no checkpoint kept elsewhere: whether the log went on after the backup is not known.',
+        ]
+      : []),
+    ...outcomes.map(({ id, outcome, source }) => `${id} ${OUTCOMES[outcome]} (${source}).`),
+    ...(outcomes.length === 0
+      ? [
+          'Who was erased after the backup is readable again, unless --receipts or --erased names them.',
+        ]
+      : []),
+  ];
+}
+
+const presentOutcome = ({ id, outcome, source }: ErasureOutcome) => ({ id, outcome, source });
+
+async function restoreInto(
+  terminal: TerminalContext,
+  from: BackupFolders,
+  options: RestoreOptions,
+): Promise<void> {
+  const { env, output, progress, signal } = terminal;
+  const config = parseConfig(env);
+  const manifest = await openBackup(from);
+  const unfinished = await restoreBackup({
+    config,
+    from,
+    manifest,
+    signal,
+    onProgress: (files) => progress.update(() => `Files restored: ${files}`),
+  });
+  try {
+    const misfit = await requireFit(terminal, options, manifest);
+    const operator = await openOperator(config, terminal.logger(config.LOG_LEVEL), signal);
+    let result: Awaited<ReturnType<typeof bringUpToDate>>;
+    try {
+      result = await bringUpToDate({ ...terminal, operator }, options);
+    } finally {
+      await operator.close();
+    }
+    await unfinished.finish();
+    const { comparison, declared, outcomes } = result;
+    output.show(
+      {
+        id: manifest.id,
+        at: manifest.at,
+        log: manifest.log,
+        misfit: misfit ?? null,
+        compared: comparison.compared,
+        not_compared: comparison.troubles,
+        refusal: comparison.refusal ?? null,
+        log_id: declared ?? manifest.log?.log_id ?? null,
+        erasures: outcomes.map(presentOutcome),
+      },
+      ...describeRestore(manifest, config, { ...result, misfit }),
+    );
+  } finally {
+    if (signal.aborted) progress.end(`Interrupted. ${KEPT_UNFINISHED}`);
+    unfinished.release();
+  }
+}
+
+/** Restores a backup into the configured folders, which have to be empty. */
+async function restore(
+  terminal: TerminalContext,
+  folder: string,
+  options: RestoreOptions,
+): Promise<void> {
+  const place = locateStorage(parseConfig(terminal.env));
+  const from = await locateBackup(folder, options, place);
+  const target = place.kind === 'embedded' ? place.dataFolder : from.folder;
+  await withFolderErrors(target, () => restoreInto(terminal, from, options));
+}
+
+const collect = (path: string, before: string[]): string[] => [...before, path];
+
+/** `restore` */
+export function addRestoreCommand(program: Command, alone: WithTerminal): void {
+  program
+    .command('restore')
+    .description(
+      'restore a backup into the configured folders (DATA_DIR, KEYS_DIR), which have to be empty; compare it with checkpoints kept elsewhere, and erase again what was erased since',
+    )
+    .argument('<folder>', 'the folder of the backup')
+    .option('--keys <folder>', 'the folder of its keys; default: <folder>-keys')
+    .option('--keys-beside', 'its keys are in <folder>/keys')
+    .option(
+      '--checkpoint <path>',
+      'a file, folder or address with checkpoints that were kept elsewhere; may be repeated',
+      collect,
+      [],
+    )
+    .option(
+      '--receipts <path>',
+      'a file or folder with receipts of erasures; may be repeated',
+      collect,
+      [],
+    )
+    .option(
+      '--erased <file>',
+      'a file with the ids of what was erased, one a line; may be repeated',
+      collect,
+      [],
+    )
+    .option(
+      '--accept-restored <reason>',
+      'go on from the backup although the log was longer, or another one: recorded in the log, whose transparency log gets another origin',
+      parseReason,
+    )
+    .option('--damaged', 'restore it although it does not fit')
+    .action((folder: string, options: RestoreOptions) =>
+      alone((terminal) => restore(terminal, folder, options)),
+    );
+}

@@ -1,0 +1,39 @@
+/** Mistakes of a new client: each answer says what to change. */
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { startTestService, type TestService } from '../../support/http/service.ts';
+
+let service: TestService;
+let agent: string;
+beforeAll(async () => {
+  service = await startTestService();
+  agent = await service.createAgent();
+});
+afterAll(() => service.close());
+const runPath = () => `/v1/agents/${agent}/run`;
+
+test('JSON that is broken: the answer says where', async () => {
+  expect(await service.post(runPath(), '{"input":\n  hello}')).toMatchObject({
+    status: 400,
+    body: {
+      code: 'invalid_json',
+      error: 'The body is not JSON: line 2, column 3 has an unexpected "h".',
+    },
+  });
+});
+
+test('a slash too many: the answer names the path', async () => {
+  expect(await service.post(`${runPath()}/`, { input: 'Hello' })).toMatchObject({
+    status: 404,
+    body: { error: `There is nothing at this path. Did you mean ${runPath()}?` },
+  });
+});
+
+test('`session_id: null` counts as absent, for retries too', async () => {
+  const key = { 'idempotency-key': 'one' };
+  const started = await service.post(runPath(), { input: 'Hello', session_id: null }, key);
+  expect(started.status).toBe(200);
+  const retried = await service.post(runPath(), { input: 'Hello' }, key);
+  expect(retried.headers.get('idempotency-replayed')).toBe('true');
+  expect(retried.body.data).toEqual(started.body.data);
+  expect((await service.post(runPath(), { input: null })).status).toBe(400);
+});

@@ -1,0 +1,132 @@
+/** Backups of services whose log, or everything, is in servers. */
+import { readdir, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeEach, expect, test } from '@jest/globals';
+import { makeSigningKey } from '../../../services/compose/signingKeys.ts';
+import { apiClient, TEST_KEY } from '../../support/http/service.ts';
+import { runCliWith } from '../../support/processes/cliProcess.ts';
+import { eventually } from '../../support/processes/operator.ts';
+import { startServerProcess } from '../../support/processes/serverProcess.ts';
+import { startEventStoreDbProcess } from '../../support/servers/eventstoredb/eventStoreDbProcess.ts';
+import { startPostgresServer } from '../../support/servers/postgres/postgresServer.ts';
+import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
+import { deployments } from '../../support/stores/forger/deployments.ts';
+
+let folder: string;
+beforeEach(async () => {
+  folder = await temporaryFolder();
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+async function cliWith(env: Record<string, string>, ...args: string[]) {
+  const { code, out, err } = await runCliWith(env, '--json', ...args);
+  return { code, ...(JSON.parse(out || err) as Record<string, any>) };
+}
+
+test('with a cluster, keys and transparency log are backed up, and the command says what is not', async () => {
+  const node = await startEventStoreDbProcess({ folder: join(folder, 'node') });
+  const env = (data: string) => ({
+    DATA_DIR: join(folder, data),
+    EVENTSTOREDB_URL: node.connectionString,
+  });
+  /** Works with a service, and stops it once a checkpoint covers its log. */
+  async function served<Result>(
+    data: string,
+    work: (client: ReturnType<typeof apiClient>) => Promise<Result>,
+  ): Promise<Result> {
+    const server = startServerProcess({ ...env(data), BOOTSTRAP_API_KEY: TEST_KEY });
+    const client = apiClient(await server.ready, TEST_KEY);
+    const result = await work(client);
+    await eventually(
+      () => client.get('/health/ready'),
+      ({ body }) => body.data?.transparency_log?.lag_ms === 0,
+    );
+    server.kill('SIGTERM');
+    await server.exited;
+    return result;
+  }
+  try {
+    const [kept, erased] = await served('data', async (client) => {
+      const agent = { name: 'a', instruction: 'i', model: 'offline-echo' };
+      const { agent_id } = (await client.post('/v1/agents', agent)).body.data;
+      const run = async (): Promise<string> =>
+        (await client.post(`/v1/agents/${agent_id}/run`, { input: 'x' })).body.data.session_id;
+      return [await run(), await run()];
+    });
+    const target = join(folder, 'backup');
+    expect(await cliWith(env('data'), 'backup', target)).toMatchObject({
+      code: 0,
+      log: null,
+      leaves: expect.any(Number),
+      not_included: [expect.stringContaining('EVENTSTOREDB_URL')],
+    });
+    expect((await readdir(target)).toSorted()).toEqual(['backup.json', 'backup.lock', 'tlog']);
+    const keys = await readdir(`${target}-keys`);
+    expect(keys).toEqual(expect.arrayContaining(['keys.db', 'log-signing-key.pem', 'master.key']));
+    const here = { DATA_DIR: join(folder, 'restored') };
+    expect(await cliWith(here, 'restore', target)).toMatchObject({
+      code: 1,
+      error: { message: expect.stringContaining('has no events, because its log is in a cluster') },
+    });
+    expect(await cliWith(env('restored'), 'restore', target)).toMatchObject({ code: 0 });
+    await served('restored', async (client) => {
+      for (const session of [kept, erased])
+        expect((await client.get(`/v1/sessions/${session}/events`)).status).toBe(200);
+      expect((await client.send('DELETE', `/v1/sessions/${erased}`, '')).status).toBe(200);
+    });
+  } finally {
+    await node.kill();
+  }
+}, 120_000);
+
+const server = await startPostgresServer();
+afterAll(() => server?.close());
+const [, distributed] = deployments(server?.url);
+
+(distributed ? test : test.skip)(
+  'with a database, the keys of the process and the checkpoint are backed up, and restored where their options say',
+  async () => {
+    const deployment = await distributed!.open();
+    try {
+      const service = await deployment.start();
+      await service.ready();
+      await service.write();
+      await service.stop();
+      const target = join(folder, 'backup');
+      const { code, out } = await deployment.cli('--json', 'backup', target);
+      expect([code, JSON.parse(out)]).toMatchObject([
+        0,
+        {
+          log: null,
+          leaves: null,
+          not_included: [
+            expect.stringContaining('EVENTSTOREDB_URL'),
+            expect.stringContaining('pg_dump'),
+          ],
+        },
+      ]);
+      const checkpoint = join(target, 'checkpoint');
+      expect(await readFile(checkpoint, 'utf8')).toBe(await deployment.checkpoint());
+      const places = {
+        MASTER_KEY_FILE: join(folder, 'master.key'),
+        LOG_SIGNING_KEY_FILE: join(folder, 'signing.pem'),
+      };
+      const compare = ['restore', target, '--checkpoint', checkpoint];
+      const restored = await deployment.cliWith(places, '--json', ...compare);
+      expect([restored.code, JSON.parse(restored.out)]).toMatchObject([
+        0,
+        { refusal: null, compared: [{ name: checkpoint }] },
+      ]);
+      for (const [option, file] of Object.entries(places))
+        expect(await readFile(file)).toEqual(await readFile(deployment.env[option]!));
+      // Other keys in their place are not overwritten.
+      await rm(places.LOG_SIGNING_KEY_FILE);
+      makeSigningKey(places.LOG_SIGNING_KEY_FILE);
+      const again = await deployment.cliWith(places, ...compare);
+      expect([again.code, again.err]).toEqual([1, expect.stringContaining('lacks keys')]);
+    } finally {
+      await deployment.close();
+    }
+  },
+  120_000,
+);
