@@ -70,6 +70,16 @@ test.each([
   expect(errorPresenter.present(error, 'r')).toMatchObject({ retry, ...error.turn });
 });
 
+test('a run that failed inside the service has the recorded sentence', () => {
+  const failure = { code: 'internal_error', message: 'The run failed; the log says more.' };
+  const error = turnFailureError(failedTurn(failure), { session_id: 's', turn: 1 });
+  expect(errorPresenter.present(errorPresenter.toPublicError(error), 'r')).toMatchObject({
+    code: 'internal_error',
+    error: failure.message,
+    retry: 'new_key',
+  });
+});
+
 test('a failure recorded with a code of a newer release keeps its turn and its advice', () => {
   const turn = { session_id: 's', turn: 2 };
   const recorded = turnFailureError(failedTurn({ code: 'melted', message: 'It melted.' }), turn);
