@@ -57,7 +57,7 @@ function counted(rows: Record<string, object>) {
   );
   return {
     ...context,
-    webhooks: { allowPrivate: true },
+    webhooks: { allowPrivate: true, findUnreachable: async () => undefined },
     catalogue: {},
     readModels: { findAgent: row, findWebhook: row, findReplay: row, untilShown: async () => true },
   } as never;
