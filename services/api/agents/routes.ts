@@ -182,7 +182,7 @@ const changeAgentRoute = defineRoute({
   handle: async (api, { actor, params, body }, ctx) =>
     presentChanged(
       ctx,
-      await patchAgent(api, actor, requestedChange(ctx, params), body, checkFormat),
+      await patchAgent(api, actor, requestedChange(ctx, params), { patch: body, checkFormat }),
     ),
 });
 
