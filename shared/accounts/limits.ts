@@ -2,22 +2,24 @@
 export const KEY_LIMITS = {
   accounts: {
     /**
-     * Accounts, where another one is opened through the API.
+     * Accounts, to open another through the API.
      * @beyond 409 `account_limit_reached`
      */
     opened: 10_000,
   },
   keys: {
     /**
-     * Valid API keys of an account, where another one is issued through the API.
+     * Valid API keys of an account, to issue another through the API.
      * @beyond 409 `key_limit_reached`
      */
     active: 100,
     /**
-     * API keys that an account has ever had, where another one is issued through the API.
+     * API keys that an account ever had, to issue another through the API.
      * @beyond 409 `key_limit_reached`; an operator can issue more
      */
     issued: 2_000,
+    /** How long a replaced key stays valid by default, so that a lost answer locks no client out. */
+    defaultOverlapSeconds: 3_600,
     /** The longest time for which a replaced key stays valid. */
     overlapSeconds: 30 * 24 * 3_600,
     /** The longest lifetime of a key that expires. */

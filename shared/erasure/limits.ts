@@ -6,7 +6,7 @@ export const ERASURE_LIMITS = {
     /** Sessions read at a time. */
     pageEntries: 500,
     /**
-     * Sessions of an account that are erased at once without a confirmation, however many it has.
+     * Sessions of an account that retention erases at once without a confirmation.
      * @beyond an operator has to [confirm](operations.md#retention-and-legal-hold)
      */
     unconfirmedSessions: 100,

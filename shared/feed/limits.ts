@@ -45,7 +45,7 @@ export const FEED_LIMITS = {
      */
     answerBytes: 256 * KIB,
     /**
-     * Interval between checks that a follower's key is still valid.
+     * Interval between checks of a follower's key.
      * @beyond a stream ends; a request that waited gets 401
      */
     keyCheckMs: 1_000,

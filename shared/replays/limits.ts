@@ -10,6 +10,8 @@ export const REPLAY_LIMITS = {
      * @beyond 400
      */
     sessions: 2_000,
+    /** Tokens that a replay may use where its request states no budget. */
+    defaultBudgetTokens: 1_000_000,
     /**
      * Concurrent replays per account.
      * @beyond 409 `replay_limit_reached`

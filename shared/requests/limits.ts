@@ -26,7 +26,7 @@ export const REQUEST_LIMITS = {
     /** Pages of sessions being read. */
     sessionReads: 0.04,
     /**
-     * Sessions being replayed: a recorded and a replayed turn each, and the next events.
+     * Memory of sessions being replayed.
      * @beyond the replay waits
      */
     replays: 0.04,
@@ -63,12 +63,12 @@ export const REQUEST_LIMITS = {
     /** Connections that the operating system queues until they are accepted. */
     backlog: 4_096,
     /**
-     * Time from the first byte of a request to the end of its headers.
+     * Time for the headers of a request.
      * @beyond 408; the connection is closed if the client has sent nothing
      */
     headersMs: 10_000,
     /**
-     * Time from the first byte of a request to its last.
+     * Time for a whole request.
      * @beyond 408
      */
     requestMs: 30_000,
@@ -112,12 +112,12 @@ export const REQUEST_LIMITS = {
      */
     answerWaitMs: 10_000,
     /**
-     * How long a client may receive nothing of its response.
+     * Time in which a client reads nothing of its response.
      * @beyond the connection is closed
      */
     stalledReaderMs: 20_000,
     /**
-     * The same limit while other responses wait for memory.
+     * The same while other responses wait for memory.
      * @beyond the connection is closed
      */
     stalledReaderInTheWayMs: 5_000,
@@ -129,7 +129,7 @@ export const REQUEST_LIMITS = {
   /** Limits of session exports. */
   export: {
     /**
-     * Memory of an export: a page of the log, its turns, and their text.
+     * Memory of an export.
      * @beyond the export waits ([responses](#responses))
      */
     bytes: 8 * MIB,

@@ -10,7 +10,7 @@ export const RUN_LIMITS = {
      */
     rounds: 8,
     /**
-     * Tool calls per turn, because each is a permanent event.
+     * Tool calls per turn.
      * @beyond 502, before any call of that answer
      */
     toolCalls: 128,
@@ -45,12 +45,12 @@ export const RUN_LIMITS = {
     summaryTokens: 1_024,
     summaryChars: 16_384,
     /**
-     * Turns of a session between a failed compaction and the next attempt.
+     * Turns between a failed compaction and the next attempt.
      * @beyond the next turn tries again
      */
     compactionPause: 16,
     /**
-     * Time limit for counting the tokens of one text, including the wait for other counts.
+     * Time to count the tokens of one text.
      * @beyond 429 or 503
      */
     countMs: 15_000,
@@ -128,6 +128,8 @@ export const RUN_LIMITS = {
     callFieldsDepth: 16,
     /** Characters of an answer's reasoning. The rest is dropped. */
     reasoningChars: 128 * KIB,
+    /** Models of a provider that are offered where no models file names the models. */
+    listedModels: 1_000,
     /** Fallbacks of a model in the models file. */
     fallbacks: 8,
     /** Tokens of one call according to the provider. */
@@ -146,7 +148,7 @@ export const RUN_LIMITS = {
      */
     schemaDepth: 32,
     /**
-     * Time to compile a schema or to check an answer, because evaluating a pattern may never end.
+     * Time to compile a schema or to check an answer.
      * @beyond 400 for a schema, 502 for an answer
      */
     checkMs: 1_000,
@@ -261,7 +263,7 @@ export const RUN_LIMITS = {
      */
     functions: 128,
     /**
-     * Bytes of all offered functions, because they are recorded with each turn.
+     * Bytes of all offered functions.
      * @beyond 400 `tool_not_supported`
      */
     definitionBytes: 256 * KIB,
@@ -311,7 +313,7 @@ export const RUN_LIMITS = {
     connectMs: 30_000,
     listMs: 10_000,
     /**
-     * How long a run waits for a server whose tools have not been listed yet.
+     * Wait of a run for a server without listed tools.
      * @beyond 502 `tool_error`; no turn starts
      */
     firstListMs: 5_000,

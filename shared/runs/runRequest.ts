@@ -21,8 +21,11 @@ export interface RunInput {
   input: string;
   /** Absent for a new session. */
   session_id?: string;
-  /** True if the text is read as it arrives. Only then is the model asked for a stream. */
-  deltas?: boolean;
+  /**
+   * Present if the text may be read as it arrives: by the caller, or by followers that may come. The
+   * model is asked for a stream only for a reader.
+   */
+  deltas?: 'caller' | 'followers';
   /** For a request with an idempotency key. */
   claim?: Claim<PreparedRun> | undefined;
   /** The recorded turn to replay. */
@@ -46,8 +49,8 @@ export interface ReplayedTurn {
   promptTurns?: PromptTurns;
   /** Compactions before the turn that the replay repeats, oldest first. */
   compactions: readonly ReplayedCompaction[];
-  /** Answers a tool call from the recording; undefined to call the tool. */
-  recordedResult: (call: Pick<FunctionCall, 'name' | 'arguments'>) => ReplayedResult | undefined;
+  /** Finds a tool call of the model in the recording. */
+  findCall: (call: Pick<FunctionCall, 'name' | 'arguments'> & { id: string }) => ReplayedCall;
   /** True if the turn must fail at a call without a recorded result. */
   failsOnMissingCall: boolean;
 }
@@ -64,6 +67,17 @@ export interface ReplayedCompaction extends PromptTurns {
   up_to_turn: number;
   settings: ChatSettings;
   fallback: FallbackModel | undefined;
+}
+
+/** A tool call of a replayed turn. */
+export interface ReplayedCall {
+  /**
+   * The recorded id of the same call, in place of the one that the model has drawn: requests of the
+   * replay then differ only in what matters.
+   */
+  call_id: string;
+  /** The result for the model; absent where the tool is called. */
+  answer?: ReplayedResult;
 }
 
 export type ReplayedResult = ToolResult & Required<Pick<ToolCalledData, 'replayed'>>;

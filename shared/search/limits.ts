@@ -12,7 +12,7 @@ export const SEARCH_LIMITS = {
     /** Characters per word. Longer words are compared only up to this length. */
     wordCharacters: 64,
     /**
-     * Different words per turn, of which half are reserved for the input if necessary. Further
+     * Different words per turn. Further
      * words can't be found.
      * @beyond the others are not found
      */
@@ -28,7 +28,7 @@ export const SEARCH_LIMITS = {
      */
     queryWords: 16,
     /**
-     * Characters of the shortest part of a compound, as `get`, `user` and `id` of `getUserId`.
+     * Characters of the shortest indexed part of a compound, as `id` of `getUserId`.
      * @beyond shorter parts are not found
      */
     partCharacters: 2,
@@ -52,7 +52,7 @@ export const SEARCH_LIMITS = {
     /** Turns reported for a session that was found, starting with the first. */
     matches: 20,
     /**
-     * How long a search waits for the index to include the account's turns.
+     * Wait of a search for the index.
      * @beyond the response has `index.complete_until`; 503 for exports and replays by `q`
      */
     waitMs: 1_000,

@@ -3,12 +3,12 @@ export const SESSION_LIMITS = {
   /** Limits of waits for turns, and of runs that other requests may cancel. */
   turn: {
     /**
-     * Longest wait of a request for the end of a turn (`Prefer: wait`), in seconds.
+     * Longest `Prefer: wait`, in seconds.
      * @beyond the wait is shortened
      */
     waitSeconds: 60,
     /**
-     * Requests that wait for a turn because of `Prefer` or as a retry. One account may have half of
+     * Requests that wait for a turn. One account may have half of
      * them.
      * @beyond 429 or 503 ([shares](#shares))
      */

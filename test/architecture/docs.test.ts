@@ -122,7 +122,7 @@ test('commands stand in blocks that test/slow/docs runs, but for those that it c
   const languages = new Set(written.map(({ language }) => language));
   expect([...languages].toSorted()).toEqual(['js', 'json', 'sh', 'text', 'yaml']);
   // Servers and programs that are not here, and values that only the reader has.
-  const cannotRun = /docker|kubectl|esdb|kafka|postgres:|npx|pip |mvn|go run|4318|harbor|<[a-z]+>/i;
+  const cannotRun = /docker|kubectl|esdb|kafka|postgres:|npx|pip |mvn|go run|4318|harbor|example.com|<[a-z]+>/i;
   const unmarked = written.filter(
     ({ language, text }) => language === 'text' && COMMAND.test(text) && !cannotRun.test(text),
   );

@@ -180,7 +180,10 @@ const changeAgentRoute = defineRoute({
   returnsEtag: true,
   errors: [...CHANGE_ERROR_CODES, ...CONFIGURATION_ERROR_CODES],
   handle: async (api, { actor, params, body }, ctx) =>
-    presentChanged(ctx, await patchAgent(api, actor, requestedChange(ctx, params), body, checkFormat)),
+    presentChanged(
+      ctx,
+      await patchAgent(api, actor, requestedChange(ctx, params), { patch: body, checkFormat }),
+    ),
 });
 
 const deleteAgentRoute = defineRoute({
@@ -249,7 +252,8 @@ export const agentsFeature = defineFeature({
     agent_erased: { status: 410, description: 'The texts of the agent were erased' },
     precondition_failed: {
       status: 412,
-      description: 'What it would change is at another revision than `If-Match` names; nothing was recorded',
+      description:
+        'What it would change is at another revision than `If-Match` names; nothing was recorded',
     },
   },
   rejections: {

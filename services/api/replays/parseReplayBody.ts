@@ -34,7 +34,7 @@ export async function parseReplayBody(
   accountId: string,
   body: Body,
 ): Promise<ReplayInput> {
-  const { sessions, filter, turns, budget, checks, missing_tools, concurrency, ...settings } = body;
+  const { sessions, filter, turns, checks, budget, ...settings } = body;
   const replayedSessions = await findSessionsToReplay(api, accountId, {
     sessions,
     filter: filter && parseSessionFilter(filter),
@@ -43,9 +43,10 @@ export async function parseReplayBody(
   return {
     ...settings,
     sessions: replayedSessions,
-    missing_tools: missing_tools ?? 'stop',
-    concurrency: concurrency ?? 1,
-    budget_tokens: budget.tokens,
+    tools: settings.tools ?? 'recorded',
+    missing_tools: settings.missing_tools ?? 'stop',
+    concurrency: settings.concurrency ?? 1,
+    budget_tokens: budget?.tokens ?? LIMITS.replays.defaultBudgetTokens,
     ...(turns?.from !== undefined && { from_turn: turns.from }),
     ...(turns?.up_to !== undefined && { up_to_turn: turns.up_to }),
     ...(checks && { checks: await serializeChecks(api, checks, accountId) }),

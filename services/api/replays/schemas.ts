@@ -27,6 +27,23 @@ const turn = (description: string) =>
   Type.Integer({ minimum: 1, maximum: 999_999_999, description });
 const MAX_INTEGER = 2_147_483_647;
 
+const ReplayBudget = Type.Object(
+  {
+    tokens: Type.Integer({
+      minimum: 1,
+      maximum: LIMITS.model.tokens,
+      description:
+        'No turn or judge starts after turns and judges have used so many tokens, including all attempts',
+      examples: [100_000],
+    }),
+  },
+  {
+    ...strict,
+    title: 'ReplayBudget',
+    description: `Limit of the replay, ${OF.defaultBudgetTokens} tokens by default`,
+  },
+);
+
 const settings = {
   model: Type.Optional(
     textSchema({
@@ -51,10 +68,13 @@ const settings = {
         'The revision of that agent, or of each session’s own; without it the newest of the one, and those that were recorded of the others',
     }),
   ),
-  tools: Type.Enum(TOOL_SOURCES, {
-    description:
-      'The source of tool results: `recorded`, without calling tools; or `live`, from the tools',
-  }),
+  tools: Type.Optional(
+    Type.Enum(TOOL_SOURCES, {
+      default: 'recorded',
+      description:
+        'The source of tool results: `recorded`, without calling tools; or `live`, from the tools',
+    }),
+  ),
   missing_tools: Type.Optional(
     Type.Enum(MISSING_TOOL_POLICIES, {
       default: 'stop',
@@ -83,18 +103,7 @@ const settings = {
       description: 'Sessions to replay concurrently',
     }),
   ),
-  budget: Type.Object(
-    {
-      tokens: Type.Integer({
-        minimum: 1,
-        maximum: LIMITS.model.tokens,
-        description:
-          'No turn or judge starts after turns and judges have used so many tokens, including all attempts',
-        examples: [100_000],
-      }),
-    },
-    { ...strict, title: 'ReplayBudget', description: 'Limit of the replay' },
-  ),
+  budget: Type.Optional(ReplayBudget),
   checks: Type.Optional(Checks),
 };
 
@@ -132,10 +141,10 @@ export const StartedReplay = Type.Object(
 
 const { sessions: _sessions, filter: _filter, ...given } = StartReplayBody.properties;
 /** The settings of a replay. */
-export const ReplaySettings = Type.Object(given, {
-  title: 'ReplaySettings',
-  description: 'The settings of the replay',
-});
+export const ReplaySettings = Type.Object(
+  { ...given, tools: Type.Enum(TOOL_SOURCES), budget: ReplayBudget },
+  { title: 'ReplaySettings', description: 'The settings of the replay' },
+);
 
 export const CancelReplayBody = Type.Object(
   {},

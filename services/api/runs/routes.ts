@@ -19,7 +19,7 @@ import {
   END_OF_OUTPUT,
   START_OF_OUTPUT,
 } from '../../../shared/sessions/turns/turnOutputPosition.ts';
-import type { TurnOutcome } from '../../../shared/sessions/turns/recordedTurn.ts';
+import type { RecordedTurnOutcome } from '../../../shared/sessions/turns/recordedTurn.ts';
 import { createKeyCheck } from '../http/access/keyRevocation.ts';
 import { turnPath } from '../http/responses/envelope.ts';
 import { sendEventStream } from '../http/responses/sse.ts';
@@ -42,14 +42,14 @@ async function runSse(
   const { account_id } = actor;
   readTurnPosition(ctx);
   acquireStream(api, account_id, ctx);
-  const started = await startRun(api, actor, { ...input, deltas: true });
+  const started = await startRun(api, actor, { ...input, deltas: 'caller' });
   const { session_id, turn, result } = started;
   const received = started.resultWithin ? readTurnPosition(ctx, turn) : undefined;
   const after = received === 'end' ? END_OF_OUTPUT : (received ?? START_OF_OUTPUT);
   const subject = { account_id, session_id, turn };
   const end = result.then(
-    (data): TurnOutcome => ({ result: data }),
-    (error: unknown): TurnOutcome => ({ failed: error }),
+    (data): RecordedTurnOutcome => ({ result: data }),
+    (error: unknown): RecordedTurnOutcome => ({ failed: error }),
   );
   sendEventStream(ctx, createKeyCheck(api, actor), async function* (signal) {
     if (received === undefined) yield startedEvent(subject);

@@ -13,7 +13,10 @@ import {
   type TurnSnapshot,
   type TurnUpdate,
 } from '../../../shared/runs/live/followTurn.ts';
-import { recordedTurn, type TurnOutcome } from '../../../shared/sessions/turns/recordedTurn.ts';
+import {
+  recordedTurn,
+  type RecordedTurnOutcome,
+} from '../../../shared/sessions/turns/recordedTurn.ts';
 import { readTurn } from '../../../shared/sessions/turns/turn.ts';
 import { readLastEventId } from '../http/lastEventId.ts';
 import { onResponseClosed } from '../http/connection/clientDisconnect.ts';
@@ -43,7 +46,7 @@ export const startedEvent = ({ session_id, turn }: AccountTurn): SseEvent => ({
 });
 
 function endedEvent(
-  end: TurnOutcome,
+  end: RecordedTurnOutcome,
   id: string,
   errors: ErrorPresenter,
   requestId: string,
@@ -126,7 +129,7 @@ interface TurnSseOptions {
   /** The record, where it was read already. */
   first?: TurnSnapshot | undefined;
   /** The outcome of the run, where this request has started it. */
-  ended?: Promise<TurnOutcome>;
+  ended?: Promise<RecordedTurnOutcome>;
 }
 
 /** The events of a turn from a position to its end. An error cuts the connection. */

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import type { TerminalContext, WithTerminal } from '../context.ts';
+import { LIMITS } from '../../../shared/limits.ts';
 import { EXIT } from '../exitCodes.ts';
 import { usageError } from '../failure.ts';
 import { createApiClient, type ApiClient } from './apiClient.ts';
@@ -20,7 +21,7 @@ interface StartOptions {
   from?: string;
   upTo?: string;
   concurrency?: string;
-  budget: string;
+  budget?: string;
   checks?: string;
   watch?: boolean;
 }
@@ -81,9 +82,16 @@ async function buildRequest(options: StartOptions): Promise<object> {
       },
     }),
     ...(concurrency && { concurrency: integer('concurrency', concurrency) }),
-    budget: { tokens: integer('budget', options.budget) },
+    ...(options.budget && { budget: { tokens: integer('budget', options.budget) } }),
     ...(options.checks && { checks: await readChecks(options.checks) }),
   };
+}
+
+type ListedReplay = ReplaySummary & { created_at: string };
+
+interface ListOptions {
+  limit: string;
+  after?: string;
 }
 
 type ReplayWithTurns = ReplaySummary & { settings: { checks?: unknown[] }; turns: object[] };
@@ -142,7 +150,21 @@ async function start(terminal: TerminalContext, options: StartOptions): Promise<
   else terminal.output.show({ replay_id }, replay_id);
 }
 
-/** `replay start`, `watch`, `show`: clients of a running service. */
+/** Lists the newest replays of the account. */
+async function list({ output, ...terminal }: TerminalContext, options: ListOptions): Promise<void> {
+  requireNonEmptyOptions(options);
+  const query = new URLSearchParams(options.after ? { after: options.after } : {});
+  query.set('limit', String(integer('limit', options.limit)));
+  const client = openClient({ output, ...terminal });
+  const rows = await client.request<ListedReplay[]>('GET', `/v1/replays?${query.toString()}`);
+  output.table(rows, {
+    REPLAY: ({ replay_id }) => replay_id,
+    CREATED: ({ created_at }) => created_at,
+    RESULT: describeReplay,
+  });
+}
+
+/** `replay start`, `list`, `watch`, `show`: clients of a running service. */
 export function addReplayCommands(program: Command, run: WithTerminal): void {
   const replay = program
     .command('replay')
@@ -165,13 +187,19 @@ export function addReplayCommands(program: Command, run: WithTerminal): void {
     .option('--from <turn>', 'the first turn')
     .option('--up-to <turn>', 'the last turn')
     .option('--concurrency <n>', 'sessions at a time')
-    .requiredOption(
+    .option(
       '--budget <tokens>',
-      'no turn is begun, and no judge asked, once so many were used',
+      `no turn is begun, and no judge asked, once so many were used (default: ${LIMITS.replays.defaultBudgetTokens})`,
     )
     .option('--checks <file>', 'the checks, as a JSON list')
     .option('--watch', 'wait for its end')
     .action((options: StartOptions) => run((terminal) => start(terminal, options)));
+  replay
+    .command('list')
+    .description('list the replays of the account, newest first')
+    .option('--limit <n>', 'the most replays to list', '100')
+    .option('--after <replay_id>', 'continue after this replay')
+    .action((options: ListOptions) => run((terminal) => list(terminal, options)));
   replay
     .command('watch')
     .description('follow a replay to its end; it may be interrupted, and watched again')

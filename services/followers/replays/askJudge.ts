@@ -93,7 +93,7 @@ export const createAskJudge =
         after_turn: turns.lastTurn(),
         agent,
         compactions: [],
-        recordedResult: () => undefined,
+        findCall: ({ id }) => ({ call_id: id }),
         failsOnMissingCall: false,
       };
       return { agent_id, input, session_id: sessionId, replay: judgeTurn };

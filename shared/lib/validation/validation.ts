@@ -67,6 +67,9 @@ function createAjv(reading: Reading): Ajv2020 {
     verbose: true,
     // Formats only document; patterns are checked.
     validateFormats: false,
+    // The schemas are our own: checking them against the meta-schema would take longer than compiling them.
+    meta: false,
+    validateSchema: false,
     useDefaults: reading === 'with_defaults',
   });
   for (const keyword of KEYWORDS) ajv.addKeyword(keyword);

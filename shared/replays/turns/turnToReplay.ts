@@ -130,7 +130,7 @@ export async function buildReplayedRun(
       },
     }),
     compactions: exact ? compactionsOf(numbers, compactions) : [],
-    ...answerFromRecording(settings, calls),
+    ...findRecordedCalls(settings, calls),
   };
   const { agent_id } = agent;
   return { agent_id, input: started.input, session_id: replay_session_id, replay: replayed };
@@ -139,28 +139,37 @@ export async function buildReplayedRun(
 /** No tool name contains a line break, so the key is unambiguous. */
 const keyOf = (name: string, args: string): string => `${name}\n${args}`;
 
+/** An id that no recorded call has: the model may draw one that another call was mapped to. */
+function unrecordedId(id: string, recorded: ReadonlySet<string>): string {
+  let unrecorded = id;
+  for (let count = 2; recorded.has(unrecorded); count += 1) unrecorded = `${id}_${count}`;
+  return unrecorded;
+}
+
 /**
- * Answers the tool calls of a replayed turn from the recorded turn. The k-th call of a tool with
- * exactly the same arguments gets the k-th recorded result. Further calls follow `missing_tools`;
- * undefined means that the tool is called.
+ * Finds the tool calls of a replayed turn in the recorded turn. The k-th call of a tool with exactly
+ * the same arguments is the k-th recorded one: it has its id and, unless tools are `live`, its
+ * result. Further calls follow `missing_tools`.
  */
-export function answerFromRecording(
+export function findRecordedCalls(
   { tools, missing_tools }: Pick<ReplaySettings, 'tools' | 'missing_tools'>,
   calls: readonly ToolCalledData[],
-): Pick<ReplayedTurn, 'recordedResult' | 'failsOnMissingCall'> {
-  if (tools === 'live') return { recordedResult: () => undefined, failsOnMissingCall: false };
+): Pick<ReplayedTurn, 'findCall' | 'failsOnMissingCall'> {
   const unusedCalls = Map.groupBy(calls, (call) => keyOf(call.tool, call.arguments));
+  const recordedIds = new Set(calls.map(({ call_id }) => call_id));
   return {
-    recordedResult({ name, arguments: args }) {
+    findCall({ id, name, arguments: args }) {
       const recorded = unusedCalls.get(keyOf(name, args))?.shift();
+      const call_id = recorded?.call_id ?? unrecordedId(id, recordedIds);
+      if (tools === 'live') return { call_id };
       if (recorded) {
         const { result, is_error } = recorded;
-        return { result, is_error, replayed: 'recorded' };
+        return { call_id, answer: { result, is_error, replayed: 'recorded' } };
       }
-      if (missing_tools === 'live') return undefined;
+      if (missing_tools === 'live') return { call_id };
       const result = `There is no recorded result of a call of ${name} with these arguments.`;
-      return { result, is_error: true, replayed: 'missing' };
+      return { call_id, answer: { result, is_error: true, replayed: 'missing' } };
     },
-    failsOnMissingCall: missing_tools === 'stop',
+    failsOnMissingCall: tools === 'recorded' && missing_tools === 'stop',
   };
 }

@@ -9,10 +9,11 @@ import { storeUnavailableError } from '../../lib/errors/turnlogError.ts';
 import { LIMITS } from '../../limits.ts';
 import { sleep } from '../../lib/time/sleep.ts';
 import { abortable } from '../../lib/concurrency/abortable.ts';
-import type { RecordedTurn, TurnOutcome } from '../../sessions/turns/recordedTurn.ts';
+import type { RecordedTurn, RecordedTurnOutcome } from '../../sessions/turns/recordedTurn.ts';
 
 /** An update that followers of a turn receive. Followers of a live turn share its parts. */
-export type TurnUpdate = (TurnPart & { recorded?: true }) | ({ type: 'ended' } & TurnOutcome);
+export type TurnUpdate =
+  (TurnPart & { recorded?: true }) | ({ type: 'ended' } & RecordedTurnOutcome);
 
 /** The recorded turn. */
 export interface TurnSnapshot {
@@ -26,7 +27,7 @@ interface FollowOptions {
   mirroredTurns: Pick<MirroredTurns, 'follow'>;
   readSnapshot: () => Promise<TurnSnapshot>;
   /** Resolves with the end of a run in this process, for the client that started it. */
-  awaitOwnOutcome?: (() => Promise<TurnOutcome>) | undefined;
+  awaitOwnOutcome?: (() => Promise<RecordedTurnOutcome>) | undefined;
   /** Milliseconds since the epoch. */
   now: () => number;
   /** Aborts when this process no longer waits for other processes. */

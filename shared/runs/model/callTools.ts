@@ -177,22 +177,22 @@ async function callTool(
   const { agent, actor, replay } = request;
   const offered = settings.tools?.findIndex((tool) => tool.function.name === name) ?? -1;
   const functionCall = { name, arguments: args, account_id: actor.account_id };
-  const replayed = replay?.recordedResult(functionCall);
+  const replayed = replay?.findCall({ id: call.id, ...functionCall });
   const { result, is_error } =
-    replayed ??
+    replayed?.answer ??
     (agent.tool === null
       ? { result: `There is no function ${name}.`, is_error: true }
       : await abortable(catalogue.toolbox.call(agent.tool, functionCall, signal), signal));
   return {
     turn: state.turn,
-    call_id: call.id,
+    call_id: replayed?.call_id ?? call.id,
     tool: name,
     ...(offered >= 0 && { offered }),
     arguments: args,
     ...(call.extra && { extra: JSON.stringify(call.extra) }),
     result,
     is_error,
-    ...(replay && { replayed: replayed?.replayed ?? 'live' }),
+    ...(replay && { replayed: replayed?.answer?.replayed ?? 'live' }),
     duration_ms: elapsedMs(startedAt),
   };
 }

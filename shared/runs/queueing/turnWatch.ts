@@ -3,11 +3,11 @@ import { LIMITS } from '../../limits.ts';
 import type { EventStore, StoredEvent } from '../../ports/eventStore.ts';
 import { sessionErasedError } from '../../erasure/errors.ts';
 import type { TurnlogError } from '../../lib/errors/turnlogError.ts';
+import type { Interruption } from '../../sessions/turns/projection.ts';
 import {
   interruptedTurn,
   isInterruption,
   turnFailureError,
-  type Interruption,
 } from '../../sessions/turns/turnFailure.ts';
 import { ALL, type Broadcast } from '../../ports/broadcast.ts';
 

@@ -1,5 +1,9 @@
-import type { SessionEvent, ToolCalledData } from '../events.ts';
-import { interruptedTurn } from './turnFailure.ts';
+import type {
+  InterruptionCause,
+  InterruptionReason,
+  SessionEvent,
+  ToolCalledData,
+} from '../events.ts';
 import type { RecordedEvent } from '../../eventlog/event.ts';
 import { streamId } from '../../eventlog/streams.ts';
 import { absent, present, type RowChange } from '../../projections/change.ts';
@@ -12,6 +16,17 @@ type TurnRow = Rows['turns'];
 /** An event of a turn. */
 export type TurnEvent = Extract<SessionEvent, { data: { turn: number } }>;
 type LaterEvent = Exclude<TurnEvent, { type: 'session.turn_started.v1' }>;
+
+/** Why a turn was interrupted. */
+export type Interruption = InterruptionReason | InterruptionCause;
+
+/** Descriptions of interruptions for clients. */
+export const INTERRUPTIONS: Record<Interruption, string> = {
+  crash: 'The service stopped while the turn was running.',
+  cancelled: 'The turn was cancelled.',
+  deadline: 'The turn did not end before its deadline.',
+  shutdown: 'The service was shut down while the turn was running.',
+};
 
 /**
  * The name of the called function; empty for one that was not offered, which does not count as a
@@ -46,8 +61,7 @@ function patch(row: TurnRow, event: LaterEvent): Partial<TurnRow> {
     }
     case 'session.turn_interrupted.v1': {
       const code = event.data.cause ?? event.data.reason;
-      const { message } = interruptedTurn(code);
-      return { status: 'interrupted', error: { code, message } };
+      return { status: 'interrupted', error: { code, message: INTERRUPTIONS[code] } };
     }
     default:
       return event satisfies never;

@@ -5,13 +5,13 @@ import { runResultOf, type RunResult } from '../../runs/runResult.ts';
 import type { TurnRow } from '../../readModels/tables.ts';
 
 /** The end of a turn; a failure is the error for the client. */
-export type TurnOutcome = { result: RunResult } | { failed: unknown };
+export type RecordedTurnOutcome = { result: RunResult } | { failed: unknown };
 
 /** A turn as recorded so far. */
 export interface RecordedTurn {
   rounds: TurnRound[];
   /** Undefined while the turn is open. */
-  outcome: TurnOutcome | undefined;
+  outcome: RecordedTurnOutcome | undefined;
   /** The deadline of the turn's run. */
   deadline: string;
 }
@@ -33,7 +33,7 @@ function roundsOf(
 }
 
 /** The end of a turn from its row; undefined while the turn is open. */
-function outcomeOf(row: TurnRow): TurnOutcome | undefined {
+function outcomeOf(row: TurnRow): RecordedTurnOutcome | undefined {
   const { session_id, turn, status, output, tokens, context } = row;
   if (status === 'running') return undefined;
   // A failed turn may also have output and tokens.

@@ -1,19 +1,9 @@
 import { TurnlogError, type ErrorCode, type RetryAdvice } from '../../lib/errors/turnlogError.ts';
 import type { TurnRow } from '../../readModels/tables.ts';
-import type { InterruptionCause, InterruptionReason } from '../events.ts';
-
-/** Why a turn was interrupted. */
-export type Interruption = InterruptionReason | InterruptionCause;
-
-const SENTENCES: Record<Interruption, string> = {
-  crash: 'The service stopped while the turn was running.',
-  cancelled: 'The turn was cancelled.',
-  deadline: 'The turn did not end before its deadline.',
-  shutdown: 'The service was shut down while the turn was running.',
-};
+import { INTERRUPTIONS, type Interruption } from './projection.ts';
 
 export const isInterruption = (value: unknown): value is Interruption =>
-  typeof value === 'string' && Object.hasOwn(SENTENCES, value);
+  typeof value === 'string' && Object.hasOwn(INTERRUPTIONS, value);
 
 /** Why a turn ended without an answer: the same wherever it is shown. */
 export interface TurnFailure {
@@ -35,7 +25,7 @@ export const failedTurn = ({ code, message }: { code: string; message: string })
 /** The failure of a turn that was interrupted. A turn that was cancelled must not be run again. */
 export const interruptedTurn = (
   reason: Interruption,
-  message: string = SENTENCES[reason],
+  message: string = INTERRUPTIONS[reason],
 ): TurnFailure => ({
   code: 'turn_interrupted',
   message,

@@ -4,6 +4,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { LIMITS } from '../../../shared/limits.ts';
 import { startTestService, type TestService } from '../../support/http/service.ts';
 import { startCliWith, type CliResult } from '../../support/processes/cliProcess.ts';
 
@@ -70,6 +71,25 @@ test('where nothing can be said it ends with 3: all turns were skipped', async (
     3,
     { status: 'completed', regressed: null, sums: { turns: { skipped: 1, total: 1 } } },
   ]);
+});
+
+test('the replays of the account are listed, newest first and page by page', async () => {
+  const { out } = await cli(...started, '--session', session);
+  const { replay_id } = JSON.parse(out) as { replay_id: string };
+  const listed = JSON.parse((await cli('--json', 'list')).out) as { replay_id: string }[];
+  expect([listed[0]!.replay_id, listed.length > 1]).toEqual([replay_id, true]);
+  const next = await cli('--json', 'list', '--limit', '1', '--after', replay_id);
+  expect(JSON.parse(next.out)).toMatchObject([{ replay_id: listed[1]!.replay_id }]);
+  const table = await cli('list', '--limit', '1');
+  expect(table.out).toMatch(/^REPLAY +CREATED +RESULT\nreplay_/);
+  expect((await cli('list', '--limit', 'x')).code).toBe(2);
+});
+
+test('a replay is started without a budget: the service states it', async () => {
+  const { out } = await cli('--json', 'start', '--session', session);
+  const { replay_id } = JSON.parse(out) as { replay_id: string };
+  const { settings } = (await service.get(`/v1/replays/${replay_id}`)).body.data;
+  expect(settings.budget).toEqual({ tokens: LIMITS.replays.defaultBudgetTokens });
 });
 
 test('a replay that is watched goes on when the watching is interrupted', async () => {

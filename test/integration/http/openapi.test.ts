@@ -332,7 +332,7 @@ describe('real answers are as described', () => {
       );
     service.model.use([
       { tool_calls: [{ name: 'calculator', arguments: '{"expression":"1+1"}' }] },
-      { text: '2' },
+      { reasoning: 'One more.', text: '2' },
     ]);
     const events = await stream();
     service.model.use({ status: 400 });

@@ -83,6 +83,33 @@ test('a session is replayed in one of its own, which says so, with the same requ
   expect(await eventsOf(service.folder, recorded)).toEqual(before);
 }, 60_000);
 
+test('ids of tool calls that the model draws anew change no request', async () => {
+  const drawn = (prefix: string) =>
+    service.model.use(({ messages }) => {
+      const last = messages.at(-1)!;
+      if (last.role === 'tool') return { text: 'done' };
+      const call = (id: string, args: string) => ({
+        id: `${prefix}_${id}`,
+        name: 'calculator',
+        arguments: args,
+      });
+      return { text: null, tool_calls: [call('1', ONE), call('2', OTHER)] };
+    });
+  drawn('first');
+  const recorded = await session(await service.createAgent({ tool: 'calculator' }), ['a', 'b']);
+  drawn('second');
+  for (const tools of ['recorded', 'live'] as const) {
+    const { turns, events } = await replayOf(recorded, { tools });
+    expect(turns).toMatchObject([
+      { outcome: 'same', requests: 'same' },
+      { outcome: 'same', requests: 'same' },
+    ]);
+    expect(calledIn(events).map(({ call_id }) => call_id)).toEqual(
+      Array(2).fill(['first_1', 'first_2']).flat(),
+    );
+  }
+}, 60_000);
+
 test('a tool call that is not recorded ends the replay of its session, where the policy says so', async () => {
   calls(ONE);
   const recorded = await session(await service.createAgent({ tool: 'calculator' }), ['a', 'b']);

@@ -384,6 +384,31 @@ describe('restore', () => {
     60_000,
   );
 
+  test('restores keys into a folder of their own, also in the data folder, and again after a failure', async () => {
+    const data = newFolder();
+    const env = { DATA_DIR: data, KEYS_DIR: join(data, 'keys') };
+    await mkdir(env.KEYS_DIR, { recursive: true });
+    const missing = ['restore', folder, '--checkpoint', newFolder()];
+    expect((await runCliWith(env, ...missing)).err).toContain('can’t be read');
+    expect(await readdir(env.KEYS_DIR)).toEqual(expect.arrayContaining(['keys.db', 'master.key']));
+    const other = { ...env, KEYS_DIR: join(elsewhere, 'foreign') };
+    await mkdir(other.KEYS_DIR);
+    await writeFile(join(other.KEYS_DIR, 'keys.db'), 'of another service');
+    expect((await runCliWith(other, 'restore', folder)).err).toContain('foreign is not empty');
+    expect(await readdir(other.KEYS_DIR)).toEqual(['keys.db']);
+    expect((await runCliWith(env, 'restore', folder)).code).toBe(0);
+    expect((await runCliWith(env, 'audit', 'verify', '--texts')).code).toBe(0);
+  }, 60_000);
+
+  test('refuses a backup with a file that is not part of it', async () => {
+    const copy = await copyOfBackup();
+    await mkdir(join(copy, 'read-models'));
+    await writeFile(join(copy, 'read-models', 'forged.db'), '');
+    expect(await cliIn(newFolder(), 'restore', copy)).toMatchObject(
+      refused('forged.db is not part of the backup'),
+    );
+  }, 60_000);
+
   test('refuses the keys of another backup, and a tree that lacks a tile', async () => {
     const other = newFolder();
     expect((await cli('backup', other)).code).toBe(0);

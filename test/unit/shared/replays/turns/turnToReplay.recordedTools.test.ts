@@ -1,12 +1,18 @@
 import { expect, test } from '@jest/globals';
-import { answerFromRecording } from '../../../../../shared/replays/turns/turnToReplay.ts';
+import { findRecordedCalls } from '../../../../../shared/replays/turns/turnToReplay.ts';
 import { createTurnNumbers } from '../../../../../shared/replays/turns/turnNumbers.ts';
 import type { ToolCalledData } from '../../../../../shared/sessions/events.ts';
 
-const called = (tool: string, args: string, result: string, is_error = false): ToolCalledData => ({
+const called = (
+  call_id: string,
+  tool: string,
+  args: string,
+  result: string,
+  is_error = false,
+): ToolCalledData => ({
   turn: 1,
   round: 1,
-  call_id: 'call',
+  call_id,
   tool,
   arguments: args,
   result,
@@ -14,41 +20,60 @@ const called = (tool: string, args: string, result: string, is_error = false): T
   duration_ms: 1,
 });
 const CALLS = [
-  called('clock', '{}', 'nine'),
-  called('clock', '{ }', 'other bytes'),
-  called('clock', '{}', 'ten', true),
+  called('a', 'clock', '{}', 'nine'),
+  called('b', 'clock', '{ }', 'other bytes'),
+  called('c', 'clock', '{}', 'ten', true),
 ];
-const clock = { name: 'clock', arguments: '{}' };
+const clock = { id: 'drawn', name: 'clock', arguments: '{}' };
+const recorded = (result: string, is_error = false) => ({
+  result,
+  is_error,
+  replayed: 'recorded' as const,
+});
 
-test('the k-th call of a tool with the same arguments, to the letter, has the k-th result', () => {
-  const { recordedResult, failsOnMissingCall } = answerFromRecording(
+test('the k-th call of a tool with the same arguments, to the letter, has the k-th result and its id', () => {
+  const { findCall, failsOnMissingCall } = findRecordedCalls(
     { tools: 'recorded', missing_tools: 'stop' },
     CALLS,
   );
   expect(failsOnMissingCall).toBe(true);
-  expect(recordedResult(clock)).toEqual({ result: 'nine', is_error: false, replayed: 'recorded' });
-  expect(recordedResult({ name: 'clock', arguments: '{ }' })?.result).toBe('other bytes');
-  expect(recordedResult(clock)).toEqual({ result: 'ten', is_error: true, replayed: 'recorded' });
-  expect(recordedResult(clock)).toMatchObject({ is_error: true, replayed: 'missing' });
+  expect(findCall(clock)).toEqual({ call_id: 'a', answer: recorded('nine') });
+  expect(findCall({ ...clock, arguments: '{ }' })).toEqual({
+    call_id: 'b',
+    answer: recorded('other bytes'),
+  });
+  expect(findCall(clock)).toEqual({ call_id: 'c', answer: recorded('ten', true) });
+  expect(findCall(clock)).toMatchObject({
+    call_id: 'drawn',
+    answer: { is_error: true, replayed: 'missing' },
+  });
 });
 
 test('a call beyond them is answered by policy: an error, or the tool itself', () => {
-  const other = { name: 'calculator', arguments: '{}' };
-  const told = answerFromRecording({ tools: 'recorded', missing_tools: 'error-result' }, CALLS);
-  expect(told.recordedResult(other)).toMatchObject({ is_error: true, replayed: 'missing' });
+  const other = { id: 'drawn', name: 'calculator', arguments: '{}' };
+  const told = findRecordedCalls({ tools: 'recorded', missing_tools: 'error-result' }, CALLS);
+  expect(told.findCall(other).answer).toMatchObject({ is_error: true, replayed: 'missing' });
   expect(told.failsOnMissingCall).toBe(false);
-  const live = answerFromRecording({ tools: 'recorded', missing_tools: 'live' }, CALLS);
-  expect(live.recordedResult(clock)?.replayed).toBe('recorded');
-  expect(live.recordedResult(other)).toBeUndefined();
+  const live = findRecordedCalls({ tools: 'recorded', missing_tools: 'live' }, CALLS);
+  expect(live.findCall(clock).answer?.replayed).toBe('recorded');
+  expect(live.findCall(other)).toEqual({ call_id: 'drawn' });
 });
 
-test('live tools are called whatever is recorded', () => {
-  const { recordedResult, failsOnMissingCall } = answerFromRecording(
+test('live tools are called whatever is recorded, under the recorded ids', () => {
+  const { findCall, failsOnMissingCall } = findRecordedCalls(
     { tools: 'live', missing_tools: 'stop' },
     CALLS,
   );
-  expect(recordedResult(clock)).toBeUndefined();
+  expect(findCall(clock)).toEqual({ call_id: 'a' });
   expect(failsOnMissingCall).toBe(false);
+});
+
+test('a call that is not recorded never has the id of a recorded one', () => {
+  const { findCall } = findRecordedCalls({ tools: 'live', missing_tools: 'stop' }, [
+    ...CALLS,
+    called('a_2', 'clock', '[]', 'x'),
+  ]);
+  expect(findCall({ id: 'a', name: 'calculator', arguments: '{}' })).toEqual({ call_id: 'a_3' });
 });
 
 test('turns of a replay are found by the recorded ones, also where some were not answered', () => {

@@ -77,7 +77,7 @@ test('a failure recorded with a code of a newer release keeps its turn and its a
   expect(shown).toMatchObject({ code: 'internal_error', retry: 'new_key', ...turn });
 });
 
-test.each(['turn_not_open', 'turn_of_another_run', 'agent_exists', 'key_exists'] as const)(
+test.each(['turn_not_open', 'turn_of_another_run', 'agent_exists', 'account_missing'] as const)(
   '%s is a defect, which a client is told nothing about',
   async (code) => {
     const answer = await answerTo(code);
