@@ -329,6 +329,30 @@ describe('restore', () => {
     });
   }, 120_000);
 
+  test('erases accounts again, and is not finished while a legal hold forbids an erasure', async () => {
+    const open = async (name: string) =>
+      (await cli('accounts', 'open', name))['account_id'] as string;
+    const [gone, held] = [await open('gone'), await open('held')];
+    expect((await cli('accounts', 'hold', held, 'on', '--reason', 'a case')).code).toBe(0);
+    const target = newFolder();
+    expect((await cli('backup', target)).code).toBe(0);
+    expect((await cli('accounts', 'erase', gone, '--confirm', gone)).code).toBe(0);
+    const ids = newFolder();
+    await writeFile(ids, `${gone}\n${held}\n`);
+    const data = newFolder();
+    const restored = ['restore', target, '--erased', ids];
+    const refusal = refused(`${held} was not erased again`);
+    expect(await cliIn(data, ...restored)).toMatchObject(refusal);
+    expect(await cliIn(data, 'audit', 'verify')).toMatchObject(refused('is not finished'));
+    await writeFile(ids, gone);
+    expect(await cliIn(data, ...restored)).toMatchObject({
+      code: 0,
+      erasures: [{ id: gone, outcome: 'erased_again' }],
+    });
+    expect((await cliIn(data, 'audit', 'verify', '--texts')).code).toBe(0);
+    expect(await cliIn(data, 'text-keys', 'status')).toMatchObject({ code: 0, open_erasures: [] });
+  }, 120_000);
+
   test('refuses receipts of other logs and lists without ids', async () => {
     const file = newFolder();
     await writeFile(file, 'Mrs Smith\n');
