@@ -122,8 +122,7 @@ export async function connectMcp(
   }
   return {
     listTools,
-    callTool: (tool, args, stop) =>
-      request({ op: 'call', tool, args }, stop) as Promise<CallReply>,
+    callTool: (tool, args, stop) => request({ op: 'call', tool, args }, stop) as Promise<CallReply>,
     end: () => end,
     watch: (next) => void (listener = next),
     close,

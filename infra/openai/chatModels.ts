@@ -18,6 +18,7 @@ import type {
 import { parseAnswer } from './answers/answer.ts';
 import { toModelError } from './modelErrors.ts';
 import { pooledFetch, type CallOptions } from './pooledFetch.ts';
+import { parseModelList } from './providerModels.ts';
 import { createRequestForms, type ProviderQuirks, type RequestForms } from './requestForms.ts';
 
 /** An OpenAI-compatible server. Without a key no credentials are sent. */
@@ -51,6 +52,7 @@ interface ChatModelsOptions {
 const DEFAULTS = {
   maxConnections: 256,
   connectTimeoutMs: 10_000,
+  listTimeoutMs: 5_000,
 };
 
 interface Libraries {
@@ -201,6 +203,11 @@ async function requestStream(
 
 interface LoadableChatModels extends ChatModels {
   /**
+   * Asks a provider for its models, and offers them instead of the configured ones. Throws the errors
+   * of `complete`.
+   */
+  offerModelsOf(providerId: string, signal: AbortSignal): Promise<void>;
+  /**
    * Loads the libraries now instead of at the first call: loading them is one step of the event loop,
    * which no request should wait for.
    */
@@ -212,7 +219,8 @@ interface LoadableChatModels extends ChatModels {
  * The chat models port over the `openai` package, with one client per provider, created on demand.
  */
 export function createChatModels(options: ChatModelsOptions): LoadableChatModels {
-  const models = new Map(options.models.map((model) => [model.id, model]));
+  let list = options.models;
+  let models = new Map(list.map((model) => [model.id, model]));
   const providers = new Map(options.providers.map((provider) => [provider.id, provider]));
   const clients = new Map<string, OpenAi.OpenAI>();
   let libraries: Promise<Libraries> | undefined;
@@ -233,7 +241,18 @@ export function createChatModels(options: ChatModelsOptions): LoadableChatModels
   const loadOnce = (): Promise<Libraries> => (libraries ??= load(options));
 
   return {
-    list: () => options.models,
+    list: () => list,
+    async offerModelsOf(providerId, signal) {
+      const loaded = await loadOnce();
+      const client = clientOf(providers.get(providerId)!, loaded);
+      const settings = { signal, timeout: DEFAULTS.listTimeoutMs, maxRetries: 0 };
+      try {
+        list = parseModelList(await client.get('/models', settings), providerId, options.models);
+      } catch (error) {
+        throw toModelError(error, loaded.openai);
+      }
+      models = new Map(list.map((model) => [model.id, model]));
+    },
     async load() {
       await loadOnce();
     },

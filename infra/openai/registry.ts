@@ -47,6 +47,8 @@ export interface RegistryOptions {
 interface Registry {
   providers: Provider[];
   models: ModelInfo[];
+  /** The provider whose own models replace `models` once it lists them. */
+  listedBy?: string;
 }
 
 /**
@@ -159,7 +161,8 @@ function problemsOf(
 /**
  * Loads the providers and models. A file names the models, and providers in addition to `openai`
  * (available when OPENAI_API_KEY or OPENAI_BASE_URL is set) and `offline`. Without a file, the
- * models are OpenAI's if `openai` is available, otherwise only `offline-echo`. A key is sent over
+ * models are OpenAI's if `openai` is available, otherwise only `offline-echo`. A server at
+ * OPENAI_BASE_URL lists its models itself. A key is sent over
  * plain http only to this machine, unless the file allows it. Throws `configuration_invalid`, which
  * lists every problem of the file.
  */
@@ -170,6 +173,7 @@ export async function loadRegistry(options: RegistryOptions): Promise<Registry> 
     return {
       providers: defaults,
       models: defaults.length > 1 ? [...openaiModels] : [offlineModel],
+      ...(options.openaiBaseUrl && { listedBy: 'openai' }),
     };
   }
   const file = await readModelsFile(options.modelsFile);

@@ -124,6 +124,9 @@ function effectiveForm(form: ModelForm, request: ChatRequest): RequestForm | und
   return Object.keys(effective).length > 0 ? effective : undefined;
 }
 
+/** Twice the average of English. Estimates how many tokens an answer without a usage has at least. */
+const CHARS_OF_LONG_TOKENS = 8;
+
 /** Sends a request. `streamOptions` is false for a server that does not accept that field. */
 type Send = (request: ChatRequest, streamOptions: boolean) => Promise<ChatAnswer>;
 
@@ -161,9 +164,10 @@ export function createRequestForms(openai: typeof OpenAi): RequestForms {
     modelId: string,
     form: ModelForm,
     { max_completion_tokens: limit = Infinity }: ChatRequest,
-    { tokens }: ChatAnswer,
+    { tokens, content }: ChatAnswer,
   ): void {
-    if ((tokens?.completion ?? 0) <= limit || exceeded.has(modelId)) return;
+    const written = tokens?.completion ?? (content ?? '').length / CHARS_OF_LONG_TOKENS;
+    if (written <= limit || exceeded.has(modelId)) return;
     exceeded.add(modelId);
     forms.set(modelId, { ...form, max_tokens_field: 'max_tokens' });
   }

@@ -18,6 +18,8 @@ export const KEY_LIMITS = {
      * @beyond 409 `key_limit_reached`; an operator can issue more
      */
     issued: 2_000,
+    /** How long a replaced key stays valid by default, so that a lost answer locks no client out. */
+    defaultOverlapSeconds: 3_600,
     /** The longest time for which a replaced key stays valid. */
     overlapSeconds: 30 * 24 * 3_600,
     /** The longest lifetime of a key that expires. */

@@ -1,6 +1,7 @@
 import { runExclusive } from '../lib/concurrency/keyedMutex.ts';
 import { TurnlogError } from '../lib/errors/turnlogError.ts';
 import { accountStream, isIdOf } from '../eventlog/streams.ts';
+import { LIMITS } from '../limits.ts';
 import { isoTime } from '../ports/clock.ts';
 import type { ApiKeyRow } from '../readModels/tables.ts';
 import { waitUntilVisible, type Actor, type CommandContext } from '../commandHandling/context.ts';
@@ -159,7 +160,10 @@ export interface RotatedKey {
 
 function rotationOf(
   now: number,
-  { overlap_seconds = 0, expires_in_seconds: seconds }: Omit<RotationInput, 'key_id'>,
+  {
+    overlap_seconds = LIMITS.keys.defaultOverlapSeconds,
+    expires_in_seconds: seconds,
+  }: Omit<RotationInput, 'key_id'>,
   key: KeyRotation['key'],
 ): KeyRotation {
   const after = (duration: number): string => isoTime(now + duration * SECOND_MS);

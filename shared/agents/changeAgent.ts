@@ -11,7 +11,11 @@ import { findOwnAgent } from './queries.ts';
 import type { AgentRow } from '../readModels/tables.ts';
 import { requireSupported, type AgentCatalogue } from './catalogue.ts';
 import { waitUntilVisible, type Actor, type CommandContext } from '../commandHandling/context.ts';
-import { requireCompilable, requireOutputTokens, toRecordedParameters } from './validateParameters.ts';
+import {
+  requireCompilable,
+  requireOutputTokens,
+  toRecordedParameters,
+} from './validateParameters.ts';
 import { toClientAgentError, buildConfiguration, type AgentInput } from './createAgent.ts';
 import { authorOf } from '../commandHandling/prepareEvents.ts';
 import { handleLoaded, requireRevision, type HandleResult } from '../commandHandling/handle.ts';
@@ -32,8 +36,12 @@ export type AgentPatch = {
   response_format?: { json_schema?: { schema?: object } | null } | null;
 };
 
-/** Checks a merged response format. Throws `invalid_request` with its problems. */
-type CheckFormat = (format: unknown) => ChatResponseFormat;
+/** A patch, and the check of the response format that it results in. */
+interface AgentChange {
+  patch: AgentPatch;
+  /** Throws `invalid_request` with the problems of a format. */
+  checkFormat: (format: unknown) => ChatResponseFormat;
+}
 
 /** The command that changes a configuration. */
 type ConfigurationChange = (before: AgentConfiguration | undefined) => Promise<AgentCommand>;
@@ -131,8 +139,7 @@ export async function patchAgent(
   context: ChangeContext,
   actor: Actor,
   target: ChangedAgent,
-  patch: AgentPatch,
-  checkFormat: CheckFormat,
+  { patch, checkFormat }: AgentChange,
 ): Promise<AgentRow> {
   const { catalogue } = context;
   requireSupported(catalogue, patch.model ?? undefined, patch.tool ?? undefined);
@@ -156,9 +163,7 @@ export async function patchAgent(
     const parameters = { response_format: merged };
     return (await toRecordedParameters(catalogue, parameters, actor.account_id))!.response_format;
   }
-  const configure = async (
-    before: AgentConfiguration | undefined,
-  ): Promise<AgentConfiguration> => {
+  const configure = async (before: AgentConfiguration | undefined): Promise<AgentConfiguration> => {
     const { parameters: current, ...fields } = before ?? {};
     const parameters: AgentParameters = withoutNulls({
       ...current,

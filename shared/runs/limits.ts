@@ -128,6 +128,8 @@ export const RUN_LIMITS = {
     callFieldsDepth: 16,
     /** Characters of an answer's reasoning. The rest is dropped. */
     reasoningChars: 128 * KIB,
+    /** Models of a provider that are offered where no models file names the models. */
+    listedModels: 1_000,
     /** Fallbacks of a model in the models file. */
     fallbacks: 8,
     /** Tokens of one call according to the provider. */

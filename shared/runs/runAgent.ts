@@ -124,7 +124,7 @@ export async function startInBackground(
   actor: Actor,
   { waitMs, ...input }: RunInput & { waitMs: number },
 ): Promise<BackgroundStart> {
-  const started = await startRun(context, actor, { ...input, deltas: true });
+  const started = await startRun(context, actor, { ...input, deltas: 'followers' });
   const { session_id, turn, position } = started;
   if (started.resultWithin) {
     // The attempt that started the turn logs its failure.

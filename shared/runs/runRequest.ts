@@ -21,8 +21,11 @@ export interface RunInput {
   input: string;
   /** Absent for a new session. */
   session_id?: string;
-  /** True if the text is read as it arrives. Only then is the model asked for a stream. */
-  deltas?: boolean;
+  /**
+   * Present if the text may be read as it arrives: by the caller, or by followers that may come. The
+   * model is asked for a stream only for a reader.
+   */
+  deltas?: 'caller' | 'followers';
   /** For a request with an idempotency key. */
   claim?: Claim<PreparedRun> | undefined;
   /** The recorded turn to replay. */

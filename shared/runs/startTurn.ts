@@ -191,7 +191,11 @@ export async function startTurn(
       const run = await appendTurnStarted(context, request, { settings, loaded });
       const { account_id } = request.actor;
       const subject = { account_id, session_id, turn: run.state.turn };
-      const live = context.runState.liveTurns.begin(subject, request.deltas === true, run.head.key);
+      const live = context.runState.liveTurns.begin(
+        subject,
+        request.deltas !== undefined,
+        run.head.key,
+      );
       const reserveBytes = (more: number): boolean => {
         const isReserved = permit.resize(bytes + more);
         if (!isReserved) permit.countRejection();

@@ -9,16 +9,16 @@ const { prefixCharacters, longestPrefix, prefixesOfTurn } = LIMITS.search;
 
 const ASCII = /^[\0-\x7f]*$/;
 /** Marks the boundaries between the parts of a compound. */
-const BOUNDARY = '\u0001';
+const BOUNDARY = '\u007f';
 /** Runs of letters and digits, and what follows them in a query. */
-const ASCII_WORDS = /([a-z0-9][a-z0-9\u0001]*)(\*?)/g;
-const WORDS = /([\p{L}\p{N}][\p{L}\p{N}\p{M}\u0001]*)(\*?)/gu;
+const ASCII_WORDS = /([a-z0-9][a-z0-9\u007f]*)(\*?)/g;
+const WORDS = /([\p{L}\p{N}][\p{L}\p{N}\p{M}\u007f]*)(\*?)/gu;
 /** Symbols and numbers that stand for other characters, as ™ for tm and ½ for 1⁄2. */
 const SYMBOLS = /[\p{So}[\p{No}--[\u00b2\u00b3\u00b9\u2070\u2074-\u2079\u2080-\u2089]]]/gv;
 /** Raised and lowered digits, which belong to their word: H₂O. */
 const RAISED = /[\u00b2\u00b3\u00b9\u2070\u2074-\u2079\u2080-\u2089]+/g;
 /** Soft hyphens and other invisible characters inside of words. */
-const INVISIBLE = /[\u00ad\u200c\u200d\u2060]/g;
+const INVISIBLE = /\u00ad|\u200c|\u200d|\u2060/g;
 /** The last character before a boundary: `userName`, `PDFReader`, `invoice4711`, `4th`. */
 const ASCII_BOUNDARIES = /[a-z](?=[A-Z\d])|[A-Z](?=[A-Z][a-z]|\d)|\d(?=[A-Za-z])/g;
 const BOUNDARIES =

@@ -1,7 +1,7 @@
 import { session } from './decider.ts';
 import type { ForkStart } from './commands.ts';
 import type { ForkPoint, SessionStartedData } from './events.ts';
-import { NO_OUTCOMES } from './outcomes.ts';
+import { NO_OUTCOMES } from './turns/outcomes.ts';
 import { NO_DESCRIPTION } from './description.ts';
 import { originErasedError, sessionErasedError } from '../erasure/errors.ts';
 import { isTurnlogError, TurnlogError } from '../lib/errors/turnlogError.ts';

@@ -14,11 +14,25 @@ import type { SESSION_TABLES } from './tables.ts';
 import { projectTurn } from './turns/projection.ts';
 import { usageOfCompaction, usageOfTurn } from '../usage/projection.ts';
 import { labelToken } from './labelToken.ts';
-import { NO_OUTCOMES, withOutcome } from './outcomes.ts';
+import { NO_OUTCOMES, type OutcomeCounts } from './turns/outcomes.ts';
 
 type Rows = RowsOf<typeof SESSION_TABLES>;
 type SessionRow = Rows['sessions'];
 type Change = RowChange<Rows> | Removal<'session_labels' | 'usage'> | Addition;
+
+type TurnEnd = Extract<SessionEvent, { type: keyof typeof OUTCOME_COLUMNS }>;
+
+const OUTCOME_COLUMNS = {
+  'session.turn_completed.v1': 'turns_completed',
+  'session.turn_failed.v1': 'turns_failed',
+  'session.turn_interrupted.v1': 'turns_interrupted',
+} as const;
+
+/** The count that the end of a turn changes. */
+function withOutcome(row: OutcomeCounts, { type }: TurnEnd): Partial<OutcomeCounts> {
+  const column = OUTCOME_COLUMNS[type];
+  return { [column]: row[column] + 1 };
+}
 
 /**
  * Maps an event of a session to changes of `sessions`, `session_labels`, `turns` and `usage`. Every
@@ -72,7 +86,7 @@ export function projectSession(recorded: RecordedEvent, event: SessionEvent): Ch
     case 'session.turn_failed.v1':
     case 'session.turn_interrupted.v1':
       return [
-        follow((row) => ({ status: 'idle', ...withOutcome(row, event.type) })),
+        follow((row) => ({ status: 'idle', ...withOutcome(row, event) })),
         projectTurn(recorded, event),
         usageOfTurn(recorded, event),
       ];
@@ -96,6 +110,8 @@ export function projectSession(recorded: RecordedEvent, event: SessionEvent): Ch
             row && {
               ...row,
               status: 'erased',
+              // An erased session is in no list.
+              ...NO_OUTCOMES,
               updated_at: recorded_at,
               revision,
             },

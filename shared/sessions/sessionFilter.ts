@@ -1,4 +1,4 @@
-import type { Outcome } from './outcomes.ts';
+import type { EndOfTurnStatus } from './turns/outcomes.ts';
 
 /** Includes sessions of replays and all others. */
 export const ANY_REPLAY = Symbol('any replay');
@@ -8,7 +8,7 @@ export interface SessionFilter {
   agent_id?: string;
   status?: 'idle' | 'running';
   /** Only sessions with a turn of their own that ended so. */
-  outcome?: Outcome;
+  outcome?: EndOfTurnStatus;
   /** Names and values of labels. A session must have all of them. */
   labels?: readonly (readonly [name: string, value: string])[];
   /** Tokens of words. A single turn of the session must contain all of them. */

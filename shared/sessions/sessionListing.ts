@@ -1,6 +1,6 @@
 /** The SQL of lists of sessions: their conditions, and the indexes that a list may follow. */
 import type { Listing, Parameter } from '../readModels/sqlDatabase.ts';
-import { outcomeCondition } from './outcomes.ts';
+import { outcomeCondition } from './turns/outcomes.ts';
 import { labelToken } from './labelToken.ts';
 import { ANY_REPLAY, type SessionFilter } from './sessionFilter.ts';
 

@@ -4,7 +4,7 @@ import type { ReadingKeys } from '../eventlog/encryption/keyring.ts';
 import { isIdOf, webhookStream } from '../eventlog/streams.ts';
 import type { Page, PageOf, ReadModels } from '../ports/readModels.ts';
 import type { WebhookProgress, WebhookProgressReader } from './webhookProgress.ts';
-import type { WebhookTests } from './testWebhook.ts';
+import type { WebhookTests } from './webhookSender.ts';
 import type { AddressRules } from './webhookUrl.ts';
 import type { WebhookRow } from '../readModels/tables.ts';
 

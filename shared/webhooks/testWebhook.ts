@@ -1,24 +1,15 @@
 import { TurnlogError } from '../lib/errors/turnlogError.ts';
-import type { PermitPool } from '../lib/concurrency/capacity.ts';
 import { LIMITS } from '../limits.ts';
 import { isoTime } from '../ports/clock.ts';
 import type { RateLimiter } from '../ports/rateLimiter.ts';
 import type { Actor, CommandContext } from '../commandHandling/context.ts';
 import type { Claim } from '../requests/idempotency.ts';
-import { attemptDelivery } from './attemptDelivery.ts';
 import { ownWebhook, textsOf } from './queries.ts';
 import type { DeliveryAttempt } from './webhookProgress.ts';
-import type { WebhookSender } from './webhookSender.ts';
+import { attemptDelivery, type WebhookTests } from './webhookSender.ts';
 
 /** The type of test messages. It is no type of an event, so no webhook can select it. */
 const TEST_TYPE = 'turnlog.webhook.test.v1';
-
-/** How test messages are sent. */
-export interface WebhookTests {
-  send: WebhookSender;
-  /** Permits of test messages in flight. */
-  permits: PermitPool;
-}
 
 type TestContext = CommandContext & {
   webhooks: { tests: WebhookTests };

@@ -1,3 +1,7 @@
+import { isoTime, type Clock } from '../ports/clock.ts';
+import type { PermitPool } from '../lib/concurrency/capacity.ts';
+import type { DeliveryAttempt } from './webhookProgress.ts';
+
 /** A message for a receiver, signed with `secret`. */
 export interface WebhookMessage {
   url: string;
@@ -32,3 +36,30 @@ export type DeliveryOutcome =
  * outcome.
  */
 export type WebhookSender = (message: WebhookMessage) => Promise<DeliveryOutcome>;
+
+/** How test messages are sent. */
+export interface WebhookTests {
+  send: WebhookSender;
+  /** Permits of test messages in flight. */
+  permits: PermitPool;
+}
+
+/** Sends a message once, and describes the attempt. Throws only the abort reason. */
+export async function attemptDelivery(
+  { send, clock }: { send: WebhookSender; clock: Clock },
+  message: WebhookMessage,
+  type: string,
+): Promise<{ outcome: DeliveryOutcome; attempt: DeliveryAttempt }> {
+  const at = isoTime(clock.now());
+  const startedAt = performance.now();
+  const outcome = await send(message);
+  const attempt = {
+    at,
+    message_id: message.id,
+    type,
+    status: outcome.status ?? null,
+    error: outcome.accepted ? null : outcome.reason,
+    duration_ms: Math.round(performance.now() - startedAt),
+  };
+  return { outcome, attempt };
+}

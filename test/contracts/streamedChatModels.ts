@@ -202,10 +202,11 @@ export function streamedChatModelsContract(
       part(b, 'g', '{"b":'),
       part(a, 'f', '1}'),
       part(b, 'g', '2}'),
+      part(a, 'f', ' '),
       END + DONE,
     );
     expect((await answerOf(interleaved)).tool_calls.map((call) => call.function)).toEqual([
-      { name: 'f', arguments: '{"a":1}' },
+      { name: 'f', arguments: '{"a":1} ' },
       { name: 'g', arguments: '{"b":2}' },
     ]);
   });

@@ -5,7 +5,7 @@ import { STREAM_PREFIXES } from '../../../shared/eventlog/eventTypes.ts';
 import type { Position, ReadOptions, StoredEvent } from '../../../shared/ports/eventStore.ts';
 import type { HostClient } from '../connection/hostClient.ts';
 import { parsePosition, toEventPosition } from './positions.ts';
-import type { RecordedEvent } from './readResponse.ts';
+import type { ServerEvent } from './readResponse.ts';
 
 const { Options } = streamsPb.ReadReq;
 const DIRECTIONS = {
@@ -97,7 +97,7 @@ export const buildSubscribeRequest = (after: Position | undefined): ReadReq =>
  * Converts to the port's format. Data of other applications may not be JSON; the codec detects
  * that.
  */
-export const toStoredEvent = (event: RecordedEvent): StoredEvent => ({
+export const toStoredEvent = (event: ServerEvent): StoredEvent => ({
   id: event.id,
   stream: event.stream,
   revision: event.revision,
@@ -108,11 +108,11 @@ export const toStoredEvent = (event: RecordedEvent): StoredEvent => ({
 });
 
 /** Whether Turnlog may have written the event: JSON, and neither a system event nor a link. */
-export const isTurnlogEvent = ({ attributes }: RecordedEvent): boolean =>
+export const isTurnlogEvent = ({ attributes }: ServerEvent): boolean =>
   !(attributes['type'] ?? '').startsWith('$') && attributes['content-type'] === 'application/json';
 
 export interface ReadAllResult {
-  events: RecordedEvent[];
+  events: ServerEvent[];
   /** The server reported that the stream does not exist. */
   streamNotFound: boolean;
 }

@@ -8,7 +8,7 @@
 type Uint64 = number | bigint;
 
 /** An event as the server sends it. */
-export interface RecordedEvent {
+export interface ServerEvent {
   id: string;
   stream: string;
   revision: number;
@@ -23,7 +23,7 @@ export interface RecordedEvent {
 
 /** A response, which has at most one of these members; none if it confirms a subscription. */
 export interface ReadResponse {
-  event?: RecordedEvent;
+  event?: ServerEvent;
   checkpoint?: { commit: Uint64; prepare: Uint64 };
   caughtUp?: true;
   streamNotFound?: true;
@@ -128,7 +128,7 @@ function readAttribute(reader: FieldReader, attributes: Record<string, string>):
   attributes[name] = value;
 }
 
-function readRecordedEvent(reader: FieldReader): RecordedEvent {
+function readRecordedEvent(reader: FieldReader): ServerEvent {
   const attributes: Record<string, string> = {};
   const event = {
     id: '',
@@ -152,8 +152,8 @@ function readRecordedEvent(reader: FieldReader): RecordedEvent {
 }
 
 /** The event of a `ReadEvent`, which may also have a link to it. */
-function readEvent(reader: FieldReader): RecordedEvent | undefined {
-  let event: RecordedEvent | undefined;
+function readEvent(reader: FieldReader): ServerEvent | undefined {
+  let event: ServerEvent | undefined;
   for (let field = reader.next(); field !== 0; field = reader.next())
     if (field === 1) event = readRecordedEvent(reader.message());
     else reader.skip();

@@ -22,7 +22,7 @@ import {
   toStoredEvent,
   type ReadAllResult,
 } from './readAll.ts';
-import type { RecordedEvent } from './readResponse.ts';
+import type { ServerEvent } from './readResponse.ts';
 
 /**
  * The share of the deadline after which the first attempt of a read is repeated: a call may be
@@ -52,7 +52,7 @@ export const streamHiddenError = (stream: string): TurnlogError =>
   streamDamaged(stream, 'all of its events were deleted or are hidden in the event store');
 
 /** Whether `$tb` in a stream's metadata truncates the stream. */
-function isTruncated(metadata: RecordedEvent): boolean {
+function isTruncated(metadata: ServerEvent): boolean {
   try {
     const { $tb } = JSON.parse(metadata.data.toString('utf8')) as {
       $tb?: unknown;

@@ -70,7 +70,7 @@ export function createMcpClient(
   const transport = transportOf(server, inflow);
   const repairs = createMessageRepair();
   // The library calls a listener that is set before it connects first.
-  transport.onmessage = repairs.repair;
+  Object.assign(transport, { onmessage: repairs.repair });
   const client = new Client(
     { name: 'turnlog', version },
     {

@@ -57,8 +57,8 @@ function joinFields(lines: string): ToolCallExtra {
 /**
  * Assembles tool calls. A part with a new id begins a call, whatever its index: some providers send
  * index 0, or none, with each of several complete calls. Other parts continue the call with their
- * id, or else the one with their index, or else the latest one. A part with name and arguments
- * after a call that came complete in one part begins a call, too.
+ * id, or else the one with their index, or else the latest one. A part with a name
+ * and the beginning of arguments, after a call that came complete in one part, begins a call, too.
  */
 function createStreamedCalls(memory: AnswerMemory): StreamedCalls {
   const calls: Call[] = [];
@@ -71,7 +71,7 @@ function createStreamedCalls(memory: AnswerMemory): StreamedCalls {
       ? (calls.find((call) => call.id === id) ?? (atIndex?.id === '' ? atIndex : undefined))
       : atIndex;
     const isComplete =
-      called?.name && called.arguments && found?.parts === 1 && found.name !== ''
+      called?.name && called.arguments?.startsWith('{') && found?.parts === 1 && found.name !== ''
         ? isJsonObject(found.arguments.text())
         : false;
     return isComplete ? undefined : found;

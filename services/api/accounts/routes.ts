@@ -52,7 +52,6 @@ const SHOWN_ONCE =
  * wait, the router answers 401 for a key that is no longer valid.
  */
 function sendRecorded(ctx: Context, data: object): undefined {
-  ctx.set('cache-control', 'no-store');
   sendData(ctx, data);
 }
 

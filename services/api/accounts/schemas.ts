@@ -40,9 +40,9 @@ export const RotateKeyBody = Type.Object(
       Type.Integer({
         minimum: 0,
         maximum: LIMITS.keys.overlapSeconds,
-        default: 0,
+        default: LIMITS.keys.defaultOverlapSeconds,
         description: 'For how many seconds the old key stays valid; 0 revokes it at once',
-        examples: [3_600],
+        examples: [86_400],
       }),
     ),
     expires_in_seconds: Lifetime,

@@ -42,7 +42,7 @@ async function runSse(
   const { account_id } = actor;
   readTurnPosition(ctx);
   acquireStream(api, account_id, ctx);
-  const started = await startRun(api, actor, { ...input, deltas: true });
+  const started = await startRun(api, actor, { ...input, deltas: 'caller' });
   const { session_id, turn, result } = started;
   const received = started.resultWithin ? readTurnPosition(ctx, turn) : undefined;
   const after = received === 'end' ? END_OF_OUTPUT : (received ?? START_OF_OUTPUT);

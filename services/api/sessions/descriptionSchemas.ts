@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import type { DescriptionChange } from '../../../shared/sessions/description.ts';
-import { OUTCOMES } from '../../../shared/sessions/outcomes.ts';
+import { OUTCOMES } from '../../../shared/sessions/turns/outcomes.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import {
   agentIdFilter,

@@ -20,7 +20,7 @@ export function parseSessionFilter({
   const entries = Object.entries(query).map(([name, value]) => [
     name,
     // Rows store instants in this form, in which they compare as text.
-    /_(from|to)$/.test(name) ? isoTime(parseTime(value as string)!) : value,
+    /_(from|to)$/.test(name) ? isoTime(parseTime(value)!) : value,
   ]);
   return {
     ...(Object.fromEntries(entries) as SessionSearch),

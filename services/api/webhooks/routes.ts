@@ -186,11 +186,11 @@ const testWebhookRoute = defineRoute({
   },
 });
 
-const listAttemptsRoute = defineRoute({
+const getAttemptsRoute = defineRoute({
   method: 'get',
   path: '/v1/webhooks/{webhookId}/attempts',
-  operationId: 'listWebhookAttempts',
-  summary: 'Lists the last attempts to send messages, newest first',
+  operationId: 'getWebhookAttempts',
+  summary: 'Returns the last attempts to send messages, newest first',
   description: `At most ${LIMITS.webhooks.attempts}, about a second after they end. Test messages are not included.`,
   access: 'webhooks:read',
   query: CommonQuery,
@@ -199,7 +199,7 @@ const listAttemptsRoute = defineRoute({
   handle: async (api, { actor, params }) => {
     const { webhook_id } = await ownWebhook(api, actor.account_id, params['webhookId']!);
     const { attempts = [] } = (await api.webhooks.progress.find(webhook_id)) ?? {};
-    return { data: attempts.toReversed() };
+    return { data: { webhook_id, attempts: attempts.toReversed() } };
   },
 });
 
@@ -211,7 +211,7 @@ export const webhooksFeature = defineFeature({
     changeWebhookRoute,
     deleteWebhookRoute,
     testWebhookRoute,
-    listAttemptsRoute,
+    getAttemptsRoute,
   ],
   tags: { webhooks: 'Endpoints that receive events' },
   pathParameters: { webhookId: WebhookId },

@@ -128,11 +128,17 @@ const Attempt = {
   duration_ms: Type.Integer({ minimum: 0 }),
 };
 
-export const WebhookAttempts = Type.Array(
-  Type.Object(Attempt, {
-    title: 'WebhookAttempt',
-    description: 'One attempt to send a message',
-  }),
+export const WebhookAttempts = Type.Object(
+  {
+    webhook_id: WebhookId,
+    attempts: Type.Array(
+      Type.Object(Attempt, {
+        title: 'WebhookAttempt',
+        description: 'One attempt to send a message',
+      }),
+    ),
+  },
+  { title: 'WebhookAttempts', description: 'The last attempts, newest first' },
 );
 
 export const TestedWebhook = Type.Object(

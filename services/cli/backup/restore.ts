@@ -29,9 +29,9 @@ import { locateBackup, WITHOUT_OTHERS, type FolderOptions } from './folders.ts';
 import { findMisfit } from './verifyCopy.ts';
 
 interface RestoreOptions extends FolderOptions {
-  checkpoint: string[];
-  receipts: string[];
-  erased: string[];
+  checkpoint?: string[];
+  receipts?: string[];
+  erased?: string[];
   acceptRestored?: string;
   damaged?: true;
 }
@@ -95,11 +95,11 @@ async function compareOrDeclare(
 /** Compares the log, and erases again what was erased since the backup. */
 async function bringUpToDate(context: CliContext, options: RestoreOptions) {
   const { operator } = context;
-  const files = (await Promise.all(options.receipts.map(readReceiptFiles))).flat();
-  const listed = (await Promise.all(options.erased.map(readErasedIds))).flat();
+  const files = (await Promise.all((options.receipts ?? []).map(readReceiptFiles))).flat();
+  const listed = (await Promise.all((options.erased ?? []).map(readErasedIds))).flat();
   const { erasures, checkpoints } = await openReceipts(operator, files);
   const places = [
-    ...options.checkpoint.map((path) => openKeptCheckpoints(path)),
+    ...(options.checkpoint ?? []).map((path) => openKeptCheckpoints(path)),
     { name: 'receipts', read: async () => checkpoints },
   ];
   const compared = await compareOrDeclare(context, places, options.acceptRestored);
@@ -133,7 +133,11 @@ function describeRestore(
     ),
     ...(declared === undefined
       ? []
-      : [`${comparison.refusal}`, `It was declared restored: its log is ${declared} from now on.`]),
+      : [
+          `${comparison.refusal}`,
+          `It was declared restored: its log is ${declared} from now on.`,
+          'The next start of the service begins its new transparency log; audit verify needs that.',
+        ]),
     ...(declared === undefined && comparison.compared.length === 0
       ? [
           'It was compared with no checkpoint kept elsewhere: whether the log went on after the backup is not known.',
@@ -208,7 +212,7 @@ async function restore(
   await withFolderErrors(target, () => restoreInto(terminal, from, options));
 }
 
-const collect = (path: string, before: string[]): string[] => [...before, path];
+const collect = (path: string, before: string[] = []): string[] => [...before, path];
 
 /** `restore` */
 export function addRestoreCommand(program: Command, alone: WithTerminal): void {
@@ -224,19 +228,16 @@ export function addRestoreCommand(program: Command, alone: WithTerminal): void {
       '--checkpoint <path>',
       'a file, folder or address with checkpoints that were kept elsewhere; may be repeated',
       collect,
-      [],
     )
     .option(
       '--receipts <path>',
       'a file or folder with receipts of erasures; may be repeated',
       collect,
-      [],
     )
     .option(
       '--erased <file>',
       'a file with the ids of what was erased, one a line; may be repeated',
       collect,
-      [],
     )
     .option(
       '--accept-restored <reason>',

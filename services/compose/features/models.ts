@@ -6,9 +6,51 @@ import {
 } from '../../../infra/offline-model/server.ts';
 import { createChatModels } from '../../../infra/openai/chatModels.ts';
 import { loadRegistry } from '../../../infra/openai/registry.ts';
+import { errorSummary } from '../../../shared/lib/errors/errorSummary.ts';
+import type { Logger } from '../../../shared/lib/logger.ts';
+import { createBackoff } from '../../../shared/lib/time/backoff.ts';
+import { sleepUntilAborted } from '../../../shared/lib/time/sleep.ts';
 import type { ChatModels } from '../../../shared/ports/chatModel.ts';
 import { observeModels } from './metrics.ts';
 import type { Opening } from '../opening.ts';
+
+/** Times between two attempts to get a provider's list of models. */
+const LIST_PAUSES = { firstMs: 2_000, longestMs: 60_000 };
+
+/**
+ * Offers the models that a provider lists. If it does not answer at the start, it is asked again in
+ * the background until it does.
+ */
+async function offerListedModels(
+  models: Pick<ReturnType<typeof createChatModels>, 'list' | 'offerModelsOf'>,
+  provider: string,
+  logger: Pick<Logger, 'debug' | 'info' | 'warn'>,
+  signal: AbortSignal,
+): Promise<void> {
+  const ask = async (level: 'warn' | 'debug'): Promise<boolean> => {
+    try {
+      await models.offerModelsOf(provider, signal);
+      const offered = models.list().map(({ id }) => id);
+      logger.info({ provider, models: offered }, 'the models that the provider lists are offered');
+      return true;
+    } catch (error) {
+      if (!signal.aborted)
+        logger[level](
+          { provider, ...errorSummary(error) },
+          "the provider at OPENAI_BASE_URL does not list its models; OpenAI's are offered until it does. Set MODELS_FILE if it never does",
+        );
+      return false;
+    }
+  };
+  const keepAsking = async (): Promise<void> => {
+    const pauses = createBackoff(LIST_PAUSES);
+    for (let answered = false; !answered && !signal.aborted;) {
+      await sleepUntilAborted(pauses.next(), { signal, ref: false });
+      answered = signal.aborted || (await ask('debug'));
+    }
+  };
+  if (!(await ask('warn'))) void keepAsking();
+}
 
 /** Opens the configured models, and the built-in one that needs no provider. */
 export async function openModels({
@@ -35,6 +77,10 @@ export async function openModels({
     ({ close }) => close(),
   );
   await models.load();
+  if (registry.listedBy !== undefined) {
+    const asking = opened.adopt(new AbortController(), (controller) => controller.abort());
+    await offerListedModels(models, registry.listedBy, logger, asking.signal);
+  }
   const gateway = createModelGateway({
     models,
     limits: {

@@ -19,6 +19,7 @@ import { resolvesWithin } from '../../../shared/lib/time/resolvesWithin.ts';
 import type { Keyring } from '../../../shared/eventlog/encryption/keyring.ts';
 import type { ProtectedStore } from '../../../shared/eventlog/encryption/protectedStore.ts';
 import { createDamagedStreams } from '../../../shared/eventlog/reading/damagedStreams.ts';
+import { streamKind } from '../../../shared/eventlog/streams.ts';
 import type { EventLog } from '../../../shared/ports/eventStore.ts';
 import { declareTree } from '../../../shared/restoredLogs/declareTree.ts';
 import { compareTree } from '../../../shared/transparency/kept/compareTree.ts';
@@ -186,6 +187,13 @@ export const runProverInThread = (
   });
 };
 
+/** True if the first events of a log are not only those of accounts: a service was used. */
+async function hasServed(log: EventLog, signal: AbortSignal): Promise<boolean> {
+  for await (const { events } of log.subscribe({ after: undefined, batchSize: 1_000, signal }))
+    return events.some(({ stream }) => streamKind(stream) !== 'account');
+  return false;
+}
+
 /** The counterpart in the main thread: starts the thread, reports its prover, reads the tree. */
 export async function openThreadProver(
   { config, logger }: Pick<Opening, 'config' | 'logger'>,
@@ -207,8 +215,9 @@ export async function openThreadProver(
   const check = createTreeCheck(async (signal) => {
     const isKeyThere = existsSync(signing.keyFile);
     const found = await compareTree(log, trees, outside, signal);
-    // Without its own key the log was only written by operator commands, and never signed.
-    return { ...found, isNew: found.isNew && signing.createsKey && isKeyThere };
+    // A log that only has accounts was written by operator commands or a first start, and not signed.
+    const isKnown = signing.createsKey && (isKeyThere || (await hasServed(log, signal)));
+    return { ...found, isNew: found.isNew && isKnown };
   }, logger);
   return {
     threadData() {

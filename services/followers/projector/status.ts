@@ -30,7 +30,7 @@ interface StatusKeeper extends ProjectorStatus {
   record(report: ProjectorReport): void;
   onProgress(batch: Pick<AppliedBatch, 'parked'> & LoggedProgress): void;
   /** Logs the progress of a rebuild. */
-  onHealingProgress(progress: { percent: number }): void;
+  onHealingProgress(progress: { percent: number; events: number }): void;
 }
 
 /** Keeps the reports of a projector, of this thread or another one, and logs its progress. */
@@ -61,7 +61,8 @@ export function createProjectorStatus(logger: ProjectorLogger): StatusKeeper {
       logParked(logger, batch.parked);
       logProgress(batch);
     },
-    onHealingProgress: ({ percent }) => logProgress({ caughtUp: false, percent }),
+    onHealingProgress: ({ percent, events }) =>
+      logProgress({ caughtUp: false, percent, events }),
     caughtUp: () => caughtUp,
     trouble: () =>
       trouble && {

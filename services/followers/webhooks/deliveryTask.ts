@@ -4,7 +4,7 @@ import { isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import { createBackoff } from '../../../shared/lib/time/backoff.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { isoTime } from '../../../shared/ports/clock.ts';
-import { attemptDelivery } from '../../../shared/webhooks/attemptDelivery.ts';
+import { attemptDelivery } from '../../../shared/webhooks/webhookSender.ts';
 import type { DeliveryAttempt, WebhookProgress } from '../../../shared/webhooks/webhookProgress.ts';
 import { createCommitSequence, type CommitSequence } from './commitSequence.ts';
 import { MessageRejected, type Delivery } from './delivery.ts';

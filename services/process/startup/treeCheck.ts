@@ -40,7 +40,7 @@ export function createTreeCheck(
     if (isNew)
       logger.warn(
         {},
-        'the event log has events, no transparency log, and no record that it was ever signed: a new transparency log is begun. If it was signed before, stop the service and put the right log back',
+        'the event log has events, no transparency log, and no record that it was ever signed: a new transparency log is begun. If it was signed before, stop the service, restore its transparency log and signing key, or declare another one: npm run cli -- audit declare-tree --reason <text>',
       );
   }
 

@@ -1,6 +1,7 @@
 const DATE = /^(\d{4})-(\d\d)-(\d\d)$/;
 /** RFC 3339. In a query, a `+` that is not encoded arrives as a space. */
-const TIME = /^(\d{4}-\d\d-\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:\.(\d{1,20}))?(?:[Zz]|([+\- ])(\d\d):(\d\d))$/;
+const TIME =
+  /^(\d{4}-\d\d-\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:\.(\d{1,20}))?(?:[Zz]|([+\- ])(\d\d):(\d\d))$/;
 
 const [MINUTE_MS, HOUR_MS, DAY_MS] = [60_000, 3_600_000, 86_400_000];
 const [FIRST, LAST] = [Date.parse('0000-01-01T00:00:00Z'), Date.parse('9999-12-31T23:59:59.999Z')];

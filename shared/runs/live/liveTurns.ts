@@ -97,6 +97,8 @@ export interface TurnPublisher {
    * milliseconds as one part.
    */
   publishText(round: number, piece: string, kind?: 'reasoning' | 'text'): void;
+  /** True if the turn has been followed. */
+  isFollowed(): boolean;
   /** A recorded tool call. */
   publishToolCall(call: ToolCalledData): void;
   /**
@@ -202,6 +204,7 @@ export function createLiveTurns({
     let rounds: LiveRound[] = [];
     let isBuffered = bufferText;
     let ended = false;
+    let isFollowed = false;
     let bufferedChars = 0;
     /** Text that followers do not see yet, its round, and what it is. */
     let pending: { round: number; kind: 'reasoning' | 'text'; text: string } = {
@@ -268,12 +271,16 @@ export function createLiveTurns({
       ...subject,
       key: textKey,
       nextPart,
-      nextChange: () => new Promise((resolve) => followers.push(resolve)),
+      nextChange() {
+        isFollowed = true;
+        return new Promise((resolve) => followers.push(resolve));
+      },
       hasEnded: () => ended,
       isBuffered: () => isBuffered,
     });
 
     return {
+      isFollowed: () => isFollowed,
       publishText(round, piece, kind = 'text') {
         if (!isBuffered) return;
         if (!canBuffer(account_id, piece.length)) return dropBuffer();

@@ -6,7 +6,8 @@ import { TurnlogError, isTurnlogError } from '../../lib/errors/turnlogError.ts';
 import { LIMITS } from '../../limits.ts';
 import { abortable } from '../../lib/concurrency/abortable.ts';
 import { elapsedMs } from '../../lib/time/elapsedMs.ts';
-import { callModel } from './callModel.ts';
+import { callModel, type FallbackCall } from './callModel.ts';
+import type { ChatAnswer } from '../../ports/chatModel.ts';
 import { callTools, createToolAllowance } from './callTools.ts';
 import type { ModelContext, OpenRun } from '../context.ts';
 import type { RecordTurnContext } from '../recordTurn.ts';
@@ -77,8 +78,7 @@ export async function runModelLoop(
   for (let round = 1; round <= LIMITS.run.rounds; round += 1) {
     signal.throwIfAborted();
     const request = chatRequest(settings, systemText(instruction, summary), history, turn);
-    const call = { run: run.request, request, calls, ...listenersOf(run, round) };
-    const answer = await callModel(context, call, signal);
+    const answer = await callForRound(context, run, round, { request, calls }, signal);
     if (answer.tool_calls.length === 0) {
       await requireResponseFormat(context, run, answer.content ?? '', signal);
       const last = calls.at(-1)!;
@@ -101,12 +101,28 @@ export async function runModelLoop(
   );
 }
 
-/** What publishes the answer of a round as it arrives, for a run whose text is read meanwhile. */
-const listenersOf = ({ request, publisher }: OpenRun, round: number) =>
-  request.deltas && {
-    onDelta: (text: string) => publisher.publishText(round, text),
-    onReasoning: (text: string) => publisher.publishText(round, text, 'reasoning'),
-  };
+/**
+ * Calls the model for a round, and publishes the answer: as it arrives if the turn is read meanwhile,
+ * otherwise in one piece for followers that may come.
+ */
+async function callForRound(
+  context: ModelContext,
+  { request: run, publisher }: OpenRun,
+  round: number,
+  call: Pick<FallbackCall, 'request'> & { calls: ModelCall[] },
+  signal: AbortSignal,
+): Promise<ChatAnswer> {
+  const onDelta = (text: string): void => publisher.publishText(round, text);
+  const onReasoning = (text: string): void => publisher.publishText(round, text, 'reasoning');
+  const isRead = run.deltas === 'caller' || (run.deltas !== undefined && publisher.isFollowed());
+  const listeners = isRead ? { onDelta, onReasoning } : {};
+  const answer = await callModel(context, { run, ...call, ...listeners }, signal);
+  if (run.deltas !== undefined && !isRead) {
+    if (answer.reasoning) onReasoning(answer.reasoning);
+    if (answer.content) onDelta(answer.content);
+  }
+  return answer;
+}
 
 /**
  * The first called function that the agent offers, because models also call functions that do not

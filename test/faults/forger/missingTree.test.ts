@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { makeSigningKey } from '../../../services/compose/signingKeys.ts';
@@ -84,6 +85,56 @@ describe.each(deployments(server?.url))('a forger of $name', ({ open }) => {
     await service.stop();
   }, 120_000);
 });
+
+/** An embedded service that has signed, without its tree and its key. */
+async function withoutTreeAndKey(
+  work: (deployment: Deployment, key: string, before: string) => Promise<void>,
+): Promise<void> {
+  const [{ open } = { open: undefined }] = deployments(undefined);
+  const deployment = await open!();
+  try {
+    const before = await signSome(deployment);
+    const key = join(deployment.env['DATA_DIR']!, 'log-signing-key.pem');
+    await deployment.deleteTree();
+    await rm(key);
+    await work(deployment, key, before);
+  } finally {
+    await deployment.close();
+  }
+}
+
+test(
+  'without tree and signing key no key is made before an operator declares another tree, with another origin',
+  () =>
+    withoutTreeAndKey(async (deployment, key, before) => {
+      const service = await deployment.start();
+      const { body } = await service.waiting('The transparency log');
+      expect(body.error).toContain('audit declare-tree --reason');
+      expect([existsSync(key), await deployment.checkpoint()]).toEqual([false, undefined]);
+      expect((await deployment.cli('audit', 'declare-tree', '--reason', 'lost')).code).toBe(0);
+      await service.ready();
+      await service.write();
+      const origin = (note: string): string => note.split('\n')[0]!;
+      expect(origin((await deployment.checkpoint())!)).not.toBe(origin(before));
+      await service.stop();
+    }),
+  60_000,
+);
+
+test(
+  'a log of an earlier release, which declares no tree, is warned of where tree and key are gone',
+  () =>
+    withoutTreeAndKey(async (deployment) => {
+      const log = new DatabaseSync(join(deployment.env['DATA_DIR']!, 'events.db'));
+      log.exec(`DELETE FROM events WHERE stream LIKE 'log-%'`);
+      log.close();
+      const service = await deployment.start();
+      await service.ready();
+      expect(service.logged()).toMatch(/"level":"warn".*no transparency log.*audit declare-tree/);
+      await service.stop();
+    }),
+  60_000,
+);
 
 test.each(['taken away', 'exchanged'])(
   'a signing key that was %s is told in health and warned of, and nothing is signed',

@@ -53,6 +53,7 @@ describe('a store that is not there', () => {
     ['relay', 'replay', '--topic', 'test'],
     ['audit', 'verify'],
     ['audit', 'heads', '--out', 'HEADS'],
+    ['backup', 'HEADS'],
     ['events', 'tail', '--no-follow'],
   ])('is an error, and nothing is made: %s %s', async (...args) => {
     const words = args.map((word) => (word === 'HEADS' ? join(elsewhere, 'heads') : word));

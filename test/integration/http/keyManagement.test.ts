@@ -101,7 +101,7 @@ describe('an issued key', () => {
     const headers = keyed();
     const body = { name: 'once', scopes: ['agents:read'] };
     const first = await owner.post('/v1/keys', body, headers);
-    expect(first.headers.get('cache-control')).toBe('no-store');
+    expect(first.headers.get('cache-control')).toContain('no-store');
     const { api_key, ...shown } = first.body.data;
     expect(first.headers.get('location')).toBe(`/v1/keys/${shown.key_id}`);
     expect(api_key).toMatch(/^tl_key_\w{26}_[0-9a-f]{64}$/);
@@ -224,7 +224,6 @@ describe('a key with keys:write', () => {
   });
 
   test('lists by page, oldest first', async () => {
-    const { account_id } = ownerKey;
     const all = (await listed(owner, '?limit=1000')).map(({ key_id }) => key_id as string);
     expect(all).toEqual(all.toSorted());
     const first = await owner.get('/v1/keys?limit=2');
@@ -232,7 +231,6 @@ describe('a key with keys:write', () => {
     const next = /<([^>]+)>; rel="next"/.exec(first.headers.get('link') ?? '')![1]!;
     expect((await owner.get(next)).body.data[0].key_id).toBe(all[2]);
     expect(all).toContain(ownerKey.key_id);
-    expect(account_id).toMatch(/^acct_/);
   });
 });
 
@@ -289,7 +287,9 @@ describe('a rotated key', () => {
   test('without an overlap is revoked at once, the last one that can issue keys included', async () => {
     const sole = await newKey(service.folder, { scopes: ['keys:write'] });
     const client = await clientWith(service.url, sole);
-    const reply = await client.send('POST', `/v1/keys/${sole.key_id}/rotate`, '');
+    const reply = await client.post(`/v1/keys/${sole.key_id}/rotate`, {
+      overlap_seconds: 0,
+    });
     expect(reply.status).toBe(200);
     expectFailure(await client.get('/v1/keys'), 'unauthorized');
     const successor = as(reply.body.data.api_key);
@@ -304,8 +304,11 @@ describe('a rotated key', () => {
   test('is rotated once by a repeated request, which does not show the new key again', async () => {
     const old = await issue(owner, ['agents:read']);
     const headers = keyed();
-    const rotate = () => owner.post(`/v1/keys/${old.key_id}/rotate`, {}, headers);
+    const rotate = () => owner.send('POST', `/v1/keys/${old.key_id}/rotate`, '', headers);
     const [first, again] = [await rotate(), await rotate()];
+    const { expires_at } = first.body.data.replaces;
+    const { issued_at } = first.body.data;
+    expect(Date.parse(expires_at) - Date.parse(issued_at)).toBeGreaterThan(3_000_000);
     expect(again.body.data).toEqual({ ...first.body.data, api_key: null });
     expect(again.headers.get('idempotency-replayed')).toBe('true');
   });
@@ -315,7 +318,7 @@ describe('an account', () => {
   test('is opened with a first key, which has no scope beyond an account', async () => {
     const headers = keyed();
     const reply = await service.post('/v1/accounts', { name: 'Example' }, headers);
-    expect(reply.headers.get('cache-control')).toBe('no-store');
+    expect(reply.headers.get('cache-control')).toContain('no-store');
     const { account_id, key, name } = reply.body.data;
     expect(name).toBe('Example');
     expect(key.scopes).toEqual([...ACCOUNT_SCOPES, 'keys:write']);

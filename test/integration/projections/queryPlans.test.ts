@@ -11,7 +11,7 @@ import type { ReadModelQueries, ReadModels } from '../../../shared/ports/readMod
 import { createProgressChannel } from '../../../shared/projections/progress.ts';
 import { TABLES } from '../../../shared/readModels/tables.ts';
 import { keyBeforeDay } from '../../../shared/usage/sqlQueries.ts';
-import { OUTCOMES } from '../../../shared/sessions/outcomes.ts';
+import { OUTCOMES } from '../../../shared/sessions/turns/outcomes.ts';
 import { sessionRow } from '../../support/builders/events.ts';
 import { sessionFilters } from '../../support/builders/sessionFilters.ts';
 import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
@@ -98,19 +98,22 @@ test.each(sessionFilters())('the list of sessions by %s follows an index', async
   expect(unboundedSteps()).toEqual([]);
 });
 
-test.each(OUTCOMES)('the list of sessions with %s turns reads an index of these', async (outcome) => {
-  await readModels.listSessions('acct_1', { ...PAGE, outcome });
-  const database = new DatabaseSync(generationFile(folder, 1), { readOnly: true });
-  database.function('generation', { deterministic: true }, () => 1);
-  const definition = database.prepare('SELECT sql FROM sqlite_schema WHERE name = ?');
-  const indexes = [...seen]
-    .filter((sql) => sql.includes('FROM sessions'))
-    .flatMap((sql) => database.prepare(`EXPLAIN QUERY PLAN ${sql}`).all())
-    .map(({ detail }) => /USING (?:COVERING )?INDEX (\w+)/.exec(String(detail))?.[1] ?? '')
-    .map((name) => definition.get(name)?.['sql']);
-  database.close();
-  expect(indexes).toContainEqual(expect.stringContaining(`turns_${outcome} > 0`));
-});
+test.each(OUTCOMES)(
+  'the list of sessions with %s turns reads an index of these',
+  async (outcome) => {
+    await readModels.listSessions('acct_1', { ...PAGE, outcome });
+    const database = new DatabaseSync(generationFile(folder, 1), { readOnly: true });
+    database.function('generation', { deterministic: true }, () => 1);
+    const definition = database.prepare('SELECT sql FROM sqlite_schema WHERE name = ?');
+    const indexes = [...seen]
+      .filter((sql) => sql.includes('FROM sessions'))
+      .flatMap((sql) => database.prepare(`EXPLAIN QUERY PLAN ${sql}`).all())
+      .map(({ detail }) => /USING (?:COVERING )?INDEX (\w+)/.exec(String(detail))?.[1] ?? '')
+      .map((name) => definition.get(name)?.['sql']);
+    database.close();
+    expect(indexes).toContainEqual(expect.stringContaining(`turns_${outcome} > 0`));
+  },
+);
 
 const from = keyBeforeDay('2026-01-01');
 const QUERIES: [name: keyof ReadModelQueries, (read: ReadModels) => Promise<unknown>[]][] = [

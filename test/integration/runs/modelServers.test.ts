@@ -2,8 +2,9 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { ChatRequest } from '../../../shared/sessions/turns/chat.ts';
 import { isJsonObject } from '../../../shared/sessions/turns/requestForm.ts';
 import type { Script, Step } from '../../support/fakes/scriptedModel.ts';
+import { eventually } from '../../support/processes/operator.ts';
 import { closeRebuilt, rebuiltRequests } from '../../support/http/rebuiltRequests.ts';
-import { allEvents, openEvents } from '../../support/http/sse.ts';
+import { allEvents, openEvents, textIn } from '../../support/http/sse.ts';
 import { startTestService, type TestService } from '../../support/http/service.ts';
 
 let service: TestService;
@@ -176,5 +177,90 @@ describe('reasoning and the fields that a provider adds to tool calls', () => {
     const half = delta.id!.replace(/\d+$/, '7');
     const rest = await openEvents(stream, { headers: { ...headers, 'last-event-id': half } });
     expect((await allEvents(rest))[0]!.data.text).toBe('I have to add.'.slice(7));
+  });
+});
+
+describe('a run in the background', () => {
+  const start = async (agent: string): Promise<string> => {
+    const headers = { prefer: 'respond-async' };
+    const reply = await service.post(`/v1/agents/${agent}/run`, { input: '1+1?' }, headers);
+    expect(reply.status).toBe(202);
+    return `${service.url}/v1/sessions/${reply.body.data.session_id}/turns/1/stream`;
+  };
+  const open = (url: string) => openEvents(url, { headers: { 'x-api-key': service.key } });
+  const kindsIn = async (url: string) =>
+    (await allEvents(await open(url))).map(({ event, data }) => [event, data.text]);
+
+  test('asks for no stream while nobody follows it, and followers get its whole text', async () => {
+    const first = service.model.requests.length;
+    const { promise: released, resolve: release } = Promise.withResolvers<void>();
+    service.model.use(async () => {
+      await released;
+      return { reasoning: 'It is two.', text: 'Two.' };
+    });
+    const url = await start(await service.createAgent());
+    await service.model.received(first + 1);
+    const following = kindsIn(url);
+    release();
+    const expected = [
+      ['turn.started', undefined],
+      ['reasoning.delta', 'It is two.'],
+      ['output.delta', 'Two.'],
+      ['turn.completed', undefined],
+    ];
+    expect(await following).toEqual(expected);
+    expect(await kindsIn(url)).toEqual(expected);
+    expect(service.model.requests.at(-1)).not.toHaveProperty('stream');
+  });
+
+  test('asks for a stream from the next model call on, once it is followed', async () => {
+    const first = service.model.requests.length;
+    const { promise: released, resolve: release } = Promise.withResolvers<void>();
+    service.model.use(async (_request, index) => {
+      if (index > 0) return { text: 'It is two.' };
+      await released;
+      return { tool_calls: [{ name: 'calculator', arguments: '{"expression":"1+1"}' }] };
+    });
+    const url = await start(await service.createAgent({ tool: 'calculator' }));
+    const { events } = await open(url);
+    expect((await events.next()).value.event).toBe('turn.started');
+    const rest = allEvents({ events } as Awaited<ReturnType<typeof open>>);
+    // The follower waits for output by now: its next read is pending.
+    await new Promise(setImmediate);
+    release();
+    const heard = await rest;
+    expect(textIn(heard, 2)).toBe('It is two.');
+    expect(service.model.requests.slice(first).map((request) => 'stream' in request)).toEqual([
+      false,
+      true,
+    ]);
+  });
+});
+
+describe('a server at OPENAI_BASE_URL, without a models file', () => {
+  const offered = async (): Promise<string[]> =>
+    ((await service.get('/v1/models')).body.data as { id: string }[]).map(({ id }) => id);
+  const start = () =>
+    service.restart({
+      MODELS_FILE: '',
+      OPENAI_API_KEY: '',
+      OPENAI_BASE_URL: service.model.baseUrl,
+    });
+
+  test('is asked for its models, which are offered and can be run', async () => {
+    service.model.list({ data: [{ id: 'llama', max_model_len: 4_096 }, { id: 'qwen' }] });
+    await start();
+    expect(await offered()).toEqual(['llama', 'qwen']);
+    const agent = await service.createAgent({ model: 'qwen' });
+    const { requests } = await converse(agent, { text: 'Hi.' }, 'Hello');
+    expect(requests.map(({ model }) => model)).toEqual(['qwen']);
+  });
+
+  test("that does not list them serves OpenAI's until it does", async () => {
+    service.model.list(undefined);
+    await start();
+    expect(await offered()).toContain('gpt-4o');
+    service.model.list({ data: [{ id: 'llama' }] });
+    await eventually(offered, (ids) => ids.join() === 'llama');
   });
 });

@@ -57,7 +57,7 @@ function counted(rows: Record<string, object>) {
   );
   return {
     ...context,
-    webhooks: { allowPrivate: true },
+    webhooks: { allowPrivate: true, findUnreachable: async () => undefined },
     catalogue: {},
     readModels: { findAgent: row, findWebhook: row, findReplay: row, untilShown: async () => true },
   } as never;
@@ -84,8 +84,12 @@ const changeName = (
   context: Parameters<typeof patchAgent>[0],
   target: Parameters<typeof patchAgent>[2],
   name: string,
-) => patchAgent(context, ACTOR, target, { name }, () => {
-    throw new Error('the patch has no response format');
+) =>
+  patchAgent(context, ACTOR, target, {
+    patch: { name },
+    checkFormat() {
+      throw new Error('the patch has no response format');
+    },
   });
 
 test('a change of an agent reads as much after many changes', async () => {

@@ -198,7 +198,7 @@ describe('the attempts of a webhook', () => {
     await run(session);
     const path = `/v1/webhooks/${webhook}/attempts`;
     const attempts = await eventually(
-      async () => (await client.get(path)).body.data as Record<string, unknown>[],
+      async () => (await client.get(path)).body.data.attempts as Record<string, unknown>[],
       (listed) => listed.filter(({ status }) => status === 204).length === 2,
     );
     expect(attempts[0]).toEqual({
@@ -212,7 +212,7 @@ describe('the attempts of a webhook', () => {
     expect(attempts.at(-1)).toMatchObject({ status: 500, error: 'The receiver answered 500.' });
     await service.restart();
     const again = await clientWith(service.url, key);
-    expect((await again.get(path)).body.data).toEqual(attempts);
+    expect((await again.get(path)).body.data).toEqual({ webhook_id: webhook, attempts });
     await receiver.close();
   });
 });

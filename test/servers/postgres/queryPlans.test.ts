@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeEach, expect, jest, test } from '@jest/globa
 import { Client, Pool } from 'pg';
 import { openPostgresReadModels } from '../../../infra/postgres/readModels/readModels.ts';
 import type { ReadModels } from '../../../shared/ports/readModels.ts';
-import { OUTCOMES } from '../../../shared/sessions/outcomes.ts';
+import { OUTCOMES } from '../../../shared/sessions/turns/outcomes.ts';
 import { sessionStarted } from '../../support/builders/events.ts';
 import { reached, recordHistory } from '../../support/builders/history.ts';
 import { sessionFilters } from '../../support/builders/sessionFilters.ts';
@@ -114,26 +114,29 @@ function suite(serverUrl: string): void {
     expect(await unboundedSteps()).toEqual([]);
   }, 120_000);
 
-  test.each(OUTCOMES)('the list of sessions with %s turns reads an index of these', async (outcome) => {
-    await readModels.listSessions('acct_1', { ...PAGE, outcome });
-    const indexes: string[] = [];
-    for (const [sql, parameters] of asked) {
-      const { rows } = await client.query<{ 'QUERY PLAN': { Plan: Plan }[] }>(
-        `EXPLAIN (FORMAT JSON) ${sql}`,
-        parameters,
+  test.each(OUTCOMES)(
+    'the list of sessions with %s turns reads an index of these',
+    async (outcome) => {
+      await readModels.listSessions('acct_1', { ...PAGE, outcome });
+      const indexes: string[] = [];
+      for (const [sql, parameters] of asked) {
+        const { rows } = await client.query<{ 'QUERY PLAN': { Plan: Plan }[] }>(
+          `EXPLAIN (FORMAT JSON) ${sql}`,
+          parameters,
+        );
+        indexes.push(
+          ...nodesOf(rows[0]!['QUERY PLAN'][0]!.Plan).map((node) => node['Index Name'] ?? ''),
+        );
+      }
+      const { rows } = await client.query<{ indexdef: string }>(
+        'SELECT indexdef FROM pg_indexes WHERE indexname = ANY($1)',
+        [indexes],
       );
-      indexes.push(
-        ...nodesOf(rows[0]!['QUERY PLAN'][0]!.Plan).map((node) => node['Index Name'] ?? ''),
+      expect(rows.map(({ indexdef }) => indexdef)).toContainEqual(
+        expect.stringContaining(`turns_${outcome} > 0`),
       );
-    }
-    const { rows } = await client.query<{ indexdef: string }>(
-      'SELECT indexdef FROM pg_indexes WHERE indexname = ANY($1)',
-      [indexes],
-    );
-    expect(rows.map(({ indexdef }) => indexdef)).toContainEqual(
-      expect.stringContaining(`turns_${outcome} > 0`),
-    );
-  });
+    },
+  );
 
   test('lists of agents, webhooks and replays follow an index', async () => {
     for (const page of [PAGE, { ...PAGE, after: 'x' }]) {

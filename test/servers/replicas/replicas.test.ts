@@ -185,6 +185,21 @@ function suite(serverUrl: string): void {
     for (const client of clients) expectFailure(await client.get('/v1/models'), 'unauthorized');
   });
 
+  test('serve a key that one has issued, and let it issue none once one has revoked it', async () => {
+    const body = { name: 'manager', scopes: ['keys:write', 'agents:read'] };
+    const { api_key, key_id } = (await one.post('/v1/keys', body)).body.data;
+    const clients = running
+      .filter(({ services }) => services.includes('api'))
+      .map(({ url }) => apiClient(url, api_key));
+    for (const client of clients) expect((await client.get('/v1/agents')).status).toBe(200);
+    expect((await other.send('DELETE', `/v1/keys/${key_id}`, '')).status).toBe(200);
+    // At once, although a replica may remember the key for half a second.
+    for (const client of clients)
+      expectFailure(await client.post('/v1/keys', body), 'unauthorized');
+    await sleep(REMEMBERED_MS);
+    for (const client of clients) expectFailure(await client.get('/v1/agents'), 'unauthorized');
+  });
+
   test('close a turn that an instance has left open which is silent for 30 s, once, and go on with its session', async () => {
     const agent = await createAgent();
     const session_id = operator.ids.typeId('session');

@@ -329,6 +329,30 @@ describe('restore', () => {
     });
   }, 120_000);
 
+  test('erases accounts again, and is not finished while a legal hold forbids an erasure', async () => {
+    const open = async (name: string) =>
+      (await cli('accounts', 'open', name))['account_id'] as string;
+    const [gone, held] = [await open('gone'), await open('held')];
+    expect((await cli('accounts', 'hold', held, 'on', '--reason', 'a case')).code).toBe(0);
+    const target = newFolder();
+    expect((await cli('backup', target)).code).toBe(0);
+    expect((await cli('accounts', 'erase', gone, '--confirm', gone)).code).toBe(0);
+    const ids = newFolder();
+    await writeFile(ids, `${gone}\n${held}\n`);
+    const data = newFolder();
+    const restored = ['restore', target, '--erased', ids];
+    const refusal = refused(`${held} was not erased again`);
+    expect(await cliIn(data, ...restored)).toMatchObject(refusal);
+    expect(await cliIn(data, 'audit', 'verify')).toMatchObject(refused('is not finished'));
+    await writeFile(ids, gone);
+    expect(await cliIn(data, ...restored)).toMatchObject({
+      code: 0,
+      erasures: [{ id: gone, outcome: 'erased_again' }],
+    });
+    expect((await cliIn(data, 'audit', 'verify', '--texts')).code).toBe(0);
+    expect(await cliIn(data, 'text-keys', 'status')).toMatchObject({ code: 0, open_erasures: [] });
+  }, 120_000);
+
   test('refuses receipts of other logs and lists without ids', async () => {
     const file = newFolder();
     await writeFile(file, 'Mrs Smith\n');
@@ -383,6 +407,31 @@ describe('restore', () => {
     },
     60_000,
   );
+
+  test('restores keys into a folder of their own, also in the data folder, and again after a failure', async () => {
+    const data = newFolder();
+    const env = { DATA_DIR: data, KEYS_DIR: join(data, 'keys') };
+    await mkdir(env.KEYS_DIR, { recursive: true });
+    const missing = ['restore', folder, '--checkpoint', newFolder()];
+    expect((await runCliWith(env, ...missing)).err).toContain('can’t be read');
+    expect(await readdir(env.KEYS_DIR)).toEqual(expect.arrayContaining(['keys.db', 'master.key']));
+    const other = { ...env, KEYS_DIR: join(elsewhere, 'foreign') };
+    await mkdir(other.KEYS_DIR);
+    await writeFile(join(other.KEYS_DIR, 'keys.db'), 'of another service');
+    expect((await runCliWith(other, 'restore', folder)).err).toContain('foreign is not empty');
+    expect(await readdir(other.KEYS_DIR)).toEqual(['keys.db']);
+    expect((await runCliWith(env, 'restore', folder)).code).toBe(0);
+    expect((await runCliWith(env, 'audit', 'verify', '--texts')).code).toBe(0);
+  }, 60_000);
+
+  test('refuses a backup with a file that is not part of it', async () => {
+    const copy = await copyOfBackup();
+    await mkdir(join(copy, 'read-models'));
+    await writeFile(join(copy, 'read-models', 'forged.db'), '');
+    expect(await cliIn(newFolder(), 'restore', copy)).toMatchObject(
+      refused('forged.db is not part of the backup'),
+    );
+  }, 60_000);
 
   test('refuses the keys of another backup, and a tree that lacks a tile', async () => {
     const other = newFolder();

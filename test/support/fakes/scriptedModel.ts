@@ -70,6 +70,8 @@ export interface ScriptedModel {
   abandonedSoFar(): number;
   /** Replaces the script, for the requests to come. */
   use(script: Script): void;
+  /** The answer to `GET /v1/models`; 404 without one. */
+  list(models: object | undefined): void;
   close(): Promise<void>;
 }
 
@@ -213,7 +215,10 @@ export async function startScriptedModel(firstScript: Script): Promise<ScriptedM
   const headers: IncomingMessage['headers'][] = [];
   const changed = new EventEmitter().setMaxListeners(0);
 
+  let listed: object | undefined;
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (request.method === 'GET')
+      return send(response, listed ? 200 : 404, JSON.stringify(listed ?? { error: {} }));
     response.once('close', () => {
       if (response.writableFinished) answered += 1;
       else abandoned += 1;
@@ -253,6 +258,7 @@ export async function startScriptedModel(firstScript: Script): Promise<ScriptedM
     abandoned: (count) => until(() => abandoned >= count),
     answeredSoFar: () => answered,
     abandonedSoFar: () => abandoned,
+    list: (models) => void (listed = models),
     use(next) {
       script = next;
       first = requests.length;

@@ -1,7 +1,7 @@
 import type { Context, Middleware } from 'koa';
 import { TurnlogError, type ErrorCode } from '../../../../shared/lib/errors/turnlogError.ts';
 import { errorSummary } from '../../../../shared/lib/errors/errorSummary.ts';
-import { isTypoOf } from '../../../../shared/lib/validation/typos.ts';
+import { isTypoOf } from '../../../../shared/lib/typos.ts';
 import type { Logger } from '../../../../shared/lib/logger.ts';
 import type { ErrorPresenter } from '../errors/errorPresenter.ts';
 import { throttledLog } from '../throttledLog.ts';

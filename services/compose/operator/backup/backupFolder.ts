@@ -197,7 +197,7 @@ async function digestFiles(folder: string, prefix = ''): Promise<FileDigest[]> {
     if (path === MANIFEST_FILE || path === BACKUP_LOCK || path === KEYS_BESIDE) continue;
     const isFolder = (await lstat(join(folder, path))).isDirectory();
     // They are compared with the log and the checkpoint.
-    if (isFolder && name === 'tile') continue;
+    if (isFolder && name === 'tile' && prefix.startsWith('tlog')) continue;
     if (isFolder) digests.push(...(await digestFiles(folder, path)));
     else digests.push({ name: path, sha256: await digestFile(join(folder, path)) });
   }
@@ -219,7 +219,7 @@ export async function completeBackup(
   }
 }
 
-/** Throws `configuration_invalid` for a file that was changed, or is missing. */
+/** Throws `configuration_invalid` for a file that was changed or added, or is missing. */
 async function requireUnchanged(folder: string, { files }: BackupManifest): Promise<void> {
   const found = new Map((await digestFiles(folder)).map(({ name, sha256 }) => [name, sha256]));
   for (const { name, sha256 } of files) {
@@ -227,7 +227,11 @@ async function requireUnchanged(folder: string, { files }: BackupManifest): Prom
     if (!found.has(name)) throw backupError(`The backup is damaged: ${file} is missing.`);
     if (found.get(name) !== sha256)
       throw backupError(`The backup is damaged: ${file} is not the file that was written.`);
+    found.delete(name);
   }
+  const [added] = found.keys();
+  if (added !== undefined)
+    throw backupError(`${join(folder, added)} is not part of the backup. Remove it.`);
 }
 
 async function readComplete(folder: string): Promise<BackupManifest> {

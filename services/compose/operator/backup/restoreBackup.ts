@@ -54,9 +54,15 @@ async function unfinishedFolders(dataFolder: string): Promise<string[]> {
  * Throws `configuration_invalid` for a folder that is not empty, unless an unfinished restore filled it.
  * Returns what that one left.
  */
-async function findLeftovers(folder: string, unfinished: readonly string[]): Promise<string[]> {
+async function findLeftovers(
+  folder: string,
+  { folders, unfinished }: { folders: readonly string[]; unfinished: readonly string[] },
+): Promise<string[]> {
   const names = (await namesIn(folder)) ?? [];
-  const rest = names.filter((name) => name !== SERVER_LOCK && name !== UNFINISHED_RESTORE);
+  const rest = names.filter(
+    (name) =>
+      name !== SERVER_LOCK && name !== UNFINISHED_RESTORE && !folders.includes(join(folder, name)),
+  );
   if (rest.length > 0 && !unfinished.includes(folder))
     throw backupError(
       `${folder} is not empty: it has ${rest[0]}. Nothing was restored. Move it away, or set DATA_DIR and KEYS_DIR to new folders.`,
@@ -155,11 +161,13 @@ export async function restoreBackup(options: RestoreOptions): Promise<Unfinished
     const folders = [...new Set([dataFolder, place.keysFolder])];
     const unfinished = await unfinishedFolders(dataFolder);
     const leftovers: string[] = [];
-    for (const folder of folders) leftovers.push(...(await findLeftovers(folder, unfinished)));
-    for (const folder of folders) createDataFolder(folder);
+    for (const folder of folders)
+      leftovers.push(...(await findLeftovers(folder, { folders, unfinished })));
+    createDataFolder(dataFolder);
     releasing.adopt(acquireServerLock(dataFolder), (lock) => lock.release());
     await writeFileAtomically({ path: marker!, bytes: `${folders.join('\n')}\n` });
     for (const path of leftovers) await rm(path, { recursive: true });
+    createDataFolder(place.keysFolder);
     await copyFolder(from.folder, place.dataFolder, { ...options, skip: NOT_RESTORED });
     const skip = new Set([...NOT_RESTORED, BACKUP_FILES.masterKey, BACKUP_FILES.signingKey]);
     await copyFolder(from.keysFolder, place.keysFolder, { ...options, skip });

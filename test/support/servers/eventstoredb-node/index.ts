@@ -18,6 +18,8 @@ export interface EventStoreDbNode {
   faults: Faults;
   /** The log itself, to look at or to write to past the wire. */
   log: NodeLog;
+  /** How many responses were compressed, as servers from 25.1 on do for clients that accept it. */
+  compressedResponses: () => number;
   dropConnections: () => void;
   /** Goes away; the log stays. */
   stop: () => Promise<void>;
@@ -85,9 +87,11 @@ async function startMember(
     () => self,
     () => listener.dropConnections(),
   );
+  let compressed = 0;
   const services = {
     register: (server: grpc.Server) => addServices(server, node),
     onHttp: handleHttp(access),
+    ...(version.compresses && { onCompressed: () => void (compressed += 1) }),
   };
   const listener = createListener(services, options.tls ?? false);
 
@@ -109,6 +113,7 @@ async function startMember(
     port: self.port,
     faults: node.faults,
     log,
+    compressedResponses: () => compressed,
     dropConnections: listener.dropConnections,
     stop,
     start,

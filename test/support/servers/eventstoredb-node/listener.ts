@@ -3,6 +3,7 @@ import http from 'node:http';
 import net from 'node:net';
 import tls from 'node:tls';
 import grpc from '@grpc/grpc-js';
+import { compressResponses } from './compression.ts';
 import { CERTIFICATE_FILE, KEY_FILE } from '../tls/files.ts';
 import type { Endpoint } from './node.ts';
 
@@ -23,13 +24,15 @@ function terminateTls({
 interface Services {
   register: (server: grpc.Server) => void;
   onHttp: http.RequestListener;
+  /** Called for each compressed response. Without it, responses are not compressed. */
+  onCompressed?: () => void;
 }
 
 /**
  * A gRPC server behind a listener of our own, so that single connections can be cut and the port
  * can be left and taken again. With TLS the port serves HTTP/1.1 as well.
  */
-export function createListener({ register, onHttp }: Services, secure: boolean) {
+export function createListener({ register, onHttp, onCompressed }: Services, secure: boolean) {
   const sockets = new Set<net.Socket>();
   let listening: net.Server | undefined;
   let port = 0;
@@ -40,6 +43,7 @@ export function createListener({ register, onHttp }: Services, secure: boolean) 
 
   async function listen(wanted: number): Promise<Endpoint> {
     const server = new grpc.Server({ 'grpc.max_receive_message_length': 17 * 1024 * 1024 });
+    if (onCompressed) compressResponses(server, onCompressed);
     register(server);
     const injector = server.createConnectionInjector(grpc.ServerCredentials.createInsecure());
     const http1 = http.createServer(onHttp);

@@ -15,6 +15,8 @@ export interface ServerVersion {
   emptyCatchUp: 'no_checkpoint' | 'end' | 'start';
   /** Whether refused reads carry the reason behind their result. */
   givesReasons: boolean;
+  /** Whether responses are compressed for clients that accept gzip. Servers from 25.1 on do. */
+  compresses: boolean;
 }
 
 const MEBIBYTE = 1024 * 1024;
@@ -28,6 +30,7 @@ const V23: ServerVersion = {
   confirmsRefused: false,
   emptyCatchUp: 'no_checkpoint',
   givesReasons: false,
+  compresses: false,
 };
 const V24: ServerVersion = {
   ...V23,
@@ -50,6 +53,7 @@ const V26: ServerVersion = {
   maxAppendSize: 16 * MEBIBYTE,
   maxEventSize: 8 * MEBIBYTE,
   givesReasons: true,
+  compresses: true,
 };
 
 const VERSIONS = {

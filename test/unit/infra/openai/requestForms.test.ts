@@ -23,12 +23,14 @@ type Sent = ChatRequest & { streams: boolean };
 let forms: RequestForms;
 let sent: Sent[];
 let server: (request: Sent) => object | undefined;
-let completion: number;
+let completion: number | undefined;
+let content: string;
 beforeEach(() => {
   forms = createRequestForms(openai);
   sent = [];
   server = () => undefined;
   completion = 5;
+  content = 'Hi';
 });
 
 const rejection = (body: object, status = 400): Error =>
@@ -49,10 +51,11 @@ const send = (quirks: ProviderQuirks = {}, model = 'm', wanted = request): Promi
     return {
       response_id: 'r',
       model: 'm',
-      content: 'Hi',
+      content,
       tool_calls: [],
       finish_reason: 'stop',
-      tokens: { prompt: 1, completion, total: 1 + completion },
+      tokens:
+        completion === undefined ? undefined : { prompt: 1, completion, total: 1 + completion },
     };
   });
 
@@ -218,4 +221,14 @@ test('an answer with more tokens than the limit changes the field of the limit, 
   await send();
   await send();
   expect(sent.map((call) => 'max_tokens' in call)).toEqual([false, true, true, false, false]);
+});
+
+test('without a usage, the length of the answer shows that the limit was ignored', async () => {
+  completion = undefined;
+  content = 'x'.repeat(40 * 8);
+  await send();
+  content += 'x';
+  await send();
+  await send();
+  expect(sent.map((call) => 'max_tokens' in call)).toEqual([false, false, true]);
 });

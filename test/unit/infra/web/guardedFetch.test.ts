@@ -312,13 +312,15 @@ describe('what a server answers', () => {
     ['identity', (body: Buffer) => body],
     ['gzip, gzip', (body: Buffer) => gzipSync(gzipSync(body))],
   ])('is decoded, though it comes a byte at a time: %s', async (encoding, pack) => {
-    const port = await serve(async (_request, response) => {
+    const port = await serve((_request, response) => {
       response.writeHead(200, { 'content-encoding': encoding });
-      for (const byte of pack(Buffer.from('Grüße'))) {
-        response.write(Buffer.from([byte]));
-        await new Promise(setImmediate);
-      }
-      response.end();
+      const bytes = [...pack(Buffer.from('Grüße'))];
+      const write = (): void => {
+        const byte = bytes.shift();
+        if (byte === undefined) response.end();
+        else response.write(Buffer.from([byte]), () => setImmediate(write));
+      };
+      write();
     });
     const answer = await get(`http://127.0.0.1:${port}/`);
     expect([answer.body.toString(), answer.truncated]).toEqual(['Grüße', false]);

@@ -10,7 +10,8 @@ import {
 
 const words = (...texts: string[]): string[] => [...extractWords(texts)];
 /** A number in letters: with digits, a word would be a compound. */
-const letters = (n: number): string => String(n).replaceAll(/\d/g, (digit) => 'abcdefghij'[Number(digit)]!);
+const letters = (n: number): string =>
+  String(n).replaceAll(/\d/g, (digit) => 'abcdefghij'[Number(digit)]!);
 const sought = (text: string): string[] => [...parseSearchTerms(text)];
 
 test('words are letters and digits, each once, in lower case', () => {
@@ -97,7 +98,10 @@ test('a beginning is compared up to its limit', () => {
 
 test('beginnings of a turn are bounded, and short ones of all words come first', () => {
   const { wordsOfTurn, prefixesOfTurn } = LIMITS.search;
-  const many = Array.from({ length: wordsOfTurn }, (_, n) => `${n}`.padStart(4, '0') + 'x'.repeat(9));
+  const many = Array.from(
+    { length: wordsOfTurn },
+    (_, n) => `${n}`.padStart(4, '0') + 'x'.repeat(9),
+  );
   const prefixes = extractPrefixes(many);
   expect(prefixes.size).toBe(prefixesOfTurn);
   for (const word of many) expect(prefixes).toContain(`${word.slice(0, 5)}*`);

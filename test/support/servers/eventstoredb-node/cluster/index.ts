@@ -60,7 +60,9 @@ export async function startClusterMember(options: ClusterMemberOptions): Promise
     () => listener.dropConnections(),
   );
   const register = (server: grpc.Server): void => addServices(server, node);
-  const listener = createListener({ register, onHttp: handleHttp(openAccess) }, false);
+  const compression = version.compresses && { onCompressed: () => undefined };
+  const services = { register, onHttp: handleHttp(openAccess), ...compression };
+  const listener = createListener(services, false);
   await listener.listen(self.port);
   return {
     connectionString: `esdb://${self.host}:${self.port}?tls=false`,

@@ -1,4 +1,5 @@
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect, jest, test } from '@jest/globals';
+import { Ajv2020 } from 'ajv/dist/2020.js';
 import { parseConfig } from '../../../../../shared/lib/config/config.ts';
 import { TurnlogError } from '../../../../../shared/lib/errors/turnlogError.ts';
 
@@ -13,6 +14,21 @@ function problemsOf(env: Record<string, string>): TurnlogError {
 }
 
 describe('the configuration', () => {
+  test('compiles no schema but those of the options that are set', () => {
+    const compile = jest.spyOn(Ajv2020.prototype, 'compile');
+    parseConfig({});
+    expect(compile).not.toHaveBeenCalled();
+    parseConfig({ PORT: '1' });
+    expect(compile).toHaveBeenCalledTimes(1);
+    compile.mockRestore();
+  });
+
+  test('accepts every default when it is set', () => {
+    const defaults = parseConfig({});
+    const texts = Object.entries(defaults).map(([name, value]) => [name, String(value)]);
+    expect(parseConfig(Object.fromEntries(texts) as Record<string, string>)).toEqual(defaults);
+  });
+
   test('of an empty environment is the embedded service on loopback, with nothing of the outside world in it', () => {
     const config = parseConfig({});
     expect(config).toMatchObject({

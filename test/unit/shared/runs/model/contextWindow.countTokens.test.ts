@@ -55,7 +55,9 @@ test('of a turn whose key was lost or whose text was changed they are undefined,
     end_position: positionOf(3),
     revision: 2,
   };
-  const expected = await Promise.all(['a', 'word', 'wor*', 'word*'].map((word) => tokenOf(keys, 'acct_1', word)));
+  const expected = await Promise.all(
+    ['a', 'word', 'wor*', 'word*'].map((word) => tokenOf(keys, 'acct_1', word)),
+  );
   expect(await createTurnTokenizer(keys)(turn)).toEqual(expected);
   expect(await createTurnTokenizer(keys)({ ...turn, output: null })).toEqual(expected);
   expect(await createTurnTokenizer(keys)({ ...turn, session_id: 'session_2' })).toBeUndefined();

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { misspeltOptions } from '../../../../../shared/lib/config/config.ts';
+import { misspeltOptions } from '../../../../shared/lib/config/config.ts';
 
 test.each([
   ['MODEL_FILE', 'MODELS_FILE'],
