@@ -233,6 +233,20 @@ describe('backup', () => {
       misfit: made['misfit'],
     });
   }, 60_000);
+
+  test('has the events and the keys of a service whose transparency log is damaged', async () => {
+    const data = newFolder();
+    expect((await cliIn(data, 'restore', folder)).code).toBe(0);
+    await rm(join(await treeFolder(data), 'tile'), { recursive: true });
+    const target = newFolder();
+    expect(await cliIn(data, 'backup', target)).toMatchObject({
+      code: 1,
+      complete: true,
+      misfit: expect.any(String),
+      not_included: [expect.stringContaining('transparency log could not be copied')],
+    });
+    expect(await readdir(target)).toContain('events.db');
+  }, 60_000);
 });
 
 describe('restore', () => {
