@@ -110,6 +110,8 @@ export function projectSession(recorded: RecordedEvent, event: SessionEvent): Ch
             row && {
               ...row,
               status: 'erased',
+              // An erased session is in no list.
+              ...NO_OUTCOMES,
               updated_at: recorded_at,
               revision,
             },

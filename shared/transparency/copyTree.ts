@@ -2,7 +2,16 @@ import { proofInvalidError } from '../lib/errors/turnlogError.ts';
 import type { Checkpoint } from '../ports/eventStore.ts';
 import type { TileFile, TileReader, TileStore, TreeState } from './tileStore.ts';
 import { readEntries, readHashes, withEarlierTiles, type Tiles } from './tlog/readTiles.ts';
-import { encodeEntry, hashesAt, TILE_WIDTH, tilePath, widthAt } from './tlog/tiles.ts';
+import { parseCheckpoint } from './tlog/checkpoint.ts';
+import { parseNote } from './tlog/note.ts';
+import {
+  encodeEntry,
+  hashesAt,
+  parseTilePath,
+  TILE_WIDTH,
+  tilePath,
+  widthAt,
+} from './tlog/tiles.ts';
 
 /** Leaves that are stored together; a multiple of the width of a tile. */
 const LEAVES_AT_ONCE = 64 * TILE_WIDTH;
@@ -40,6 +49,16 @@ async function readBundleStarts(
   return starts;
 }
 
+/**
+ * The partial tiles at the end of a tree of `size` leaves. Proofs under a checkpoint of that size read
+ * them, although wider ones are stored.
+ */
+async function readLastTiles(reader: Tiles, size: number): Promise<TileFile[]> {
+  const last = size - (size % TILE_WIDTH);
+  const files = await readNewTiles(reader, last, size);
+  return files.filter(({ path }) => parseTilePath(path)!.width < TILE_WIDTH);
+}
+
 /** The state after the next step: at the start of a bundle that the source knows, or at the end. */
 async function nextState(reader: TileReader, from: number, end: TreeState): Promise<TreeState> {
   for (let size = from - (from % TILE_WIDTH); ;) {
@@ -70,7 +89,17 @@ interface TreeCopy {
 export async function copyTree(copy: TreeCopy): Promise<boolean> {
   const { from: reader, to: store, state, checkpoint, signal, onProgress } = copy;
   const tiles = withEarlierTiles(reader, state.size);
+  const signed = checkpoint === undefined ? 0 : parseCheckpoint(parseNote(checkpoint).text).size;
   let { size: from } = await store.state();
+  /** Both may need the same tile of a higher level. */
+  async function filesOf(size: number): Promise<TileFile[]> {
+    const isLast = size === state.size && signed < size;
+    const files = [
+      ...(isLast ? await readLastTiles(tiles, signed) : []),
+      ...(await readNewTiles(tiles, from, size)),
+    ];
+    return [...new Map(files.map((file) => [file.path, file])).values()];
+  }
   if (from > state.size)
     throw proofInvalidError(
       `The copy has ${from} leaves of the transparency log, and the log itself ${state.size}.`,
@@ -80,7 +109,7 @@ export async function copyTree(copy: TreeCopy): Promise<boolean> {
     const next = await nextState(reader, from, state);
     await store.grow({
       from,
-      files: await readNewTiles(tiles, from, next.size),
+      files: await filesOf(next.size),
       bundles: await readBundleStarts(reader, from, next.size),
       state: next,
     });

@@ -64,7 +64,9 @@ export async function changeWebhook(
   // Not looked up for a webhook that the account does not have.
   await ownWebhook(context, actor.account_id, target.webhook_id);
   const url =
-    change.url === undefined ? {} : { url: await requireWebhookUrl(change.url, context.webhooks) };
+    change.url === undefined
+      ? {}
+      : { url: await requireWebhookUrl(context.webhooks, actor.account_id, change.url) };
   const switched = enabled === undefined ? {} : { enabled: enabled ?? true };
   const command = { type: 'change_webhook', change: { ...change, ...url, ...switched } } as const;
   await commandOwn(context, actor, target, command);

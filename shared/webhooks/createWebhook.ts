@@ -48,7 +48,7 @@ export async function requireCreatable(
   { account_id }: Pick<Actor, 'account_id'>,
   { url }: WebhookInput,
 ): Promise<string> {
-  const checked = await requireWebhookUrl(url, context.webhooks);
+  const checked = await requireWebhookUrl(context.webhooks, account_id, url);
   await requireRoom(context, account_id);
   return checked;
 }
@@ -83,7 +83,8 @@ export function createWebhook(
   // Webhooks are created one at a time, so that each creation sees the previous one in the read
   // models.
   const create = async (): Promise<CreatedWebhook> => {
-    const url = claim?.prepared ?? (await requireWebhookUrl(input.url, context.webhooks));
+    const url =
+      claim?.prepared ?? (await requireWebhookUrl(context.webhooks, actor.account_id, input.url));
     return runExclusive(context.readModels, actor.account_id, async () => {
       await requireRoom(context, actor.account_id);
       const secret = mintSecret();

@@ -55,6 +55,12 @@ export const WEBHOOK_LIMITS = {
      * @beyond 429
      */
     testsPerSecond: 1,
+    /**
+     * Hosts of new addresses that are looked up at a time. Each account gets its share.
+     * @beyond it waits, then 429 or 503 `overloaded`
+     */
+    lookups: 16,
+    lookupWaitMs: 5 * SECOND_MS,
     /** Test messages in flight. Each account gets its share. */
     tests: 16,
     /**

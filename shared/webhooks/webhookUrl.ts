@@ -1,4 +1,5 @@
 import { TurnlogError } from '../lib/errors/turnlogError.ts';
+import { createFairSemaphore } from '../lib/concurrency/fairSemaphore.ts';
 import { LIMITS } from '../limits.ts';
 import type { UnreachableReason } from './webhookSender.ts';
 
@@ -23,8 +24,29 @@ const UNREACHABLE: Readonly<Record<UnreachableReason, string>> = {
 export interface AddressRules {
   /** Allows private addresses, and addresses without TLS. */
   allowPrivate: boolean;
-  /** Looks the host up; undefined if a message could be delivered. */
-  findUnreachable: (url: string) => Promise<UnreachableReason | undefined>;
+  /**
+   * Looks the host up for an account; undefined if a message could be delivered. Throws
+   * `rate_limited` or `overloaded` while too many others are looked up.
+   */
+  findUnreachable: (url: string, accountId: string) => Promise<UnreachableReason | undefined>;
+}
+
+/** Each look-up has sockets of its own: limits those at a time, fairly across accounts. */
+export function limitLookups(
+  find: (url: string) => Promise<UnreachableReason | undefined>,
+): AddressRules['findUnreachable'] {
+  const { lookups: permits, lookupWaitMs: waitMs } = LIMITS.webhooks;
+  const semaphore = createFairSemaphore('webhook_lookups', { permits, bytes: Infinity });
+  // The wait is short, and is not cut off when the process stops.
+  const { signal } = new AbortController();
+  return async (url, account_id) => {
+    const permit = await semaphore.acquire({ account_id, bytes: 0 }, { waitMs, signal });
+    try {
+      return await find(url);
+    } finally {
+      permit.release();
+    }
+  };
 }
 
 function requireValidUrl(url: string, allowPrivate: boolean): string {
@@ -51,14 +73,15 @@ function requireValidUrl(url: string, allowPrivate: boolean): string {
 
 /**
  * Validates and normalizes an address to which messages can be delivered now. Each delivery looks the
- * host up again. Errors: `invalid_request`.
+ * host up again. Errors: `invalid_request`, `rate_limited`, `overloaded`.
  */
 export async function requireWebhookUrl(
-  url: string,
   { allowPrivate, findUnreachable }: AddressRules,
+  accountId: string,
+  url: string,
 ): Promise<string> {
   const href = requireValidUrl(url, allowPrivate);
-  const reason = await findUnreachable(href);
+  const reason = await findUnreachable(href, accountId);
   if (reason) throw refused(UNREACHABLE[reason]);
   return href;
 }

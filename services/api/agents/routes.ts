@@ -25,7 +25,7 @@ import { AgentId, CommonQuery } from '../openapi/commonSchemas.ts';
 import type { Context } from 'koa';
 import { Type, type TSchema } from 'typebox';
 import type { ChatResponseFormat } from '../../../shared/sessions/turns/chat.ts';
-import { bodyValidator } from '../http/errors/validation.ts';
+import { bodyValidator, invalidRequest } from '../http/errors/validation.ts';
 import {
   deleteAgent,
   patchAgent,
@@ -160,7 +160,14 @@ const [checkPlain, checkSchema] = [formatCheck(PlainFormat), formatCheck(SchemaF
 
 /** Checks the response format that a patch results in. */
 function checkFormat(response_format: unknown): ChatResponseFormat {
-  const { type } = response_format as { type?: unknown };
+  const { type, json_schema } = response_format as { type?: unknown; json_schema?: unknown };
+  if (type !== 'json_schema' && json_schema !== undefined)
+    throw invalidRequest('body', [
+      {
+        path: '/response_format/json_schema',
+        message: 'must be removed by null where the type is not json_schema',
+      },
+    ]);
   const check = type === 'json_schema' ? checkSchema : checkPlain;
   return (check({ response_format }) as { response_format: ChatResponseFormat }).response_format;
 }

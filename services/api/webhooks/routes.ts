@@ -173,7 +173,7 @@ const testWebhookRoute = defineRoute({
   access: 'webhooks:write',
   query: CommonQuery,
   data: TestedWebhook,
-  errors: ['webhook_not_found', 'key_missing', 'overloaded'],
+  errors: ['webhook_not_found', 'key_missing'],
   idempotency: {
     reserve: async (api, { actor, params }) => {
       await ownWebhook(api, actor.account_id, params['webhookId']!);

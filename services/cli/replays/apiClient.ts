@@ -16,6 +16,7 @@ export interface ApiClient {
 interface Failure {
   error?: string;
   code?: string;
+  retry?: string;
 }
 
 const requestError = (message: string, retriable: boolean, cause?: unknown): TurnlogError =>
@@ -56,9 +57,10 @@ export function createApiClient(env: Environment, signal: AbortSignal): ApiClien
       const response = await fetch(base + path, { ...init, headers, redirect, signal: ends });
       if (response.ok) return response;
       const failure = (await response.json().catch(() => ({}))) as Failure;
-      const { error = `It answered ${response.status}.`, code = String(response.status) } = failure;
       const { status } = response;
-      const isRetriable = status === 429 || status >= 500 || code === 'idempotency_in_progress';
+      const { error = `It answered ${status}.`, code = String(status), retry } = failure;
+      // A proxy answers without advice.
+      const isRetriable = retry === undefined ? status >= 500 : retry === 'same_key';
       throw requestError(`${error} (${code})`, isRetriable);
     } catch (error) {
       signal.throwIfAborted();

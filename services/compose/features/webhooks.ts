@@ -12,6 +12,7 @@ import type { PublicEvent } from '../../../shared/publicEvents/publicEvent.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import type { ReadModels } from '../../../shared/ports/readModels.ts';
 import { textsOf, type ServedWebhooks } from '../../../shared/webhooks/queries.ts';
+import { limitLookups } from '../../../shared/webhooks/webhookUrl.ts';
 import type { DisabledReason } from '../../../shared/webhooks/events.ts';
 import type { WebhookRow } from '../../../shared/readModels/tables.ts';
 import type { ProcessPart } from '../../process/processParts.ts';
@@ -54,13 +55,11 @@ function webhooksPart(
 
 function servedWebhooks({ config }: Opening, progress: ServedWebhooks['progress']): ServedWebhooks {
   const allowPrivate = config.WEBHOOKS_ALLOW_PRIVATE;
-  const permits = createPermitPool('webhook_tests', {
-    permits: LIMITS.webhooks.tests,
-    bytes: Infinity,
-  });
+  const { tests } = LIMITS.webhooks;
+  const permits = createPermitPool('webhook_tests', { permits: tests, bytes: Infinity });
   return {
     allowPrivate,
-    findUnreachable: (url) => findUnreachable(url, { allowPrivate }),
+    findUnreachable: limitLookups((url) => findUnreachable(url, { allowPrivate })),
     tests: { send: createWebhookSender({ allowPrivate }), permits },
     progress,
   };

@@ -53,7 +53,7 @@ export function keysNamedBy({ data }: Pick<StoredEvent, 'data'>): string[] {
 }
 
 type Followed = Pick<EventLog, 'subscribe' | 'readStream'>;
-type KeysToOpen = Pick<Keyring, 'find' | 'isErased' | 'evict'>;
+type KeysToOpen = Pick<Keyring, 'find' | 'isErased' | 'evict' | 'noteLastEvent'>;
 
 /**
  * A log whose subscriptions deliver decrypted texts (ReadableEvent). They also fail with
@@ -114,6 +114,8 @@ function withTexts<Log extends Followed>(
       for await (const batch of log.subscribe(options)) {
         for (const event of batch.events)
           if (isErasure(event.type)) keys.evict(event.stream, keysNamedBy(event));
+          // At the end of the log this is the last event of the stream, which need not be read then.
+          else if (batch.caughtUp) keys.noteLastEvent(event.stream, event.type);
         yield { ...batch, events: await openBatch(batch.events, opening) };
       }
     },

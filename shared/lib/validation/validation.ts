@@ -23,7 +23,7 @@ const KEYWORDS: FuncKeywordDefinition[] = [
     validate: (_on: boolean, value: string) => parseTime(value) !== undefined,
     error: {
       message:
-        'must be a time of RFC 3339, such as 2026-11-20T09:30:00Z or 2026-11-20T10:30:00+01:00, or a date, such as 2026-11-20',
+        'must be an existing time of RFC 3339, such as 2026-11-20T09:30:00Z or 2026-11-20T10:30:00+01:00, or an existing date, such as 2026-11-20',
     },
   },
   {

@@ -161,6 +161,7 @@ describe('the parameters of an agent that changes', () => {
       'invalid_request',
     );
     expect(Object.keys(details!)).toContain(field);
+    if ('type' in Object(patch)) expect(details![field]!.message).toContain('removed by null');
     expect((await service.get(`/v1/agents/${agent}`)).body.data.revision).toBe(0);
   });
 });

@@ -21,8 +21,9 @@ beforeEach(async () => {
   database = new DatabaseSync(generationFile(folder, store.generation), { defensive: false });
   const session = database.prepare(
     `INSERT INTO sessions
-       (session_id, agent_id, account_id, status, turns, labels, created_at, updated_at, revision)
-     VALUES (?, 'agent_1', 'acct_1', 'idle', 1, '{}', '', '', 1)`,
+       (session_id, agent_id, account_id, status, turns, turns_completed, turns_failed,
+        turns_interrupted, labels, created_at, updated_at, revision)
+     VALUES (?, 'agent_1', 'acct_1', 'idle', 1, 1, 0, 0, '{}', '', '', 1)`,
   );
   const turn = database.prepare(
     'INSERT INTO turn_words (rowid, session_id, turn, words, revision) VALUES ((? + CAST(? AS INTEGER)) << 21, ?, 1, ?, 1)',

@@ -233,6 +233,20 @@ describe('backup', () => {
       misfit: made['misfit'],
     });
   }, 60_000);
+
+  test('has the events and the keys of a service whose transparency log is damaged', async () => {
+    const data = newFolder();
+    expect((await cliIn(data, 'restore', folder)).code).toBe(0);
+    await rm(join(await treeFolder(data), 'tile'), { recursive: true });
+    const target = newFolder();
+    expect(await cliIn(data, 'backup', target)).toMatchObject({
+      code: 1,
+      complete: true,
+      misfit: expect.any(String),
+      not_included: [expect.stringContaining('transparency log could not be copied')],
+    });
+    expect(await readdir(target)).toContain('events.db');
+  }, 60_000);
 });
 
 describe('restore', () => {
@@ -327,6 +341,30 @@ describe('restore', () => {
     await served(byReceipt, async () => {
       expect((await service.get(`/v1/sessions/${proven}/events`)).status).toBe(410);
     });
+  }, 120_000);
+
+  test('erases accounts again, and is not finished while a legal hold forbids an erasure', async () => {
+    const open = async (name: string) =>
+      (await cli('accounts', 'open', name))['account_id'] as string;
+    const [gone, held] = [await open('gone'), await open('held')];
+    expect((await cli('accounts', 'hold', held, 'on', '--reason', 'a case')).code).toBe(0);
+    const target = newFolder();
+    expect((await cli('backup', target)).code).toBe(0);
+    expect((await cli('accounts', 'erase', gone, '--confirm', gone)).code).toBe(0);
+    const ids = newFolder();
+    await writeFile(ids, `${gone}\n${held}\n`);
+    const data = newFolder();
+    const restored = ['restore', target, '--erased', ids];
+    const refusal = refused(`${held} was not erased again`);
+    expect(await cliIn(data, ...restored)).toMatchObject(refusal);
+    expect(await cliIn(data, 'audit', 'verify')).toMatchObject(refused('is not finished'));
+    await writeFile(ids, gone);
+    expect(await cliIn(data, ...restored)).toMatchObject({
+      code: 0,
+      erasures: [{ id: gone, outcome: 'erased_again' }],
+    });
+    expect((await cliIn(data, 'audit', 'verify', '--texts')).code).toBe(0);
+    expect(await cliIn(data, 'text-keys', 'status')).toMatchObject({ code: 0, open_erasures: [] });
   }, 120_000);
 
   test('refuses receipts of other logs and lists without ids', async () => {

@@ -82,7 +82,8 @@ test.each(pages)(
       ]);
       const differing = [start!, ...blocks].flatMap(({ text, output = '' }, index) => {
         const actual = printed[index];
-        const fails = index >= printed.length - 1 || (actual!.includes(FAILED) && !output.includes(FAILED));
+        const fails =
+          index >= printed.length - 1 || (actual!.includes(FAILED) && !output.includes(FAILED));
         const differs = output !== '' && !hasShape(actual ?? '', output);
         return fails || differs ? [{ command: text, documented: output, printed: actual }] : [];
       });

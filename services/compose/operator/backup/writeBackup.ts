@@ -7,6 +7,7 @@ import { copyEventLog, copyKeyStore, endOfEventLog } from '../../../../infra/sql
 import { hasProtectedTexts } from '../../../../infra/sqlite/eventStore/database.ts';
 import { keyStoreFile } from '../../../../infra/sqlite/keyStore/database.ts';
 import type { Config } from '../../../../shared/lib/config/config.ts';
+import { isTurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
 import { logIdAt } from '../../../../shared/eventlog/identity/logIdentity.ts';
 import type { Position } from '../../../../shared/ports/eventStore.ts';
 import { isoTime } from '../../../../shared/ports/clock.ts';
@@ -62,6 +63,7 @@ const NOT_INCLUDED = {
     'The events are in the cluster of EVENTSTOREDB_URL: back it up with its own tools, before this command, so that the keys of all its texts are here.',
   database:
     'The keys of texts and the transparency log are in PostgreSQL: back up the database with its own tools, after the cluster: pg_dump --schema=turnlog. Its other tables are read models, which are rebuilt.',
+  tree: (damage: string) => `The transparency log could not be copied as a whole: ${damage}`,
   signingKey: (file: string) => `The signing key of the transparency log is missing: ${file}.`,
 };
 
@@ -87,6 +89,23 @@ async function readTreeMoment(
   return { reader, origin, checkpoint, state: await reader.state() };
 }
 
+/** The result, or the message of `proof_invalid`: a damaged tree does not prevent a backup of the log. */
+const orDamage = <Result>(work: Promise<Result>): Promise<Result | { damage: string }> =>
+  work.catch((error: unknown) => {
+    if (!isTurnlogError(error, 'proof_invalid')) throw error;
+    return { damage: error.message };
+  });
+
+async function copyTreeMoment(
+  { reader, origin, ...moment }: TreeMoment,
+  { to, signal }: BackupOptions,
+  onLeaves: (leaves: number) => void,
+): Promise<boolean> {
+  if (moment.checkpoint === undefined && moment.state.size === 0) return true;
+  const target = await openFileTileTrees(join(to.folder, BACKUP_FILES.trees)).open(origin);
+  return copyTree({ ...moment, from: reader, to: target, signal, onProgress: onLeaves });
+}
+
 /** Copies the key store, and reads the end of the log in the moment to which its copy belongs. */
 async function copyKeys(place: EmbeddedLocation, to: string): Promise<Position | undefined> {
   const { log, keysFolder } = place;
@@ -110,8 +129,8 @@ async function backUpFolder(
   const progress = { events: 0, leaves: 0 };
   // The order makes the backup consistent. The log holds what the tree and the webhooks have dealt with,
   // so it comes after them. The keys belong to the same moment as the end of the log.
-  const tree = await readTreeMoment(options, place, trees);
-  const { webhookProgress, trees: treesFolder } = BACKUP_FILES;
+  const tree = await orDamage(readTreeMoment(options, place, trees));
+  const { webhookProgress } = BACKUP_FILES;
   await copyFileIfExists(join(dataFolder, webhookProgress), join(to.folder, webhookProgress));
   const end = await copyKeys(place, to.keysFolder);
   const at = isoTime(systemClock.now());
@@ -126,17 +145,10 @@ async function backUpFolder(
     });
     if (!complete) return undefined;
   }
-  if (tree.checkpoint !== undefined || tree.state.size > 0) {
-    const target = await openFileTileTrees(join(to.folder, treesFolder)).open(tree.origin);
-    const complete = await copyTree({
-      ...tree,
-      from: tree.reader,
-      to: target,
-      signal,
-      onProgress: (leaves) => onProgress(Object.assign(progress, { leaves })),
-    });
-    if (!complete) return undefined;
-  }
+  const onLeaves = (leaves: number): void => onProgress(Object.assign(progress, { leaves }));
+  const copied = 'damage' in tree ? tree : await orDamage(copyTreeMoment(tree, options, onLeaves));
+  if (copied === false) return undefined;
+  const damage = copied === true ? [] : [NOT_INCLUDED.tree(copied.damage)];
   return {
     at,
     origin: config.LOG_ORIGIN,
@@ -144,8 +156,8 @@ async function backUpFolder(
       end === undefined
         ? null
         : { log_id: logIdAt(trees.identity, end), events: progress.events, position: end },
-    leaves: tree.state.size,
-    notIncluded: [...('cluster' in log ? [NOT_INCLUDED.cluster] : []), ...missing],
+    leaves: 'damage' in tree ? 0 : tree.state.size,
+    notIncluded: [...('cluster' in log ? [NOT_INCLUDED.cluster] : []), ...damage, ...missing],
   };
 }
 
@@ -172,8 +184,7 @@ async function backUpFiles(options: BackupOptions): Promise<WrittenBackup> {
  * Copies what is needed to restore a service into two folders, beside a running service: events,
  * transparency log and progress of webhooks, and apart from them all keys. Continues a copy that was
  * interrupted; the backup is of the moment of the last call. Resolves with undefined if the signal
- * stopped it. Throws `configuration_invalid` for an empty log, `proof_invalid` for damaged files of the
- * tree, and errors of the stores.
+ * stopped it. Throws `configuration_invalid` for an empty log, and errors of the stores.
  */
 export async function writeBackup(options: BackupOptions): Promise<WrittenBackup | undefined> {
   const place = locateStorage(options.config);

@@ -9,6 +9,8 @@ test('quotas refuse what clients begin, and never what ends or erases it', () =>
     .map(({ properties }) => properties.type.const)
     .filter((type) => purposeOf([typed(type)]) !== 'always');
   expect(refusable).toEqual([
+    'account.key_issued.v1',
+    'account.key_rotated.v1',
     'agent.created.v1',
     'agent.updated.v1',
     'account.audited.v1',

@@ -7,6 +7,10 @@ import { copyTree } from '../../../../shared/transparency/copyTree.ts';
 import type { TileStore } from '../../../../shared/transparency/tileStore.ts';
 import { rootAt } from '../../../../shared/transparency/tlog/proofs.ts';
 import { openRightEdge } from '../../../../shared/transparency/tlog/rightEdge.ts';
+import { formatCheckpoint } from '../../../../shared/transparency/tlog/checkpoint.ts';
+import { signNote } from '../../../../shared/transparency/tlog/note.ts';
+import { noteSigner } from '../../../../shared/transparency/tlog/noteKeys.ts';
+import { signingKey } from '../../../support/builders/prover.ts';
 import { entryOf } from '../../../support/fakes/memoryTiles.ts';
 import { temporaryFolder } from '../../../support/stores/sqlite/sqliteEventStore.ts';
 
@@ -41,12 +45,16 @@ async function growTo(size: number): Promise<void> {
   await from.grow({ from: first, files: edge.takeFiles(), bundles, state });
 }
 
+const signer = noteSigner('test/log', signingKey());
+const signed = (size: number): string =>
+  signNote(formatCheckpoint({ origin: 'test/log', size, root: Buffer.alloc(32) }), [signer]);
+
 const copy = async (options: Partial<Parameters<typeof copyTree>[0]> = {}): Promise<boolean> =>
   copyTree({
     from,
     to,
     state: await from.state(),
-    checkpoint: 'signed',
+    checkpoint: signed(0),
     signal: new AbortController().signal,
     onProgress: () => undefined,
     ...options,
@@ -77,7 +85,7 @@ test('copies the leaves of a moment although the tree grows meanwhile, with the 
   });
   await grown;
   expect([done, steps]).toEqual([true, [16_384, 17_001]]);
-  expect(await to.readCheckpoint()).toBe('signed');
+  expect(await to.readCheckpoint()).toBe(signed(0));
   await expectSameTree(17_001);
   expect(await readdir(join(folder, 'to'))).toContain('.current');
 }, 30_000);
@@ -96,12 +104,19 @@ test('continues after an interruption, and from any size', async () => {
 
 test('copies a checkpoint of the empty tree, and refuses a copy that is larger', async () => {
   expect(await copy()).toBe(true);
-  expect(await to.readCheckpoint()).toBe('signed');
+  expect(await to.readCheckpoint()).toBe(signed(0));
   await growTo(300);
   expect(await copy()).toBe(true);
   await expect(copy({ state: { size: 299, checkpoint: before(299) } })).rejects.toMatchObject({
     code: 'proof_invalid',
   });
+});
+
+test('has the tiles of its checkpoint, which the tree has outgrown', async () => {
+  for (const size of [255, 513, 540, 700]) await growTo(size);
+  expect(await copy({ checkpoint: signed(540) })).toBe(true);
+  expect(await rootAt(to, 540)).toEqual(await rootAt(from, 540));
+  await expectSameTree(700);
 });
 
 test('names a tile that is missing', async () => {

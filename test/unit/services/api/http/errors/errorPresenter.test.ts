@@ -70,6 +70,16 @@ test.each([
   expect(errorPresenter.present(error, 'r')).toMatchObject({ retry, ...error.turn });
 });
 
+test('a run that failed inside the service has the recorded sentence', () => {
+  const failure = { code: 'internal_error', message: 'The run failed; the log says more.' };
+  const error = turnFailureError(failedTurn(failure), { session_id: 's', turn: 1 });
+  expect(errorPresenter.present(errorPresenter.toPublicError(error), 'r')).toMatchObject({
+    code: 'internal_error',
+    error: failure.message,
+    retry: 'new_key',
+  });
+});
+
 test('a failure recorded with a code of a newer release keeps its turn and its advice', () => {
   const turn = { session_id: 's', turn: 2 };
   const recorded = turnFailureError(failedTurn({ code: 'melted', message: 'It melted.' }), turn);
@@ -77,7 +87,7 @@ test('a failure recorded with a code of a newer release keeps its turn and its a
   expect(shown).toMatchObject({ code: 'internal_error', retry: 'new_key', ...turn });
 });
 
-test.each(['turn_not_open', 'turn_of_another_run', 'agent_exists', 'account_missing'] as const)(
+test.each(['turn_not_open', 'turn_of_another_run', 'agent_exists'] as const)(
   '%s is a defect, which a client is told nothing about',
   async (code) => {
     const answer = await answerTo(code);
