@@ -83,6 +83,7 @@ async function appendTurnStarted(
   try {
     const prepared = await prepareEvents(context, authorOf(actor), loaded.head, events);
     const { head, position, lastEventId } = await appendEvents(context.store, target, prepared);
+    renewWaitBudget();
     return {
       request,
       state: events.reduce(session.evolve, loaded.state) as RunningSession,

@@ -18,7 +18,7 @@ export const storeOptions = {
     minimum: 1_000,
     maximum: 120_000,
     description:
-      'How long a request waits for EventStoreDB in total, then 503 `store_unavailable`; at once while the cluster has no quorum or no usable node',
+      'How long a request waits for EventStoreDB in total (a run: since its last recorded event), then 503 `store_unavailable`; at once while the cluster has no quorum or no usable node',
   }),
   DATABASE_URL: Type.Optional(
     Type.String({
