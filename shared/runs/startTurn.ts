@@ -5,6 +5,7 @@ import { isTurnlogError, isLogUnavailable, TurnlogError } from '../lib/errors/tu
 import { createConflictLimit } from '../eventlog/conflictLimit.ts';
 import { sessionStream } from '../eventlog/streams.ts';
 import { sleep } from '../lib/time/sleep.ts';
+import { renewWaitBudget } from '../lib/time/waitBudget.ts';
 import { interruptIfOrphaned, type RecoveryContext } from './recovery/interruptTurn.ts';
 import type { RunPermit } from './queueing/admissionControl.ts';
 import type { OpenRun, RunContext, RunSlice } from './context.ts';
