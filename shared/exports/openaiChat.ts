@@ -15,7 +15,10 @@ export function openaiChat(): SessionWriter {
       if (record.kind !== 'turn' || record.ended.type !== 'session.turn_completed.v1') return;
       const { input, settings } = record.started.data;
       for (const tool of settings.tools ?? []) tools.set(tool.function.name, tool);
-      const tool_calls = record.tool_calls.map(({ data }) => data);
+      // The format has only OpenAI's own fields.
+      const tool_calls = record.tool_calls.map(
+        ({ data: { extra: _extra, reasoning: _reasoning, ...call } }) => call,
+      );
       const messages = turnMessages({
         turn: record.started.data.turn,
         input,
