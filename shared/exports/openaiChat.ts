@@ -1,5 +1,6 @@
 import type { ToolDefinition } from '../sessions/turns/chat.ts';
 import { turnMessages } from '../sessions/turns/prompt.ts';
+import { correctMessages } from '../sessions/turns/requestForm.ts';
 import { exportedOutput, type SessionWriter } from './record.ts';
 
 /**
@@ -19,12 +20,14 @@ export function openaiChat(): SessionWriter {
       const tool_calls = record.tool_calls.map(
         ({ data: { extra: _extra, reasoning: _reasoning, ...call } }) => call,
       );
-      const messages = turnMessages({
-        turn: record.started.data.turn,
-        input,
-        tool_calls,
-        output: exportedOutput(record),
-      });
+      const messages = correctMessages(
+        turnMessages({
+          turn: record.started.data.turn,
+          input,
+          tool_calls,
+          output: exportedOutput(record),
+        }),
+      );
       if (agent && agent.instruction !== system) {
         system = agent.instruction;
         messages.unshift({ content: system, role: 'system' });
