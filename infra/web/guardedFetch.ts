@@ -80,10 +80,13 @@ const resolveName: Resolve = async (name) => {
   }
 };
 
-/** The addresses of a URL's host, which may be an address itself. IPv6 has no brackets. */
+/**
+ * The addresses of a URL's host, which may be an address itself; no more than are connected to, because
+ * a name server may return thousands. IPv6 has no brackets.
+ */
 async function addressesOf(hostname: string, resolve: Resolve): Promise<string[]> {
   const bare = hostname.replace(/^\[|\]$/g, '');
-  return isIP(bare) ? [bare] : resolve(hostname);
+  return isIP(bare) ? [bare] : (await resolve(hostname)).slice(0, LIMITS.web.addresses);
 }
 
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
@@ -105,8 +108,7 @@ async function checkedAddresses(
   { hostname }: URL,
   { allowPrivate, resolve = resolveName }: GuardOptions,
 ): Promise<string[]> {
-  // A name server may return thousands.
-  const addresses = (await addressesOf(hostname, resolve)).slice(0, LIMITS.web.addresses);
+  const addresses = await addressesOf(hostname, resolve);
   if (addresses.length === 0) throw webFailed('has a name that no name server knows');
   if (!allowPrivate && !addresses.every((address) => isPublicAddress(address)))
     throw webRefused('leads to a network that is not public');

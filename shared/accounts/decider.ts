@@ -13,6 +13,8 @@ import {
   changeKey,
   endsOfRotation,
   isActiveKey,
+  keyDataOf,
+  replacedBy,
   requireIssuable,
   requireKey,
   requireNewKey,
@@ -82,10 +84,9 @@ function revokeKey(
   { keys }: AccountState,
 ): AccountEvent[] {
   const key = requireKey(keys, key_id);
-  const { revoked, ...data } = key;
-  if (revoked) return [];
+  if (key.revoked) return [];
   if (by) requireRevocable(keys, key, by);
-  return [{ type: 'account.key_revoked.v1', data }];
+  return [{ type: 'account.key_revoked.v1', data: keyDataOf(key) }];
 }
 
 function rotateKey(
@@ -97,11 +98,11 @@ function rotateKey(
   requireNewKey(keys, key);
   if (!isActiveKey(old, now))
     throw new Rejection('key_inactive', 'A revoked or expired key has no successor.');
-  const { revoked: _, ...before } = old;
+  const before = keyDataOf(old);
   const ends = endsOfRotation(old, rotation);
   const replacement = { ...before, ...key, expires_at: ends.replacement };
   const isRevoked = Date.parse(ends.old) <= now;
-  if (by) requireIssuable(keys, replacement, by, isRevoked ? 1 : 0);
+  if (by) requireIssuable(keys, replacement, by, { key_id, isRevoked });
   const expires_at = ends.old;
   const after = { ...before, expires_at };
   return [
@@ -159,12 +160,13 @@ function evolve(state: AccountState, event: AccountEvent): AccountState {
     case 'account.key_issued.v1':
       return { ...state, keys: [...state.keys, { ...event.data, revoked: false }] };
     case 'account.key_revoked.v1': {
-      const keys = changeKey(state.keys, event.data.key_id, { revoked: true });
+      const keys = changeKey(state.keys, event.data.key_id, () => ({ revoked: true }));
       return { ...state, keys };
     }
     case 'account.key_rotated.v1': {
-      const { key_id, expires_at } = event.data;
-      return { ...state, keys: changeKey(state.keys, key_id, { expires_at }) };
+      const { key_id, replaced_by, expires_at } = event.data;
+      const keys = changeKey(state.keys, key_id, replacedBy(replaced_by, expires_at));
+      return { ...state, keys };
     }
     case 'account.limits_set.v1':
       return { ...state, limits: event.data };

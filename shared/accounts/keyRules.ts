@@ -2,7 +2,20 @@ import { Rejection } from '../domain/rejection.ts';
 import { scopesOf, type KeyData } from './events.ts';
 import { KEY_LIMITS } from './limits.ts';
 
-export type AccountKey = KeyData & { revoked: boolean };
+export type AccountKey = KeyData & {
+  revoked: boolean;
+  /** The newest key that replaced this one, and when this one would expire otherwise. */
+  replaced?: { by: string; end: string | null };
+};
+
+/** What the events of a key say about it. */
+export function keyDataOf({ revoked: _, replaced: _by, ...data }: AccountKey): KeyData {
+  return data;
+}
+
+/** When a key expires, or would if it had not been replaced. */
+const grantedEnd = ({ expires_at, replaced }: AccountKey): string | null =>
+  replaced ? replaced.end : expires_at;
 
 /** The API key that manages keys, and the time in milliseconds since the epoch. */
 export interface KeyManager {
@@ -21,11 +34,20 @@ export function requireKey(keys: readonly AccountKey[], key_id: string): Account
 export function changeKey(
   keys: readonly AccountKey[],
   key_id: string,
-  change: Partial<AccountKey>,
+  change: (key: AccountKey) => Partial<AccountKey>,
 ): readonly AccountKey[] {
   const at = keys.findLastIndex((key) => key.key_id === key_id);
-  return at < 0 ? keys : keys.with(at, { ...keys[at]!, ...change });
+  const key = keys[at];
+  return key ? keys.with(at, { ...key, ...change(key) }) : keys;
 }
+
+/** The change of a key that another one replaces. */
+export const replacedBy =
+  (by: string, expires_at: string) =>
+  (key: AccountKey): Partial<AccountKey> => ({
+    expires_at,
+    replaced: { by, end: grantedEnd(key) },
+  });
 
 export const isActiveKey = (
   { revoked, expires_at }: Pick<AccountKey, 'revoked' | 'expires_at'>,
@@ -69,19 +91,42 @@ function requireScopesWithin(manager: AccountKey, key: KeyData): void {
     );
 }
 
+/** True for a key itself, and for those that have replaced it, one after the other. */
+function isOrSucceeds(keys: readonly AccountKey[], of: AccountKey, key_id: string): boolean {
+  for (let key: AccountKey | undefined = of; key;) {
+    if (key.key_id === key_id) return true;
+    const next: string | undefined = key.replaced?.by;
+    key = keys.findLast((other) => other.key_id === next);
+  }
+  return false;
+}
+
 /**
- * `revoked` is how many active keys the new one replaces at once. Throws the rejections
- * `manager_invalid`, `key_scopes_exceeded`, `key_outlives_manager` and `key_limit`.
+ * The latest end of a key that the manager issues. A key that was replaced can replace itself and its
+ * successors again as if it had not been: the answer with the successor may be lost.
+ */
+const latestEnd = (
+  keys: readonly AccountKey[],
+  manager: AccountKey,
+  replaced: string | undefined,
+): string | null =>
+  replaced !== undefined && isOrSucceeds(keys, manager, replaced)
+    ? grantedEnd(manager)
+    : manager.expires_at;
+
+/**
+ * `old` is the key that the new one replaces, if any, and whether that is revoked at once. Throws the
+ * rejections `manager_invalid`, `key_scopes_exceeded`, `key_outlives_manager` and `key_limit`.
  */
 export function requireIssuable(
   keys: readonly AccountKey[],
   key: KeyData,
   by: KeyManager,
-  revoked = 0,
+  old?: { key_id: string; isRevoked: boolean },
 ): void {
   const manager = requireManager(keys, by);
   requireScopesWithin(manager, key);
-  const { expires_at: end } = manager;
+  const end = latestEnd(keys, manager, old?.key_id);
   if (end !== null && (key.expires_at === null || key.expires_at > end))
     throw new Rejection(
       'key_outlives_manager',
@@ -93,7 +138,10 @@ export function requireIssuable(
       'key_limit',
       `The account has had ${issued} keys; only an operator can issue more.`,
     );
-  if (keys.filter((other) => isActiveKey(other, by.now)).length - revoked >= active)
+  const kept = keys.filter(
+    (other) => isActiveKey(other, by.now) && !(old?.isRevoked && other.key_id === old.key_id),
+  );
+  if (kept.length >= active)
     throw new Rejection(
       'key_limit',
       `The account has ${active} keys, and may have no more: revoke one.`,
@@ -118,7 +166,7 @@ export function requireRevocable(
 /** How a key is replaced by another one of the same name and scopes. */
 export interface KeyRotation {
   key: Pick<KeyData, 'key_id' | 'hash'>;
-  /** When the new key expires; by default, when the old one would have. */
+  /** When the new key expires; by default, when the old one would have if it was never replaced. */
   expires_at: string | null | undefined;
   /** In milliseconds since the epoch. */
   now: number;
@@ -127,10 +175,13 @@ export interface KeyRotation {
 }
 
 /** When the old and the new key of a rotation expire. */
-export const endsOfRotation = (
-  { expires_at: before }: Pick<KeyData, 'expires_at'>,
-  { expires_at = before, until }: KeyRotation,
-): { old: string; replacement: string | null } => ({
-  old: before !== null && before < until ? before : until,
-  replacement: expires_at,
-});
+export function endsOfRotation(
+  old: AccountKey,
+  { expires_at = grantedEnd(old), until }: KeyRotation,
+): { old: string; replacement: string | null } {
+  const { expires_at: before } = old;
+  return {
+    old: before !== null && before < until ? before : until,
+    replacement: expires_at,
+  };
+}

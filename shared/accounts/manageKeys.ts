@@ -5,12 +5,13 @@ import { LIMITS } from '../limits.ts';
 import { isoTime } from '../ports/clock.ts';
 import type { ApiKeyRow } from '../readModels/tables.ts';
 import { waitUntilVisible, type Actor, type CommandContext } from '../commandHandling/context.ts';
-import { handle } from '../commandHandling/handle.ts';
+import { handleLoaded } from '../commandHandling/handle.ts';
+import { authorOf } from '../commandHandling/prepareEvents.ts';
 import type { AppendedBatch } from '../eventlog/append.ts';
 import { createOnce, type Claim } from '../requests/idempotency.ts';
 import { accountTarget, createKey, type MintedKey } from './commands.ts';
-import { account, type AccountCommand } from './decider.ts';
-import { endsOfRotation, type KeyRotation } from './keyRules.ts';
+import { account, type AccountCommand, type AccountState } from './decider.ts';
+import { endsOfRotation, requireKey, type KeyRotation } from './keyRules.ts';
 import { scopesOf, type KeyData, type Scope } from './events.ts';
 import { hashApiKey, mintApiKey } from './apiKey.ts';
 
@@ -29,17 +30,23 @@ const SECOND_MS = 1_000;
 
 const managerOf = ({ clock }: CommandContext, { key_id }: Actor) => ({ key_id, now: clock.now() });
 
-/** Commands of one account run one after the other, because concurrent ones would only conflict. */
+/**
+ * Commands of one account run one after the other, because concurrent ones would only conflict.
+ * Resolves with the state before, and what was appended.
+ */
 async function changeAccount(
   context: CommandContext,
   actor: Actor,
   command: AccountCommand,
-): Promise<AppendedBatch | undefined> {
-  const appended = await runExclusive(context.store, accountStream(actor.account_id), () =>
-    handle(context, actor, accountTarget(actor), command),
+): Promise<{ before: AccountState; appended: AppendedBatch | undefined }> {
+  const authored = { author: authorOf(actor), command };
+  const { loaded, appended } = await runExclusive(
+    context.store,
+    accountStream(actor.account_id),
+    () => handleLoaded(context, accountTarget(actor), () => authored),
   );
   if (appended) await waitUntilVisible(context, appended.position);
-  return appended;
+  return { before: loaded.state, appended };
 }
 
 /** Throws what the command would throw, and records nothing. */
@@ -138,8 +145,8 @@ export function issueManagedKey(
     findExisting: () => issuedBefore(context, key_id),
     async create() {
       const { minted, command } = issueCommand(context, actor, input, key_id);
-      const appended = (await changeAccount(context, actor, command))!;
-      return { row: issuedRow(actor, minted.data, appended), api_key: minted.api_key };
+      const { appended } = await changeAccount(context, actor, command);
+      return { row: issuedRow(actor, minted.data, appended!), api_key: minted.api_key };
     },
   });
 }
@@ -208,8 +215,9 @@ export async function rotateManagedKey(
       const by = managerOf(context, actor);
       const rotation = rotationOf(by.now, input, replacement);
       const command = { type: 'rotate_key', key_id: keyId, rotation, by } as const;
-      const { recorded_at: issued_at } = (await changeAccount(context, actor, command))!;
-      const ends = endsOfRotation(old, rotation);
+      const { before, appended } = await changeAccount(context, actor, command);
+      const { recorded_at: issued_at } = appended!;
+      const ends = endsOfRotation(requireKey(before.keys, keyId), rotation);
       const issued_by = actor.key_id;
       const { hash } = replacement;
       const row = { ...old, key_id, hash, issued_at, issued_by, expires_at: ends.replacement };

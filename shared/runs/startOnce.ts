@@ -175,7 +175,12 @@ function joinTurn(context: JoinContext, account_id: string, started: RequestTurn
       withWaitPermit(context, account_id, () => waitForResult(context, started, waitMs)),
     get result() {
       context.onIdempotentReplay?.();
-      return (result ??= waitForResult(context, started));
+      if (!result) {
+        result = waitForResult(context, started);
+        // The caller may await the result later, or never.
+        result.catch(() => undefined);
+      }
+      return result;
     },
   };
 }

@@ -3,6 +3,7 @@ import { LIMITS } from '../limits.ts';
 import { isoTime } from '../ports/clock.ts';
 import type { RateLimiter } from '../ports/rateLimiter.ts';
 import type { Actor, CommandContext } from '../commandHandling/context.ts';
+import { shutdownError } from '../runs/queueing/runsInFlight.ts';
 import type { Claim } from '../requests/idempotency.ts';
 import { ownWebhook, textsOf } from './queries.ts';
 import type { DeliveryAttempt } from './webhookProgress.ts';
@@ -63,6 +64,9 @@ export async function testWebhook(
     const message = { ...(await textsOf(context, row)), id, body, signal };
     const sender = { send: webhooks.tests.send, clock };
     return (await attemptDelivery(sender, message, TEST_TYPE)).attempt;
+  } catch (error) {
+    // The attempt was cut off, and its outcome is not known.
+    throw signal.aborted && error === signal.reason ? shutdownError(error) : error;
   } finally {
     permit.release();
   }

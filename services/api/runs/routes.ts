@@ -43,11 +43,11 @@ async function runSse(
   readTurnPosition(ctx);
   acquireStream(api, account_id, ctx);
   const started = await startRun(api, actor, { ...input, deltas: 'caller' });
-  const { session_id, turn, result } = started;
+  const { session_id, turn } = started;
   const received = started.resultWithin ? readTurnPosition(ctx, turn) : undefined;
   const after = received === 'end' ? END_OF_OUTPUT : (received ?? START_OF_OUTPUT);
   const subject = { account_id, session_id, turn };
-  const end = result.then(
+  const end = started.result.then(
     (data): RecordedTurnOutcome => ({ result: data }),
     (error: unknown): RecordedTurnOutcome => ({ failed: error }),
   );

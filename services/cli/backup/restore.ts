@@ -1,3 +1,4 @@
+import { resolve, sep } from 'node:path';
 import type { Command } from 'commander';
 import { parseConfig, type Config } from '../../../shared/lib/config/config.ts';
 import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
@@ -59,15 +60,38 @@ async function requireFit(
   );
 }
 
-/** Throws where a place that was named could not be compared. */
-function requireCompared({ troubles }: Comparison, places: readonly KeptCheckpoints[]): void {
-  const named = places.map(({ name }) => name);
-  const missed = troubles.find(({ name }) => named.some((place) => name.startsWith(place)));
-  if (missed)
-    throw restoreError(
-      `${missed.name} ${missed.trouble}. Nothing was compared. ${KEPT_UNFINISHED}`,
-    );
+/** True for a place with checkpoints, and for a file in it. */
+const isIn =
+  (place: string) =>
+  ({ name }: { name: string }): boolean =>
+    name === place || name.startsWith(place.endsWith(sep) ? place : place + sep);
+
+/**
+ * Throws where a place that was named could not be compared: also for a folder without a checkpoint of
+ * this log, such as one that is not mounted.
+ */
+function requireCompared(
+  { compared, troubles, refusal }: Comparison,
+  named: readonly string[],
+): void {
+  for (const place of named) {
+    const missed = troubles.find(isIn(place));
+    if (missed)
+      throw restoreError(
+        `${missed.name} ${missed.trouble}. Nothing was compared. ${KEPT_UNFINISHED}`,
+      );
+    if (refusal === undefined && !compared.some(isIn(place)))
+      throw restoreError(
+        `${place} holds no checkpoint of the transparency log of this backup. Nothing was compared. ${KEPT_UNFINISHED}`,
+      );
+  }
 }
+
+const ADDRESS = /^https?:\/\//;
+
+/** The places of the option; paths are made absolute. */
+const namedPlaces = ({ checkpoint = [] }: RestoreOptions): string[] =>
+  checkpoint.map((path) => (ADDRESS.test(path) ? path : resolve(path)));
 
 /**
  * Compares the restored log with what others know of it. If it lacks what they know, the declaration of
@@ -75,11 +99,12 @@ function requireCompared({ troubles }: Comparison, places: readonly KeptCheckpoi
  */
 async function compareOrDeclare(
   { operator, signal }: CliContext,
-  places: readonly KeptCheckpoints[],
+  { named, receipts }: { named: readonly string[]; receipts: KeptCheckpoints },
   reason: string | undefined,
 ): Promise<{ comparison: Comparison; declared: string | undefined }> {
+  const places = [...named.map(openKeptCheckpoints), receipts];
   const comparison = await operator.compareWithOutside(signal, places);
-  requireCompared(comparison, places);
+  requireCompared(comparison, named);
   if (comparison.refusal === undefined) return { comparison, declared: undefined };
   const refusal = comparison.refusal.replace(` ${CHANGED_LOG_ADVICE}`, '');
   if (reason === undefined)
@@ -98,10 +123,10 @@ async function bringUpToDate(context: CliContext, options: RestoreOptions) {
   const files = (await Promise.all((options.receipts ?? []).map(readReceiptFiles))).flat();
   const listed = (await Promise.all((options.erased ?? []).map(readErasedIds))).flat();
   const { erasures, checkpoints } = await openReceipts(operator, files);
-  const places = [
-    ...(options.checkpoint ?? []).map((path) => openKeptCheckpoints(path)),
-    { name: 'receipts', read: async () => checkpoints },
-  ];
+  const places = {
+    named: namedPlaces(options),
+    receipts: { name: 'receipts', read: async () => checkpoints },
+  };
   const compared = await compareOrDeclare(context, places, options.acceptRestored);
   const outcomes = await eraseAgain(context, [...erasures, ...listed]);
   const refused = outcomes.filter(({ outcome }) => outcome === 'refused');

@@ -60,7 +60,8 @@ export function createApiClient(env: Environment, signal: AbortSignal): ApiClien
       const { status } = response;
       const { error = `It answered ${status}.`, code = String(status), retry: advice } = failure;
       // A proxy answers without advice.
-      const isRetriable = advice === undefined ? status >= 500 : advice === 'same_key';
+      const isRetriable =
+        advice === undefined ? status === 429 || status >= 500 : advice === 'same_key';
       throw requestError(`${error} (${code})`, isRetriable);
     } catch (error) {
       signal.throwIfAborted();

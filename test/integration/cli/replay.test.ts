@@ -164,6 +164,22 @@ test('a replay whose answer was lost is not started twice', async () => {
   }
 });
 
+test('a request that a proxy limits or cannot pass on is sent again, though the proxy gives no advice', async () => {
+  const statuses = [429, 502];
+  const proxy = createServer((_request, response) => {
+    const status = statuses.shift() ?? 200;
+    response.writeHead(status).end(status === 200 ? '{"data":[]}' : '<html>');
+  }).listen(0, '127.0.0.1');
+  await once(proxy, 'listening');
+  try {
+    const TURNLOG_URL = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+    const { code, err } = await cliWith({ ...there(), TURNLOG_URL }, 'list').ended;
+    expect({ code, err, statuses }).toEqual({ code: 0, err: '', statuses: [] });
+  } finally {
+    proxy.close();
+  }
+});
+
 test('the key goes to the address that was named, and no further', async () => {
   const heard: unknown[] = [];
   const other = createServer(({ headers }, response) => {

@@ -301,6 +301,19 @@ describe('a rotated key', () => {
     expectFailure(again, 'key_inactive');
   });
 
+  test('whose successor was lost replaces it by one that lives on', async () => {
+    const sole = await newKey(service.folder, { scopes: ['keys:write'] });
+    const client = await clientWith(service.url, sole);
+    const lost = (await client.post(`/v1/keys/${sole.key_id}/rotate`, {})).body.data.key_id;
+    const reply = await client.post(`/v1/keys/${lost}/rotate`, { overlap_seconds: 0 });
+    expect(reply.body.data).toMatchObject({ issued_by: sole.key_id, expires_at: null });
+    const successor = as(reply.body.data.api_key);
+    expect(await find(successor, reply.body.data.key_id)).toMatchObject({ expires_at: null });
+    const other = await client.post(`/v1/keys/${sole.key_id}/rotate`, {});
+    expect(other.body.data).toMatchObject({ expires_at: null });
+    expect(await find(successor, other.body.data.key_id)).toMatchObject({ expires_at: null });
+  });
+
   test('is rotated once by a repeated request, which does not show the new key again', async () => {
     const old = await issue(owner, ['agents:read']);
     const headers = keyed();

@@ -484,4 +484,13 @@ describe('a streaming run that is sent again with its key', () => {
     );
     expect([other.status, Object.keys(other.body.details!)]).toEqual([400, ['Last-Event-ID']]);
   });
+
+  test('is refused with an id of another turn also where the turn has failed', async () => {
+    service.model.use({ status: 400 });
+    const key = randomUUID();
+    expect((await allEvents(await keyed(key))).at(-1)!.event).toBe('error');
+    // The failure of the turn, which nobody awaits here, is no unhandled rejection: that would fail the test.
+    expect((await keyed(key, '2-1-1')).status).toBe(400);
+    expect((await allEvents(await keyed(key))).at(-1)!.event).toBe('error');
+  });
 });

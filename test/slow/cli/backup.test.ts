@@ -14,7 +14,7 @@ import {
   symlink,
   writeFile,
 } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { acquireBackupLock } from '../../../infra/sqlite/serverLock.ts';
@@ -296,6 +296,25 @@ describe('restore', () => {
     expect(await cliIn(newFolder(), 'restore', folder, '--checkpoint', newFolder())).toMatchObject(
       refused('can’t be read'),
     );
+  }, 60_000);
+
+  test('refuses a place without a checkpoint of this log, and with one that it can not read, however it is named', async () => {
+    const empty = newFolder();
+    await mkdir(empty);
+    expect(await cliIn(newFolder(), 'restore', folder, '--checkpoint', empty)).toMatchObject(
+      refused('holds no checkpoint of the transparency log'),
+    );
+    await writeFile(join(empty, 'damaged'), 'no note');
+    const place = `./${relative(process.cwd(), empty)}`;
+    expect(await cliIn(newFolder(), 'restore', folder, '--checkpoint', place)).toMatchObject(
+      refused('holds no checkpoint: '),
+    );
+    await rm(join(empty, 'damaged'));
+    await copyFile(kept, join(empty, 'checkpoint'));
+    expect(await cliIn(newFolder(), 'restore', folder, '--checkpoint', place)).toMatchObject({
+      code: 0,
+      compared: [{ name: join(empty, 'checkpoint') }],
+    });
   }, 60_000);
 
   test('erases again what was erased since, by a list of ids or by receipts, before it is served', async () => {

@@ -99,6 +99,11 @@ describe('a host', () => {
     expect(await find('https://a.example/', names(['93.184.216.34']))).toBeUndefined();
   });
 
+  test('is judged by no more of its addresses than a message may be sent to', async () => {
+    const many = Array<string>(6_000).fill('93.184.216.34').with(5_999, '10.0.0.1');
+    expect(await find('https://a.example/', names(many))).toBeUndefined();
+  });
+
   test('without an address is unknown, private addresses allowed or not', async () => {
     for (const allowPrivate of [true, false])
       expect(await find('https://a.example/', { ...names([]), allowPrivate })).toBe('unknown_name');

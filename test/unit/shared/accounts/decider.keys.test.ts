@@ -194,6 +194,37 @@ describe('a rotation', () => {
     expect(ends(rotate('key_o', { overlap: 10, expires_at: at(90) }))).toEqual([at(90), at(10)]);
   });
 
+  test('whose answer is lost can be repeated, and leaves the life that the key had', () => {
+    const lost = [
+      keyIssued('key_l', key('key_l', ['keys:write'])),
+      keyRotated('key_m', 'key_l', at(60)),
+    ];
+    const own = issued('key_m', ['keys:write']);
+    for (const again of ['key_m', 'key_l'])
+      given(opened, own, ...lost)
+        .when(rotate(again, { overlap: 30 }))
+        .then(
+          keyIssued('key_n', {
+            ...key('key_n', ['keys:write']),
+            name: `name of ${again}`,
+          }),
+          keyRotated(again, 'key_n', at(30)),
+        );
+    // It still issues no other key that outlives it, and replaces no other one.
+    given(opened, own, ...lost)
+      .when(issue(['keys:write']))
+      .thenRejected('key_outlives_manager');
+    given(opened, own, ...lost, issued('key_o', ['keys:write']))
+      .when(rotate('key_o'))
+      .thenRejected('key_outlives_manager');
+  });
+
+  test('of a key that is revoked later leaves what the key was in its events', () => {
+    given(opened, manager, old, keyRotated('key_o', 'key_n', at(60)))
+      .when(revoke('key_o'))
+      .then(keyRevoked('key_o', key('key_o', ['agents:read'], at(60))));
+  });
+
   test('is rejected for a key with more scopes, and for one that is revoked or expired', () => {
     given(opened, manager, issued('key_g', ['agents:write']))
       .when(rotate('key_g'))

@@ -5,7 +5,7 @@ import type { WebhookRow } from '../../../../shared/readModels/tables.ts';
 
 const WEBHOOK_ID = 'webhook_01kahz2d4tg7x0n4w6r8y0a2b4';
 
-function setUp(allowed: boolean) {
+function setUp(allowed: boolean, stopping = new AbortController()) {
   const sent: string[] = [];
   const asked: unknown[] = [];
   const row = {
@@ -27,13 +27,14 @@ function setUp(allowed: boolean) {
         return { allowed, remaining: 0, resetMs: 1 };
       },
     },
-    stopping: new AbortController().signal,
+    stopping: stopping.signal,
     eventSource: '/turnlog',
     webhooks: {
       tests: {
         permits,
-        send: async ({ id }: { id: string }) => {
+        send: async ({ id, signal }: { id: string; signal: AbortSignal }) => {
           sent.push(id);
+          signal.throwIfAborted();
           return { accepted: true, status: 200 };
         },
       },
@@ -75,4 +76,15 @@ test('of another account is not found', async () => {
     code: 'webhook_not_found',
   });
   expect(sent).toEqual([]);
+});
+
+test('that a stop of the service cuts off is no defect: it can be sent again', async () => {
+  const stopping = new AbortController();
+  const { permits, context } = setUp(true, stopping);
+  stopping.abort();
+  await expect(testWebhook(context, { account_id: 'acct_1' }, WEBHOOK_ID)).rejects.toMatchObject({
+    code: 'store_unavailable',
+    retriable: true,
+  });
+  expect(permits.activeCount()).toBe(0);
 });
