@@ -74,6 +74,7 @@ const validator = lazyValidator(ModelsFile);
 const WORDS: ProblemMessages = {
   additionalProperties: () => 'is not a known field',
   pattern: () => 'must be an http or https URL without credentials',
+  enum: ({ allowedValues }) => `must be one of: ${(allowedValues as string[]).join(', ')}`,
 };
 
 /** One error for all problems of the file. */

@@ -2,20 +2,20 @@
 export const KEY_LIMITS = {
   accounts: {
     /**
-     * Accounts, to open another through the API.
+     * Accounts opened through the API.
      * @beyond 409 `account_limit_reached`
      */
     opened: 10_000,
   },
   keys: {
     /**
-     * Valid API keys of an account, to issue another through the API.
+     * Valid API keys of an account.
      * @beyond 409 `key_limit_reached`
      */
     active: 100,
     /**
-     * API keys that an account ever had, to issue another through the API.
-     * @beyond 409 `key_limit_reached`; an operator can issue more
+     * API keys that an account ever had.
+     * @beyond 409 `key_limit_reached`, except for operators
      */
     issued: 2_000,
     /** How long a replaced key stays valid by default, so that a lost answer locks no client out. */

@@ -6,8 +6,8 @@ export const ERASURE_LIMITS = {
     /** Sessions read at a time. */
     pageEntries: 500,
     /**
-     * Sessions of an account that retention erases at once without a confirmation.
-     * @beyond an operator has to [confirm](operations.md#retention-and-legal-hold)
+     * Sessions of an account that retention erases at once.
+     * @beyond [confirmation](operations.md#retention-and-legal-hold)
      */
     unconfirmedSessions: 100,
     /** Sessions made from a session, directly or not, that are examined before its erasure. */

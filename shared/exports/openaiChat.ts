@@ -1,5 +1,6 @@
 import type { ToolDefinition } from '../sessions/turns/chat.ts';
 import { turnMessages } from '../sessions/turns/prompt.ts';
+import { correctMessages } from '../sessions/turns/requestForm.ts';
 import { exportedOutput, type SessionWriter } from './record.ts';
 
 /**
@@ -15,13 +16,18 @@ export function openaiChat(): SessionWriter {
       if (record.kind !== 'turn' || record.ended.type !== 'session.turn_completed.v1') return;
       const { input, settings } = record.started.data;
       for (const tool of settings.tools ?? []) tools.set(tool.function.name, tool);
-      const tool_calls = record.tool_calls.map(({ data }) => data);
-      const messages = turnMessages({
-        turn: record.started.data.turn,
-        input,
-        tool_calls,
-        output: exportedOutput(record),
-      });
+      // The format has only OpenAI's own fields.
+      const tool_calls = record.tool_calls.map(
+        ({ data: { extra: _extra, reasoning: _reasoning, ...call } }) => call,
+      );
+      const messages = correctMessages(
+        turnMessages({
+          turn: record.started.data.turn,
+          input,
+          tool_calls,
+          output: exportedOutput(record),
+        }),
+      );
       if (agent && agent.instruction !== system) {
         system = agent.instruction;
         messages.unshift({ content: system, role: 'system' });

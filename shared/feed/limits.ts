@@ -6,7 +6,7 @@ export const FEED_LIMITS = {
   feed: {
     /**
      * Concurrent followers of all accounts. One account may have half of them.
-     * @beyond 429 or 503 ([shares](#shares))
+     * @beyond 429/503
      */
     followers: 500,
     /** Maximum events, and bytes of stored events, per page of a follower. */
@@ -26,8 +26,8 @@ export const FEED_LIMITS = {
      */
     catchUps: 8,
     /**
-     * How long a follower waits for a permit to read.
-     * @beyond 429 or 503
+     * Wait of a follower for a permit.
+     * @beyond 429/503
      */
     catchUpWaitMs: 30_000,
     /** Interval at which a follower without events receives the position reached in the log. */
@@ -35,18 +35,18 @@ export const FEED_LIMITS = {
     /** How long the log is still followed after the last follower has left. */
     lingerMs: 30_000,
     /**
-     * Longest wait of a page for its first event.
+     * Longest `wait` of a page.
      * @beyond 400
      */
     waitSeconds: 60,
     /**
-     * Size of a page in a response. The page ends with the event that reaches it.
-     * @beyond `Link` leads to the next page
+     * Size of a page. The page ends with the event that reaches it.
+     * @beyond next page
      */
     answerBytes: 256 * KIB,
     /**
-     * Interval between checks of a follower's key.
-     * @beyond a stream ends; a request that waited gets 401
+     * Interval of checks of a follower's key.
+     * @beyond stream ends, or 401
      */
     keyCheckMs: 1_000,
   },

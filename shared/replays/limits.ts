@@ -29,7 +29,7 @@ export const REPLAY_LIMITS = {
     concurrency: 4,
     /**
      * Concurrent turns of all replays; accounts take turns.
-     * @beyond further turns wait
+     * @beyond waits
      */
     turns: 4,
     /** Memory of a session that is replayed: two turns and the events read ahead. */
@@ -50,37 +50,37 @@ export const REPLAY_LIMITS = {
     firstPauseMs: 500,
     longestPauseMs: 60 * SECOND_MS,
     /**
-     * Attempts of a turn that times out or is interrupted.
-     * @beyond the turn has failed
+     * Attempts of a timed-out or interrupted turn.
+     * @beyond failed
      */
     tries: 3,
     /**
-     * Checks per replay, and their total size as JSON.
+     * Checks per replay.
      * @beyond 400
      */
     checks: 32,
     /**
-     * Checks of one replay as JSON.
+     * Checks per replay as JSON.
      * @beyond 400
      */
     checksBytes: 64 * KIB,
     /** Characters of a text to compare an answer with, and of criteria for a judge. */
     checkChars: 16 * KIB,
     /**
-     * Characters of a regular expression.
+     * Length of a regular expression.
      * @beyond 400
      */
     patternChars: 1_000,
     /** Turns per response. Their texts are read, and compared if they differ. */
     pageTurns: 100,
     /**
-     * Characters of an output to compare word by word. Longer outputs are only reported as
+     * Characters of an output that is compared. Longer outputs are only reported as
      * different.
      * @beyond `too_long`
      */
     diffChars: 64 * KIB,
     /**
-     * Limits of a comparison: its time, and the number of different words.
+     * Time of a comparison (and 4,000 different words).
      * @beyond `too_different`
      */
     diffMs: SECOND_MS,

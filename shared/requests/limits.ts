@@ -9,37 +9,37 @@ export const REQUEST_LIMITS = {
    */
   heap: {
     /**
-     * Request bodies, from the first byte to the response.
-     * @beyond 429 or 503 ([shares](#shares))
+     * Request bodies.
+     * @beyond 429/503
      */
     bodies: 0.06,
     /**
-     * Prompts of runs in flight, with their histories, unless MAX_PROMPT_BYTES is set.
-     * @beyond the run waits ([runs](#runs))
+     * Prompts of runs in flight, unless MAX_PROMPT_BYTES is set.
+     * @beyond [waits](#runs)
      */
     prompts: 0.04,
     /**
-     * Inputs and instructions of waiting runs, unless MAX_PROMPT_BYTES is set.
-     * @beyond 429 or 503 ([shares](#shares))
+     * Inputs and instructions of waiting runs, likewise.
+     * @beyond 429/503
      */
     waitingRuns: 0.06,
     /** Pages of sessions being read. */
     sessionReads: 0.04,
     /**
      * Memory of sessions being replayed.
-     * @beyond the replay waits
+     * @beyond waits
      */
     replays: 0.04,
     /** Cached sessions, at two bytes per character. */
     sessionCache: 0.02,
     /**
-     * Responses, until clients have received them.
-     * @beyond the response waits ([responses](#responses))
+     * Responses being sent.
+     * @beyond [waits](#responses)
      */
     answers: 0.1,
     /**
      * Model responses being read.
-     * @beyond 503; the run fails and can be retried
+     * @beyond 503
      */
     modelAnswers: 0.12,
   },
@@ -63,18 +63,18 @@ export const REQUEST_LIMITS = {
     /** Connections that the operating system queues until they are accepted. */
     backlog: 4_096,
     /**
-     * Time for the headers of a request.
-     * @beyond 408; the connection is closed if the client has sent nothing
+     * Time for request headers.
+     * @beyond 408; connection closed if nothing was sent
      */
     headersMs: 10_000,
     /**
-     * Time for a whole request.
+     * Time for a request.
      * @beyond 408
      */
     requestMs: 30_000,
     /**
-     * Requests per connection that wait for a response. Each takes some kilobytes.
-     * @beyond the connection is closed
+     * Unanswered requests per connection. Each takes some kilobytes.
+     * @beyond connection closed
      */
     pipelined: 8,
     /** How long a client may continue to send a body after its response. */
@@ -94,7 +94,7 @@ export const REQUEST_LIMITS = {
     /**
      * Bytes per page. A page ends before the entry that would exceed this limit; a larger entry
      * gets a page to itself.
-     * @beyond `Link` leads to the next page
+     * @beyond next page
      */
     pageBytes: MIB,
     /** Bytes read at a time for a list that is returned as a whole. */
@@ -107,18 +107,18 @@ export const REQUEST_LIMITS = {
      */
     smallAnswerBytes: 16 * KIB,
     /**
-     * How long a response waits for memory.
-     * @beyond 429 or 503 ([shares](#shares))
+     * Wait of a response for memory.
+     * @beyond 429/503
      */
     answerWaitMs: 10_000,
     /**
-     * Time in which a client reads nothing of its response.
-     * @beyond the connection is closed
+     * Time without the client reading.
+     * @beyond connection closed
      */
     stalledReaderMs: 20_000,
     /**
-     * The same while other responses wait for memory.
-     * @beyond the connection is closed
+     * The same while others wait for memory.
+     * @beyond connection closed
      */
     stalledReaderInTheWayMs: 5_000,
     /** Interval between heartbeats of an event stream. */
@@ -130,14 +130,14 @@ export const REQUEST_LIMITS = {
   export: {
     /**
      * Memory of an export.
-     * @beyond the export waits ([responses](#responses))
+     * @beyond [waits](#responses)
      */
     bytes: 8 * MIB,
     /** Sessions looked up at a time. */
     sessions: 100,
     /**
-     * Nesting depth of a tool call's arguments. Readers of the export formats reject about 200.
-     * @beyond the arguments are exported [as text](exports.md#atif)
+     * Nesting of a tool call's arguments. Readers of the export formats reject about 200.
+     * @beyond exported [as text](exports.md#atif)
      */
     argumentsDepth: 64,
   },
@@ -197,7 +197,7 @@ export const REQUEST_LIMITS = {
     /** Delayed responses at a time, for all addresses and for one. */
     held: 256,
     /**
-     * Answers to failed logins of one address that are delayed at a time.
+     * Delayed failed logins per address.
      * @beyond 429
      */
     heldOfAddress: 20,

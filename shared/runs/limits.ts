@@ -5,20 +5,20 @@ export const RUN_LIMITS = {
   /** Limits of a run. */
   run: {
     /**
-     * Model calls per turn that end in tool calls.
-     * @beyond 502; the turn fails
+     * Rounds of tool calls per turn.
+     * @beyond 502
      */
     rounds: 8,
     /**
      * Tool calls per turn.
-     * @beyond 502, before any call of that answer
+     * @beyond 502 before these calls
      */
     toolCalls: 128,
     /** Concurrent tool calls from one answer. */
     parallelToolCalls: 8,
     /**
      * Recorded bytes of a turn's tool calls. The last result may exceed this limit.
-     * @beyond 502; the turn fails
+     * @beyond 502
      */
     toolCallBytes: 2 * MIB,
     /**
@@ -28,16 +28,16 @@ export const RUN_LIMITS = {
     toolCallBytesUnheld: 64 * KIB,
     /**
      * Bytes of a prompt.
-     * @beyond older turns are not shown
+     * @beyond older turns omitted
      */
     promptBytes: 4 * MIB,
     /**
      * Waiting runs of all accounts. One account may have half of them.
-     * @beyond 429 or 503 ([shares](#shares))
+     * @beyond 429/503
      */
     waiting: 4_000,
     /**
-     * Runs that wait for another run of their session.
+     * Runs waiting for their session.
      * @beyond 409 `session_busy`
      */
     waitingOfSession: 100,
@@ -45,13 +45,13 @@ export const RUN_LIMITS = {
     summaryTokens: 1_024,
     summaryChars: 16_384,
     /**
-     * Turns between a failed compaction and the next attempt.
-     * @beyond the next turn tries again
+     * Turns without compaction after a failed one.
+     * @beyond next attempt
      */
     compactionPause: 16,
     /**
      * Time to count the tokens of one text.
-     * @beyond 429 or 503
+     * @beyond 429/503
      */
     countMs: 15_000,
   },
@@ -59,12 +59,12 @@ export const RUN_LIMITS = {
   stream: {
     /**
      * Open streams. One account may have half of them.
-     * @beyond 429 or 503 ([shares](#shares))
+     * @beyond 429/503
      */
     open: 4_000,
     /**
      * Characters buffered for followers. Beyond this limit, followers read the recorded turn.
-     * @beyond followers get the text from the recorded turn
+     * @beyond followers read the recorded turn
      */
     liveChars: 8 * MIB,
     /** Text that arrives within this time reaches followers as one part. */
@@ -149,12 +149,12 @@ export const RUN_LIMITS = {
     schemaDepth: 32,
     /**
      * Time to compile a schema or to check an answer.
-     * @beyond 400 for a schema, 502 for an answer
+     * @beyond schema 400, answer 502
      */
     checkMs: 1_000,
     /**
      * Longest wait for earlier checks.
-     * @beyond 429 or 503 for a schema, 502 for an answer
+     * @beyond schema 429/503, answer 502
      */
     waitMs: 15_000,
     /** Heap of the checking thread. */
@@ -175,17 +175,17 @@ export const RUN_LIMITS = {
   arithmetic: {
     /**
      * Length of an expression.
-     * @beyond the model gets an error
+     * @beyond error for the model
      */
     expressionChars: 1_000,
     /**
      * Nesting of parentheses, signs and powers.
-     * @beyond the model gets an error
+     * @beyond error for the model
      */
     depth: 100,
     /**
      * Digits of a numerator or denominator. Longer numbers are rounded to 58 digits.
-     * @beyond the result is approximate, and says so
+     * @beyond approximate result
      */
     exactDigits: 3_000,
     /** Digits of a printed result. */
@@ -193,9 +193,9 @@ export const RUN_LIMITS = {
     /** The largest number whose factorial is calculated. */
     factorial: 1_000,
     /**
-     * Work per expression, in units of about half a millisecond. An inexact function such as a sine
+     * Work per expression, in half milliseconds. An inexact function such as a sine
      * takes one unit.
-     * @beyond the model gets an error
+     * @beyond error for the model
      */
     work: 40,
   },
@@ -226,19 +226,19 @@ export const RUN_LIMITS = {
     /** Time limit of a name lookup. */
     resolveMs: 5_000,
     /**
-     * Bytes of a page that a model reads, after decompression.
-     * @beyond the rest is not read; the model is told
+     * Decompressed bytes of a page.
+     * @beyond truncated, with a note
      */
     pageBytes: MIB,
     /**
-     * Time from the first lookup to the last byte.
-     * @beyond the model gets an error
+     * Time per page.
+     * @beyond error for the model
      */
     pageMs: 20_000,
     redirects: 5,
     /**
-     * Pages read concurrently, per process and per account.
-     * @beyond further pages wait
+     * Concurrent pages per process (account: 8).
+     * @beyond waits
      */
     pages: 16,
     pagesOfAccount: 8,
@@ -254,7 +254,7 @@ export const RUN_LIMITS = {
   tool: {
     /**
      * Bytes of a result in UTF-8.
-     * @beyond the result is truncated, and says so
+     * @beyond truncated, with a note
      */
     resultBytes: 64 * KIB,
     /**
@@ -272,7 +272,7 @@ export const RUN_LIMITS = {
   mcp: {
     /**
      * Servers in the tools file.
-     * @beyond the file is rejected
+     * @beyond file rejected
      */
     servers: 32,
     /** Heap of the thread that connects to the servers. */
@@ -281,12 +281,12 @@ export const RUN_LIMITS = {
     silentMs: 10_000,
     /**
      * Tools per server. Further tools are not offered.
-     * @beyond further tools are not offered; logged
+     * @beyond not offered; logged
      */
     tools: 128,
     /**
-     * Bytes of a tool's schema as JSON, and its nesting depth.
-     * @beyond the tool is not offered; logged
+     * A tool's schema as JSON (depth 32).
+     * @beyond not offered; logged
      */
     schemaBytes: 32 * KIB,
     schemaDepth: 32,
@@ -294,8 +294,8 @@ export const RUN_LIMITS = {
     /** Bytes of all names, descriptions and schemas of a server. Further tools are not offered. */
     listBytes: MIB,
     /**
-     * Bytes and JSON values of one message from a server.
-     * @beyond the connection is closed and opened again
+     * A server's message (50,000 JSON values).
+     * @beyond reconnection
      */
     messageBytes: 4 * MIB,
     messageValues: 50_000,
@@ -313,8 +313,8 @@ export const RUN_LIMITS = {
     connectMs: 30_000,
     listMs: 10_000,
     /**
-     * Wait of a run for a server without listed tools.
-     * @beyond 502 `tool_error`; no turn starts
+     * Wait of a run for a server's first list.
+     * @beyond 502 `tool_error`, no turn
      */
     firstListMs: 5_000,
     /** Interval between listings of a server's tools, which also check its health. */
@@ -328,8 +328,8 @@ export const RUN_LIMITS = {
     /** Characters of the problems of arguments, for the model. */
     problemChars: 4_096,
     /**
-     * Concurrent calls per server, and per account and server.
-     * @beyond further calls wait
+     * Concurrent calls per server (account: 8).
+     * @beyond waits
      */
     calls: 16,
     callsOfAccount: 8,

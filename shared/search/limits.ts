@@ -6,7 +6,7 @@ export const SEARCH_LIMITS = {
   search: {
     /**
      * Indexed characters of an input or output. Later text can't be found.
-     * @beyond the rest is not found
+     * @beyond not found
      */
     textCharacters: 64 * KIB,
     /** Characters per word. Longer words are compared only up to this length. */
@@ -14,7 +14,7 @@ export const SEARCH_LIMITS = {
     /**
      * Different words per turn. Further
      * words can't be found.
-     * @beyond the others are not found
+     * @beyond not found
      */
     wordsOfTurn: 2_000,
     /**
@@ -28,32 +28,32 @@ export const SEARCH_LIMITS = {
      */
     queryWords: 16,
     /**
-     * Characters of the shortest indexed part of a compound, as `id` of `getUserId`.
-     * @beyond shorter parts are not found
+     * Shortest indexed part of a compound (`id` of `getUserId`).
+     * @beyond not found
      */
     partCharacters: 2,
     /**
-     * Different parts of compounds per turn, half of them of each text.
-     * @beyond the others are not found
+     * Parts of compounds per turn, half per text.
+     * @beyond not found
      */
     partsOfTurn: 1_000,
     /**
-     * Characters before `*` in a query for the beginning of words, as `inv*`.
+     * Least characters before `*` in a query.
      * @beyond 400
      */
     prefixCharacters: 3,
     /** Characters of a beginning that are compared. Those that follow are ignored. */
     longestPrefix: 8,
     /**
-     * Different beginnings of words per turn, short ones first.
-     * @beyond the others are not found
+     * Beginnings of words per turn, short ones first.
+     * @beyond not found
      */
     prefixesOfTurn: 6_000,
     /** Turns reported for a session that was found, starting with the first. */
     matches: 20,
     /**
      * Wait of a search for the index.
-     * @beyond the response has `index.complete_until`; 503 for exports and replays by `q`
+     * @beyond `index.complete_until`; exports and replays 503
      */
     waitMs: 1_000,
     /** Recently changed sessions of an account whose turns a search looks up in the index. */

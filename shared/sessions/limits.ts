@@ -4,13 +4,13 @@ export const SESSION_LIMITS = {
   turn: {
     /**
      * Longest `Prefer: wait`, in seconds.
-     * @beyond the wait is shortened
+     * @beyond shortened
      */
     waitSeconds: 60,
     /**
      * Requests that wait for a turn. One account may have half of
      * them.
-     * @beyond 429 or 503 ([shares](#shares))
+     * @beyond 429/503
      */
     waiting: 2_000,
     /** Characters of a `Prefer` header that are parsed. */

@@ -13,12 +13,12 @@ export const TRANSPARENCY_LIMITS = {
   proof: {
     /**
      * Each file of a bundle except `events.jsonl`.
-     * @beyond the [bundle](proof.md#the-bundle) is rejected
+     * @beyond [bundle](proof.md#the-bundle) rejected
      */
     fileBytes: 64 * KIB,
     /**
      * One event of a bundle.
-     * @beyond the bundle is rejected, or not written
+     * @beyond bundle rejected, or not written
      */
     lineBytes: 4 * MIB,
     /** The receipt of an erasure, whose event has at most 1 MiB. */
@@ -27,7 +27,7 @@ export const TRANSPARENCY_LIMITS = {
   /** For reads of the transparency log without an API key. */
   publicLog: {
     /**
-     * Requests without an API key, per address (IPv6: per network) and process.
+     * Requests without a key, per address (IPv6: network) and process.
      * @beyond 429
      */
     requestsPerSecond: 500,

@@ -7,13 +7,13 @@ const HOUR_MS = 3_600 * SECOND_MS;
 export const WEBHOOK_LIMITS = {
   webhooks: {
     /**
-     * Webhooks per account, including disabled ones.
+     * Webhooks per account.
      * @beyond 409 `webhook_limit_reached`
      */
     ofAccount: 20,
     /**
      * Enabled webhooks of all accounts. The newest ones beyond this limit wait.
-     * @beyond the newest ones wait
+     * @beyond the newest wait
      */
     enabled: 10_000,
     /**
@@ -27,8 +27,8 @@ export const WEBHOOK_LIMITS = {
     messages: 256,
     messageBytes: 64 * MIB,
     /**
-     * Time from resolving the address to the status line of the response.
-     * @beyond the delivery failed and is repeated
+     * Time from resolving the address to the response's status.
+     * @beyond delivery repeated
      */
     answerMs: 10 * SECOND_MS,
     /** Bytes read of a response so that the connection can be reused. Their content is ignored. */
@@ -37,13 +37,13 @@ export const WEBHOOK_LIMITS = {
     firstPauseMs: 500,
     longestPauseMs: 600 * SECOND_MS,
     /**
-     * The longest `Retry-After` that is honored.
-     * @beyond the delivery is tried then
+     * Longest `Retry-After`.
+     * @beyond attempted then
      */
     retryAfterMs: HOUR_MS,
     /**
-     * Time of failed attempts and pauses in running processes before a webhook is disabled.
-     * @beyond the webhook is disabled
+     * Time of failing in running processes.
+     * @beyond disabled
      */
     failingMs: 24 * HOUR_MS,
     /** Recent attempts that are kept of each webhook. */
@@ -51,13 +51,13 @@ export const WEBHOOK_LIMITS = {
     /** Recent attempts of all webhooks in the file of their progress, which is rewritten as a whole. */
     attemptsInFile: 20_000,
     /**
-     * Test messages per second of an account.
+     * Test messages per account.
      * @beyond 429
      */
     testsPerSecond: 1,
     /**
-     * Hosts of new addresses that are looked up at a time. Each account gets its share.
-     * @beyond it waits, then 429 or 503 `overloaded`
+     * Concurrent look-ups of new hosts. Each account gets its share.
+     * @beyond waits, then 429/503
      */
     lookups: 16,
     lookupWaitMs: 5 * SECOND_MS,

@@ -35,7 +35,6 @@ export const EXCEPTIONS = {
         'services/api/http/middleware/headers.ts',
         'services/api/http/middleware/requestId.ts',
         'services/api/http/middleware/requireHost.ts',
-        'shared/exports/openaiChat.ts',
         'shared/lib/config/client.ts',
         'shared/lib/config/tools.ts',
         'shared/lib/config/transparency.ts',

@@ -636,6 +636,7 @@ export function readModelsContract(name: string, open: () => Promise<ReadModelsF
         model: 'gpt-4o-2026',
         tool_used: 'calculator',
         offered: ['calculator'],
+        reasoning: null,
         tool_calls: [
           {
             round: 1,

@@ -23,11 +23,12 @@ const FIRST_EVENTS_WAIT_MS = 1_000;
 
 const RULE = 'must be the cursor of an event, as the stream gave it';
 
+const parseCursor = (id: string): string | undefined => (isCursor(id) ? id : undefined);
+
 function parseFeedStart(
   ctx: Context,
   { after, from }: { after?: string; from?: string },
 ): FeedStart {
-  const parseCursor = (id: string): string | undefined => (isCursor(id) ? id : undefined);
   const cursor = readLastEventId(ctx, parseCursor, RULE) ?? after;
   if (cursor !== undefined) return { after: cursor };
   return from === 'now' ? 'now' : 'start';

@@ -6,6 +6,7 @@ import type { ApiKeyRow } from '../../../shared/readModels/tables.ts';
 import type { ReadModels } from '../../../shared/ports/readModels.ts';
 import { MIB } from '../../../shared/lib/units.ts';
 import { requireAccount } from './limits.ts';
+import type { Operator } from '../../compose/operator/operator.ts';
 import type { WithOperator } from '../context.ts';
 
 const UNIT_MS = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
@@ -57,6 +58,15 @@ async function listKeys(readModels: ReadModels, accountId: string): Promise<ApiK
   return rows;
 }
 
+/**
+ * Brings the read models up to date, so that a running service accepts the new key when the command
+ * ends. The key is recorded and printed by then, so failures are ignored. Ctrl-C ends the wait.
+ */
+async function untilAccepted({ openReadModels }: Pick<Operator, 'openReadModels'>): Promise<void> {
+  const readModels = await openReadModels().catch(() => undefined);
+  await readModels?.close();
+}
+
 /** A key without its hash. */
 const presentKey = ({ hash: _hash, revision: _revision, ...shown }: ApiKeyRow) => shown;
 
@@ -88,6 +98,7 @@ export function addKeyCommands(program: Command, run: WithOperator): Command {
           { name: options.name, scopes: options.scopes, expiresAt },
         );
         output.show({ account_id, key_id, api_key }, api_key);
+        await untilAccepted(operator);
       }),
     );
 

@@ -58,10 +58,10 @@ export function createApiClient(env: Environment, signal: AbortSignal): ApiClien
       if (response.ok) return response;
       const failure = (await response.json().catch(() => ({}))) as Failure;
       const { status } = response;
-      const { error = `It answered ${status}.`, code = String(status), retry } = failure;
+      const { error = `It answered ${status}.`, code = String(status), retry: advice } = failure;
       // A proxy answers without advice.
       const isRetriable =
-        retry === undefined ? status === 429 || status >= 500 : retry === 'same_key';
+        advice === undefined ? status === 429 || status >= 500 : advice === 'same_key';
       throw requestError(`${error} (${code})`, isRetriable);
     } catch (error) {
       signal.throwIfAborted();

@@ -9,7 +9,7 @@ export const kafkaOptions = {
   KAFKA_BROKERS: Type.Optional(
     Type.String({
       pattern: '^[^\\s,:]+:\\d+(,[^\\s,:]+:\\d+)*$',
-      description: 'Brokers to relay events to, `host:port` separated by commas; default none',
+      description: 'Brokers to relay events to, `host:port` separated by commas',
     }),
   ),
   KAFKA_TLS: Type.Boolean({
@@ -59,7 +59,7 @@ export const kafkaOptions = {
     default: 'forever',
     pattern: '^(forever|[1-9]\\d{0,5}[hd])$',
     description:
-      'Retention of public topics that the relay creates: `forever`, hours or days (`90d`); existing ones are checked',
+      'Retention of public topics that the relay creates: `forever`, hours or days (`90d`)',
   }),
   KAFKA_START_AFTER: Type.Optional(
     Type.String({

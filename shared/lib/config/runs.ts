@@ -24,7 +24,7 @@ export const runOptions = {
     default: 1_000,
     minimum: 1,
     maximum: 1_000_000,
-    description: 'Maximum runs in flight per process; further ones wait',
+    description: 'Maximum runs in flight per process',
   }),
   MAX_RUNS_PER_ACCOUNT: Type.Optional(
     Type.Integer({
@@ -38,7 +38,7 @@ export const runOptions = {
       minimum: 4_194_304,
       maximum: 1_099_511_627_776,
       description:
-        'Maximum prompt bytes of the runs in flight, half per account, a quarter per prompt, and as many of waiting runs; default a part of the heap (`heap.prompts`)',
+        'Maximum prompt bytes of runs in flight, and as many of waiting runs; default a part of the heap (`heap.prompts`)',
     }),
   ),
   RATE_LIMIT_PER_SECOND: Type.Integer({

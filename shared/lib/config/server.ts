@@ -12,7 +12,7 @@ export const serverOptions = {
     'x-rule':
       'must be an IP address or a host name of this machine, without http:// and without a port',
     description:
-      'Address to listen on: `127.0.0.1` accepts connections from this machine only, `0.0.0.0` from every network (put TLS in front)',
+      'Address to listen on: `127.0.0.1` for this machine only, `0.0.0.0` for every network (put TLS in front)',
   }),
   PORT: Type.Integer({
     default: 3000,
@@ -24,8 +24,7 @@ export const serverOptions = {
     Type.Integer({
       minimum: 0,
       maximum: 65535,
-      description:
-        'Port that serves only `/metrics`, without a key; by default `PORT` serves them to keys with `metrics:read`',
+      description: 'Port that serves only `/metrics`, without a key',
     }),
   ),
   METRICS_HOST: Type.Optional(Type.String({ description: 'Address of that port; default `HOST`' })),
@@ -35,14 +34,14 @@ export const serverOptions = {
       maxLength: 256,
       pattern: '^[!-~]+$',
       'x-strong-key': true,
-      description: `First API key, of the account \`default\`: ${STRONG_KEY.length} to 256 random visible ASCII characters (\`openssl rand -hex 32\`); by default generated and printed once`,
+      description: `First API key, of the account \`default\`: ${STRONG_KEY.length} to 256 random visible ASCII characters; by default generated and printed once`,
     }),
   ),
   MAX_CONNECTIONS: Type.Integer({
     default: 10_000,
     minimum: 1,
     maximum: 1_000_000,
-    description: 'Maximum client connections; further ones are closed at once',
+    description: 'Maximum client connections',
   }),
   AUDIT_READS: Type.String({
     default: 'feed,requests',
@@ -56,7 +55,7 @@ export const serverOptions = {
       'x-rule':
         'must be * or origins separated by commas, without a path or a slash at the end, such as https://app.example.com,http://localhost:5173',
       description:
-        'Origins whose pages may call the API, separated by commas (`https://app.example.com`), or `*`; default none',
+        'Origins whose pages may call the API, separated by commas (`https://app.example.com`), or `*`',
     }),
   ),
   LOG_LEVEL: Type.Enum(LOG_LEVELS, {
@@ -65,15 +64,13 @@ export const serverOptions = {
   }),
   ALLOW_PLAINTEXT_PASSWORDS: Type.Boolean({
     default: false,
-    description:
-      'Allow passwords of Kafka, EventStoreDB and PostgreSQL without TLS to other hosts, in a trusted network',
+    description: 'Allow passwords without TLS to other hosts, in a trusted network',
   }),
   DRAIN_MS: Type.Integer({
     default: 0,
     minimum: 0,
     maximum: 600_000,
-    description:
-      'How long an API process keeps serving after SIGTERM with `/health/ready` 503, for load balancers',
+    description: 'How long an API process keeps serving after SIGTERM with `/health/ready` 503',
   }),
   SHUTDOWN_GRACE_MS: Type.Integer({
     default: 10_000,

@@ -15,21 +15,12 @@ const freeSpace = (fallback: string, description: string) =>
 export const storageOptions = {
   ACCOUNT_EVENTS_PER_DAY: quota(
     10_000_000,
-    'Events that an account may add per UTC day, then 429 `quota_exceeded`; 0: no quota',
+    'Events that an account may add per UTC day, then 429 `quota_exceeded`; 0, here and below: no quota',
   ),
-  ACCOUNT_BYTES_PER_DAY: quota(
-    4_294_967_296,
-    'Bytes of events (data and metadata) that an account may add per UTC day; 0: no quota',
-  ),
-  ACCOUNT_EVENTS: quota(1_000_000_000, 'Events of an account in total; 0: no quota'),
-  ACCOUNT_BYTES: quota(
-    1_099_511_627_776,
-    'Bytes of the events of an account in total; 0: no quota',
-  ),
-  ACCOUNT_AUDITS_PER_DAY: quota(
-    500_000,
-    'Audit entries of an account per UTC day, then 429 `quota_exceeded` for audited reads; 0: no quota',
-  ),
+  ACCOUNT_BYTES_PER_DAY: quota(4_294_967_296, 'Bytes of events (data and metadata) per UTC day'),
+  ACCOUNT_EVENTS: quota(1_000_000_000, 'Events of an account in total'),
+  ACCOUNT_BYTES: quota(1_099_511_627_776, 'Bytes of the events of an account in total'),
+  ACCOUNT_AUDITS_PER_DAY: quota(500_000, 'Audit entries of an account per UTC day'),
   DISK_WARN_FREE: freeSpace(
     '2147483648,20%',
     'Free disk space below which `/health/ready` is `degraded` and the log warns',

@@ -9,22 +9,20 @@ export const storeOptions = {
   EVENTSTOREDB_URL: Type.Optional(
     Type.String({
       pattern: '^(esdb|kurrentdb)(\\+discover)?://',
-      description:
-        'Connection string of an EventStoreDB or KurrentDB cluster for the log, instead of the embedded store',
+      description: 'Connection string of an EventStoreDB or KurrentDB cluster for the log',
     }),
   ),
   STORE_WAIT_MS: Type.Integer({
     default: 10_000,
     minimum: 1_000,
     maximum: 120_000,
-    description:
-      'How long a request waits for EventStoreDB in total, then 503 `store_unavailable`; at once while the cluster has no quorum or no usable node',
+    description: 'How long a request waits for EventStoreDB in total, then 503 `store_unavailable`',
   }),
   DATABASE_URL: Type.Optional(
     Type.String({
       pattern: '^postgres(ql)?://',
       description:
-        'Connection string of a PostgreSQL database for the read models, shared by any number of processes; needs EVENTSTOREDB_URL',
+        'Connection string of a PostgreSQL database for the read models of any number of processes; needs EVENTSTOREDB_URL',
     }),
   ),
   KEYS_DIR: Type.Optional(
@@ -36,26 +34,26 @@ export const storeOptions = {
   MASTER_KEY_FILE: Type.Optional(
     Type.String({
       description:
-        'File of the master keys for texts, one per line; the first one wraps new keys. Required with `DATABASE_URL`; default `master.key` beside `keys.db`',
+        'File of the master keys for texts. Required with `DATABASE_URL`; default `master.key` beside `keys.db`',
     }),
   ),
   DATABASE_POOL_SIZE: Type.Integer({
     default: 10,
     minimum: 1,
     maximum: 1_000,
-    description: 'Maximum connections for queries per process, beside a few others',
+    description: 'Maximum connections for queries per process',
   }),
   DATABASE_CLOCK_INDEPENDENT: Type.Boolean({
     default: false,
     description:
-      'PostgreSQL runs on another machine with its own clock: retention may trust both while they agree',
+      'PostgreSQL has the clock of another machine: retention may trust both while they agree',
   }),
   RETENTION_CONFIRM_PERCENT: Type.Integer({
     default: 20,
     minimum: 1,
     maximum: 100,
     description:
-      'Retention asks an operator before it erases more than this share of an account’s sessions, and more than 100; 100: never',
+      'Retention asks an operator before it erases more than this share of an account’s sessions, if over 100; 100: never',
   }),
   VISIBILITY_WAIT_MS: Type.Integer({
     default: 2_000,

@@ -7,12 +7,12 @@ export const transparencyOptions = {
     maxLength: 200,
     pattern: '^[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*$',
     description:
-      'Name of the transparency log, preferably its address without scheme (`turnlog.example.com/v1/log`); followed by the log’s id. Another name begins another tree',
+      'Name of the transparency log, preferably its address (`turnlog.example.com/v1/log`), before the log’s id. Another name begins another tree',
   }),
   LOG_SIGNING_KEY_FILE: Type.Optional(
     Type.String({
       description:
-        'File of the Ed25519 keys (PEM, PKCS #8) that all sign checkpoints; default `log-signing-key.pem` in the data folder. Required, the same for all, for projectors with `DATABASE_URL`',
+        'File of the Ed25519 keys (PEM, PKCS #8) that all sign checkpoints; default `log-signing-key.pem` in the data folder. Projectors with `DATABASE_URL` need the same',
     }),
   ),
   LOG_PUBLIC: Type.Boolean({
@@ -23,7 +23,7 @@ export const transparencyOptions = {
     Type.String({
       pattern: '^[^,\\s][^,]*(,[^,\\s][^,]*)*$',
       description:
-        'Files, folders or https addresses of kept checkpoints, separated by commas; a start and `audit verify` compare the log with them',
+        'Files, folders or https addresses of [kept checkpoints](operations.md#a-log-that-was-rolled-back), separated by commas',
     }),
   ),
   LOG_WITNESSES_FILE: Type.Optional(

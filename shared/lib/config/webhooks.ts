@@ -5,6 +5,6 @@ export const webhookOptions = {
   WEBHOOKS_ALLOW_PRIVATE: Type.Boolean({
     default: false,
     description:
-      'Allow webhooks to private, loopback and link-local addresses and without TLS, if everyone with `webhooks:write` is trusted with that network',
+      'Allow webhooks to private addresses and without TLS, if all keys with `webhooks:write` are trusted with that network',
   }),
 };

@@ -6,9 +6,16 @@ const TIME =
 const [MINUTE_MS, HOUR_MS, DAY_MS] = [60_000, 3_600_000, 86_400_000];
 const [FIRST, LAST] = [Date.parse('0000-01-01T00:00:00Z'), Date.parse('9999-12-31T23:59:59.999Z')];
 
-/** The pattern of times for documents, which impossible dates match, too. */
-export const TIME_PATTERN =
-  '^\\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\\d|3[01])([Tt ]([01]\\d|2[0-3]):[0-5]\\d:([0-5]\\d|60)(\\.\\d{1,20})?([Zz]|[+\\- ]([01]\\d|2[0-3]):[0-5]\\d))?$';
+const [YEAR, MINUTES] = ['[1-9]\\d{3}', '([01]\\d|2[0-3]):[0-5]\\d'];
+const LEAP_YEAR = '[1-9]\\d(0[48]|[2468][048]|[13579][26])|([2468][048]|[13579][26])00';
+const DAYS = [
+  '(0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])',
+  '(0[469]|11)-(0[1-9]|[12]\\d|30)',
+  '02-(0[1-9]|1\\d|2[0-8])',
+].join('|');
+
+/** The pattern of times for documents, in the years that clients use and without leap seconds. */
+export const TIME_PATTERN = `^(${YEAR}-(${DAYS})|(${LEAP_YEAR})-02-29)([Tt ]${MINUTES}:[0-5]\\d(\\.\\d{1,20})?([Zz]|[+\\- ]${MINUTES}))?$`;
 
 /** The beginning of a date in UTC, in milliseconds since the epoch; undefined for an impossible one. */
 export function parseDate(text: string): number | undefined {

@@ -26,7 +26,7 @@ const assistantTexts = ({
   tool_calls = [],
 }: Extract<ChatMessage, { role: 'assistant' }>): string[] => [
   ...(reasoning_content === undefined ? [] : [reasoning_content]),
-  ...tool_calls.map(({ function: called, id: _, type: __, ...extra }) => {
+  ...tool_calls.map(({ function: called, id: _id, type: _type, ...extra }) => {
     const { name, arguments: args, ...more } = called;
     const fields = Object.keys(extra).length + Object.keys(more).length;
     return name + args + (fields > 0 ? JSON.stringify([extra, more]) : '');

@@ -78,7 +78,7 @@ export async function runModelLoop(
   for (let round = 1; round <= LIMITS.run.rounds; round += 1) {
     signal.throwIfAborted();
     const request = chatRequest(settings, systemText(instruction, summary), history, turn);
-    const answer = await callForRound(context, run, round, { request, calls }, signal);
+    const answer = await callForRound(context, run, { round, request, calls }, signal);
     if (answer.tool_calls.length === 0) {
       await requireResponseFormat(context, run, answer.content ?? '', signal);
       const last = calls.at(-1)!;
@@ -108,8 +108,7 @@ export async function runModelLoop(
 async function callForRound(
   context: ModelContext,
   { request: run, publisher }: OpenRun,
-  round: number,
-  call: Pick<FallbackCall, 'request'> & { calls: ModelCall[] },
+  { round, ...call }: Pick<FallbackCall, 'request'> & { round: number; calls: ModelCall[] },
   signal: AbortSignal,
 ): Promise<ChatAnswer> {
   const onDelta = (text: string): void => publisher.publishText(round, text);

@@ -111,18 +111,24 @@ const correctedCall = (call: ToolCallRequest): ToolCallRequest => {
 const hasInvalidCall = (message: ChatMessage): boolean =>
   message.role === 'assistant' && message.tool_calls?.every(isValidCall) === false;
 
-/**
- * Corrects the tool calls of a request where one of them is invalid: each gets a valid name and a
- * JSON object as arguments. The results of the calls explain the mistakes.
- */
-export function correctCalls(request: ChatRequest): FormedRequest {
-  if (!request.messages.some(hasInvalidCall)) return { request };
-  const messages = request.messages.map((message) =>
+/** The messages with a valid name and a JSON object as arguments of each tool call. */
+export const correctMessages = (messages: readonly ChatMessage[]): ChatMessage[] =>
+  messages.map((message) =>
     message.role === 'assistant' && message.tool_calls
       ? { ...message, tool_calls: message.tool_calls.map(correctedCall) }
       : message,
   );
-  return { request: { ...request, messages }, form: { corrected_calls: true } };
+
+/**
+ * Corrects the tool calls of a request where one of them is invalid. The results of the calls
+ * explain the mistakes.
+ */
+export function correctCalls(request: ChatRequest): FormedRequest {
+  if (!request.messages.some(hasInvalidCall)) return { request };
+  return {
+    request: { ...request, messages: correctMessages(request.messages) },
+    form: { corrected_calls: true },
+  };
 }
 
 /** The request in this form. */

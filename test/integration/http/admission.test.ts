@@ -144,11 +144,16 @@ describe('runs in flight', () => {
     expect(await sessions()).toBe(before + 2);
   });
 
-  test('a shut-down refuses those that wait as it refuses the others', async () => {
+  test('a shut-down interrupts those that have begun, and refuses those that wait', async () => {
     const mine = several(4);
     await untilRuns(2, 2);
     await service.restart();
-    for (const reply of await Promise.all(mine)) expectFailure(reply, 'store_unavailable');
+    const replies = await Promise.all(mine);
+    const begun = replies.filter(({ body }) => body.code === 'turn_interrupted');
+    expect(begun).toHaveLength(2);
+    for (const reply of begun) expectFailure(reply, 'turn_interrupted');
+    for (const reply of replies)
+      if (!begun.includes(reply)) expectFailure(reply, 'store_unavailable');
   });
 });
 

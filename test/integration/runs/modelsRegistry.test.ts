@@ -123,6 +123,29 @@ describe('the models registry', () => {
     ]);
   });
 
+  test('takes what a provider does not accept', async () => {
+    const quirks = {
+      max_tokens_field: 'max_tokens',
+      stream_options: false,
+      response_format: false,
+      system_role: 'user',
+    };
+    const base_url = 'http://127.0.0.1:8000/v1';
+    const models = [{ id: 'm', provider: 'local', context_window: 2_048 }];
+    const modelsFile = await fileOf({ providers: { local: { base_url, ...quirks } }, models });
+    expect((await load({ modelsFile })).providers).toContainEqual({
+      id: 'local',
+      base_url,
+      ...quirks,
+    });
+    const wrong = { base_url, max_tokens_field: 'tokens', system_role: 'assistant' };
+    const error = await problem({ providers: { local: wrong }, models });
+    expect(Object.values(error.details ?? {}).map(({ message }) => message)).toEqual([
+      'must be one of: max_completion_tokens, max_tokens',
+      'must be one of: system, developer, user',
+    ]);
+  });
+
   test('reports every problem of form at once, with the file and the field', async () => {
     const error = await problem({
       providers: { p: { base_url: 'ftp://x', api_key: 'sk-in-the-file' } },

@@ -170,6 +170,7 @@ describe('SIGTERM', () => {
         error: {
           code: 'turn_interrupted',
           reason: 'shutdown',
+          retry: 'new_key',
           message: expect.stringContaining('shut down'),
         },
       }),

@@ -31,14 +31,14 @@ function rowOf(name: string, schema: object): string {
     default?: string | number | boolean;
     description: string;
   };
-  return `| \`${name}\` | ${preset === undefined ? '–' : `\`${preset}\``} | ${description} |`;
+  return `| \`${name}${preset === undefined ? '' : `=${preset}`}\` | ${description} |`;
 }
 
 const tableOf = (heading: string, options: TProperties): string =>
   [
     `### ${heading}\n`,
-    '| variable | default | |',
-    '|---|---|---|',
+    '| variable, default | |',
+    '|---|---|',
     ...Object.entries(options).map(([name, schema]) => rowOf(name, schema)),
   ].join('\n');
 

@@ -78,8 +78,8 @@ export function limitsPage(): string {
     .filter(({ beyond }) => beyond !== undefined)
     .map(
       ({ name, what, beyond }) =>
-        `| \`${name}\` | ${formatValue(name, valueOf(name))} | ${what.replace(/\.$/, '')} | ${beyond} |`,
+        `| \`${name}\`: ${formatValue(name, valueOf(name))} | ${what.replace(/\.$/, '')} | ${beyond} |`,
     );
-  const head = ['| limit | value | of | beyond it |', '|---|---|---|---|'];
+  const head = ['| limit | of | beyond |', '|---|---|---|'];
   return withGenerated('docs/limits.md', GENERATED, [...head, ...rows].join('\n'));
 }

@@ -89,7 +89,7 @@ describe('a 400 that names a field is retried once with the alternative, which i
       { ...request, messages: MERGED, streams: true },
       { system_role: 'user' },
     ],
-  ])('%s', async (_name, rejects, error, alternative, form) => {
+  ])('%s', async (_name, ...[rejects, error, alternative, form]) => {
     server = (call) => (rejects(call) ? error : undefined);
     expect((await send()).sent?.form).toEqual(form);
     expect(sent).toEqual([{ ...request, streams: true }, alternative]);

@@ -60,8 +60,8 @@ describe('the hash chain', () => {
     expect(second!.metadata.hash).toBe(expected(second!, first!.metadata.hash));
   });
 
-  test.each(['README.md', 'docs/api.md'])('fits the event that %s shows', (page) => {
-    const [shown] = /\{"id":.*"prev_hash":.*?\}\}/.exec(textOf(page))!;
+  test('fits the event that README.md shows', () => {
+    const [shown] = /\{"id":.*"prev_hash":.*?\}\}/.exec(textOf('README.md'))!;
     expect(chainFault(JSON.parse(shown) as RecordedEvent, undefined)).toBeUndefined();
   });
 

@@ -241,6 +241,7 @@ describe('sessions and turns', () => {
       model: 'gpt-4o',
       tool_used: '',
       offered: ['calculator'],
+      reasoning: null,
       tool_calls: [],
       tokens: null,
       finish_reason: null,

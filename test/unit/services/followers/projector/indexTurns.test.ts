@@ -20,6 +20,9 @@ afterEach(async () => {
   await indexer[Symbol.asyncDispose]();
 });
 
+/** The words `input` and a number, and the beginnings `inp`, `inpu` and `input`. */
+const TOKENS = 5;
+
 const turn = (number: number, account = 'acct_1'): NextTurn => ({
   session_id: 'session_1',
   account_id: account,
@@ -67,7 +70,7 @@ test('nothing is indexed before the read models have caught up, then all that wa
   expect(state.asked).toBe(0);
   indexer.onCaughtUp();
   expect(await until(() => state.indexed.length === 3)).toBe(true);
-  expect(state.indexed.map(({ tokens }) => tokens.length)).toEqual([2, 2, 2]);
+  expect(state.indexed.map(({ tokens }) => tokens.length)).toEqual([TOKENS, TOKENS, TOKENS]);
   expect(new Set(state.indexed.map(({ tokens }) => tokens[0])).size).toBe(1);
   turns.push(turn(4));
   indexer.onCaughtUp();
@@ -105,7 +108,7 @@ test('a few turns of each account are indexed after some of those that are next'
     { after: '', of: 'acct_2' },
   ]);
   expect(outOfOrder.map(({ account_id, tokens }) => [account_id, tokens.length])).toEqual(
-    ['acct_2', 'acct_3', 'acct_2'].map((account) => [account, 2]),
+    ['acct_2', 'acct_3', 'acct_2'].map((account) => [account, TOKENS]),
   );
 });
 
@@ -115,7 +118,7 @@ test('a turn that was indexed before it was next is not indexed again', async ()
   indexer = startIndexer({ store, keys: memoryKeys().keys, logger });
   indexer.onCaughtUp();
   expect(await until(() => state.indexed.length === 2)).toBe(true);
-  expect(state.indexed.map(({ tokens }) => tokens.length)).toEqual([0, 2]);
+  expect(state.indexed.map(({ tokens }) => tokens.length)).toEqual([0, TOKENS]);
 });
 
 test('a store that is away is tried again, and said once', async () => {
@@ -181,6 +184,6 @@ test('turns that can not be read keep the others back no longer than they take',
   indexer = startIndexer({ store, keys: memoryKeys().keys, logger });
   indexer.onCaughtUp();
   expect(await until(() => state.indexed.length === 2)).toBe(true);
-  expect(state.indexed.map(({ tokens }) => tokens.length)).toEqual([0, 2]);
+  expect(state.indexed.map(({ tokens }) => tokens.length)).toEqual([0, TOKENS]);
   expect(lines.map(({ level }) => level)).toEqual(['warn']);
 });

@@ -11,6 +11,9 @@ afterEach(() => {
 
 const { pageDiffMs, diffChars } = LIMITS.replays;
 
+/** Of a turn without reasoning, tools and mistakes. */
+const NOTHING = { reasoning: null, error: null, tool_calls: [] };
+
 /** A replay of which each turn answered something else, and who reads it. */
 function replayed(diffOf: (texts: TextPair) => Promise<DiffPart[] | undefined>, chars = 10) {
   const output = (sessionId: string, turn: number) =>
@@ -28,7 +31,7 @@ function replayed(diffOf: (texts: TextPair) => Promise<DiffPart[] | undefined>, 
         const turn = after + 1;
         const row = { session_id, turn, input: 'input', output: output(session_id, turn) };
         const session = { session_id, account_id: 'acct_1', status: 'active' };
-        return { session, turns: { rows: [{ ...row, error: null, tool_calls: [] }], more: true } };
+        return { session, turns: { rows: [{ ...row, ...NOTHING }], more: true } };
       },
     },
   };

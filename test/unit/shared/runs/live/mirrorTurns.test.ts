@@ -41,12 +41,12 @@ function mirrored(lose: (message: string) => boolean = () => false) {
 }
 
 /** The text of a mirror up to its end, as somebody reads who follows. */
-async function textOf(turn: LiveTurn): Promise<string> {
+async function textOf(turn: LiveTurn, kind: 'reasoning' | 'text' = 'text'): Promise<string> {
   let text = '';
   for (let place = START_OF_OUTPUT; ;) {
     const part = turn.nextPart(place);
     if (part) {
-      if (part.type === 'text') text += part.text;
+      if (part.type === kind) text += part.text;
       place = part.position;
     } else if (turn.hasEnded()) return text;
     else await turn.nextChange();
@@ -54,6 +54,19 @@ async function textOf(turn: LiveTurn): Promise<string> {
 }
 
 const TEXT = Array.from({ length: 3_000 }, (_, index) => `${index} 😀é\u0001"`).join(' ');
+
+test('reasoning is mirrored apart from the text, and encrypted', async () => {
+  const { publisher, elsewhere, sent } = mirrored();
+  publisher.publishText(1, 'I have ', 'reasoning');
+  const { turn } = elsewhere.follow(subject, 1);
+  const followed = [textOf(turn, 'reasoning'), textOf(turn)];
+  while (sent.length === 0) await sleep(5);
+  publisher.publishText(1, 'to add.', 'reasoning');
+  publisher.publishText(1, 'Two.');
+  publisher.publishEnd();
+  expect(await Promise.all(followed)).toEqual(['I have to add.', 'Two.']);
+  expect(sent.join()).not.toMatch(/have|add/);
+});
 
 test('a turn is heard elsewhere as it comes, byte for byte, and nobody between reads it', async () => {
   const { publisher, elsewhere, sent } = mirrored();
