@@ -31,8 +31,11 @@ const UNSUPPORTED =
   /support|unrecogni[sz]ed|unknown|unexpected|unavailable|not (?:permitted|allowed|valid|implemented)|invalid|forbidden|extra|instead/i;
 /** A limit that is too high is not a field that the server does not know. */
 const TOO_HIGH = /too (?:large|big|high|long)|at most|less than|greater than|exceed|above_max/i;
-/** The schema of the caller is wrong, not the field. */
-const BAD_SCHEMA = /invalid[ _](?:json[ _])?schema/i;
+/** The schema or the prompt of the caller is wrong, not the field. */
+const BAD_FORMAT =
+  /invalid[ _](?:json[ _])?schema|json_schema\.(?:name|schema|strict)|must contain the word/i;
+/** Types of errors that say nothing about the field. */
+const ERROR_TYPES = /invalid_request_error|invalid_value/gi;
 const SYSTEM_ROLE = /\bsystem\b.*\brole\b|\brole\b.*\bsystem\b|messages?[[.]0\]?\.role/is;
 
 /** The names of the fields of tool calls beside the standard ones. */
@@ -58,7 +61,7 @@ const NAMED: Record<Field, (text: string, request: ChatRequest) => boolean> = {
     response_format !== undefined &&
     text.includes('response_format') &&
     UNSUPPORTED.test(text) &&
-    !BAD_SCHEMA.test(text),
+    !BAD_FORMAT.test(text),
   system_role: (text, { messages }) =>
     messages[0]?.role === 'system' && SYSTEM_ROLE.test(text) && UNSUPPORTED.test(text),
   reasoning_content: (text, { messages }) =>
@@ -105,7 +108,7 @@ function configuredForm(quirks: ProviderQuirks): ModelForm {
 
 /** The text of an error response, which may be of any shape. */
 const textOf = ({ param, code, message, error }: OpenAi.APIError): string =>
-  [param, code, message, JSON.stringify(error)].join(' ');
+  [param, code, message, JSON.stringify(error)].join(' ').replaceAll(ERROR_TYPES, '');
 
 /** The parts of a form that change this request. */
 function effectiveForm(form: ModelForm, request: ChatRequest): RequestForm | undefined {

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { pipeline, type Readable, type Transform } from 'node:stream';
+import { finished } from 'node:stream/promises';
 import {
   constants,
   createBrotliDecompress,
@@ -20,22 +21,27 @@ const ZSTD = { params: { [constants.ZSTD_d_windowLogMax]: 23 } };
 /** The compression method in the first byte of the zlib format (RFC 1950). */
 const [METHOD_BITS, DEFLATE] = [0x0f, 8];
 
-/** Some servers send raw deflate data without the zlib format, as which `deflate` is specified. */
-async function createDeflateDecoder(stream: Readable): Promise<Transform> {
-  await once(stream, 'readable');
-  const first = stream.read() as Buffer | null;
-  if (first === null) return createInflate();
-  stream.unshift(first);
-  return (first[0]! & METHOD_BITS) === DEFLATE ? createInflate() : createInflateRaw();
+/** Waits for the first data of a stream; undefined if it ends without any. */
+async function firstChunkOf(stream: Readable): Promise<Buffer | undefined> {
+  for (;;) {
+    const chunk = stream.read() as Buffer | null;
+    if (chunk !== null) return chunk;
+    if (stream.readableEnded) return undefined;
+    // A stream without data may end without becoming readable.
+    await Promise.race([once(stream, 'readable'), finished(stream)]);
+  }
 }
 
-type CreateDecoder = (stream: Readable) => Transform | Promise<Transform>;
+/** Creates a decoder for data that begin with this chunk. */
+type CreateDecoder = (first: Buffer) => Transform;
 
 /** None is asked for: these are what servers use all the same. */
 const DECODERS: Readonly<Record<string, CreateDecoder>> = {
   gzip: () => createGunzip(),
   'x-gzip': () => createGunzip(),
-  deflate: createDeflateDecoder,
+  // Some servers send raw deflate data without the zlib format, as which `deflate` is specified.
+  deflate: (first) =>
+    (first[0]! & METHOD_BITS) === DEFLATE ? createInflate() : createInflateRaw(),
   br: () => createBrotliDecompress(),
   zstd: () => createZstdDecompress(ZSTD),
 };
@@ -74,7 +80,11 @@ export async function decodeContent(
   }
   let decoded = stream;
   for (const createDecoder of decoders.toReversed()) {
-    const decoder = await createDecoder!(decoded);
+    const first = await firstChunkOf(decoded);
+    // Servers name a coding for an empty body, too, which no decoder takes.
+    if (first === undefined) return decoded;
+    decoded.unshift(first);
+    const decoder = createDecoder!(first);
     const most = bytes + OVERHEAD_BYTES;
     // The reader of the decoder gets the error.
     decoded = pipeline(

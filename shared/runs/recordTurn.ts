@@ -7,7 +7,7 @@ import { toDamageError, type StreamSource } from '../eventlog/reading/reportDama
 import { sessionStream } from '../eventlog/streams.ts';
 import { errorSummary } from '../lib/errors/errorSummary.ts';
 import { sleep } from '../lib/time/sleep.ts';
-import { waitLimitMs } from '../lib/time/waitBudget.ts';
+import { renewWaitBudget, waitLimitMs } from '../lib/time/waitBudget.ts';
 import type { Position } from '../ports/eventStore.ts';
 import { loggedRequestId } from '../commandHandling/context.ts';
 import { prepareEvents, type PreparedEvents } from '../commandHandling/prepareEvents.ts';
@@ -107,6 +107,8 @@ async function appendOnce(
  * Records an event of a run exactly once, and advances the run's head. While the store is
  * unavailable, retries for `patienceMs`. An append with an unknown outcome may have been written,
  * which the next attempt detects. Conflicts with other writers are always retried for some seconds.
+ * A run may take long and wait often: each recorded event lets its request wait for the whole limit
+ * again.
  */
 export async function recordTurnEvent(
   context: RecordTurnContext,
@@ -129,7 +131,10 @@ export async function recordTurnEvent(
     const pauseMs = pauses.next();
     try {
       const position = await appendOnce(context, run, prepared, conflicts);
-      if (position !== undefined) return position;
+      if (position !== undefined) {
+        renewWaitBudget();
+        return position;
+      }
     } catch (error) {
       const tooLate = performance.now() + pauseMs > retryUntil;
       if (!isTurnlogError(error, 'store_unavailable') || tooLate) throw error;

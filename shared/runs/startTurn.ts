@@ -5,6 +5,7 @@ import { isTurnlogError, isLogUnavailable, TurnlogError } from '../lib/errors/tu
 import { createConflictLimit } from '../eventlog/conflictLimit.ts';
 import { sessionStream } from '../eventlog/streams.ts';
 import { sleep } from '../lib/time/sleep.ts';
+import { renewWaitBudget } from '../lib/time/waitBudget.ts';
 import { interruptIfOrphaned, type RecoveryContext } from './recovery/interruptTurn.ts';
 import type { RunPermit } from './queueing/admissionControl.ts';
 import type { OpenRun, RunContext, RunSlice } from './context.ts';
@@ -83,6 +84,7 @@ async function appendTurnStarted(
   try {
     const prepared = await prepareEvents(context, authorOf(actor), loaded.head, events);
     const { head, position, lastEventId } = await appendEvents(context.store, target, prepared);
+    renewWaitBudget();
     return {
       request,
       state: events.reduce(session.evolve, loaded.state) as RunningSession,

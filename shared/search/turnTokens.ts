@@ -1,3 +1,4 @@
+import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import { isTurnlogError } from '../lib/errors/turnlogError.ts';
 import { TextErased, createTextOpener } from '../eventlog/encryption/closedText.ts';
 import type { Keyring, ReadingKeys } from '../eventlog/encryption/keyring.ts';
@@ -6,6 +7,9 @@ import { sessionStream } from '../eventlog/streams.ts';
 import type { EndedTurn } from './turnIndex.ts';
 import { extractPrefixes, extractWords } from './words.ts';
 import { createWordTokenizer } from './wordTokens.ts';
+
+/** The tokens that are computed in one step, in a few milliseconds: a long turn has thousands. */
+const TERMS_AT_ONCE = 256;
 
 /**
  * Creates a function that computes the tokens of turns. It caches keys and words, so discard it
@@ -23,7 +27,12 @@ export function createTurnTokenizer(keys: ReadingKeys & Pick<Keyring, 'ensureKey
     const open = await createTextOpener(keys, sessionStream(session_id), texts);
     if (!tokenOf) return [];
     const words = extractWords(texts.map(open));
-    return [...new Set([...words, ...extractPrefixes(words)].map(tokenOf))];
+    const tokens = new Set<string>();
+    for (const term of [...words, ...extractPrefixes(words)]) {
+      tokens.add(tokenOf(term));
+      if (tokens.size % TERMS_AT_ONCE === 0) await yieldToOthers();
+    }
+    return [...tokens];
   }
 
   return (turn: EndedTurn): Promise<string[] | undefined> =>

@@ -10,9 +10,9 @@ const { prefixCharacters, longestPrefix, prefixesOfTurn } = LIMITS.search;
 const ASCII = /^[\0-\x7f]*$/;
 /** Marks the boundaries between the parts of a compound. */
 const BOUNDARY = '\u007f';
-/** Runs of letters and digits, and what follows them in a query. */
-const ASCII_WORDS = /([a-z0-9][a-z0-9\u007f]*)(\*?)/g;
-const WORDS = /([\p{L}\p{N}][\p{L}\p{N}\p{M}\u007f]*)(\*?)/gu;
+/** Runs of letters and digits, and a `*` at the end of a word; the one in `12*34` is an operator. */
+const ASCII_WORDS = /([a-z0-9][a-z0-9\u007f]*)(\*(?![*\u007f]*[a-z0-9]))?/g;
+const WORDS = /([\p{L}\p{N}][\p{L}\p{N}\p{M}\u007f]*)(\*(?![*\u007f]*[\p{L}\p{N}]))?/gu;
 /** Symbols and numbers that stand for other characters, as ™ for tm and ½ for 1⁄2. */
 const SYMBOLS = /[\p{So}[\p{No}--[\u00b2\u00b3\u00b9\u2070\u2074-\u2079\u2080-\u2089]]]/gv;
 /** Raised and lowered digits, which belong to their word: H₂O. */

@@ -104,6 +104,8 @@ export function createMcpClient(
       const endListing = inflow.startListing();
       try {
         let params: { cursor: string } | undefined;
+        // Answers to calls may have had a list, too.
+        repairs.takeMalformed();
         for (let page = 0; page < PAGES; page += 1) {
           const listed = await client.request(
             { method: 'tools/list', ...(params && { params }) },

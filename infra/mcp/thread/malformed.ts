@@ -35,9 +35,15 @@ function flawOf(tool: unknown): string {
   return name === undefined ? 'it is not an object' : `its ${String(name)} is not valid`;
 }
 
+/** The longest name of a tool that can be offered. */
+const NAME_CHARS = 128;
+
+/** A copy of the name, because a part of a string would keep the whole message in memory. */
 function nameOf(tool: unknown, index: number): string {
   const name: unknown = (tool as { name?: unknown } | null)?.name;
-  return typeof name === 'string' ? name : `number ${index + 1}`;
+  return typeof name === 'string'
+    ? Buffer.from(name.slice(0, NAME_CHARS)).toString()
+    : `number ${index + 1}`;
 }
 
 /**

@@ -109,8 +109,9 @@ function createHandler(pipeline: RequestPipeline, route: Route): Middleware {
   const task = `${route.method.toUpperCase()} ${route.path}`;
   return (ctx, next) => {
     ctx.state['route'] = route;
-    // A response that has begun may take as long as it has to: its reads have a limit each.
-    const isUnanswered = (): boolean => !ctx.res.headersSent;
+    // A response that has begun may take as long as it has to: its reads have a limit each. No one
+    // waits for the run of a client that is gone: its answer is recorded all the same.
+    const isUnanswered = (): boolean => !ctx.res.headersSent && !ctx.res.destroyed;
     return runTask(task, () =>
       withWaitBudget(api.limits.storeWaitMs, isUnanswered, () => handle(ctx, next)),
     );

@@ -16,7 +16,8 @@ export const storeOptions = {
     default: 10_000,
     minimum: 1_000,
     maximum: 120_000,
-    description: 'How long a request waits for EventStoreDB in total, then 503 `store_unavailable`',
+    description:
+      'How long a request waits for EventStoreDB in total, a run since its last recorded event, then 503 `store_unavailable`',
   }),
   DATABASE_URL: Type.Optional(
     Type.String({

@@ -2,6 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 
 /** How long the calls of a task may wait in all for a service that is unavailable. */
 interface WaitBudget {
+  readonly limitMs: number;
   leftMs: number;
   /** The end of the wait that was counted last, by `performance.now()`. */
   countedUntil: number;
@@ -23,7 +24,16 @@ export const withWaitBudget = <Result>(
   limitMs: number,
   isLimited: () => boolean,
   task: () => Result,
-): Result => budgets.run({ leftMs: limitMs, countedUntil: -Infinity, isLimited }, task);
+): Result => budgets.run({ limitMs, leftMs: limitMs, countedUntil: -Infinity, isLimited }, task);
+
+/**
+ * Lets the calls of the task wait for the whole limit again: the service has just done its part, so
+ * that earlier waits were not in vain.
+ */
+export function renewWaitBudget(): void {
+  const budget = budgets.getStore();
+  if (budget) budget.leftMs = budget.limitMs;
+}
 
 /** How long the next call may wait, in milliseconds: `limitMs`, or less if the task has less left. */
 export const waitLimitMs = (limitMs: number): number =>

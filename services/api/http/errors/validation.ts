@@ -13,6 +13,7 @@ import type { ErrorObject } from 'ajv/dist/2020.js';
 
 interface Branch {
   title?: string;
+  type?: string;
 }
 
 /** The most errors to examine: a body may have many. */
@@ -36,14 +37,26 @@ function groupByBranch(
   return byBranch;
 }
 
+/** The errors of a union that only say that the value could also be null, and those of the union. */
+const nullErrors = (errors: readonly ErrorObject[], union: ErrorObject): ErrorObject[] =>
+  errors.filter(
+    ({ instancePath, keyword, params }) =>
+      instancePath === union.instancePath &&
+      (keyword === 'anyOf' || (keyword === 'type' && params['type'] === 'null')),
+  );
+
 /**
- * Where a value matches no branch of a union of titled objects, keeps only the errors of the branch
- * with the fewest, which the client probably meant. On a tie, one error lists the branches.
+ * Where a value does not match a union with null, keeps only the errors of the other branches: `must be
+ * null` would sound as if nothing else were possible. Where it matches no branch of a union of titled
+ * objects, keeps only the errors of the branch with the fewest, which the client probably meant. On a
+ * tie, one error lists the branches.
  */
 export function selectUnionErrors(errors: readonly ErrorObject[]): ErrorObject[] {
   const kept = new Set(errors.slice(0, MAX_ERRORS));
   for (const union of kept) {
     const branches = union.keyword === 'anyOf' ? (union.schema as Branch[]) : [];
+    if (branches.some(({ type }) => type === 'null'))
+      for (const error of nullErrors([...kept], union)) kept.delete(error);
     if (branches.length === 0 || !branches.every(({ title }) => title !== undefined)) continue;
     const branchErrors = [...groupByBranch([...kept], union).values()];
     const [fewest, next] = branchErrors.toSorted((one, other) => one.length - other.length);

@@ -172,6 +172,31 @@ describe('nothing is retried or remembered', () => {
       'is about a schema',
       { message: "Invalid schema for response_format 'b'", param: 'response_format' },
     ],
+    [
+      'is about the prompt of one caller',
+      {
+        message:
+          "'messages' must contain the word 'json' in some form, to use 'response_format' of type 'json_object'.",
+        type: 'invalid_request_error',
+        param: 'messages',
+      },
+    ],
+    [
+      'is about the value of a field',
+      {
+        message: "Invalid 'response_format.json_schema.name': string too long.",
+        type: 'invalid_request_error',
+        param: 'response_format.json_schema.name',
+        code: 'string_above_max_length',
+      },
+    ],
+    [
+      'has a type that fits every mistake',
+      {
+        message: "The content was filtered for 'response_format'.",
+        type: 'invalid_request_error',
+      },
+    ],
   ])('where a 400 %s', async (_name, error) => {
     server = () => error;
     await expect(send()).rejects.toMatchObject({ status: 400 });

@@ -347,6 +347,18 @@ describe('what a server answers', () => {
     await expect(get(`http://127.0.0.1:${port}/`)).rejects.toMatchObject(failed(reason));
   });
 
+  test.each(['gzip', 'deflate', 'br', 'zstd', 'gzip, deflate'])(
+    'without any bytes is empty, whatever its encoding: %s',
+    async (encoding) => {
+      const port = await serve((_request, response) => {
+        response.writeHead(200, { 'content-encoding': encoding });
+        response.end();
+      });
+      const answer = await get(`http://127.0.0.1:${port}/`);
+      expect([answer.body.length, answer.truncated]).toEqual([0, false]);
+    },
+  );
+
   test('that was cut off is a failure', async () => {
     const port = await serve((_request, response) => {
       response.writeHead(200, { 'content-encoding': 'gzip' });

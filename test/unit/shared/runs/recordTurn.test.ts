@@ -10,7 +10,7 @@ import { createDamagedStreams } from '../../../../shared/eventlog/reading/damage
 import { sealEvents } from '../../../../shared/eventlog/encryption/sealTexts.ts';
 import { sessionStream } from '../../../../shared/eventlog/streams.ts';
 import { createLogger } from '../../../../shared/lib/logger.ts';
-import { withWaitBudget } from '../../../../shared/lib/time/waitBudget.ts';
+import { countWait, withWaitBudget } from '../../../../shared/lib/time/waitBudget.ts';
 import type { EncodedEvent, EventStore } from '../../../../shared/ports/eventStore.ts';
 import {
   AGENT_ID,
@@ -121,6 +121,20 @@ test('an end is not sent again once its request has waited for its whole time', 
   );
   expect(sent).toHaveLength(1);
   expect(context.runState.openTurnQueue.size).toBe(1);
+});
+
+test('each recorded event lets a long run wait for the whole limit again', async () => {
+  await withWaitBudget(
+    5_000,
+    () => true,
+    async () => {
+      countWait(performance.now() - 6_000);
+      await callTool('a');
+      fates = ['lost_before_write'];
+      await end();
+    },
+  );
+  expect(await types()).toEqual(['started', 'turn_started', 'tool_called', 'turn_completed']);
 });
 
 test('an end whose append was answered too late is sent again with the same id, and stands once', async () => {

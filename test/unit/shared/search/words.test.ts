@@ -89,6 +89,11 @@ test('words are found by their beginnings of 3 characters or more', () => {
   expect(sought('2026* a*').map(isShortPrefix)).toEqual([false, true]);
 });
 
+test('a star between letters or digits is an operator, and no beginning of a word', () => {
+  expect(sought('12*34 2**8 x*y x*ö')).toEqual(['12', '34', '2', '8', 'x', 'y', 'o']);
+  expect(sought('**bold** (inv*)')).toEqual(['bold*', 'inv*']);
+});
+
 test('a beginning is compared up to its limit', () => {
   const { longestPrefix } = LIMITS.search;
   expect(sought('internationalis*')).toEqual(['internat*']);

@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import {
   countWait,
+  renewWaitBudget,
   waitLimitMs,
   withWaitBudget,
 } from '../../../../../shared/lib/time/waitBudget.ts';
@@ -27,6 +28,16 @@ test('a call never waits longer than its own limit, nor less than nothing', () =
     countWait(secondsAgo(60));
     expect(waitLimitMs(3)).toBe(0);
   });
+});
+
+test('a task that has got somewhere may wait for its whole limit again', () => {
+  withWaitBudget(LIMIT_MS, unanswered, () => {
+    countWait(secondsAgo(60));
+    renewWaitBudget();
+    expect(leftSeconds()).toBe(10);
+  });
+  renewWaitBudget();
+  expect(leftSeconds()).toBe(10);
 });
 
 test('what calls wait side by side counts once', () => {

@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import type { TurnlogError } from '../../../../../../shared/lib/errors/turnlogError.ts';
 import { bodyValidator } from '../../../../../../services/api/http/errors/validation.ts';
+import { DescribeSessionBody } from '../../../../../../services/api/sessions/descriptionSchemas.ts';
 import { StartReplayBody } from '../../../../../../services/api/replays/schemas.ts';
 
 const validate = bodyValidator(StartReplayBody);
@@ -46,5 +47,27 @@ test('of each of many checks it is said what is wrong with it', () => {
   const said = saidOf(...Array.from({ length: 12 }, () => ({ matches: '' })));
   expect(Object.keys(said)).toEqual(
     Array.from({ length: 12 }, (_, index) => `checks/${index}/matches`),
+  );
+});
+
+test.each<[object, Record<string, string>]>([
+  [{ labels: { a: 5 } }, { 'labels/a': 'must be string.' }],
+  [
+    { labels: 5, title: 5 },
+    { labels: 'must be object.', title: 'must be string.' },
+  ],
+])('of a field that may be null it is not said that it must be: %j', (body, problems) => {
+  const describe = bodyValidator(DescribeSessionBody);
+  let details: TurnlogError['details'];
+  try {
+    describe(body);
+  } catch (error) {
+    ({ details } = error as TurnlogError);
+  }
+  const said = Object.entries(details ?? {}).map(([field, { message }]) => [field, message]);
+  expect(Object.fromEntries(said)).toEqual(
+    Object.fromEntries(
+      Object.entries(problems).map(([field, problem]) => [field, `"${field}" ${problem}`]),
+    ),
   );
 });
