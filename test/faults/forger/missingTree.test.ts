@@ -131,6 +131,11 @@ test(
       const service = await deployment.start();
       await service.ready();
       expect(service.logged()).toMatch(/"level":"warn".*no transparency log.*audit declare-tree/);
+      const doubt = expect.stringContaining('audit declare-tree') as string;
+      expect((await service.health()).body.data).toMatchObject({
+        status: 'degraded',
+        transparency_log: { doubt },
+      });
       await service.stop();
     }),
   60_000,
