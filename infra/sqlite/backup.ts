@@ -101,14 +101,16 @@ export function copyEventLog({ from, to, end, signal, onProgress }: EventCopy): 
     const database = openForWriting(file);
     try {
       attachSource(database, eventLogFile(from));
-      const copied = database.prepare(
-        'SELECT max(position) AS last, count(*) AS n FROM main.events',
-      );
+      // Asked after each batch, so without the count, which reads the whole copy.
+      const lastCopied = database.prepare('SELECT max(position) AS last FROM main.events');
       const insert = database.prepare(
         `INSERT INTO main.events (${COLUMNS}) SELECT ${COLUMNS} FROM source.events
          WHERE position > ? AND position <= ? ORDER BY position LIMIT ${BATCH_SIZE}`,
       );
-      const { last, n } = copied.get() as { last: number | null; n: number };
+      const { last } = lastCopied.get() as { last: number | null };
+      const { n } = database.prepare('SELECT count(*) AS n FROM main.events').get() as {
+        n: number;
+      };
       if (last !== null) requireSameLog(database, last, file);
       let events = n;
       let position = last ?? 0;
@@ -118,7 +120,7 @@ export function copyEventLog({ from, to, end, signal, onProgress }: EventCopy): 
         const changes = Number(insert.run(position, Number(end)).changes);
         if (changes === 0) throw copyError(eventLogFile(from), 'events at its end are missing');
         events += changes;
-        position = (copied.get() as { last: number }).last;
+        position = (lastCopied.get() as { last: number }).last;
         onProgress(events);
         await setImmediate();
       }

@@ -9,7 +9,8 @@ export type AccountKey = KeyData & {
 };
 
 /** What the events of a key say about it. */
-export function keyDataOf({ revoked: _, replaced: _by, ...data }: AccountKey): KeyData {
+export function keyDataOf(key: AccountKey): KeyData {
+  const { revoked: _revoked, replaced: _replaced, ...data } = key;
   return data;
 }
 

@@ -8,15 +8,9 @@ export const KEY_LIMITS = {
     opened: 10_000,
   },
   keys: {
-    /**
-     * Valid API keys of an account.
-     * @beyond 409 `key_limit_reached`
-     */
+    /** Valid API keys of an account. */
     active: 100,
-    /**
-     * API keys that an account ever had.
-     * @beyond 409 `key_limit_reached`, except for operators
-     */
+    /** API keys that an account ever had. */
     issued: 2_000,
     /** How long a replaced key stays valid by default, so that a lost answer locks no client out. */
     defaultOverlapSeconds: 3_600,

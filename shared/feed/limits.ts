@@ -39,10 +39,7 @@ export const FEED_LIMITS = {
      * @beyond 400
      */
     waitSeconds: 60,
-    /**
-     * Size of a page. The page ends with the event that reaches it.
-     * @beyond next page
-     */
+    /** Size of a page. The page ends with the event that reaches it. */
     answerBytes: 256 * KIB,
     /**
      * Interval of checks of a follower's key.

@@ -71,6 +71,10 @@ export interface TransparencyLogHealth {
   signed_at: string | null;
   /** A sentence that says why the transparency log does not grow; absent while it does. */
   trouble?: string;
+  /**
+   * A sentence, until the next start, where the log has events and no record that it was ever signed.
+   */
+  doubt?: string;
   /** Present when witnesses are configured and this process requests their cosignatures. */
   witnesses?: WitnessesHealth;
 }

@@ -5,10 +5,7 @@ const SECOND_MS = 1_000;
 /** Fixed limits of replays, part of LIMITS. */
 export const REPLAY_LIMITS = {
   replays: {
-    /**
-     * Sessions per replay.
-     * @beyond 400
-     */
+    /** Sessions per replay. */
     sessions: 2_000,
     /** Tokens that a replay may use where its request states no budget. */
     defaultBudgetTokens: 1_000_000,
@@ -22,10 +19,7 @@ export const REPLAY_LIMITS = {
      * @beyond 503 `overloaded`
      */
     runningOfAll: 100,
-    /**
-     * Concurrent sessions per replay.
-     * @beyond 400
-     */
+    /** Concurrent sessions per replay. */
     concurrency: 4,
     /**
      * Concurrent turns of all replays; accounts take turns.
@@ -54,10 +48,7 @@ export const REPLAY_LIMITS = {
      * @beyond failed
      */
     tries: 3,
-    /**
-     * Checks per replay.
-     * @beyond 400
-     */
+    /** Checks per replay. */
     checks: 32,
     /**
      * Checks per replay as JSON.

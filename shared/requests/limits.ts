@@ -62,15 +62,9 @@ export const REQUEST_LIMITS = {
     jsonTextBytes: 960 * KIB,
     /** Connections that the operating system queues until they are accepted. */
     backlog: 4_096,
-    /**
-     * Time for request headers.
-     * @beyond 408; connection closed if nothing was sent
-     */
+    /** Time for request headers. */
     headersMs: 10_000,
-    /**
-     * Time for a request.
-     * @beyond 408
-     */
+    /** Time for a request. */
     requestMs: 30_000,
     /**
      * Unanswered requests per connection. Each takes some kilobytes.
@@ -86,15 +80,11 @@ export const REQUEST_LIMITS = {
      * readers.
      */
     details: 20,
-    /**
-     * Largest page size of a request.
-     * @beyond 400
-     */
+    /** Largest page size of a request. */
     pageEntries: 1_000,
     /**
      * Bytes per page. A page ends before the entry that would exceed this limit; a larger entry
      * gets a page to itself.
-     * @beyond next page
      */
     pageBytes: MIB,
     /** Bytes read at a time for a list that is returned as a whole. */
@@ -111,15 +101,9 @@ export const REQUEST_LIMITS = {
      * @beyond 429/503
      */
     answerWaitMs: 10_000,
-    /**
-     * Time without the client reading.
-     * @beyond connection closed
-     */
+    /** Time without the client reading. */
     stalledReaderMs: 20_000,
-    /**
-     * The same while others wait for memory.
-     * @beyond connection closed
-     */
+    /** The same while others wait for memory. */
     stalledReaderInTheWayMs: 5_000,
     /** Interval between heartbeats of an event stream. */
     heartbeatMs: 15_000,
@@ -143,27 +127,15 @@ export const REQUEST_LIMITS = {
   },
   /** Limits of a session's title and labels. */
   description: {
-    /**
-     * Title of a session.
-     * @beyond 400
-     */
+    /** Title of a session. */
     titleCharacters: 256,
-    /**
-     * Labels per session.
-     * @beyond 400
-     */
+    /** Labels per session. */
     labels: 32,
     /** Labels per request: as many as a session may have, and as many that they replace. */
     labelsChanged: 64,
-    /**
-     * Name of a label.
-     * @beyond 400
-     */
+    /** Name of a label. */
     labelNameCharacters: 64,
-    /**
-     * Value of a label.
-     * @beyond 400
-     */
+    /** Value of a label. */
     labelValueCharacters: 256,
     /**
      * Labels per list request.
@@ -206,10 +178,7 @@ export const REQUEST_LIMITS = {
   },
   /** Limits of texts that clients send. */
   text: {
-    /**
-     * Names of agents, accounts and keys.
-     * @beyond 400
-     */
+    /** Names of agents, accounts and keys. */
     nameCharacters: 256,
     /** References in requests: a model, a tool, a component, a session. */
     referenceCharacters: 256,
@@ -218,15 +187,9 @@ export const REQUEST_LIMITS = {
      * @beyond 400
      */
     noteCharacters: 256,
-    /**
-     * Instruction of an agent.
-     * @beyond 400
-     */
+    /** Instruction of an agent. */
     instructionBytes: 256 * KIB,
-    /**
-     * Input of a run.
-     * @beyond 400
-     */
+    /** Input of a run. */
     inputBytes: 512 * KIB,
   },
 } as const;

@@ -137,15 +137,9 @@ export const RUN_LIMITS = {
   },
   /** Limits of an agent's JSON Schema for answers, which a client sends. */
   responseFormat: {
-    /**
-     * Bytes of the schema as JSON. Each turn_started event contains the schema.
-     * @beyond 400
-     */
+    /** Bytes of the schema as JSON. Each turn_started event contains the schema. */
     schemaBytes: 32 * KIB,
-    /**
-     * Nested objects and arrays.
-     * @beyond 400
-     */
+    /** Nested objects and arrays. */
     schemaDepth: 32,
     /**
      * Time to compile a schema or to check an answer.

@@ -4,28 +4,18 @@ import { KIB } from '../lib/units.ts';
 export const SEARCH_LIMITS = {
   /** Limits of the word index and of queries. */
   search: {
-    /**
-     * Indexed characters of an input or output. Later text can't be found.
-     * @beyond not found
-     */
+    /** Indexed characters of an input or output. Later text can't be found. */
     textCharacters: 64 * KIB,
     /** Characters per word. Longer words are compared only up to this length. */
     wordCharacters: 64,
     /**
      * Different words per turn. Further
      * words can't be found.
-     * @beyond not found
      */
     wordsOfTurn: 2_000,
-    /**
-     * Characters of a query.
-     * @beyond 400
-     */
+    /** Characters of a query. */
     queryCharacters: 256,
-    /**
-     * Different words of a query.
-     * @beyond 400
-     */
+    /** Different words of a query. */
     queryWords: 16,
     /**
      * Shortest indexed part of a compound (`id` of `getUserId`).

@@ -2,10 +2,7 @@
 export const SESSION_LIMITS = {
   /** Limits of waits for turns, and of runs that other requests may cancel. */
   turn: {
-    /**
-     * Longest `Prefer: wait`, in seconds.
-     * @beyond shortened
-     */
+    /** Longest `Prefer: wait`, in seconds. */
     waitSeconds: 60,
     /**
      * Requests that wait for a turn. One account may have half of
@@ -15,10 +12,7 @@ export const SESSION_LIMITS = {
     waiting: 2_000,
     /** Characters of a `Prefer` header that are parsed. */
     preferChars: 1_024,
-    /**
-     * Sessions whose turns a fork shares. A fork of a fork has two.
-     * @beyond 400
-     */
+    /** Sessions whose turns a fork shares. A fork of a fork has two. */
     origins: 16,
     /** Sessions with a signal still to be sent to other processes. */
     signals: 1_000,

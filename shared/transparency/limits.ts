@@ -11,15 +11,9 @@ export const TRANSPARENCY_LIMITS = {
   },
   /** For a bundle to verify. */
   proof: {
-    /**
-     * Each file of a bundle except `events.jsonl`.
-     * @beyond [bundle](proof.md#the-bundle) rejected
-     */
+    /** Each file of a bundle except `events.jsonl`. */
     fileBytes: 64 * KIB,
-    /**
-     * One event of a bundle.
-     * @beyond bundle rejected, or not written
-     */
+    /** One event of a bundle. */
     lineBytes: 4 * MIB,
     /** The receipt of an erasure, whose event has at most 1 MiB. */
     receiptBytes: 4 * MIB,

@@ -42,6 +42,12 @@ export const TransparencyLog = Type.Object(
     trouble: Type.Optional(
       Type.String({ description: 'Why it does not grow; absent while it does' }),
     ),
+    doubt: Type.Optional(
+      Type.String({
+        description:
+          'That it was begun for a log with events which has no record of an earlier one; until the next start',
+      }),
+    ),
     witnesses: Type.Optional(
       Type.Object(
         {

@@ -105,6 +105,7 @@ export function presentHealth({
     relay?.state === 'retrying' ||
     relay?.parked !== undefined ||
     transparency_log?.trouble !== undefined ||
+    transparency_log?.doubt !== undefined ||
     transparency_log?.witnesses?.reason !== undefined ||
     open_circuits !== undefined ||
     text_keys !== undefined ||

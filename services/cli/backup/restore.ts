@@ -156,6 +156,7 @@ function describeRestore(
     ...comparison.compared.map(
       ({ name, size }) => `${name} knows the transparency log with ${size} leaves, which fits.`,
     ),
+    ...comparison.troubles.map(({ name, trouble }) => `Not compared: ${name} ${trouble}.`),
     ...(declared === undefined
       ? []
       : [

@@ -234,7 +234,10 @@ export async function openThreadProver(
     },
     check,
     part: {
-      ...proverHealthPart(prover),
+      async health() {
+        const doubt = check.doubt();
+        return { transparency_log: { ...(await prover.health()), ...(doubt && { doubt }) } };
+      },
       // So that a log holds its declaration before the first event of a client.
       async settle() {
         await resolvesWithin(prover.declared, SETTLE_MS);

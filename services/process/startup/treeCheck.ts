@@ -15,7 +15,12 @@ export interface TreeCheck {
   refusal: () => string | undefined;
   /** Resolves when the comparison has revealed nothing. */
   passed: Promise<void>;
+  /** What an operator has to look at, in a sentence, although the log may be continued. */
+  doubt: () => string | undefined;
 }
+
+const NO_RECORD =
+  'the event log has events, no transparency log, and no record that it was ever signed: a new transparency log is begun. If it was signed before, stop the service, restore its transparency log and signing key, or declare another one: npm run cli -- audit declare-tree --reason <text>';
 
 /**
  * Creates the check of a start. While the log was rolled back, rewritten, or lacks its transparency
@@ -27,6 +32,7 @@ export function createTreeCheck(
   logger: Logger,
 ): TreeCheck {
   let refusal: string | undefined;
+  let doubt: string | undefined;
   const passed = Promise.withResolvers<void>();
 
   function logFindings({ compared, troubles, isNew }: Comparison): void {
@@ -37,11 +43,8 @@ export function createTreeCheck(
       );
     if (compared.length > 0)
       logger.info({ compared }, 'the transparency log fits what others know of it');
-    if (isNew)
-      logger.warn(
-        {},
-        'the event log has events, no transparency log, and no record that it was ever signed: a new transparency log is begun. If it was signed before, stop the service, restore its transparency log and signing key, or declare another one: npm run cli -- audit declare-tree --reason <text>',
-      );
+    doubt = isNew ? NO_RECORD : undefined;
+    if (isNew) logger.warn({}, NO_RECORD);
   }
 
   async function prepare(signal: AbortSignal): Promise<void> {
@@ -64,5 +67,6 @@ export function createTreeCheck(
     part: { prepare, trouble: () => refusal },
     refusal: () => refusal,
     passed: passed.promise,
+    doubt: () => doubt,
   };
 }

@@ -8,7 +8,7 @@ const freeSpace = (fallback: string, description: string) =>
   Type.String({
     default: fallback,
     pattern: '^(0|[1-9]\\d{0,14}(,[1-9]\\d?%)?|[1-9]\\d?%)$',
-    description: `${description}: bytes, a share such as \`5%\`, or both (the smaller counts); 0: never`,
+    description,
   });
 
 /** Options that bound what is stored. */
@@ -23,10 +23,7 @@ export const storageOptions = {
   ACCOUNT_AUDITS_PER_DAY: quota(500_000, 'Audit entries of an account per UTC day'),
   DISK_WARN_FREE: freeSpace(
     '2147483648,20%',
-    'Free disk space below which `/health/ready` is `degraded` and the log warns',
+    'Free disk space below which `/health/ready` is `degraded` and the log warns: bytes, a share such as `5%`, or both (the smaller counts); 0: never',
   ),
-  DISK_STOP_FREE: freeSpace(
-    '536870912,10%',
-    'Free disk space below which new work is 503 `storage_full`',
-  ),
+  DISK_STOP_FREE: freeSpace('536870912,10%', 'The same for 503 `storage_full` to new work'),
 };

@@ -131,6 +131,10 @@ test(
       const service = await deployment.start();
       await service.ready();
       expect(service.logged()).toMatch(/"level":"warn".*no transparency log.*audit declare-tree/);
+      expect((await service.health()).body.data).toMatchObject({
+        status: 'degraded',
+        transparency_log: { doubt: expect.stringContaining('audit declare-tree') },
+      });
       await service.stop();
     }),
   60_000,

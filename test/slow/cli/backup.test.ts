@@ -317,6 +317,15 @@ describe('restore', () => {
     });
   }, 60_000);
 
+  test('names a configured place that it could not compare with', async () => {
+    const env = { DATA_DIR: newFolder(), LOG_KEPT_CHECKPOINTS: newFolder() };
+    const { code, out } = await runCliWith(env, 'restore', folder);
+    expect({ code, out }).toMatchObject({
+      code: 0,
+      out: expect.stringContaining(`Not compared: ${env.LOG_KEPT_CHECKPOINTS} can’t be read`),
+    });
+  }, 60_000);
+
   test('erases again what was erased since, by a list of ids or by receipts, before it is served', async () => {
     const [listed, proven] = [await run('listed'), await run('proven')];
     const target = newFolder();
