@@ -50,7 +50,9 @@ export interface ReplayedTurn {
   /** Compactions before the turn that the replay repeats, oldest first. */
   compactions: readonly ReplayedCompaction[];
   /** Finds a tool call of the model in the recording. */
-  findCall: (call: Pick<FunctionCall, 'name' | 'arguments'> & { id: string }) => ReplayedCall;
+  findCall: (
+    call: Pick<FunctionCall, 'name' | 'arguments'> & { id: string; round: number },
+  ) => ReplayedCall;
   /** True if the turn must fail at a call without a recorded result. */
   failsOnMissingCall: boolean;
 }
@@ -73,7 +75,7 @@ export interface ReplayedCompaction extends PromptTurns {
 export interface ReplayedCall {
   /**
    * The recorded id of the same call, in place of the one that the model has drawn: requests of the
-   * replay then differ only in what matters.
+   * replay then differ only in what matters. No two calls of a round have the same id.
    */
   call_id: string;
   /** The result for the model; absent where the tool is called. */

@@ -139,11 +139,11 @@ export async function buildReplayedRun(
 /** No tool name contains a line break, so the key is unambiguous. */
 const keyOf = (name: string, args: string): string => `${name}\n${args}`;
 
-/** An id that no recorded call has: the model may draw one that another call was mapped to. */
-function unrecordedId(id: string, recorded: ReadonlySet<string>): string {
-  let unrecorded = id;
-  for (let count = 2; recorded.has(unrecorded); count += 1) unrecorded = `${id}_${count}`;
-  return unrecorded;
+/** The id, or one with a number where it is taken. */
+function freeId(id: string, isTaken: (id: string) => boolean): string {
+  let free = id;
+  for (let count = 2; isTaken(free); count += 1) free = `${id}_${count}`;
+  return free;
 }
 
 /**
@@ -157,10 +157,17 @@ export function findRecordedCalls(
 ): Pick<ReplayedTurn, 'findCall' | 'failsOnMissingCall'> {
   const unusedCalls = Map.groupBy(calls, (call) => keyOf(call.tool, call.arguments));
   const recordedIds = new Set(calls.map(({ call_id }) => call_id));
+  const usedIds = new Map<number, Set<string>>();
   return {
-    findCall({ id, name, arguments: args }) {
+    findCall({ id, round, name, arguments: args }) {
       const recorded = unusedCalls.get(keyOf(name, args))?.shift();
-      const call_id = recorded?.call_id ?? unrecordedId(id, recordedIds);
+      const used = usedIds.get(round) ?? new Set();
+      // The model may draw an id that another call was mapped to. Calls of several recorded rounds,
+      // which may have one id, may be in one round of the replay.
+      const call_id = recorded
+        ? freeId(recorded.call_id, (taken) => used.has(taken))
+        : freeId(id, (taken) => used.has(taken) || recordedIds.has(taken));
+      usedIds.set(round, used.add(call_id));
       if (tools === 'live') return { call_id };
       if (recorded) {
         const { result, is_error } = recorded;

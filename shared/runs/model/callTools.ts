@@ -94,7 +94,7 @@ export async function callTools(
     const texts = pending.length === 0 ? [answer.content ?? '', answer.reasoning ?? ''] : [];
     const { name, arguments: args } = call.function;
     allowance.countBytes(call.id, name, args, JSON.stringify(call.extra) ?? '', ...texts);
-    pending.push(startCall(context, run, call, stop.signal));
+    pending.push(startCall(context, { run, round }, call, stop.signal));
   }
 
   async function record(called: ToolCallRecord): Promise<void> {
@@ -148,14 +148,16 @@ async function recordEach(
   for (const call of calls) await record(call);
 }
 
+type CallPlace = Pick<Round, 'run' | 'round'>;
+
 function startCall(
   context: ToolCallContext,
-  run: OpenRun,
+  place: CallPlace,
   call: AnsweredToolCall,
   signal: AbortSignal,
 ): PendingCall {
   const pending: PendingCall = {
-    result: callTool(context, run, call, signal),
+    result: callTool(context, place, call, signal),
     settled: undefined,
   };
   // A failure rejects `result`; after an interruption no caller awaits it.
@@ -168,7 +170,7 @@ function startCall(
 
 async function callTool(
   { catalogue }: Pick<RunContext, 'catalogue'>,
-  { state, settings, request }: OpenRun,
+  { run: { state, settings, request }, round }: CallPlace,
   call: AnsweredToolCall,
   signal: AbortSignal,
 ): Promise<ToolCallRecord> {
@@ -177,7 +179,7 @@ async function callTool(
   const { agent, actor, replay } = request;
   const offered = settings.tools?.findIndex((tool) => tool.function.name === name) ?? -1;
   const functionCall = { name, arguments: args, account_id: actor.account_id };
-  const replayed = replay?.findCall({ id: call.id, ...functionCall });
+  const replayed = replay?.findCall({ id: call.id, round, ...functionCall });
   const { result, is_error } =
     replayed?.answer ??
     (agent.tool === null

@@ -3,28 +3,22 @@ import { findRecordedCalls } from '../../../../../shared/replays/turns/turnToRep
 import { createTurnNumbers } from '../../../../../shared/replays/turns/turnNumbers.ts';
 import type { ToolCalledData } from '../../../../../shared/sessions/events.ts';
 
-const called = (
-  call_id: string,
-  tool: string,
-  args: string,
-  result: string,
-  is_error = false,
-): ToolCalledData => ({
+const called = (call_id: string, tool: string, args: string, result: string): ToolCalledData => ({
   turn: 1,
   round: 1,
   call_id,
   tool,
   arguments: args,
   result,
-  is_error,
+  is_error: false,
   duration_ms: 1,
 });
 const CALLS = [
   called('a', 'clock', '{}', 'nine'),
   called('b', 'clock', '{ }', 'other bytes'),
-  called('c', 'clock', '{}', 'ten', true),
+  { ...called('c', 'clock', '{}', 'ten'), is_error: true },
 ];
-const clock = { id: 'drawn', name: 'clock', arguments: '{}' };
+const clock = { id: 'drawn', round: 1, name: 'clock', arguments: '{}' };
 const recorded = (result: string, is_error = false) => ({
   result,
   is_error,
@@ -50,7 +44,7 @@ test('the k-th call of a tool with the same arguments, to the letter, has the k-
 });
 
 test('a call beyond them is answered by policy: an error, or the tool itself', () => {
-  const other = { id: 'drawn', name: 'calculator', arguments: '{}' };
+  const other = { id: 'drawn', round: 1, name: 'calculator', arguments: '{}' };
   const told = findRecordedCalls({ tools: 'recorded', missing_tools: 'error-result' }, CALLS);
   expect(told.findCall(other).answer).toMatchObject({ is_error: true, replayed: 'missing' });
   expect(told.failsOnMissingCall).toBe(false);
@@ -73,7 +67,20 @@ test('a call that is not recorded never has the id of a recorded one', () => {
     ...CALLS,
     called('a_2', 'clock', '[]', 'x'),
   ]);
-  expect(findCall({ id: 'a', name: 'calculator', arguments: '{}' })).toEqual({ call_id: 'a_3' });
+  expect(findCall({ id: 'a', round: 1, name: 'calculator', arguments: '{}' })).toEqual({
+    call_id: 'a_3',
+  });
+});
+
+test('two calls of a round never have the same id, though their recorded ones have, in other rounds', () => {
+  const { findCall } = findRecordedCalls({ tools: 'live', missing_tools: 'stop' }, [
+    called('call_1', 'clock', '{}', 'nine'),
+    { ...called('call_1', 'clock', '[]', 'ten'), round: 2 },
+    { ...called('call_1', 'clock', '{}', 'ten'), round: 3 },
+  ]);
+  expect(findCall(clock)).toEqual({ call_id: 'call_1' });
+  expect(findCall({ ...clock, arguments: '[]' })).toEqual({ call_id: 'call_1_2' });
+  expect(findCall({ ...clock, round: 2 })).toEqual({ call_id: 'call_1' });
 });
 
 test('turns of a replay are found by the recorded ones, also where some were not answered', () => {
