@@ -4,25 +4,12 @@ import { createTurnNumbers } from '../../../../../shared/replays/turns/turnNumbe
 import type { ToolCalledData } from '../../../../../shared/sessions/events.ts';
 
 const called = (
-  call_id: string,
-  tool: string,
-  args: string,
-  result: string,
-  is_error = false,
-): ToolCalledData => ({
-  turn: 1,
-  round: 1,
-  call_id,
-  tool,
-  arguments: args,
-  result,
-  is_error,
-  duration_ms: 1,
-});
+  call: Pick<ToolCalledData, 'call_id' | 'tool' | 'arguments' | 'result'> & Partial<ToolCalledData>,
+): ToolCalledData => ({ turn: 1, round: 1, is_error: false, duration_ms: 1, ...call });
 const CALLS = [
-  called('a', 'clock', '{}', 'nine'),
-  called('b', 'clock', '{ }', 'other bytes'),
-  called('c', 'clock', '{}', 'ten', true),
+  called({ call_id: 'a', tool: 'clock', arguments: '{}', result: 'nine' }),
+  called({ call_id: 'b', tool: 'clock', arguments: '{ }', result: 'other bytes' }),
+  called({ call_id: 'c', tool: 'clock', arguments: '{}', result: 'ten', is_error: true }),
 ];
 const clock = { id: 'drawn', name: 'clock', arguments: '{}' };
 const recorded = (result: string, is_error = false) => ({
@@ -71,7 +58,7 @@ test('live tools are called whatever is recorded, under the recorded ids', () =>
 test('a call that is not recorded never has the id of a recorded one', () => {
   const { findCall } = findRecordedCalls({ tools: 'live', missing_tools: 'stop' }, [
     ...CALLS,
-    called('a_2', 'clock', '[]', 'x'),
+    called({ call_id: 'a_2', tool: 'clock', arguments: '[]', result: 'x' }),
   ]);
   expect(findCall({ id: 'a', name: 'calculator', arguments: '{}' })).toEqual({ call_id: 'a_3' });
 });
