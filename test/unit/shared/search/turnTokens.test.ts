@@ -22,12 +22,8 @@ test('the thousands of tokens of a long turn are computed in steps', async () =>
     revision: 2,
   });
   let steps = 0;
-  let next = setImmediate(function count() {
-    steps += 1;
-    next = setImmediate(count);
-  });
-  const { length } = (await tokens)!;
-  clearImmediate(next);
-  expect(length).toBeGreaterThan(5_000);
-  expect(steps).toBeGreaterThan(15);
+  const counting = setInterval(() => (steps += 1));
+  expect((await tokens)!.length).toBeGreaterThan(5_000);
+  clearInterval(counting);
+  expect(steps).toBeGreaterThan(5);
 });
