@@ -36,7 +36,9 @@ export function createAccountQueries({ query, find, list, page }: SqlDatabase): 
   const issuedKey = query(
     'SELECT 1 AS issued FROM {api_keys} UNION ALL SELECT 1 AS issued FROM {accounts} WHERE erased LIMIT 1',
   );
-  const accountCount = query<{ count: number }>('SELECT count(*) AS count FROM {accounts}');
+  const accountCount = query<{ count: number | string }>(
+    'SELECT count(*) AS count FROM {accounts}',
+  );
   const accounts = page(ACCOUNTS);
   const [keys, activeKeys] = [page(KEYS), page(ACTIVE_KEYS)];
   return {

@@ -36,6 +36,7 @@ export const EXCEPTIONS = {
         'services/api/http/middleware/requestId.ts',
         'services/api/http/middleware/requireHost.ts',
         'shared/lib/config/client.ts',
+        'shared/lib/config/storage.ts',
         'shared/lib/config/tools.ts',
         'shared/lib/config/transparency.ts',
         'shared/lib/config/webhooks.ts',

@@ -61,8 +61,7 @@ export function createProjectorStatus(logger: ProjectorLogger): StatusKeeper {
       logParked(logger, batch.parked);
       logProgress(batch);
     },
-    onHealingProgress: ({ percent, events }) =>
-      logProgress({ caughtUp: false, percent, events }),
+    onHealingProgress: ({ percent, events }) => logProgress({ caughtUp: false, percent, events }),
     caughtUp: () => caughtUp,
     trouble: () =>
       trouble && {

@@ -59,7 +59,8 @@ export function parseMasterKeys(text: string, file: string): MasterKeys {
     keys.set(...entry);
   }
   const [current, ...others] = keys;
-  if (!current) throw invalid('it has no key. Create one: npm run cli -- text-keys new-master --out <file>');
+  if (!current)
+    throw invalid('it has no key. Create one: npm run cli -- text-keys new-master --out <file>');
   return createMasterKeys(current, others);
 }
 

@@ -105,7 +105,7 @@ test('ids of tool calls that the model draws anew change no request', async () =
       { outcome: 'same', requests: 'same' },
     ]);
     expect(calledIn(events).map(({ call_id }) => call_id)).toEqual(
-      Array(2).fill(['first_1', 'first_2']).flat(),
+      [0, 1].flatMap(() => ['first_1', 'first_2']),
     );
   }
 }, 60_000);

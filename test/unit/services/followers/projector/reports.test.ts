@@ -1,5 +1,8 @@
 import { afterEach, expect, jest, test } from '@jest/globals';
-import { progressLogger, type LoggedProgress } from '../../../../../services/followers/projector/reports.ts';
+import {
+  progressLogger,
+  type LoggedProgress,
+} from '../../../../../services/followers/projector/reports.ts';
 
 let now = 0;
 afterEach(() => void jest.restoreAllMocks());

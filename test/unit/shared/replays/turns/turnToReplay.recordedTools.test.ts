@@ -3,20 +3,13 @@ import { findRecordedCalls } from '../../../../../shared/replays/turns/turnToRep
 import { createTurnNumbers } from '../../../../../shared/replays/turns/turnNumbers.ts';
 import type { ToolCalledData } from '../../../../../shared/sessions/events.ts';
 
-const called = (call_id: string, tool: string, args: string, result: string): ToolCalledData => ({
-  turn: 1,
-  round: 1,
-  call_id,
-  tool,
-  arguments: args,
-  result,
-  is_error: false,
-  duration_ms: 1,
-});
+const called = (
+  call: Pick<ToolCalledData, 'call_id' | 'tool' | 'arguments' | 'result'> & Partial<ToolCalledData>,
+): ToolCalledData => ({ turn: 1, round: 1, is_error: false, duration_ms: 1, ...call });
 const CALLS = [
-  called('a', 'clock', '{}', 'nine'),
-  called('b', 'clock', '{ }', 'other bytes'),
-  { ...called('c', 'clock', '{}', 'ten'), is_error: true },
+  called({ call_id: 'a', tool: 'clock', arguments: '{}', result: 'nine' }),
+  called({ call_id: 'b', tool: 'clock', arguments: '{ }', result: 'other bytes' }),
+  called({ call_id: 'c', tool: 'clock', arguments: '{}', result: 'ten', is_error: true }),
 ];
 const clock = { id: 'drawn', round: 1, name: 'clock', arguments: '{}' };
 const recorded = (result: string, is_error = false) => ({
@@ -65,7 +58,7 @@ test('live tools are called whatever is recorded, under the recorded ids', () =>
 test('a call that is not recorded never has the id of a recorded one', () => {
   const { findCall } = findRecordedCalls({ tools: 'live', missing_tools: 'stop' }, [
     ...CALLS,
-    called('a_2', 'clock', '[]', 'x'),
+    called({ call_id: 'a_2', tool: 'clock', arguments: '[]', result: 'x' }),
   ]);
   expect(findCall({ id: 'a', round: 1, name: 'calculator', arguments: '{}' })).toEqual({
     call_id: 'a_3',
@@ -74,9 +67,9 @@ test('a call that is not recorded never has the id of a recorded one', () => {
 
 test('two calls of a round never have the same id, though their recorded ones have, in other rounds', () => {
   const { findCall } = findRecordedCalls({ tools: 'live', missing_tools: 'stop' }, [
-    called('call_1', 'clock', '{}', 'nine'),
-    { ...called('call_1', 'clock', '[]', 'ten'), round: 2 },
-    { ...called('call_1', 'clock', '{}', 'ten'), round: 3 },
+    called({ call_id: 'call_1', tool: 'clock', arguments: '{}', result: 'nine' }),
+    called({ call_id: 'call_1', tool: 'clock', arguments: '[]', result: 'ten', round: 2 }),
+    called({ call_id: 'call_1', tool: 'clock', arguments: '{}', result: 'ten', round: 3 }),
   ]);
   expect(findCall(clock)).toEqual({ call_id: 'call_1' });
   expect(findCall({ ...clock, arguments: '[]' })).toEqual({ call_id: 'call_1_2' });
