@@ -76,3 +76,18 @@ test('no judge is asked once the tokens are used, and the check says so', async 
   expect(made[2]).toEqual({ check: 2, passed: false, code: 'budget_exhausted' });
   expect(told.events.at(-1)!.data).toEqual({ status: 'budget_exhausted' });
 }, 120_000);
+
+test('a provider that reports a usage of zeros is charged what the service counts', async () => {
+  const zeros = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
+  service.model.use({ text: 'Two.', usage: zeros });
+  const agent = await service.createAgent();
+  const path = `/v1/agents/${agent}/run`;
+  const { session_id } = (await service.post(path, { input: '1+1?' })).body.data;
+  await service.post(path, { input: 'And again?', session_id });
+  const id = await startReplayOf(service.folder, { sessions: [session_id], budget_tokens: 1 });
+  const told = await endOf(service.folder, id);
+  expect(comparisonsIn(told)).toHaveLength(1);
+  expect(told.state).toHaveProperty('tokens');
+  expect(told.state).not.toMatchObject({ tokens: 0 });
+  expect(told.events.at(-1)!.data).toEqual({ status: 'budget_exhausted' });
+}, 120_000);
