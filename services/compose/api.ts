@@ -16,6 +16,7 @@ import { createSessionQueue } from '../../shared/runs/queueing/sessionQueue.ts';
 import { createTurnWatch, createTurnSignals } from '../../shared/runs/queueing/turnWatch.ts';
 import { heapBytesFor } from '../../shared/lib/memory/ledger.ts';
 import { LIMITS } from '../../shared/limits.ts';
+import { compileEventValidators } from '../../shared/eventlog/domainEvent.ts';
 import type { Broadcast } from '../../shared/ports/broadcast.ts';
 import type { TextDiffer } from '../../shared/replays/comparison/textDiffer.ts';
 import { createPermitPool } from '../../shared/lib/concurrency/capacity.ts';
@@ -54,6 +55,14 @@ function createSessionCache(): RunContext['runState']['sessionCache'] {
   return cache;
 }
 
+/** The events of an ordinary run. */
+const RUN_EVENTS = [
+  'session.started.v1',
+  'session.turn_started.v1',
+  'session.turn_completed.v1',
+  'session.turn_failed.v1',
+] as const;
+
 /** Opens the context of the API and its runs. */
 export async function openRunContext(opening: Opening, storage: RunStorage): Promise<ServedRuns> {
   const { config, logger, memory, opened } = opening;
@@ -64,6 +73,7 @@ export async function openRunContext(opening: Opening, storage: RunStorage): Pro
   opened.use(startSendingDeltas({ broadcast, live }));
   const signals = sharedBroadcast && createTurnSignals(sharedBroadcast);
   const shared = signals !== undefined || sharesLog === true;
+  await compileEventValidators(RUN_EVENTS);
   return {
     ...stores,
     memory,

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import type { DomainEvent } from './eventTypes.ts';
 import { eventSchemas } from './eventTypes.ts';
 import { TurnlogError } from '../lib/errors/turnlogError.ts';
@@ -21,6 +22,17 @@ const UPCASTERS: Upcasters = {};
 const validators = new Map(
   eventSchemas.map((schema) => [schema.properties.type.const as string, lazyValidator(schema)]),
 );
+
+/**
+ * Compiles the validators of these types of events, one per turn of the event loop. Otherwise the
+ * first request that records such an event would do so, in one step of tens of milliseconds.
+ */
+export async function compileEventValidators(types: readonly DomainEvent['type'][]): Promise<void> {
+  for (const type of types) {
+    validators.get(type)?.();
+    await setImmediate();
+  }
+}
 
 const metadataValidator = lazyValidator(EventMetadata);
 

@@ -48,7 +48,14 @@ async function loggedWhile(step: Step, runs: number): Promise<string[]> {
   const one = () => client.post(`/v1/agents/${agent}/run`, { input: 'my private words' });
   const replies = await Promise.all(Array.from({ length: runs }, one));
   expect(replies.every(({ status }) => status >= 502)).toBe(true);
-  const lines = (): string[] => server.errors().slice(before).split('\n').slice(0, -1);
+  const lines = (): string[] =>
+    server
+      .errors()
+      .slice(before)
+      .split('\n')
+      .slice(0, -1)
+      // A hundred first runs at once are a long step of a cold process.
+      .filter((line) => !line.includes('a step of the event loop took long'));
   // An answer may come sooner than what was written to the log before it.
   while (lines().length < runs) await sleep(10);
   return lines();
