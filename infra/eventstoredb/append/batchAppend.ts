@@ -87,7 +87,10 @@ interface PendingAppend {
 interface OpenAppendCall {
   /** Sends a copy of an append. Returns a function that stops waiting for its answer. */
   send(append: PendingAppend): () => void;
-  /** How long the server has sent nothing although copies are pending, in milliseconds. */
+  /**
+   * How long the server has sent nothing although copies waited for it, in milliseconds. Copies that
+   * were given up count as well.
+   */
   silentMs(): number;
   /** Whether no copy is pending. */
   isIdle(): boolean;
@@ -108,13 +111,13 @@ function openAppendCall(
   const opening = client.openBatchAppend(requiresLeader);
   /** By correlation id, which is unique for each copy. */
   const pendingCopies = new Map<string, PendingAppend>();
-  /** When the server last sent something, or the call was last idle, by `performance.now()`. */
-  let lastActivityAt = performance.now();
+  /** Since when the server owes an answer, by `performance.now()`. */
+  let silentSince: number | undefined;
 
   const call: OpenAppendCall = {
     send(append) {
       const correlationId = crypto.randomUUID();
-      if (pendingCopies.size === 0) lastActivityAt = performance.now();
+      silentSince ??= performance.now();
       pendingCopies.set(correlationId, append);
       append.pendingCopies += 1;
       opening.then(
@@ -126,7 +129,7 @@ function openAppendCall(
       );
       return () => void pendingCopies.delete(correlationId);
     },
-    silentMs: () => (pendingCopies.size === 0 ? 0 : performance.now() - lastActivityAt),
+    silentMs: () => (silentSince === undefined ? 0 : performance.now() - silentSince),
     isIdle: () => pendingCopies.size === 0,
     cancel() {
       opening.then(
@@ -151,11 +154,11 @@ function openAppendCall(
 
   function handleResponse(response: streamsPb.BatchAppendResp): void {
     recordActivity();
-    lastActivityAt = performance.now();
     const correlationId = response.getCorrelationId()?.getString() ?? '';
     const append = pendingCopies.get(correlationId);
-    if (!append) return;
     pendingCopies.delete(correlationId);
+    silentSince = pendingCopies.size === 0 ? undefined : performance.now();
+    if (!append) return;
     try {
       append.resolve(parseAppendAnswer(response));
       append.pendingCopies -= 1;
@@ -210,7 +213,10 @@ export function createAppendSender(
   };
 
   function sendCopy(append: PendingAppend): () => void {
-    if (currentCall && currentCall.silentMs() >= resendMs()) currentCall = undefined;
+    if (currentCall && currentCall.silentMs() >= resendMs()) {
+      if (currentCall.isIdle()) currentCall.cancel();
+      currentCall = undefined;
+    }
     const call = (currentCall ??= openAppendCall(connection, { requiresLeader, onEnd }));
     const stopWaiting = call.send(append);
     return () => {
