@@ -238,7 +238,7 @@ describe('audit verify', () => {
       [
         'a box was given a key that never was',
         `UPDATE events SET data = json_set(data, '$.input.box', 'never-was-a-key-' || substr(data ->> '$.input.box', 17)) ${THIRD}`,
-        'The key never-was-a-key- of texts in the log is neither in the key store nor destroyed',
+        'The key never-was-a-key- of texts in the log was lost: it is not in this key store',
       ],
       [
         'a box was given a key that is destroyed',
