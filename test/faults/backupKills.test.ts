@@ -36,7 +36,7 @@ const cli = async (data: string, ...args: string[]) => {
 
 test('a backup that is killed at any moment goes on, and a restore begins anew', async () => {
   const target = join(elsewhere, 'backup');
-  for (const moment of ['0 events and', ' 0 leaves copied', 'leaves copied', 'events verified']) {
+  for (const moment of ['events and', 'leaves copied', 'events verified']) {
     await killedAt(source, moment, 'backup', target);
     expect(await cli(join(elsewhere, 'none'), 'restore', target)).toMatchObject({
       code: 1,
