@@ -2,12 +2,10 @@ import type * as OpenAi from 'openai';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type * as Undici from 'undici';
-import { writeCanonicalJson } from '../../shared/eventlog/canonicalJson.ts';
-import { SLICE_BYTES } from '../../shared/lib/concurrency/yieldToEventLoop.ts';
+import { writeJson } from '../../shared/eventlog/canonicalJson.ts';
 import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import type { MemoryLedger } from '../../shared/lib/memory/ledger.ts';
 import { LIMITS } from '../../shared/limits.ts';
-import { messageTexts } from '../../shared/runs/model/contextWindow.ts';
 import type { ChatRequest } from '../../shared/sessions/turns/chat.ts';
 import type {
   ChatAnswer,
@@ -120,27 +118,10 @@ interface EncodedBody {
   headers: { 'content-type': 'application/json' };
 }
 
-type Body = ChatRequest & { stream?: true; stream_options?: object };
-
-const charsIn = ({ messages }: ChatRequest): number =>
-  messageTexts(messages).reduce((sum, text) => sum + text.length, 0);
-
-/**
- * The members of a long request are sorted, except those of a schema: models often answer in the
- * order of the schema.
- */
-async function encodeBody(request: Body, account_id: string): Promise<EncodedBody> {
-  const headers = { 'content-type': 'application/json' } as const;
-  if (charsIn(request) < SLICE_BYTES)
-    return { body: Buffer.from(JSON.stringify(request)), headers };
-  const { response_format, ...rest } = request;
+async function encodeBody(request: object, accountId: string): Promise<EncodedBody> {
   const pieces: Buffer[] = [];
-  await writeCanonicalJson(rest, account_id, (text) => void pieces.push(Buffer.from(text)));
-  if (response_format) {
-    const format = `{"response_format":${JSON.stringify(response_format)},`;
-    pieces[0] = Buffer.concat([Buffer.from(format), pieces[0]!.subarray(1)]);
-  }
-  return { body: Buffer.concat(pieces), headers };
+  await writeJson(request, { accountId, write: (text) => void pieces.push(Buffer.from(text)) });
+  return { body: Buffer.concat(pieces), headers: { 'content-type': 'application/json' } };
 }
 
 async function requestAnswer(

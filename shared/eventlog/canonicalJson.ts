@@ -36,36 +36,37 @@ export function canonicalJson(value: unknown): string {
   return text;
 }
 
-/** The canonical JSON of an object in pieces: lists that are its members are divided by item. */
-function* canonicalPieces(value: object): Generator<string> {
-  const members = Object.entries(value).filter(([, member]) => member !== undefined);
+/** The JSON of an object in pieces: lists that are its members are divided by item. */
+function* jsonPieces(
+  members: readonly (readonly [string, unknown])[],
+  serialize: (value: unknown) => string,
+): Generator<string> {
   let before = '{';
-  // Ordered by UTF-16 code units (RFC 8785 §3.2.3).
-  for (const [name, member] of members.toSorted(([a], [b]) => (a < b ? -1 : 1))) {
-    yield `${before}${canonicalJson(name)}:`;
+  for (const [name, member] of members) {
+    yield `${before}${serialize(name)}:`;
     before = ',';
     if (!Array.isArray(member) || member.length === 0) {
-      yield canonicalJson(member);
+      yield serialize(member);
       continue;
     }
-    for (const [at, item] of member.entries())
-      yield `${at === 0 ? '[' : ','}${canonicalJson(item)}`;
+    for (const [at, item] of member.entries()) yield `${at === 0 ? '[' : ','}${serialize(item)}`;
     yield ']';
   }
   yield members.length === 0 ? '{}' : '}';
 }
 
-/**
- * Passes the canonical JSON of a plain object on in slices. It yields to the event loop between
- * them, so that a prompt of megabytes holds up no other account. Throws as canonicalJson does.
- */
-export async function writeCanonicalJson(
-  value: object,
-  accountId: string,
-  write: (text: string) => void,
+/** Receives the JSON of a value in slices, in the name of an account. */
+interface JsonSlices {
+  accountId: string;
+  write: (text: string) => void;
+}
+
+async function writePieces(
+  pieces: Iterable<string>,
+  { accountId, write }: JsonSlices,
 ): Promise<void> {
   let slice = '';
-  for (const piece of canonicalPieces(value)) {
+  for (const piece of pieces) {
     slice += piece;
     if (slice.length < SLICE_BYTES) continue;
     write(slice);
@@ -74,3 +75,20 @@ export async function writeCanonicalJson(
   }
   write(slice);
 }
+
+const membersOf = (value: object): [string, unknown][] =>
+  Object.entries(value).filter(([, member]) => member !== undefined);
+
+/**
+ * Writes the JSON of a plain object in slices, its members in their own order. It yields to the
+ * event loop between them, so that a prompt of megabytes holds up no other account.
+ */
+export const writeJson = (value: object, slices: JsonSlices): Promise<void> =>
+  writePieces(jsonPieces(membersOf(value), JSON.stringify), slices);
+
+/** The same in canonical form. Throws as canonicalJson does. */
+export const writeCanonicalJson = (value: object, slices: JsonSlices): Promise<void> => {
+  // Ordered by UTF-16 code units (RFC 8785 §3.2.3).
+  const members = membersOf(value).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return writePieces(jsonPieces(members, canonicalJson), slices);
+};

@@ -14,7 +14,7 @@ export const sha256 = (text: string): string => digest('sha256', text, 'hex');
 /** The SHA-256 in hex of the canonical JSON of a plain object, taken in slices for the account. */
 export async function sha256OfJson(value: object, accountId: string): Promise<string> {
   const hash = createHash('sha256');
-  await writeCanonicalJson(value, accountId, (text) => void hash.update(text));
+  await writeCanonicalJson(value, { accountId, write: (text) => void hash.update(text) });
   return hash.digest('hex');
 }
 

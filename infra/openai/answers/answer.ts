@@ -3,33 +3,31 @@ import type { Tokens } from '../../../shared/domain/schema.ts';
 import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import type { AnsweredToolCall, ChatAnswer } from '../../../shared/ports/chatModel.ts';
+import { maybe } from './chunk.ts';
 import { extraFieldsOf, isRecordable, reasoningOf } from './providerFields.ts';
 import { lazyValidator } from '../../../shared/lib/validation/validation.ts';
-
-const optional = <Schema extends Parameters<typeof Type.Union>[0][number]>(schema: Schema) =>
-  Type.Optional(Type.Union([schema, Type.Null()]));
 
 const { functionNameChars, callIdChars, argumentsChars, labelChars, reasoningChars } = LIMITS.model;
 
 /** The parts of a chat completion that are read; some servers omit them or send null. */
 const Completion = Type.Object({
-  id: optional(Type.String()),
-  model: optional(Type.String()),
+  id: maybe(Type.String()),
+  model: maybe(Type.String()),
   choices: Type.Array(
     Type.Object({
-      finish_reason: optional(Type.String()),
+      finish_reason: maybe(Type.String()),
       message: Type.Object({
-        content: optional(Type.String()),
-        refusal: optional(Type.String()),
+        content: maybe(Type.String()),
+        refusal: maybe(Type.String()),
         reasoning_content: Type.Optional(Type.Unknown()),
         reasoning: Type.Optional(Type.Unknown()),
-        tool_calls: optional(
+        tool_calls: maybe(
           Type.Array(
             Type.Object({
-              id: optional(Type.String({ maxLength: callIdChars })),
+              id: maybe(Type.String({ maxLength: callIdChars })),
               function: Type.Object({
                 name: Type.String({ minLength: 1, maxLength: functionNameChars }),
-                arguments: optional(Type.String({ maxLength: argumentsChars })),
+                arguments: maybe(Type.String({ maxLength: argumentsChars })),
               }),
             }),
           ),

@@ -1,21 +1,22 @@
 import { Type, type Static, type TSchema } from 'typebox';
 import { lazyValidator } from '../../../shared/lib/validation/validation.ts';
 
-const orNull = <Schema extends TSchema>(schema: Schema) =>
+/** A member that some servers omit or send as null. */
+export const maybe = <Schema extends TSchema>(schema: Schema) =>
   Type.Optional(Type.Union([schema, Type.Null()]));
 
 const Delta = Type.Object({
-  content: orNull(Type.String()),
-  refusal: orNull(Type.String()),
+  content: maybe(Type.String()),
+  refusal: maybe(Type.String()),
   reasoning_content: Type.Optional(Type.Unknown()),
   reasoning: Type.Optional(Type.Unknown()),
-  tool_calls: orNull(
+  tool_calls: maybe(
     Type.Array(
       Type.Object({
-        index: orNull(Type.Integer({ minimum: 0 })),
-        id: orNull(Type.String()),
-        function: orNull(
-          Type.Object({ name: orNull(Type.String()), arguments: orNull(Type.String()) }),
+        index: maybe(Type.Integer({ minimum: 0 })),
+        id: maybe(Type.String()),
+        function: maybe(
+          Type.Object({ name: maybe(Type.String()), arguments: maybe(Type.String()) }),
         ),
       }),
     ),
@@ -24,14 +25,14 @@ const Delta = Type.Object({
 
 /** The parts of a streamed chunk that are read; some servers omit them or send null. */
 const Chunk = Type.Object({
-  id: orNull(Type.String()),
-  model: orNull(Type.String()),
-  choices: orNull(
+  id: maybe(Type.String()),
+  model: maybe(Type.String()),
+  choices: maybe(
     Type.Array(
       Type.Object({
-        index: orNull(Type.Integer()),
-        finish_reason: orNull(Type.String()),
-        delta: orNull(Delta),
+        index: maybe(Type.Integer()),
+        finish_reason: maybe(Type.String()),
+        delta: maybe(Delta),
       }),
     ),
   ),

@@ -20,6 +20,7 @@ import { idempotencyInProgress } from '../../../shared/requests/idempotency.ts';
 import type { AccountRow, ApiKeyRow } from '../../../shared/readModels/tables.ts';
 import type { Rejection } from '../../../shared/domain/rejection.ts';
 import { DEFECT } from '../http/errors/errorPresenter.ts';
+import { STREAM_ERROR_CODES } from '../http/errors/errorResponses.ts';
 import { defineFeature } from '../http/feature.ts';
 import { sendData } from '../http/responses/envelope.ts';
 import { PAGE_BUFFER_BYTES, parsePageQuery, renderPage } from '../http/responses/listResponse.ts';
@@ -42,14 +43,13 @@ import {
 } from './schemas.ts';
 
 const KEY_PATH = '/v1/keys/{keyId}';
-const STREAM_ERRORS = ['stream_damaged', 'release_too_old', 'key_missing'] as const;
 const RULES = 'A key manages only keys of its account that have no scopes beyond its own.';
 const SHOWN_ONCE =
   'The answer has the key itself, which is stored nowhere: a repeated request with the same `Idempotency-Key` issues nothing and answers `api_key: null`.';
 
 /**
- * Sends the answer here, because the request may have ended the validity of its own key: after a
- * wait, the router answers 401 for a key that is no longer valid.
+ * Sends the response at once: a request may revoke its own key, and after a wait the router answers
+ * 401 for a key that is no longer valid.
  */
 function sendRecorded(ctx: Context, data: object): undefined {
   sendData(ctx, data);
@@ -71,7 +71,7 @@ const issueKeyRoute = defineRoute({
   body: IssueKeyBody,
   data: IssuedKey,
   returnsLocation: true,
-  errors: ['key_limit_reached', ...STREAM_ERRORS],
+  errors: ['key_limit_reached', ...STREAM_ERROR_CODES],
   idempotency: {
     prepare: (api, { actor, body }) => requireKeyIssuable(api, actor, body),
     reserve: ({ ids }) => ({ id: ids.typeId('key') }),
@@ -132,7 +132,7 @@ const rotateKeyRoute = defineRoute({
   bodyOptional: true,
   data: RotatedKey,
   returnsLocation: true,
-  errors: ['key_not_found', 'key_inactive', 'key_limit_reached', ...STREAM_ERRORS],
+  errors: ['key_not_found', 'key_inactive', 'key_limit_reached', ...STREAM_ERROR_CODES],
   idempotency: {
     prepare: (api, { actor, params, body }) =>
       requireKeyRotatable(api, actor, { key_id: params['keyId']!, ...body }),
@@ -160,7 +160,7 @@ const revokeKeyRoute = defineRoute({
   access: 'keys:write',
   query: CommonQuery,
   data: RevokedKey,
-  errors: ['key_not_found', 'last_key', ...STREAM_ERRORS],
+  errors: ['key_not_found', 'last_key', ...STREAM_ERROR_CODES],
   handle: async (api, { actor, params }, ctx) => {
     const key_id = params['keyId']!;
     await revokeManagedKey(api, actor, key_id);
@@ -178,7 +178,7 @@ const openAccountRoute = defineRoute({
   query: CommonQuery,
   body: OpenAccountBody,
   data: OpenedAccount,
-  errors: ['account_limit_reached', ...STREAM_ERRORS],
+  errors: ['account_limit_reached', ...STREAM_ERROR_CODES],
   idempotency: {
     prepare: (api) => requireAccountRoom(api),
     reserve: ({ ids }) => ({ id: ids.typeId('acct') }),

@@ -1,7 +1,11 @@
 import { expect, test } from '@jest/globals';
 import canonicalize from 'canonicalize';
 import fc from 'fast-check';
-import { canonicalJson, writeCanonicalJson } from '../../../../shared/eventlog/canonicalJson.ts';
+import {
+  canonicalJson,
+  writeCanonicalJson,
+  writeJson,
+} from '../../../../shared/eventlog/canonicalJson.ts';
 
 const name = fc.string({ unit: fc.constantFrom('a', 'B', '1', '10', 'é', '🎉', '\uffff', '') });
 const { value } = fc.letrec((tie) => ({
@@ -53,7 +57,7 @@ test('writes a date as the library does', () => {
 
 async function slicesOf(one: object): Promise<string[]> {
   const slices: string[] = [];
-  await writeCanonicalJson(one, 'account', (text) => void slices.push(text));
+  await writeCanonicalJson(one, { accountId: 'account', write: (text) => void slices.push(text) });
   return slices;
 }
 
@@ -77,3 +81,16 @@ test('the event loop turns between slices', async () => {
   expect(slices.length).toBeGreaterThan(20);
   expect(turns).toBeGreaterThan(20);
 });
+
+test('writes members in their own order in slices', () =>
+  fc.assert(
+    fc.asyncProperty(
+      fc.dictionary(name, fc.jsonValue()).filter((one) => !('toJSON' in one)),
+      async (one) => {
+        const slices: string[] = [];
+        await writeJson(one, { accountId: 'account', write: (text) => void slices.push(text) });
+        expect(slices.join('')).toBe(JSON.stringify(one));
+      },
+    ),
+    { numRuns: 500 },
+  ));
