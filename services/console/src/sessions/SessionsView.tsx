@@ -1,0 +1,3 @@
+import { Page } from '../components/layout.tsx';
+
+export const SessionsView = () => <Page title="Sessions">{null}</Page>;

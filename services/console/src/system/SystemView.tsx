@@ -1,0 +1,3 @@
+import { Page } from '../components/layout.tsx';
+
+export const SystemView = () => <Page title="System">{null}</Page>;
