@@ -1,3 +1,3 @@
-import { Page } from '../components/layout.tsx';
+import { View } from '../components/layout.tsx';
 
-export const AgentsView = () => <Page title="Agents">{null}</Page>;
+export const AgentsView = () => <View title="Agents">{null}</View>;

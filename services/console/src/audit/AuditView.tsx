@@ -1,3 +1,3 @@
-import { Page } from '../components/layout.tsx';
+import { View } from '../components/layout.tsx';
 
-export const AuditView = () => <Page title="Audit">{null}</Page>;
+export const AuditView = () => <View title="Audit">{null}</View>;

@@ -1,3 +1,3 @@
-import { Page } from '../components/layout.tsx';
+import { View } from '../components/layout.tsx';
 
-export const ChatView = () => <Page title="Chat">{null}</Page>;
+export const ChatView = () => <View title="Chat">{null}</View>;

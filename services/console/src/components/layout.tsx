@@ -1,7 +1,7 @@
 import type { ComponentProps, ReactNode } from 'react';
 import { cn } from './classNames.ts';
 
-interface PageProps {
+interface ViewProps {
   title: ReactNode;
   description?: ReactNode;
   actions?: ReactNode;
@@ -10,7 +10,7 @@ interface PageProps {
 }
 
 /** A view: its heading, its actions and its content, which scrolls within the window. */
-export function Page({ title, description, actions, children, className }: PageProps) {
+export function View({ title, description, actions, children, className }: ViewProps) {
   return (
     <div className="flex h-full min-h-0 flex-col">
       <header className="flex flex-wrap items-center justify-between gap-x-4 gap-y-2 border-b px-4 py-3 md:px-6">

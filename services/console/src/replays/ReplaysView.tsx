@@ -1,3 +1,3 @@
-import { Page } from '../components/layout.tsx';
+import { View } from '../components/layout.tsx';
 
-export const ReplaysView = () => <Page title="Replays">{null}</Page>;
+export const ReplaysView = () => <View title="Replays">{null}</View>;

@@ -1,3 +1,3 @@
-import { Page } from '../components/layout.tsx';
+import { View } from '../components/layout.tsx';
 
-export const SessionsView = () => <Page title="Sessions">{null}</Page>;
+export const SessionsView = () => <View title="Sessions">{null}</View>;

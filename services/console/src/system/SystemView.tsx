@@ -1,3 +1,3 @@
-import { Page } from '../components/layout.tsx';
+import { View } from '../components/layout.tsx';
 
-export const SystemView = () => <Page title="System">{null}</Page>;
+export const SystemView = () => <View title="System">{null}</View>;

@@ -1,3 +1,3 @@
-import { Page } from '../components/layout.tsx';
+import { View } from '../components/layout.tsx';
 
-export const UsageView = () => <Page title="Usage">{null}</Page>;
+export const UsageView = () => <View title="Usage">{null}</View>;
