@@ -4,8 +4,7 @@ import { useEffect, useState, useSyncExternalStore } from 'react';
 import { ApiError } from '../api/apiError.ts';
 import { getApiKey, onApiKeyChange } from '../api/apiKey.ts';
 import { router } from '../router.tsx';
-import { redeemSignInCode } from './signInCode.ts';
-import { SignIn } from './SignIn.tsx';
+import { redeemSignInCode, SignIn } from './SignIn.tsx';
 
 const MOST_RETRIES = 2;
 const queryClient = new QueryClient({
