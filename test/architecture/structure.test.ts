@@ -20,11 +20,11 @@ const API_SCHEMAS = /^services\/api\/.*(?:[sS]chemas|Health)\.ts$/;
 
 const product = ['services', 'shared', 'infra']
   .flatMap((folder) => projectFiles(folder))
-  .filter((path) => path.endsWith('.ts'));
+  .filter((path) => /\.tsx?$/.test(path));
 const texts = new Map(product.map((path) => [path, textOf(path)]));
 const linesOf = (path: string): number => texts.get(path)!.split('\n').length - 1;
 
-const IMPORT = /(?:from|import\(|new URL\()\s*'(\.{0,2}[^']*\.ts)'/g;
+const IMPORT = /(?:from|import\(|new URL\()\s*'(\.{0,2}[^']*\.tsx?)'/g;
 const importers = new Map<string, Set<string>>();
 for (const [path, text] of texts)
   for (const [, imported] of text.matchAll(IMPORT)) {
@@ -75,7 +75,9 @@ test('a unit test mirrors a file: test/unit/<path of the file>[.<aspect>].test.t
 });
 
 test(`a file of up to ${SMALL_LINES} lines serves more than one file of its folder`, () => {
-  const single = product.filter((path) => {
+  // A component is a file, however small.
+  const modules = product.filter((path) => path.endsWith('.ts'));
+  const single = modules.filter((path) => {
     const [importer, ...others] = importers.get(path) ?? [];
     if (importer === undefined || others.length > 0) return false;
     const sameTree =

@@ -10,7 +10,6 @@ import { clientDisconnectError, onResponseClosed } from './connection/clientDisc
 import type { RouteContext } from '../context.ts';
 import { setNextLink, sendData, sendJson, wantsPretty } from './responses/envelope.ts';
 import { createKeyCheck } from './access/keyRevocation.ts';
-import { createLoginThrottle } from './access/loginThrottle.ts';
 import { createAuthenticator } from './middleware/authenticated.ts';
 import { admitBody, hasNoBody, readJsonBody } from './middleware/jsonBody.ts';
 import { createAddressLimit, limitRequestRate } from './middleware/rateLimit.ts';
@@ -50,7 +49,7 @@ interface RequestPipeline {
 
 const createPipeline = (api: RouteContext): RequestPipeline => ({
   api,
-  authenticate: createAuthenticator(api, createLoginThrottle(api.logger)),
+  authenticate: createAuthenticator(api, api.rejectLogin),
   limitAddress: createAddressLimit(),
 });
 

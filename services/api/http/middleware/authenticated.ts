@@ -4,7 +4,7 @@ import type { Scope } from '../../../../shared/accounts/events.ts';
 import { TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
 import { identify, unauthorizedError } from '../../../../shared/accounts/authenticate.ts';
 import type { ApiContext } from '../../context.ts';
-import type { createLoginThrottle } from '../access/loginThrottle.ts';
+import type { LoginThrottle } from '../access/loginThrottle.ts';
 import type { Access } from '../route.ts';
 
 const BEARER = /^bearer +(\S.*)$/i;
@@ -38,7 +38,7 @@ interface Caller {
 /** Identifies the client of a request by its API key or chat token. */
 export const createAuthenticator = (
   { cachedRows: rows, clock, store }: ApiContext,
-  rejectLogin: ReturnType<typeof createLoginThrottle>,
+  rejectLogin: LoginThrottle,
 ) =>
   async function authenticated(ctx: Context, access: Access): Promise<Caller> {
     const client_request_id = ctx.state['request_id'] as string;

@@ -1,0 +1,3 @@
+import { View } from '../components/layout.tsx';
+
+export const AgentsView = () => <View title="Agents">{null}</View>;

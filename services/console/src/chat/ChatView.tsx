@@ -1,0 +1,3 @@
+import { View } from '../components/layout.tsx';
+
+export const ChatView = () => <View title="Chat">{null}</View>;

@@ -1,0 +1,3 @@
+import { View } from '../components/layout.tsx';
+
+export const SessionsView = () => <View title="Sessions">{null}</View>;

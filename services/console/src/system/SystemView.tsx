@@ -1,0 +1,3 @@
+import { View } from '../components/layout.tsx';
+
+export const SystemView = () => <View title="System">{null}</View>;

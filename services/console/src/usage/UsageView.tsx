@@ -1,0 +1,3 @@
+import { View } from '../components/layout.tsx';
+
+export const UsageView = () => <View title="Usage">{null}</View>;
