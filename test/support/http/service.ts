@@ -133,6 +133,7 @@ export async function startTestService(
       MODELS_FILE: modelsFile,
       BOOTSTRAP_API_KEY: TEST_KEY,
       LOG_LEVEL: 'silent',
+      CONSOLE: 'off',
       ...PATIENT,
       ...testStoreEnv(),
       // Services with data folders of their own share that log, and each signs a tree of its own.
