@@ -18,6 +18,7 @@ import { FINGERPRINT_FILE, fingerprintOf, foldersOf, isBuilt } from './fingerpri
 
 const ENSURE_INSTALLED = fileURLToPath(new URL('../local/ensure-installed.mjs', import.meta.url));
 const CONSOLE = fileURLToPath(new URL('../../services/console/', import.meta.url));
+const SQLITE_BUSY = 5;
 const LOCK_POLL_MS = 500;
 const LOCK_WAIT_MS = 10 * 60_000;
 /** Characters of the output of a failed step that are shown. */
@@ -47,8 +48,6 @@ async function acquireLock(file: string): Promise<DatabaseSync> {
     }
   }
 }
-
-const SQLITE_BUSY = 5;
 
 interface Step {
   cwd: string;

@@ -37,9 +37,9 @@ function contentOf(state: ConsoleState): { title: string; refreshes: boolean; bo
     }
     case 'ready':
       return {
-        title: 'The console is being replaced',
+        title: 'The console is missing',
         refreshes: true,
-        body: '<p>This page reloads by itself.</p>',
+        body: '<p>Its files are being replaced, or were removed. This page reloads by itself. If it stays, restart the service.</p>',
       };
     default:
       return state satisfies never;
