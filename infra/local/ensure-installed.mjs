@@ -88,7 +88,13 @@ async function runNpm() {
   const [command, args] = npm ? [process.execPath, [npm]] : ['npm', []];
   // No package needs its install script. npm's warnings about engines concern the Node that runs npm,
   // not the one that runs Turnlog.
-  const quiet = ['--no-audit', '--no-fund', '--fetch-retries=5', '--loglevel=error'];
+  // A failure in a workspace is shown and tried again, so that it need not take minutes.
+  const quiet = [
+    '--no-audit',
+    '--no-fund',
+    `--fetch-retries=${folder ? 2 : 5}`,
+    '--loglevel=error',
+  ];
   const child = spawn(command, [...args, ...wanted, '--ignore-scripts', ...quiet], {
     cwd: root,
     stdio: ['ignore', 2, 2],

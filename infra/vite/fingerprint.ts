@@ -14,8 +14,9 @@ export const foldersOf = (sources: string) => ({
 /** In the folder of the built files: the fingerprint of the sources that they were built from. */
 export const FINGERPRINT_FILE = '.fingerprint';
 
+/** Documentation and generated types change nothing of what is built. */
 const isSource = (name: string): boolean =>
-  name !== 'node_modules' && name !== 'dist' && !name.startsWith('.') && !name.endsWith('.md');
+  !['node_modules', 'dist'].includes(name) && !/^\.|\.md$|\.gen\.d\.ts$/.test(name);
 
 async function listSources(folder: string): Promise<string[]> {
   const entries = await readdir(folder, { withFileTypes: true });

@@ -49,16 +49,13 @@ async function readSessionStart(
 }
 
 /** True if the token is for that session, or for the end user who started it with the agent. */
-function covers(
+const covers = (
   { agent_id, user_hmac, session_id }: ChatGrant,
   named: string,
   start: SessionStart,
-): boolean {
-  if (start.agent_id !== agent_id) return false;
-  return session_id === undefined
-    ? user_hmac !== undefined && start.user_hmac === user_hmac
-    : session_id === named;
-}
+): boolean =>
+  start.agent_id === agent_id &&
+  (session_id === undefined ? start.user_hmac === user_hmac : session_id === named);
 
 /**
  * Requires that the chat token of the actor is for what a request names. Throws `forbidden` for
@@ -74,7 +71,7 @@ export async function requireChatAccess(
   if (agent_id !== undefined && agent_id !== chat.agent_id)
     throw chatForbiddenError('The chat token is for another agent.');
   if (session_id === undefined) {
-    if (agent_id !== undefined && chat.user_hmac !== undefined) return;
+    if (agent_id !== undefined && chat.session_id === undefined) return;
     throw chatForbiddenError(
       'The chat token is for one session, which the request must name in session_id.',
     );
@@ -83,10 +80,11 @@ export async function requireChatAccess(
   if (!start || !covers(chat, session_id, start)) throw sessionNotFound();
 }
 
-/** What a chat token is requested for: the sessions of an end user, or one session. */
+/** What a chat token is requested for: all sessions of an end user with an agent, or one session. */
 export interface ChatTokenInput {
   agent_id: string;
-  for: { user: string } | { session_id: string };
+  user: string;
+  session_id?: string | undefined;
   expires_in_seconds?: number | undefined;
 }
 
@@ -98,22 +96,6 @@ export interface IssuedChatToken {
   component: string;
 }
 
-async function subjectOf(
-  { store }: Pick<Sources, 'store'>,
-  account_id: string,
-  { agent_id, for: subject }: ChatTokenInput,
-): Promise<Pick<ChatGrant, 'user_hmac' | 'session_id'>> {
-  if ('user' in subject) {
-    const user_hmac = await hashChatUser(store.keys, account_id, subject.user);
-    if (user_hmac === undefined) throw unauthorizedError();
-    return { user_hmac };
-  }
-  const { session_id } = subject;
-  const start = await readSessionStart({ store }, account_id, session_id);
-  if (start?.agent_id !== agent_id) throw sessionNotFound();
-  return { session_id };
-}
-
 /**
  * Issues a chat token for an agent of the actor's account. It ends with the key of the actor at the
  * latest. Nothing is recorded. Throws `agent_not_found`, `agent_erased`, `forbidden` for a key
@@ -123,7 +105,7 @@ async function subjectOf(
 export async function issueChatToken(
   { store, cachedRows, clock }: Sources,
   { account_id, key_id }: Pick<Actor, 'account_id' | 'key_id'>,
-  input: ChatTokenInput,
+  { user, session_id, ...input }: ChatTokenInput,
 ): Promise<IssuedChatToken> {
   const { agent_id, component } = await findOwnAgent(cachedRows, account_id, input.agent_id);
   const key = await cachedRows.findApiKey(key_id);
@@ -132,8 +114,14 @@ export async function issueChatToken(
   const { expires_in_seconds: seconds = LIMITS.chatTokens.defaultLifetimeSeconds } = input;
   const end = clock.now() + seconds * SECOND_MS;
   const expires_at = key.expires_at === null ? end : Math.min(end, Date.parse(key.expires_at));
-  const subject = await subjectOf({ store }, account_id, input);
-  const claims = { key_id, agent_id, ...subject, expires_at };
+  if (session_id !== undefined) {
+    const start = await readSessionStart({ store }, account_id, session_id);
+    if (start?.agent_id !== agent_id) throw sessionNotFound();
+  }
+  const user_hmac = await hashChatUser(store.keys, account_id, user);
+  if (user_hmac === undefined) throw unauthorizedError();
+  const only = session_id === undefined ? {} : { session_id };
+  const claims = { key_id, agent_id, user_hmac, ...only, expires_at };
   const token = await signChatToken(store.keys, account_id, claims);
   if (token === undefined) throw unauthorizedError();
   return { token, expires_at: isoTime(expires_at), agent_id, component };

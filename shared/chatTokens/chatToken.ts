@@ -7,11 +7,12 @@ import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 import type { Keyring } from '../eventlog/encryption/keyring.ts';
 import { wordsKeyId } from '../search/wordTokens.ts';
 
-/** What a chat token is for: one agent, and either the sessions of one end user or one session. */
+/** What a chat token is for: one agent and one end user. */
 export interface ChatGrant {
   agent_id: string;
-  /** The end user, as events of the sessions record it. */
-  user_hmac?: string;
+  /** The end user, as events of the user's sessions record it. */
+  user_hmac: string;
+  /** The only session that the token is for, whoever started it; absent for all of the user. */
   session_id?: string;
   /** In milliseconds since the epoch. */
   expires_at: number;

@@ -6,8 +6,8 @@ export const CHAT_TOKEN_LIMITS = {
     /** The longest lifetime of a chat token. */
     lifetimeSeconds: 3_600,
     /**
-     * Requests per second of one end user, or of one session, with chat tokens. They also count
-     * against the API key that issued the tokens.
+     * Requests per second of one end user with chat tokens. They also count against the API key that
+     * issued the tokens.
      * @beyond 429 `rate_limited`
      */
     requestsPerSecond: 20,

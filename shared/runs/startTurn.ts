@@ -50,7 +50,7 @@ function startTurnCommand(
     type: 'start_turn',
     agent_id: agent.agent_id,
     new_session,
-    ...(actor.chat?.user_hmac !== undefined && { user_hmac: actor.chat.user_hmac }),
+    ...(actor.chat && { user_hmac: actor.chat.user_hmac }),
     ...(replay && { replay }),
     turn: {
       input,

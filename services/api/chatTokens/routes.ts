@@ -1,36 +1,18 @@
 import type { Static } from 'typebox';
-import {
-  issueChatToken,
-  type ChatTokenInput,
-  type IssuedChatToken,
-} from '../../../shared/chatTokens/chatAccess.ts';
+import { issueChatToken, type IssuedChatToken } from '../../../shared/chatTokens/chatAccess.ts';
 import type { RouteContext } from '../context.ts';
-import { invalidRequest } from '../http/errors/validation.ts';
 import { defineFeature } from '../http/feature.ts';
 import { defineRoute, type RouteRequest } from '../http/route.ts';
 import { CommonQuery } from '../openapi/commonSchemas.ts';
 import { ChatToken, ChatTokenBody } from './schemas.ts';
 
-/** Throws `invalid_request` unless the body has either `user` or `session_id`. */
-function parseSubject({ user, session_id }: Static<typeof ChatTokenBody>): ChatTokenInput['for'] {
-  if (user !== undefined && session_id === undefined) return { user };
-  if (session_id !== undefined && user === undefined) return { session_id };
-  const message =
-    'must name the end user, or session_id one session of the agent: one of the two is required';
-  throw invalidRequest('body', [{ path: '/user', message }]);
-}
-
-type Request = RouteRequest<unknown, Static<typeof ChatTokenBody>>;
+type TokenRequest = RouteRequest<unknown, Static<typeof ChatTokenBody>>;
 
 const issue = (
   api: RouteContext,
-  { actor, params, body }: Pick<Request, 'actor' | 'params' | 'body'>,
+  { actor, params, body }: Pick<TokenRequest, 'actor' | 'params' | 'body'>,
 ): Promise<IssuedChatToken> =>
-  issueChatToken(api, actor, {
-    agent_id: params['agentId']!,
-    for: parseSubject(body),
-    expires_in_seconds: body.expires_in_seconds,
-  });
+  issueChatToken(api, actor, { agent_id: params['agentId']!, ...body });
 
 const issueChatTokenRoute = defineRoute({
   method: 'post',
@@ -38,7 +20,7 @@ const issueChatTokenRoute = defineRoute({
   operationId: 'issueChatToken',
   summary: 'Issues a short-lived token for the chat of an end user with an agent',
   description:
-    'For your server, which passes the token to the browser of the user, so that no API key leaves it. The token can run this agent, and read and cancel turns of the sessions that it is for. Everything else gets 403 `forbidden`, and sessions of others 404 `session_not_found`. It ends when it expires, when the API key is revoked or expires, and when the agent is deleted. The API key must also have the scope `sessions:read`. A retry issues another token.',
+    'For your server, which passes the token to the browser of the user, so that no API key leaves it. The token can run this agent, and read and cancel turns of the sessions that the user started with it, or of the session that the request names. Everything else gets 403 `forbidden`, and other sessions 404 `session_not_found`. It ends when it expires, when the API key is revoked or expires, and when the agent is deleted. The API key must also have the scope `sessions:read`. A retry issues another token.',
   access: 'agents:run',
   query: CommonQuery,
   body: ChatTokenBody,

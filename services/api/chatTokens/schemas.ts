@@ -1,22 +1,21 @@
 import { Type } from 'typebox';
 import { Instant } from '../../../shared/domain/schema.ts';
 import { LIMITS } from '../../../shared/limits.ts';
-import { AgentId, SessionId, textSchema } from '../openapi/commonSchemas.ts';
+import { AgentId, textSchema } from '../openapi/commonSchemas.ts';
 
 export const ChatTokenBody = Type.Object(
   {
-    user: Type.Optional(
+    user: textSchema({
+      maxLength: LIMITS.text.referenceCharacters,
+      description:
+        'Your id of the end user, whose sessions the token can start, continue and read. Take it from your own session of the user, never from the request of a browser. Turnlog stores only an HMAC of it',
+      examples: ['customer-4711'],
+    }),
+    session_id: Type.Optional(
       textSchema({
         maxLength: LIMITS.text.referenceCharacters,
         description:
-          'Your id of the end user, whose sessions the token can start, continue and read. It must not be chosen by the user. Turnlog stores only an HMAC of it',
-        examples: ['customer-4711'],
-      }),
-    ),
-    session_id: Type.Optional(
-      Type.Unsafe<string>({
-        ...SessionId,
-        description: 'In place of `user`: the only session that the token can continue and read',
+          'The only session that the token can continue and read, also one that the user did not start',
       }),
     ),
     expires_in_seconds: Type.Optional(
@@ -32,7 +31,7 @@ export const ChatTokenBody = Type.Object(
   {
     additionalProperties: false,
     title: 'ChatTokenRequest',
-    description: 'Whose sessions a chat token is for, either `user` or `session_id`',
+    description: 'Whose sessions a chat token is for, and for how long',
   },
 );
 

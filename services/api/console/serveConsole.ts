@@ -68,10 +68,11 @@ async function openVariant(
   ctx: Context,
   path: string,
 ): Promise<(OpenFile & { encoding?: 'br' | 'gzip' }) | undefined> {
-  const accepted = ctx.acceptsEncodings('br', 'gzip', 'identity');
-  if (ctx.get('accept-encoding') !== '' && (accepted === 'br' || accepted === 'gzip')) {
-    const compressed = await openFile(path + SUFFIXES[accepted]);
-    if (compressed) return { ...compressed, encoding: accepted };
+  const isNegotiated = ctx.get('accept-encoding') !== '';
+  for (const encoding of ['br', 'gzip'] as const) {
+    if (!isNegotiated || ctx.acceptsEncodings(encoding) === false) continue;
+    const compressed = await openFile(path + SUFFIXES[encoding]);
+    if (compressed) return { ...compressed, encoding };
   }
   return openFile(path);
 }

@@ -51,8 +51,7 @@ export async function claimKeyedRequest(
   const { account_id } = request.actor;
   const { method, path } = ctx;
   // End users of chat tokens share an account, and may choose the same key.
-  const { user_hmac, session_id } = request.actor.chat ?? {};
-  const user = user_hmac ?? session_id;
+  const user = request.actor.chat?.user_hmac;
   const keyed = { key: user === undefined ? key : `${user} ${key}`, account_id, method, path };
   await yieldForText(account_id, ctx.request.length ?? 0);
   return claimRequest(api, request.actor, {

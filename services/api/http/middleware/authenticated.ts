@@ -37,7 +37,7 @@ interface Caller {
 
 /** Identifies the client of a request by its API key or chat token. */
 export const createAuthenticator = (
-  { cachedRows: rows, clock, store: { keys } }: ApiContext,
+  { cachedRows: rows, clock, store }: ApiContext,
   rejectLogin: LoginThrottle,
 ) =>
   async function authenticated(ctx: Context, access: Access): Promise<Caller> {
@@ -46,7 +46,7 @@ export const createAuthenticator = (
     if (access === 'open') return { actor: { account_id: '', key_id: '', request_id }, scopes: [] };
     const key = presentedKey(ctx);
     if (key === '') throw unauthorizedError();
-    const { principal, key_id } = await identify({ rows, keys }, key, clock.now());
+    const { principal, key_id } = await identify({ rows, keys: store.keys }, key, clock.now());
     if (!principal)
       return rejectLogin({
         address: ctx.req.socket.remoteAddress ?? '',

@@ -11,18 +11,18 @@ import { networkOf } from '../access/loginThrottle.ts';
 const rejected = { account: 0, process: 0 };
 registerResource('requests_per_second', { usage: () => ({ rejected }) });
 
-/** Counts the request against the end user or the session that its chat token is for. */
+/** Counts the request against the end user that its chat token is for. */
 async function limitChatRate(
   rateLimiter: ApiContext['rateLimiter'],
-  { user_hmac, session_id }: ChatGrant,
+  { user_hmac }: ChatGrant,
 ): Promise<void> {
   const perSecond = LIMITS.chatTokens.requestsPerSecond;
-  const { allowed, resetMs } = await rateLimiter.take(`chat ${user_hmac ?? session_id}`, perSecond);
+  const { allowed, resetMs } = await rateLimiter.take(`chat ${user_hmac}`, perSecond);
   if (allowed) return;
   rejected.account += 1;
   throw new TurnlogError(
     'rate_limited',
-    `A user of chat tokens may send ${perSecond} requests per second. Try again in the next second.`,
+    `An end user may send ${perSecond} requests per second. Try again in the next second.`,
     { retriable: true, retryAfterSeconds: Math.max(1, Math.ceil(resetMs / 1_000)) },
   );
 }
