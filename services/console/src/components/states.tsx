@@ -25,6 +25,16 @@ const ADVICE: Readonly<Record<string, string>> = {
   never: 'Change the request before you try again.',
 };
 
+/** A message about a part of a view, with what can be done about it. */
+export const Alert = ({ title, children }: { title: string; children?: ReactNode }) => (
+  <div role="alert" className="grid gap-2 rounded-md border border-destructive/60 p-3">
+    <p className="flex items-center gap-2 font-medium">
+      <CircleAlert className="size-4 shrink-0 text-destructive" aria-hidden /> {title}
+    </p>
+    {children}
+  </div>
+);
+
 /** A failed request: what happened, what to try, and the id to look for in the server's log. */
 export function ErrorState({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
   const failure = error instanceof ApiError ? error : undefined;
