@@ -26,12 +26,12 @@ export type ThreadMessage =
   | ProjectorReport
   | { type: 'log'; level: keyof ProjectorLogger; fields: object; message: string };
 
-/** The only message to the projector's thread. */
-const CLOSE = 'close';
+/** A message to the projector's thread: close, or apply at once what is being gathered. */
+export type ThreadRequest = 'close' | 'apply';
 
 export interface ProjectorThread extends ProjectorStatus {
   /** For the read models of this thread. */
-  progress: ProgressSource;
+  progress: Required<ProgressSource>;
   /** Finishes the current batch, then ends the thread. */
   close(): Promise<void>;
 }
@@ -68,6 +68,9 @@ export async function startProjectorThread({
   const status = createProjectorStatus(logger);
   const pauses = createBackoff(PAUSES);
   let worker: Worker;
+  /** True until the next progress. */
+  let isRequested = false;
+  const send = (request: ThreadRequest): void => worker.postMessage(request);
 
   function receive(message: ThreadMessage): void {
     if (message.type === 'opened') return;
@@ -75,6 +78,7 @@ export async function startProjectorThread({
       logger[message.level](message.fields, message.message);
     } else if (message.type === 'progress') {
       pauses.reset();
+      isRequested = false;
       status.onProgress(message.batch);
       source.publish(message.batch);
     } else status.record(message);
@@ -82,6 +86,7 @@ export async function startProjectorThread({
 
   function start(): Promise<Error> {
     worker = spawn();
+    isRequested = false;
     worker.on('message', receive);
     return endOf(worker);
   }
@@ -111,10 +116,16 @@ export async function startProjectorThread({
 
   return {
     ...status,
-    progress: source,
+    progress: {
+      subscribe: source.subscribe,
+      request() {
+        if (!isRequested) send('apply');
+        isRequested = true;
+      },
+    },
     async close() {
       closing.abort();
-      worker.postMessage(CLOSE);
+      send('close');
       const force = setTimeout(() => void worker.terminate(), CLOSE_LIMIT_MS).unref();
       await supervision;
       clearTimeout(force);

@@ -10,6 +10,7 @@ const service = (firstKey: string | undefined): RunningService => ({
   dataFolder: '/var/lib/turnlog',
   firstKey,
   models: ['offline-echo', 'other'],
+  consoleLink: undefined,
   stop: () => Promise.resolve(),
 });
 const KEY = `tl_key_01kahz0b2re5v8k2s4n6t8w0y2_${'0'.repeat(64)}`;

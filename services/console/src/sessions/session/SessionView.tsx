@@ -1,0 +1,3 @@
+import { View } from '../../components/layout.tsx';
+
+export const SessionView = () => <View title="Session">{null}</View>;
