@@ -1,5 +1,5 @@
 /** The Merkle tree of RFC 6962 over SHA-256, and its proofs. */
-import { digest, isSame, utf8, type Bytes } from './bytes.ts';
+import { digest, isSame, toBase64, utf8, type Bytes } from './bytes.ts';
 
 /** A tree: the number of its leaves, and its root. */
 export interface Tree {
@@ -47,11 +47,11 @@ function pathTo(part: Part, index: number): { part: Part; isLeft: boolean }[] {
   return path;
 }
 
-/** Why a leaf is not proven, and the roots that differ, if there are two. */
+/** Why a leaf is not proven, and what differs. */
 export interface InclusionFault {
   reason: string;
-  expected?: Bytes;
-  actual?: Bytes;
+  expected: string;
+  actual: string;
 }
 
 /**
@@ -73,17 +73,28 @@ export function inclusionVerifier({ size, root }: Tree, isWhole: boolean) {
     if (!part || index < part.from)
       return {
         reason: `leaf ${index} is outside the tree, or not after the leaf of the event before it`,
+        expected: `a leaf below ${size}`,
+        actual: `leaf ${index}`,
       };
     const path = pathTo(part, index).toReversed();
-    if (hashes.length !== (isWhole ? proofLength(index, size) : path.length))
-      return { reason: 'its inclusion proof has too many or too few hashes' };
+    const due = isWhole ? proofLength(index, size) : path.length;
+    if (hashes.length !== due)
+      return {
+        reason: `its inclusion proof is none of leaf ${index}`,
+        expected: `${due} hashes`,
+        actual: `${hashes.length} hashes`,
+      };
     let actual = leaf;
     for (const [at, { isLeft }] of path.entries()) {
       const sibling = hashes[at]!;
       actual = isLeft ? await parentOf(actual, sibling) : await parentOf(sibling, actual);
     }
     if (!isSame(actual, part.root))
-      return { reason: `the tree has another leaf ${index}`, expected: part.root, actual };
+      return {
+        reason: `the tree has another leaf ${index}`,
+        expected: `root ${toBase64(part.root)}`,
+        actual: `root ${toBase64(actual)}`,
+      };
     parts.pop();
     for (let at = path.length - 1; at >= 0; at -= 1)
       if (path[at]!.isLeft) parts.push({ ...halvesOf(path[at]!.part)[1], root: hashes[at]! });

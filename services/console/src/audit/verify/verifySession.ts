@@ -201,12 +201,16 @@ export async function verifySession(
     const fault =
       proof.leaf > lastLeaf
         ? await isIncluded(leaf, proof.leaf, proof.hashes)
-        : { reason: `its leaf ${proof.leaf} is not after that of the event before it` };
+        : {
+            reason: 'its leaf is not after that of the event before it',
+            expected: `a leaf after ${lastLeaf}`,
+            actual: `leaf ${proof.leaf}`,
+          };
     if (fault)
       throw new Mismatch(`The event at revision ${revision} is not in the log: ${fault.reason}.`, {
         event: labelOf(proof.event, revision),
-        expected: fault.expected && `root ${toBase64(fault.expected)}`,
-        actual: fault.actual && `root ${toBase64(fault.actual)}, from event hash ${state.hash}`,
+        expected: fault.expected,
+        actual: fault.actual,
         meaning:
           'The log was signed with another event at this place: the event was changed with its hash, or was added afterwards.',
       });
