@@ -16,7 +16,7 @@ const BUILD_MS = 10 * 60_000;
 /** The least time between a failure and the next attempt. */
 const RETRY_MS = 30_000;
 const KILLED_WITHIN_MS = 2_000;
-const KEPT_CHARACTERS = 2_000;
+const KEPT_CHARACTERS = 4_000;
 
 /** What npm and Node need. Vite's plugins get no secret of the service. */
 const PASSED_ON =

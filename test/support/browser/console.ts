@@ -14,6 +14,7 @@ import {
 } from 'playwright-core';
 import { root } from '../docs/projectFiles.ts';
 import type { TestService } from '../http/service.ts';
+import { plainEnvironment } from '../processes/plainEnvironment.ts';
 import { orSkip } from '../processes/recipes/installed.ts';
 
 const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
@@ -22,16 +23,12 @@ const CHROMIUMS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/g
 export const SCREENSHOTS = join(tmpdir(), 'turnlog-screenshots');
 const workspace = join(root, 'services/console');
 
-/** Installs and builds the console as it is in this checkout. */
-async function buildConsole(): Promise<void> {
-  const run = promisify(execFile);
-  if (!existsSync(join(workspace, 'node_modules/vite')))
-    await run('npm', ['ci', '--no-audit', '--no-fund'], { cwd: workspace, timeout: 300_000 });
-  await run(process.execPath, ['node_modules/vite/bin/vite.js', 'build'], {
-    cwd: workspace,
-    timeout: 120_000,
+/** Installs and builds the console as it is in this checkout, unless it is built. */
+const buildConsole = (): Promise<unknown> =>
+  promisify(execFile)(process.execPath, [join(root, 'infra/vite/build.ts')], {
+    env: plainEnvironment(),
+    timeout: 300_000,
   });
-}
 
 /** A browser in which the console is used as a person would use it. */
 export interface ConsoleBrowser {
