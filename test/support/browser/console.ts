@@ -75,7 +75,8 @@ interface AxeResults {
   violations: { id: string; help: string; nodes: { html: string }[] }[];
 }
 
-async function runAxe(page: Page): Promise<string[]> {
+/** What axe finds wrong in a page (WCAG 2.2 A and AA). */
+export async function runAxe(page: Page): Promise<string[]> {
   await page.evaluate(await readFile(AXE, 'utf8'));
   const { violations } = (await page.evaluate(
     `axe.run(document, { runOnly: ${JSON.stringify(RULES)} })`,
@@ -84,13 +85,17 @@ async function runAxe(page: Page): Promise<string[]> {
 }
 
 /** Starts Debian's Chromium over a fresh build; undefined, with one line that says why, without it. */
-export async function startConsoleBrowser(folder: string): Promise<ConsoleBrowser | undefined> {
-  const browser = await orSkip(async () => {
+export const launchChromium = (build: () => Promise<unknown>): Promise<Browser | undefined> =>
+  orSkip(async () => {
     const executablePath = CHROMIUMS.find((path) => existsSync(path));
     if (executablePath === undefined) throw new Error('there is no Chromium');
-    await buildConsole();
+    await build();
     return chromium.launch({ executablePath, args: ['--no-sandbox'] });
   }, 'Browser tests need Chromium: apt-get install chromium.');
+
+/** Starts Chromium over a fresh build of the console; undefined without Chromium. */
+export async function startConsoleBrowser(folder: string): Promise<ConsoleBrowser | undefined> {
+  const browser = await launchChromium(buildConsole);
   if (!browser) return undefined;
   const screenshots = join(SCREENSHOTS, folder);
   await mkdir(screenshots, { recursive: true });
