@@ -113,7 +113,9 @@ export function SessionPane({ agent, sessionId, label, ...props }: SessionPanePr
         <div className="flex items-center">
           {sessionId !== undefined && (
             <Button asChild variant="link" size="small">
-              <Link to={`/sessions/${sessionId}` as string}>Open session</Link>
+              <Link to="/sessions/$sessionId" params={{ sessionId }}>
+                Open session
+              </Link>
             </Button>
           )}
           {props.onClose && (
