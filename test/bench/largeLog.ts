@@ -12,6 +12,8 @@ import { sessionStream } from '../../shared/eventlog/streams.ts';
 const EVENTS_PER_SESSION = 21;
 const TURNS_PER_SESSION = 10;
 const SESSIONS_AT_ONCE = 100;
+/** An append is limited in bytes. */
+const EVENTS_AT_ONCE = 500;
 
 interface LogOwner {
   accountId: string;
@@ -51,7 +53,12 @@ export async function addSessions(
     const length = Math.min(SESSIONS_AT_ONCE, count - written);
     const sessions = Array.from({ length }, () => session(owner, turns));
     await Promise.all(
-      sessions.map(({ stream, encoded }) => store.append(stream, 'no_stream', encoded)),
+      sessions.map(async ({ stream, encoded }) => {
+        for (let at = 0; at < encoded.length; at += EVENTS_AT_ONCE) {
+          const expected = at === 0 ? 'no_stream' : at - 1;
+          await store.append(stream, expected, encoded.slice(at, at + EVENTS_AT_ONCE));
+        }
+      }),
     );
   }
   await store.close();

@@ -126,7 +126,8 @@ describeInBrowser('a list of sessions', () => {
     await page.getByText('3 sessions').waitFor();
 
     await page.getByLabel('Order').selectOption('Oldest first');
-    await expect.poll(() => titles(page)).toEqual(['A refund', 'An offer', 'A failure']);
+    await page.locator('[data-index="0"]').getByRole('link', { name: 'A refund' }).waitFor();
+    expect(await titles(page)).toEqual(['A refund', 'An offer', 'A failure']);
     await page.getByLabel('Began at or after').fill('2099-01-01T10:00');
     await page.getByRole('heading', { name: 'No session matches' }).waitFor();
     const from = new URL(page.url()).searchParams.get('created_from')!;
@@ -218,7 +219,8 @@ describeInBrowser('new sessions', () => {
     expect(await titles(page)).toEqual(before);
     expect(await page.inspect('new')).toEqual([]);
     await button.click();
-    await expect.poll(() => titles(page)).toEqual(['Second', 'First', ...before]);
+    await sessionLink(page, 'Second').waitFor();
+    expect(await titles(page)).toEqual(['Second', 'First', ...before]);
     await page.getByRole('button', { name: 'Resume updates' }).click();
     await describeSession(await run(support, 'Third'), { title: 'Third' });
     await sessionLink(page, 'Third').waitFor();
