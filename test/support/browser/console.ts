@@ -39,7 +39,7 @@ export interface ConsoleBrowser {
 }
 
 interface OpenOptions {
-  service: TestService;
+  service: Pick<TestService, 'url' | 'key'>;
   key?: string | null;
   theme?: 'light' | 'dark';
   /** 390 × 844 instead of 1280 × 800. */
