@@ -201,12 +201,14 @@ interface AgentFormProps {
   action: string;
   /** Stores the agent. Its errors are shown, those with `details` at their fields. */
   onSave: (body: AgentBody) => Promise<void>;
+  /** More about why it was not saved. */
+  notice?: ReactNode;
   /** More buttons, after the one that saves. */
   children?: ReactNode;
 }
 
 /** The form of an agent: all fields that the API has. */
-export function AgentForm({ initial, action, onSave, children }: AgentFormProps) {
+export function AgentForm({ initial, action, onSave, notice, children }: AgentFormProps) {
   const [draft, setDraft] = useState(initial);
   const [errors, setErrors] = useState<DraftErrors>({});
   const [problem, setProblem] = useState<string>();
@@ -296,6 +298,7 @@ export function AgentForm({ initial, action, onSave, children }: AgentFormProps)
         </span>
       </label>
       {problem && <Alert title={problem} />}
+      {notice}
       <div className="flex flex-wrap gap-2 border-t pt-4">
         <Button type="submit" disabled={isSaving}>
           {isSaving ? 'Saving…' : action}

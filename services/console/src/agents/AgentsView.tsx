@@ -15,7 +15,7 @@ import { agentsQuery } from './agentQueries.ts';
 
 const ROW_PX = 53;
 const COLUMNS =
-  'grid grid-cols-[minmax(0,1fr)_auto] items-center gap-x-4 px-4 md:grid-cols-[minmax(0,3fr)_minmax(0,2fr)_minmax(0,2fr)_4rem_11rem_5.5rem] md:px-6';
+  'grid grid-cols-[minmax(0,1fr)_auto] items-center gap-x-4 px-4 md:gap-x-6 md:grid-cols-[minmax(0,3fr)_minmax(0,2fr)_minmax(0,2fr)_4rem_11rem_5.5rem] md:px-6';
 const WIDE = 'hidden md:block';
 
 const route = getRouteApi('/agents');

@@ -17,7 +17,7 @@ const LineDiff = ({ lines, label }: { lines: readonly DiffLine[]; label: string 
   >
     {lines.map(({ kind, text }, index) => (
       <div key={index} className={`flex gap-2 px-3 py-px ${STYLES[kind]}`}>
-        <span aria-hidden className="select-none">
+        <span aria-hidden className="w-[1ch] shrink-0 select-none">
           {MARKS[kind]}
         </span>
         <span className="min-w-0 whitespace-pre-wrap wrap-anywhere">

@@ -81,7 +81,6 @@ interface ConflictProps {
 
 /** Says what somebody else changed in the meantime, and offers both ways on. */
 const Conflict = ({ mine, theirs, onOverwrite, onDiscard }: ConflictProps) => (
-  <div className="mx-auto mb-6 max-w-3xl">
     <Alert title="This agent was changed while you edited it">
       <p>
         You started from revision {mine.agent.revision}. Revision {theirs.agent.revision} was saved{' '}
@@ -102,7 +101,6 @@ const Conflict = ({ mine, theirs, onOverwrite, onDiscard }: ConflictProps) => (
         </Button>
       </div>
     </Alert>
-  </div>
 );
 
 function EditForm({ agentId, loaded }: { agentId: string; loaded: Stored }) {
@@ -121,15 +119,19 @@ function EditForm({ agentId, loaded }: { agentId: string; loaded: Stored }) {
       });
     } catch (error) {
       if (!(error instanceof ApiError) || error.code !== 'precondition_failed') throw error;
-      setTheirs(await queryClient.fetchQuery({ ...agentQuery(agentId), staleTime: 0 }));
-      throw new Error('Decide above which version to keep.', { cause: error });
+      return setTheirs(await queryClient.fetchQuery({ ...agentQuery(agentId), staleTime: 0 }));
     }
     await queryClient.invalidateQueries({ queryKey: ['agents'] });
-    await navigate({ to: '/agents/$agentId', params: { agentId } });
+    return navigate({ to: '/agents/$agentId', params: { agentId } });
   };
   return (
-    <>
-      {theirs && (
+    <AgentForm
+      key={base.etag}
+      initial={draftOf(base.agent)}
+      action="Save changes"
+      onSave={save}
+      notice={
+        theirs && (
         <Conflict
           mine={base}
           theirs={theirs}

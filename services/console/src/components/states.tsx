@@ -12,7 +12,7 @@ interface EmptyStateProps {
 
 /** A list without entries: says what to do first. */
 export const EmptyState = ({ title, children, action }: EmptyStateProps) => (
-  <div className="mx-auto grid max-w-md justify-items-center gap-3 py-16 text-center">
+  <div className="mx-auto grid max-w-md justify-items-center gap-3 px-4 py-16 text-center">
     <h2 className="text-base font-semibold">{title}</h2>
     <div className="text-muted-foreground">{children}</div>
     {action}
@@ -43,7 +43,7 @@ export function ErrorState({ error, onRetry }: { error: unknown; onRetry?: () =>
   return (
     <div
       role="alert"
-      className="mx-auto grid max-w-lg justify-items-center gap-2 py-12 text-center"
+      className="mx-auto grid max-w-lg justify-items-center gap-2 px-4 py-12 text-center"
     >
       <Icon className="size-6 text-muted-foreground" aria-hidden />
       <h2 className="text-base font-semibold">
