@@ -4,7 +4,7 @@ import type { Keyring, ReadingKeys } from '../../../shared/eventlog/encryption/k
 import { LIMITS } from '../../../shared/limits.ts';
 import { sleepUntilAborted } from '../../../shared/lib/time/sleep.ts';
 import type { EndedTurn, TurnIndex, TurnWords } from '../../../shared/search/turnIndex.ts';
-import { createTurnTokenizer } from '../../../shared/search/turnTokens.ts';
+import { createTurnTokenizer, loadKeysOf } from '../../../shared/search/turnTokens.ts';
 import type { ProjectorLogger } from './projection.ts';
 import { troubleReason } from './reports.ts';
 
@@ -41,6 +41,10 @@ async function tokenize(
   turns: readonly (EndedTurn & { is_indexed?: boolean })[],
   onUnreadable: () => void,
 ): Promise<TurnWords[]> {
+  await loadKeysOf(
+    keys,
+    turns.filter(({ is_indexed }) => !is_indexed),
+  );
   const tokensOf = createTurnTokenizer(keys);
   const indexed: TurnWords[] = [];
   let yieldedAt = performance.now();

@@ -50,7 +50,10 @@ interface OpenOptions {
 }
 
 export interface ConsolePage extends Page {
-  /** What went wrong in the page: errors, and violations of the content security policy. */
+  /**
+   * What went wrong in the page: errors, violations of the content security policy, requests to
+   * another host, and dialogs of the browser.
+   */
   problems: string[];
   /** Saves a screenshot, and returns what axe finds wrong (WCAG 2.2 A and AA). */
   inspect(name: string): Promise<string[]>;
@@ -117,6 +120,15 @@ export async function startConsoleBrowser(folder: string): Promise<ConsoleBrowse
       page.on('console', (message) => {
         const isRequest = message.text().startsWith('Failed to load resource');
         if (message.type() === 'error' && !isRequest) page.problems.push(message.text());
+      });
+      page.on('request', (request) => {
+        const { protocol, host } = new URL(request.url());
+        const isOurs = host === new URL(service.url).host || ['data:', 'blob:'].includes(protocol);
+        if (!isOurs) page.problems.push(`a request to ${request.url()}`);
+      });
+      page.on('dialog', (dialog) => {
+        page.problems.push(`a dialog: ${dialog.message()}`);
+        void dialog.dismiss();
       });
       page.inspect = async (name) => {
         await page.screenshot({ path: join(screenshots, `${name}.png`) });

@@ -20,7 +20,7 @@ const changed = (
 ): SessionFilters =>
   Object.fromEntries(
     Object.entries({ ...filters, ...changes }).filter(([, value]) => value !== undefined),
-  ) as SessionFilters;
+  );
 
 /** Searches when the reader stops typing, and at once on Enter. */
 function SearchField({ filters, onChange }: FilterProps) {

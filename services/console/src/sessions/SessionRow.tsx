@@ -50,22 +50,19 @@ export const SessionRow = memo(function SessionRow({
   session: { session_id, agent_id, title, labels, turn_count, status, updated_at, ...session },
   agents,
   index,
-  isActive,
-  onFocus,
   start,
   size,
 }: RowProps & {
   session: ListedSession;
   agents: readonly Schema<'Agent'>[];
-  isActive: boolean;
-  onFocus: (index: number) => void;
 }) {
   const shown = Object.entries(labels).slice(0, MOST_LABELS);
   return (
     <div
       role="row"
       aria-rowindex={index + 2}
-      className={cn(ROW, COLUMNS, isActive && 'bg-accent hover:bg-accent')}
+      data-index={index}
+      className={cn(ROW, COLUMNS, 'focus-within:bg-accent')}
       style={placeOf({ start, size })}
     >
       <div role="cell" className="flex min-w-0 items-center gap-2">
@@ -73,8 +70,6 @@ export const SessionRow = memo(function SessionRow({
           to="/sessions/$sessionId"
           params={{ sessionId: session_id }}
           preload={false}
-          data-index={index}
-          onFocus={() => onFocus(index)}
           className={cn(
             'min-w-0 truncate after:absolute after:inset-0',
             title === null ? 'text-muted-foreground' : 'font-medium',

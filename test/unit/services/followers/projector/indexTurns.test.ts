@@ -3,6 +3,12 @@ import {
   startIndexer,
   type Indexer,
 } from '../../../../../services/followers/projector/indexTurns.ts';
+import { closedText } from '../../../../../shared/eventlog/encryption/closedText.ts';
+import {
+  commitText,
+  createTextCloser,
+} from '../../../../../shared/eventlog/encryption/protectedText.ts';
+import { sessionStream } from '../../../../../shared/eventlog/streams.ts';
 import { storeUnavailableError } from '../../../../../shared/lib/errors/turnlogError.ts';
 import type {
   Forgotten,
@@ -175,6 +181,31 @@ test('what erasures left is taken out until nothing is, and begun anew no sooner
   expect(asked.map(({ begin }) => begin).slice(0, 5)).toEqual([true, false, false, true, false]);
   expect(asked[3]!.at - asked[0]!.at).toBeGreaterThan(290);
   expect(lines).toEqual([]);
+});
+
+test('the keys of the turns of a step are looked up in the key store together', async () => {
+  const { open, keys } = memoryKeys();
+  const closed = async (number: number, session_id: string): Promise<NextTurn> => {
+    const disclosed = commitText(`input ${number}`);
+    const close = createTextCloser(await keys.issueKey(), sessionStream(session_id));
+    return { ...turn(number), session_id, input: closedText(close(disclosed), disclosed.sha256) };
+  };
+  const { state, store } = storeWith([await closed(1, 'session_1'), await closed(2, 'session_2')]);
+  const reader = open();
+  const lookups: number[] = [];
+  const counting: typeof reader = {
+    ...reader,
+    find(ids) {
+      const found = reader.find(ids);
+      if (found instanceof Promise) lookups.push(ids.size);
+      return found;
+    },
+  };
+  indexer = startIndexer({ store, keys: counting, logger: recordingLogger().logger });
+  indexer.onCaughtUp();
+  expect(await until(() => state.indexed.length === 2)).toBe(true);
+  expect(state.indexed.map(({ tokens }) => tokens.length)).toEqual([TOKENS, TOKENS]);
+  expect(lookups).toEqual([2]);
 });
 
 test('turns that can not be read keep the others back no longer than they take', async () => {
