@@ -14,6 +14,7 @@ import {
 } from 'playwright-core';
 import { root } from '../docs/projectFiles.ts';
 import type { TestService } from '../http/service.ts';
+import { plainEnvironment } from '../processes/plainEnvironment.ts';
 import { orSkip } from '../processes/recipes/installed.ts';
 
 const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
@@ -22,16 +23,12 @@ const CHROMIUMS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/g
 export const SCREENSHOTS = join(tmpdir(), 'turnlog-screenshots');
 const workspace = join(root, 'services/console');
 
-/** Installs and builds the console as it is in this checkout. */
-async function buildConsole(): Promise<void> {
-  const run = promisify(execFile);
-  if (!existsSync(join(workspace, 'node_modules/vite')))
-    await run('npm', ['ci', '--no-audit', '--no-fund'], { cwd: workspace, timeout: 300_000 });
-  await run(process.execPath, ['node_modules/vite/bin/vite.js', 'build'], {
-    cwd: workspace,
-    timeout: 120_000,
+/** Installs and builds the console as it is in this checkout, unless it is built. */
+const buildConsole = (): Promise<unknown> =>
+  promisify(execFile)(process.execPath, [join(root, 'infra/vite/build.ts')], {
+    env: plainEnvironment(),
+    timeout: 300_000,
   });
-}
 
 /** A browser in which the console is used as a person would use it. */
 export interface ConsoleBrowser {
@@ -42,7 +39,7 @@ export interface ConsoleBrowser {
 }
 
 interface OpenOptions {
-  service: TestService;
+  service: Pick<TestService, 'url' | 'key'>;
   key?: string | null;
   theme?: 'light' | 'dark';
   /** 390 × 844 instead of 1280 × 800. */
@@ -50,7 +47,10 @@ interface OpenOptions {
 }
 
 export interface ConsolePage extends Page {
-  /** What went wrong in the page: errors, and violations of the content security policy. */
+  /**
+   * What went wrong in the page: errors, violations of the content security policy, requests to
+   * another host, and dialogs of the browser.
+   */
   problems: string[];
   /** Saves a screenshot, and returns what axe finds wrong (WCAG 2.2 A and AA). */
   inspect(name: string): Promise<string[]>;
@@ -122,6 +122,15 @@ export async function startConsoleBrowser(folder: string): Promise<ConsoleBrowse
       page.on('console', (message) => {
         const isRequest = message.text().startsWith('Failed to load resource');
         if (message.type() === 'error' && !isRequest) page.problems.push(message.text());
+      });
+      page.on('request', (request) => {
+        const { protocol, host } = new URL(request.url());
+        const isOurs = host === new URL(service.url).host || ['data:', 'blob:'].includes(protocol);
+        if (!isOurs) page.problems.push(`a request to ${request.url()}`);
+      });
+      page.on('dialog', (dialog) => {
+        page.problems.push(`a dialog: ${dialog.message()}`);
+        void dialog.dismiss();
       });
       page.inspect = async (name) => {
         await page.screenshot({ path: join(screenshots, `${name}.png`) });

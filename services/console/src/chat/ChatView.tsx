@@ -1,3 +1,173 @@
-import { View } from '../components/layout.tsx';
+import { useQuery } from '@tanstack/react-query';
+import { getRouteApi, Link } from '@tanstack/react-router';
+import { Plus } from 'lucide-react';
+import { useEffect, useRef } from 'react';
+import { agentQuery } from '../agents/agentQueries.ts';
+import { api, dataOf, type Schema } from '../api/client.ts';
+import { Button } from '../components/Button.tsx';
+import { cn } from '../components/classNames.ts';
+import { Select } from '../components/Field.tsx';
+import { Skeleton, View } from '../components/layout.tsx';
+import { ErrorState } from '../components/states.tsx';
+import { formatPanes, isNewPane, MOST_PANES, nextNewPane, parsePanes } from './panes.ts';
+import { SessionPane } from './SessionPane.tsx';
 
-export const ChatView = () => <View title="Chat">{null}</View>;
+const route = getRouteApi('/chat/$agentId');
+const LATEST_SESSIONS = 20;
+
+const labelOf = (pane: string): string =>
+  isNewPane(pane) ? 'New session' : `Session …${pane.slice(-6)}`;
+
+interface OpenSessionProps {
+  agentId: string;
+  panes: readonly string[];
+  onOpen: (sessionId: string) => void;
+}
+
+/** Opens one of the latest sessions of the agent. */
+function OpenSession({ agentId, panes, onOpen }: OpenSessionProps) {
+  const query = { agent_id: agentId, limit: LATEST_SESSIONS };
+  const sessions = useQuery({
+    queryKey: ['sessions', 'chat', agentId],
+    queryFn: () => dataOf(api.GET('/v1/sessions', { params: { query } })),
+  });
+  const others = sessions.data?.filter(({ session_id }) => !panes.includes(session_id)) ?? [];
+  if (others.length === 0) return null;
+  return (
+    <Select
+      aria-label="Open a session"
+      className="w-40"
+      value=""
+      onChange={({ target }) => onOpen(target.value)}
+    >
+      <option value="">Open a session</option>
+      {others.map(({ session_id, title, turn_count }) => (
+        <option key={session_id} value={session_id}>
+          {title ?? `…${session_id.slice(-6)}`} ({turn_count} {turn_count === 1 ? 'turn' : 'turns'})
+        </option>
+      ))}
+    </Select>
+  );
+}
+
+/**
+ * The keys of the panes. A pane stays the same component when its session starts and replaces the
+ * name of the new one; that name is then free for another pane.
+ */
+function usePaneKeys(panes: readonly string[]) {
+  const keys = useRef(new Map<string, string>());
+  const started = useRef(new Map<string, string>());
+  const keyOf = (pane: string): string => keys.current.get(pane) ?? pane;
+  useEffect(() => {
+    for (const pane of panes) {
+      const name = started.current.get(pane);
+      if (name !== undefined) keys.current.set(name, `${name}, after ${pane}`);
+      started.current.delete(pane);
+    }
+  });
+  const rename = (name: string, sessionId: string): void => {
+    keys.current.set(sessionId, keyOf(name));
+    started.current.set(sessionId, name);
+  };
+  return { keyOf, rename };
+}
+
+function Panes({ agent }: { agent: Schema<'AgentDetail'> }) {
+  const search = route.useSearch();
+  const navigate = route.useNavigate();
+  const panes = parsePanes(search.sessions);
+  const shown = panes.find((pane) => pane === search.shown) ?? panes[0]!;
+  const { keyOf, rename } = usePaneKeys(panes);
+  const go = (next: readonly string[], nextShown: string, replace = false): void => {
+    const sessions = formatPanes(next);
+    const isFirst = nextShown === next[0];
+    void navigate({
+      search: { ...(sessions && { sessions }), ...(!isFirst && { shown: nextShown }) },
+      replace,
+    });
+  };
+  const add = (pane: string): void => go([...panes, pane], pane);
+  const isFull = panes.length >= MOST_PANES;
+  return (
+    <>
+      <div className="flex flex-wrap items-center justify-between gap-2 border-b px-4 py-2 md:px-6">
+        <div role="group" aria-label="Sessions" className="flex flex-wrap gap-1 md:hidden">
+          {panes.length > 1 &&
+            panes.map((pane) => (
+              <Button
+                key={keyOf(pane)}
+                variant="ghost"
+                size="small"
+                aria-pressed={pane === shown}
+                className={cn(pane === shown && 'bg-accent text-accent-foreground')}
+                onClick={() => go(panes, pane, true)}
+              >
+                {labelOf(pane)}
+              </Button>
+            ))}
+        </div>
+        <div className="ml-auto flex flex-wrap items-center gap-2">
+          {isFull ? (
+            <p className="text-xs text-muted-foreground">{MOST_PANES} sessions fit side by side.</p>
+          ) : (
+            <>
+              <OpenSession agentId={agent.agent_id} panes={panes} onOpen={add} />
+              <Button variant="outline" onClick={() => add(nextNewPane(panes))}>
+                <Plus aria-hidden /> New session
+              </Button>
+            </>
+          )}
+        </div>
+      </div>
+      <div className="flex min-h-0 flex-1 overflow-x-auto">
+        {panes.map((pane) => (
+          <SessionPane
+            key={keyOf(pane)}
+            agent={agent}
+            sessionId={isNewPane(pane) ? undefined : pane}
+            label={labelOf(pane)}
+            isShownOnPhone={pane === shown}
+            onSession={(sessionId) => {
+              rename(pane, sessionId);
+              const next = panes.map((each) => (each === pane ? sessionId : each));
+              go(next, pane === shown ? sessionId : shown, true);
+            }}
+            onClose={
+              panes.length > 1
+                ? () => {
+                    const next = panes.filter((each) => each !== pane);
+                    go(next, pane === shown ? next[0]! : shown);
+                  }
+                : undefined
+            }
+          />
+        ))}
+      </div>
+    </>
+  );
+}
+
+/** Conversations with one agent, side by side. */
+export function ChatView() {
+  const { agentId } = route.useParams();
+  const { data, error, refetch } = useQuery(agentQuery(agentId));
+  return (
+    <View
+      title={data ? `Chat with ${data.agent.name}` : 'Chat'}
+      className="flex flex-col overflow-hidden p-0 md:p-0"
+      actions={
+        data && (
+          <Button asChild variant="outline">
+            <Link to="/agents/$agentId" params={{ agentId }}>
+              Agent
+            </Link>
+          </Button>
+        )
+      }
+    >
+      {error && <ErrorState error={error} onRetry={() => void refetch()} />}
+      {!data && !error && <Skeleton className="m-6 h-40" />}
+      {data && <Panes key={agentId} agent={data.agent} />}
+    </View>
+  );
+}

@@ -12,7 +12,7 @@ interface EmptyStateProps {
 
 /** A list without entries: says what to do first. */
 export const EmptyState = ({ title, children, action }: EmptyStateProps) => (
-  <div className="mx-auto grid max-w-md justify-items-center gap-3 py-16 text-center">
+  <div className="mx-auto grid max-w-md justify-items-center gap-3 px-4 py-16 text-center">
     <h2 className="text-base font-semibold">{title}</h2>
     <div className="text-muted-foreground">{children}</div>
     {action}
@@ -25,6 +25,16 @@ const ADVICE: Readonly<Record<string, string>> = {
   never: 'Change the request before you try again.',
 };
 
+/** A message about a part of a view, with what can be done about it. */
+export const Alert = ({ title, children }: { title: string; children?: ReactNode }) => (
+  <div role="alert" className="grid gap-2 rounded-md border border-destructive/60 p-3">
+    <p className="flex items-center gap-2 font-medium">
+      <CircleAlert className="size-4 shrink-0 text-destructive" aria-hidden /> {title}
+    </p>
+    {children}
+  </div>
+);
+
 /** A failed request: what happened, what to try, and the id to look for in the server's log. */
 export function ErrorState({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
   const failure = error instanceof ApiError ? error : undefined;
@@ -33,7 +43,7 @@ export function ErrorState({ error, onRetry }: { error: unknown; onRetry?: () =>
   return (
     <div
       role="alert"
-      className="mx-auto grid max-w-lg justify-items-center gap-2 py-12 text-center"
+      className="mx-auto grid max-w-lg justify-items-center gap-2 px-4 py-12 text-center"
     >
       <Icon className="size-6 text-muted-foreground" aria-hidden />
       <h2 className="text-base font-semibold">

@@ -5,7 +5,8 @@ import { VIEWS } from './navigation.ts';
 /** `g` waits this long for the key of a view. */
 const CHORD_MS = 1_000;
 
-const isTyping = (target: EventTarget | null): boolean =>
+/** Whether a key goes into a text rather than to the view. */
+export const isTyping = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement &&
   (target.isContentEditable || ['INPUT', 'TEXTAREA', 'SELECT'].includes(target.tagName));
 
