@@ -5,14 +5,22 @@ import { Link } from '@tanstack/react-router';
 import { Button } from '../components/Button.tsx';
 import { EmptyState, ErrorState } from '../components/states.tsx';
 import { Time } from '../components/Time.tsx';
+import { useListKeys } from '../components/useListKeys.ts';
 import type { SessionFilters } from './search.ts';
 import { SessionRow, SkeletonRow, COLUMNS } from './SessionRow.tsx';
 import { useAgents } from './useAgents.ts';
-import { useListKeys } from './useListKeys.ts';
 import { useSessionPages } from './useSessionPages.ts';
 
 /** Rows have two lines on a phone. */
-const rowHeight = (): number => (matchMedia('(min-width: 768px)').matches ? 44 : 68);
+const rowHeight = (): number => (matchMedia('(min-width: 768px)').matches ? 44 : 58);
+const HEADINGS = [
+  ['Session', ''],
+  ['Agent', ''],
+  ['Turns', 'text-right'],
+  ['Status', ''],
+  ['Began', ''],
+  ['Last event', 'hidden 2xl:block'],
+] as const;
 const NUMBER = new Intl.NumberFormat();
 /** Within so many pixels of its beginning, the list is at its start. */
 const AT_START_PX = 8;
@@ -34,13 +42,13 @@ const knownCount = (count: number, isComplete: boolean): string =>
 export function SessionList({ filters, isLive, onCount, onReset }: SessionListProps) {
   const scroller = useRef<HTMLDivElement>(null);
   const agents = useAgents();
-  const [active, setActive] = useState(-1);
+  const [isFocused, setFocused] = useState(false);
   const [range, setRange] = useState({ start: 0, end: 40, isAtStart: true });
   const sessions = useSessionPages({
     filters,
     range,
     isLive,
-    isAtStart: range.isAtStart && active <= 0,
+    isAtStart: range.isAtStart && !isFocused,
   });
   const { count, isComplete, newCount } = sessions;
   const virtual = useVirtualizer({
@@ -69,15 +77,8 @@ export function SessionList({ filters, isLive, onCount, onReset }: SessionListPr
   }, []);
   const known = sessions.isLoading || sessions.error ? undefined : knownCount(count, isComplete);
   useEffect(() => onCount(known), [known, onCount]);
-  useListKeys({
-    count,
-    active,
-    setActive,
-    show: (at) => virtual.scrollToIndex(at),
-    scroller,
-  });
+  useListKeys(scroller, count, (index) => virtual.scrollToIndex(index));
   const showNew = (): void => {
-    setActive(-1);
     virtual.scrollToOffset(0);
     void sessions.showNew();
   };
@@ -122,7 +123,7 @@ export function SessionList({ filters, isLive, onCount, onReset }: SessionListPr
       )}
       {sessions.error && (
         <p role="alert" className="flex items-center gap-2 border-b px-4 py-1 text-xs md:px-6">
-          {(sessions.error as Error).message}
+          {sessions.error.message}
           <Button variant="ghost" size="small" onClick={sessions.retry}>
             <RotateCw aria-hidden /> Try again
           </Button>
@@ -147,14 +148,21 @@ export function SessionList({ filters, isLive, onCount, onReset }: SessionListPr
           className="hidden border-b px-6 text-xs text-muted-foreground md:block"
         >
           <div role="row" aria-rowindex={1} className={COLUMNS}>
-            {['Session', 'Agent', 'Turns', 'Status', 'Last event'].map((name) => (
-              <span key={name} role="columnheader" className={name === 'Turns' ? 'text-right' : ''}>
+            {HEADINGS.map(([name, className]) => (
+              <span key={name} role="columnheader" className={className}>
                 {name}
               </span>
             ))}
           </div>
         </div>
-        <div ref={scroller} role="rowgroup" className="min-h-0 flex-1 overflow-y-auto">
+        <div
+          ref={scroller}
+          role="rowgroup"
+          className="min-h-0 flex-1 overflow-y-auto"
+          // Rows do not move under the focus.
+          onFocus={() => setFocused(true)}
+          onBlur={() => setFocused(false)}
+        >
           <div role="presentation" className="relative" style={{ height: virtual.getTotalSize() }}>
             {virtual.getVirtualItems().map(({ index, start, size }) => {
               const session = sessions.rowAt(index);
@@ -164,8 +172,6 @@ export function SessionList({ filters, isLive, onCount, onReset }: SessionListPr
                   session={session}
                   agents={agents}
                   index={index}
-                  isActive={index === active}
-                  onFocus={setActive}
                   start={start}
                   size={size}
                 />

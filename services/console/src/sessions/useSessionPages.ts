@@ -53,7 +53,7 @@ const pageQuery = (
 /** Removes the pages that were read first and are not on screen. */
 function removeOldPages(client: QueryClient): void {
   const unused = client.getQueryCache().findAll({ queryKey: PAGES_KEY, type: 'inactive' });
-  const oldest = unused.sort((a, b) => a.state.dataUpdatedAt - b.state.dataUpdatedAt);
+  const oldest = unused.toSorted((a, b) => a.state.dataUpdatedAt - b.state.dataUpdatedAt);
   for (const query of oldest.slice(0, -KEPT_PAGES)) client.getQueryCache().remove(query);
 }
 

@@ -1,10 +1,12 @@
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
 import { shellRoute } from '../shell/routes.tsx';
+import { parseUsageSearch } from './search.ts';
 
-const listRoute = createRoute({
+export const usageRoute = createRoute({
   getParentRoute: () => shellRoute,
   path: '/usage',
+  validateSearch: parseUsageSearch,
   component: lazyRouteComponent(() => import('./UsageView.tsx'), 'UsageView'),
 });
 
-export const usageRoutes = [listRoute] as const;
+export const usageRoutes = [usageRoute] as const;
