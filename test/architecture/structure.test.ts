@@ -56,9 +56,17 @@ test(`a folder has at most ${MAX_FILES} files`, () => {
   );
 });
 
+/** The console is a program of its own, which knows the service by its API alone. */
+const isConsole = (path: string): boolean => path.startsWith('services/console/');
+
 test('no name is exported by two files', () => {
-  const names = product.filter((path) => !API_SCHEMAS.test(path)).flatMap(exportsOf);
-  const twice = [...Map.groupBy(names, (name) => name)].filter(([, same]) => same.length > 1);
+  const named = product.filter((path) => !API_SCHEMAS.test(path));
+  const programs = [named.filter(isConsole), named.filter((path) => !isConsole(path))];
+  const twice = programs.flatMap((paths) =>
+    [...Map.groupBy(paths.flatMap(exportsOf), (name) => name)].filter(
+      ([, same]) => same.length > 1,
+    ),
+  );
   expectOnly(
     twice.map(([name]) => name),
     EXCEPTIONS.namesTwice,
@@ -92,4 +100,32 @@ test(`a file has at most ${MAX_LINES} lines`, () => {
     product.filter((path) => linesOf(path) > MAX_LINES),
     EXCEPTIONS.longFiles,
   );
+});
+
+/** What the console may have in all, and its share per folder, so that each view knows its own. */
+const CONSOLE_LINES = 8_000;
+const CONSOLE_SHARES: Readonly<Record<string, number>> = {
+  'src/agents': 850,
+  'src/chat': 750,
+  'src/sessions': 1_500,
+  'src/replays': 650,
+  'src/usage': 500,
+  'src/audit': 1_300,
+  'src/system': 400,
+  'src/components': 850,
+  'src/shell': 450,
+  embed: 650,
+};
+
+test(`the console has at most ${CONSOLE_LINES} lines, and each of its views its share`, () => {
+  const console = projectFiles('services/console').filter((path) => /\.(?:tsx?|css)$/.test(path));
+  const lines = (folder: string): number =>
+    console
+      .filter((path) => path.startsWith(`services/console/${folder}`))
+      .reduce((sum, path) => sum + textOf(path).split('\n').length - 1, 0);
+  const over = Object.entries(CONSOLE_SHARES)
+    .map(([folder, share]) => ({ folder, share, lines: lines(folder) }))
+    .filter((each) => each.lines > each.share);
+  expect(over).toEqual([]);
+  expect(lines('')).toBeLessThanOrEqual(CONSOLE_LINES);
 });
