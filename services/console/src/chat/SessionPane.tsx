@@ -104,7 +104,7 @@ export function SessionPane({ agent, sessionId, label, ...props }: SessionPanePr
       ref={pane}
       aria-label={label}
       className={cn(
-        'min-h-0 min-w-0 flex-1 flex-col border-r last:border-r-0 md:flex md:min-w-88',
+        'min-h-0 min-w-0 flex-1 flex-col md:flex md:min-w-88 md:not-last:border-r',
         props.isShownOnPhone ? 'flex' : 'hidden',
       )}
     >
