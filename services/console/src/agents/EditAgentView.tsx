@@ -81,26 +81,26 @@ interface ConflictProps {
 
 /** Says what somebody else changed in the meantime, and offers both ways on. */
 const Conflict = ({ mine, theirs, onOverwrite, onDiscard }: ConflictProps) => (
-    <Alert title="This agent was changed while you edited it">
-      <p>
-        You started from revision {mine.agent.revision}. Revision {theirs.agent.revision} was saved{' '}
-        <Time value={theirs.agent.updated_at} />. Nothing of yours was saved yet. These fields have
-        changed there:
-      </p>
-      <ConfigDiff
-        before={mine.agent}
-        after={theirs.agent}
-        names={[`Revision ${mine.agent.revision}`, `Revision ${theirs.agent.revision}`]}
-      />
-      <div className="flex flex-wrap gap-2">
-        <Button variant="outline" size="small" onClick={onDiscard}>
-          Discard mine and edit revision {theirs.agent.revision}
-        </Button>
-        <Button variant="destructive" size="small" onClick={onOverwrite}>
-          Keep mine and replace it when I save
-        </Button>
-      </div>
-    </Alert>
+  <Alert title="This agent was changed while you edited it">
+    <p>
+      You started from revision {mine.agent.revision}. Revision {theirs.agent.revision} was saved{' '}
+      <Time value={theirs.agent.updated_at} />. Nothing of yours was saved yet. These fields have
+      changed there:
+    </p>
+    <ConfigDiff
+      before={mine.agent}
+      after={theirs.agent}
+      names={[`Revision ${mine.agent.revision}`, `Revision ${theirs.agent.revision}`]}
+    />
+    <div className="flex flex-wrap gap-2">
+      <Button variant="outline" size="small" onClick={onDiscard}>
+        Discard mine and edit revision {theirs.agent.revision}
+      </Button>
+      <Button variant="destructive" size="small" onClick={onOverwrite}>
+        Keep mine and replace it when I save
+      </Button>
+    </div>
+  </Alert>
 );
 
 function EditForm({ agentId, loaded }: { agentId: string; loaded: Stored }) {
@@ -132,28 +132,28 @@ function EditForm({ agentId, loaded }: { agentId: string; loaded: Stored }) {
       onSave={save}
       notice={
         theirs && (
-        <Conflict
-          mine={base}
-          theirs={theirs}
-          onOverwrite={() => {
-            setEtag(theirs.etag);
-            setTheirs(undefined);
-          }}
-          onDiscard={() => {
-            setBase(theirs);
-            setEtag(theirs.etag);
-            setTheirs(undefined);
-          }}
-        />
-      )}
-      <AgentForm key={base.etag} initial={draftOf(base.agent)} action="Save changes" onSave={save}>
-        <Button asChild variant="ghost">
-          <Link to="/agents/$agentId" params={{ agentId }}>
-            Cancel
-          </Link>
-        </Button>
-      </AgentForm>
-    </>
+          <Conflict
+            mine={base}
+            theirs={theirs}
+            onOverwrite={() => {
+              setEtag(theirs.etag);
+              setTheirs(undefined);
+            }}
+            onDiscard={() => {
+              setBase(theirs);
+              setEtag(theirs.etag);
+              setTheirs(undefined);
+            }}
+          />
+        )
+      }
+    >
+      <Button asChild variant="ghost">
+        <Link to="/agents/$agentId" params={{ agentId }}>
+          Cancel
+        </Link>
+      </Button>
+    </AgentForm>
   );
 }
 

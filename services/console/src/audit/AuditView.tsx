@@ -15,12 +15,12 @@ export function AuditView() {
       description="Verify sessions and erasures in this browser, without trusting the service."
     >
       <div className="mx-auto grid max-w-6xl items-start gap-4 lg:grid-cols-2">
-        <CheckpointCard />
-        <TrustCard />
         <VerifyCard
           sessionId={session}
           onSelect={(next) => void navigate({ search: (all) => ({ ...all, session: next }) })}
         />
+        <CheckpointCard />
+        <TrustCard />
         <ReceiptCard
           subjectId={receipt}
           onSelect={(next) => void navigate({ search: (all) => ({ ...all, receipt: next }) })}

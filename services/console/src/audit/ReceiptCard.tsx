@@ -21,6 +21,8 @@ import { verifyReceiptOf } from './verify/verifyFiles.ts';
 
 const SUBJECT_ID = /^(agent|replay|session|webhook)_[0-9a-hjkmnp-tv-z]{26}$/;
 
+const PAGE = 100;
+
 interface ErasedEvent {
   id: string;
   time: string;
@@ -37,7 +39,7 @@ async function fetchErasures(after: string | undefined): Promise<ErasedPage> {
   const url = new URL('/v1/events', location.origin);
   url.search = new URLSearchParams({
     format: 'jsonl',
-    limit: '100',
+    limit: String(PAGE),
     types: 'turnlog.session.erased.v1,turnlog.agent.erased.v1',
     ...(after !== undefined && { after }),
   }).toString();
@@ -47,8 +49,8 @@ async function fetchErasures(after: string | undefined): Promise<ErasedPage> {
   const cursor = next && new URL(next, location.origin).searchParams.get('after');
   return {
     rows: lines.map((line) => JSON.parse(line) as ErasedEvent),
-    // The page of a feed always has a next one; an empty page is the end for now.
-    next: lines.length > 0 && cursor ? cursor : undefined,
+    // A page of a feed always has a next one. The one after a page that is not full is empty.
+    next: lines.length === PAGE && cursor ? cursor : undefined,
   };
 }
 

@@ -4,7 +4,7 @@ import type { ReactNode } from 'react';
 import { ApiError } from '../api/apiError.ts';
 import { ErrorState } from '../components/states.tsx';
 import { Time } from '../components/Time.tsx';
-import { Difference, Facts, Mono } from './parts.tsx';
+import { Facts, Mono } from './parts.tsx';
 import type { Verification } from './useVerification.ts';
 import { toBase64 } from './verify/bytes.ts';
 import { Mismatch } from './verify/mismatch.ts';
@@ -178,23 +178,30 @@ export function MismatchReport({
         </h3>
       </div>
       <p>{meaning}</p>
-      {event && (
-        <Facts
-          facts={[
-            ['Revision', event.revision],
-            ['Type', <Mono key="t">{event.type}</Mono>],
-            [
-              'Time',
-              Number.isNaN(Date.parse(event.time)) ? (
-                event.time
-              ) : (
-                <Time key="at" value={event.time} />
-              ),
-            ],
-          ]}
-        />
-      )}
-      <Difference expected={expected} actual={actual} />
+      <Facts
+        facts={[
+          ...(event
+            ? ([
+                ['Revision', event.revision],
+                ['Type', <Mono key="type">{event.type}</Mono>],
+                [
+                  'Time',
+                  Number.isNaN(Date.parse(event.time)) ? (
+                    event.time
+                  ) : (
+                    <Time key="time" value={event.time} />
+                  ),
+                ],
+              ] as const)
+            : []),
+          ...(expected === undefined
+            ? []
+            : [['Expected', <Mono key="expected">{expected}</Mono>] as const]),
+          ...(actual === undefined
+            ? []
+            : [['Actual', <Mono key="actual">{actual}</Mono>] as const]),
+        ]}
+      />
       {matched !== undefined && event && (
         <p className="text-muted-foreground">
           {matched === 0 ? 'It is the first event.' : `${count(matched, 'event')} before it match.`}

@@ -16,19 +16,3 @@ export const Facts = ({ facts }: { facts: readonly (readonly [string, ReactNode]
     ))}
   </dl>
 );
-
-/** Hashes that differ, one below the other. */
-export const Difference = ({
-  expected,
-  actual,
-}: {
-  expected: string | undefined;
-  actual: string | undefined;
-}) => (
-  <Facts
-    facts={[
-      ...(expected === undefined ? [] : [['Expected', <Mono key="e">{expected}</Mono>] as const]),
-      ...(actual === undefined ? [] : [['Actual', <Mono key="a">{actual}</Mono>] as const]),
-    ]}
-  />
-);
