@@ -1,4 +1,3 @@
-import { AxisBottom, AxisLeft } from '@visx/axis';
 import { scaleBand, scaleLinear } from '@visx/scale';
 import { LinePath } from '@visx/shape';
 import { useId, useLayoutEffect, useRef, useState, type KeyboardEvent } from 'react';
@@ -87,12 +86,15 @@ export function Chart({ title, kind, series, rows, format = formatCount }: Chart
     range: isFlat ? [left, Math.max(width - 12, left)] : [height, 0],
     nice: 4,
   });
-  const ticks = scale.ticks(isFlat ? 3 : 4);
+  const isWhole = most.every(Number.isInteger);
+  const ticks = scale.ticks(isFlat ? 3 : 4).filter((tick) => !isWhole || Number.isInteger(tick));
   const every = Math.ceil((rows.length * TICK_WIDTH) / Math.max(width - left, 1));
-  const names = new Map(rows.map((each) => [each.id, each.tick ?? each.label]));
-  const nameOf = (of: string): string => {
-    const name = names.get(of)!;
-    return name.length > NAME_CHARS ? `${name.slice(0, NAME_CHARS - 1)}…` : name;
+  const marks = {
+    values: ticks.map((tick) => [SHORT.format(tick), scale(tick)] as const),
+    names: rows.map(({ id: of, label, tick = label }) => {
+      const name = tick.length > NAME_CHARS ? `${tick.slice(0, NAME_CHARS - 1)}…` : tick;
+      return [name, band(of)! + band.bandwidth() / 2] as const;
+    }),
   };
   const fillOf = (look: ChartSeries['look']): string => `url(#${id.replaceAll(/\W/g, '')}${look})`;
   const move = (event: KeyboardEvent): void => {
@@ -110,8 +112,6 @@ export function Chart({ title, kind, series, rows, format = formatCount }: Chart
     event.preventDefault();
     setActive(keys[event.key as keyof typeof keys]);
   };
-  const valueTicks = { tickFormat: (value: unknown) => SHORT.format(value as number) };
-  const nameTicks = { tickFormat: (of: unknown) => nameOf(of as string) };
   const place = (of: string, from: number, to: number) =>
     isFlat
       ? { x: from, width: to - from, y: band(of), height: band.bandwidth() }
@@ -212,28 +212,18 @@ export function Chart({ title, kind, series, rows, format = formatCount }: Chart
                 strokeDasharray={DASHES[look]}
               />
             ))}
-          <AxisLeft
-            left={left}
-            hideAxisLine
-            hideTicks
-            tickLabelProps={{ ...LABEL, textAnchor: 'end', dx: -4, dy: 4 }}
-            {...(isFlat
-              ? { scale: band, ...nameTicks }
-              : { scale, tickValues: ticks, ...valueTicks })}
-          />
-          <AxisBottom
-            top={height}
-            hideAxisLine
-            hideTicks
-            tickLabelProps={{ ...LABEL, textAnchor: 'middle' }}
-            {...(isFlat
-              ? { scale, tickValues: ticks, ...valueTicks }
-              : {
-                  scale: band,
-                  tickValues: band.domain().filter((_id, at) => at % every === 0),
-                  ...nameTicks,
-                })}
-          />
+          {(isFlat ? marks.names : marks.values).map(([text, at], index) => (
+            <text key={index} {...LABEL} textAnchor="end" x={left - 6} y={at + 4}>
+              {text}
+            </text>
+          ))}
+          {(isFlat ? marks.values : marks.names).map(([text, at], index) =>
+            isFlat || index % every === 0 ? (
+              <text key={index} {...LABEL} textAnchor="middle" x={at} y={height + 16}>
+                {text}
+              </text>
+            ) : null,
+          )}
         </svg>
       </div>
       <p

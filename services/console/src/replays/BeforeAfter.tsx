@@ -26,7 +26,7 @@ export function BeforeAfter({ before, after }: { before: Took; after: Took | und
   ] as const;
   return (
     <Card>
-      <table className="w-full text-right text-xs tabular-nums [&_td,&_th]:py-1 [&_th]:text-left [&_th]:font-normal">
+      <table className="w-full text-right text-xs tabular-nums [&_td,&_th]:py-1 [&_td]:pl-4 [&_th]:text-left [&_th]:font-normal">
         <caption className="pb-2 text-left text-sm font-medium">Before and after</caption>
         <thead className="border-b text-muted-foreground">
           <tr>

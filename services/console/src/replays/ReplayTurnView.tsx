@@ -169,7 +169,7 @@ export function ReplayTurnView({
     void navigate({
       to: '/replays/$replayId',
       params: { replayId },
-      search: { only: filter, ...(to && { turn: formatTurnId(to) }) },
+      search: { only: filter, ...(to && { compared: formatTurnId(to) }) },
     });
   const handle = useEffectEvent((event: KeyboardEvent) => {
     if (event.metaKey || event.ctrlKey || event.altKey || isTyping(event.target)) return;

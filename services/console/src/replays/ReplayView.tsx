@@ -121,7 +121,7 @@ function TurnList({ replay, filter }: { replay: ShownReplay; filter: TurnFilter 
             <Link
               to="/replays/$replayId"
               params={{ replayId }}
-              search={{ only: filter, turn: formatTurnId(turn) }}
+              search={{ only: filter, compared: formatTurnId(turn) }}
               className={`${ROW_LINK} basis-full md:basis-0 md:grow`}
             >
               Turn {turn.turn} of session …{turn.session_id.slice(-8)}
@@ -148,7 +148,7 @@ function TurnList({ replay, filter }: { replay: ShownReplay; filter: TurnFilter 
 /** A replay: its progress, what it compares in total, and its turns or one of them. */
 export function ReplayView() {
   const { replayId } = route.useParams();
-  const { only: filter = 'changed', turn } = route.useSearch();
+  const { only: filter = 'changed', compared } = route.useSearch();
   const agents = useAgents();
   const client = useQueryClient();
   const { data: replay, error, refetch } = useQuery(replayQuery(replayId));
@@ -159,7 +159,7 @@ export function ReplayView() {
   });
   const isRunning = replay?.status === 'running';
   useReplayProgress(replayId, isRunning);
-  const opened = parseTurnId(turn);
+  const opened = parseTurnId(compared);
   if (!replay)
     return (
       <View title="Replay">
@@ -170,7 +170,7 @@ export function ReplayView() {
         )}
       </View>
     );
-  if (opened) return <ReplayTurnView key={turn} replay={replay} id={opened} filter={filter} />;
+  if (opened) return <ReplayTurnView key={compared} replay={replay} id={opened} filter={filter} />;
   const { turns, requests, recorded, replayed, checks } = replay.sums;
   const took = [
     {
@@ -200,45 +200,48 @@ export function ReplayView() {
           </Button>
         )
       }
-      className="grid grid-cols-[minmax(0,1fr)] content-start gap-4"
     >
-      {cancel.error && <Alert title={cancel.error.message} />}
-      <div role="status">
-        <Progress turns={turns} />
+      <div className="grid grid-cols-[minmax(0,1fr)] gap-4">
+        {cancel.error && <Alert title={cancel.error.message} />}
+        <div role="status">
+          <Progress turns={turns} />
+        </div>
+        <div className="grid gap-3 md:grid-cols-3">
+          <Chart
+            kind="bars"
+            title="Turns"
+            series={OUTCOMES}
+            rows={[
+              { id: 'answers', label: 'Answers', values: turns },
+              { id: 'requests', label: 'Requests', values: requests },
+            ]}
+          />
+          <Chart kind="bars" title="Tokens" series={TOKENS} rows={took} />
+          <Chart kind="bars" title="Latency, in milliseconds" series={LATENCY} rows={took} />
+        </div>
+        <div className="grid gap-3 md:grid-cols-2">
+          <BeforeAfter before={recorded} after={replayed} />
+          <Settings replay={replay} />
+        </div>
+        <nav aria-label="Turns to show" className="flex flex-wrap gap-1">
+          {TURN_FILTERS.map((only) => (
+            <Button key={only} variant={only === filter ? 'outline' : 'ghost'} size="small" asChild>
+              <Link
+                to="/replays/$replayId"
+                params={{ replayId }}
+                search={{ only }}
+                aria-current={only === filter ? 'true' : 'false'}
+                replace
+              >
+                <span className="capitalize">{only.replace('_', ' ')}</span>
+                {only !== 'all' &&
+                  formatCount(only === 'checks_failed' ? checks.failed : turns[only])}
+              </Link>
+            </Button>
+          ))}
+        </nav>
+        <TurnList key={filter} replay={replay} filter={filter} />
       </div>
-      <div className="grid gap-3 md:grid-cols-2 xl:grid-cols-4">
-        <Chart
-          kind="bars"
-          title="Turns"
-          series={OUTCOMES}
-          rows={[
-            { id: 'answers', label: 'Answers', values: turns },
-            { id: 'requests', label: 'Requests', values: requests },
-          ]}
-        />
-        <Chart kind="bars" title="Tokens" series={TOKENS} rows={took} />
-        <Chart kind="bars" title="Latency, in milliseconds" series={LATENCY} rows={took} />
-        <BeforeAfter before={recorded} after={replayed} />
-      </div>
-      <Settings replay={replay} />
-      <nav aria-label="Turns to show" className="flex flex-wrap gap-1">
-        {TURN_FILTERS.map((only) => (
-          <Button key={only} variant={only === filter ? 'outline' : 'ghost'} size="small" asChild>
-            <Link
-              to="/replays/$replayId"
-              params={{ replayId }}
-              search={{ only }}
-              aria-current={only === filter ? 'true' : 'false'}
-              replace
-            >
-              <span className="capitalize">{only.replace('_', ' ')}</span>
-              {only !== 'all' &&
-                formatCount(only === 'checks_failed' ? checks.failed : turns[only])}
-            </Link>
-          </Button>
-        ))}
-      </nav>
-      <TurnList key={filter} replay={replay} filter={filter} />
     </View>
   );
 }

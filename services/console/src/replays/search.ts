@@ -15,10 +15,10 @@ export interface TurnId {
   turn: number;
 }
 
-/** The part of an address that says what of a replay is shown; `turn` as `session_….12`. */
+/** The part of an address that says what of a replay is shown; `compared` as `session_….12`. */
 export interface ReplaySearch {
   only?: TurnFilter;
-  turn?: string;
+  compared?: string;
 }
 
 /** What the form of a new replay begins with; `turn` is the first one to replay. */
@@ -42,9 +42,12 @@ export function parseTurnId(text: unknown): TurnId | undefined {
 export const cursorBefore = ({ session_id, turn }: TurnId): string =>
   `${session_id}.${String(turn - 1).padStart(10, '0')}`;
 
-export function parseReplaySearch({ only, turn }: Search): ReplaySearch {
+export function parseReplaySearch({ only, compared }: Search): ReplaySearch {
   const filter = TURN_FILTERS.find((each) => each === only);
-  return { ...(filter && { only: filter }), ...(parseTurnId(turn) && { turn: String(turn) }) };
+  return {
+    ...(filter && { only: filter }),
+    ...(parseTurnId(compared) && { compared: String(compared) }),
+  };
 }
 
 export const parseNewReplaySearch = ({ session, turn, agent_id }: Search): NewReplaySearch => ({

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { Link, useNavigate } from '@tanstack/react-router';
+import { useNavigate } from '@tanstack/react-router';
 import { modelsQuery } from '../agents/agentQueries.ts';
 import { Button } from '../components/Button.tsx';
 import { Field, Input, Select } from '../components/Field.tsx';
@@ -93,10 +93,8 @@ export function UsageFilters({ search, range }: FiltersProps) {
         </Field>
       ))}
       {choices.some(([name]) => name in search) && (
-        <Button variant="outline" asChild>
-          <Link to="/usage" search={(now) => ({ ...(now as object), ...none }) as UsageSearch}>
-            Clear filters
-          </Link>
+        <Button variant="outline" onClick={() => change(none)}>
+          Clear filters
         </Button>
       )}
     </div>
