@@ -133,7 +133,7 @@ withBrowser(
       ['dark', 'dark', false],
       ['phone', 'light', true],
     ] as const) {
-      await page.emulateMedia({ colorScheme: theme });
+      await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' });
       await page.setViewportSize(
         isPhone ? { width: 390, height: 844 } : { width: 1280, height: 800 },
       );
@@ -179,7 +179,8 @@ withBrowser('names the first event that a lying service changed', async () => {
   expect(report).toContain('2 events before it match.');
   expect(report).toMatch(/Expected\s+[0-9a-f]{64}\s+Actual\s+[0-9a-f]{64}/);
   expect(await page.inspect('mismatch')).toEqual([]);
-  await page.getByRole('link', { name: 'Open the session' }).waitFor();
+  const link = page.getByRole('link', { name: 'Open the event' });
+  expect(await link.getAttribute('href')).toBe(`/console/sessions/${sessionId}?tab=events&event=2`);
   expect(page.problems).toEqual([]);
 });
 
@@ -201,7 +202,7 @@ withBrowser('shows that the log does not fit a checkpoint that was kept', async 
   const { origin, size } = parseCheckpoint(parseNote(await newestCheckpoint()).text);
   const older = { origin, size: size - 3, root: Buffer.alloc(32, 7) };
   await trust(page, keysOf(), signNote(formatCheckpoint(older), [log!]));
-  const found = /The log of \d+ events does not begin with the \d+ events of the other checkpoint/;
+  const found = /The log of \d+ events does not begin with the \d+ events of the pinned checkpoint/;
   await page.getByRole('region', { name: 'Newest checkpoint' }).getByText(found).waitFor();
   await verify(page);
   await result(page).getByText(found).waitFor();

@@ -28,7 +28,7 @@ async function inspectAll(page: ConsolePage, name: string): Promise<void> {
     ['dark', 'dark', 1280, 800],
     ['phone', 'light', 390, 844],
   ] as const) {
-    await page.emulateMedia({ colorScheme: theme });
+    await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' });
     await page.setViewportSize({ width, height });
     expect(await page.inspect(`${name}-${look}`)).toEqual([]);
     expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true);

@@ -237,7 +237,7 @@ describe('a pinned checkpoint', () => {
     const other = await textsOfBundle(shownSession());
     const error = await mismatchOf(other, { pinned: first['checkpoint']! });
     expect(error.message).toBe(
-      'The log of 312 events does not begin with the 312 events of the other checkpoint.',
+      'The log of 312 events does not begin with the 312 events of the pinned checkpoint.',
     );
     expect(error.details.meaning).toContain('changed, dropped or added after it was signed');
   });
