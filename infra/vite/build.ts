@@ -12,16 +12,20 @@ import { extname, join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { parseArgs, promisify } from 'node:util';
+import { parseArgs, promisify, stripVTControlCharacters } from 'node:util';
 import { brotliCompress, gzip } from 'node:zlib';
 import { FINGERPRINT_FILE, fingerprintOf, foldersOf, isBuilt } from './fingerprint.ts';
 
 const ENSURE_INSTALLED = fileURLToPath(new URL('../local/ensure-installed.mjs', import.meta.url));
 const CONSOLE = fileURLToPath(new URL('../../services/console/', import.meta.url));
+const SQLITE_BUSY = 5;
 const LOCK_POLL_MS = 500;
 const LOCK_WAIT_MS = 10 * 60_000;
+/** Characters of the output of a step that are kept, with those that color it. */
+const KEPT_CHARACTERS = 30_000;
 /** Characters of the output of a failed step that are shown. */
-const SHOWN_CHARACTERS = 1_500;
+const SHOWN_CHARACTERS = 3_000;
+const STACK_LINE = /^ +at .*\n?/gm;
 /** Smaller files, and files of other types, are sent as they are. */
 const COMPRESSED_FROM_BYTES = 1_024;
 const COMPRESSED_TYPES = new Set(['.css', '.html', '.js', '.json', '.svg', '.txt']);
@@ -48,8 +52,6 @@ async function acquireLock(file: string): Promise<DatabaseSync> {
   }
 }
 
-const SQLITE_BUSY = 5;
-
 interface Step {
   cwd: string;
   args: readonly string[];
@@ -59,15 +61,21 @@ interface Step {
 
 /** Runs a program of Node. Throws the failure, with the end of what the program printed. */
 async function runStep({ cwd, args, failure }: Step): Promise<void> {
-  const child = spawn(process.execPath, args, { cwd, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, args, {
+    cwd,
+    env: { ...process.env, NODE_ENV: 'production' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   let printed = '';
   for (const stream of [child.stdout, child.stderr])
     stream.setEncoding('utf8').on('data', (text: string) => {
       process.stdout.write(text);
-      printed = (printed + text).slice(-SHOWN_CHARACTERS);
+      printed = (printed + text).slice(-KEPT_CHARACTERS);
     });
   const [code] = (await once(child, 'close')) as [number | null];
-  if (code !== 0) throw new Error(`${failure}\n\n${printed.trim()}`);
+  if (code === 0) return;
+  const end = stripVTControlCharacters(printed).replaceAll(STACK_LINE, '').trim();
+  throw new Error(`${failure}\n\n${end.slice(-SHOWN_CHARACTERS)}`);
 }
 
 async function compress(folder: string): Promise<void> {

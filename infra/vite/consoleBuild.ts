@@ -9,14 +9,14 @@ import { foldersOf, isBuilt } from './fingerprint.ts';
 
 const BUILD = fileURLToPath(new URL('build.ts', import.meta.url));
 /** The folder of the console's sources. */
-export const CONSOLE_SOURCES = fileURLToPath(new URL('../../services/console', import.meta.url));
+const CONSOLE_SOURCES = fileURLToPath(new URL('../../services/console', import.meta.url));
 
 /** A build takes less than a minute, and the download of its packages seldom more. */
 const BUILD_MS = 10 * 60_000;
 /** The least time between a failure and the next attempt. */
 const RETRY_MS = 30_000;
 const KILLED_WITHIN_MS = 2_000;
-const KEPT_CHARACTERS = 2_000;
+const KEPT_CHARACTERS = 4_000;
 
 /** What npm and Node need. Vite's plugins get no secret of the service. */
 const PASSED_ON =
@@ -75,13 +75,13 @@ export function createConsoleBuild({
   buildMs = BUILD_MS,
   retryMs = RETRY_MS,
 }: ConsoleBuildOptions): ConsoleBuild {
-  const { built } = foldersOf(sources);
-  let wasBuilt: Promise<boolean> | undefined;
+  let initialCheck: Promise<boolean> | undefined;
   let isDisposed = false;
-  let child: BuildProcess | undefined;
+  let running: BuildProcess | undefined;
+  /** Undefined until the build is started, or need not be. */
   let state: (() => State) | undefined;
 
-  const checkOnce = (): Promise<boolean> => (wasBuilt ??= isBuilt(sources).catch(() => false));
+  const wasBuilt = (): Promise<boolean> => (initialCheck ??= isBuilt(sources).catch(() => false));
 
   function fail(reason: string): void {
     const failedAt = performance.now();
@@ -94,14 +94,14 @@ export function createConsoleBuild({
   }
 
   async function runBuild(startedAt: number): Promise<void> {
-    const process_ = spawn(process.execPath, [BUILD, '--with-parent', sources], {
+    const build = spawn(process.execPath, [BUILD, '--with-parent', sources], {
       detached: true,
       env: environment(),
       stdio: ['pipe', 'pipe', 'pipe'],
     });
-    child = process_;
-    process_.stdin.on('error', () => undefined);
-    const [output, errors] = [keepEnd(process_.stdout), keepEnd(process_.stderr)];
+    running = build;
+    build.stdin.on('error', () => undefined);
+    const [output, errors] = [keepEnd(build.stdout), keepEnd(build.stderr)];
     state = () => ({
       kind: 'building',
       elapsedMs: performance.now() - startedAt,
@@ -110,49 +110,52 @@ export function createConsoleBuild({
     let isLate = false;
     const timer = setTimeout(() => {
       isLate = true;
-      killGroup(process_);
+      killGroup(build);
     }, buildMs).unref();
-    const [code] = (await once(process_, 'close').finally(() => clearTimeout(timer))) as [
-      number | null,
-    ];
-    child = undefined;
+    const ended = once(build, 'close').finally(() => clearTimeout(timer));
+    const [code, signal] = (await ended) as [number | null, NodeJS.Signals | null];
+    running = undefined;
     if (isDisposed) return;
-    if (isLate) fail(`The build took longer than ${buildMs / 60_000} minutes.\n\n${output()}`);
-    else if (code === 0 && (await isBuilt(sources))) {
+    if (code === 0 && (await isBuilt(sources))) {
       state = () => ({ kind: 'ready' });
       logger.info({ ms: Math.round(performance.now() - startedAt) }, 'the console was built');
-    } else fail(errors() || `The build ended with exit code ${code}.\n\n${output()}`);
+    } else if (isLate)
+      fail(`The build took longer than ${Math.ceil(buildMs / 60_000)} minutes.\n\n${output()}`);
+    else fail(errors() || `The build ended with ${code ?? signal}.\n\n${output()}`);
   }
 
-  function begin(): void {
+  async function begin(): Promise<void> {
     const startedAt = performance.now();
     state = () => ({ kind: 'building', elapsedMs: 0, output: '' });
     logger.info('the console is being built in the background');
-    runBuild(startedAt).catch((error: unknown) =>
-      fail(`The build could not start: ${error as Error}`),
-    );
+    try {
+      await runBuild(startedAt);
+    } catch (error) {
+      fail(`The build could not be started: ${(error as Error).message}`);
+    }
+  }
+
+  async function startUnlessBuilt(): Promise<void> {
+    if (await wasBuilt()) state = () => ({ kind: 'ready' });
+    else if (!isDisposed) await begin();
   }
 
   return {
-    folder: built,
-    start: () =>
-      void checkOnce().then((isCurrent) => {
-        if (isCurrent) state = () => ({ kind: 'ready' });
-        else if (!isDisposed) begin();
-      }),
+    folder: foldersOf(sources).built,
+    start: () => void startUnlessBuilt(),
     async visit() {
       const current = state?.();
-      if (current?.kind === 'failed' && current.retryMs === 0 && !isDisposed) begin();
+      if (current?.kind === 'failed' && current.retryMs === 0 && !isDisposed) void begin();
       if (state) return state();
-      return (await checkOnce())
+      return (await wasBuilt())
         ? { kind: 'ready' }
         : { kind: 'building', elapsedMs: 0, output: 'The service is starting.' };
     },
     async [Symbol.asyncDispose]() {
       isDisposed = true;
-      if (!child) return;
-      const ended = once(child, 'close');
-      killGroup(child);
+      if (!running) return;
+      const ended = once(running, 'close');
+      killGroup(running);
       await resolvesWithin(ended, KILLED_WITHIN_MS);
     },
   };

@@ -23,7 +23,7 @@ async function listSources(folder: string): Promise<string[]> {
   const lists = await Promise.all(
     entries
       .filter(({ name }) => isSource(name))
-      .map((entry) => {
+      .map(async (entry) => {
         const path = join(folder, entry.name);
         return entry.isDirectory() ? listSources(path) : [path];
       }),

@@ -126,29 +126,35 @@ function refuseMethod(ctx: Context, allowed: string): void {
   ctx.set('allow', allowed);
 }
 
+async function serve(
+  api: RouteContext,
+  site: ConsoleContext,
+  { ctx, path }: { ctx: Context; path: string },
+): Promise<void> {
+  setSecurityHeaders(ctx);
+  const isSignIn = path === 'sign-in';
+  if (isSignIn && ctx.method === 'POST') return signIn(api, site, ctx);
+  if (ctx.method !== 'GET' && ctx.method !== 'HEAD')
+    return refuseMethod(ctx, isSignIn ? 'GET, HEAD, POST' : 'GET, HEAD');
+  const isFile = FILE.test(path) && TYPES.has(extname(path));
+  if (isFile && path === EMBEDDED_SCRIPT) allowOtherHosts(ctx);
+  if (isFile && (await sendFile(ctx, site.folder, path))) return undefined;
+  if (isFile || !VIEW.test(path) || path.startsWith('assets/'))
+    throw new TurnlogError('not_found', 'The console has no such file.');
+  return sendView(ctx, site);
+}
+
 /**
  * Serves the console: the files of its build, `index.html` for each of its views, a page about the
  * build while there are none, and the sign-in. None of them needs an API key.
  */
 export const serveConsole =
   (api: RouteContext, site: ConsoleContext): Middleware =>
-  async (ctx, next) => {
+  (ctx, next) => {
     const path = pathBelow(ctx);
     if (path === undefined) return next();
-    setSecurityHeaders(ctx);
-    const isSignIn = path === 'sign-in';
-    if (isSignIn && ctx.method === 'POST')
-      return withWaitBudget(
-        api.limits.storeWaitMs,
-        () => !ctx.res.destroyed,
-        () => signIn(api, site, ctx),
-      );
-    if (ctx.method !== 'GET' && ctx.method !== 'HEAD')
-      return refuseMethod(ctx, isSignIn ? 'GET, HEAD, POST' : 'GET, HEAD');
-    const isFile = FILE.test(path) && TYPES.has(extname(path));
-    if (isFile && path === EMBEDDED_SCRIPT) allowOtherHosts(ctx);
-    if (isFile && (await sendFile(ctx, site.folder, path))) return;
-    if (isFile || !VIEW.test(path) || path.startsWith('assets/'))
-      throw new TurnlogError('not_found', 'The console has no such file.');
-    await sendView(ctx, site);
+    const isUnanswered = (): boolean => !ctx.res.destroyed;
+    return withWaitBudget(api.limits.storeWaitMs, isUnanswered, () =>
+      serve(api, site, { ctx, path }),
+    );
   };

@@ -2,16 +2,20 @@ import { createHash } from 'node:crypto';
 import type { ConsoleState } from '../context.ts';
 
 const REFRESH_S = 2;
+/** Keeps the fragment with the sign-in code. A refresh without a script reloads no page that has one. */
+const RELOAD = `setTimeout(() => location.reload(), ${REFRESH_S * 1_000});`;
 /** A path that the build printed may be long. */
-const MAX_CHARACTERS = 2_000;
+const MAX_CHARACTERS = 4_000;
 
 const STYLE =
   'body{font:1rem/1.5 system-ui,sans-serif;max-width:44rem;margin:4rem auto;padding:0 1rem}progress{width:100%}pre{white-space:pre-wrap;overflow-wrap:anywhere}';
-const POLICY = `default-src 'none'; style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
+const hashOf = (text: string): string =>
+  `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
+const POLICY = `default-src 'none'; script-src ${hashOf(RELOAD)}; style-src ${hashOf(STYLE)}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
 
 const ENTITIES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' };
 const escapeText = (text: string): string =>
-  text.slice(-MAX_CHARACTERS).replace(/[&<>]/g, (character) => ENTITIES[character]!);
+  text.slice(0, MAX_CHARACTERS).replace(/[&<>]/g, (character) => ENTITIES[character]!);
 
 const inSeconds = (ms: number): string => `${Math.ceil(ms / 1_000)} s`;
 
@@ -37,19 +41,21 @@ function contentOf(state: ConsoleState): { title: string; refreshes: boolean; bo
     }
     case 'ready':
       return {
-        title: 'The console is being replaced',
+        title: 'The console is missing',
         refreshes: true,
-        body: '<p>This page reloads by itself.</p>',
+        body: '<p>Its files are being replaced, or were removed. This page reloads by itself. If it stays, restart the service.</p>',
       };
     default:
       return state satisfies never;
   }
 }
 
-/** A page about the build of the console, without script, and its content security policy. */
+/** A page about the build of the console, and its content security policy. */
 export function statusPage(state: ConsoleState): { html: string; policy: string } {
   const { title, refreshes, body } = contentOf(state);
-  const refresh = refreshes ? `<meta http-equiv="refresh" content="${REFRESH_S}">\n` : '';
+  const refresh = refreshes
+    ? `<noscript><meta http-equiv="refresh" content="${REFRESH_S}"></noscript>\n<script>${RELOAD}</script>\n`
+    : '';
   const html = `<!doctype html>
 <html lang="en">
 <head>

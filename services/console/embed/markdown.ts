@@ -1,7 +1,23 @@
 import DOMPurify from 'dompurify';
 import { Marked, type Token, type TokensList } from 'marked';
 
-const marked = new Marked({ gfm: true, breaks: true });
+const ENTITIES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+};
+const escapeText = (text: string): string => text.replace(/[&<>"]/g, (found) => ENTITIES[found]!);
+
+/** HTML in a text is shown as text, and an image as a link to it. */
+const marked = new Marked({
+  gfm: true,
+  breaks: true,
+  renderer: {
+    html: ({ text, block }) => (block ? `<p>${escapeText(text)}</p>` : escapeText(text)),
+    image: ({ href, text }) => `<a href="${escapeText(href)}">${escapeText(text || href)}</a>`,
+  },
+});
 const purifier = DOMPurify(window);
 // Links open elsewhere and learn nothing. Nothing loads by itself: the address of an image could tell
 // another host what the chat is about.

@@ -70,7 +70,7 @@ button:hover { background: var(--soft); }
   /* The element decides itself whether the log follows its end. */
   overflow-anchor: none;
   overscroll-behavior: contain;
-  padding: 1rem;
+  padding: 1rem 1rem 1.25rem;
 }
 .log:focus-visible { outline-offset: -2px; }
 .latest {
@@ -81,18 +81,24 @@ button:hover { background: var(--soft); }
   box-shadow: 0 2px 8px rgb(0 0 0 / 15%);
   white-space: nowrap;
 }
-ol:where([class='']), ol:not([class]) { margin: 0; }
-.log > ol { display: flex; flex-direction: column; gap: 1rem; padding: 0; list-style: none; }
+.log > ol {
+  display: flex;
+  flex-direction: column;
+  gap: 1rem;
+  margin: 0;
+  padding: 0;
+  list-style: none;
+}
 .log > ol > li { max-inline-size: 100%; overflow-wrap: anywhere; }
-.user {
+.log > ol > .user {
   align-self: flex-end;
-  max-inline-size: 85% !important;
+  max-inline-size: 85%;
   padding: 0.5rem 0.875rem;
   background: var(--soft);
   border-radius: 1rem 1rem 0.25rem;
 }
 .user p { margin: 0; white-space: pre-wrap; }
-.agent { align-self: stretch; }
+.agent { position: relative; align-self: stretch; min-block-size: 1.55rem; }
 .markdown > :first-child { margin-block-start: 0; }
 .markdown > :last-child { margin-block-end: 0; }
 .markdown + .markdown, .markdown + .tool, .tool + .markdown { margin-block-start: 0.75rem; }
@@ -136,10 +142,17 @@ th { background: var(--soft); font-weight: 600; }
   white-space: pre-wrap;
   overflow-wrap: anywhere;
 }
-.pending { display: flex; gap: 0.3rem; block-size: 1.55rem; margin: 0; align-items: center; }
+/* Takes no space, so that the end of an answer moves nothing. */
+.pending {
+  position: absolute;
+  inset-block-end: -0.875rem;
+  inline-size: 0.5rem;
+  margin: 0;
+}
+.content:empty + .pending { inset-block-end: 0.5rem; }
 .pending::before {
   content: '';
-  inline-size: 0.5rem;
+  display: block;
   block-size: 0.5rem;
   border-radius: 50%;
   background: var(--accent);
@@ -173,6 +186,7 @@ textarea {
   resize: none;
   field-sizing: content;
 }
+textarea:focus-visible { outline-offset: -1px; border-color: transparent; }
 textarea::placeholder { color: var(--muted); opacity: 1; }
 .send, .stop { min-block-size: 2.5rem; min-inline-size: 4.5rem; }
 .send { color: var(--on-accent); background: var(--accent); border-color: transparent; }

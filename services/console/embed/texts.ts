@@ -25,7 +25,7 @@ export const TEXTS = {
   token: 'The chat could not be opened. Reload the page, and sign in again if you are signed out.',
   busy: 'The chat is busy. Wait a moment, then try again.',
   tooLong: 'The message is too long. Shorten it, then send it again.',
-  failed: 'The answer failed. Try again.',
+  failed: 'The answer failed. Try again, or ask in another way.',
   misconfigured: 'The chat is not set up correctly. Tell the owner of this page: {reason}',
 };
 

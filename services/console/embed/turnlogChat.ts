@@ -11,7 +11,7 @@ import {
   type TurnRef,
 } from './chatApi.ts';
 import { createConversation, type Conversation, type TurnView } from './conversation.ts';
-import { element, hiddenText } from './dom.ts';
+import { element } from './dom.ts';
 import { createStyleSheet } from './styles.ts';
 import { fill, TEXTS, type Texts } from './texts.ts';
 
@@ -157,7 +157,7 @@ class TurnlogChat extends HTMLElement {
     const stop = button('stop', texts.stop);
     stop.hidden = true;
     const status = element('div', { class: 'hidden', role: 'status' });
-    const label = element('label', { for: 'input' }, hiddenText(texts.label));
+    const label = element('label', { for: 'input', class: 'hidden' }, texts.label);
     const form = element('form', { part: 'composer' }, label, input, send, stop);
     const header = element(
       'header',

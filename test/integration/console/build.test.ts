@@ -121,7 +121,7 @@ test('a console that was never built is built, with its progress, and compressed
   );
   expect(priority).toBeGreaterThan(0);
   expect(Object.values(env)).not.toContain('secret');
-  expect(env['PATH']).toBe(process.env['PATH']);
+  expect(env).toMatchObject({ PATH: process.env['PATH'], NODE_ENV: 'production' });
   await eventually(
     () => build.visit(),
     (state) => state.kind === 'building' && state.output === 'transforming 12 modules',

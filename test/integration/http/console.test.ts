@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { readdirSync, readlinkSync } from 'node:fs';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
-import { request, type IncomingHttpHeaders } from 'node:http';
+import { request, type IncomingHttpHeaders, type OutgoingHttpHeaders } from 'node:http';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
@@ -52,10 +52,17 @@ interface Answer {
   body: Buffer;
 }
 
+interface Sent {
+  url?: string;
+  method?: string;
+  headers?: OutgoingHttpHeaders;
+  body?: string;
+}
+
 /** Sends the path as it is, which `fetch` would normalize. */
 async function send(
   path: string,
-  { url = service.url, method = 'GET', headers = {}, body = '' } = {},
+  { url = service.url, method = 'GET', headers = {}, body = '' }: Sent = {},
 ): Promise<Answer> {
   const { hostname, port } = new URL(url);
   const sent = request({ hostname, port, path, method, headers });
@@ -78,7 +85,7 @@ describe('the pages', () => {
       'cache-control': 'no-cache',
       'content-length': String(INDEX.length),
     });
-    const again = await send(path, { headers: { 'if-none-match': headers.etag! } as never });
+    const again = await send(path, { headers: { 'if-none-match': headers.etag! } });
     expect([again.status, again.body.length]).toEqual([304, 0]);
   });
 
@@ -179,7 +186,7 @@ describe('the files', () => {
       'cache-control': 'public, max-age=300',
     });
     const again = await send('/console/turnlog-chat.js', {
-      headers: { 'if-none-match': headers.etag! } as never,
+      headers: { 'if-none-match': headers.etag! },
     });
     expect(again.status).toBe(304);
   });
@@ -262,7 +269,7 @@ describe('the link of the start', () => {
   ])('signs in no request %s', async (_what, headers) => {
     const { status, body } = await send(SIGN_IN, {
       method: 'POST',
-      headers: { ...headers, 'content-type': 'application/json' } as never,
+      headers: { ...headers, 'content-type': 'application/json' },
       body: JSON.stringify({ code }),
     });
     expect(status).toBe(403);
@@ -287,7 +294,7 @@ describe('the link of the start', () => {
         const { status } = await send(SIGN_IN, {
           url: `http://${outside!.address}:${port}`,
           method: 'POST',
-          headers: { host: 'localhost', 'content-type': 'application/json' } as never,
+          headers: { host: 'localhost', 'content-type': 'application/json' },
           body: JSON.stringify({ code: 'x' }),
         });
         expect(status).toBe(403);

@@ -174,6 +174,16 @@ test('read models go over to a generation that has caught up, though the log has
   await Promise.all([older.close(), newer.close()]);
 });
 
+test('looking for erased words takes no lock while there are none', async () => {
+  const store = await openSqliteProjectionStore({ folder });
+  const other = new DatabaseSync(fileOf(fileName(1)));
+  other.exec('BEGIN IMMEDIATE');
+  expect(await store.forget!(true)).toBe('nothing');
+  other.exec('ROLLBACK');
+  other.close();
+  await store.close();
+});
+
 test('a reader that waits requests progress, again where a batch ends before its position', async () => {
   const store = await openSqliteProjectionStore({ folder });
   const { publish, subscribe } = createProgressChannel();

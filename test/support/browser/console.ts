@@ -14,6 +14,7 @@ import {
 } from 'playwright-core';
 import { root } from '../docs/projectFiles.ts';
 import type { TestService } from '../http/service.ts';
+import { plainEnvironment } from '../processes/plainEnvironment.ts';
 import { orSkip } from '../processes/recipes/installed.ts';
 
 const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
@@ -22,16 +23,12 @@ const CHROMIUMS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/g
 export const SCREENSHOTS = join(tmpdir(), 'turnlog-screenshots');
 const workspace = join(root, 'services/console');
 
-/** Installs and builds the console as it is in this checkout. */
-async function buildConsole(): Promise<void> {
-  const run = promisify(execFile);
-  if (!existsSync(join(workspace, 'node_modules/vite')))
-    await run('npm', ['ci', '--no-audit', '--no-fund'], { cwd: workspace, timeout: 300_000 });
-  await run(process.execPath, ['node_modules/vite/bin/vite.js', 'build'], {
-    cwd: workspace,
-    timeout: 120_000,
+/** Installs and builds the console as it is in this checkout, unless it is built. */
+const buildConsole = (): Promise<unknown> =>
+  promisify(execFile)(process.execPath, [join(root, 'infra/vite/build.ts')], {
+    env: plainEnvironment(),
+    timeout: 300_000,
   });
-}
 
 /** A browser in which the console is used as a person would use it. */
 export interface ConsoleBrowser {
@@ -42,7 +39,7 @@ export interface ConsoleBrowser {
 }
 
 interface OpenOptions {
-  service: TestService;
+  service: Pick<TestService, 'url' | 'key'>;
   key?: string | null;
   theme?: 'light' | 'dark';
   /** 390 × 844 instead of 1280 × 800. */
@@ -78,7 +75,8 @@ interface AxeResults {
   violations: { id: string; help: string; nodes: { html: string }[] }[];
 }
 
-async function runAxe(page: Page): Promise<string[]> {
+/** What axe finds wrong in a page (WCAG 2.2 A and AA). */
+export async function runAxe(page: Page): Promise<string[]> {
   await page.evaluate(await readFile(AXE, 'utf8'));
   const { violations } = (await page.evaluate(
     `axe.run(document, { runOnly: ${JSON.stringify(RULES)} })`,
@@ -87,13 +85,17 @@ async function runAxe(page: Page): Promise<string[]> {
 }
 
 /** Starts Debian's Chromium over a fresh build; undefined, with one line that says why, without it. */
-export async function startConsoleBrowser(folder: string): Promise<ConsoleBrowser | undefined> {
-  const browser = await orSkip(async () => {
+export const launchChromium = (build: () => Promise<unknown>): Promise<Browser | undefined> =>
+  orSkip(async () => {
     const executablePath = CHROMIUMS.find((path) => existsSync(path));
     if (executablePath === undefined) throw new Error('there is no Chromium');
-    await buildConsole();
+    await build();
     return chromium.launch({ executablePath, args: ['--no-sandbox'] });
   }, 'Browser tests need Chromium: apt-get install chromium.');
+
+/** Starts Chromium over a fresh build of the console; undefined without Chromium. */
+export async function startConsoleBrowser(folder: string): Promise<ConsoleBrowser | undefined> {
+  const browser = await launchChromium(buildConsole);
   if (!browser) return undefined;
   const screenshots = join(SCREENSHOTS, folder);
   await mkdir(screenshots, { recursive: true });

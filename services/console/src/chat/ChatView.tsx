@@ -87,38 +87,55 @@ function Panes({ agent }: { agent: Schema<'AgentDetail'> }) {
     });
   };
   const add = (pane: string): void => go([...panes, pane], pane);
+  /** Opens a session in place of a new one, if there is nothing else. */
+  const open = (sessionId: string): void =>
+    panes.length === 1 && isNewPane(panes[0]!) ? go([sessionId], sessionId) : add(sessionId);
   const isFull = panes.length >= MOST_PANES;
+  const { agent_id: agentId, name } = agent;
   return (
-    <>
-      <div className="flex flex-wrap items-center justify-between gap-2 border-b px-4 py-2 md:px-6">
-        <div role="group" aria-label="Sessions" className="flex flex-wrap gap-1 md:hidden">
-          {panes.length > 1 &&
-            panes.map((pane) => (
-              <Button
-                key={keyOf(pane)}
-                variant="ghost"
-                size="small"
-                aria-pressed={pane === shown}
-                className={cn(pane === shown && 'bg-accent text-accent-foreground')}
-                onClick={() => go(panes, pane, true)}
-              >
-                {labelOf(pane)}
-              </Button>
-            ))}
-        </div>
-        <div className="ml-auto flex flex-wrap items-center gap-2">
+    <View
+      title={`Chat with ${name}`}
+      className="flex flex-col overflow-hidden p-0 md:p-0"
+      actions={
+        <>
           {isFull ? (
             <p className="text-xs text-muted-foreground">{MOST_PANES} sessions fit side by side.</p>
           ) : (
             <>
-              <OpenSession agentId={agent.agent_id} panes={panes} onOpen={add} />
+              <OpenSession agentId={agentId} panes={panes} onOpen={open} />
               <Button variant="outline" onClick={() => add(nextNewPane(panes))}>
                 <Plus aria-hidden /> New session
               </Button>
             </>
           )}
+          <Button asChild variant="outline">
+            <Link to="/agents/$agentId" params={{ agentId }}>
+              Agent
+            </Link>
+          </Button>
+        </>
+      }
+    >
+      {panes.length > 1 && (
+        <div
+          role="group"
+          aria-label="Sessions"
+          className="flex gap-1 overflow-x-auto border-b px-4 py-2 md:hidden"
+        >
+          {panes.map((pane) => (
+            <Button
+              key={keyOf(pane)}
+              variant="ghost"
+              size="small"
+              aria-pressed={pane === shown}
+              className={cn(pane === shown && 'bg-accent text-accent-foreground')}
+              onClick={() => go(panes, pane, true)}
+            >
+              {labelOf(pane)}
+            </Button>
+          ))}
         </div>
-      </div>
+      )}
       <div className="flex min-h-0 flex-1 overflow-x-auto">
         {panes.map((pane) => (
           <SessionPane
@@ -143,7 +160,7 @@ function Panes({ agent }: { agent: Schema<'AgentDetail'> }) {
           />
         ))}
       </div>
-    </>
+    </View>
   );
 }
 
@@ -151,23 +168,14 @@ function Panes({ agent }: { agent: Schema<'AgentDetail'> }) {
 export function ChatView() {
   const { agentId } = route.useParams();
   const { data, error, refetch } = useQuery(agentQuery(agentId));
+  if (data) return <Panes key={agentId} agent={data.agent} />;
   return (
-    <View
-      title={data ? `Chat with ${data.agent.name}` : 'Chat'}
-      className="flex flex-col overflow-hidden p-0 md:p-0"
-      actions={
-        data && (
-          <Button asChild variant="outline">
-            <Link to="/agents/$agentId" params={{ agentId }}>
-              Agent
-            </Link>
-          </Button>
-        )
-      }
-    >
-      {error && <ErrorState error={error} onRetry={() => void refetch()} />}
-      {!data && !error && <Skeleton className="m-6 h-40" />}
-      {data && <Panes key={agentId} agent={data.agent} />}
+    <View title="Chat">
+      {error ? (
+        <ErrorState error={error} onRetry={() => void refetch()} />
+      ) : (
+        <Skeleton className="h-40" />
+      )}
     </View>
   );
 }

@@ -104,7 +104,7 @@ export function SessionPane({ agent, sessionId, label, ...props }: SessionPanePr
       ref={pane}
       aria-label={label}
       className={cn(
-        'min-h-0 min-w-0 flex-1 flex-col border-r last:border-r-0 md:flex md:min-w-88',
+        'min-h-0 min-w-0 flex-1 flex-col md:flex md:min-w-88 md:not-last:border-r',
         props.isShownOnPhone ? 'flex' : 'hidden',
       )}
     >
@@ -113,7 +113,9 @@ export function SessionPane({ agent, sessionId, label, ...props }: SessionPanePr
         <div className="flex items-center">
           {sessionId !== undefined && (
             <Button asChild variant="link" size="small">
-              <Link to={`/sessions/${sessionId}` as string}>Open session</Link>
+              <Link to="/sessions/$sessionId" params={{ sessionId }}>
+                Open session
+              </Link>
             </Button>
           )}
           {props.onClose && (

@@ -2,7 +2,15 @@ import DOMPurify from 'dompurify';
 import { Marked } from 'marked';
 import { memo, useMemo } from 'react';
 
-const marked = new Marked({ gfm: true, breaks: true });
+const ESCAPES: Readonly<Record<string, string>> = { '<': '&lt;', '>': '&gt;', '&': '&amp;' };
+
+// HTML in the Markdown is shown as the text that it is, also since the browser reports its inline
+// scripts and styles as violations of the content security policy even while it is sanitised.
+const marked = new Marked({
+  gfm: true,
+  breaks: true,
+  renderer: { html: ({ text }) => text.replaceAll(/[<>&]/g, (character) => ESCAPES[character]!) },
+});
 // Links open elsewhere and learn nothing; what loads by itself (images, media) or submits is removed.
 const purifier = DOMPurify(window);
 purifier.addHook('afterSanitizeAttributes', (node) => {

@@ -1,5 +1,6 @@
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
 import { shellRoute } from '../shell/routes.tsx';
+import { parseNewReplaySearch, parseReplaySearch } from './search.ts';
 
 const listRoute = createRoute({
   getParentRoute: () => shellRoute,
@@ -7,4 +8,18 @@ const listRoute = createRoute({
   component: lazyRouteComponent(() => import('./ReplaysView.tsx'), 'ReplaysView'),
 });
 
-export const replayRoutes = [listRoute] as const;
+const newReplayRoute = createRoute({
+  getParentRoute: () => shellRoute,
+  path: '/replays/new',
+  validateSearch: parseNewReplaySearch,
+  component: lazyRouteComponent(() => import('./NewReplayView.tsx'), 'NewReplayView'),
+});
+
+const replayRoute = createRoute({
+  getParentRoute: () => shellRoute,
+  path: '/replays/$replayId',
+  validateSearch: parseReplaySearch,
+  component: lazyRouteComponent(() => import('./ReplayView.tsx'), 'ReplayView'),
+});
+
+export const replayRoutes = [listRoute, newReplayRoute, replayRoute] as const;

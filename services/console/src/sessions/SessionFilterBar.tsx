@@ -34,7 +34,7 @@ function SearchField({ filters, onChange }: FilterProps) {
     return () => clearTimeout(timer);
   }, [text]);
   return (
-    <div className="relative min-w-56 flex-1">
+    <div className="relative flex-1 basis-full sm:basis-56">
       <Search
         aria-hidden
         className="pointer-events-none absolute top-2.5 left-3 size-4 text-muted-foreground"
@@ -56,7 +56,7 @@ function SearchField({ filters, onChange }: FilterProps) {
 }
 
 const Labelled = ({ label, children }: { label: string; children: ReactNode }) => (
-  <label className="grid gap-1 text-xs text-muted-foreground">
+  <label className="grid content-start gap-1 text-xs text-muted-foreground">
     {label}
     {children}
   </label>

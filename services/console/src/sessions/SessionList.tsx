@@ -12,7 +12,15 @@ import { useAgents } from './useAgents.ts';
 import { useSessionPages } from './useSessionPages.ts';
 
 /** Rows have two lines on a phone. */
-const rowHeight = (): number => (matchMedia('(min-width: 768px)').matches ? 44 : 68);
+const rowHeight = (): number => (matchMedia('(min-width: 768px)').matches ? 44 : 58);
+const HEADINGS = [
+  ['Session', ''],
+  ['Agent', ''],
+  ['Turns', 'text-right'],
+  ['Status', ''],
+  ['Began', ''],
+  ['Last event', 'hidden 2xl:block'],
+] as const;
 const NUMBER = new Intl.NumberFormat();
 /** Within so many pixels of its beginning, the list is at its start. */
 const AT_START_PX = 8;
@@ -140,8 +148,8 @@ export function SessionList({ filters, isLive, onCount, onReset }: SessionListPr
           className="hidden border-b px-6 text-xs text-muted-foreground md:block"
         >
           <div role="row" aria-rowindex={1} className={COLUMNS}>
-            {['Session', 'Agent', 'Turns', 'Status', 'Last event'].map((name) => (
-              <span key={name} role="columnheader" className={name === 'Turns' ? 'text-right' : ''}>
+            {HEADINGS.map(([name, className]) => (
+              <span key={name} role="columnheader" className={className}>
                 {name}
               </span>
             ))}

@@ -9,7 +9,7 @@ import type { ListedSession } from './useSessionPages.ts';
 
 /** The columns of the list on a wide screen. */
 export const COLUMNS =
-  'md:grid md:grid-cols-[minmax(0,1fr)_10rem_4rem_6rem_13rem] md:items-center md:gap-4 md:py-1.5';
+  'md:grid md:grid-cols-[minmax(0,1fr)_9rem_3.5rem_5rem_11.5rem] md:items-center md:gap-4 md:py-1.5 2xl:grid-cols-[minmax(0,1fr)_11rem_3.5rem_5rem_11.5rem_11.5rem]';
 const ROW = 'absolute inset-x-0 top-0 border-b px-4 py-2 hover:bg-muted/60 md:px-6';
 const MOST_LABELS = 3;
 
@@ -79,9 +79,9 @@ export const SessionRow = memo(function SessionRow({
         </Link>
         {session.matches && <TurnLinks session_id={session_id} matches={session.matches} />}
         {session.forked_from && <Badge>Fork</Badge>}
-        <span className="hidden min-w-0 gap-1 overflow-hidden lg:flex">
+        <span className="hidden min-w-0 flex-1 basis-0 gap-1 overflow-hidden lg:flex">
           {shown.map(([name, value]) => (
-            <Badge key={name} className="min-w-0 max-w-40">
+            <Badge key={name} className="max-w-40 shrink-0">
               <span className="truncate">
                 {name}: {value}
               </span>
@@ -95,7 +95,7 @@ export const SessionRow = memo(function SessionRow({
         </div>
         <div role="cell" className="tabular-nums md:text-right">
           {turn_count}
-          <span className="md:hidden"> turns</span>
+          <span className="md:hidden">{turn_count === 1 ? ' turn' : ' turns'}</span>
         </div>
         <div role="cell">
           {status === 'running' ? (
@@ -105,6 +105,9 @@ export const SessionRow = memo(function SessionRow({
           )}
         </div>
         <div role="cell" className="truncate text-muted-foreground tabular-nums">
+          <Time value={session.created_at} className="relative z-10" />
+        </div>
+        <div role="cell" className="hidden truncate text-muted-foreground tabular-nums 2xl:block">
           <Time value={updated_at} className="relative z-10" />
         </div>
       </div>

@@ -46,9 +46,7 @@ export function parseUsageSearch(search: Readonly<Record<string, unknown>>): Usa
     key_id: textOf(search['key_id']),
     kind: KINDS.find((kind) => kind === search['kind']),
   };
-  return Object.fromEntries(
-    Object.entries(members).filter(([, value]) => value !== undefined),
-  ) as UsageSearch;
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
 }
 
 const formatDay = (ms: number): string => new Date(ms).toISOString().slice(0, 'YYYY-MM-DD'.length);

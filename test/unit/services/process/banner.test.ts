@@ -36,6 +36,17 @@ describe('the banner', () => {
     expect(shown.split('\n').find((line) => line.startsWith('API key'))).toContain(where);
   });
 
+  test('has the link of the console last on a terminal, and as a member of the JSON', () => {
+    const consoleLink = 'http://127.0.0.1:3000/console/#code=abc';
+    const linked = { ...service(KEY), consoleLink };
+    expect(banner(linked, onTerminal).trimEnd().split('\n').at(-1)).toBe(
+      `Console, with a link that signs in once within 15 minutes: ${consoleLink}`,
+    );
+    expect(JSON.parse(banner(linked, { ...onTerminal, isTerminal: false }))).toMatchObject({
+      console: consoleLink,
+    });
+  });
+
   test('is one line of JSON where it goes to no terminal', () => {
     const inFile = { ...onTerminal, isTerminal: false };
     const [line, ...rest] = banner(service(KEY), inFile).split('\n');

@@ -18,50 +18,52 @@ export function Composer({ field, text, onChange, onSend, ...props }: ComposerPr
   const { isRunning, isStopping, onStop } = props;
   return (
     <form
-      className="flex items-end gap-2 border-t bg-background p-3"
+      className="border-t bg-background px-4 py-3"
       onSubmit={(event) => {
         event.preventDefault();
         onSend();
       }}
     >
-      <Textarea
-        ref={field}
-        rows={1}
-        aria-label="Message"
-        placeholder="Write a message"
-        className="field-sizing-content max-h-48 min-h-10 resize-none"
-        value={text}
-        onChange={({ target }) => onChange(target.value)}
-        onKeyDown={(event) => {
-          if (event.key !== 'Enter' || event.shiftKey || event.nativeEvent.isComposing) return;
-          event.preventDefault();
-          onSend();
-        }}
-      />
-      {isRunning ? (
-        <Button
-          variant="outline"
-          size="icon"
-          className="size-10"
-          aria-label={isStopping ? 'Stopping' : 'Stop'}
-          title="Stop (Escape)"
-          disabled={isStopping}
-          onClick={onStop}
-        >
-          <Square aria-hidden />
-        </Button>
-      ) : (
-        <Button
-          type="submit"
-          size="icon"
-          className="size-10"
-          aria-label="Send"
-          title="Send (Enter)"
-          disabled={text.trim() === ''}
-        >
-          <ArrowUp aria-hidden />
-        </Button>
-      )}
+      <div className="mx-auto flex max-w-3xl items-end gap-2">
+        <Textarea
+          ref={field}
+          rows={1}
+          aria-label="Message"
+          placeholder="Write a message"
+          className="field-sizing-content max-h-48 min-h-10 resize-none"
+          value={text}
+          onChange={({ target }) => onChange(target.value)}
+          onKeyDown={(event) => {
+            if (event.key !== 'Enter' || event.shiftKey || event.nativeEvent.isComposing) return;
+            event.preventDefault();
+            onSend();
+          }}
+        />
+        {isRunning ? (
+          <Button
+            variant="outline"
+            size="icon"
+            className="size-10"
+            aria-label={isStopping ? 'Stopping' : 'Stop'}
+            title="Stop (Escape)"
+            disabled={isStopping}
+            onClick={onStop}
+          >
+            <Square aria-hidden />
+          </Button>
+        ) : (
+          <Button
+            type="submit"
+            size="icon"
+            className="size-10"
+            aria-label="Send"
+            title="Send (Enter)"
+            disabled={text.trim() === ''}
+          >
+            <ArrowUp aria-hidden />
+          </Button>
+        )}
+      </div>
     </form>
   );
 }

@@ -109,7 +109,7 @@ function Failure({
         <span className="min-w-0 wrap-anywhere">{failure?.message ?? 'The turn did not end.'}</span>
       </p>
       {!wasStopped && <p className="text-muted-foreground">{ADVICE[retry]}</p>}
-      {failure && (
+      {failure && !wasStopped && (
         <p className="text-xs wrap-anywhere text-muted-foreground">
           {failure.code}
           {failure.requestId && (
@@ -127,7 +127,7 @@ function Failure({
               Try again
             </Button>
           )}
-          <Button variant="ghost" size="small" onClick={() => actions.onEdit(turn.input)}>
+          <Button variant="outline" size="small" onClick={() => actions.onEdit(turn.input)}>
             Edit the message
           </Button>
         </div>

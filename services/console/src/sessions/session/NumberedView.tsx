@@ -45,9 +45,12 @@ export function NumberedView<Entry>({
   const items = virtual.getVirtualItems();
   const range = { start: items[0]?.index ?? initial, end: items.at(-1)?.index ?? initial };
   const { entryAt, error, retry } = useNumberedPages(list, range);
+  const hasStarted = useRef(false);
   const showTarget = useEffectEvent(() => {
-    if (target === undefined) virtual.scrollToEnd();
-    else virtual.scrollToIndex(initial, { align: 'start' });
+    if (target !== undefined)
+      virtual.scrollToIndex(initial, { align: hasStarted.current ? 'auto' : 'start' });
+    else if (!hasStarted.current) virtual.scrollToEnd();
+    hasStarted.current = true;
   });
   useEffect(() => showTarget(), [target]);
   useListKeys(scroller, count, (index) => virtual.scrollToIndex(index));

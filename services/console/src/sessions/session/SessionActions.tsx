@@ -1,5 +1,5 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { useRouter } from '@tanstack/react-router';
+import { Link } from '@tanstack/react-router';
 import { ChevronDown, MessageSquare, Pencil, Repeat2, Square } from 'lucide-react';
 import { useEffect, useRef, useState } from 'react';
 import { api, apiFetch, dataOf, type Schema } from '../../api/client.ts';
@@ -85,7 +85,6 @@ function DownloadMenu({ sessionId }: { sessionId: string }) {
 export function SessionActions({ session }: { session: Schema<'Transcript'> }) {
   const { session_id, agent_id, status, turn_count } = session;
   const client = useQueryClient();
-  const { history, basepath } = useRouter();
   const [isEditing, setEditing] = useState(false);
   const replay = useReplay(session_id);
   const cancel = useMutation({
@@ -116,12 +115,14 @@ export function SessionActions({ session }: { session: Schema<'Transcript'> }) {
         </Button>
       )}
       {!session.replay && (
-        <Button
-          variant="outline"
-          size="small"
-          onClick={() => history.push(`${basepath}/chat/${agent_id}?session=${session_id}`)}
-        >
-          <MessageSquare aria-hidden /> Continue in chat
+        <Button asChild variant="outline" size="small">
+          <Link
+            to="/chat/$agentId"
+            params={{ agentId: agent_id }}
+            search={{ sessions: session_id }}
+          >
+            <MessageSquare aria-hidden /> Continue in chat
+          </Link>
         </Button>
       )}
       <Button variant="outline" size="small" onClick={() => replay()}>

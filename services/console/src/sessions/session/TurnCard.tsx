@@ -62,7 +62,7 @@ export const TurnLink = ({
     preload={false}
     resetScroll={false}
     aria-label={`Link to turn ${turn}`}
-    className="rounded px-1 py-0.5 font-medium text-primary tabular-nums hover:underline"
+    className="-ml-1 rounded px-1 py-0.5 font-medium text-primary tabular-nums hover:underline"
   >
     #{turn}
   </Link>
