@@ -34,6 +34,9 @@ export function createPositionWaiters() {
     /** The read models show every event up to this position. */
     shown: () => shown,
 
+    /** True while a caller waits for a later position. */
+    isAwaited: () => waiters.length > 0,
+
     show(position: Position): void {
       shown = position;
       for (const { timer, resolve } of waiters.splice(0, upperBound(waiters, position))) {

@@ -29,6 +29,8 @@ export interface ProjectionProgress extends Progress {
  */
 export interface ProgressSource {
   subscribe(listener: (progress: ProjectionProgress) => void): () => void;
+  /** Requests progress without delay: a reader waits for a position that is not shown yet. */
+  request?: () => void;
 }
 
 interface ProgressChannel extends ProgressSource {

@@ -100,6 +100,7 @@ async function truncateWal(database: DatabaseSync): Promise<void> {
 export async function openSqliteKeyStore({ folder }: { folder: string }): Promise<KeyStore> {
   const database = openKeyDatabase(folder);
   const files = identifyFiles(keyStoreFile(folder));
+  const find = database.prepare(FIND);
 
   function requireSameFiles(): void {
     const change = describeFileChange(files);
@@ -124,7 +125,9 @@ export async function openSqliteKeyStore({ folder }: { folder: string }): Promis
           insert.run(key_id, master_key_id, wrapped);
       }),
     async find(ids) {
-      const keyRows = await rows<KeyRow>(FIND, JSON.stringify(ids));
+      const keyRows = await retryWhileBusy(
+        () => find.all(JSON.stringify(ids)) as unknown as KeyRow[],
+      );
       return new Map(
         keyRows.map((row): [string, FoundKey] => [
           row.key_id,

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
 import { storeUnavailableError } from '../../../shared/lib/errors/turnlogError.ts';
+import type { Position } from '../../../shared/ports/eventStore.ts';
 import { createPositionWaiters } from '../../../shared/projections/positionWaiters.ts';
 import type { ProgressSource, ProjectionProgress } from '../../../shared/projections/progress.ts';
 import { readModelsUnavailable } from './failures.ts';
@@ -132,6 +133,8 @@ export function createFollower(folder: string, progress: ProgressSource) {
     }
     complete ||= news.caughtUp;
     if (news.position !== undefined) waiters.show(news.position);
+    // The batch may have been read before the position that a reader waits for was written.
+    if (waiters.isAwaited()) progress.request?.();
   });
 
   return {
@@ -146,7 +149,11 @@ export function createFollower(folder: string, progress: ProgressSource) {
         );
       return reader;
     },
-    untilShown: waiters.untilShown,
+    untilShown(position: Position, timeoutMs: number): Promise<boolean> {
+      const shown = waiters.untilShown(position, timeoutMs);
+      if (waiters.isAwaited()) progress.request?.();
+      return shown;
+    },
     close(): void {
       unsubscribe();
       waiters.close();

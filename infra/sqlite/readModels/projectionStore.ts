@@ -98,6 +98,7 @@ export function projectionStoreOn(database: DatabaseSync, options: GenerationFil
       serially(() => transaction(async () => words.index(turns, outOfOrder))),
     forget: (begin) =>
       serially(async () => {
+        if (!words.holdsErased()) return 'nothing';
         const forgotten = await transaction(async () => words.forget(begin));
         if (forgotten === 'all') walCleanup?.erased();
         return forgotten;

@@ -145,12 +145,13 @@ export function createWordIndex(database: DatabaseSync) {
       const last = turns.at(-1)?.end_position;
       if (last && !outOfOrder) advance.run(last);
     },
+    /** True while the index contains words of erased turns. */
+    holdsErased,
     /**
-     * Runs inside a transaction. A merge copies the remaining words of its segments to a new segment, and
+     * Runs inside a transaction, while there are such words. A merge copies the remaining words of its segments to a new segment, and
      * SQLite overwrites the old ones. It continues a merge that was begun, also by an earlier process.
      */
     forget(begin: boolean): Forgotten {
-      if (!holdsErased()) return 'nothing';
       const continued = merge(pagesAtOnce);
       if (!continued && !begin) return 'nothing';
       if (!continued) merge(-pagesAtOnce);

@@ -50,7 +50,9 @@ export async function claimKeyedRequest(
 ): Promise<Claim> {
   const { account_id } = request.actor;
   const { method, path } = ctx;
-  const keyed = { key, account_id, method, path };
+  // End users of chat tokens share an account, and may choose the same key.
+  const user = request.actor.chat?.user_hmac;
+  const keyed = { key: user === undefined ? key : `${user} ${key}`, account_id, method, path };
   await yieldForText(account_id, ctx.request.length ?? 0);
   return claimRequest(api, request.actor, {
     request_id: idempotentRequestId(keyed),

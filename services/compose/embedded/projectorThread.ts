@@ -15,8 +15,8 @@ import { withTextsForRows } from '../../../shared/eventlog/encryption/protectedS
 import { locateReadModels } from '../logLocation.ts';
 import { runProverInThread, type ThreadData } from '../features/prover.ts';
 import { followGenerations } from '../../followers/projector/followGenerations.ts';
-import type { ThreadMessage } from '../../followers/projector/startThread.ts';
-import type { ProjectorLogger } from '../../followers/projector/projection.ts';
+import type { ThreadMessage, ThreadRequest } from '../../followers/projector/startThread.ts';
+import { createGathering, type ProjectorLogger } from '../../followers/projector/projection.ts';
 
 if (!parentPort) throw new Error('this file is a worker; startProjectorThread starts it');
 const port = parentPort;
@@ -29,11 +29,15 @@ const tell = (message: ThreadMessage): void => port.postMessage(message);
 const logAt = (level: keyof ProjectorLogger) => (fields: object, message: string) =>
   tell({ type: 'log', level, fields, message });
 
-/** Events that arrive within this time are applied in one batch. */
-const GATHER_MS = 5;
+/** Events that arrive within this time are applied in one batch, unless a reader waits for them. */
+const GATHER_MS = 50;
 
 const closing = new AbortController();
-port.once('message', () => closing.abort());
+const gathering = createGathering(GATHER_MS);
+port.on('message', (request: ThreadRequest) => {
+  if (request === 'close') closing.abort();
+  else gathering.requestBatch();
+});
 
 const logger: ProjectorLogger = { info: logAt('info'), warn: logAt('warn'), error: logAt('error') };
 const log = await openEventLog(place.log, logger);
@@ -54,7 +58,7 @@ await followGenerations({
     current: () => currentGeneration(folder),
     retireBefore: (generation) => retireGenerationsBefore(folder, generation),
   },
-  gatherMs: GATHER_MS,
+  gathering,
   onProgress: (batch) => tell({ type: 'progress', batch }),
   report: tell,
 });

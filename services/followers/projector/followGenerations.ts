@@ -26,7 +26,7 @@ export interface Generations {
 /** A batch that was applied to one of the generations. */
 export interface GenerationBatch extends AppliedBatch, ProjectionProgress {}
 
-interface GenerationsOptions extends Pick<Projection, 'log' | 'signal' | 'gatherMs' | 'logger'> {
+interface GenerationsOptions extends Pick<Projection, 'log' | 'signal' | 'gathering' | 'logger'> {
   generations: Generations;
   onProgress: (batch: GenerationBatch) => void;
   /** A rebuilt generation counts as healed once it has caught up. */
@@ -70,7 +70,7 @@ async function followOne(
   options: GenerationsOptions,
   target: GenerationTarget,
 ): Promise<GenerationTarget> {
-  const { generations, onProgress, report, keys, logger, log, signal, gatherMs } = options;
+  const { generations, onProgress, report, keys, logger, log, signal, gathering } = options;
   await using resources = new AsyncDisposableStack();
   const store = resources.adopt(await generations.open(target.atLeast), (live) => live.close());
   const { generation } = store;
@@ -95,7 +95,7 @@ async function followOne(
     signal: AbortSignal.any([signal, replaced.signal]),
     onLogChanged: (reason) => report({ type: 'log_changed', reason }),
     onTrouble: (reason) => report({ type: 'trouble', reason }),
-    ...(gatherMs !== undefined && { gatherMs }),
+    ...(gathering && { gathering }),
     onProgress(batch) {
       onProgress({ ...batch, generation, heals });
       if (!batch.caughtUp) return;

@@ -4,7 +4,7 @@ import type { Keyring, ReadingKeys } from '../../../shared/eventlog/encryption/k
 import { LIMITS } from '../../../shared/limits.ts';
 import { sleepUntilAborted } from '../../../shared/lib/time/sleep.ts';
 import type { EndedTurn, TurnIndex, TurnWords } from '../../../shared/search/turnIndex.ts';
-import { createTurnTokenizer } from '../../../shared/search/turnTokens.ts';
+import { createTurnTokenizer, loadKeysOf } from '../../../shared/search/turnTokens.ts';
 import type { ProjectorLogger } from './projection.ts';
 import { troubleReason } from './reports.ts';
 
@@ -41,6 +41,10 @@ async function tokenize(
   turns: readonly (EndedTurn & { is_indexed?: boolean })[],
   onUnreadable: () => void,
 ): Promise<TurnWords[]> {
+  await loadKeysOf(
+    keys,
+    turns.filter(({ is_indexed }) => !is_indexed),
+  );
   const tokensOf = createTurnTokenizer(keys);
   const indexed: TurnWords[] = [];
   let yieldedAt = performance.now();
@@ -55,10 +59,21 @@ async function tokenize(
   return indexed;
 }
 
+/** True for turns that fill a step, so that others are probably left. */
+function fillStep(turns: readonly EndedTurn[]): boolean {
+  const characters = turns.reduce(
+    (sum, { input, output }) => sum + input.length + (output?.length ?? 0),
+    0,
+  );
+  return (
+    turns.length >= LIMITS.search.turnsAtOnce || characters > LIMITS.search.charactersAtOnce / 2
+  );
+}
+
 /**
  * Returns a function that indexes some of the turns that have ended, and returns false when there
- * were none. Turns that are next in the order of the log alternate with a few of each account: an
- * account with few turns does not wait for all those of another one.
+ * were none. While turns wait, those that are next in the order of the log alternate with a few of
+ * each account: an account with few turns does not wait for all those of another one.
  */
 function createIndexSteps(indexing: Indexing, onUnreadable: () => void): () => Promise<boolean> {
   const { store } = indexing;
@@ -67,6 +82,7 @@ function createIndexSteps(indexing: Indexing, onUnreadable: () => void): () => P
     const turns = await store.unindexed();
     if (turns.length === 0) return false;
     await store.index(await tokenize(indexing, turns, onUnreadable));
+    if (!fillStep(turns)) return true;
     const ofAccounts = await store.unindexedOfAccounts(lastAccount);
     lastAccount = ofAccounts.last ?? '';
     if (ofAccounts.turns.length > 0)

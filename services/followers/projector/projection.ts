@@ -1,3 +1,4 @@
+import { sleepUntilAborted } from '../../../shared/lib/time/sleep.ts';
 import type { LagTracker } from '../../../shared/eventlog/identity/lag.ts';
 import type { EventLog } from '../../../shared/ports/eventStore.ts';
 import type { ParkedStream, ProjectionStore } from '../../../shared/ports/readModels.ts';
@@ -17,6 +18,32 @@ export interface AppliedBatch extends Progress {
   parked: ParkedStream[];
 }
 
+/** The pause in which events are gathered for the next batch. */
+export interface Gathering {
+  /** Resolves after the pause, once a batch is requested, or when the signal aborts. */
+  pause(signal: AbortSignal): Promise<void>;
+  /** Ends the pause, or omits the next one: a batch may have been read just before the request. */
+  requestBatch(): void;
+}
+
+/** Creates a pause of this many milliseconds. */
+export function createGathering(ms: number): Gathering {
+  let isRequested = false;
+  let end = new AbortController();
+  return {
+    async pause(signal) {
+      if (!isRequested)
+        await sleepUntilAborted(ms, { signal: AbortSignal.any([signal, end.signal]) });
+      isRequested = false;
+      end = new AbortController();
+    },
+    requestBatch() {
+      isRequested = true;
+      end.abort();
+    },
+  };
+}
+
 export interface Projection {
   log: Pick<EventLog, 'subscribe' | 'head'>;
   store: ProjectionStore;
@@ -24,8 +51,8 @@ export interface Projection {
   onProgress: (batch: AppliedBatch) => void;
   /** Measures how far the projection is behind. */
   lag?: Pick<LagTracker, 'startBatch' | 'finishBatch'>;
-  /** The pause after a batch with session events only, to gather larger batches; none by default. */
-  gatherMs?: number;
+  /** Pauses after a batch with session events only, to gather larger batches; no pause by default. */
+  gathering?: Pick<Gathering, 'pause'>;
   /**
    * Called with one sentence on why the log is not followed, and with undefined once it is. A rejection
    * is a failure of the projection.

@@ -2,7 +2,6 @@ import { followLog } from '../../../shared/eventlog/following/followLog.ts';
 import { repeatUntilAborted } from '../../../shared/lib/concurrency/repeatUntilAborted.ts';
 import { createBackoff } from '../../../shared/lib/time/backoff.ts';
 import { isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
-import { sleepUntilAborted } from '../../../shared/lib/time/sleep.ts';
 import type { Checkpoint, Position, StoredEvent } from '../../../shared/ports/eventStore.ts';
 import { streamKind } from '../../../shared/eventlog/streams.ts';
 import { percentOf } from '../../../shared/projections/progress.ts';
@@ -31,7 +30,7 @@ const isOfSession = ({ stream }: StoredEvent): boolean => streamKind(stream) ===
 
 /** One subscription, from the checkpoint on, until it fails or the signal aborts. */
 async function follow(projection: Projection, state: SubscriptionState): Promise<void> {
-  const { log, store, signal, onProgress, lag, gatherMs } = projection;
+  const { log, store, signal, onProgress, lag, gathering } = projection;
   state.checkpoint = await store.checkpoint();
   const after = state.checkpoint;
   // The first batch is always applied: a restored log may lack the foreign events up to which the read
@@ -70,8 +69,7 @@ async function follow(projection: Projection, state: SubscriptionState): Promise
     },
     async onHandled() {
       onProgress(progress);
-      if (gatherMs !== undefined && progress.caughtUp && progress.onlySessions)
-        await sleepUntilAborted(gatherMs, { signal });
+      if (progress.caughtUp && progress.onlySessions) await gathering?.pause(signal);
     },
   });
 }

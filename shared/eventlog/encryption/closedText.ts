@@ -28,6 +28,10 @@ export const markOpenTexts = (data: string): string =>
 export const isClosed = (text: string): boolean =>
   BOX.test(text) && COMMITMENT.test(text.slice(-COMMITMENT_CHARS));
 
+/** The ids of the keys that the encrypted ones of these texts need. */
+export const keyIdsOf = (texts: readonly string[]): Set<string> =>
+  new Set(texts.filter(isClosed).map(keyIdOf));
+
 /** The text as it was written, without its mark. */
 function unmarked(text: string): string {
   const [marks] = MARKS.exec(text) ?? [];
@@ -44,7 +48,7 @@ export async function createTextOpener(
   stream: string,
   texts: readonly string[],
 ): Promise<(text: string) => string> {
-  const ids = new Set(texts.filter(isClosed).map(keyIdOf));
+  const ids = keyIdsOf(texts);
   const keysById = await keys.find(ids);
   // A restored key store may hold the key of an erased text.
   const isErased = ids.size > 0 && (await keys.isErased(stream));

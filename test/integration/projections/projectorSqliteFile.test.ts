@@ -174,6 +174,36 @@ test('read models go over to a generation that has caught up, though the log has
   await Promise.all([older.close(), newer.close()]);
 });
 
+test('looking for erased words takes no lock while there are none', async () => {
+  const store = await openSqliteProjectionStore({ folder });
+  const other = new DatabaseSync(fileOf(fileName(1)));
+  other.exec('BEGIN IMMEDIATE');
+  expect(await store.forget!(true)).toBe('nothing');
+  other.exec('ROLLBACK');
+  other.close();
+  await store.close();
+});
+
+test('a reader that waits requests progress, again where a batch ends before its position', async () => {
+  const store = await openSqliteProjectionStore({ folder });
+  const { publish, subscribe } = createProgressChannel();
+  let requests = 0;
+  const request = (): void => void (requests += 1);
+  const readModels = openSqliteReadModels({ folder, progress: { subscribe, request } });
+  publish(caughtUpTo(positionOf(1), 1));
+  expect(await readModels.untilShown(positionOf(1), 5_000)).toBe(true);
+  expect(requests).toBe(0);
+  const waiting = readModels.untilShown(positionOf(3), 5_000);
+  expect(requests).toBe(1);
+  publish(caughtUpTo(positionOf(2), 1));
+  expect(requests).toBe(2);
+  publish(caughtUpTo(positionOf(3), 1));
+  expect(await waiting).toBe(true);
+  expect(requests).toBe(2);
+  await readModels.close();
+  await store.close();
+});
+
 test('what is remembered of a generation goes with it, also where the next one ends with sessions alone', async () => {
   const older = await openSqliteProjectionStore({ folder });
   const newer = await openSqliteProjectionStore({ folder, atLeast: 2 });

@@ -2,7 +2,10 @@ import { rm } from 'node:fs/promises';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { openSqliteEventStore } from '../../../infra/sqlite/eventStore/eventStore.ts';
 import { openSqliteProjectionStore } from '../../../infra/sqlite/readModels/projectionStore.ts';
-import type { AppliedBatch } from '../../../services/followers/projector/projection.ts';
+import {
+  createGathering,
+  type AppliedBatch,
+} from '../../../services/followers/projector/projection.ts';
 import { runProjection } from '../../../services/followers/projector/run.ts';
 import { storeUnavailableError } from '../../../shared/lib/errors/turnlogError.ts';
 import type { EventStore, Position, SubscribeOptions } from '../../../shared/ports/eventStore.ts';
@@ -13,6 +16,7 @@ import {
   appendTo,
   recordingLogger,
 } from '../../support/stores/projections/projector.ts';
+import { eventually } from '../../support/processes/operator.ts';
 import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 
 let folder: string;
@@ -72,6 +76,62 @@ test('a projection reports an empty log as caught up and then follows what is ap
     { position: undefined, caughtUp: true, events: 0, percent: 100 },
     { position: await appended, caughtUp: true, events: 1, percent: 100 },
   ]);
+});
+
+test('events of sessions are gathered until a batch is requested, and none is overlooked', async () => {
+  const HOUR = 3_600_000;
+  const end = new AbortController();
+  const gathering = createGathering(HOUR);
+  const applied: (Position | undefined)[] = [];
+  let pauses = 0;
+  const append = (id: string) => appendTo(log, `session-session_${id}`, [sessionStarted()]);
+  await append('a');
+  const running = runProjection({
+    log,
+    store,
+    signal: end.signal,
+    logger: recordingLogger().logger,
+    gathering: {
+      pause(signal) {
+        pauses += 1;
+        return gathering.pause(signal);
+      },
+    },
+    onProgress({ position }) {
+      applied.push(position);
+      // Requested while the batch is handled: the pause after it is omitted.
+      if (applied.length === 2) gathering.requestBatch();
+    },
+  });
+  // There is no pause after the first batch: it may hold other events, reported by no earlier thread.
+  await eventually(
+    async () => applied.length,
+    (count) => count === 1,
+  );
+  await append('b');
+  await eventually(
+    async () => pauses,
+    (count) => count === 1,
+  );
+  const third = await append('c');
+  await eventually(
+    async () => applied.at(-1),
+    (position) => position === third,
+  );
+  await eventually(
+    async () => pauses,
+    (count) => count === 2,
+  );
+  const [fourth, fifth] = [await append('d'), await append('e')];
+  expect(applied).not.toContain(fourth);
+  gathering.requestBatch();
+  await eventually(
+    async () => applied.at(-1),
+    (position) => position === fifth,
+  );
+  end.abort();
+  await running;
+  expect([applied.length, pauses]).toEqual([4, 3]);
 });
 
 test('it says where nothing but sessions changed, and never so of what came before it began', async () => {

@@ -2,12 +2,12 @@ import { existsSync, readdirSync } from 'node:fs';
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
 import { openSqliteEventLog } from '../../../infra/sqlite/eventStore/log.ts';
 import { openSqliteEventStore } from '../../../infra/sqlite/eventStore/eventStore.ts';
 import { openSqliteRebuildStore } from '../../../infra/sqlite/readModels/rebuildStore.ts';
 import { rebuildReadModels } from '../../../services/followers/projector/rebuild.ts';
-import type { EventStore } from '../../../shared/ports/eventStore.ts';
+import type { EventStore, Position } from '../../../shared/ports/eventStore.ts';
 import type { ProjectionProgress } from '../../../shared/projections/progress.ts';
 import {
   agentId,
@@ -86,6 +86,30 @@ test('an appended event is in the rows when the wait for its position resolves',
     expect(await readModels.findAgent(agentId(index))).toBeDefined();
   }
   expect(thread.caughtUp()).toBe(true);
+});
+
+test('the thread is sent one request for the next batch, however many readers wait for it', async () => {
+  const { readModels, workers, thread } = await start();
+  await readModels.untilShown(await appendAgents(store, 0, 1), WAIT_MS);
+  const sent = jest.spyOn(workers[0]!, 'postMessage');
+  const position = await appendTo(store, 'session-session_1', [sessionStarted(agentId(0))]);
+  const isNews = new Promise<void>((resolve) => {
+    const unsubscribe = thread.progress.subscribe((progress) => {
+      if (progress.position !== position) return;
+      resolve();
+      setImmediate(() => unsubscribe());
+    });
+  });
+  const later = `${Number(position) + 1}`.padStart(position.length, '0') as Position;
+  const waiting = [position, later].map((wanted) => readModels.untilShown(wanted, WAIT_MS));
+  await isNews;
+  const requests = sent.mock.calls.length;
+  expect(requests).toBeGreaterThan(0);
+  expect(sent.mock.calls.every(([request]) => request === 'apply')).toBe(true);
+  void readModels.untilShown(later, WAIT_MS);
+  expect(sent.mock.calls).toHaveLength(requests);
+  await appendTo(store, 'session-session_2', [sessionStarted(agentId(0))]);
+  expect(await Promise.all(waiting)).toEqual([true, true]);
 });
 
 test('a thread that dies is started again and goes on where it was', async () => {

@@ -3,6 +3,13 @@ import {
   startIndexer,
   type Indexer,
 } from '../../../../../services/followers/projector/indexTurns.ts';
+import { LIMITS } from '../../../../../shared/limits.ts';
+import { closedText } from '../../../../../shared/eventlog/encryption/closedText.ts';
+import {
+  commitText,
+  createTextCloser,
+} from '../../../../../shared/eventlog/encryption/protectedText.ts';
+import { sessionStream } from '../../../../../shared/eventlog/streams.ts';
 import { storeUnavailableError } from '../../../../../shared/lib/errors/turnlogError.ts';
 import type {
   Forgotten,
@@ -78,8 +85,13 @@ test('nothing is indexed before the read models have caught up, then all that wa
   expect(lines).toEqual([]);
 });
 
-test('a few turns of each account are indexed after some of those that are next', async () => {
-  const { state, store } = storeWith([1, 2, 3, 4, 5, 6].map((n) => turn(n)));
+test('a few turns of each account are indexed after a full step of those that are next', async () => {
+  const { turnsAtOnce } = LIMITS.search;
+  const numbers = Array.from({ length: 2 * turnsAtOnce + 1 }, (_, index) => index + 1);
+  const { state, store } = storeWith(
+    numbers.map((n) => turn(n)),
+    turnsAtOnce,
+  );
   const found: { after: string; of: string }[] = [];
   const outOfOrder: TurnWords[] = [];
   const { logger } = recordingLogger();
@@ -100,16 +112,35 @@ test('a few turns of each account are indexed after some of those that are next'
     logger,
   });
   indexer.onCaughtUp();
-  expect(await until(() => state.indexed.length === 6)).toBe(true);
-  expect(await until(() => found.length === 3)).toBe(true);
+  expect(await until(() => state.indexed.length === numbers.length)).toBe(true);
+  // The last step takes all that is left.
+  expect(await until(() => state.asked === 4)).toBe(true);
   expect(found).toEqual([
     { after: '', of: 'acct_2' },
     { after: 'acct_2', of: 'acct_3' },
-    { after: '', of: 'acct_2' },
   ]);
   expect(outOfOrder.map(({ account_id, tokens }) => [account_id, tokens.length])).toEqual(
-    ['acct_2', 'acct_3', 'acct_2'].map((account) => [account, TOKENS]),
+    ['acct_2', 'acct_3'].map((account) => [account, TOKENS]),
   );
+});
+
+test('so they are after a few long turns', async () => {
+  const long = { ...turn(1), input: 'x'.repeat(LIMITS.search.charactersAtOnce) };
+  const { store } = storeWith([long]);
+  let isAsked = false;
+  indexer = startIndexer({
+    store: {
+      ...store,
+      async unindexedOfAccounts() {
+        isAsked = true;
+        return { turns: [], last: undefined };
+      },
+    },
+    keys: memoryKeys().keys,
+    logger: recordingLogger().logger,
+  });
+  indexer.onCaughtUp();
+  expect(await until(() => isAsked)).toBe(true);
 });
 
 test('a turn that was indexed before it was next is not indexed again', async () => {
@@ -175,6 +206,31 @@ test('what erasures left is taken out until nothing is, and begun anew no sooner
   expect(asked.map(({ begin }) => begin).slice(0, 5)).toEqual([true, false, false, true, false]);
   expect(asked[3]!.at - asked[0]!.at).toBeGreaterThan(290);
   expect(lines).toEqual([]);
+});
+
+test('the keys of the turns of a step are looked up in the key store together', async () => {
+  const { open, keys } = memoryKeys();
+  const closed = async (number: number, session_id: string): Promise<NextTurn> => {
+    const disclosed = commitText(`input ${number}`);
+    const close = createTextCloser(await keys.issueKey(), sessionStream(session_id));
+    return { ...turn(number), session_id, input: closedText(close(disclosed), disclosed.sha256) };
+  };
+  const { state, store } = storeWith([await closed(1, 'session_1'), await closed(2, 'session_2')]);
+  const reader = open();
+  const lookups: number[] = [];
+  const counting: typeof reader = {
+    ...reader,
+    find(ids) {
+      const found = reader.find(ids);
+      if (found instanceof Promise) lookups.push(ids.size);
+      return found;
+    },
+  };
+  indexer = startIndexer({ store, keys: counting, logger: recordingLogger().logger });
+  indexer.onCaughtUp();
+  expect(await until(() => state.indexed.length === 2)).toBe(true);
+  expect(state.indexed.map(({ tokens }) => tokens.length)).toEqual([TOKENS, TOKENS]);
+  expect(lookups).toEqual([2]);
 });
 
 test('turns that can not be read keep the others back no longer than they take', async () => {

@@ -1,0 +1,38 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useNavigate, useRouter } from '@tanstack/react-router';
+import { useState } from 'react';
+import { api, dataOf } from '../../api/client.ts';
+import { newIdempotencyKey } from '../../api/idempotencyKey.ts';
+
+/** Forks a session after a turn, and shows the fork. */
+export function useFork(sessionId: string) {
+  const navigate = useNavigate();
+  const client = useQueryClient();
+  const [key] = useState(newIdempotencyKey);
+  return useMutation({
+    mutationFn: (turn: number) =>
+      dataOf(
+        api.POST('/v1/sessions/{sessionId}/fork', {
+          params: {
+            path: { sessionId },
+            header: { 'Idempotency-Key': `${key}-${turn}` },
+          },
+          body: { at_turn: turn },
+        }),
+      ),
+    onSuccess: ({ session_id }) => {
+      void client.invalidateQueries({ queryKey: ['sessions'] });
+      return navigate({ to: '/sessions/$sessionId', params: { sessionId: session_id } });
+    },
+  });
+}
+
+/** Opens the form for a replay of a session, or of one of its turns. */
+export function useReplay(sessionId: string) {
+  const { history, basepath } = useRouter();
+  return (turn?: number): void => {
+    const query = new URLSearchParams({ session: sessionId });
+    if (turn !== undefined) query.set('turn', String(turn));
+    history.push(`${basepath}/replays/new?${query}`);
+  };
+}
