@@ -1,62 +1,38 @@
-/** What the API takes as the configuration of an agent. */
-export interface AgentBody {
+interface ResponseFormat {
+  type: string;
+  json_schema?: { name: string; schema: Record<string, unknown>; strict?: boolean | undefined };
+}
+
+/** The fields of an agent that the API takes; those that it makes optional may be undefined here. */
+export interface AgentFields {
   name: string;
   instruction: string;
   model: string;
-  tool?: string;
-  component?: string;
-  compaction?: boolean;
-  temperature?: number;
-  max_output_tokens?: number;
-  response_format?:
-    | { type: 'text' | 'json_object' }
-    | {
-        type: 'json_schema';
-        json_schema: { name: string; schema: Record<string, unknown>; strict?: boolean };
-      };
+  tool?: string | undefined;
+  component?: string | undefined;
+  compaction?: boolean | undefined;
+  temperature?: number | undefined;
+  max_output_tokens?: number | undefined;
+  response_format?: ResponseFormat | undefined;
 }
 
-/** The values of the form, as they are typed. */
-export interface AgentDraft {
-  name: string;
-  instruction: string;
-  model: string;
-  tools: readonly string[];
-  component: string;
-  compaction: boolean;
-  temperature: string;
-  maxOutputTokens: string;
-  /** Empty: the agent does not say. */
-  format: '' | 'text' | 'json_object' | 'json_schema';
-  schemaName: string;
-  schema: string;
-  isStrict: boolean;
-}
-
-export type DraftErrors = Partial<Record<keyof AgentDraft, string>>;
-
-const EXAMPLE_SCHEMA = {
-  type: 'object',
-  properties: { answer: { type: 'string' } },
-  required: ['answer'],
-};
-
-const toText = (value: unknown): string => JSON.stringify(value, undefined, 2);
-
-export const EMPTY_DRAFT: AgentDraft = {
+/** The values of the form, as they are typed. Empty ones are left to the defaults of the API. */
+export const EMPTY_DRAFT = {
   name: '',
   instruction: '',
   model: '',
-  tools: [],
+  tool: '',
   component: '',
   compaction: false,
   temperature: '',
-  maxOutputTokens: '',
+  max_output_tokens: '',
   format: '',
-  schemaName: 'answer',
-  schema: toText(EXAMPLE_SCHEMA),
-  isStrict: false,
+  schema_name: 'answer',
+  schema: '{\n  "type": "object"\n}',
+  strict: false,
 };
+export type AgentDraft = typeof EMPTY_DRAFT;
+export type DraftErrors = Partial<Record<keyof AgentDraft, string>>;
 
 /** An agent that works with what every installation has: its first model and its calculator. */
 export const exampleDraft = (models: readonly string[], tools: readonly string[]): AgentDraft => ({
@@ -64,124 +40,68 @@ export const exampleDraft = (models: readonly string[], tools: readonly string[]
   name: 'Sums',
   instruction: 'Answer briefly. Use the calculator for every sum, and show how you got the result.',
   model: models[0] ?? '',
-  tools: tools.includes('calculator') ? ['calculator'] : [],
+  tool: tools.find((name) => name === 'calculator') ?? '',
 });
-
-type StoredConfig = Pick<AgentBody, 'name' | 'instruction' | 'model'> & {
-  [Name in Exclude<keyof AgentBody, 'name' | 'instruction' | 'model' | 'response_format'>]?:
-    AgentBody[Name] | undefined;
-} & {
-  response_format?:
-    | {
-        type: string;
-        json_schema?: {
-          name: string;
-          schema: Record<string, unknown>;
-          strict?: boolean | undefined;
-        };
-      }
-    | undefined;
-};
 
 /** The tools of an agent, whose `tool` lists them with commas. */
 export const toolsOf = ({ tool = '' }: { tool?: string | undefined }): string[] =>
-  tool
-    .split(',')
-    .map((name) => name.trim())
-    .filter((name) => name !== '');
+  tool.split(/[\s,]+/).filter((name) => name !== '');
+
+const toText = (value: unknown): string => JSON.stringify(value, undefined, 2);
 
 /** The form of an agent as it is stored. */
-export function draftOf({
-  config,
-  component,
-}: {
-  config: StoredConfig;
-  component: string;
-}): AgentDraft {
-  const format = config.response_format;
-  const schema = format?.json_schema;
-  return {
+export function draftOf({ config, component }: { config: AgentFields; component: string }) {
+  const { name, instruction, model, tool = '', compaction = false, response_format } = config;
+  const schema = response_format?.json_schema;
+  const draft: AgentDraft = {
     ...EMPTY_DRAFT,
-    name: config.name,
-    instruction: config.instruction,
-    model: config.model,
-    tools: toolsOf(config),
-    component: component === 'Chat' ? '' : component,
-    compaction: config.compaction ?? false,
+    ...{ name, instruction, model, tool, component, compaction },
     temperature: config.temperature?.toString() ?? '',
-    maxOutputTokens: config.max_output_tokens?.toString() ?? '',
-    ...(format && { format: format.type as AgentDraft['format'] }),
-    ...(schema && {
-      schemaName: schema.name,
-      schema: toText(schema.schema),
-      isStrict: schema.strict ?? false,
-    }),
+    max_output_tokens: config.max_output_tokens?.toString() ?? '',
+    format: response_format?.type ?? '',
   };
+  if (!schema) return draft;
+  const { name: schema_name, strict = false } = schema;
+  return { ...draft, schema_name, strict, schema: toText(schema.schema) };
 }
 
-function parseSchema(text: string): Record<string, unknown> | string {
-  try {
-    const schema = JSON.parse(text) as unknown;
-    if (typeof schema === 'object' && schema !== null && !Array.isArray(schema))
-      return schema as Record<string, unknown>;
-    return 'A JSON Schema is a JSON object.';
-  } catch (error) {
-    return `This is not JSON: ${(error as Error).message}`;
-  }
-}
+const numberOf = (text: string): number | undefined => (text === '' ? undefined : Number(text));
 
 /**
- * The body of a request that stores a draft, or the errors that the API could not be asked about.
- * Everything else is left to the API, whose errors name their fields.
+ * The fields that a draft stands for. Throws a `SyntaxError` if the schema is not JSON; everything
+ * else is checked by the API, whose errors name the fields.
  */
-export function bodyOf(draft: AgentDraft): { body: AgentBody } | { errors: DraftErrors } {
-  const { format, temperature, maxOutputTokens, component } = draft;
-  const schema = format === 'json_schema' ? parseSchema(draft.schema) : {};
-  if (typeof schema === 'string') return { errors: { schema } };
-  const body: AgentBody = {
-    name: draft.name,
-    instruction: draft.instruction,
-    model: draft.model,
-    ...(draft.tools.length > 0 && { tool: draft.tools.join(',') }),
-    ...(component.trim() !== '' && { component: component.trim() }),
-    ...(draft.compaction && { compaction: true }),
-    ...(temperature !== '' && { temperature: Number(temperature) }),
-    ...(maxOutputTokens !== '' && { max_output_tokens: Number(maxOutputTokens) }),
+export function fieldsOf(draft: AgentDraft): AgentFields {
+  const { name, instruction, model, tool, component, compaction, format } = draft;
+  const json_schema = format === 'json_schema' && {
+    name: draft.schema_name,
+    schema: JSON.parse(draft.schema) as Record<string, unknown>,
+    ...(draft.strict && { strict: true }),
   };
-  if (format === '') return { body };
-  if (format !== 'json_schema') return { body: { ...body, response_format: { type: format } } };
-  const json_schema = {
-    name: draft.schemaName,
-    schema,
-    ...(draft.isStrict && { strict: true }),
+  return {
+    ...{ name, instruction, model },
+    tool: tool || undefined,
+    component: component || undefined,
+    compaction: compaction || undefined,
+    temperature: numberOf(draft.temperature),
+    max_output_tokens: numberOf(draft.max_output_tokens),
+    response_format: format ? { type: format, ...(json_schema && { json_schema }) } : undefined,
   };
-  return { body: { ...body, response_format: { type: format, json_schema } } };
 }
 
-/** The fields of the form by the path of the API's field; the first that matches holds. */
-const FIELDS: readonly (readonly [path: string, field: keyof AgentDraft])[] = [
-  ['response_format/json_schema/name', 'schemaName'],
-  ['response_format/json_schema/strict', 'isStrict'],
-  ['response_format/json_schema', 'schema'],
-  ['response_format', 'format'],
-  ['max_output_tokens', 'maxOutputTokens'],
-  ['tool', 'tools'],
-  ['name', 'name'],
-  ['instruction', 'instruction'],
-  ['model', 'model'],
-  ['component', 'component'],
-  ['compaction', 'compaction'],
-  ['temperature', 'temperature'],
-];
+const SCHEMA_PATH = 'response_format/json_schema/';
+
+/** The field of the form that a path of the API is about. */
+function fieldOf(path: string): string {
+  if (path === `${SCHEMA_PATH}name`) return 'schema_name';
+  if (`${path}/`.startsWith(SCHEMA_PATH)) return 'schema';
+  return path.startsWith('response_format') ? 'format' : path;
+}
 
 /** The `details` of an error of the API, by the field of the form that each is about. */
 export function errorsOf(details: unknown): DraftErrors {
-  const errors: DraftErrors = {};
-  if (typeof details !== 'object' || details === null) return errors;
-  for (const [path, detail] of Object.entries(details)) {
-    const match = FIELDS.find(([start]) => path === start || path.startsWith(`${start}/`));
-    const message = (detail as { message?: unknown } | null)?.message;
-    if (match && typeof message === 'string') errors[match[1]] ??= message;
-  }
-  return errors;
+  const found = Object.entries((details ?? {}) as Record<string, { message?: string }>)
+    .map(([path, { message }]) => [fieldOf(path), message] as const)
+    .filter(([field, message]) => message !== undefined && Object.hasOwn(EMPTY_DRAFT, field));
+  return Object.fromEntries(found) as DraftErrors;
 }

@@ -1,9 +1,9 @@
-import type { AgentBody } from './agentDraft.ts';
+import type { AgentFields } from './agentDraft.ts';
 
 /** A configuration as a revision has it. */
 export interface RevisionConfig {
   component: string;
-  config: { [Name in keyof AgentBody]?: unknown };
+  config: Partial<AgentFields>;
 }
 
 /** A field that differs: its values as text, undefined where it is not set. */
@@ -15,35 +15,33 @@ export interface FieldChange {
   isText: boolean;
 }
 
-const LABELS: Readonly<Record<Exclude<keyof AgentBody, 'component'>, string>> = {
+export const FIELD_LABELS = {
   name: 'Name',
   model: 'Model',
   tool: 'Tools',
-  compaction: 'Compaction',
   temperature: 'Temperature',
   max_output_tokens: 'Most output tokens',
   response_format: 'Response format',
+  component: 'Component',
+  compaction: 'Compaction',
   instruction: 'Instruction',
-};
-const TEXTS = new Set(['instruction', 'response_format']);
+} as const satisfies Record<keyof AgentFields, string>;
 
-function show(value: unknown): string | undefined {
-  if (value === undefined || value === null) return undefined;
-  return typeof value === 'string' ? value : JSON.stringify(value, undefined, 2);
-}
+const show = (value: unknown): string | undefined =>
+  typeof value === 'string' ? value : JSON.stringify(value, undefined, 2);
 
 /** The fields in which two configurations differ, in the order of the form. */
 export function diffConfigs(before: RevisionConfig, after: RevisionConfig): FieldChange[] {
-  const rows = Object.entries(LABELS).map(([name, field]): FieldChange => {
-    const key = name as keyof typeof LABELS;
-    return {
+  const [old, next] = [before, after].map(({ config, component }): Partial<AgentFields> => ({
+    ...config,
+    component,
+  }));
+  return Object.entries(FIELD_LABELS)
+    .map(([name, field]) => ({
       field,
-      before: show(before.config[key]),
-      after: show(after.config[key]),
-      isText: TEXTS.has(name),
-    };
-  });
-  const { component } = after;
-  rows.push({ field: 'Component', before: before.component, after: component, isText: false });
-  return rows.filter((row) => row.before !== row.after);
+      before: show(old![name as keyof AgentFields]),
+      after: show(next![name as keyof AgentFields]),
+      isText: name === 'instruction' || name === 'response_format',
+    }))
+    .filter((row) => row.before !== row.after);
 }

@@ -1,15 +1,15 @@
 import { expect, test } from '@jest/globals';
 import {
-  bodyOf,
+  fieldsOf,
   draftOf,
   EMPTY_DRAFT,
   errorsOf,
   exampleDraft,
-  type AgentBody,
+  type AgentFields,
 } from '../../../../../../services/console/src/agents/agentDraft.ts';
 
-const NEEDED: AgentBody = { name: 'A', instruction: 'Be brief.', model: 'm' };
-const BODIES: readonly AgentBody[] = [
+const NEEDED: AgentFields = { name: 'A', instruction: 'Be brief.', model: 'm' };
+const BODIES: readonly AgentFields[] = [
   NEEDED,
   { ...NEEDED, temperature: 0, max_output_tokens: 1, tool: 'calculator,mcp:files' },
   { ...NEEDED, component: 'Wizard', compaction: true, response_format: { type: 'json_object' } },
@@ -24,13 +24,13 @@ const BODIES: readonly AgentBody[] = [
 
 test.each(BODIES)('the form of %j stores the same agent again', (body) => {
   const { component = 'Chat', ...config } = body;
-  expect(bodyOf(draftOf({ config, component }))).toEqual({ body });
+  expect(fieldsOf(draftOf({ config, component }))).toEqual({ ...config, component });
 });
 
-test.each(['{', '[]', 'null', '"text"', ''])('%j is no JSON Schema', (schema) => {
-  const draft = { ...EMPTY_DRAFT, format: 'json_schema', schema } as const;
-  expect(bodyOf(draft)).toEqual({ errors: { schema: expect.any(String) } });
-  expect(bodyOf({ ...draft, format: 'text' })).toHaveProperty('body');
+test('a schema that is not JSON is an error of syntax, where a schema is wanted', () => {
+  const draft = { ...EMPTY_DRAFT, schema: '{"type":' };
+  expect(() => fieldsOf({ ...draft, format: 'json_schema' })).toThrow(SyntaxError);
+  expect(fieldsOf({ ...draft, format: 'text' }).response_format).toEqual({ type: 'text' });
 });
 
 test('each error of the API is shown at the field that it names', () => {
@@ -42,23 +42,22 @@ test('each error of the API is shown at the field that it names', () => {
     'response_format/json_schema/name': { message },
     max_output_tokens: { message },
     unknown: { message },
-    temperature: 'not a detail',
   };
   expect(errorsOf(details)).toEqual({
     name: message,
-    tools: message,
+    tool: message,
     schema: message,
-    schemaName: message,
-    maxOutputTokens: message,
+    schema_name: message,
+    max_output_tokens: message,
   });
   expect(errorsOf(undefined)).toEqual({});
-  expect(errorsOf('text')).toEqual({});
+  expect(errorsOf(false)).toEqual({});
 });
 
 test('the example needs only what an installation has', () => {
   expect(exampleDraft(['offline-echo', 'other'], ['clock'])).toMatchObject({
     model: 'offline-echo',
-    tools: [],
+    tool: '',
   });
-  expect(exampleDraft(['m'], ['calculator']).tools).toEqual(['calculator']);
+  expect(exampleDraft(['m'], ['calculator']).tool).toBe('calculator');
 });

@@ -33,7 +33,7 @@ test('texts of several lines are compared by lines, a schema as indented JSON', 
       after: '{\n  "type": "text"\n}',
       isText: true,
     },
-    { field: 'Instruction', before: 'One\nTwo', after: 'One', isText: true },
     { field: 'Component', before: 'Chat', after: 'Wizard', isText: false },
+    { field: 'Instruction', before: 'One\nTwo', after: 'One', isText: true },
   ]);
 });
