@@ -48,3 +48,70 @@ export function Field({ label, hint, error, children }: FieldProps) {
     </div>
   );
 }
+
+type Labelled = Omit<FieldProps, 'children'> & { value: string; onValue: (value: string) => void };
+
+/** A line of text with its label. */
+export const TextField = ({
+  label,
+  hint,
+  error,
+  onValue,
+  ...props
+}: Labelled & Omit<ComponentProps<'input'>, 'value'>) => (
+  <Field label={label} hint={hint} error={error}>
+    <Input onChange={({ target }) => onValue(target.value)} {...props} />
+  </Field>
+);
+
+/** A text of several lines with its label. */
+export const TextAreaField = ({
+  label,
+  hint,
+  error,
+  onValue,
+  ...props
+}: Labelled & Omit<ComponentProps<'textarea'>, 'value'>) => (
+  <Field label={label} hint={hint} error={error}>
+    <Textarea onChange={({ target }) => onValue(target.value)} {...props} />
+  </Field>
+);
+
+/** A choice with its label: values and how each is shown, in the order of the list. */
+export const SelectField = ({
+  label,
+  hint,
+  error,
+  onValue,
+  options,
+  ...props
+}: Labelled &
+  Omit<ComponentProps<'select'>, 'value'> & {
+    options: readonly (readonly [value: string, shown: string])[];
+  }) => (
+  <Field label={label} hint={hint} error={error}>
+    <Select onChange={({ target }) => onValue(target.value)} {...props}>
+      {options.map(([value, shown]) => (
+        <option key={value} value={value}>
+          {shown}
+        </option>
+      ))}
+    </Select>
+  </Field>
+);
+
+/**
+ * Binds fields to a draft whose members are texts: `<TextField label="Name" {...bind('name')} />`
+ * shows the member and its problem, and reports changes.
+ */
+export const bindFields =
+  <Draft extends object>(
+    draft: Draft,
+    onChange: (changes: Partial<Draft>) => void,
+    problems: Readonly<Partial<Record<string, string>>> = {},
+  ) =>
+  (name: keyof Draft & string) => ({
+    value: String(draft[name] ?? ''),
+    error: problems[name],
+    onValue: (value: string) => onChange({ [name]: value } as Partial<Draft>),
+  });

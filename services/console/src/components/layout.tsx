@@ -20,7 +20,10 @@ export function View({ title, description, actions, children, className }: ViewP
         </div>
         {actions && <div className="flex flex-wrap items-center gap-2">{actions}</div>}
       </header>
-      <div className={cn('min-h-0 flex-1 overflow-y-auto p-4 md:p-6', className)}>{children}</div>
+      {/* Focusable, so that the arrow keys scroll a view without controls. */}
+      <div tabIndex={0} className={cn('min-h-0 flex-1 overflow-y-auto p-4 md:p-6', className)}>
+        {children}
+      </div>
     </div>
   );
 }

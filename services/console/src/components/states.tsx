@@ -1,7 +1,9 @@
 import { CircleAlert, Lock } from 'lucide-react';
 import type { ReactNode } from 'react';
+import type { UseQueryResult } from '@tanstack/react-query';
 import { ApiError } from '../api/apiError.ts';
 import { Button } from './Button.tsx';
+import { Skeleton } from './layout.tsx';
 
 interface EmptyStateProps {
   title: string;
@@ -67,4 +69,18 @@ export function ErrorState({ error, onRetry }: { error: unknown; onRetry?: () =>
       )}
     </div>
   );
+}
+
+interface LoadedProps<Data> {
+  query: Pick<UseQueryResult<Data>, 'data' | 'error' | 'refetch'>;
+  /** Of what is shown while it loads: the size that the data will have. */
+  skeleton?: string;
+  children: (data: Data) => ReactNode;
+}
+
+/** The data of a query, what is wrong if it failed, or a place of its size while it loads. */
+export function Loaded<Data>({ query, skeleton = 'h-32', children }: LoadedProps<Data>) {
+  if (query.data !== undefined) return children(query.data);
+  if (query.error) return <ErrorState error={query.error} onRetry={() => void query.refetch()} />;
+  return <Skeleton className={skeleton} />;
 }

@@ -1,6 +1,6 @@
 import { valueOf, type Metrics } from './openMetrics.ts';
 
-/** Figures of a process between two reads of its metrics; undefined where it does not tell. */
+/** Figures of a process; undefined where they are unknown, as rates are before a second read. */
 export interface ProcessFigures {
   /** 99 of 100 timers ran at most so late, in milliseconds (the bound of a histogram bucket). */
   delayMs: number | undefined;
@@ -26,10 +26,10 @@ const growth = (before: number | undefined, now: number): number =>
   before !== undefined && before <= now ? now - before : now;
 
 /** The upper bound of the bucket that holds a quantile of what came between two reads. */
-function delayBetween(before: Metrics | undefined, now: Metrics): number | undefined {
-  const bucketsOf = (metrics: Metrics | undefined): Map<number, number> =>
+function delayBetween(before: Metrics, now: Metrics): number | undefined {
+  const bucketsOf = (metrics: Metrics): Map<number, number> =>
     new Map(
-      (metrics?.get(`${DELAY}_bucket`) ?? []).map(({ labels, value }) => {
+      (metrics.get(`${DELAY}_bucket`) ?? []).map(({ labels, value }) => {
         const bound = labels['le'] ?? '';
         return [bound === '+Inf' ? Infinity : Number(bound), value] as const;
       }),
@@ -52,7 +52,7 @@ export function processFigures(now: MetricsRead, before: MetricsRead | undefined
   const seconds = before ? (now.at - before.at) / 1_000 : 0;
   const started = valueOf(metrics, 'process_start_time_seconds');
   return {
-    delayMs: delayBetween(before?.metrics, metrics),
+    delayMs: before && delayBetween(before.metrics, metrics),
     cores:
       cpu !== undefined && cpuBefore !== undefined && seconds > 0
         ? growth(cpuBefore, cpu) / seconds

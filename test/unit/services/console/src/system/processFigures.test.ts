@@ -33,9 +33,9 @@ test('rates are of the time between two reads', () => {
   });
 });
 
-test('without a read before, CPU is unknown and the delay is that of the whole time', () => {
+test('without a read before, CPU and delay are unknown', () => {
   const figures = processFigures(read(4_000, 3, [0, 0, 1, 1]), undefined);
-  expect(figures).toMatchObject({ delayMs: 500, cores: undefined });
+  expect(figures).toMatchObject({ delayMs: undefined, cores: undefined, heapBytes: 400 });
 });
 
 test('counters of a process that was started again are not negative', () => {
