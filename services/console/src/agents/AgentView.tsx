@@ -6,12 +6,12 @@ import { api, type Schema } from '../api/client.ts';
 import { Button } from '../components/Button.tsx';
 import { CopyButton } from '../components/CopyButton.tsx';
 import { Dialog } from '../components/Dialog.tsx';
-import { Skeleton, View } from '../components/layout.tsx';
-import { Alert, ErrorState } from '../components/states.tsx';
+import { View } from '../components/layout.tsx';
+import { Alert, Loaded } from '../components/states.tsx';
+import { Facts } from '../components/tables.tsx';
 import { Time } from '../components/Time.tsx';
-import { toolsOf } from './agentDraft.ts';
+import { FIELD_LABELS, toolsOf } from './agentFields.ts';
 import { agentQuery, type StoredAgent } from './agentQueries.ts';
-import { FIELD_LABELS } from './revisionDiff.ts';
 
 const route = getRouteApi('/agents/$agentId');
 
@@ -32,31 +32,25 @@ const TextBlock = ({ label, text }: { label: string; text: string }) => (
 );
 
 function AgentDetails({ agent }: { agent: Schema<'AgentDetail'> }) {
-  const { config } = agent;
+  const { config, component, revision, created_at, updated_at } = agent;
   const format = config.response_format;
-  const entries = {
-    Id: agent.agent_id,
-    [FIELD_LABELS.model]: config.model,
-    [FIELD_LABELS.tool]: toolsOf(config).join(', ') || 'None',
-    [FIELD_LABELS.temperature]: config.temperature ?? 'As the provider has it',
-    [FIELD_LABELS.max_output_tokens]: config.max_output_tokens ?? 'As the model has it',
-    [FIELD_LABELS.response_format]: format?.type ?? 'Any text',
-    [FIELD_LABELS.component]: agent.component,
-    'Older turns': config.compaction ? 'Are summarised' : 'Fall out of the context',
-    Revision: agent.revision,
-    Created: <Time value={agent.created_at} />,
-    Changed: <Time value={agent.updated_at} />,
-  };
   return (
-    <div className="mx-auto grid max-w-3xl gap-6">
-      <dl className="grid gap-x-6 gap-y-1.5 sm:grid-cols-[10rem_minmax(0,1fr)]">
-        {Object.entries(entries).map(([label, value]) => (
-          <div key={label} className="mb-1 sm:contents">
-            <dt className="text-muted-foreground">{label}</dt>
-            <dd className="min-w-0 wrap-anywhere tabular-nums">{value}</dd>
-          </div>
-        ))}
-      </dl>
+    <div className="mx-auto grid max-w-4xl gap-6">
+      <Facts
+        facts={[
+          [FIELD_LABELS.model, config.model],
+          [FIELD_LABELS.tool, toolsOf(config).join(', ') || 'None'],
+          [FIELD_LABELS.temperature, config.temperature ?? 'As the provider has it'],
+          [FIELD_LABELS.max_output_tokens, config.max_output_tokens ?? 'As the model has it'],
+          [FIELD_LABELS.response_format, format?.type ?? 'Any text'],
+          [FIELD_LABELS.component, component],
+          ['Older turns', config.compaction ? 'Are summarised' : 'Fall out of the context'],
+          ['Revision', revision],
+          ['Created', <Time value={created_at} />],
+          ['Changed', <Time value={updated_at} />],
+          ['Id', <code className="text-xs break-all">{agent.agent_id}</code>],
+        ]}
+      />
       <TextBlock label={FIELD_LABELS.instruction} text={config.instruction} />
       {format?.type === 'json_schema' && (
         <TextBlock label="JSON Schema" text={JSON.stringify(format.json_schema, undefined, 2)} />
@@ -69,10 +63,9 @@ function DeleteDialog({ stored, onClose }: { stored: StoredAgent; onClose: () =>
   const { agent_id: agentId, name } = stored.agent;
   const navigate = useNavigate();
   const queryClient = useQueryClient();
-  const params = { path: { agentId } };
-  const headers = { 'if-match': stored.etag };
+  const request = { params: { path: { agentId } }, headers: { 'if-match': stored.etag } };
   const { mutate, isPending, error } = useMutation({
-    mutationFn: () => api.DELETE('/v1/agents/{agentId}', { params, headers }),
+    mutationFn: () => api.DELETE('/v1/agents/{agentId}', request),
     onSuccess: () => navigate({ to: '/agents' }),
     onSettled: () => queryClient.invalidateQueries({ queryKey: ['agents'] }),
   });
@@ -106,9 +99,9 @@ const LINKS = [
 /** One agent: its configuration, and what can be done with it. */
 export function AgentView() {
   const { agentId } = route.useParams();
-  const { data, error, refetch } = useQuery(agentQuery(agentId));
+  const query = useQuery(agentQuery(agentId));
   const [isDeleting, setDeleting] = useState(false);
-  const actions = data && (
+  const actions = (
     <>
       {LINKS.map(({ to, label, icon: Icon, variant }) => (
         <Button key={to} asChild variant={variant}>
@@ -123,11 +116,15 @@ export function AgentView() {
     </>
   );
   return (
-    <View title={data?.agent.name ?? 'Agent'} actions={actions}>
-      {error && <ErrorState error={error} onRetry={() => void refetch()} />}
-      {!data && !error && <Skeleton className="mx-auto h-72 max-w-3xl" />}
-      {data && <AgentDetails agent={data.agent} />}
-      {data && isDeleting && <DeleteDialog stored={data} onClose={() => setDeleting(false)} />}
+    <View title={query.data?.agent.name ?? 'Agent'} actions={query.data && actions}>
+      <Loaded query={query}>
+        {(stored) => (
+          <>
+            <AgentDetails agent={stored.agent} />
+            {isDeleting && <DeleteDialog stored={stored} onClose={() => setDeleting(false)} />}
+          </>
+        )}
+      </Loaded>
     </View>
   );
 }

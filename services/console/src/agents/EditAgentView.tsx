@@ -5,12 +5,11 @@ import { ApiError } from '../api/apiError.ts';
 import { api, type Schema } from '../api/client.ts';
 import { newIdempotencyKey } from '../api/idempotencyKey.ts';
 import { Button } from '../components/Button.tsx';
-import { Skeleton, View } from '../components/layout.tsx';
-import { Alert, ErrorState } from '../components/states.tsx';
-import { Time } from '../components/Time.tsx';
-import { draftOf, EMPTY_DRAFT, exampleDraft, type AgentFields } from './agentDraft.ts';
+import { View } from '../components/layout.tsx';
+import { Alert, Loaded } from '../components/states.tsx';
+import { draftOf, EMPTY_DRAFT, exampleDraft, type AgentFields } from './agentFields.ts';
 import { AgentForm } from './AgentForm.tsx';
-import { agentQuery, modelsQuery, toolsQuery, type StoredAgent } from './agentQueries.ts';
+import { agentQuery, catalogueQuery, type StoredAgent } from './agentQueries.ts';
 import { ConfigDiff } from './ConfigDiff.tsx';
 
 type AgentBody = Schema<'CreateAgentRequest'>;
@@ -32,8 +31,7 @@ function useSaved() {
 export function NewAgentView() {
   const { example } = newRoute.useSearch();
   const show = useSaved();
-  const models = useQuery(modelsQuery);
-  const tools = useQuery(toolsQuery);
+  const catalogue = useQuery(catalogueQuery);
   // A second attempt after a lost answer must not create a second agent.
   const [attempt, setAttempt] = useState({ key: '', text: '' });
   const create = async (fields: AgentFields): Promise<void> => {
@@ -44,16 +42,21 @@ export function NewAgentView() {
     const { data } = await api.POST('/v1/agents', { body: fields as AgentBody, headers });
     await show(data!.data.agent_id);
   };
-  const error = models.error ?? tools.error;
-  const ids = models.data?.map(({ id }) => id) ?? [];
-  const names = tools.data?.map(({ name }) => name) ?? [];
-  const initial = example ? exampleDraft(ids, names) : { ...EMPTY_DRAFT, model: ids[0] ?? '' };
   return (
     <View title="New agent" description={example && 'An example. Change what you like.'}>
-      {error && <ErrorState error={error} onRetry={() => void models.refetch()} />}
-      {models.data && tools.data && (
-        <AgentForm key={String(example)} initial={initial} action="Create agent" onSave={create} />
-      )}
+      <Loaded query={catalogue}>
+        {({ models, tools }) => {
+          const initial = example ? exampleDraft(tools) : EMPTY_DRAFT;
+          return (
+            <AgentForm
+              key={String(example)}
+              initial={{ ...initial, model: models[0]?.id ?? '' }}
+              action="Create agent"
+              onSave={create}
+            />
+          );
+        }}
+      </Loaded>
     </View>
   );
 }
@@ -67,22 +70,17 @@ interface ConflictProps {
 
 /** Says what somebody else changed in the meantime, and offers both ways on. */
 function Conflict({ mine, theirs, onOverwrite, onDiscard }: ConflictProps) {
-  const [before, after] = [mine.agent.revision, theirs.agent.revision];
+  const names = [mine, theirs].map(({ agent }) => `Revision ${agent.revision}`);
   return (
     <Alert title="This agent was changed while you edited it">
       <p>
-        You started from revision {before}. Revision {after} was saved{' '}
-        <Time value={theirs.agent.updated_at} />. Nothing of yours was saved yet. These fields have
-        changed there:
+        You started from {names[0]}. {names[1]} was saved in the meantime, and nothing of yours was
+        saved yet. These fields have changed there:
       </p>
-      <ConfigDiff
-        before={mine.agent}
-        after={theirs.agent}
-        names={[`Revision ${before}`, `Revision ${after}`]}
-      />
+      <ConfigDiff before={mine.agent} after={theirs.agent} names={[names[0]!, names[1]!]} />
       <div className="flex flex-wrap gap-2">
         <Button variant="outline" size="small" onClick={onDiscard}>
-          Discard mine and edit revision {after}
+          Discard mine and edit {names[1]}
         </Button>
         <Button variant="destructive" size="small" onClick={onOverwrite}>
           Keep mine and replace it when I save
@@ -100,39 +98,36 @@ function EditForm({ agentId, loaded }: { agentId: string; loaded: StoredAgent })
   const [etag, setEtag] = useState(loaded.etag);
   const [theirs, setTheirs] = useState<StoredAgent>();
   const save = async (fields: AgentFields): Promise<void> => {
+    const request = { params: { path: { agentId } }, headers: { 'if-match': etag } };
     try {
-      const params = { path: { agentId } };
-      const headers = { 'if-match': etag };
-      await api.PUT('/v1/agents/{agentId}', { params, headers, body: fields as AgentBody });
+      await api.PUT('/v1/agents/{agentId}', { ...request, body: fields as AgentBody });
     } catch (error) {
       if (!(error instanceof ApiError) || error.code !== 'precondition_failed') throw error;
       return setTheirs(await queryClient.fetchQuery({ ...agentQuery(agentId), staleTime: 0 }));
     }
     return show(agentId);
   };
-  const resolve = (conflict: StoredAgent): void => {
-    setEtag(conflict.etag);
+  const resolve = (next: StoredAgent) => (): void => {
+    setBase(next);
+    setEtag(theirs!.etag);
     setTheirs(undefined);
   };
-  const notice = theirs && (
-    <Conflict
-      mine={base}
-      theirs={theirs}
-      onOverwrite={() => resolve(theirs)}
-      onDiscard={() => {
-        setBase(theirs);
-        resolve(theirs);
-      }}
-    />
-  );
-  const initial = draftOf(base.agent);
   return (
     <AgentForm
       key={base.etag}
-      initial={initial}
+      initial={draftOf(base.agent)}
       action="Save changes"
       onSave={save}
-      notice={notice}
+      notice={
+        theirs && (
+          <Conflict
+            mine={base}
+            theirs={theirs}
+            onOverwrite={resolve(base)}
+            onDiscard={resolve(theirs)}
+          />
+        )
+      }
     />
   );
 }
@@ -140,12 +135,12 @@ function EditForm({ agentId, loaded }: { agentId: string; loaded: StoredAgent })
 /** Edits an agent. A change by somebody else in the meantime is noticed and explained. */
 export function EditAgentView() {
   const { agentId } = editRoute.useParams();
-  const { data, error, refetch } = useQuery(agentQuery(agentId));
+  const query = useQuery(agentQuery(agentId));
   return (
-    <View title={data ? `Edit ${data.agent.name}` : 'Edit agent'}>
-      {error && <ErrorState error={error} onRetry={() => void refetch()} />}
-      {data && <EditForm key={agentId} agentId={agentId} loaded={data} />}
-      {!data && !error && <Skeleton className="mx-auto h-96 max-w-3xl" />}
+    <View title={query.data ? `Edit ${query.data.agent.name}` : 'Edit agent'}>
+      <Loaded query={query}>
+        {(loaded) => <EditForm key={agentId} agentId={agentId} loaded={loaded} />}
+      </Loaded>
     </View>
   );
 }

@@ -45,21 +45,20 @@ export const revisionQuery = (agentId: string, revision: number) =>
   queryOptions({
     queryKey: ['agents', 'revisions', agentId, revision],
     queryFn: async () => {
-      const after = revision > 0 && { after: revision - 1 };
-      const query = { order: 'oldest', limit: 1, ...after } as const;
-      const params = { path: { agentId }, query };
+      const query = { order: 'oldest', limit: 1, ...(revision > 0 && { after: revision - 1 }) };
+      const params = { path: { agentId }, query: query as typeof query & { order: 'oldest' } };
       const [found] = await dataOf(api.GET('/v1/agents/{agentId}/revisions', { params }));
       if (found?.revision === revision) return found;
       throw new Error(`The agent has no revision ${revision}. Choose one from the list.`);
     },
   });
 
-export const modelsQuery = queryOptions({
-  queryKey: ['models'],
-  queryFn: () => dataOf(api.GET('/v1/models')),
-});
-
-export const toolsQuery = queryOptions({
-  queryKey: ['tools'],
-  queryFn: () => dataOf(api.GET('/v1/tools')),
+/** The models and the tools that an agent may name. */
+export const catalogueQuery = queryOptions({
+  queryKey: ['catalogue'],
+  queryFn: async () => {
+    const models = dataOf(api.GET('/v1/models'));
+    const tools = dataOf(api.GET('/v1/tools'));
+    return { models: await models, tools: await tools };
+  },
 });

@@ -1,11 +1,11 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
-import { useEffect, useRef } from 'react';
+import { useRef } from 'react';
 import { agentQuery } from '../agents/agentQueries.ts';
 import type { Schema } from '../api/client.ts';
 import { Button } from '../components/Button.tsx';
-import { Skeleton, View } from '../components/layout.tsx';
-import { ErrorState } from '../components/states.tsx';
+import { View } from '../components/layout.tsx';
+import { Loaded } from '../components/states.tsx';
 import { isNewPane, MOST_PANES, nextNewPane, panesOf, searchOf } from './panes.ts';
 import { SessionPane } from './SessionPane.tsx';
 
@@ -16,24 +16,18 @@ const labelOf = (pane: string): string =>
 
 /**
  * The keys of the panes. A pane stays the same component when its session starts and replaces the
- * name of the new one; that name is then free for another pane.
+ * name of the new one; if that name is used again, it is another pane.
  */
-function usePaneKeys(panes: readonly string[]) {
+function usePaneKeys() {
   const keys = useRef(new Map<string, string>());
-  const started = useRef(new Map<string, string>());
-  const keyOf = (pane: string): string => keys.current.get(pane) ?? pane;
-  useEffect(() => {
-    for (const pane of panes) {
-      const name = started.current.get(pane);
-      if (name !== undefined) keys.current.set(name, `${name}, after ${pane}`);
-      started.current.delete(pane);
-    }
-  });
-  const rename = (name: string, sessionId: string): void => {
-    keys.current.set(sessionId, keyOf(name));
-    started.current.set(sessionId, name);
+  const keyOf = (pane: string): string => {
+    const taken = new Set(keys.current.values());
+    let key = pane;
+    while (taken.has(key)) key += '+';
+    return keys.current.get(pane) ?? key;
   };
-  return { keyOf, rename };
+  const begin = (pane: string, sessionId: string) => keys.current.set(sessionId, keyOf(pane));
+  return [keyOf, begin] as const;
 }
 
 function Panes({ agent }: { agent: Schema<'AgentDetail'> }) {
@@ -41,7 +35,7 @@ function Panes({ agent }: { agent: Schema<'AgentDetail'> }) {
   const navigate = route.useNavigate();
   const panes = panesOf(search);
   const shown = panes.find((pane) => pane === search.shown) ?? panes[0]!;
-  const { keyOf, rename } = usePaneKeys(panes);
+  const [keyOf, beginAs] = usePaneKeys();
   const go = (next: readonly string[], nextShown: string, replace = false): void =>
     void navigate({ search: searchOf(next, nextShown), replace });
   const add = (): void => {
@@ -53,7 +47,7 @@ function Panes({ agent }: { agent: Schema<'AgentDetail'> }) {
     go(next, pane === shown ? next[0]! : shown);
   };
   const begin = (pane: string) => (sessionId: string) => {
-    rename(pane, sessionId);
+    beginAs(pane, sessionId);
     const next = panes.map((each) => (each === pane ? sessionId : each));
     go(next, pane === shown ? sessionId : shown, true);
   };
@@ -119,12 +113,6 @@ function Panes({ agent }: { agent: Schema<'AgentDetail'> }) {
 /** Conversations with one agent, side by side. */
 export function ChatView() {
   const { agentId } = route.useParams();
-  const { data, error, refetch } = useQuery(agentQuery(agentId));
-  if (data) return <Panes key={agentId} agent={data.agent} />;
-  return (
-    <View title="Chat">
-      {error && <ErrorState error={error} onRetry={() => void refetch()} />}
-      {!error && <Skeleton className="h-40" />}
-    </View>
-  );
+  const query = useQuery(agentQuery(agentId));
+  return <Loaded query={query}>{({ agent }) => <Panes key={agentId} agent={agent} />}</Loaded>;
 }

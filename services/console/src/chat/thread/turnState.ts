@@ -35,7 +35,7 @@ export interface ChatTurn {
 }
 
 /** An event of a turn's stream; `data` is parsed. */
-export interface ChatEvent {
+interface ChatEvent {
   event?: string | undefined;
   id?: string | undefined;
   data: unknown;
@@ -62,50 +62,43 @@ function changeRound(rounds: readonly ChatRound[], number: number, changes: Part
   return next;
 }
 
-interface EventData {
-  'turn.started': { session_id: string; turn: number };
-  delta: { round: number; text: string };
-  'turn.completed': {
-    data: { output: string; metadata: Pick<Required<ChatTurn>, 'model' | 'tokens'> };
-  };
-  error: { error: string; code: string; retry: string };
+/** The members of the data of events, each in those that have it. */
+interface EventData extends ChatToolCall {
+  session_id: string;
+  turn: number;
+  text: string;
+  data: { output: string; metadata: Pick<ChatTurn, 'model' | 'tokens'> };
+  error: string;
+  code: string;
+  retry: string;
 }
 
-function applyData(turn: ChatTurn, { event, id, data }: ChatEvent): ChatTurn {
-  const { rounds } = turn;
+function applyData(turn: ChatTurn, { event, id, data: given }: ChatEvent): ChatTurn {
+  const data = (given ?? {}) as EventData;
   const at = POSITION.exec(id ?? '')?.map((digits) => Number(digits ?? 0));
-  const roundOf = (number: number): ChatRound => rounds[number - 1] ?? EMPTY_ROUND;
+  const round = turn.rounds[data.round - 1] ?? EMPTY_ROUND;
+  const change = (changes: Partial<ChatRound>, number = data.round): ChatTurn => ({
+    ...turn,
+    rounds: changeRound(turn.rounds, number, changes),
+  });
   switch (event) {
-    case 'turn.started': {
-      const { session_id: sessionId, turn: number } = data as EventData[typeof event];
-      return { ...turn, sessionId, number };
-    }
-    case 'reasoning.delta': {
-      const { round, text } = data as EventData['delta'];
-      const reasoning = appendPart(roundOf(round).reasoning, text, at?.[3]);
-      return { ...turn, rounds: changeRound(rounds, round, { reasoning }) };
-    }
-    case 'output.delta': {
-      const { round, text: part } = data as EventData['delta'];
-      const text = appendPart(roundOf(round).text, part, at?.[1]);
-      return { ...turn, rounds: changeRound(rounds, round, { text }) };
-    }
-    case 'tool.called': {
-      const call = data as ChatToolCall;
-      const { calls } = roundOf(call.round);
-      if (at && at[2]! <= calls.length) return turn;
-      return { ...turn, rounds: changeRound(rounds, call.round, { calls: [...calls, call] }) };
-    }
+    case 'turn.started':
+      return { ...turn, sessionId: data.session_id, number: data.turn };
+    case 'reasoning.delta':
+      return change({ reasoning: appendPart(round.reasoning, data.text, at?.[3]) });
+    case 'output.delta':
+      return change({ text: appendPart(round.text, data.text, at?.[1]) });
+    case 'tool.called':
+      return at && at[2]! <= round.calls.length ? turn : change({ calls: [...round.calls, data] });
     case 'turn.completed': {
-      const { output: text, metadata } = (data as EventData[typeof event]).data;
       // The output is the text of the last model call, also where the stream did not have it.
-      const isNew = rounds.at(-1)?.calls.length !== 0;
-      const ended = changeRound(rounds, rounds.length + (isNew ? 1 : 0), { text });
+      const number = turn.rounds.length + (turn.rounds.at(-1)?.calls.length === 0 ? 0 : 1);
+      const { output: text, metadata } = data.data;
       const { model, tokens } = metadata;
-      return { ...turn, status: 'completed', rounds: ended, model, tokens };
+      return { ...change({ text }, number), status: 'completed', model, tokens };
     }
     case 'error': {
-      const { error: message, code, retry } = data as EventData[typeof event];
+      const { error: message, code, retry } = data;
       const status = code === 'turn_interrupted' ? 'interrupted' : 'failed';
       return { ...turn, status, failure: { code, message, retry } };
     }

@@ -5,7 +5,6 @@ import {
   turnOfTranscript,
   type ChatTurn,
   type TranscriptTurn,
-  type ChatEvent,
 } from '../../../../../../../services/console/src/chat/thread/turnState.ts';
 
 const SENT: ChatTurn = {
@@ -27,7 +26,7 @@ const CALL = {
 const TOKENS = { prompt: 12, completion: 5, total: 17 };
 
 /** A stream as the API sends it: reasoning, text, two calls, and the answer of the second round. */
-const EVENTS: readonly ChatEvent[] = [
+const EVENTS: readonly Parameters<typeof applyTurnEvent>[1][] = [
   { event: 'turn.started', data: { session_id: 'session_1', turn: 3 } },
   { event: 'reasoning.delta', id: '3-1-0-r6', data: { round: 1, text: 'I need' } },
   { event: 'reasoning.delta', id: '3-1-0-r12', data: { round: 1, text: ' tools' } },
@@ -51,8 +50,10 @@ const EVENTS: readonly ChatEvent[] = [
   },
 ];
 
-const applyAll = (turn: ChatTurn, events: readonly ChatEvent[]): ChatTurn =>
-  events.reduce(applyTurnEvent, turn);
+const applyAll = (
+  turn: ChatTurn,
+  events: readonly Parameters<typeof applyTurnEvent>[1][],
+): ChatTurn => events.reduce(applyTurnEvent, turn);
 const WHOLE = applyAll(SENT, EVENTS);
 
 describe('applyTurnEvent', () => {

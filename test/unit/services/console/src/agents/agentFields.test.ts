@@ -1,12 +1,14 @@
 import { expect, test } from '@jest/globals';
 import {
   fieldsOf,
+  diffFields,
   draftOf,
   EMPTY_DRAFT,
   errorsOf,
   exampleDraft,
   type AgentFields,
-} from '../../../../../../services/console/src/agents/agentDraft.ts';
+  type StoredFields,
+} from '../../../../../../services/console/src/agents/agentFields.ts';
 
 const NEEDED: AgentFields = { name: 'A', instruction: 'Be brief.', model: 'm' };
 const BODIES: readonly AgentFields[] = [
@@ -55,9 +57,40 @@ test('each error of the API is shown at the field that it names', () => {
 });
 
 test('the example needs only what an installation has', () => {
-  expect(exampleDraft(['offline-echo', 'other'], ['clock'])).toMatchObject({
-    model: 'offline-echo',
-    tool: '',
-  });
-  expect(exampleDraft(['m'], ['calculator']).tool).toBe('calculator');
+  expect(exampleDraft([{ name: 'clock' }]).tool).toBe('');
+  expect(exampleDraft([{ name: 'clock' }, { name: 'calculator' }]).tool).toBe('calculator');
+});
+
+const BASE: StoredFields = {
+  component: 'Chat',
+  config: { name: 'A', instruction: 'One\nTwo', model: 'm', temperature: 0 },
+};
+const changed = (config: Partial<AgentFields>, component = 'Chat'): StoredFields => ({
+  component,
+  config: { ...BASE.config, ...config },
+});
+
+test('equal configurations differ in no field', () => {
+  expect(diffFields(BASE, changed({}))).toEqual([]);
+});
+
+test('a field that is not set differs from one that is, also from 0', () => {
+  expect(diffFields(BASE, changed({ temperature: undefined, tool: 'clock' }))).toEqual([
+    { field: 'Tools', before: undefined, after: 'clock', isText: false },
+    { field: 'Temperature', before: '0', after: undefined, isText: false },
+  ]);
+});
+
+test('texts of several lines are compared by lines, a schema as indented JSON', () => {
+  const after = changed({ instruction: 'One', response_format: { type: 'text' } }, 'Wizard');
+  expect(diffFields(BASE, after)).toEqual([
+    {
+      field: 'Response format',
+      before: undefined,
+      after: '{\n  "type": "text"\n}',
+      isText: true,
+    },
+    { field: 'Component', before: 'Chat', after: 'Wizard', isText: false },
+    { field: 'Instruction', before: 'One\nTwo', after: 'One', isText: true },
+  ]);
 });
