@@ -2,13 +2,12 @@ import { useQuery } from '@tanstack/react-query';
 import { useId, useRef, useState, type ReactNode, type SubmitEvent } from 'react';
 import { ApiError } from '../api/apiError.ts';
 import { Button } from '../components/Button.tsx';
-import { bindFields, Input, SelectField, TextAreaField, TextField } from '../components/Field.tsx';
+import { bindFields, SelectField, TextAreaField, TextField } from '../components/Field.tsx';
 import { Alert } from '../components/states.tsx';
 import { errorsOf, FIELD_LABELS, fieldsOf, toolsOf } from './agentFields.ts';
 import type { AgentDraft, AgentFields, DraftErrors } from './agentFields.ts';
-import { catalogueQuery } from './agentQueries.ts';
+import { modelsQuery, toolsQuery } from './agentQueries.ts';
 
-const MOST_TOOLS_SHOWN = 60;
 const FORMATS = [
   ['', 'Any text'],
   ['text', 'Text, set explicitly'],
@@ -47,14 +46,10 @@ interface ToolsFieldProps {
 /** The tools that the model may call: built-in ones, and those of tool servers. */
 function ToolsField({ value, error, onValue }: ToolsFieldProps) {
   const noteId = useId();
-  const { data } = useQuery(catalogueQuery);
-  const [filter, setFilter] = useState('');
+  const { data: tools = [] } = useQuery(toolsQuery);
   const selected = toolsOf({ tool: value });
   const known = new Map(selected.map((name) => [name, 'Not available at present.']));
-  for (const { name, description } of data?.tools ?? []) known.set(name, description);
-  const shown = [...known].filter(
-    ([name, description]) => selected.includes(name) || `${name} ${description}`.includes(filter),
-  );
+  for (const { name, description } of tools) known.set(name, description);
   const change = (name: string) => (isChecked: boolean) => {
     const others = selected.filter((each) => each !== name);
     onValue((isChecked ? [...others, name] : others).join(','));
@@ -62,16 +57,8 @@ function ToolsField({ value, error, onValue }: ToolsFieldProps) {
   return (
     <fieldset aria-describedby={noteId} className="grid gap-1.5">
       <legend className="mb-1.5 font-medium">{FIELD_LABELS.tool}</legend>
-      {known.size > 8 && (
-        <Input
-          type="search"
-          aria-label="Filter the tools"
-          placeholder="Filter the tools"
-          onChange={({ target }) => setFilter(target.value)}
-        />
-      )}
       <div className="max-h-64 overflow-y-auto rounded-md border p-1">
-        {shown.slice(0, MOST_TOOLS_SHOWN).map(([name, description]) => (
+        {[...known].map(([name, description]) => (
           <Check
             key={name}
             label={<code className="break-all">{name}</code>}
@@ -83,7 +70,6 @@ function ToolsField({ value, error, onValue }: ToolsFieldProps) {
       </div>
       <p id={noteId} className={`text-xs ${error ? 'text-destructive' : 'text-muted-foreground'}`}>
         {error ?? 'A name such as mcp:files stands for all tools of that server.'}
-        {shown.length > MOST_TOOLS_SHOWN && ' There are more tools: filter to see them.'}
       </p>
     </fieldset>
   );
@@ -100,7 +86,7 @@ interface AgentFormProps {
 
 /** The form of an agent: all fields that the API has. */
 export function AgentForm({ initial, action, onSave, notice }: AgentFormProps) {
-  const models = useQuery(catalogueQuery).data?.models ?? [];
+  const models = useQuery(modelsQuery).data ?? [];
   const [draft, setDraft] = useState(initial);
   const [errors, setErrors] = useState<DraftErrors>({});
   const [problem, setProblem] = useState<string>();
@@ -123,8 +109,11 @@ export function AgentForm({ initial, action, onSave, notice }: AgentFormProps) {
     setSaving(true);
     setErrors({});
     setProblem(undefined);
-    // In a promise, so that a schema that is no JSON is an error like the others.
-    await Promise.try(() => onSave(fieldsOf(draft))).catch(showError);
+    try {
+      await onSave(fieldsOf(draft));
+    } catch (error) {
+      showError(error as Error);
+    }
     setSaving(false);
   };
   const change = (changes: Partial<AgentDraft>): void => setDraft({ ...draft, ...changes });

@@ -9,7 +9,7 @@ import { View } from '../components/layout.tsx';
 import { Alert, Loaded } from '../components/states.tsx';
 import { draftOf, EMPTY_DRAFT, exampleDraft, type AgentFields } from './agentFields.ts';
 import { AgentForm } from './AgentForm.tsx';
-import { agentQuery, catalogueQuery, type StoredAgent } from './agentQueries.ts';
+import { agentQuery, modelsQuery, toolsQuery, type StoredAgent } from './agentQueries.ts';
 import { ConfigDiff } from './ConfigDiff.tsx';
 
 type AgentBody = Schema<'CreateAgentRequest'>;
@@ -31,7 +31,8 @@ function useSaved() {
 export function NewAgentView() {
   const { example } = newRoute.useSearch();
   const show = useSaved();
-  const catalogue = useQuery(catalogueQuery);
+  const models = useQuery(modelsQuery);
+  const tools = useQuery(toolsQuery);
   // A second attempt after a lost answer must not create a second agent.
   const [attempt, setAttempt] = useState({ key: '', text: '' });
   const create = async (fields: AgentFields): Promise<void> => {
@@ -44,18 +45,22 @@ export function NewAgentView() {
   };
   return (
     <View title="New agent" description={example && 'An example. Change what you like.'}>
-      <Loaded query={catalogue}>
-        {({ models, tools }) => {
-          const initial = example ? exampleDraft(tools) : EMPTY_DRAFT;
-          return (
-            <AgentForm
-              key={String(example)}
-              initial={{ ...initial, model: models[0]?.id ?? '' }}
-              action="Create agent"
-              onSave={create}
-            />
-          );
-        }}
+      <Loaded query={models}>
+        {([model]) => (
+          <Loaded query={tools}>
+            {(offered) => (
+              <AgentForm
+                key={String(example)}
+                initial={{
+                  ...(example ? exampleDraft(offered) : EMPTY_DRAFT),
+                  model: model?.id ?? '',
+                }}
+                action="Create agent"
+                onSave={create}
+              />
+            )}
+          </Loaded>
+        )}
       </Loaded>
     </View>
   );
@@ -64,12 +69,11 @@ export function NewAgentView() {
 interface ConflictProps {
   mine: StoredAgent;
   theirs: StoredAgent;
-  onOverwrite: () => void;
-  onDiscard: () => void;
+  onResolve: (next: StoredAgent) => void;
 }
 
 /** Says what somebody else changed in the meantime, and offers both ways on. */
-function Conflict({ mine, theirs, onOverwrite, onDiscard }: ConflictProps) {
+function Conflict({ mine, theirs, onResolve }: ConflictProps) {
   const names = [mine, theirs].map(({ agent }) => `Revision ${agent.revision}`);
   return (
     <Alert title="This agent was changed while you edited it">
@@ -79,10 +83,10 @@ function Conflict({ mine, theirs, onOverwrite, onDiscard }: ConflictProps) {
       </p>
       <ConfigDiff before={mine.agent} after={theirs.agent} names={[names[0]!, names[1]!]} />
       <div className="flex flex-wrap gap-2">
-        <Button variant="outline" size="small" onClick={onDiscard}>
+        <Button variant="outline" size="small" onClick={() => onResolve(theirs)}>
           Discard mine and edit {names[1]}
         </Button>
-        <Button variant="destructive" size="small" onClick={onOverwrite}>
+        <Button variant="destructive" size="small" onClick={() => onResolve(mine)}>
           Keep mine and replace it when I save
         </Button>
       </div>
@@ -107,7 +111,7 @@ function EditForm({ agentId, loaded }: { agentId: string; loaded: StoredAgent })
     }
     return show(agentId);
   };
-  const resolve = (next: StoredAgent) => (): void => {
+  const resolve = (next: StoredAgent): void => {
     setBase(next);
     setEtag(theirs!.etag);
     setTheirs(undefined);
@@ -118,16 +122,7 @@ function EditForm({ agentId, loaded }: { agentId: string; loaded: StoredAgent })
       initial={draftOf(base.agent)}
       action="Save changes"
       onSave={save}
-      notice={
-        theirs && (
-          <Conflict
-            mine={base}
-            theirs={theirs}
-            onOverwrite={resolve(base)}
-            onDiscard={resolve(theirs)}
-          />
-        )
-      }
+      notice={theirs && <Conflict mine={base} theirs={theirs} onResolve={resolve} />}
     />
   );
 }

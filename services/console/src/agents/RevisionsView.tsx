@@ -7,7 +7,7 @@ import { View } from '../components/layout.tsx';
 import { Loaded } from '../components/states.tsx';
 import { Time } from '../components/Time.tsx';
 import { useListKeys } from '../components/useListKeys.ts';
-import { revisionQuery, revisionsQuery } from './agentQueries.ts';
+import { comparisonQuery, revisionsQuery } from './agentQueries.ts';
 import { ConfigDiff } from './ConfigDiff.tsx';
 
 const route = getRouteApi('/agents/$agentId/revisions');
@@ -25,8 +25,8 @@ export function RevisionsView() {
   useListKeys(entries, revisions.length, () => undefined);
   const to = search.to ?? revisions[0]?.revision ?? 0;
   const from = search.from ?? Math.max(to - 1, 0);
-  const before = useQuery({ ...revisionQuery(agentId, from), enabled: list.isSuccess });
-  const after = useQuery({ ...revisionQuery(agentId, to), enabled: list.isSuccess });
+  const comparison = comparisonQuery(agentId, from, to);
+  const compared = useQuery({ ...comparison, enabled: list.isSuccess });
   const bind = (side: 'from' | 'to') => ({
     type: 'number',
     className: 'w-28 tabular-nums',
@@ -74,18 +74,8 @@ export function RevisionsView() {
             <TextField label="From revision" {...bind('from')} />
             <TextField label="To revision" {...bind('to')} />
           </div>
-          <Loaded query={before}>
-            {(old) => (
-              <Loaded query={after}>
-                {(next) => (
-                  <ConfigDiff
-                    before={old}
-                    after={next}
-                    names={[`Revision ${from}`, `Revision ${to}`]}
-                  />
-                )}
-              </Loaded>
-            )}
+          <Loaded query={compared}>
+            {(pair) => <ConfigDiff {...pair} names={[`Revision ${from}`, `Revision ${to}`]} />}
           </Loaded>
         </div>
       </div>

@@ -124,17 +124,11 @@ export function errorsOf(details: unknown): DraftErrors {
   return Object.fromEntries(found) as DraftErrors;
 }
 
-/** A field that differs: its values as text, undefined where it is not set. */
-export interface FieldChange {
-  field: string;
-  before: string | undefined;
-  after: string | undefined;
-  /** Whether its lines are to be compared. */
-  isText: boolean;
-}
-
-/** The fields in which two configurations differ. */
-export function diffFields(before: StoredFields, after: StoredFields): FieldChange[] {
+/**
+ * The fields in which two configurations differ, with their values as text, undefined where they are
+ * not set. The lines of texts are to be compared.
+ */
+export function diffFields(before: StoredFields, after: StoredFields) {
   const valueOf = (stored: StoredFields, name: string): string | undefined =>
     toText({ ...stored.config, component: stored.component }[name as keyof AgentFields]);
   return Object.entries(FIELD_LABELS)

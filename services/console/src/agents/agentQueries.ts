@@ -40,25 +40,29 @@ export const revisionsQuery = (agentId: string) =>
     getNextPageParam: ({ next }) => next,
   });
 
-/** One revision of an agent. */
-export const revisionQuery = (agentId: string, revision: number) =>
+/** Two revisions of an agent. Throws an `Error` for one that it does not have. */
+export const comparisonQuery = (agentId: string, from: number, to: number) =>
   queryOptions({
-    queryKey: ['agents', 'revisions', agentId, revision],
+    queryKey: ['agents', 'revisions', agentId, from, to],
     queryFn: async () => {
-      const query = { order: 'oldest', limit: 1, ...(revision > 0 && { after: revision - 1 }) };
-      const params = { path: { agentId }, query: query as typeof query & { order: 'oldest' } };
-      const [found] = await dataOf(api.GET('/v1/agents/{agentId}/revisions', { params }));
-      if (found?.revision === revision) return found;
-      throw new Error(`The agent has no revision ${revision}. Choose one from the list.`);
+      const [before, after] = [from, to].map(async (revision) => {
+        const order = 'oldest' as const;
+        const query = { order, limit: 1, ...(revision > 0 && { after: revision - 1 }) };
+        const params = { path: { agentId }, query };
+        const [found] = await dataOf(api.GET('/v1/agents/{agentId}/revisions', { params }));
+        if (found?.revision === revision) return found;
+        throw new Error(`The agent has no revision ${revision}. Choose one from the list.`);
+      });
+      return { before: await before!, after: await after! };
     },
   });
 
-/** The models and the tools that an agent may name. */
-export const catalogueQuery = queryOptions({
-  queryKey: ['catalogue'],
-  queryFn: async () => {
-    const models = dataOf(api.GET('/v1/models'));
-    const tools = dataOf(api.GET('/v1/tools'));
-    return { models: await models, tools: await tools };
-  },
+export const modelsQuery = queryOptions({
+  queryKey: ['models'],
+  queryFn: () => dataOf(api.GET('/v1/models')),
+});
+
+export const toolsQuery = queryOptions({
+  queryKey: ['tools'],
+  queryFn: () => dataOf(api.GET('/v1/tools')),
 });
