@@ -89,7 +89,7 @@ withBrowser('shows totals, charts and every number by day', async () => {
   await page.getByRole('button', { name: 'Copy as CSV' }).click();
   const csv = await page.evaluate<string>('navigator.clipboard.readText()');
   expect(csv.split('\n')).toHaveLength(31);
-  expect(csv).toContain(`"${today}","${today}",16,15,1,0,15000,1500,16500,15,0,0.049,USD,1100`);
+  expect(csv).toContain(`"${today}","${today}",16,15,1,0,15000,1500,16500,15,0,0.049 USD,1100`);
   await page.getByRole('button', { name: 'Copy as curl' }).click();
   const curl = await page.evaluate<string>('navigator.clipboard.readText()');
   expect(curl).toMatch(new RegExp(`/v1/usage\\?from=[-\\d]{10}&to=${today}&by=day'`));
@@ -101,7 +101,7 @@ withBrowser(
   async () => {
     const page = await browser!.open('/usage', { service });
     await page.getByRole('link', { name: 'Agent', exact: true }).click();
-    await page.getByRole('figure', { name: 'Runs by agent (the first 12)' }).waitFor();
+    await page.getByRole('figure', { name: 'Runs by agent, the first 12' }).waitFor();
     expect(await cellOf(page, 'Support', 0).innerText()).toBe('4');
     for (const name of XSS_PAYLOADS.slice(0, 12))
       await page.getByRole('rowheader', { name, exact: true }).waitFor();
@@ -127,7 +127,7 @@ withBrowser(
     await page.getByLabel('Kind').selectOption('Replays');
     await page.getByRole('heading', { name: 'No runs in these days' }).waitFor();
     expect(await page.inspect('empty')).toEqual([]);
-    await page.getByRole('link', { name: 'Clear filters' }).click();
+    await page.getByRole('button', { name: 'Clear filters' }).click();
     await page.getByRole('rowheader', { name: 'none (completed)' }).waitFor();
     expect(await total(page, 'Runs').innerText()).toContain('16');
     expect(await page.evaluate('window.__xss')).toBeUndefined();
@@ -140,6 +140,7 @@ withBrowser('takes days from the address and from its fields', async () => {
   await page.getByRole('heading', { name: 'No runs in these days' }).waitFor();
   expect(await page.getByLabel('From (UTC)').inputValue()).toBe('2026-01-01');
   await page.getByLabel('Days').selectOption('Last 7 days');
+  await page.getByLabel('From (UTC)').waitFor({ state: 'hidden' });
   await page.getByRole('figure', { name: 'Runs by day' }).waitFor();
   expect(await page.getByRole('row').count()).toBe(8);
   expect(new URL(page.url()).search).toBe('?days=7');
