@@ -2,12 +2,10 @@ import { scaleBand, scaleLinear } from '@visx/scale';
 import { LinePath } from '@visx/shape';
 import { useId, useLayoutEffect, useRef, useState, type KeyboardEvent } from 'react';
 
-/** What a chart shows of each row. The look is a colour and, to tell series apart without it, a pattern. */
-export interface ChartSeries {
-  key: string;
-  label: string;
-  look: 1 | 2 | 3 | 4;
-}
+type Look = 1 | 2 | 3 | 4;
+
+/** What a chart shows of each row. The look is a colour, and a pattern that tells it from the others without colours. */
+export type ChartSeries = readonly [key: string, label: string, look: Look];
 
 /** A day, an agent, a turn: a value for each series, and where digits matter its text as well. */
 export interface ChartRow {
@@ -78,7 +76,7 @@ export function Chart({ title, kind, series, rows, format = formatCount }: Chart
     padding: 0.25,
   });
   const most = rows.map(({ values }) => {
-    const shown = series.map(({ key }) => values[key] ?? 0);
+    const shown = series.map(([key]) => values[key] ?? 0);
     return kind === 'lines' ? Math.max(...shown) : shown.reduce((sum, value) => sum + value, 0);
   });
   const scale = scaleLinear<number>({
@@ -96,7 +94,7 @@ export function Chart({ title, kind, series, rows, format = formatCount }: Chart
       return [name, band(of)! + band.bandwidth() / 2] as const;
     }),
   };
-  const fillOf = (look: ChartSeries['look']): string => `url(#${id.replaceAll(/\W/g, '')}${look})`;
+  const fillOf = (look: Look): string => `url(#${id.replaceAll(/\W/g, '')}${look})`;
   const move = (event: KeyboardEvent): void => {
     const last = rows.length - 1;
     const [back, on] = [Math.max(active - 1, 0), Math.min(active + 1, last)];
@@ -126,7 +124,7 @@ export function Chart({ title, kind, series, rows, format = formatCount }: Chart
           {title}
         </h3>
         <span className="flex flex-wrap gap-x-3 text-xs text-muted-foreground">
-          {series.map(({ key, label, look }) => (
+          {series.map(([key, label, look]) => (
             <span key={key} className="flex items-center gap-1.5">
               <svg width="12" height="12" aria-hidden>
                 <rect width="12" height="12" fill={fillOf(look)} stroke={`var(--chart-${look})`} />
@@ -154,7 +152,7 @@ export function Chart({ title, kind, series, rows, format = formatCount }: Chart
       >
         <svg width={width} height={height + 22} aria-hidden className="block overflow-visible">
           <defs>
-            {series.map(({ look }) => (
+            {series.map(([, , look]) => (
               <pattern
                 key={look}
                 id={fillOf(look).slice(5, -1)}
@@ -184,7 +182,7 @@ export function Chart({ title, kind, series, rows, format = formatCount }: Chart
           {kind !== 'lines' &&
             rows.map(({ id: of, values }) => {
               let end = 0;
-              return series.map(({ key, look }) => {
+              return series.map(([key, , look]) => {
                 const start = end;
                 end += values[key] ?? 0;
                 return (
@@ -201,7 +199,7 @@ export function Chart({ title, kind, series, rows, format = formatCount }: Chart
               });
             })}
           {kind === 'lines' &&
-            series.map(({ key, look }) => (
+            series.map(([key, , look]) => (
               <LinePath
                 key={key}
                 data={rows.filter(({ values }) => values[key] !== undefined)}
@@ -233,7 +231,7 @@ export function Chart({ title, kind, series, rows, format = formatCount }: Chart
         {row
           ? [row.label]
               .concat(
-                series.map(({ key, label }) => {
+                series.map(([key, label]) => {
                   const value = row.values[key];
                   return `${label}: ${row.texts?.[key] ?? (value === undefined ? '–' : format(value))}`;
                 }),

@@ -1,12 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
-import {
-  useDeferredValue,
-  useState,
-  type ComponentProps,
-  type FormEvent,
-  type ReactNode,
-} from 'react';
+import { useDeferredValue, useState, type FormEvent, type ReactNode } from 'react';
 import { modelsQuery } from '../agents/agentQueries.ts';
 import { api, dataOf, pageOf } from '../api/client.ts';
 import { newIdempotencyKey } from '../api/idempotencyKey.ts';
@@ -14,7 +8,7 @@ import { toCurl } from '../api/requestLog.ts';
 import { Button } from '../components/Button.tsx';
 import { formatCount } from '../components/Chart.tsx';
 import { CopyButton } from '../components/CopyButton.tsx';
-import { Field, Input, Select, Textarea } from '../components/Field.tsx';
+import { bindFields, SelectField, TextAreaField, TextField } from '../components/Field.tsx';
 import { Card, View } from '../components/layout.tsx';
 import { ErrorState } from '../components/states.tsx';
 import { useAgents } from '../sessions/useAgents.ts';
@@ -34,7 +28,7 @@ const MISSING_TOOLS = [
 
 const Part = ({ title, children }: { title: string; children: ReactNode }) => (
   <Card>
-    <fieldset className="grid grid-cols-[minmax(0,1fr)] items-start gap-4 md:grid-cols-3">
+    <fieldset className="grid grid-cols-[minmax(0,1fr)] items-start gap-4 md:grid-cols-3 [&>:has(textarea)]:md:col-span-3">
       <legend className="float-left font-medium md:col-span-3">{title}</legend>
       {children}
     </fieldset>
@@ -92,43 +86,14 @@ export function NewReplayView() {
     event.preventDefault();
     if (body) start.mutate(body);
   };
-  const control = (name: string) => ({
-    value: form[name] ?? '',
-    onChange: ({ target }: { target: { value: string } }) => {
-      setForm({ ...form, [name]: target.value });
-      // Another request is not a repetition of the one before.
-      setKey(newIdempotencyKey());
-    },
+  const change = (changes: Partial<ReplayForm>): void => {
+    setForm({ ...form, ...changes } as ReplayForm);
+    // Another request is not a repetition of the one before.
+    setKey(newIdempotencyKey());
+  };
+  const bind = bindFields(form, change, {
+    ...(!body && { checks: 'This is not JSON. Write a list such as [{"contains": "42"}].' }),
   });
-  const input = (
-    label: string,
-    name: string,
-    { hint, ...props }: ComponentProps<'input'> & { hint?: string } = {},
-  ) => (
-    <Field label={label} hint={hint}>
-      <Input {...props} {...control(name)} />
-    </Field>
-  );
-  const number = (label: string, name: string, min: number, hint?: string) =>
-    input(label, name, { type: 'number', min, ...(hint && { hint }) });
-  const choice = (label: string, name: string, options: readonly (readonly [string, string])[]) => (
-    <Field label={label}>
-      <Select {...control(name)}>
-        {options.map(([value, text]) => (
-          <option key={value} value={value}>
-            {text}
-          </option>
-        ))}
-      </Select>
-    </Field>
-  );
-  const text = (label: string, name: string, hint: string, error?: string) => (
-    <div className="md:col-span-3">
-      <Field label={label} hint={hint} error={error}>
-        <Textarea {...control(name)} />
-      </Field>
-    </div>
-  );
   const price = models.find(({ id }) => id === form['model'])?.price;
   return (
     <View
@@ -137,49 +102,72 @@ export function NewReplayView() {
     >
       <form onSubmit={submit} className="mx-auto grid max-w-5xl grid-cols-[minmax(0,1fr)] gap-4">
         <Part title="Sessions">
-          {text(
-            'Ids of sessions',
-            'sessions',
-            'One per line. Empty: all sessions that match the filter.',
-          )}
-          {choice('Agent', 'filter_agent', [['', 'All agents'], ...agents])}
-          {input('Words of a turn', 'q')}
-          {input('Label', 'label', { placeholder: 'customer:4711' })}
+          <TextAreaField
+            label="Ids of sessions"
+            hint="One per line. Empty: all sessions that match the filter."
+            {...bind('sessions')}
+          />
+          <SelectField
+            label="Agent"
+            options={[['', 'All agents'], ...agents]}
+            {...bind('filter_agent')}
+          />
+          <TextField label="Words of a turn" {...bind('q')} />
+          <TextField label="Label" placeholder="customer:4711" {...bind('label')} />
           <Matches form={form} />
-          {number('First turn', 'from', 1)}
-          {number('Last turn', 'up_to', 1)}
+          <TextField label="First turn" type="number" min={1} {...bind('from')} />
+          <TextField label="Last turn" type="number" min={1} {...bind('up_to')} />
         </Part>
         <Part title="What changes">
-          {choice('Run by agent', 'agent_id', [['', 'The agent of each session'], ...agents])}
-          {number(
-            'Revision of the agent',
-            'agent_revision',
-            0,
-            'Empty: as recorded, or the newest of another agent.',
-          )}
-          {choice('Model', 'model', [
-            ['', 'As recorded'],
-            ...models.map(({ id }) => [id, id] as const),
-          ])}
-          {price && (
-            <p className="md:col-span-3">
-              A million tokens cost {price.input_per_million} {price.currency} in the prompt,{' '}
-              {price.output_per_million} {price.currency} in the answer.
-            </p>
-          )}
-          {text('Instruction', 'instruction', 'Empty: as recorded.')}
+          <SelectField
+            label="Run by agent"
+            options={[['', 'The agent of each session'], ...agents]}
+            {...bind('agent_id')}
+          />
+          <TextField
+            label="Revision of the agent"
+            hint="Empty: as recorded, or the newest of another agent."
+            type="number"
+            min={0}
+            {...bind('agent_revision')}
+          />
+          <SelectField
+            label="Model"
+            hint={
+              price &&
+              `A million tokens cost ${price.input_per_million} ${price.currency} in the prompt, ${price.output_per_million} in the answer.`
+            }
+            options={[['', 'As recorded'], ...models.map(({ id }) => [id, id] as const)]}
+            {...bind('model')}
+          />
+          <TextAreaField label="Instruction" hint="Empty: as recorded." {...bind('instruction')} />
         </Part>
         <Part title="Limits and checks">
-          {choice('Tool results', 'tools', TOOLS)}
-          {choice('Calls that are not recorded', 'missing_tools', MISSING_TOOLS)}
-          {number('Token budget', 'budget', 1, 'Nothing more begins when it is used up.')}
-          {number('Sessions at a time', 'concurrency', 1)}
-          {text(
-            'Checks of each answer, as JSON',
-            'checks',
-            'For example [{"contains": "42"}, {"judge": {"model": "…", "criteria": "It names the price."}}]',
-            body ? undefined : 'This is not JSON. Write a list such as [{"contains": "42"}].',
-          )}
+          <SelectField label="Tool results" options={TOOLS} {...bind('tools')} />
+          <SelectField
+            label="Calls that are not recorded"
+            options={MISSING_TOOLS}
+            {...bind('missing_tools')}
+          />
+          <TextField
+            label="Token budget"
+            hint="Nothing more begins when it is used up."
+            type="number"
+            min={1}
+            {...bind('budget')}
+          />
+          <TextField
+            label="Sessions at a time"
+            type="number"
+            min={1}
+            max={4}
+            {...bind('concurrency')}
+          />
+          <TextAreaField
+            label="Checks of each answer, as JSON"
+            hint='For example [{"contains": "42"}, {"judge": {"model": "…", "criteria": "It names the price."}}]'
+            {...bind('checks')}
+          />
         </Part>
         {start.error && <ErrorState error={start.error} />}
         <div className="flex flex-wrap justify-end gap-2">

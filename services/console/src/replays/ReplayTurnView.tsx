@@ -3,8 +3,8 @@ import { Link, useNavigate } from '@tanstack/react-router';
 import { useEffect, useEffectEvent, type ReactNode } from 'react';
 import { api, dataOf, type Schema } from '../api/client.ts';
 import { Button } from '../components/Button.tsx';
-import { Badge, Card, Skeleton, View } from '../components/layout.tsx';
-import { Alert, EmptyState, ErrorState } from '../components/states.tsx';
+import { Badge, Card, View } from '../components/layout.tsx';
+import { Alert, EmptyState, Loaded } from '../components/states.tsx';
 import { TextDiff } from '../components/TextDiff.tsx';
 import { isTyping } from '../shell/useShortcuts.ts';
 import { BeforeAfter } from './BeforeAfter.tsx';
@@ -158,7 +158,7 @@ export function ReplayTurnView({
 }) {
   const { replay_id: replayId, settings } = replay;
   const navigate = useNavigate();
-  const { data: turn, error, refetch } = useQuery(comparedTurnQuery(replayId, id));
+  const query = useQuery(comparedTurnQuery(replayId, id));
   const listed = useInfiniteQuery(turnsQuery(replayId, filter)).data?.pages.flatMap(
     ({ rows }) => rows,
   );
@@ -185,7 +185,7 @@ export function ReplayTurnView({
   return (
     <View
       title={`Turn ${id.turn} of session …${id.session_id.slice(-8)}`}
-      description={turn && <StatusBadge status={turn.outcome} />}
+      description={query.data && <StatusBadge status={query.data.outcome} />}
       actions={
         <>
           <Button variant="ghost" onClick={() => go()}>
@@ -205,14 +205,17 @@ export function ReplayTurnView({
       }
       className="grid grid-cols-[minmax(0,1fr)] content-start gap-5"
     >
-      {error && !turn && <ErrorState error={error} onRetry={() => void refetch()} />}
-      {turn === undefined && !error && <Skeleton className="h-64" />}
-      {turn === null && (
-        <EmptyState title="This turn was not compared">
-          The replay has no such turn, or has not come to it yet.
-        </EmptyState>
-      )}
-      {turn && <Comparison turn={turn} rules={settings.checks ?? []} />}
+      <Loaded query={query}>
+        {(found) =>
+          found ? (
+            <Comparison turn={found} rules={settings.checks ?? []} />
+          ) : (
+            <EmptyState title="This turn was not compared">
+              The replay has no such turn, or has not come to it yet.
+            </EmptyState>
+          )
+        }
+      </Loaded>
     </View>
   );
 }

@@ -3,8 +3,9 @@ import { getRouteApi, Link } from '@tanstack/react-router';
 import { api } from '../api/client.ts';
 import { Button } from '../components/Button.tsx';
 import { Chart, formatCount, type ChartRow, type ChartSeries } from '../components/Chart.tsx';
-import { Badge, Card, Skeleton, View } from '../components/layout.tsx';
-import { Alert, EmptyState, ErrorState } from '../components/states.tsx';
+import { Badge, Card, View } from '../components/layout.tsx';
+import { Alert, EmptyState, Loaded } from '../components/states.tsx';
+import { Facts } from '../components/tables.tsx';
 import { Time } from '../components/Time.tsx';
 import { ROW_LINK, VirtualList } from '../components/VirtualList.tsx';
 import { useAgents } from '../sessions/useAgents.ts';
@@ -23,12 +24,12 @@ import { formatTurnId, parseTurnId, TURN_FILTERS, type TurnFilter } from './sear
 const route = getRouteApi('/replays/$replayId');
 
 const TOKENS: readonly ChartSeries[] = [
-  { key: 'prompt', label: 'Prompt', look: 1 },
-  { key: 'completion', label: 'Answer', look: 2 },
+  ['prompt', 'Prompt', 1],
+  ['completion', 'Answer', 2],
 ];
 const LATENCY: readonly ChartSeries[] = [
-  { key: 'recorded', label: 'Recorded', look: 1 },
-  { key: 'replayed', label: 'Replayed', look: 2 },
+  ['recorded', 'Recorded', 1],
+  ['replayed', 'Replayed', 2],
 ];
 
 const toLatency = (turn: ReplayTurn): ChartRow => ({
@@ -43,7 +44,7 @@ function Settings({ replay: { replay_id, settings, sums } }: { replay: ShownRepl
   const used = sums.replayed.tokens.total + sums.judge_tokens + sums.other_tokens;
   const { added, missing, changed, unanswered } = sums.tools;
   const { from = 1, up_to = 'the last' } = settings.turns ?? {};
-  const entries = [
+  const facts = [
     ['Tool results', settings.tools === 'live' ? 'from the tools' : 'as recorded'],
     [
       'Tool calls',
@@ -55,15 +56,8 @@ function Settings({ replay: { replay_id, settings, sums } }: { replay: ShownRepl
     ['Sessions', `${sums.sessions.completed} of ${sums.sessions.total} completed`],
   ] as const;
   return (
-    <Card className="grid gap-3">
-      <dl className="grid grid-cols-2 gap-x-6 gap-y-2 md:grid-cols-3">
-        {entries.map(([name, value]) => (
-          <div key={name}>
-            <dt className="text-xs text-muted-foreground">{name}</dt>
-            <dd className="tabular-nums">{value}</dd>
-          </div>
-        ))}
-      </dl>
+    <Card className="grid content-start gap-3">
+      <Facts facts={facts} className="md:grid-cols-2" />
       {settings.instruction !== undefined && (
         <details>
           <summary>Instruction</summary>
@@ -84,9 +78,8 @@ function Settings({ replay: { replay_id, settings, sums } }: { replay: ShownRepl
 function TurnList({ replay, filter }: { replay: ShownReplay; filter: TurnFilter }) {
   const { replay_id: replayId, status, sums } = replay;
   const query = useInfiniteQuery(turnsQuery(replayId, filter));
-  const { data, error, refetch, fetchNextPage, hasNextPage, isFetchingNextPage } = query;
-  if (error && !data) return <ErrorState error={error} onRetry={() => void refetch()} />;
-  if (!data) return <Skeleton className="h-40" />;
+  const { data, refetch, fetchNextPage, hasNextPage, isFetchingNextPage } = query;
+  if (!data) return <Loaded query={query}>{() => null}</Loaded>;
   const rows = data.pages.flatMap((page) => page.rows);
   const again = status === 'running' && (
     <Button
@@ -151,7 +144,8 @@ export function ReplayView() {
   const { only: filter = 'changed', compared } = route.useSearch();
   const agents = useAgents();
   const client = useQueryClient();
-  const { data: replay, error, refetch } = useQuery(replayQuery(replayId));
+  const shown = useQuery(replayQuery(replayId));
+  const replay = shown.data;
   const cancel = useMutation({
     mutationFn: () =>
       api.POST('/v1/replays/{replayId}/cancel', { params: { path: { replayId } }, body: {} }),
@@ -163,11 +157,7 @@ export function ReplayView() {
   if (!replay)
     return (
       <View title="Replay">
-        {error ? (
-          <ErrorState error={error} onRetry={() => void refetch()} />
-        ) : (
-          <Skeleton className="h-64" />
-        )}
+        <Loaded query={shown}>{() => null}</Loaded>
       </View>
     );
   if (opened) return <ReplayTurnView key={compared} replay={replay} id={opened} filter={filter} />;

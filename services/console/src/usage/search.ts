@@ -1,6 +1,12 @@
-/** What usage is grouped by, in the words of the API. */
-export const GROUPS = ['day', 'agent', 'model', 'key', 'code'] as const;
-export type UsageGroup = (typeof GROUPS)[number];
+/** What usage is grouped by, in the words of the API and of the view. */
+export const GROUPS = {
+  day: 'day',
+  agent: 'agent',
+  model: 'model',
+  key: 'key',
+  code: 'failure',
+} as const;
+export type UsageGroup = keyof typeof GROUPS;
 
 /** Ranges that end today, in days; the first one is shown unless an address says otherwise. */
 export const RANGES = [30, 7, 90] as const;
@@ -33,7 +39,7 @@ export function parseUsageSearch(search: Readonly<Record<string, unknown>>): Usa
   return Object.fromEntries([
     ...among('days', RANGES),
     ...DAYS.flatMap((name) => (isDay(search[name]) ? [[name, search[name]]] : [])),
-    ...among('by', GROUPS),
+    ...among('by', Object.keys(GROUPS)),
     ...TEXTS.flatMap((name) => (search[name] ? [[name, String(search[name])]] : [])),
     ...among('kind', KINDS),
   ]) as UsageSearch;
