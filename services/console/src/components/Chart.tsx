@@ -1,5 +1,4 @@
 import { scaleBand, scaleLinear } from '@visx/scale';
-import { LinePath } from '@visx/shape';
 import { useId, useLayoutEffect, useRef, useState, type KeyboardEvent } from 'react';
 
 type Look = 1 | 2 | 3 | 4;
@@ -19,8 +18,8 @@ export interface ChartRow {
 
 interface ChartProps {
   title: string;
-  /** Stacked columns, stacked bars with room for names, or lines. */
-  kind: 'columns' | 'bars' | 'lines';
+  /** Columns, or bars with room for names; the series are stacked. */
+  kind: 'columns' | 'bars';
   series: readonly ChartSeries[];
   rows: readonly ChartRow[];
   format?: (value: number) => string;
@@ -43,7 +42,6 @@ const PATTERNS = {
   3: 'M0 0L6 6M6 0L0 6',
   4: 'M3 2V4',
 } as const;
-const DASHES = { 1: undefined, 2: '5 3', 3: '2 3', 4: '8 3 2 3' } as const;
 const LABEL = { fill: 'var(--muted-foreground)', fontSize: 11, fontFamily: 'inherit' } as const;
 
 /** The width of an element, in pixels; 0 before it is laid out. */
@@ -75,16 +73,13 @@ export function Chart({ title, kind, series, rows, format = formatCount }: Chart
     range: isFlat ? [0, height] : [left, Math.max(width, left)],
     padding: 0.25,
   });
-  const most = rows.map(({ values }) => {
-    const shown = series.map(([key]) => values[key] ?? 0);
-    return kind === 'lines' ? Math.max(...shown) : shown.reduce((sum, value) => sum + value, 0);
-  });
+  const sums = rows.map(({ values }) => series.reduce((sum, [key]) => sum + (values[key] ?? 0), 0));
   const scale = scaleLinear<number>({
-    domain: [0, Math.max(...most) || 1],
+    domain: [0, Math.max(...sums) || 1],
     range: isFlat ? [left, Math.max(width - 12, left)] : [height, 0],
     nice: 4,
   });
-  const isWhole = most.every(Number.isInteger);
+  const isWhole = sums.every(Number.isInteger);
   const ticks = scale.ticks(isFlat ? 3 : 4).filter((tick) => !isWhole || Number.isInteger(tick));
   const every = Math.ceil((rows.length * TICK_WIDTH) / Math.max(width - left, 1));
   const marks = {
@@ -179,37 +174,24 @@ export function Chart({ title, kind, series, rows, format = formatCount }: Chart
               stroke="var(--border)"
             />
           ))}
-          {kind !== 'lines' &&
-            rows.map(({ id: of, values }) => {
-              let end = 0;
-              return series.map(([key, , look]) => {
-                const start = end;
-                end += values[key] ?? 0;
-                return (
-                  end > start && (
-                    <rect
-                      key={key}
-                      {...place(of, scale(start), scale(end))}
-                      fill={fillOf(look)}
-                      stroke={`var(--chart-${look})`}
-                      strokeWidth={0.75}
-                    />
-                  )
-                );
-              });
-            })}
-          {kind === 'lines' &&
-            series.map(([key, , look]) => (
-              <LinePath
-                key={key}
-                data={rows.filter(({ values }) => values[key] !== undefined)}
-                x={(each) => band(each.id)! + band.bandwidth() / 2}
-                y={({ values }) => scale(values[key]!)}
-                stroke={`var(--chart-${look})`}
-                strokeWidth={1.75}
-                strokeDasharray={DASHES[look]}
-              />
-            ))}
+          {rows.map(({ id: of, values }) => {
+            let end = 0;
+            return series.map(([key, , look]) => {
+              const start = end;
+              end += values[key] ?? 0;
+              return (
+                end > start && (
+                  <rect
+                    key={key}
+                    {...place(of, scale(start), scale(end))}
+                    fill={fillOf(look)}
+                    stroke={`var(--chart-${look})`}
+                    strokeWidth={0.75}
+                  />
+                )
+              );
+            });
+          })}
           {(isFlat ? marks.names : marks.values).map(([text, at], index) => (
             <text key={index} {...LABEL} textAnchor="end" x={left - 6} y={at + 4}>
               {text}

@@ -58,7 +58,7 @@ function Matches({ form }: { form: ReplayForm }) {
 
 /** Starts a replay: which sessions, and what is different this time. */
 export function NewReplayView() {
-  const { session = '', turn, agent_id = '' } = route.useSearch();
+  const { session = '', turn } = route.useSearch();
   const navigate = useNavigate();
   const client = useQueryClient();
   const agents = useAgents().map((agent) => [agent.agent_id, agent.name] as const);
@@ -66,7 +66,6 @@ export function NewReplayView() {
   const [key, setKey] = useState(newIdempotencyKey);
   const [form, setForm] = useState<ReplayForm>({
     sessions: session.replaceAll(',', '\n'),
-    filter_agent: agent_id,
     from: turn === undefined ? '' : String(turn),
     budget: '1000000',
     concurrency: '1',

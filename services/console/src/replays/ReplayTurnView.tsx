@@ -5,6 +5,7 @@ import { api, dataOf, type Schema } from '../api/client.ts';
 import { Button } from '../components/Button.tsx';
 import { Badge, Card, View } from '../components/layout.tsx';
 import { Alert, EmptyState, Loaded } from '../components/states.tsx';
+import { DataTable, Facts } from '../components/tables.tsx';
 import { TextDiff } from '../components/TextDiff.tsx';
 import { isTyping } from '../shell/useShortcuts.ts';
 import { BeforeAfter } from './BeforeAfter.tsx';
@@ -39,39 +40,27 @@ const Part = ({ title, children }: { title: string; children: ReactNode }) => (
   </section>
 );
 
-/** A check with its result, and the answer of the judge if a model has judged. */
-function CheckResult({
-  check,
-  passed,
-  code,
-  session_id,
-  rule,
-}: ReplayTurn['checks'][number] & { rule: unknown }) {
-  const verdict = useTurn(session_id === undefined ? undefined : { session_id, turn: 1 }).data;
-  return (
-    <li className="grid grid-cols-[auto_minmax(0,1fr)] gap-3 py-2">
-      <Badge tone={passed ? 'success' : 'destructive'} className="self-start">
-        {passed ? 'Passed' : 'Failed'}
-      </Badge>
-      <div className="grid gap-1 break-words">
-        <code>{JSON.stringify(rule) ?? `Check ${check}`}</code>
-        {code}
-        {verdict && <p className={TEXT}>{verdict.output ?? verdict.error?.message}</p>}
-      </div>
-    </li>
-  );
+/** The answer of the model that judged. */
+function Verdict({ sessionId }: { sessionId: string }) {
+  const { data } = useTurn({ session_id: sessionId, turn: 1 });
+  return <p className={TEXT}>{data?.output ?? data?.error?.message}</p>;
 }
+
+const TurnLink = ({ id, children }: { id: TurnId; children: ReactNode }) => (
+  <Link
+    to="/sessions/$sessionId"
+    params={{ sessionId: id.session_id }}
+    search={{ turn: id.turn }}
+    className="text-primary underline"
+  >
+    {children}
+  </Link>
+);
 
 const callsText = (calls: readonly Schema<'ToolCall'>[] | undefined): string =>
   (calls ?? [])
     .map(({ round, tool, ...call }) => `${round}. ${tool} ${call.arguments}\n→ ${call.result}\n`)
     .join('');
-
-const OMITTED = {
-  erased: 'A session was erased, and its text with it.',
-  too_long: 'The service does not compare texts of this length; your browser found this.',
-  too_different: 'The texts have little in common; your browser found this.',
-} as const;
 
 function Comparison({ turn, rules }: { turn: ReplayTurn; rules: readonly unknown[] }) {
   const { replay_session_id, replay_turn, outcome, code, diff, diff_omitted: omitted } = turn;
@@ -92,7 +81,7 @@ function Comparison({ turn, rules }: { turn: ReplayTurn; rules: readonly unknown
         </Card>
       </Part>
       <Part title="Answer">
-        {omitted && <p>{OMITTED[omitted]}</p>}
+        {omitted && <p>The service shows no difference ({omitted.replace('_', ' ')}).</p>}
         {outcome === 'failed' && (
           <Alert title={`The replayed turn failed: ${code}`}>{replayed?.error?.message}</Alert>
         )}
@@ -116,32 +105,43 @@ function Comparison({ turn, rules }: { turn: ReplayTurn; rules: readonly unknown
         </Part>
       )}
       {turn.checks.length > 0 && (
-        <Part title="Checks">
-          <ul className="divide-y">
-            {turn.checks.map((check) => (
-              <CheckResult key={check.check} {...check} rule={rules[check.check]} />
-            ))}
-          </ul>
-        </Part>
+        <DataTable
+          caption="Checks"
+          isTitled
+          columns={['Check', 'Result', 'Reason']}
+          rows={turn.checks.map(({ check, passed, code: reason, session_id }) => ({
+            key: String(check),
+            cells: [
+              <code key="rule" className="text-xs break-all">
+                {JSON.stringify(rules[check])}
+              </code>,
+              <Badge key="result" tone={passed ? 'success' : 'destructive'}>
+                {passed ? 'Passed' : 'Failed'}
+              </Badge>,
+              session_id ? <Verdict sessionId={session_id} /> : reason,
+            ],
+          }))}
+        />
       )}
       <BeforeAfter before={turn.recorded} after={turn.replayed} />
-      <p>The model was sent {turn.requests === 'same' ? 'the same bytes' : 'another request'}.</p>
-      <nav aria-label="Sessions" className="flex gap-4">
-        {[turn, replayedId].map(
-          (id, at) =>
-            id && (
-              <Link
-                key={LABELS[at]}
-                to="/sessions/$sessionId"
-                params={{ sessionId: id.session_id }}
-                search={{ turn: id.turn }}
-                className="py-1 text-primary underline"
-              >
-                {LABELS[at]} turn
-              </Link>
-            ),
-        )}
-      </nav>
+      <Facts
+        facts={[
+          [
+            'Recorded',
+            <TurnLink key="recorded" id={turn}>
+              Recorded turn
+            </TurnLink>,
+          ],
+          replayedId && [
+            'Replayed',
+            <TurnLink key="replayed" id={replayedId}>
+              Replayed turn
+            </TurnLink>,
+          ],
+          ['Models', `${turn.recorded.model}, ${turn.replayed?.model ?? 'none'}`],
+          ['Request', turn.requests === 'same' ? 'the same bytes' : 'not the same bytes'],
+        ]}
+      />
     </>
   );
 }

@@ -2,7 +2,7 @@ import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tansta
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { api } from '../api/client.ts';
 import { Button } from '../components/Button.tsx';
-import { Chart, formatCount, type ChartRow, type ChartSeries } from '../components/Chart.tsx';
+import { Chart, formatCount, type ChartSeries } from '../components/Chart.tsx';
 import { Badge, Card, View } from '../components/layout.tsx';
 import { Alert, EmptyState, Loaded } from '../components/states.tsx';
 import { Facts } from '../components/tables.tsx';
@@ -12,13 +12,7 @@ import { useAgents } from '../sessions/useAgents.ts';
 import { BeforeAfter } from './BeforeAfter.tsx';
 import { describeReplacements, OUTCOMES, Progress, StatusBadge } from './ReplaysView.tsx';
 import { ReplayTurnView } from './ReplayTurnView.tsx';
-import {
-  replayQuery,
-  turnsQuery,
-  useReplayProgress,
-  type ReplayTurn,
-  type ShownReplay,
-} from './replayQueries.ts';
+import { replayQuery, turnsQuery, useReplayProgress, type ShownReplay } from './replayQueries.ts';
 import { formatTurnId, parseTurnId, TURN_FILTERS, type TurnFilter } from './search.ts';
 
 const route = getRouteApi('/replays/$replayId');
@@ -31,13 +25,6 @@ const LATENCY: readonly ChartSeries[] = [
   ['recorded', 'Recorded', 1],
   ['replayed', 'Replayed', 2],
 ];
-
-const toLatency = (turn: ReplayTurn): ChartRow => ({
-  id: formatTurnId(turn),
-  label: `Turn ${turn.turn} of …${turn.session_id.slice(-8)}`,
-  tick: String(turn.turn),
-  values: { recorded: turn.recorded.duration_ms, replayed: turn.replayed?.duration_ms },
-});
 
 /** What a replay was started with, and what it has used. */
 function Settings({ replay: { replay_id, settings, sums } }: { replay: ShownReplay }) {
@@ -78,7 +65,7 @@ function Settings({ replay: { replay_id, settings, sums } }: { replay: ShownRepl
 function TurnList({ replay, filter }: { replay: ShownReplay; filter: TurnFilter }) {
   const { replay_id: replayId, status, sums } = replay;
   const query = useInfiniteQuery(turnsQuery(replayId, filter));
-  const { data, refetch, fetchNextPage, hasNextPage, isFetchingNextPage } = query;
+  const { data, refetch } = query;
   if (!data) return <Loaded query={query}>{() => null}</Loaded>;
   const rows = data.pages.flatMap((page) => page.rows);
   const again = status === 'running' && (
@@ -106,7 +93,7 @@ function TurnList({ replay, filter }: { replay: ShownReplay; filter: TurnFilter 
         rows={rows}
         idOf={formatTurnId}
         heights={[44, 76]}
-        onEnd={hasNextPage && !isFetchingNextPage ? () => void fetchNextPage() : undefined}
+        query={query}
         className="max-h-[70dvh] rounded-lg border bg-card"
       >
         {(turn) => (
@@ -119,21 +106,18 @@ function TurnList({ replay, filter }: { replay: ShownReplay; filter: TurnFilter 
             >
               Turn {turn.turn} of session …{turn.session_id.slice(-8)}
             </Link>
-            {turn.checks.some(({ passed }) => !passed) && <Badge>check failed</Badge>}
+            {turn.checks.some(({ passed }) => !passed) && (
+              <Badge tone="destructive">check failed</Badge>
+            )}
             {Object.values(turn.tools).some((count) => count > 0) && <Badge>tools differ</Badge>}
             {turn.code && <code className="text-xs">{turn.code}</code>}
+            <span className="text-xs text-muted-foreground tabular-nums">
+              {turn.recorded.duration_ms ?? '–'} → {turn.replayed?.duration_ms ?? '–'} ms
+            </span>
             <StatusBadge status={turn.outcome} />
           </div>
         )}
       </VirtualList>
-      {rows.length > 1 && (
-        <Chart
-          kind="lines"
-          title="Latency of these turns, in milliseconds"
-          series={LATENCY}
-          rows={rows.map(toLatency)}
-        />
-      )}
     </>
   );
 }

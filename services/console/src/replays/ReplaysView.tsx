@@ -73,7 +73,7 @@ export function Progress({ turns }: { turns: Replay['sums']['turns'] }) {
 function ReplayList() {
   const agents = useAgents();
   const query = useInfiniteQuery(replaysQuery);
-  const { data, fetchNextPage, hasNextPage, isFetchingNextPage } = query;
+  const { data } = query;
   if (!data) return <Loaded query={query}>{() => null}</Loaded>;
   if (data.pages[0]?.rows.length === 0)
     return (
@@ -95,7 +95,7 @@ function ReplayList() {
       rows={data.pages.flatMap(({ rows }) => rows)}
       idOf={({ replay_id }) => replay_id}
       heights={[56, 124]}
-      onEnd={hasNextPage && !isFetchingNextPage ? () => void fetchNextPage() : undefined}
+      query={query}
       className="h-full"
     >
       {({ replay_id: replayId, replacements, status, sums: { turns }, created_at }) => (
