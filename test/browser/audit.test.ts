@@ -105,6 +105,19 @@ async function pin(page: ConsolePage, checkpoint: string): Promise<void> {
   await page.getByRole('button', { name: 'Unpin' }).waitFor();
 }
 
+/** Drops a file on the card, as from a folder. */
+async function dropFile(page: ConsolePage, file: string): Promise<void> {
+  const content = (await readFile(file)).toString('base64');
+  const script = `(() => {
+    const bytes = Uint8Array.from(atob('${content}'), (char) => char.charCodeAt(0));
+    const dataTransfer = new DataTransfer();
+    dataTransfer.items.add(new File([bytes], 'bundle.tar'));
+    return dataTransfer;
+  })()`;
+  const dataTransfer = await page.evaluateHandle(script);
+  await result(page).dispatchEvent('drop', { dataTransfer });
+}
+
 const verify = (page: ConsolePage) =>
   page.getByRole('button', { name: 'Verify', exact: true }).click();
 const result = (page: ConsolePage) => page.getByRole('region', { name: 'Verify a session' });
@@ -133,12 +146,10 @@ withBrowser(
       ['dark', 'dark', false],
       ['phone', 'light', true],
     ] as const) {
-      await page.emulateMedia({ colorScheme: theme });
+      await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' });
       await page.setViewportSize(
-        isPhone ? { width: 390, height: 844 } : { width: 1280, height: 800 },
+        isPhone ? { width: 390, height: 2_600 } : { width: 1280, height: 1_500 },
       );
-      expect(await page.inspect(`audit-${name}`)).toEqual([]);
-      await page.getByRole('heading', { name: 'Everything matches' }).scrollIntoViewIfNeeded();
       expect(await page.inspect(`verified-${name}`)).toEqual([]);
       expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true);
     }
@@ -179,7 +190,8 @@ withBrowser('names the first event that a lying service changed', async () => {
   expect(report).toContain('2 events before it match.');
   expect(report).toMatch(/Expected\s+[0-9a-f]{64}\s+Actual\s+[0-9a-f]{64}/);
   expect(await page.inspect('mismatch')).toEqual([]);
-  await page.getByRole('link', { name: 'Open the session' }).waitFor();
+  const link = page.getByRole('link', { name: 'Open the event' });
+  expect(await link.getAttribute('href')).toBe(`/console/sessions/${sessionId}?tab=events&event=2`);
   expect(page.problems).toEqual([]);
 });
 
@@ -201,7 +213,7 @@ withBrowser('shows that the log does not fit a checkpoint that was kept', async 
   const { origin, size } = parseCheckpoint(parseNote(await newestCheckpoint()).text);
   const older = { origin, size: size - 3, root: Buffer.alloc(32, 7) };
   await trust(page, keysOf(), signNote(formatCheckpoint(older), [log!]));
-  const found = /The log of \d+ events does not begin with the \d+ events of the other checkpoint/;
+  const found = /The log of \d+ events does not begin with the \d+ events of the pinned checkpoint/;
   await page.getByRole('region', { name: 'Newest checkpoint' }).getByText(found).waitFor();
   await verify(page);
   await result(page).getByText(found).waitFor();
@@ -225,8 +237,53 @@ withBrowser('verifies a bundle of another log, and refuses one that was changed'
   expect(await result(page).innerText()).toContain('withheld; only the commitment was checked');
   const changed = texts['events.jsonl']!.replace('Answer 2', 'Answer 3');
   await writeTexts(file, { ...texts, 'events.jsonl': changed });
-  await page.getByLabel('Open a bundle').setInputFiles(file);
+  await dropFile(page, file);
   await page.getByText('The event at revision 6 has another output').waitFor();
+  expect(page.problems).toEqual([]);
+});
+
+withBrowser(
+  'says why a key without audit:read sees nothing, and verifies without texts',
+  async () => {
+    const keyOf = async (scope: string): Promise<string> => {
+      const { body } = await service.post('/v1/keys', { name: scope, scopes: [scope] });
+      return body.data.api_key as string;
+    };
+    const closed = await browser!.open('/audit', { service, key: await keyOf('sessions:read') });
+    const checkpoint = closed.getByRole('region', { name: 'Newest checkpoint' });
+    await checkpoint.getByText('This view is closed to your key').waitFor();
+    expect(await checkpoint.innerText()).toContain('audit:read');
+    expect(await closed.inspect('closed')).toEqual([]);
+    const auditor = await browser!.open(`/audit?session=${sessionId}`, {
+      service,
+      key: await keyOf('audit:read'),
+    });
+    await verify(auditor);
+    await auditor.getByText('8 texts are withheld; only the commitment was checked.').waitFor();
+    expect([...closed.problems, ...auditor.problems]).toEqual([]);
+  },
+);
+
+withBrowser('says so where the browser offers no WebCrypto', async () => {
+  const page = await browser!.open('/system', { service });
+  await page.addInitScript('delete Crypto.prototype.subtle');
+  await page.goto(`${service.url}/console/audit`);
+  await page.getByText('Open the console over HTTPS, or on localhost.').waitFor();
+  expect(page.problems).toEqual([]);
+});
+
+withBrowser('verifies 10,000 events with progress, and stops where it is told to', async () => {
+  const page = await browser!.open('/audit', { service });
+  const file = join(folder, 'long.tar');
+  await writeTexts(file, await textsOf(await makeBundle(shownSession(3_333))));
+  await page.getByLabel('Open a bundle').setInputFiles(file);
+  await page.getByText(/[1-9][\d,]* of 10,000 events/).waitFor();
+  await page.keyboard.press('Escape');
+  await page.getByText('of 10,000 events').waitFor({ state: 'hidden' });
+  expect(await result(page).getByRole('heading', { level: 3 }).count()).toBe(0);
+  await page.getByLabel('Open a bundle').setInputFiles(file);
+  await page.getByRole('heading', { name: 'Everything that could be checked matches' }).waitFor();
+  expect(await result(page).innerText()).toContain('moved: 10,000 events');
   expect(page.problems).toEqual([]);
 });
 

@@ -24,11 +24,11 @@ const healthOf = (page: ConsolePage, change: (data: any) => object) =>
 
 async function inspectAll(page: ConsolePage, name: string): Promise<void> {
   for (const [look, theme, width, height] of [
-    ['light', 'light', 1280, 800],
-    ['dark', 'dark', 1280, 800],
-    ['phone', 'light', 390, 844],
+    ['light', 'light', 1280, 2_000],
+    ['dark', 'dark', 1280, 1_200],
+    ['phone', 'light', 390, 2_600],
   ] as const) {
-    await page.emulateMedia({ colorScheme: theme });
+    await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' });
     await page.setViewportSize({ width, height });
     expect(await page.inspect(`${name}-${look}`)).toEqual([]);
     expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true);
@@ -120,21 +120,17 @@ withBrowser('follows a service that is not ready, until it is again', async () =
 withBrowser(
   'says why figures are closed to a key without metrics:read, and shows the rest',
   async () => {
-    const page = await browser!.open('/system', { service });
-    const denied = 'The API key lacks the scope metrics:read.';
-    await page.route('**/metrics', (route) =>
-      route.fulfill({
-        status: 403,
-        json: { success: false, error: denied, code: 'forbidden', status: 403, retry: 'never' },
-      }),
-    );
-    await page.reload();
+    const issued = await service.post('/v1/keys', { name: 'reader', scopes: ['sessions:read'] });
+    const page = await browser!.open('/system', {
+      service,
+      key: issued.body.data.api_key as string,
+    });
     await page.getByText('Nothing needs attention').waitFor();
-    await page.getByRole('region', { name: 'Limits and their use' }).getByText(denied).waitFor();
-    await page
-      .getByRole('region', { name: 'Quotas of your account' })
-      .getByText(/of 10,000,000$/)
-      .waitFor();
+    const limits = page.getByRole('region', { name: 'Limits and their use' });
+    await limits.getByText('This view is closed to your key').waitFor();
+    expect(await limits.innerText()).toContain('metrics:read');
+    const quotas = page.getByRole('region', { name: 'Quotas of your account' });
+    await quotas.getByText(/of 10,000,000$/).waitFor();
     expect(await page.inspect('closed')).toEqual([]);
     expect(page.problems).toEqual([]);
   },

@@ -1,6 +1,5 @@
 import { registerResource } from '../../../../shared/lib/concurrency/resources.ts';
 import type { Context } from 'koa';
-import type { ChatGrant } from '../../../../shared/chatTokens/chatToken.ts';
 import type { Actor } from '../../../../shared/commandHandling/context.ts';
 import { TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
 import type { ApiContext } from '../../context.ts';
@@ -11,22 +10,6 @@ import { networkOf } from '../access/loginThrottle.ts';
 const rejected = { account: 0, process: 0 };
 registerResource('requests_per_second', { usage: () => ({ rejected }) });
 
-/** Counts the request against the end user that its chat token is for. */
-async function limitChatRate(
-  rateLimiter: ApiContext['rateLimiter'],
-  { user_hmac }: ChatGrant,
-): Promise<void> {
-  const perSecond = LIMITS.chatTokens.requestsPerSecond;
-  const { allowed, resetMs } = await rateLimiter.take(`chat ${user_hmac}`, perSecond);
-  if (allowed) return;
-  rejected.account += 1;
-  throw new TurnlogError(
-    'rate_limited',
-    `An end user may send ${perSecond} requests per second. Try again in the next second.`,
-    { retriable: true, retryAfterSeconds: Math.max(1, Math.ceil(resetMs / 1_000)) },
-  );
-}
-
 /**
  * Counts the request against its API key, and sends the remaining quota of the second
  * (draft-ietf-httpapi-ratelimit-headers-10).
@@ -34,9 +17,8 @@ async function limitChatRate(
 export async function limitRequestRate(
   { rateLimiter, accountLimits, limits }: ApiContext,
   ctx: Context,
-  { account_id, key_id, chat }: Actor,
+  { account_id, key_id }: Actor,
 ): Promise<void> {
-  if (chat) await limitChatRate(rateLimiter, chat);
   const { requests_per_second = Infinity } = await accountLimits(account_id);
   const perSecond = Math.min(requests_per_second, limits.requestsPerSecond);
   const { allowed, remaining, resetMs } = await rateLimiter.take(key_id, perSecond);

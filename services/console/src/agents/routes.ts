@@ -9,7 +9,10 @@ const listRoute = createRoute({
   getParentRoute: () => shellRoute,
   path: '/agents',
   validateSearch: ({ name }: Record<string, unknown>): AgentsSearch =>
-    name === undefined || name === '' ? {} : { name: String(name) },
+    // The router reads digits as a number.
+    (typeof name === 'string' && name !== '') || typeof name === 'number'
+      ? { name: String(name) }
+      : {},
   component: lazyRouteComponent(() => import('./AgentsView.tsx'), 'AgentsView'),
 });
 

@@ -1,5 +1,6 @@
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { View } from '../components/layout.tsx';
+import { EmptyState } from '../components/states.tsx';
 import { CheckpointCard } from './CheckpointCard.tsx';
 import { ReceiptCard } from './ReceiptCard.tsx';
 import { TrustCard } from './TrustCard.tsx';
@@ -9,6 +10,15 @@ import { VerifyCard } from './VerifyCard.tsx';
 export function AuditView() {
   const { session, receipt } = useSearch({ from: '/audit' });
   const navigate = useNavigate({ from: '/audit' });
+  // Browsers have it on pages of HTTPS and of localhost alone.
+  if (!('subtle' in crypto))
+    return (
+      <View title="Audit">
+        <EmptyState title="This page has no WebCrypto">
+          Without it the browser can verify nothing. Open the console over HTTPS, or on localhost.
+        </EmptyState>
+      </View>
+    );
   return (
     <View
       title="Audit"

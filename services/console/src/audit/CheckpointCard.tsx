@@ -12,7 +12,13 @@ import { CHECKPOINT_PATH, fetchCheckpoint, readTree } from './service.ts';
 import { pinCheckpoint, useTrust } from './trust.ts';
 import { toBase64 } from './verify/bytes.ts';
 import { Mismatch } from './verify/mismatch.ts';
-import { cosignaturesOf, logKeyOf, type Checkpoint, type Cosignature } from './verify/notes.ts';
+import {
+  cosignaturesOf,
+  logKeyOf,
+  requireSignature,
+  type Checkpoint,
+  type Cosignature,
+} from './verify/notes.ts';
 import { checkpointVerifier, type Trust } from './verify/verifySession.ts';
 
 const REFRESH_MS = 10_000;
@@ -21,18 +27,27 @@ const REFRESH_MS = 10_000;
 interface Checked {
   /** Undefined when it has the right signature and extends the pinned checkpoint, if there is one. */
   problem: Mismatch | undefined;
+  /** Undefined without a trusted key of the log. */
+  isSigned: boolean | undefined;
   cosignatures: Cosignature[];
 }
 
 async function check(checkpoint: Checkpoint, trust: Trust): Promise<Checked> {
   const cosignatures = await cosignaturesOf(checkpoint, trust.keys);
+  const logKey = logKeyOf(checkpoint, trust.keys);
+  const isSigned =
+    logKey &&
+    (await requireSignature(checkpoint, logKey).then(
+      () => true,
+      () => false,
+    ));
   try {
     const checkpoints = checkpointVerifier(trust, { readTree });
     checkpoints.requireNotShorter(checkpoint);
     await checkpoints.accept(checkpoint);
-    return { problem: undefined, cosignatures };
+    return { problem: undefined, isSigned, cosignatures };
   } catch (error) {
-    if (error instanceof Mismatch) return { problem: error, cosignatures };
+    if (error instanceof Mismatch) return { problem: error, isSigned, cosignatures };
     throw error;
   }
 }
@@ -49,7 +64,7 @@ interface Signer {
 function signersOf(
   checkpoint: Checkpoint,
   trust: Trust,
-  { problem, cosignatures }: Checked,
+  { isSigned, cosignatures }: Checked,
   missing: readonly string[],
 ): Signer[] {
   const logKey = logKeyOf(checkpoint, trust.keys);
@@ -57,9 +72,9 @@ function signersOf(
     if (name === checkpoint.origin) {
       const isOwn = logKey?.id === id;
       if (!isOwn) return { name, id, role: 'Log', tone: 'neutral', status: 'Not checked: no key' };
-      return problem
-        ? { name, id, role: 'Log', tone: 'warning', status: 'See below' }
-        : { name, id, role: 'Log', tone: 'success', status: 'Valid' };
+      return isSigned
+        ? { name, id, role: 'Log', tone: 'success', status: 'Valid' }
+        : { name, id, role: 'Log', tone: 'destructive', status: 'Wrong' };
     }
     const trusted = cosignatures.find((each) => each.name === name && each.id === id);
     if (!trusted)

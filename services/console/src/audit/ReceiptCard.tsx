@@ -113,7 +113,7 @@ function Receipt({ subjectId }: { subjectId: string }) {
     queryKey: ['receipt-check', subjectId, stored.pinned?.note, stored.keys],
     queryFn: async () => {
       try {
-        return await verifyReceiptOf(receipt.data!, trust!, readTree);
+        return await verifyReceiptOf(receipt.data!, { subjectId, trust: trust!, readTree });
       } catch (error) {
         if (error instanceof Mismatch) return error;
         throw error;

@@ -119,7 +119,7 @@ export const TrustCard = () => (
     <h2 id="trust-title" className="text-base font-semibold">
       What you trust
     </h2>
-    <h3 className="font-medium">Pinned checkpoint</h3>
+    <h3 className="font-semibold">Pinned checkpoint</h3>
     <Pinned />
     <hr />
     <Keys />

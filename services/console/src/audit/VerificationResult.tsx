@@ -31,7 +31,7 @@ export const Statement = ({
       <Minus className="mt-0.5 size-4 text-warning" aria-label="Not proven:" />
     )}
     <div className="min-w-0">
-      <h4 className="font-medium">{title}</h4>
+      <h4 className="font-semibold">{title}</h4>
       <p>{children}</p>
     </div>
   </li>
@@ -208,8 +208,13 @@ export function MismatchReport({
         </p>
       )}
       {sessionId !== undefined && (
-        <Link to="/sessions/$sessionId" params={{ sessionId }} className="text-primary underline">
-          Open the session
+        <Link
+          to="/sessions/$sessionId"
+          params={{ sessionId }}
+          search={event ? { tab: 'events', event: event.revision } : {}}
+          className="justify-self-start text-primary underline"
+        >
+          {event ? 'Open the event' : 'Open the session'}
         </Link>
       )}
     </section>

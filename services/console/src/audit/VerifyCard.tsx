@@ -21,12 +21,19 @@ interface VerifyCardProps {
 function Progress({ events, total }: { events: number; total: number }) {
   return (
     <div className="grid gap-1.5">
-      <progress
+      <div
+        role="progressbar"
         aria-label="Verified events"
-        className="h-2 w-full accent-primary"
-        value={events}
-        max={Math.max(total, 1)}
-      />
+        aria-valuemin={0}
+        aria-valuemax={total}
+        aria-valuenow={events}
+        className="h-1.5 overflow-hidden rounded-full bg-muted"
+      >
+        <div
+          className="h-full rounded-full bg-primary"
+          style={{ width: `${(100 * events) / Math.max(total, 1)}%` }}
+        />
+      </div>
       <p className="text-muted-foreground tabular-nums">
         {events.toLocaleString()} of {total === 0 ? '…' : total.toLocaleString()} events
       </p>

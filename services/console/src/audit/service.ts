@@ -4,8 +4,8 @@ import { api, apiFetch } from '../api/client.ts';
 import { fromBase64Hash, type Bytes } from './verify/bytes.ts';
 import { unreadable } from './verify/mismatch.ts';
 import { readCheckpoint, type Checkpoint } from './verify/notes.ts';
-import { tileHashes } from './verify/tiles.ts';
-import type { EventProof, ReadTree, SessionSource } from './verify/verifySession.ts';
+import { readLeafEvent, tileHashes } from './verify/tiles.ts';
+import type { EventProof, ReadLeaf, ReadTree, SessionSource } from './verify/verifySession.ts';
 
 const PAGE_EVENTS = 500;
 const PROOF_ATTEMPTS = 5;
@@ -36,6 +36,9 @@ async function fetchTile(path: string): Promise<Bytes | undefined> {
 
 /** Reads the hashes of the service's log. */
 export const readTree: ReadTree = (size) => tileHashes(size, fetchTile);
+
+/** Reads the hash of the event that the service’s log has at a leaf. */
+export const readLeaf: ReadLeaf = (leaf, size) => readLeafEvent(leaf, size, fetchTile);
 
 const query = (after: number | undefined) => ({
   limit: PAGE_EVENTS,

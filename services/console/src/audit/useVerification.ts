@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'react';
-import { fetchCheckpoint, readTree, sessionFromService } from './service.ts';
+import { fetchCheckpoint, readLeaf, readTree, sessionFromService } from './service.ts';
 import { verifyBundleFile } from './verify/verifyFiles.ts';
 import {
   checkpointVerifier,
@@ -53,7 +53,7 @@ export function useVerification() {
       const newest = await fetchCheckpoint();
       if (newest) checkpoints.requireNotShorter(newest);
       const source = sessionFromService(target.session_id, signal);
-      const verified = await verifySession(source, { ...options, checkpoints });
+      const verified = await verifySession(source, { ...options, checkpoints, readLeaf });
       return show({ state: 'verified', target, verified, trust });
     } catch (error) {
       return show({ state: 'failed', target, error, events });

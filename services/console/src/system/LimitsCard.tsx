@@ -31,10 +31,14 @@ function Meter({ used, limit, label }: { used: number; limit: number; label: str
   );
 }
 
-const words = (name: string): string => {
-  const text = name.replaceAll('_', ' ');
+/** `memory_bodies` as “Memory for bodies”, `page_conversions_slow` as “Slow page conversions”. */
+function words(name: string): string {
+  const text = name
+    .replace(/^memory_/, 'memory for ')
+    .replace(/^(.*)_slow$/, 'slow $1')
+    .replaceAll('_', ' ');
   return text.charAt(0).toUpperCase() + text.slice(1);
-};
+}
 
 const formatOf =
   (unit: Resource['unit']) =>
@@ -50,7 +54,7 @@ function LimitRow({ name, unit, used, limit, waiting = 0, ...rejected }: Resourc
       <th scope="row" className="py-1.5 pr-3 text-left font-normal break-words">
         {title}
       </th>
-      <td className="py-1.5 pr-3">
+      <td className="hidden py-1.5 pr-3 sm:table-cell">
         {limit !== undefined && <Meter used={used} limit={limit} label={title} />}
       </td>
       <td className="py-1.5 pr-3 text-right tabular-nums">
@@ -92,13 +96,13 @@ export function LimitsCard({ metrics, error }: { metrics: Metrics | undefined; e
         <table className="w-full table-fixed">
           <thead className="text-xs text-muted-foreground">
             <tr>
-              <th scope="col" className="w-[30%] pb-1 text-left font-normal">
+              <th scope="col" className="pb-1 text-left font-normal sm:w-[30%]">
                 Resource
               </th>
-              <th scope="col" className="pb-1">
+              <th scope="col" className="hidden pb-1 sm:table-cell">
                 <span className="sr-only">Share</span>
               </th>
-              <th scope="col" className="w-[27%] pr-3 pb-1 text-right font-normal sm:w-52">
+              <th scope="col" className="w-32 pr-3 pb-1 text-right font-normal sm:w-52">
                 In use
               </th>
               <th
@@ -107,7 +111,7 @@ export function LimitsCard({ metrics, error }: { metrics: Metrics | undefined; e
               >
                 Waiting
               </th>
-              <th scope="col" className="w-20 pb-1 text-right font-normal">
+              <th scope="col" className="w-16 pb-1 text-right font-normal">
                 Rejected
               </th>
             </tr>

@@ -27,7 +27,7 @@ async function readMetrics(): Promise<MetricsRead> {
 function PartRow({ name, tone, status, lagMs, detail }: Part) {
   return (
     <tr className="border-t">
-      <th scope="row" className="py-2 pr-3 text-left font-medium break-words">
+      <th scope="row" className="py-2 pr-3 text-left font-semibold break-words">
         {name}
         <span className="block font-normal break-words text-muted-foreground sm:hidden">
           {detail}
@@ -54,7 +54,7 @@ function Attention({ parts }: { parts: readonly Part[] }) {
       {troubled.flatMap(({ name, problems }) =>
         problems.map(({ what, first }) => (
           <li key={`${name} ${what}`} className="min-w-0">
-            <h3 className="font-medium">{name}</h3>
+            <h3 className="font-semibold">{name}</h3>
             <p className="break-words">{what}</p>
             <p className="text-muted-foreground">
               <span className="font-medium">First: </span>

@@ -141,7 +141,7 @@ function readModels({ projection }: HealthReport): Part[] {
       problems: [
         problem(
           reason ?? (caught_up ? undefined : 'The read models do not follow the log.'),
-          'Until they follow, lists may lack recent changes. If this lasts, look for another process that locks them, and at the log of the projector.',
+          'Wait a minute: lists may lack recent changes until then. If this lasts, look at the log of the projector, and for another process that locks the read models.',
         ),
         problem(projection.search_reason, SEARCH_FIRST),
         parked > 0 && {

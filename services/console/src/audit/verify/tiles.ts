@@ -6,7 +6,7 @@ import { Mismatch } from './mismatch.ts';
 const WIDTH = 256;
 
 interface TilePlace {
-  level: number;
+  level: number | 'entries';
   index: number;
   /** Hashes in the tile, 1 to 256. */
   width: number;
@@ -20,14 +20,43 @@ export function pathOfTile({ level, index, width }: TilePlace): string {
   return `tile/${level}/${groups.join('/')}${width === WIDTH ? '' : `.p/${width}`}`;
 }
 
+/** Fetches a tile, or undefined for one that the log does not have. */
+type FetchTile = (path: string) => Promise<Bytes | undefined>;
+
+/** A partial tile, or the full one that replaced it. */
+const fetchWide = async (fetchTile: FetchTile, place: TilePlace): Promise<Bytes | undefined> =>
+  (await fetchTile(pathOfTile(place))) ?? fetchTile(pathOfTile({ ...place, width: WIDTH }));
+
+const widthOf = (index: number, hashes: number): number => Math.min(WIDTH, hashes - index * WIDTH);
+
 /**
- * Reads hashes of a tree of `size` leaves. `fetchTile` returns undefined for a tile that the log does
- * not have. Each tile is fetched once. The hashes prove nothing by themselves.
+ * The hash of the event that the log of `size` events has at a leaf; undefined where it does not
+ * say. The caller has to prove it.
  */
-export function tileHashes(
+export async function readLeafEvent(
+  leaf: number,
   size: number,
-  fetchTile: (path: string) => Promise<Bytes | undefined>,
-): ReadHash {
+  fetchTile: FetchTile,
+): Promise<string | undefined> {
+  const index = Math.floor(leaf / WIDTH);
+  const place = { level: 'entries', index, width: widthOf(index, size) } as const;
+  const bundle = await fetchWide(fetchTile, place);
+  if (!bundle) return undefined;
+  const view = new DataView(bundle.buffer, bundle.byteOffset, bundle.byteLength);
+  let at = 0;
+  // Each entry follows its length in two bytes.
+  for (let skip = leaf % WIDTH; skip > 0 && at + 2 <= bundle.length; skip -= 1)
+    at += 2 + view.getUint16(at);
+  if (at + 2 > bundle.length) return undefined;
+  const entry = String.fromCharCode(...bundle.slice(at + 2, at + 2 + view.getUint16(at)));
+  return /^\{"hash":"([0-9a-f]{64})",/.exec(entry)?.[1];
+}
+
+/**
+ * Reads hashes of a tree of `size` leaves. Each tile is fetched once. The hashes prove nothing by
+ * themselves.
+ */
+export function tileHashes(size: number, fetchTile: FetchTile): ReadHash {
   const fetched = new Map<string, Promise<Bytes | undefined>>();
   const once = (path: string): Promise<Bytes | undefined> => {
     const tile = fetched.get(path) ?? fetchTile(path);
@@ -36,10 +65,8 @@ export function tileHashes(
   };
   return async (level, at) => {
     const index = Math.floor(at / WIDTH);
-    const width = Math.min(WIDTH, Math.floor(size / WIDTH ** level) - index * WIDTH);
-    const partial = await once(pathOfTile({ level, index, width }));
-    // A partial tile is removed once the full one exists.
-    const tile = partial ?? (await once(pathOfTile({ level, index, width: WIDTH })));
+    const width = widthOf(index, Math.floor(size / WIDTH ** level));
+    const tile = await fetchWide(once, { level, index, width });
     const from = (at % WIDTH) * HASH_LENGTH;
     const hash = tile?.slice(from, from + HASH_LENGTH);
     if (hash?.length === HASH_LENGTH) return hash;

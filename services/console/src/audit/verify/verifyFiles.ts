@@ -73,8 +73,18 @@ export async function verifyBundleFile(
 type Members = Readonly<Record<string, unknown>>;
 const RECEIPT = 'event,events,leaf,proof,subject,turnlog_receipt';
 
+interface ReceiptOptions {
+  /** The id of what should have been erased. */
+  subjectId: string;
+  trust: Trust;
+  readTree: ReadTree;
+}
+
 /** Verifies the receipt of an erasure. Throws Mismatch. */
-export async function verifyReceiptOf(receipt: Members, trust: Trust, readTree: ReadTree) {
+export async function verifyReceiptOf(
+  receipt: Members,
+  { subjectId, trust, readTree }: ReceiptOptions,
+) {
   const { event, leaf, proof, subject, events } = receipt;
   const { stream, kind, id } = subject as Members;
   if (Object.keys(receipt).toSorted().join() !== RECEIPT || !isEvent(event))
@@ -82,11 +92,12 @@ export async function verifyReceiptOf(receipt: Members, trust: Trust, readTree: 
   const isOfSubject =
     event.type === `${String(kind)}.erased.v1` &&
     event.stream === stream &&
-    stream === `${String(kind)}-${String(id)}` &&
+    stream === `${String(kind)}-${subjectId}` &&
+    id === subjectId &&
     event.revision === events;
   if (!isOfSubject)
     throw new Mismatch('The receipt names another subject than its event.', {
-      expected: `${String(kind)}.erased.v1 of ${String(stream)}`,
+      expected: `${String(kind)}.erased.v1 of ${subjectId}`,
       actual: `${String(event.type)} of ${String(event.stream)}`,
       meaning: 'The receipt was changed, or is of another erasure.',
     });

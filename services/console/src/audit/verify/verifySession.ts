@@ -35,12 +35,15 @@ interface Extension {
 /** How the log itself is read, where trees of two sizes have to be compared. */
 export type ReadTree = (size: number) => ReadHash;
 
+/** How the log is read to find the hash of the event that it has at a leaf, if it tells. */
+export type ReadLeaf = (leaf: number, size: number) => Promise<string | undefined>;
+
 const REWRITTEN =
   'Events before the pinned checkpoint were changed, dropped or added after it was signed, or the log shows others another history. Keep both checkpoints: their signatures are the evidence.';
 
-function twoHistories(older: Checkpoint, newer: Checkpoint): Mismatch {
+function twoHistories(older: Checkpoint, newer: Checkpoint, which: string): Mismatch {
   return new Mismatch(
-    `The log of ${newer.size} events does not begin with the ${older.size} events of the other checkpoint.`,
+    `The log of ${newer.size} events does not begin with the ${older.size} events of the ${which} checkpoint.`,
     {
       expected: `${older.size} events, root ${toBase64(older.root)}`,
       actual: `${newer.size} events, root ${toBase64(newer.root)}`,
@@ -49,21 +52,30 @@ function twoHistories(older: Checkpoint, newer: Checkpoint): Mismatch {
   );
 }
 
+interface CheckpointOptions {
+  readTree: ReadTree;
+  /** An extension that is proven already. */
+  known?: Extension | undefined;
+  /** The key that the verified file itself names. */
+  ownKey?: TrustedKey | undefined;
+}
+
 /** Throws Mismatch unless the larger of two checkpoints extends the smaller one. */
 async function requireExtension(
   [a, b]: readonly [Checkpoint, Checkpoint],
-  { known, readTree }: { known?: Extension | undefined; readTree: ReadTree },
+  { known, readTree, pinned }: CheckpointOptions & { pinned: Checkpoint | undefined },
 ): Promise<void> {
   const [older, newer] = a.size <= b.size ? [a, b] : [b, a];
+  const which = older === pinned ? 'pinned' : 'other';
   if (older.size === newer.size) {
     if (isSame(older.root, newer.root)) return;
-    throw twoHistories(older, newer);
+    throw twoHistories(older, newer, which);
   }
   const isKnown = known?.older.size === older.size && isSame(known.older.root, older.root);
   const proof = isKnown
     ? known.hashes
     : await makeExtensionProof(older.size, newer.size, readTree(newer.size));
-  if (!(await provesExtension(proof, older, newer))) throw twoHistories(older, newer);
+  if (!(await provesExtension(proof, older, newer))) throw twoHistories(older, newer, which);
 }
 
 /** Whose signature a checkpoint has. */
@@ -77,10 +89,7 @@ export interface SignedBy {
  * Accepts checkpoints of one log: each must have the log's signature and be of the same history as
  * the pinned one and the ones before. Its functions throw Mismatch.
  */
-export function checkpointVerifier(
-  { keys, pinned }: Trust,
-  options: { readTree: ReadTree; known?: Extension | undefined; ownKey?: TrustedKey | undefined },
-) {
+export function checkpointVerifier({ keys, pinned }: Trust, options: CheckpointOptions) {
   let last = pinned;
   let signedBy: SignedBy | undefined;
   const hasLogKeys = keys.some(({ kind }) => kind === 'log');
@@ -116,7 +125,7 @@ export function checkpointVerifier(
       if (last === pinned && pinned) await requireSigned(pinned);
       await requireSigned(checkpoint);
       if (last && last.note !== checkpoint.note)
-        await requireExtension([last, checkpoint], options);
+        await requireExtension([last, checkpoint], { ...options, pinned });
       last = checkpoint;
     },
     /** Throws Mismatch when the log, which now has this newest checkpoint, was longer before. */
@@ -170,9 +179,25 @@ export interface VerifiedSession {
 interface VerifyOptions {
   trust: Trust;
   checkpoints: ReturnType<typeof checkpointVerifier>;
+  /** Finds the event that the log has in place of one that it does not. */
+  readLeaf?: ReadLeaf;
   signal: AbortSignal;
   onProgress: (events: number, total: number) => void;
 }
+
+/** After this long the page gets its turn. */
+const SLICE_MS = 16;
+
+/** Lets the page draw and react. A timer would be slowed down in a tab that is not shown. */
+const yieldToPage = (): Promise<void> =>
+  new Promise((resolve) => {
+    const { port1, port2 } = new MessageChannel();
+    port1.onmessage = () => {
+      port1.close();
+      resolve();
+    };
+    port2.postMessage(null);
+  });
 
 /**
  * Verifies every event of a session: its hash chain, its texts, and that it is in the log. Throws
@@ -180,7 +205,7 @@ interface VerifyOptions {
  */
 export async function verifySession(
   source: SessionSource,
-  { trust, checkpoints, signal, onProgress }: VerifyOptions,
+  { trust, checkpoints, readLeaf, signal, onProgress }: VerifyOptions,
 ): Promise<VerifiedSession> {
   const { state, add } = chainVerifier(source.session_id);
   const pinnedSize = trust.pinned?.size ?? 0;
@@ -188,7 +213,13 @@ export async function verifySession(
   let lastLeaf = -1;
   let underPinned = 0;
   let isIncluded: ReturnType<typeof inclusionVerifier> | undefined;
+  let sliceBegan = performance.now();
   for await (const proof of source.events) {
+    // WebCrypto may answer without a task of its own.
+    if (performance.now() - sliceBegan > SLICE_MS) {
+      await yieldToPage();
+      sliceBegan = performance.now();
+    }
     signal.throwIfAborted();
     if (!isIncluded || proof.checkpoint !== checkpoint) {
       await checkpoints.accept(proof.checkpoint);
@@ -206,14 +237,20 @@ export async function verifySession(
             expected: `a leaf after ${lastLeaf}`,
             actual: `leaf ${proof.leaf}`,
           };
-    if (fault)
+    if (fault) {
+      // The proof holds for what the log has there, if that is another event.
+      const recorded = await readLeaf?.(proof.leaf, checkpoint!.size).catch(() => undefined);
+      const isProven =
+        recorded !== undefined &&
+        !(await isIncluded(await hashOfLeaf(recorded, proof.leaf), proof.leaf, proof.hashes));
       throw new Mismatch(`The event at revision ${revision} is not in the log: ${fault.reason}.`, {
         event: labelOf(proof.event, revision),
-        expected: fault.expected,
-        actual: fault.actual,
+        expected: isProven ? `event hash ${recorded}` : fault.expected,
+        actual: isProven ? `event hash ${state.hash}` : fault.actual,
         meaning:
           'The log was signed with another event at this place: the event was changed with its hash, or was added afterwards.',
       });
+    }
     lastLeaf = proof.leaf;
     if (lastLeaf < pinnedSize) underPinned += 1;
     onProgress(state.events, source.total());

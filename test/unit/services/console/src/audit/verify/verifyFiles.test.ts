@@ -8,13 +8,22 @@ import {
   readCheckpoint,
   readKeys,
 } from '../../../../../../../services/console/src/audit/verify/notes.ts';
-import { verifyBundleFile } from '../../../../../../../services/console/src/audit/verify/verifyFiles.ts';
+import {
+  verifyBundleFile,
+  verifyReceiptOf,
+} from '../../../../../../../services/console/src/audit/verify/verifyFiles.ts';
 import { readTar } from '../../../../../../../infra/tar/readTar.ts';
 import { canonicalJson } from '../../../../../../../shared/eventlog/canonicalJson.ts';
 import type { ShownEvent } from '../../../../../../../shared/transparency/proof/shownTexts.ts';
 import { shownEventHash } from '../../../../../../../shared/transparency/proof/shownTexts.ts';
 import { verifyBundle } from '../../../../../../../shared/transparency/proof/verifyBundle.ts';
+import { verifyReceipt } from '../../../../../../../shared/transparency/receipts/verifyReceipt.ts';
+import { formatCheckpoint } from '../../../../../../../shared/transparency/tlog/checkpoint.ts';
+import { leafEntry } from '../../../../../../../shared/transparency/tlog/leaf.ts';
+import { leafHash, nodeHash } from '../../../../../../../shared/transparency/tlog/merkle.ts';
+import { signNote } from '../../../../../../../shared/transparency/tlog/note.ts';
 import { formatVkey } from '../../../../../../../shared/transparency/tlog/noteKeys.ts';
+import { formatProof } from '../../../../../../../shared/transparency/tlog/proofFile.ts';
 import {
   makeBundle,
   SESSION,
@@ -224,7 +233,6 @@ describe('a pinned checkpoint', () => {
     const texts = await textsOfBundle(session, '', 295);
     const [size, root] = texts['consistency']!.split('\n');
     const text = `${signer.key.name}\n${size}\n${root}\n`;
-    const { signNote } = await import('../../../../../../../shared/transparency/tlog/note.ts');
     const verified = await verify(texts, { pinned: signNote(text, [signer]) });
     // The events have every other leaf up to 300.
     expect(verified.pinned).toMatchObject({ checkpoint: { size: 295 }, events: 7 });
@@ -237,7 +245,7 @@ describe('a pinned checkpoint', () => {
     const other = await textsOfBundle(shownSession());
     const error = await mismatchOf(other, { pinned: first['checkpoint']! });
     expect(error.message).toBe(
-      'The log of 312 events does not begin with the 312 events of the other checkpoint.',
+      'The log of 312 events does not begin with the 312 events of the pinned checkpoint.',
     );
     expect(error.details.meaning).toContain('changed, dropped or added after it was signed');
   });
@@ -268,4 +276,81 @@ test('of any changed byte of a bundle it says the same as the service’s own ve
     ),
     { numRuns: 100 },
   );
+});
+
+describe('the receipt of an erasure', () => {
+  const stream = `session-${SESSION}`;
+
+  function makeReceipt() {
+    const bare = {
+      id: '01a219ba-7750-7386-8085-047045a3dd4a',
+      stream,
+      revision: 5,
+      type: 'session.erased.v1',
+      data: { reason: 'request', note: 'Ticket 7' },
+      metadata: { ...session[0]!.metadata, prev_hash: 'c'.repeat(64) },
+    };
+    const hash = shownEventHash(bare as unknown as ShownEvent);
+    const leaf = leafHash(leafEntry(hash, 0));
+    const sibling = Buffer.alloc(32, 7);
+    const text = formatCheckpoint({
+      origin: signer.key.name,
+      size: 2,
+      root: nodeHash(leaf, sibling),
+    });
+    const checkpoint = signNote(text, [signer]);
+    return {
+      turnlog_receipt: 1,
+      subject: { stream, kind: 'session', id: SESSION },
+      events: 5,
+      event: { ...bare, metadata: { ...bare.metadata, hash } },
+      leaf: { hash, index: 0 },
+      proof: formatProof({ index: 0, hashes: [sibling], checkpoint }),
+    };
+  }
+
+  const check = (receipt: ReturnType<typeof makeReceipt>) =>
+    verifyReceiptOf(receipt, {
+      subjectId: SESSION,
+      trust: { keys: KEYS },
+      readTree: () => () => Promise.reject(new Error('no log is there')),
+    });
+
+  test('is verified with the key of the log', async () => {
+    expect(await check(makeReceipt())).toMatchObject({
+      checkpoint: { size: 2 },
+      signedBy: { isTrusted: true },
+      cosignatures: [{ name: 'witness.example/w1', time: undefined }],
+    });
+  });
+
+  const changes: [string, string, (receipt: any) => void][] = [
+    ['of another subject', 'names another subject', ({ subject }) => (subject.id = 'session_2')],
+    [
+      'of another type',
+      'names another subject',
+      ({ event }) => (event.type = 'session.described.v1'),
+    ],
+    ['with another count', 'names another subject', (receipt) => (receipt.events = 4)],
+    ['with another note', 'does not match its hash', ({ event }) => (event.data.note = 'Ticket 8')],
+    [
+      'with another time',
+      'does not match its hash',
+      ({ event }) => (event.metadata.recorded_at = '2020-01-01'),
+    ],
+    ['of another leaf', 'is not in the log', ({ leaf }) => (leaf.index = 1)],
+    ['with a member more', 'no receipt', (receipt) => (receipt.more = true)],
+    [
+      'under another checkpoint',
+      'The signature of',
+      (receipt) => (receipt.proof = receipt.proof.replace('\n2\n', '\n3\n')),
+    ],
+  ];
+  test.each(changes)('%s is rejected, as by the service’s verifier', async (_name, why, change) => {
+    const receipt = makeReceipt();
+    change(receipt);
+    await expect(check(receipt)).rejects.toThrow(why);
+    const text = JSON.stringify(receipt);
+    expect(() => verifyReceipt(text, { vkey: VKEY, witnesses: [] })).toThrow();
+  });
 });
