@@ -145,7 +145,7 @@ export function Chart({ title, kind, series, rows, format = formatCount }: Chart
           setActive(Math.floor(at / band.step()));
         }}
       >
-        <svg width={width} height={height + 22} aria-hidden className="block overflow-visible">
+        <svg width={width} height={height + 22} aria-hidden className="mt-2 block overflow-visible">
           <defs>
             {series.map(([, , look]) => (
               <pattern

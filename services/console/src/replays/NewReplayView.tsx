@@ -25,6 +25,8 @@ const MISSING_TOOLS = [
   ['live', 'Call the tool'],
   ['error-result', 'Tell the model of an error'],
 ] as const;
+const CHECKS_HINT =
+  'For example [{"contains": "42"}, {"judge": {"model": "…", "criteria": "It names the price."}}]';
 
 const Part = ({ title, children }: { title: string; children: ReactNode }) => (
   <Card>
@@ -93,6 +95,15 @@ export function NewReplayView() {
   const bind = bindFields(form, change, {
     ...(!body && { checks: 'This is not JSON. Write a list such as [{"contains": "42"}].' }),
   });
+  const input = (label: string, name: string, min?: number) => (
+    <TextField label={label} {...(min !== undefined && { type: 'number', min })} {...bind(name)} />
+  );
+  const choice = (label: string, name: string, options: readonly (readonly [string, string])[]) => (
+    <SelectField label={label} options={options} {...bind(name)} />
+  );
+  const area = (label: string, name: string, hint: string) => (
+    <TextAreaField label={label} hint={hint} {...bind(name)} />
+  );
   const price = models.find(({ id }) => id === form['model'])?.price;
   return (
     <View
@@ -101,72 +112,35 @@ export function NewReplayView() {
     >
       <form onSubmit={submit} className="mx-auto grid max-w-5xl grid-cols-[minmax(0,1fr)] gap-4">
         <Part title="Sessions">
-          <TextAreaField
-            label="Ids of sessions"
-            hint="One per line. Empty: all sessions that match the filter."
-            {...bind('sessions')}
-          />
-          <SelectField
-            label="Agent"
-            options={[['', 'All agents'], ...agents]}
-            {...bind('filter_agent')}
-          />
-          <TextField label="Words of a turn" {...bind('q')} />
-          <TextField label="Label" placeholder="customer:4711" {...bind('label')} />
+          {area('Ids of sessions', 'sessions', 'One per line. Empty: all that match the filter.')}
+          {choice('Agent', 'filter_agent', [['', 'All agents'], ...agents])}
+          {input('Words of a turn', 'q')}
+          {input('Label, such as customer:4711', 'label')}
           <Matches form={form} />
-          <TextField label="First turn" type="number" min={1} {...bind('from')} />
-          <TextField label="Last turn" type="number" min={1} {...bind('up_to')} />
+          {input('First turn', 'from', 1)}
+          {input('Last turn', 'up_to', 1)}
         </Part>
         <Part title="What changes">
-          <SelectField
-            label="Run by agent"
-            options={[['', 'The agent of each session'], ...agents]}
-            {...bind('agent_id')}
-          />
-          <TextField
-            label="Revision of the agent"
-            hint="Empty: as recorded, or the newest of another agent."
-            type="number"
-            min={0}
-            {...bind('agent_revision')}
-          />
-          <SelectField
-            label="Model"
-            hint={
-              price &&
-              `A million tokens cost ${price.input_per_million} ${price.currency} in the prompt, ${price.output_per_million} in the answer.`
-            }
-            options={[['', 'As recorded'], ...models.map(({ id }) => [id, id] as const)]}
-            {...bind('model')}
-          />
-          <TextAreaField label="Instruction" hint="Empty: as recorded." {...bind('instruction')} />
+          {choice('Run by agent', 'agent_id', [['', 'The agent of each session'], ...agents])}
+          {input('Revision of the agent', 'agent_revision', 0)}
+          {choice('Model', 'model', [
+            ['', 'As recorded'],
+            ...models.map(({ id }) => [id, id] as const),
+          ])}
+          {price && (
+            <p className="md:col-span-3">
+              A million tokens cost {price.input_per_million} {price.currency} in the prompt and{' '}
+              {price.output_per_million} {price.currency} in the answer.
+            </p>
+          )}
+          {area('Instruction', 'instruction', 'Empty: as recorded.')}
         </Part>
         <Part title="Limits and checks">
-          <SelectField label="Tool results" options={TOOLS} {...bind('tools')} />
-          <SelectField
-            label="Calls that are not recorded"
-            options={MISSING_TOOLS}
-            {...bind('missing_tools')}
-          />
-          <TextField
-            label="Token budget"
-            hint="Nothing more begins when it is used up."
-            type="number"
-            min={1}
-            {...bind('budget')}
-          />
-          <TextField
-            label="Sessions at a time"
-            type="number"
-            min={1}
-            max={4}
-            {...bind('concurrency')}
-          />
-          <TextAreaField
-            label="Checks of each answer, as JSON"
-            hint='For example [{"contains": "42"}, {"judge": {"model": "…", "criteria": "It names the price."}}]'
-            {...bind('checks')}
-          />
+          {choice('Tool results', 'tools', TOOLS)}
+          {choice('Calls that are not recorded', 'missing_tools', MISSING_TOOLS)}
+          {input('Token budget', 'budget', 1)}
+          {input('Sessions at a time', 'concurrency', 1)}
+          {area('Checks of each answer, as JSON', 'checks', CHECKS_HINT)}
         </Part>
         {start.error && <ErrorState error={start.error} />}
         <div className="flex flex-wrap justify-end gap-2">

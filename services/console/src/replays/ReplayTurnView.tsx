@@ -1,4 +1,4 @@
-import { skipToken, useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useEffect, useEffectEvent, type ReactNode } from 'react';
 import { api, dataOf, type Schema } from '../api/client.ts';
@@ -25,12 +25,11 @@ const TEXT = 'max-h-80 overflow-y-auto break-words whitespace-pre-wrap';
 const useTurn = (id: TurnId | undefined) =>
   useQuery({
     queryKey: ['sessions', id?.session_id, 'turns', id?.turn],
-    queryFn: id
-      ? () => {
-          const path = { sessionId: id.session_id, turn: String(id.turn) };
-          return dataOf(api.GET('/v1/sessions/{sessionId}/turns/{turn}', { params: { path } }));
-        }
-      : skipToken,
+    queryFn: () => {
+      const path = { sessionId: id!.session_id, turn: String(id!.turn) };
+      return dataOf(api.GET('/v1/sessions/{sessionId}/turns/{turn}', { params: { path } }));
+    },
+    enabled: id !== undefined,
   });
 
 const Part = ({ title, children }: { title: string; children: ReactNode }) => (
@@ -46,14 +45,14 @@ function Verdict({ sessionId }: { sessionId: string }) {
   return <p className={TEXT}>{data?.output ?? data?.error?.message}</p>;
 }
 
-const TurnLink = ({ id, children }: { id: TurnId; children: ReactNode }) => (
+const TurnLink = ({ id, label }: { id: TurnId; label: string }) => (
   <Link
     to="/sessions/$sessionId"
     params={{ sessionId: id.session_id }}
     search={{ turn: id.turn }}
     className="text-primary underline"
   >
-    {children}
+    {label}
   </Link>
 );
 
@@ -126,17 +125,10 @@ function Comparison({ turn, rules }: { turn: ReplayTurn; rules: readonly unknown
       <BeforeAfter before={turn.recorded} after={turn.replayed} />
       <Facts
         facts={[
-          [
-            'Recorded',
-            <TurnLink key="recorded" id={turn}>
-              Recorded turn
-            </TurnLink>,
-          ],
+          ['Recorded', <TurnLink key="recorded" id={turn} label="Recorded turn" />],
           replayedId && [
             'Replayed',
-            <TurnLink key="replayed" id={replayedId}>
-              Replayed turn
-            </TurnLink>,
+            <TurnLink key="replayed" id={replayedId} label="Replayed turn" />,
           ],
           ['Models', `${turn.recorded.model}, ${turn.replayed?.model ?? 'none'}`],
           ['Request', turn.requests === 'same' ? 'the same bytes' : 'not the same bytes'],
@@ -146,21 +138,19 @@ function Comparison({ turn, rules }: { turn: ReplayTurn; rules: readonly unknown
   );
 }
 
-/** One compared turn. `j` and `k` go to its neighbours in the list, Escape to the list. */
-export function ReplayTurnView({
-  replay,
-  id,
-  filter,
-}: {
+interface TurnViewProps {
   replay: ShownReplay;
   id: TurnId;
   filter: TurnFilter;
-}) {
+}
+
+/** One compared turn. `j` and `k` go to its neighbours in the list, Escape to the list. */
+export function ReplayTurnView({ replay, id, filter }: TurnViewProps) {
   const { replay_id: replayId, settings } = replay;
   const navigate = useNavigate();
   const query = useQuery(comparedTurnQuery(replayId, id));
   const listed = useInfiniteQuery(turnsQuery(replayId, filter)).data?.pages.flatMap(
-    ({ rows }) => rows,
+    (page) => page.rows,
   );
   const at = listed?.findIndex((each) => formatTurnId(each) === formatTurnId(id)) ?? -1;
   const neighbours: Record<string, TurnId | undefined> =

@@ -29,14 +29,11 @@ const LATENCY: readonly ChartSeries[] = [
 /** What a replay was started with, and what it has used. */
 function Settings({ replay: { replay_id, settings, sums } }: { replay: ShownReplay }) {
   const used = sums.replayed.tokens.total + sums.judge_tokens + sums.other_tokens;
-  const { added, missing, changed, unanswered } = sums.tools;
+  const { added, missing, changed } = sums.tools;
   const { from = 1, up_to = 'the last' } = settings.turns ?? {};
   const facts = [
     ['Tool results', settings.tools === 'live' ? 'from the tools' : 'as recorded'],
-    [
-      'Tool calls',
-      `${added} added, ${missing} missing, ${changed} changed, ${unanswered} unanswered`,
-    ],
+    ['Tool calls', `${added} added, ${missing} missing, ${changed} changed`],
     ['Turns', `${from} to ${up_to}`],
     ['Token budget', `${formatCount(used)} of ${formatCount(settings.budget.tokens)} used`],
     ['Checks', `${sums.checks.passed} passed, ${sums.checks.failed} failed`],
@@ -51,11 +48,7 @@ function Settings({ replay: { replay_id, settings, sums } }: { replay: ShownRepl
           <p className="break-words whitespace-pre-wrap">{settings.instruction}</p>
         </details>
       )}
-      <Link
-        to="/sessions"
-        search={{ replay_id }}
-        className="justify-self-start py-1 text-primary underline"
-      >
+      <Link to="/sessions" search={{ replay_id }} className="text-primary underline">
         Sessions that this replay made
       </Link>
     </Card>

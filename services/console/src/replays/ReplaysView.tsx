@@ -22,20 +22,17 @@ export const OUTCOMES = [
   ['skipped', 'Skipped', 4],
 ] as const satisfies readonly ChartSeries[];
 
-const TONES = {
+const TONES: Readonly<Partial<Record<string, 'success' | 'warning' | 'destructive'>>> = {
   same: 'success',
   completed: 'success',
   changed: 'warning',
   budget_exhausted: 'warning',
   failed: 'destructive',
-  skipped: 'neutral',
-  running: 'neutral',
-  cancelled: 'neutral',
-} as const;
+};
 
 /** The status of a replay, or the outcome of a turn. */
 export const StatusBadge = ({ status }: { status: Replay['status'] | ReplayTurn['outcome'] }) => (
-  <Badge tone={TONES[status]} className="capitalize">
+  <Badge tone={TONES[status] ?? 'neutral'} className="capitalize">
     {status.replace('_', ' ')}
   </Badge>
 );
@@ -77,14 +74,7 @@ function ReplayList() {
   if (!data) return <Loaded query={query}>{() => null}</Loaded>;
   if (data.pages[0]?.rows.length === 0)
     return (
-      <EmptyState
-        title="No replays yet"
-        action={
-          <Button asChild>
-            <Link to="/replays/new">Start a replay</Link>
-          </Button>
-        }
-      >
+      <EmptyState title="No replays yet">
         A replay runs recorded sessions again, for example with another model or instruction, and
         compares the answers. The recorded sessions do not change.
       </EmptyState>

@@ -1,6 +1,5 @@
 import { Link } from '@tanstack/react-router';
 import { formatCount } from '../components/Chart.tsx';
-import { CopyButton } from '../components/CopyButton.tsx';
 import { Card } from '../components/layout.tsx';
 import { DataTable } from '../components/tables.tsx';
 import type { UsageSearch } from './search.ts';
@@ -32,33 +31,20 @@ const COLUMNS: readonly (readonly [string, (entry: UsageEntry) => number | strin
   ['Tokens without a price', ({ unpriced_tokens }) => unpriced_tokens],
 ];
 
-/** A field of RFC 4180. A spreadsheet would take a text that begins so for a formula. */
-const quote = (text: string): string =>
-  `"${text.replace(/^[=+\-@\t\r]/, "'$&").replaceAll('"', '""')}"`;
-
-const toCsv = (group: string, rows: readonly NamedEntry[]): string =>
-  [
-    ['Id', group, ...COLUMNS.map(([title]) => title)].map(quote),
-    ...rows.map(({ id, name, entry }) => [
-      ...[id, name].map(quote),
-      ...COLUMNS.map(([, valueOf]) => valueOf(entry)),
-    ]),
-  ].join('\n');
-
 /** Every number of the charts, to read and to copy. */
 export function UsageTable({ group, rows }: { group: string; rows: readonly NamedEntry[] }) {
   return (
-    <Card className="grid grid-cols-[minmax(0,1fr)] gap-2">
+    <Card>
       <DataTable
-        caption={`Usage by ${group}`}
+        caption={`Usage by ${group.toLowerCase()}`}
         isTitled
         columns={[group, ...COLUMNS.map(([title]) => `#${title}`)]}
         rows={rows.map(({ id, name, entry, only }) => ({
           key: id,
           cells: [
-            <span key={id} title={id} className="inline-block max-w-56 truncate align-top">
+            <span key={id} title={id} className="block max-w-56 truncate">
               {only ? (
-                <Link to="/usage" search={only} className="py-1 text-primary hover:underline">
+                <Link to="/usage" search={only} className="text-primary hover:underline">
                   {name}
                 </Link>
               ) : (
@@ -72,9 +58,6 @@ export function UsageTable({ group, rows }: { group: string; rows: readonly Name
           ],
         }))}
       />
-      <span className="justify-self-end">
-        <CopyButton text={toCsv(group, rows)} label="Copy as CSV" />
-      </span>
     </Card>
   );
 }

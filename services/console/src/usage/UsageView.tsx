@@ -1,5 +1,4 @@
-import { getRouteApi, Link } from '@tanstack/react-router';
-import { Button } from '../components/Button.tsx';
+import { getRouteApi } from '@tanstack/react-router';
 import { Chart, formatCount, type ChartRow, type ChartSeries } from '../components/Chart.tsx';
 import { Card, View } from '../components/layout.tsx';
 import { EmptyState, Loaded } from '../components/states.tsx';
@@ -106,9 +105,9 @@ export function UsageView() {
   const query = { ...filters, ...range };
   const totals = useUsage(query);
   const grouped = useUsage({ ...query, by: group });
-  const rows = useNamedEntries(grouped.data?.entries ?? [], search);
-  const total = totals.data?.entries[0] ?? NO_USE;
-  const noun = GROUPS[group];
+  const rows = useNamedEntries(grouped.data?.rows ?? [], search);
+  const total = totals.data?.rows[0] ?? NO_USE;
+  const noun = GROUPS[group].toLowerCase();
   const charted = rows
     .filter(({ id }) => id !== '')
     .slice(0, group === 'day' ? undefined : MOST_BARS);
@@ -127,14 +126,7 @@ export function UsageView() {
       )}
       {!grouped.data && <Loaded query={grouped}>{() => null}</Loaded>}
       {grouped.data && total.runs === 0 && (
-        <EmptyState
-          title="No runs in these days"
-          action={
-            <Button asChild variant="outline">
-              <Link to="/agents">Open an agent</Link>
-            </Button>
-          }
-        >
+        <EmptyState title="No runs in these days">
           Choose more days or fewer filters, or run an agent: its usage appears when the run has
           ended.
         </EmptyState>
@@ -152,10 +144,10 @@ export function UsageView() {
               />
             ))}
           </div>
-          {grouped.data.isCut && (
+          {grouped.data.next && (
             <p role="status">Only the first entries are shown. Choose fewer days, or a filter.</p>
           )}
-          <UsageTable group={noun} rows={group === 'day' ? rows.toReversed() : rows} />
+          <UsageTable group={GROUPS[group]} rows={group === 'day' ? rows.toReversed() : rows} />
         </>
       )}
       <StorageUse />

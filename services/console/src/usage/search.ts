@@ -1,16 +1,15 @@
 /** What usage is grouped by, in the words of the API and of the view. */
 export const GROUPS = {
-  day: 'day',
-  agent: 'agent',
-  model: 'model',
-  key: 'key',
-  code: 'failure',
+  day: 'Day',
+  agent: 'Agent',
+  model: 'Model',
+  key: 'Key',
+  code: 'Failure',
 } as const;
 export type UsageGroup = keyof typeof GROUPS;
 
 /** Ranges that end today, in days; the first one is shown unless an address says otherwise. */
 export const RANGES = [30, 7, 90] as const;
-const KINDS = ['run', 'replay'] as const;
 const DAY_MS = 86_400_000;
 /** Of more days, only those with runs are shown. */
 const MOST_DAYS = 400;
@@ -24,11 +23,8 @@ export interface UsageSearch {
   agent_id?: string;
   model?: string;
   key_id?: string;
-  kind?: (typeof KINDS)[number];
+  kind?: 'run' | 'replay';
 }
-
-const TEXTS = ['agent_id', 'model', 'key_id'] as const;
-const DAYS = ['from', 'to'] as const;
 
 /** The search of an address, without values that it can't have. */
 export function parseUsageSearch(search: Readonly<Record<string, unknown>>): UsageSearch {
@@ -38,10 +34,12 @@ export function parseUsageSearch(search: Readonly<Record<string, unknown>>): Usa
     values.includes(search[name]) ? [[name, search[name]]] : [];
   return Object.fromEntries([
     ...among('days', RANGES),
-    ...DAYS.flatMap((name) => (isDay(search[name]) ? [[name, search[name]]] : [])),
+    ...['from', 'to'].flatMap((name) => (isDay(search[name]) ? [[name, search[name]]] : [])),
     ...among('by', Object.keys(GROUPS)),
-    ...TEXTS.flatMap((name) => (search[name] ? [[name, String(search[name])]] : [])),
-    ...among('kind', KINDS),
+    ...['agent_id', 'model', 'key_id'].flatMap((name) =>
+      search[name] ? [[name, String(search[name])]] : [],
+    ),
+    ...among('kind', ['run', 'replay']),
   ]) as UsageSearch;
 }
 
