@@ -5,6 +5,7 @@
 import { accounts } from './accounts/manifest.ts';
 import { agents } from './agents/manifest.ts';
 import { audits } from './audit/manifest.ts';
+import { chatTokens } from './chatTokens/manifest.ts';
 import { erasure } from './erasure/manifest.ts';
 import { retentions } from './erasure/retention/manifest.ts';
 import { feed } from './feed/manifest.ts';
@@ -23,6 +24,7 @@ import { webhooks } from './webhooks/manifest.ts';
 export const FEATURES = [
   accounts,
   agents,
+  chatTokens,
   audits,
   restoredLogs,
   requests,

@@ -8,7 +8,9 @@ import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
-const root = fileURLToPath(new URL('../../', import.meta.url));
+/** `--folder=<absolute path>` names a workspace that has its own lockfile. */
+const folder = process.argv.find((arg) => arg.startsWith('--folder='))?.slice('--folder='.length);
+const root = folder ? `${folder}/` : fileURLToPath(new URL('../../', import.meta.url));
 const mutex = `${root}node_modules.installing`;
 const production = process.argv.includes('--production');
 /** The oldest major version that runs Turnlog. */
@@ -72,8 +74,10 @@ async function withInstallMutex(install) {
  * therefore added to those of production.
  */
 function npmCommand() {
-  // The optional packages are Node.js itself: more than half of the download.
-  if (production) return ['ci', '--omit=dev', ...(hasNode ? ['--omit=optional'] : [])];
+  // The optional packages of the root are Node.js itself: more than half of the download. Those of a
+  // workspace are the programs of its tools for the platform.
+  const omitsOptional = hasNode && !folder;
+  if (production) return ['ci', '--omit=dev', ...(omitsOptional ? ['--omit=optional'] : [])];
   return isProductionInstalled() ? ['install', '--no-save'] : ['ci'];
 }
 
@@ -84,7 +88,13 @@ async function runNpm() {
   const [command, args] = npm ? [process.execPath, [npm]] : ['npm', []];
   // No package needs its install script. npm's warnings about engines concern the Node that runs npm,
   // not the one that runs Turnlog.
-  const quiet = ['--no-audit', '--no-fund', '--fetch-retries=5', '--loglevel=error'];
+  // A failure in a workspace is shown and tried again, so that it need not take minutes.
+  const quiet = [
+    '--no-audit',
+    '--no-fund',
+    `--fetch-retries=${folder ? 2 : 5}`,
+    '--loglevel=error',
+  ];
   const child = spawn(command, [...args, ...wanted, '--ignore-scripts', ...quiet], {
     cwd: root,
     stdio: ['ignore', 2, 2],
@@ -105,7 +115,7 @@ const scriptsNode = execFileSync('node', ['--version'], {
   encoding: 'utf8',
   shell: process.platform === 'win32',
 }).trim();
-if (majorOf(scriptsNode) < LEAST_NODE) {
+if (!folder && majorOf(scriptsNode) < LEAST_NODE) {
   console.error(
     `Turnlog needs Node.js ${LEAST_NODE} or newer; this is ${scriptsNode}. Install a newer one, or on Linux (x64, arm64) delete node_modules and try again: npm then installs the right one.`,
   );

@@ -2,20 +2,14 @@ import type * as OpenAi from 'openai';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type * as Undici from 'undici';
-import { writeJson } from '../../shared/eventlog/canonicalJson.ts';
 import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import type { MemoryLedger } from '../../shared/lib/memory/ledger.ts';
 import { LIMITS } from '../../shared/limits.ts';
-import type { ChatRequest } from '../../shared/sessions/turns/chat.ts';
-import type {
-  ChatAnswer,
-  ChatModels,
-  ModelCaller,
-  ModelInfo,
-} from '../../shared/ports/chatModel.ts';
-import { parseAnswer } from './answers/answer.ts';
+import type { ChatModels, ModelInfo } from '../../shared/ports/chatModel.ts';
+import type { Connection } from './attempt.ts';
+import { requestCompletion, type OpenProvider } from './completions.ts';
 import { toModelError } from './modelErrors.ts';
-import { pooledFetch, type CallOptions } from './pooledFetch.ts';
+import { pooledFetch } from './pooledFetch.ts';
 import { parseModelList } from './providerModels.ts';
 import { createRequestForms, type ProviderQuirks, type RequestForms } from './requestForms.ts';
 
@@ -95,10 +89,11 @@ async function load({ limits, localServers }: ChatModelsOptions): Promise<Librar
 
 function createClient(
   provider: Provider,
-  { openai, agent }: Libraries,
-  { limits, memory }: ChatModelsOptions,
+  { OpenAI }: typeof OpenAi,
+  limits: ChatModelLimits,
+  connection: Connection,
 ): OpenAi.OpenAI {
-  return new openai.OpenAI({
+  return new OpenAI({
     baseURL: provider.base_url,
     apiKey: provider.api_key ?? 'none',
     ...(provider.api_key === undefined && { defaultHeaders: { Authorization: null } }),
@@ -108,78 +103,8 @@ function createClient(
     timeout: limits.attemptTimeoutMs,
     maxRetries: limits.maxRetries,
     logLevel: 'off',
-    fetch: pooledFetch(agent, memory),
+    fetch: pooledFetch(connection),
   });
-}
-
-/** What the library sends as it is: it would serialize a prompt of megabytes in one step. */
-interface EncodedBody {
-  body: Buffer;
-  headers: { 'content-type': 'application/json' };
-}
-
-async function encodeBody(request: object, accountId: string): Promise<EncodedBody> {
-  const pieces: Buffer[] = [];
-  await writeJson(request, { accountId, write: (text) => void pieces.push(Buffer.from(text)) });
-  return { body: Buffer.concat(pieces), headers: { 'content-type': 'application/json' } };
-}
-
-async function requestAnswer(
-  client: OpenAi.OpenAI,
-  request: ChatRequest,
-  { signal, account_id }: ModelCaller & { signal: AbortSignal },
-): Promise<ChatAnswer> {
-  const options: CallOptions = { caller: { account_id } };
-  const fetchOptions = options as object;
-  const body: unknown = await client.post('/chat/completions', {
-    ...(await encodeBody(request, account_id)),
-    signal,
-    fetchOptions,
-  });
-  return parseAnswer(body, request.model);
-}
-
-type StreamCaller = ModelCaller & Required<Pick<ModelCaller, 'onDelta'>>;
-
-/**
- * The library does not limit the size of a stream, so it gets the whole answer at once (see
- * pooledFetch).
- */
-async function requestStream(
-  client: OpenAi.OpenAI,
-  request: ChatRequest,
-  { signal, account_id, onDelta, onReasoning }: StreamCaller & { signal: AbortSignal },
-  streamOptions: boolean,
-): Promise<ChatAnswer> {
-  let hasShownText = false;
-  const show = (text: string): void => {
-    hasShownText = true;
-    onDelta(text);
-  };
-  let hasShownReasoning = false;
-  const showReasoning = (text: string): void => {
-    hasShownReasoning = true;
-    onReasoning?.(text);
-  };
-  const caller = { account_id, onDelta: show, onReasoning: showReasoning };
-  const options: CallOptions = { caller };
-  const body: unknown = await client.post('/chat/completions', {
-    ...(await encodeBody(
-      {
-        ...request,
-        stream: true,
-        ...(streamOptions && { stream_options: { include_usage: true } }),
-      },
-      account_id,
-    )),
-    signal,
-    fetchOptions: options as object,
-  });
-  const answer = parseAnswer(body, request.model);
-  // A provider without streaming has sent the answer in one piece.
-  if (!hasShownReasoning && answer.reasoning) onReasoning?.(answer.reasoning);
-  if (!hasShownText && answer.content !== null) onDelta(answer.content);
-  return answer;
 }
 
 interface LoadableChatModels extends ChatModels {
@@ -193,6 +118,11 @@ interface LoadableChatModels extends ChatModels {
    * which no request should wait for.
    */
   load(): Promise<void>;
+  /**
+   * Requests one completion, which the first run would otherwise wait for: it compiles the code and
+   * the validators of a call. Throws the errors of `complete`.
+   */
+  warmUp(model: Pick<ModelInfo, 'provider' | 'upstream_model'>): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -203,7 +133,7 @@ export function createChatModels(options: ChatModelsOptions): LoadableChatModels
   let list = options.models;
   let models = new Map(list.map((model) => [model.id, model]));
   const providers = new Map(options.providers.map((provider) => [provider.id, provider]));
-  const clients = new Map<string, OpenAi.OpenAI>();
+  const opened = new Map<string, OpenProvider>();
   let libraries: Promise<Libraries> | undefined;
 
   function providerOf(modelId: string): Provider {
@@ -213,10 +143,15 @@ export function createChatModels(options: ChatModelsOptions): LoadableChatModels
     throw new TurnlogError('model_not_supported', `The model ${quotedId} is not configured.`);
   }
 
-  function clientOf(provider: Provider, loaded: Libraries): OpenAi.OpenAI {
-    const client = clients.get(provider.id) ?? createClient(provider, loaded, options);
-    clients.set(provider.id, client);
-    return client;
+  function open(provider: Provider, { openai, agent }: Libraries): OpenProvider {
+    const known = opened.get(provider.id);
+    if (known) return known;
+    const { limits, memory: ledger } = options;
+    const connection = { agent, ledger };
+    const client = createClient(provider, openai, limits, connection);
+    const created = { client, connection, timeoutMs: limits.attemptTimeoutMs };
+    opened.set(provider.id, created);
+    return created;
   }
 
   const loadOnce = (): Promise<Libraries> => (libraries ??= load(options));
@@ -225,7 +160,7 @@ export function createChatModels(options: ChatModelsOptions): LoadableChatModels
     list: () => list,
     async offerModelsOf(providerId, signal) {
       const loaded = await loadOnce();
-      const client = clientOf(providers.get(providerId)!, loaded);
+      const { client } = open(providers.get(providerId)!, loaded);
       const settings = { signal, timeout: DEFAULTS.listTimeoutMs, maxRetries: 0 };
       try {
         list = parseModelList(await client.get('/models', settings), providerId, options.models);
@@ -237,22 +172,25 @@ export function createChatModels(options: ChatModelsOptions): LoadableChatModels
     async load() {
       await loadOnce();
     },
+    async warmUp({ provider, upstream_model }) {
+      const loaded = await loadOnce();
+      const messages = [{ role: 'user' as const, content: 'Hello' }];
+      await requestCompletion(
+        open(providers.get(provider)!, loaded),
+        { model: upstream_model, messages },
+        { account_id: '', signal: AbortSignal.timeout(options.limits.attemptTimeoutMs) },
+        true,
+      );
+    },
     find: (id) => models.get(id),
-    async complete(modelId, request, signal, { account_id, onDelta, onReasoning }) {
+    async complete(modelId, request, signal, caller) {
       const provider = providerOf(modelId);
       const loaded = await loadOnce();
       signal.throwIfAborted();
       try {
-        const client = clientOf(provider, loaded);
+        const to = open(provider, loaded);
         return await loaded.forms.send(modelId, provider, request, (sent, streamOptions) =>
-          onDelta
-            ? requestStream(
-                client,
-                sent,
-                { signal, account_id, onDelta, onReasoning },
-                streamOptions,
-              )
-            : requestAnswer(client, sent, { signal, account_id }),
+          requestCompletion(to, sent, { ...caller, signal }, streamOptions),
         );
       } catch (error) {
         // The library converts aborts to its own errors. The caller gets its own abort reason.

@@ -5,6 +5,8 @@ import { createPermitPool } from '../../shared/lib/concurrency/capacity.ts';
 import type { ApiContext, ProcessContext } from './context.ts';
 import { createResponseMemory, type ResponseMemoryPool } from './http/responses/responseMemory.ts';
 import { sendData } from './http/responses/envelope.ts';
+import { serveConsole } from './console/serveConsole.ts';
+import { createLoginThrottle } from './http/access/loginThrottle.ts';
 import { accessLog } from './http/middleware/accessLog.ts';
 import { closeUnreadBodies } from './http/middleware/closeUnread.ts';
 import { closeWhenStopping } from './http/middleware/closeWhenStopping.ts';
@@ -56,8 +58,16 @@ export function createApp(api: ApiContext): Koa {
     bytes: Infinity,
   });
   const readAudit = createReadAudit(api.auditedReads);
-  const parts = { responseMemory, openStreams, readAudit, errors: errorPresenter };
-  for (const middleware of createRouter({ ...api, ...parts }, routes)) app.use(middleware);
+  const context = {
+    ...api,
+    responseMemory,
+    openStreams,
+    readAudit,
+    rejectLogin: createLoginThrottle(api.logger),
+    errors: errorPresenter,
+  };
+  if (api.console) app.use(serveConsole(context, api.console));
+  for (const middleware of createRouter(context, routes)) app.use(middleware);
   return app;
 }
 

@@ -9,6 +9,8 @@ import type { Metrics } from '../../shared/health/metrics.ts';
 import type { Health } from '../../shared/health/health.ts';
 import type { AccountFeed } from '../../shared/feed/accountFeed.ts';
 import type { ServedWebhooks } from '../../shared/webhooks/queries.ts';
+import type { SignInCode } from './console/signInCode.ts';
+import type { LoginThrottle } from './http/access/loginThrottle.ts';
 import type { ErrorPresenter } from './http/errors/errorPresenter.ts';
 import type { ResponseMemoryPool } from './http/responses/responseMemory.ts';
 
@@ -50,6 +52,23 @@ export interface FeedContext {
   eventSource: string;
 }
 
+/** The state of the console's build. */
+export type ConsoleState =
+  | { kind: 'ready' }
+  /** `output` is the last line that the build has printed. */
+  | { kind: 'building'; elapsedMs: number; output: string }
+  /** `retryMs` is the time after which a visit starts the build again. */
+  | { kind: 'failed'; reason: string; retryMs: number };
+
+/** The console as the API serves it. */
+export interface ConsoleContext {
+  /** The absolute path of the folder of the built files. */
+  folder: string;
+  /** The state at a visit of a page. Starts the build again if it failed some time ago. */
+  visit: () => Promise<ConsoleState>;
+  signInCode: SignInCode;
+}
+
 /** The dependencies of the API. */
 export type ApiContext = RunContext &
   ProcessContext &
@@ -58,6 +77,8 @@ export type ApiContext = RunContext &
   Pick<ErasureContext, 'judge'> & {
     webhooks: ServedWebhooks;
     differ: TextDiffer;
+    /** Undefined if the console is off. */
+    console: ConsoleContext | undefined;
     /** Reads that are recorded in the audit. */
     auditedReads: ReadonlySet<FoldedRead>;
   };
@@ -69,4 +90,5 @@ export type RouteContext = ApiContext & {
   /** Permits of open event streams. */
   openStreams: PermitPool;
   readAudit: ReadAudit;
+  rejectLogin: LoginThrottle;
 };

@@ -1,6 +1,7 @@
 import { accountsFeature } from './accounts/routes.ts';
 import { agentsFeature } from './agents/routes.ts';
 import { catalogueFeature } from './catalogue/routes.ts';
+import { chatTokensFeature } from './chatTokens/routes.ts';
 import { erasureFeature } from './erasure/routes.ts';
 import { exportsFeature } from './exports/routes.ts';
 import { feedFeature } from './feed/routes.ts';
@@ -25,6 +26,7 @@ export const apiFeatures = mergeFeatures([
   httpFeature,
   agentsFeature,
   runsFeature,
+  chatTokensFeature,
   sessionsFeature,
   exportsFeature,
   erasureFeature,

@@ -30,7 +30,10 @@ export interface Opening {
 }
 
 /** The opened parts; the caller closes them. */
-export type OpenedParts = Omit<ProcessParts, keyof AsyncDisposable | 'memory' | 'metrics'>;
+export type OpenedParts = Omit<
+  ProcessParts,
+  keyof AsyncDisposable | 'memory' | 'metrics' | 'console'
+>;
 
 /** The log outlives the machine, but the keys of its texts do not. */
 function warnOfLocalKeys(

@@ -1,4 +1,5 @@
 import { createMetrics } from '../../infra/metrics/metrics.ts';
+import { createConsoleBuild } from '../../infra/vite/consoleBuild.ts';
 import type { Config } from '../../shared/lib/config/config.ts';
 import { clockProblem } from '../../shared/ports/clock.ts';
 import type { Logger } from '../../shared/lib/logger.ts';
@@ -23,15 +24,21 @@ export async function openTurnlog(
   config: Config,
   logger: Logger,
   services: readonly ServiceName[],
+  consoleSources?: string,
 ): Promise<ProcessParts> {
   await using opened = new AsyncDisposableStack();
   const memory = openMemoryLedger(config);
   const metrics = createMetrics();
   const parts = await openParts({ config, logger, metrics, services, memory, opened });
+  const console =
+    config.CONSOLE === 'on' && parts.api
+      ? opened.use(createConsoleBuild({ logger, sources: consoleSources }))
+      : undefined;
   const resources = opened.move();
   const clock: ProcessPart = { trouble: () => clockProblem(systemClock) };
   return {
     ...parts,
+    console,
     memory,
     metrics,
     parts: [clock, ...parts.parts],
@@ -39,12 +46,20 @@ export async function openTurnlog(
   };
 }
 
-/** Starts the services of one process. The signal cancels the start. */
+interface ServiceOptions {
+  services: readonly ServiceName[];
+  /** Cancels the start. */
+  signal: AbortSignal;
+  /** The folder of the console's sources; by default that of the project. */
+  consoleSources?: string;
+}
+
+/** Starts the services of one process. */
 export async function startService(
   config: Config,
   logger: Logger,
-  { services, signal }: { services: readonly ServiceName[]; signal: AbortSignal },
+  { services, signal, consoleSources }: ServiceOptions,
 ): Promise<RunningService> {
-  const turnlog = await openTurnlog(config, logger, services);
+  const turnlog = await openTurnlog(config, logger, services, consoleSources);
   return startServing(turnlog, { config, logger, ids: systemIds, services, signal });
 }

@@ -28,7 +28,7 @@ export function banner(
   service: RunningService,
   { isOperatorsKey, isTerminal, now }: BannerOptions,
 ): string {
-  const { url, services, dataFolder, firstKey } = service;
+  const { url, services, dataFolder, firstKey, consoleLink } = service;
   const title = `Turnlog listens on ${url}`;
   const servesApi = services.includes('api');
   const newKey = isOperatorsKey ? undefined : firstKey;
@@ -42,7 +42,7 @@ export function banner(
       services,
       data_folder: dataFolder,
       ...(servesApi
-        ? { api_key: newKey, about_api_key: keyText, try: command }
+        ? { api_key: newKey, about_api_key: keyText, try: command, console: consoleLink }
         : { try: `curl -s ${url}/health/ready` }),
       msg: title,
     })}\n`;
@@ -54,6 +54,9 @@ export function banner(
           keyText,
           newKey === undefined ? 'Try it, with the key in TURNLOG_API_KEY:' : 'Try it:',
           `  ${command}`,
+          ...(consoleLink === undefined
+            ? []
+            : [`Console, with a link that signs in once within 15 minutes: ${consoleLink}`]),
         ]
       : [`Its state: ${url}/health/ready`]),
     '',

@@ -6,6 +6,8 @@ import { sleep } from '../../shared/lib/time/sleep.ts';
 import type { Ids } from '../../shared/ports/clock.ts';
 import { createApp, createHealthApp } from '../api/app.ts';
 import type { Availability, ProcessContext } from '../api/context.ts';
+import { isLoopbackHost } from '../api/console/signIn.ts';
+import { createSignInCode } from '../api/console/signInCode.ts';
 import { startServer, type ApiServer } from '../api/http/connection/server.ts';
 import { bootstrap } from './startup/bootstrap.ts';
 import { checkHealth, shareHealth } from './health/health.ts';
@@ -26,6 +28,8 @@ export interface RunningService {
   firstKey: string | undefined;
   /** Ids of the configured models; empty if this process does not serve the API. */
   models: string[];
+  /** A link that signs in to the console once; undefined if there is none. */
+  consoleLink: string | undefined;
   stop(): Promise<void>;
 }
 
@@ -58,6 +62,10 @@ async function closeServer(server: ApiServer): Promise<void> {
   await closed;
 }
 
+/** A link for browsers on this machine; undefined where the service listens on another address. */
+const signInLink = (url: string, code: string): string | undefined =>
+  isLoopbackHost(new URL(url).host) ? `${url}/console/#code=${code}` : undefined;
+
 /**
  * Serves the parts of a process, and closes them on stop or when the start fails. It listens at once
  * and answers `store_unavailable` until every part is prepared; then it resolves.
@@ -85,6 +93,7 @@ export async function startServing(
     hasMetricsPort: config.METRICS_PORT !== undefined,
     health: shareHealth(() => checkHealth(turnlog, availability)),
   };
+  const signInCode = createSignInCode();
   const app = api
     ? createApp({
         ...api,
@@ -92,6 +101,7 @@ export async function startServing(
         logPublic: config.LOG_PUBLIC,
         auditedReads: parseFoldedReads(config.AUDIT_READS),
         eventSource: config.KAFKA_EVENT_SOURCE,
+        console: turnlog.console && { ...turnlog.console, signInCode },
       })
     : createHealthApp(process);
   const server = await startServer(app, {
@@ -115,12 +125,14 @@ export async function startServing(
   const firstKey = await prepare(turnlog, start);
   availability = 'up';
   logger.info({ url: server.url, services, data_folder: dataFolder }, 'the service is up');
+  turnlog.console?.start();
   const running = opened.move();
   return {
     url: server.url,
     services,
     dataFolder,
     firstKey,
+    consoleLink: turnlog.console && signInLink(server.url, signInCode.issue()),
     models: api?.catalogue.models.list().map(({ id }) => id) ?? [],
     async stop() {
       if (api && config.DRAIN_MS > 0) {

@@ -18,6 +18,12 @@ import type { Actor } from '../commandHandling/context.ts';
 import { handle, type HandleContext } from '../commandHandling/handle.ts';
 import { wholeStreamTarget, type TargetStream } from '../commandHandling/targetStream.ts';
 
+/**
+ * The account `default`, which a first start opens. All replicas use the same id, so that only one
+ * of them opens it.
+ */
+export const FIRST_ACCOUNT = 'acct_00000000000000000000000000';
+
 /** The account of the actor, as commands change it. */
 export const accountTarget = ({
   account_id,

@@ -1,3 +1,4 @@
+import type { ChatGrant } from '../chatTokens/chatToken.ts';
 import type { DamagedStreams } from '../eventlog/reading/damagedStreams.ts';
 import type { ProtectedStore } from '../eventlog/encryption/protectedStore.ts';
 import { errorSummary } from '../lib/errors/errorSummary.ts';
@@ -10,6 +11,8 @@ import type { ReadModels } from '../ports/readModels.ts';
 export interface Actor {
   account_id: string;
   key_id: string;
+  /** Present for a chat token that the key has issued. */
+  chat?: ChatGrant;
   request_id: string;
   /** The id that the client knows the request by, for the log. Events never hold it. */
   client_request_id?: string;

@@ -3,7 +3,15 @@ import { formatLogLine } from './terminal.ts';
 
 export type { Logger };
 
-const SECRETS = ['api_key', 'apiKey', 'authorization', 'secret', 'password', '["x-api-key"]'];
+const SECRETS = [
+  'api_key',
+  'apiKey',
+  'authorization',
+  'secret',
+  'password',
+  'token',
+  '["x-api-key"]',
+];
 
 /** The standard error of a process, written synchronously: the last line before a crash matters most. */
 const createErrorOutput = (): LogOutput =>

@@ -42,7 +42,7 @@ interface TurnStart {
 
 function startTurnCommand(
   { instance, limits, clock }: Pick<RunContext, 'instance' | 'limits' | 'clock'>,
-  { agent, session_id, new_session, input, claim, replay }: RunRequest,
+  { actor, agent, session_id, new_session, input, claim, replay }: RunRequest,
   { settings, loaded }: TurnStart,
 ): SessionCommand {
   const { state, history, summary } = loaded;
@@ -50,6 +50,7 @@ function startTurnCommand(
     type: 'start_turn',
     agent_id: agent.agent_id,
     new_session,
+    ...(actor.chat && { user_hmac: actor.chat.user_hmac }),
     ...(replay && { replay }),
     turn: {
       input,
@@ -186,8 +187,8 @@ export async function startTurn(
     const bytes = promptBytes(request, loaded.history);
     if (!permit.resize(bytes)) throw new HistoryNeedsMemory(bytes);
     // The key may have been revoked while the run waited. A replay does not need its key any more.
-    const { key_id } = request.actor;
-    if (!request.replay && !(await isStillValid(context.cachedRows, key_id, context.clock.now())))
+    const { actor } = request;
+    if (!request.replay && !(await isStillValid(context.cachedRows, actor, context.clock.now())))
       throw unauthorizedError();
     try {
       const run = await appendTurnStarted(context, request, { settings, loaded });

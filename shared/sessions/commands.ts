@@ -28,6 +28,8 @@ export type SessionCommand =
       type: 'start_turn';
       agent_id: string;
       new_session: boolean;
+      /** The end user whose chat token starts the session. */
+      user_hmac?: string;
       turn: Omit<TurnStartedData, 'turn'>;
       /** For a turn of a replay: the replay, and the last turn that it has seen in the session. */
       replay?: { replay_id: string; after_turn: number };

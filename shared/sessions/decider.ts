@@ -120,7 +120,7 @@ function requireReplayOf(
 }
 
 function startTurn(
-  { agent_id, turn }: CommandOf<'start_turn'>,
+  { agent_id, turn, user_hmac }: CommandOf<'start_turn'>,
   state: SessionState,
 ): SessionEvent[] {
   const started = (number: number): SessionEvent => ({
@@ -128,7 +128,13 @@ function startTurn(
     data: { turn: number, ...turn },
   });
   return state.status === 'none'
-    ? [{ type: 'session.started.v1', data: { agent_id } }, started(1)]
+    ? [
+        {
+          type: 'session.started.v1',
+          data: { agent_id, ...(user_hmac !== undefined && { user_hmac }) },
+        },
+        started(1),
+      ]
     : [started(state.turn + 1)];
 }
 

@@ -44,6 +44,12 @@ const SessionStarted = eventSchema(
         { title: 'ReplayOf', description: 'Of a session that a replay made' },
       ),
     ),
+    user_hmac: Type.Optional(
+      Type.String({
+        description:
+          'The end user whose chat token started it: an HMAC-SHA256 under a secret of the account that is in no log',
+      }),
+    ),
     instruction: Type.Optional(
       ProtectedTextSchema({ description: "What its turns run with in place of the agent's" }),
     ),

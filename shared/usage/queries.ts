@@ -18,6 +18,8 @@ export interface UsageQuestion {
   from: string;
   to: string;
   by: readonly UsageColumn[];
+  /** Only rows with these values. */
+  where?: Partial<Record<UsageColumn, string>>;
   /** Maximum entries per page. */
   limit: number;
   /** Exclusive start: the values of the previous page's last entry. */
@@ -129,13 +131,14 @@ function priced({ values, counts, tokens }: Group, models: UsageSource['models']
 export async function readUsage(
   { readModels, models }: UsageSource,
   accountId: string,
-  { from, to, by, limit, after }: UsageQuestion,
+  { from, to, by, where = {}, limit, after }: UsageQuestion,
   signal: AbortSignal,
 ): Promise<PageOf<UsageEntry>> {
   const columns = USAGE_COLUMNS.filter((column) => by.includes(column));
   const byDay = columns[0] === 'day';
   const groups = firstGroups(limit + 1, after);
-  const sliceOf = { to, by: [...new Set([...columns, 'model' as const])] };
+  const wanted = USAGE_COLUMNS.filter((column) => where[column] !== undefined);
+  const sliceOf = { to, by: [...new Set([...columns, ...wanted, 'model' as const])] };
   const first = byDay && after && after[0]! > from ? after[0]! : from;
   let position: UsageKey | undefined = keyBeforeDay(first);
   while (position) {
@@ -147,10 +150,11 @@ export async function readUsage(
       limit: LIMITS.usage.sliceRows,
     });
     for (const sum of sums)
-      groups.add(
-        columns.map((column) => sum[column]!),
-        sum as UsageSum & { model: string },
-      );
+      if (wanted.every((column) => sum[column] === where[column]))
+        groups.add(
+          columns.map((column) => sum[column]!),
+          sum as UsageSum & { model: string },
+        );
     position = byDay && next && groups.isFullBefore(next[0]!) ? undefined : next;
   }
   const sorted = groups.sorted();

@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from '@jest/globals';
+import { projectFiles, textOf } from '../support/docs/projectFiles.ts';
 import { cruiseTree, violationsIn, violationsOf, workersIn } from './cruise.ts';
 import { everythingIsUsed, KNOWN_LIBRARIES, RULES } from './rules.ts';
 
@@ -51,6 +53,18 @@ describe('dependencies', () => {
 
   test('by which workers are started keep them too', async () => {
     expect(await violationsOf(workers, RULES)).toEqual([]);
+  });
+
+  test('of the console stay in its folder: it knows the service by its API alone', () => {
+    const outwards = projectFiles('services/console')
+      .filter((path) => /\.tsx?$/.test(path) && path !== 'services/console/writeApiTypes.ts')
+      .flatMap((path) =>
+        [...textOf(path).matchAll(/(?:from|import\() ?'(\.[^']+)'/g)]
+          .map(([, to]) => join(dirname(path), to!))
+          .filter((to) => !to.startsWith('services/console/'))
+          .map((to) => `${path} → ${to}`),
+      );
+    expect(outwards).toEqual([]);
   });
 
   test('on a library have a rule for each that is installed', () => {

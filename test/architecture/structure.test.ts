@@ -20,11 +20,11 @@ const API_SCHEMAS = /^services\/api\/.*(?:[sS]chemas|Health)\.ts$/;
 
 const product = ['services', 'shared', 'infra']
   .flatMap((folder) => projectFiles(folder))
-  .filter((path) => path.endsWith('.ts'));
+  .filter((path) => /\.tsx?$/.test(path));
 const texts = new Map(product.map((path) => [path, textOf(path)]));
 const linesOf = (path: string): number => texts.get(path)!.split('\n').length - 1;
 
-const IMPORT = /(?:from|import\(|new URL\()\s*'(\.{0,2}[^']*\.ts)'/g;
+const IMPORT = /(?:from|import\(|new URL\()\s*'(\.{0,2}[^']*\.tsx?)'/g;
 const importers = new Map<string, Set<string>>();
 for (const [path, text] of texts)
   for (const [, imported] of text.matchAll(IMPORT)) {
@@ -56,9 +56,17 @@ test(`a folder has at most ${MAX_FILES} files`, () => {
   );
 });
 
+/** The console is a program of its own, which knows the service by its API alone. */
+const isConsole = (path: string): boolean => path.startsWith('services/console/');
+
 test('no name is exported by two files', () => {
-  const names = product.filter((path) => !API_SCHEMAS.test(path)).flatMap(exportsOf);
-  const twice = [...Map.groupBy(names, (name) => name)].filter(([, same]) => same.length > 1);
+  const named = product.filter((path) => !API_SCHEMAS.test(path));
+  const programs = [named.filter(isConsole), named.filter((path) => !isConsole(path))];
+  const twice = programs.flatMap((paths) =>
+    [...Map.groupBy(paths.flatMap(exportsOf), (name) => name)].filter(
+      ([, same]) => same.length > 1,
+    ),
+  );
   expectOnly(
     twice.map(([name]) => name),
     EXCEPTIONS.namesTwice,
@@ -75,7 +83,9 @@ test('a unit test mirrors a file: test/unit/<path of the file>[.<aspect>].test.t
 });
 
 test(`a file of up to ${SMALL_LINES} lines serves more than one file of its folder`, () => {
-  const single = product.filter((path) => {
+  // A component is a file, however small.
+  const modules = product.filter((path) => path.endsWith('.ts'));
+  const single = modules.filter((path) => {
     const [importer, ...others] = importers.get(path) ?? [];
     if (importer === undefined || others.length > 0) return false;
     const sameTree =
@@ -90,4 +100,34 @@ test(`a file has at most ${MAX_LINES} lines`, () => {
     product.filter((path) => linesOf(path) > MAX_LINES),
     EXCEPTIONS.longFiles,
   );
+});
+
+/** What the console may have in all, and its share per folder, so that each view knows its own. */
+const CONSOLE_LINES = 8_000;
+const CONSOLE_SHARES: Readonly<Record<string, number>> = {
+  'src/agents': 800,
+  'src/api': 210,
+  'src/audit': 1_250,
+  'src/chat': 750,
+  'src/components': 850,
+  'src/replays': 1_000,
+  'src/sessions': 1_400,
+  'src/shell': 470,
+  'src/system': 550,
+  'src/usage': 480,
+  // The component for pages of others is a program of its own.
+  embed: 700,
+};
+
+test(`the console has at most ${CONSOLE_LINES} lines, and each of its views its share`, () => {
+  const console = projectFiles('services/console').filter((path) => /\.(?:tsx?|css)$/.test(path));
+  const lines = (folder: string): number =>
+    console
+      .filter((path) => path.startsWith(`services/console/${folder}`))
+      .reduce((sum, path) => sum + textOf(path).split('\n').length - 1, 0);
+  const over = Object.entries(CONSOLE_SHARES)
+    .map(([folder, share]) => ({ folder, share, lines: lines(folder) }))
+    .filter((each) => each.lines > each.share);
+  expect(over).toEqual([]);
+  expect(lines('src')).toBeLessThanOrEqual(CONSOLE_LINES);
 });

@@ -12,12 +12,19 @@ import { sessionStream } from '../../shared/eventlog/streams.ts';
 const EVENTS_PER_SESSION = 21;
 const TURNS_PER_SESSION = 10;
 const SESSIONS_AT_ONCE = 100;
+/** An append is limited in bytes. */
+const EVENTS_AT_ONCE = 500;
 
-/** One session of ten answered turns, as the service writes it. */
-function session(accountId: string, agentId: string) {
+interface LogOwner {
+  accountId: string;
+  agentId: string;
+}
+
+/** One session of answered turns, as the service writes it. */
+function session({ accountId, agentId }: LogOwner, turnCount: number) {
   const stream = sessionStream(typeIds.typeId('session'));
   const recorded_at = new Date().toISOString();
-  const turns = Array.from({ length: TURNS_PER_SESSION }, (_, index) => [
+  const turns = Array.from({ length: turnCount }, (_, index) => [
     turnStarted(index + 1, { input: 'What is the answer?' }),
     turnCompleted(index + 1, { output: 'The answer of the scripted model.', calls: [modelCall] }),
   ]).flat();
@@ -35,18 +42,32 @@ function session(accountId: string, agentId: string) {
   return { stream, encoded: chainEvents(stream, NO_STREAM, events, authorship).encoded };
 }
 
-/**
- * Fills the data folder's log with about `count` events of sessions, through the event store
- * itself.
- */
-export async function fillLog(folder: string, count: number): Promise<void> {
+/** Adds `count` sessions of `turns` answered turns to the log, through the event store itself. */
+export async function addSessions(
+  folder: string,
+  owner: LogOwner,
+  { count, turns }: { count: number; turns: number },
+): Promise<void> {
   const store = await openSqliteEventStore({ folder });
-  const [accountId, agentId] = [typeIds.typeId('acct'), typeIds.typeId('agent')];
-  for (let written = 0; written < count; written += EVENTS_PER_SESSION * SESSIONS_AT_ONCE) {
-    const sessions = Array.from({ length: SESSIONS_AT_ONCE }, () => session(accountId, agentId));
+  for (let written = 0; written < count; written += SESSIONS_AT_ONCE) {
+    const length = Math.min(SESSIONS_AT_ONCE, count - written);
+    const sessions = Array.from({ length }, () => session(owner, turns));
     await Promise.all(
-      sessions.map(({ stream, encoded }) => store.append(stream, 'no_stream', encoded)),
+      sessions.map(async ({ stream, encoded }) => {
+        for (let at = 0; at < encoded.length; at += EVENTS_AT_ONCE) {
+          const expected = at === 0 ? 'no_stream' : at - 1;
+          await store.append(stream, expected, encoded.slice(at, at + EVENTS_AT_ONCE));
+        }
+      }),
     );
   }
   await store.close();
+}
+
+/** Fills the data folder's log with about `count` events of sessions. */
+export async function fillLog(folder: string, count: number): Promise<void> {
+  const owner = { accountId: typeIds.typeId('acct'), agentId: typeIds.typeId('agent') };
+  const perRound = EVENTS_PER_SESSION * SESSIONS_AT_ONCE;
+  const sessions = Math.ceil(count / perRound) * SESSIONS_AT_ONCE;
+  await addSessions(folder, owner, { count: sessions, turns: TURNS_PER_SESSION });
 }

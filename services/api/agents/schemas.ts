@@ -97,7 +97,8 @@ export const CreateAgentBody = Type.Object(
       textSchema({
         maxLength: referenceCharacters,
         examples: ['Chat'],
-        description: 'UI component that shows the agent; `Chat` by default',
+        description:
+          'UI component that shows the agent, such as `turnlog-chat`, the chat of Turnlog for other pages; `Chat` by default',
       }),
     ),
     compaction: Type.Optional(

@@ -1,6 +1,7 @@
 import type { Context } from 'koa';
 import type { Static, TNever, TObject, TSchema } from 'typebox';
 import type { Actor } from '../../../shared/commandHandling/context.ts';
+import type { ChatTarget } from '../../../shared/chatTokens/chatAccess.ts';
 import type { Claim } from '../../../shared/requests/idempotency.ts';
 import type { Scope } from '../../../shared/accounts/events.ts';
 import type { Reserved } from '../../../shared/requests/events.ts';
@@ -20,10 +21,12 @@ export type Answer<Data> =
   | { page: (to: RenderOptions) => Promise<RenderedPage> }
   | { bytes: Uint8Array; media?: string };
 
+type Params = Readonly<Record<string, string>>;
+
 /** A validated request. */
 export interface RouteRequest<Query, Body, Prepared = unknown> {
   actor: Actor;
-  params: Readonly<Record<string, string>>;
+  params: Params;
   query: Query;
   body: Body;
   /** Present for a POST with an `Idempotency-Key`. */
@@ -75,6 +78,10 @@ export interface Route<
   summary: string;
   description?: string;
   access: Access;
+  /**
+   * Accepts chat tokens for what the request names. An operation without this function refuses them.
+   */
+  chatTarget?(request: { params: Params; body: Static<Body> }): ChatTarget;
   /** Needs no API key where `LOG_PUBLIC` is set; otherwise `access` applies. */
   publishable?: true;
   query?: Query;

@@ -5,11 +5,12 @@ import { storeUnavailableError } from '../../../shared/lib/errors/turnlogError.t
 import { LIMITS } from '../../../shared/limits.ts';
 import type { Permit } from '../../../shared/lib/concurrency/capacity.ts';
 import { requireScope, unauthorizedError } from '../../../shared/accounts/authenticate.ts';
+import { chatForbiddenError, requireChatAccess } from '../../../shared/chatTokens/chatAccess.ts';
 import { clientDisconnectError, onResponseClosed } from './connection/clientDisconnect.ts';
 import type { RouteContext } from '../context.ts';
 import { setNextLink, sendData, sendJson, wantsPretty } from './responses/envelope.ts';
+import { createChatLimit } from './access/chatLimit.ts';
 import { createKeyCheck } from './access/keyRevocation.ts';
-import { createLoginThrottle } from './access/loginThrottle.ts';
 import { createAuthenticator } from './middleware/authenticated.ts';
 import { admitBody, hasNoBody, readJsonBody } from './middleware/jsonBody.ts';
 import { createAddressLimit, limitRequestRate } from './middleware/rateLimit.ts';
@@ -43,19 +44,21 @@ const clientContext = (api: RouteContext, ctx: Context): RouteContext => ({
 interface RequestPipeline {
   api: RouteContext;
   authenticate: ReturnType<typeof createAuthenticator>;
+  limitChat: ReturnType<typeof createChatLimit>;
   /** Limits requests without an API key. */
   limitAddress: ReturnType<typeof createAddressLimit>;
 }
 
 const createPipeline = (api: RouteContext): RequestPipeline => ({
   api,
-  authenticate: createAuthenticator(api, createLoginThrottle(api.logger)),
+  authenticate: createAuthenticator(api, api.rejectLogin),
+  limitChat: createChatLimit(api),
   limitAddress: createAddressLimit(),
 });
 
 /** Authenticates, limits the rate, authorizes, validates query and body, then runs the handler. */
 function createHandler(pipeline: RequestPipeline, route: Route): Middleware {
-  const { api, authenticate, limitAddress } = pipeline;
+  const { api, authenticate, limitChat, limitAddress } = pipeline;
   const isPublished = route.publishable === true && api.logPublic;
   const access = isPublished ? 'open' : route.access;
   const checkQuery = queryValidator(route.query ?? CommonQuery);
@@ -67,9 +70,11 @@ function createHandler(pipeline: RequestPipeline, route: Route): Middleware {
     const { actor, scopes } = await authenticate(ctx, access);
     if (isPublished) limitAddress(ctx);
     if (access !== 'open') {
+      if (actor.chat) await limitChat(ctx, actor.chat);
       await limitRequestRate(api, ctx, actor);
       if (access !== 'key') requireScope(scopes, access);
     }
+    if (actor.chat && !route.chatTarget) throw chatForbiddenError();
     const isAllowed = access === 'open' ? undefined : createKeyCheck(api, actor, performance.now());
     const query = checkQuery(ctx.query);
     const key = parseIdempotencyKey(ctx);
@@ -81,12 +86,15 @@ function createHandler(pipeline: RequestPipeline, route: Route): Middleware {
     let responsePermit: Permit | undefined;
     try {
       const body = bodyPermit ? checkBody?.(await readJsonBody(ctx, bodyPermit, account_id)) : {};
+      const params = ctx['params'] as Record<string, string>;
+      const target = actor.chat && route.chatTarget!({ params, body });
+      if (target) await requireChatAccess(api, actor, target);
       if (route.bufferBytes) {
         responsePermit = await api.responseMemory.acquire(account_id, route.bufferBytes, ctx.res);
         await yieldToEventLoop(account_id);
       }
       const routeContext = route.method === 'get' ? api : clientContext(api, ctx);
-      const unclaimed = { actor, params: ctx['params'] as Record<string, string>, query, body };
+      const unclaimed = { actor, params, query, body };
       const request =
         key === undefined
           ? unclaimed

@@ -4,11 +4,24 @@ import type { ReplayRow, ReplaySessionRow } from '../../../shared/readModels/tab
 import type { ComparedOutputs } from '../../../shared/replays/comparison/diffs.ts';
 import type { Replay, ReplaySettings, ReplaySession, ReplayTurn } from './schemas.ts';
 
+function presentReplacements(
+  settings: ReplayRow['settings'],
+): Static<typeof Replay>['replacements'] {
+  const { model, agent_id, agent_revision, instruction } = settings ?? {};
+  return {
+    ...(model !== undefined && { model }),
+    ...(agent_id !== undefined && { agent_id }),
+    ...(agent_revision !== undefined && { agent_revision }),
+    instruction: instruction !== undefined,
+  };
+}
+
 /** A replay in the list. */
 export const presentReplay = ({
   replay_id,
   status,
   code,
+  settings,
   sums,
   created_at,
   updated_at,
@@ -18,6 +31,7 @@ export const presentReplay = ({
   // Erased replays are not found.
   status: status === 'erased' ? 'cancelled' : status,
   code,
+  replacements: presentReplacements(settings),
   sums,
   created_at,
   updated_at,

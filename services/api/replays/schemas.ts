@@ -207,6 +207,16 @@ const Sums = Type.Object(
 
 const orNull = (schema: ReturnType<typeof Type.String>) => Type.Union([schema, Type.Null()]);
 
+const Replacements = Type.Object(
+  {
+    model: Type.Optional(Type.String()),
+    agent_id: Type.Optional(AgentId),
+    agent_revision: Type.Optional(Type.Integer({ minimum: 0 })),
+    instruction: Type.Boolean({ description: 'Whether another instruction is used' }),
+  },
+  { title: 'ReplayReplacements', description: 'The settings in place of the recorded ones' },
+);
+
 /** A replay without the texts of its settings. */
 export const replayFields = {
   replay_id: ReplayId,
@@ -214,6 +224,7 @@ export const replayFields = {
     description: '`budget_exhausted`: its tokens were used before its turns were run',
   }),
   code: orNull(Type.String({ description: 'Why it failed' })),
+  replacements: Replacements,
   sums: Sums,
   created_at: Instant,
   updated_at: Instant,

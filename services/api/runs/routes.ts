@@ -89,6 +89,7 @@ const runAgentRoute = defineRoute({
   description:
     'Starts a session, or continues the one that `session_id` names. A result with status 200 is recorded durably. Runs of one session execute one after the other. With `Prefer: respond-async` the run continues in the background, and `Location` is the path of its turn. A failure of a turn that has started names the turn in `session_id`, `turn` and `Location`.',
   access: 'agents:run',
+  chatTarget: ({ params, body }) => ({ agent_id: params['agentId'], session_id: body.session_id }),
   query: CommonQuery,
   body: RunBody,
   prefer:

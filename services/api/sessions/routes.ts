@@ -40,7 +40,7 @@ import {
   TurnNumber,
 } from './schemas.ts';
 import { prepareFork, forkSession } from '../../../shared/sessions/forkSession.ts';
-import { turnRoutes } from './turnRoutes.ts';
+import { sessionInPath, turnRoutes } from './turnRoutes.ts';
 import { DEFECT } from '../http/errors/errorPresenter.ts';
 import { defineFeature } from '../http/feature.ts';
 import { sessionOfAgentNotFound } from '../../../shared/runs/queueing/loadSessionForRun.ts';
@@ -91,6 +91,7 @@ const getSessionRoute = defineRoute({
   summary: 'Returns the transcript of a session, oldest turn first',
   description: 'With `at_turn`, as of the end of that turn; title and labels are current.',
   access: 'sessions:read',
+  chatTarget: sessionInPath,
   query: TranscriptQuery,
   data: Transcript,
   returnsEtag: true,

@@ -68,6 +68,11 @@ async function readTurnWithinMemory(
   }
 }
 
+/** What a chat token must be for to read or cancel turns. */
+export const sessionInPath = ({ params }: { params: Readonly<Record<string, string>> }) => ({
+  session_id: params['sessionId'],
+});
+
 const streamTurnRoute = defineRoute({
   method: 'get',
   path: '/v1/sessions/{sessionId}/turns/{turn}/stream',
@@ -76,6 +81,7 @@ const streamTurnRoute = defineRoute({
   description:
     'The events are those of a streamed run: `reasoning.delta` where the model sends its reasoning, `output.delta`, `tool.called`, and the end. With `Last-Event-ID` the stream continues after that event, from any replica, without gaps or duplicates. Output that is read from the record, not live, has `"recorded": true`. A request with the id of the last event gets 204, which ends an `EventSource`.',
   access: 'sessions:read',
+  chatTarget: sessionInPath,
   query: CommonQuery,
   data: Type.Unknown(),
   media: 'text/event-stream',
@@ -122,6 +128,7 @@ const getTurnRoute = defineRoute({
   description:
     'With `Prefer: wait=N` it responds when the turn has ended, or after N seconds (at most 60) with `status` `running`. It responds as soon as the end of the turn is recorded, by any process.',
   access: 'sessions:read',
+  chatTarget: sessionInPath,
   query: TurnQuery,
   prefer: '`wait=N`: respond when the turn has ended, after N seconds at the latest',
   data: Turn,
@@ -157,6 +164,7 @@ const cancelRoute = defineRoute({
   description:
     'The response follows the recorded end of the turn: `interrupted`, with the reason `cancelled`. The run stops its model and tools within a second, in any process, and clients that wait for it get 503 `turn_interrupted`. A turn that has ended is not changed; repeating the request gets the same response. The body is optional.',
   access: 'agents:run',
+  chatTarget: sessionInPath,
   query: CommonQuery,
   body: CancelBody,
   bodyOptional: true,

@@ -48,12 +48,22 @@ function parseUsageQuery({
   by,
   limit = DEFAULT_LIMIT,
   after,
+  agent_id,
+  model,
+  key_id,
+  kind,
 }: Static<typeof UsageQuery>): UsageQuestion {
   const columns = parseColumns(by);
   return {
     from: dayOf(from),
     to: dayOf(to),
     by: columns,
+    where: {
+      ...(agent_id !== undefined && { agent_id }),
+      ...(model !== undefined && { model }),
+      ...(key_id !== undefined && { key_id }),
+      ...(kind !== undefined && { kind }),
+    },
     limit,
     ...(after === undefined ? {} : { after: parseCursor(after, columns.length) }),
   };

@@ -2,7 +2,13 @@ import { Type } from 'typebox';
 import { Tokens } from '../../../shared/domain/schema.ts';
 import { QUOTA_NAMES, type QuotaName } from '../../../shared/storage/quotaRules.ts';
 import { LIMITS } from '../../../shared/limits.ts';
-import { AgentId, CommonQuery, timeSchema } from '../openapi/commonSchemas.ts';
+import {
+  AgentId,
+  agentIdFilter,
+  CommonQuery,
+  textSchema,
+  timeSchema,
+} from '../openapi/commonSchemas.ts';
 
 /** The columns that usage is grouped by, in the order of its entries. */
 export const DIMENSIONS = ['day', 'agent', 'model', 'key', 'kind', 'code'] as const;
@@ -26,6 +32,22 @@ export const UsageQuery = Type.Object(
         examples: ['day,model'],
         description: 'Columns to group by, separated by commas; without it there is one sum',
       }),
+    ),
+    agent_id: Type.Optional(agentIdFilter('Only usage of this agent')),
+    model: Type.Optional(
+      textSchema({
+        maxLength: LIMITS.text.referenceCharacters,
+        description: 'Only usage of this model',
+      }),
+    ),
+    key_id: Type.Optional(
+      textSchema({
+        maxLength: LIMITS.text.referenceCharacters,
+        description: 'Only usage of this API key',
+      }),
+    ),
+    kind: Type.Optional(
+      Type.Enum(['run', 'replay'], { description: 'Only runs of clients, or only replays' }),
     ),
     limit: Type.Optional(
       Type.Integer({

@@ -1,15 +1,9 @@
-import { issueKey, openAccount } from '../../../shared/accounts/commands.ts';
+import { FIRST_ACCOUNT, issueKey, openAccount } from '../../../shared/accounts/commands.ts';
 import { waitUntilVisible, type CommandContext } from '../../../shared/commandHandling/context.ts';
 import { SCOPES } from '../../../shared/accounts/events.ts';
 import { isRejection, type RejectionCode } from '../../../shared/domain/rejection.ts';
 import { storeUnavailableError } from '../../../shared/lib/errors/turnlogError.ts';
 import { waitForReadModels } from './waitForReadModels.ts';
-
-/**
- * The account of the first key. All replicas use the same id at a first start, so that only one of
- * them opens the account.
- */
-const FIRST_ACCOUNT = 'acct_00000000000000000000000000';
 
 /** Resolves with undefined if the work is rejected with that code: another replica came first. */
 const unlessRejectedAs = <Result>(

@@ -58,6 +58,10 @@ export const serverOptions = {
         'Origins whose pages may call the API, separated by commas (`https://app.example.com`), or `*`',
     }),
   ),
+  CONSOLE: Type.Enum(['on', 'off'], {
+    default: 'on',
+    description: 'Serve the web console at `/console`: `on` or `off`',
+  }),
   LOG_LEVEL: Type.Enum(LOG_LEVELS, {
     default: 'info',
     description: `One of ${LOG_LEVELS.join(', ')}`,

@@ -100,6 +100,7 @@ afterAll(async () => {
 
 const BODIES: Record<string, object> = {
   runAgent: { input: 'hi' },
+  issueChatToken: { user: 'ada' },
   changeAgent: { name: 'b' },
   replaceAgent: { name: 'b', instruction: 'Be long.', model: 'scripted' },
   forkSession: { at_turn: 1 },

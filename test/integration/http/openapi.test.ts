@@ -431,6 +431,10 @@ describe('real answers are as described', () => {
       'post /v1/agents/{agentId}/run',
       () => service.post(`/v1/agents/${agent}/run`, { input: 'hi' }),
     ],
+    [
+      'post /v1/agents/{agentId}/chat-tokens',
+      () => service.post(`/v1/agents/${agent}/chat-tokens`, { user: 'ada', session_id: session }),
+    ],
     ['post /v1/replays', startReplay],
     ['get /v1/replays', () => service.get('/v1/replays')],
     ['get /v1/replays/{replayId}', () => service.get(`/v1/replays/${replay}`)],

@@ -195,6 +195,20 @@ describe('a replay', () => {
     await service.post(`/v1/replays/${replayId}/cancel`, {});
   });
 
+  test('is listed with its replacements, but without the text of its instruction', async () => {
+    const session = await recorded('One?');
+    const replaced = { agent_id: agent, agent_revision: 0, model: 'scripted' };
+    const plain = await start({ sessions: [session] });
+    const changed = await start({ sessions: [session], ...replaced, instruction: 'Be wrong.' });
+    const { data } = (await service.get('/v1/replays?limit=2')).body;
+    expect(data).toMatchObject([
+      { replay_id: changed, replacements: { ...replaced, instruction: true } },
+      { replay_id: plain, replacements: { instruction: false } },
+    ]);
+    expect(JSON.stringify(data)).not.toContain('Be wrong.');
+    expect((await ended(changed)).replacements).toEqual({ ...replaced, instruction: true });
+  });
+
   test('is cancelled, and then stays as it is', async () => {
     const session = await recorded('One?', 'Two?');
     service.model.use({ text: 'Late.', delay_ms: 60_000 });

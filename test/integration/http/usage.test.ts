@@ -192,6 +192,20 @@ describe('usage', () => {
     expect(body.data).toEqual([]);
   });
 
+  test('is limited to an agent, a model, a key and a kind, each alone and together', async () => {
+    const [byTwo] = (await entries('&by=agent')).filter(({ agent_id }) => agent_id === agents[1]);
+    const { agent_id: _agent, ...ofTwo } = byTwo!;
+    expect(await entries(`&agent_id=${agents[1]}`)).toEqual([ofTwo]);
+    const [byKey] = await entries(`&by=key&key_id=${firstKeyId}`);
+    expect(byKey).toMatchObject({ key_id: firstKeyId, runs: 5 });
+    expect(await entries(`&by=key,model&key_id=${firstKeyId}&model=spare`)).toMatchObject([
+      { key_id: firstKeyId, model: 'spare', runs: 1, unpriced_tokens: 11 },
+    ]);
+    expect(await entries('&kind=run')).toEqual([TOTAL]);
+    expect(await entries('&kind=replay')).toEqual([]);
+    expect(await entries(`&by=day&agent_id=${agents[0]}&model=spare`)).toEqual([]);
+  });
+
   test("is an account's own, and needs its scope", async () => {
     const stranger = await clientWith(service.url, await newKey(service.folder));
     expect((await usage('&by=key', stranger)).body.data).toEqual([]);
@@ -235,6 +249,8 @@ describe('usage', () => {
     ['from=2026-1-1&to=2026-03-01', 'from', 'date'],
     ['from=2026-01-01&to=2026-02-30', 'to', 'date'],
     ['from=2026-01-01&to=2026-01-01&by=month', 'by', 'day, agent, model'],
+    ['from=2026-01-01&to=2026-01-01&kind=both', 'kind', 'run'],
+    ['from=2026-01-01&to=2026-01-01&agent_id=One', 'agent_id', 'agent_'],
     ['from=2026-01-01&to=2026-01-01&limit=0', 'limit', '>= 1'],
     ['from=2026-01-01&to=2026-01-01&account=a', 'account', 'known'],
   ])('%s is refused, and %s is named', async (query, field, message) => {

@@ -210,6 +210,24 @@ describe('chat models over the openai package', () => {
     ]);
   });
 
+  test('sends a request and its repetition with the same headers, but for their number', async () => {
+    const server = await startScriptedModel([
+      { status: 500, headers: { 'retry-after-ms': '1' }, body: '{}' },
+      { text: 'Hi' },
+    ]);
+    const limits = { attemptTimeoutMs: 30_000, maxRetries: 1 };
+    const chat = models({ base_url: server.baseUrl, api_key: 'k' }, limits);
+    cleanups.push(
+      () => chat.close(),
+      () => server.close(),
+    );
+    await chat.complete('m', { model: 'm', messages: [] }, new AbortController().signal, {
+      account_id: 'a',
+    });
+    const [first, second] = server.headers;
+    expect(second).toEqual({ ...first, 'x-stainless-retry-count': '1' });
+  });
+
   test('lists its models in order and finds them by id', () => {
     const other = { ...model, id: 'a' };
     const chat = createChatModels({

@@ -78,6 +78,7 @@ function suite(serverUrl: string): void {
     eventStore = await startEventStoreDbServer();
     model = await startScriptedModel(repeating);
     env = {
+      CONSOLE: 'off',
       PORT: '0',
       DATA_DIR: `${folder}/none`,
       EVENTSTOREDB_URL: eventStore.connectionString,

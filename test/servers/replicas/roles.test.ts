@@ -109,6 +109,7 @@ function suite(serverUrl: string): void {
       BOOTSTRAP_API_KEY: `${TEST_KEY}-${id}`,
       VISIBILITY_WAIT_MS: '20000',
       DATABASE_POOL_SIZE: '2',
+      CONSOLE: 'off',
     });
     const start = (name: 'api' | 'projector') =>
       startService(config, silent, { services: [name], signal: new AbortController().signal });

@@ -35,6 +35,7 @@ async function start(env: Record<string, string>): Promise<RunningService> {
     DATA_DIR: folder,
     PORT: '0',
     LOG_LEVEL: 'silent',
+    CONSOLE: 'off',
     ...PATIENT,
     ...env,
   });

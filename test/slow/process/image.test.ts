@@ -84,6 +84,13 @@ async function ready(container: string): Promise<string> {
     ).toBeGreaterThan(100);
   });
 
+  test('serves the console, which was built with the image', async () => {
+    const page = await (await fetch(`${url}/console`)).text();
+    const [script] = /\/console\/assets\/[^"]+\.js/.exec(page)!;
+    expect((await fetch(url + script)).status).toBe(200);
+    expect(await docker('logs', name)).not.toContain('console');
+  });
+
   test('has a health check that passes while it serves and fails where nothing does', async () => {
     const check = ['node', 'infra/deploy/healthCheck.ts'];
     await expect(docker('exec', name, ...check)).resolves.toBe('');

@@ -46,7 +46,7 @@ afterEach(async () => {
 });
 
 const configOf = (more: Record<string, string>) =>
-  parseConfig({ DATA_DIR: join(folder, 'data'), PORT: '0', ...more });
+  parseConfig({ DATA_DIR: join(folder, 'data'), PORT: '0', CONSOLE: 'off', ...more });
 
 /** Opens the data folder, which only one server can. */
 async function expectFreed(): Promise<void> {

@@ -9,7 +9,9 @@ export const root = fileURLToPath(new URL('../../../', import.meta.url));
  * dot.
  */
 const isForeign = (name: string): boolean =>
-  ['node_modules', 'data', 'coverage'].includes(name) || name.startsWith('.');
+  ['node_modules', 'data', 'coverage', 'dist'].includes(name) ||
+  name.endsWith('.gen.d.ts') ||
+  name.startsWith('.');
 
 /** The files of the project below `folder` (default: all), as paths from the root, in order. */
 export const projectFiles = (folder = ''): string[] =>

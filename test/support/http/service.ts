@@ -118,10 +118,14 @@ async function issueTestKey(config: Config): Promise<string> {
   return api_key;
 }
 
-/** The whole service in this process, over a folder of its own and a scripted model server. */
+/**
+ * The whole service in this process, over a folder of its own and a scripted model server. With
+ * CONSOLE=on it serves the console of the project, or that of another folder.
+ */
 export async function startTestService(
   script: Script = { text: 'Hello.' },
   env: Record<string, string> = {},
+  consoleSources?: string,
 ): Promise<TestService> {
   const folder = await mkdtemp(join(tmpdir(), 'turnlog-test-'));
   const model = await startScriptedModel(script);
@@ -133,6 +137,7 @@ export async function startTestService(
       MODELS_FILE: modelsFile,
       BOOTSTRAP_API_KEY: TEST_KEY,
       LOG_LEVEL: 'silent',
+      CONSOLE: 'off',
       ...PATIENT,
       ...testStoreEnv(),
       // Services with data folders of their own share that log, and each signs a tree of its own.
@@ -144,6 +149,7 @@ export async function startTestService(
     return startService(config, createLogger(config.LOG_LEVEL), {
       services: enabledServices(config),
       signal: new AbortController().signal,
+      ...(consoleSources !== undefined && { consoleSources }),
     });
   };
   let service = await start(env);

@@ -7,21 +7,22 @@ import type { RouteContext } from '../../context.ts';
 export type KeyCheck = () => Promise<boolean>;
 
 /**
- * Checks at intervals whether the client's key is still valid. `checkedAt` is when it was last known to
+ * Checks at intervals whether the client's key, and its chat token, are still valid. `checkedAt` is when it was last known to
  * be, by `performance.now()`; by default the first answer is checked, because a handler may have waited
  * before it.
  */
 export function createKeyCheck(
   { cachedRows, clock }: Pick<RouteContext, 'cachedRows' | 'clock'>,
-  { key_id }: Pick<Actor, 'key_id'>,
+  actor: Pick<Actor, 'key_id' | 'chat'>,
   checkedAt = -Infinity,
 ): KeyCheck {
   let lastCheckedAt = checkedAt;
   return async () => {
+    if (actor.chat && actor.chat.expires_at <= clock.now()) return false;
     const now = performance.now();
     if (now - lastCheckedAt < LIMITS.feed.keyCheckMs) return true;
     lastCheckedAt = now;
-    return isStillValid(cachedRows, key_id, clock.now());
+    return isStillValid(cachedRows, actor, clock.now());
   };
 }
 

@@ -12,6 +12,9 @@ interface FailedLogin {
   request_id: string;
 }
 
+/** Rejects with `error` (by default that of an invalid API key), or with `rate_limited`. */
+export type LoginThrottle = (login: FailedLogin, error?: TurnlogError) => Promise<never>;
+
 /** The failures of one network. */
 interface AddressRecord {
   /** Failures, minus one per second since; at most MAX_SCORE. */
@@ -49,7 +52,7 @@ export function networkOf(address: string): string {
  * 429 where too many of those are already delayed. Logs at most one line per address and 10 s. Valid
  * keys are never delayed, whatever their address.
  */
-export function createLoginThrottle(logger: Logger): (login: FailedLogin) => Promise<never> {
+export function createLoginThrottle(logger: Logger): LoginThrottle {
   const records = new LRUCache<string, AddressRecord>({
     max: LIMITS.logins.addresses,
     dispose(record) {
@@ -114,10 +117,10 @@ export function createLoginThrottle(logger: Logger): (login: FailedLogin) => Pro
     });
   }
 
-  return async (login) => {
+  return async (login, error = unauthorizedError()) => {
     const record = recordOf(networkOf(login.address));
     logFailure(record, login);
     await delayResponse(record);
-    throw unauthorizedError();
+    throw error;
   };
 }

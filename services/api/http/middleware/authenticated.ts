@@ -2,9 +2,9 @@ import type { Context } from 'koa';
 import type { Actor } from '../../../../shared/commandHandling/context.ts';
 import type { Scope } from '../../../../shared/accounts/events.ts';
 import { TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
-import { identifyKey, unauthorizedError } from '../../../../shared/accounts/authenticate.ts';
+import { identify, unauthorizedError } from '../../../../shared/accounts/authenticate.ts';
 import type { ApiContext } from '../../context.ts';
-import type { createLoginThrottle } from '../access/loginThrottle.ts';
+import type { LoginThrottle } from '../access/loginThrottle.ts';
 import type { Access } from '../route.ts';
 
 const BEARER = /^bearer +(\S.*)$/i;
@@ -35,10 +35,10 @@ interface Caller {
   scopes: readonly Scope[];
 }
 
-/** Identifies the client of a request by its API key. */
+/** Identifies the client of a request by its API key or chat token. */
 export const createAuthenticator = (
-  { cachedRows, clock }: ApiContext,
-  rejectLogin: ReturnType<typeof createLoginThrottle>,
+  { cachedRows: rows, clock, store }: ApiContext,
+  rejectLogin: LoginThrottle,
 ) =>
   async function authenticated(ctx: Context, access: Access): Promise<Caller> {
     const client_request_id = ctx.state['request_id'] as string;
@@ -46,14 +46,13 @@ export const createAuthenticator = (
     if (access === 'open') return { actor: { account_id: '', key_id: '', request_id }, scopes: [] };
     const key = presentedKey(ctx);
     if (key === '') throw unauthorizedError();
-    const { principal, key_id } = await identifyKey(cachedRows, key, clock.now());
+    const { principal, key_id } = await identify({ rows, keys: store.keys }, key, clock.now());
     if (!principal)
       return rejectLogin({
         address: ctx.req.socket.remoteAddress ?? '',
         key_id,
         request_id: client_request_id,
       });
-    const { account_id, scopes } = principal;
-    const actor = { account_id, key_id: principal.key_id, request_id, client_request_id };
-    return { actor, scopes };
+    const { scopes, ...client } = principal;
+    return { actor: { ...client, request_id, client_request_id }, scopes };
   };

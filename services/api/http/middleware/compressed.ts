@@ -31,6 +31,7 @@ export const compressResponses =
       if (ctx.method === 'HEAD' || (ctx.length ?? Infinity) < THRESHOLD_BYTES || !ctx.body) return;
       // A compressor would delay events.
       if (ctx.response.is('text/event-stream')) return;
+      if (ctx.state['precompressed'] === true) return;
       if (!ctx.get('accept-encoding')) return;
       const accepted = ctx.acceptsEncodings('br', 'gzip', 'identity');
       // A client that accepts neither gets the response uncompressed (RFC 9110 §12.5.3).

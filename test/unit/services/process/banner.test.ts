@@ -10,6 +10,7 @@ const service = (firstKey: string | undefined): RunningService => ({
   dataFolder: '/var/lib/turnlog',
   firstKey,
   models: ['offline-echo', 'other'],
+  consoleLink: undefined,
   stop: () => Promise.resolve(),
 });
 const KEY = `tl_key_01kahz0b2re5v8k2s4n6t8w0y2_${'0'.repeat(64)}`;
@@ -33,6 +34,17 @@ describe('the banner', () => {
     expect(shown).not.toContain(KEY);
     expect(shown).toContain('$TURNLOG_API_KEY');
     expect(shown.split('\n').find((line) => line.startsWith('API key'))).toContain(where);
+  });
+
+  test('has the link of the console last on a terminal, and as a member of the JSON', () => {
+    const consoleLink = 'http://127.0.0.1:3000/console/#code=abc';
+    const linked = { ...service(KEY), consoleLink };
+    expect(banner(linked, onTerminal).trimEnd().split('\n').at(-1)).toBe(
+      `Console, with a link that signs in once within 15 minutes: ${consoleLink}`,
+    );
+    expect(JSON.parse(banner(linked, { ...onTerminal, isTerminal: false }))).toMatchObject({
+      console: consoleLink,
+    });
   });
 
   test('is one line of JSON where it goes to no terminal', () => {

@@ -25,3 +25,11 @@ test('a key that was valid a moment ago is not looked up', async () => {
   expect(await createKeyCheck(api, { key_id: 'key_1' }, performance.now())()).toBe(true);
   expect(seen.lookups).toBe(0);
 });
+
+test('a chat token that has expired is refused at once, also between two checks of its key', async () => {
+  const { api, seen } = revokedKey();
+  const chat = { agent_id: 'agent_1', user_hmac: 'u', expires_at: Date.parse('2026-01-02') };
+  const check = createKeyCheck(api, { key_id: 'key_1', chat }, performance.now());
+  expect(await check()).toBe(false);
+  expect(seen.lookups).toBe(0);
+});

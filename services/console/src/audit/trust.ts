@@ -1,0 +1,65 @@
+import { useQuery } from '@tanstack/react-query';
+import { useMemo, useSyncExternalStore } from 'react';
+import { readCheckpoint, readKeys, type Checkpoint } from './verify/notes.ts';
+import type { Trust } from './verify/verifySession.ts';
+
+const NAME = 'turnlog.audit-trust';
+
+/** What the person trusts, as this browser keeps it. */
+export interface StoredTrust {
+  /** One vkey per line. */
+  keys: string;
+  pinned?: { note: string; at: string } | undefined;
+}
+
+const NOTHING: StoredTrust = { keys: '' };
+const listeners = new Set<() => void>();
+let current: StoredTrust | undefined;
+
+function parseStored(text: string | null): StoredTrust {
+  try {
+    const { keys, pinned } = JSON.parse(text ?? '') as StoredTrust;
+    if (pinned) readCheckpoint(pinned.note);
+    return { keys: String(keys), pinned };
+  } catch {
+    return NOTHING;
+  }
+}
+
+const getStored = (): StoredTrust => (current ??= parseStored(localStorage.getItem(NAME)));
+
+/** Keeps what the person trusts in this browser, beyond the tab. */
+export function setStored(changes: Partial<StoredTrust>): void {
+  current = { ...getStored(), ...changes };
+  localStorage.setItem(NAME, JSON.stringify(current));
+  for (const listener of listeners) listener();
+}
+
+/** Pins a checkpoint. Throws Mismatch for a text that is none. */
+export function pinCheckpoint(note: string): void {
+  readCheckpoint(note);
+  setStored({ pinned: { note, at: new Date().toISOString() } });
+}
+
+function onStoredChange(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+/** What the person trusts, stored and parsed. `trust` is undefined while keys are parsed. */
+export function useTrust(): {
+  stored: StoredTrust;
+  pinned: Checkpoint | undefined;
+  trust: Trust | undefined;
+} {
+  const stored = useSyncExternalStore(onStoredChange, getStored);
+  const note = stored.pinned?.note;
+  const pinned = useMemo(() => (note === undefined ? undefined : readCheckpoint(note)), [note]);
+  const { data: keys } = useQuery({
+    queryKey: ['trusted-keys', stored.keys],
+    // Keys are checked before they are stored; those that can't be read are not trusted.
+    queryFn: () => readKeys(stored.keys).catch(() => []),
+    staleTime: Infinity,
+  });
+  return { stored, pinned, trust: keys && { keys, pinned } };
+}

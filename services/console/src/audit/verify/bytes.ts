@@ -1,0 +1,57 @@
+/** Bytes with a buffer of their own, as WebCrypto takes them. */
+export type Bytes = Uint8Array<ArrayBuffer>;
+
+export const HASH_LENGTH = 32;
+
+const encoder = new TextEncoder();
+export const utf8 = (text: string): Bytes => encoder.encode(text) as Bytes;
+
+/** The text of UTF-8 bytes. Throws TypeError for other bytes. */
+export const fromUtf8 = (bytes: Bytes): string =>
+  new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+
+export const toHex = (bytes: Bytes): string =>
+  Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
+
+export const toBase64 = (bytes: Bytes): string =>
+  btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''));
+
+/** The bytes of standard base64 with padding; undefined for any other text. */
+export function fromBase64(text: string): Bytes | undefined {
+  try {
+    const bytes = Uint8Array.from(atob(text), (char) => char.charCodeAt(0));
+    // atob accepts several texts for the same bytes.
+    return toBase64(bytes) === text ? bytes : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** A hash of 32 bytes in base64; undefined for any other text. */
+export function fromBase64Hash(text: string): Bytes | undefined {
+  const bytes = fromBase64(text);
+  return bytes?.length === HASH_LENGTH ? bytes : undefined;
+}
+
+export function join(...parts: readonly Uint8Array[]): Bytes {
+  const all = new Uint8Array(parts.reduce((length, part) => length + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    all.set(part, at);
+    at += part.length;
+  }
+  return all;
+}
+
+export const isSame = (a: Bytes, b: Bytes): boolean =>
+  a.length === b.length && a.every((byte, at) => byte === b[at]);
+
+/** The SHA-256 of the parts, one after the other. */
+export const digest = async (...parts: readonly Uint8Array[]): Promise<Bytes> =>
+  new Uint8Array(await crypto.subtle.digest('SHA-256', join(...parts)));
+
+/** A decimal number without leading zeros, below 2⁵³; undefined for any other text. */
+export function readDecimal(text: string): number | undefined {
+  const value = /^(0|[1-9][0-9]*)$/.test(text) ? Number(text) : NaN;
+  return Number.isSafeInteger(value) ? value : undefined;
+}

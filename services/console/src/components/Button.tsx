@@ -1,0 +1,31 @@
+import { cva, type VariantProps } from 'class-variance-authority';
+import { Slot } from 'radix-ui';
+import type { ComponentProps } from 'react';
+import { cn } from './classNames.ts';
+
+const buttonStyles = cva(
+  'inline-flex items-center justify-center gap-2 whitespace-nowrap rounded-md text-sm font-medium transition-colors disabled:opacity-50 [&_svg]:size-4 [&_svg]:shrink-0',
+  {
+    variants: {
+      variant: {
+        primary: 'bg-primary text-primary-foreground hover:bg-primary/90',
+        outline: 'border border-input/60 bg-background hover:bg-muted',
+        ghost: 'hover:bg-muted',
+        destructive: 'border border-destructive/60 text-destructive hover:bg-destructive/10',
+        link: 'text-primary underline-offset-4 hover:underline',
+      },
+      size: { default: 'h-9 px-4', small: 'h-8 px-3', icon: 'size-9' },
+    },
+    defaultVariants: { variant: 'primary', size: 'default' },
+  },
+);
+
+type ButtonProps = ComponentProps<'button'> &
+  VariantProps<typeof buttonStyles> & { asChild?: boolean };
+
+/** A button, or with `asChild` its only child (a link) that looks like one. */
+export function Button({ className, variant, size, asChild, type, ...props }: ButtonProps) {
+  const styles = cn(buttonStyles({ variant, size }), className);
+  if (asChild) return <Slot.Root className={styles} {...props} />;
+  return <button type={type ?? 'button'} className={styles} {...props} />;
+}

@@ -1,0 +1,142 @@
+import { useMemo } from 'react';
+import { cn } from './classNames.ts';
+import { diffText, toBlocks, type DiffBlock, type DiffLine, type DiffPiece } from './diffText.ts';
+
+/** Unchanged lines that are shown before and after a change; the others unfold. */
+const CONTEXT = 3;
+
+type TextDiffProps = ({ before: string; after: string } | { parts: readonly DiffPiece[] }) & {
+  /** What the sides are, such as "Revision 3". */
+  labels: readonly [before: string, after: string];
+};
+
+const SIDES = {
+  removed: { sign: '−', name: 'Removed: ', line: 'bg-destructive/8', word: 'bg-destructive/25' },
+  added: { sign: '+', name: 'Added: ', line: 'bg-success/8', word: 'bg-success/25' },
+} as const;
+
+interface CellProps {
+  line: DiffLine | undefined;
+  number: number;
+  side?: keyof typeof SIDES;
+  className?: string;
+}
+
+/** A line with its number; without a line, the gap beside one. */
+function Cell({ line, number, side, className }: CellProps) {
+  if (!line) return <div aria-hidden className="hidden bg-muted/50 md:block" />;
+  return (
+    <div className={cn('flex min-w-0', side && SIDES[side].line, className)}>
+      <span
+        aria-hidden
+        className="w-14 shrink-0 pr-1 text-right whitespace-pre text-muted-foreground select-none"
+      >
+        {number} {side ? SIDES[side].sign : ' '}
+      </span>
+      <span className="min-w-0 flex-1 pr-2 break-words whitespace-pre-wrap">
+        {side && <span className="sr-only select-none">{SIDES[side].name}</span>}
+        {line.map(({ op, text }, at) => {
+          if (op === 'same') return text;
+          const Tag = op === 'removed' ? 'del' : 'ins';
+          return (
+            <Tag key={at} className={cn('no-underline', SIDES[op].word)}>
+              {text}
+            </Tag>
+          );
+        })}
+        {line.length === 0 && ' '}
+      </span>
+    </div>
+  );
+}
+
+/** Changed lines: side by side where there is room, otherwise the removed ones above the added. */
+function Changed({ before, after }: DiffBlock) {
+  const rows = Array.from(
+    { length: Math.max(before.lines.length, after.lines.length) },
+    (_, at) => at,
+  );
+  const column = ({ first, lines }: DiffBlock['before'], side: keyof typeof SIDES) =>
+    rows.map((at) => (
+      <Cell key={`${side}${at}`} line={lines[at]} number={first + at} side={side} />
+    ));
+  return (
+    <div
+      className="grid md:grid-flow-col md:grid-cols-2"
+      style={{ gridTemplateRows: `repeat(${rows.length}, auto)` }}
+    >
+      {column(before, 'removed')}
+      {column(after, 'added')}
+    </div>
+  );
+}
+
+/** Unchanged lines, of which those far from a change are folded. */
+function Unchanged({
+  before,
+  after,
+  isFirst,
+  isLast,
+}: DiffBlock & { isFirst: boolean; isLast: boolean }) {
+  const rows = before.lines.map((line, at) => (
+    <div key={at} className="grid md:grid-cols-2">
+      <Cell line={line} number={before.first + at} />
+      <Cell line={line} number={after.first + at} className="hidden md:flex" />
+    </div>
+  ));
+  const head = isFirst ? 0 : CONTEXT;
+  const tail = rows.length - (isLast ? 0 : CONTEXT);
+  if (tail - head <= CONTEXT) return rows;
+  return (
+    <>
+      {rows.slice(0, head)}
+      <details>
+        <summary className="bg-muted/50 px-3 py-1 font-sans text-muted-foreground">
+          {tail - head} unchanged lines
+        </summary>
+        {rows.slice(head, tail)}
+      </details>
+      {rows.slice(tail)}
+    </>
+  );
+}
+
+/**
+ * Two texts beside each other, or their differences as the service found them. On a phone the lines
+ * of both are below each other.
+ */
+export function TextDiff({ labels, ...texts }: TextDiffProps) {
+  const {
+    parts,
+    before = '',
+    after = '',
+  } = texts as Partial<{ parts: readonly DiffPiece[] } & Record<'before' | 'after', string>>;
+  const pieces = useMemo(() => parts ?? diffText(before, after), [parts, before, after]);
+  const blocks = useMemo(() => toBlocks(pieces), [pieces]);
+  if (!blocks.some(({ isChanged }) => isChanged))
+    return (
+      <p className="text-muted-foreground">
+        {pieces.every(({ op }) => op === 'same')
+          ? 'The texts are the same.'
+          : 'The texts differ only in their last line break.'}
+      </p>
+    );
+  return (
+    <div className="overflow-hidden rounded-md border font-mono text-xs leading-5">
+      <div className="grid border-b bg-muted px-3 py-1.5 font-sans font-medium md:grid-cols-2">
+        {labels.map((label, at) => (
+          <span key={label} className="truncate">
+            {at === 0 ? '−' : '+'} {label}
+          </span>
+        ))}
+      </div>
+      {blocks.map((block, at) =>
+        block.isChanged ? (
+          <Changed key={at} {...block} />
+        ) : (
+          <Unchanged key={at} {...block} isFirst={at === 0} isLast={at === blocks.length - 1} />
+        ),
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,204 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { getRouteApi, useNavigate } from '@tanstack/react-router';
+import {
+  useDeferredValue,
+  useState,
+  type ComponentProps,
+  type FormEvent,
+  type ReactNode,
+} from 'react';
+import { modelsQuery } from '../agents/agentQueries.ts';
+import { api, dataOf, pageOf } from '../api/client.ts';
+import { newIdempotencyKey } from '../api/idempotencyKey.ts';
+import { toCurl } from '../api/requestLog.ts';
+import { Button } from '../components/Button.tsx';
+import { formatCount } from '../components/Chart.tsx';
+import { CopyButton } from '../components/CopyButton.tsx';
+import { Field, Input, Select, Textarea } from '../components/Field.tsx';
+import { Card, View } from '../components/layout.tsx';
+import { ErrorState } from '../components/states.tsx';
+import { useAgents } from '../sessions/useAgents.ts';
+import { filterOf, toReplayBody, type ReplayForm } from './replayForm.ts';
+
+const route = getRouteApi('/replays/new');
+const MOST_LISTED = 1_000;
+const TOOLS = [
+  ['recorded', 'As recorded: no tool is called'],
+  ['live', 'From the tools, which are called'],
+] as const;
+const MISSING_TOOLS = [
+  ['stop', 'End the replay of the session'],
+  ['live', 'Call the tool'],
+  ['error-result', 'Tell the model of an error'],
+] as const;
+
+const Part = ({ title, children }: { title: string; children: ReactNode }) => (
+  <Card>
+    <fieldset className="grid grid-cols-[minmax(0,1fr)] items-start gap-4 md:grid-cols-3">
+      <legend className="float-left font-medium md:col-span-3">{title}</legend>
+      {children}
+    </fieldset>
+  </Card>
+);
+
+/** How many sessions and turns a filter matches. */
+function Matches({ form }: { form: ReplayForm }) {
+  const filter = useDeferredValue(JSON.stringify(filterOf(form)));
+  const { data } = useQuery({
+    queryKey: ['sessions', 'matches', filter],
+    queryFn: () => {
+      const query = { ...(JSON.parse(filter) as ReturnType<typeof filterOf>), limit: MOST_LISTED };
+      return pageOf(api.GET('/v1/sessions', { params: { query } }));
+    },
+    enabled: !form['sessions'] || filter !== '{}',
+  });
+  const turns = data?.rows.reduce((sum, { turn_count }) => sum + turn_count, 0) ?? 0;
+  const count = data?.rows.length ?? 0;
+  return (
+    <p role="status" className="min-h-5 text-muted-foreground tabular-nums md:col-span-3">
+      {data &&
+        `The filter matches ${data.next ? 'more than ' : ''}${formatCount(count)} sessions with ${formatCount(turns)} turns. A replay takes up to 2,000 sessions.`}
+    </p>
+  );
+}
+
+/** Starts a replay: which sessions, and what is different this time. */
+export function NewReplayView() {
+  const { session = '', turn, agent_id = '' } = route.useSearch();
+  const navigate = useNavigate();
+  const client = useQueryClient();
+  const agents = useAgents().map((agent) => [agent.agent_id, agent.name] as const);
+  const models = useQuery(modelsQuery).data ?? [];
+  const [key, setKey] = useState(newIdempotencyKey);
+  const [form, setForm] = useState<ReplayForm>({
+    sessions: session.replaceAll(',', '\n'),
+    filter_agent: agent_id,
+    from: turn === undefined ? '' : String(turn),
+    budget: '1000000',
+    concurrency: '1',
+  });
+  const body = toReplayBody(form);
+  const start = useMutation({
+    mutationFn: (sent: NonNullable<typeof body>) => {
+      const header = { 'Idempotency-Key': key };
+      return dataOf(api.POST('/v1/replays', { params: { header }, body: sent }));
+    },
+    onSuccess: async ({ replay_id: replayId }) => {
+      void client.invalidateQueries({ queryKey: ['replays', 'list'] });
+      await navigate({ to: '/replays/$replayId', params: { replayId } });
+    },
+  });
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    if (body) start.mutate(body);
+  };
+  const control = (name: string) => ({
+    value: form[name] ?? '',
+    onChange: ({ target }: { target: { value: string } }) => {
+      setForm({ ...form, [name]: target.value });
+      // Another request is not a repetition of the one before.
+      setKey(newIdempotencyKey());
+    },
+  });
+  const input = (
+    label: string,
+    name: string,
+    { hint, ...props }: ComponentProps<'input'> & { hint?: string } = {},
+  ) => (
+    <Field label={label} hint={hint}>
+      <Input {...props} {...control(name)} />
+    </Field>
+  );
+  const number = (label: string, name: string, min: number, hint?: string) =>
+    input(label, name, { type: 'number', min, ...(hint && { hint }) });
+  const choice = (label: string, name: string, options: readonly (readonly [string, string])[]) => (
+    <Field label={label}>
+      <Select {...control(name)}>
+        {options.map(([value, text]) => (
+          <option key={value} value={value}>
+            {text}
+          </option>
+        ))}
+      </Select>
+    </Field>
+  );
+  const text = (label: string, name: string, hint: string, error?: string) => (
+    <div className="md:col-span-3">
+      <Field label={label} hint={hint} error={error}>
+        <Textarea {...control(name)} />
+      </Field>
+    </div>
+  );
+  const price = models.find(({ id }) => id === form['model'])?.price;
+  return (
+    <View
+      title="New replay"
+      description="Runs recorded sessions again in new sessions, and compares the answers."
+    >
+      <form onSubmit={submit} className="mx-auto grid max-w-5xl grid-cols-[minmax(0,1fr)] gap-4">
+        <Part title="Sessions">
+          {text(
+            'Ids of sessions',
+            'sessions',
+            'One per line. Empty: all sessions that match the filter.',
+          )}
+          {choice('Agent', 'filter_agent', [['', 'All agents'], ...agents])}
+          {input('Words of a turn', 'q')}
+          {input('Label', 'label', { placeholder: 'customer:4711' })}
+          <Matches form={form} />
+          {number('First turn', 'from', 1)}
+          {number('Last turn', 'up_to', 1)}
+        </Part>
+        <Part title="What changes">
+          {choice('Run by agent', 'agent_id', [['', 'The agent of each session'], ...agents])}
+          {number(
+            'Revision of the agent',
+            'agent_revision',
+            0,
+            'Empty: as recorded, or the newest of another agent.',
+          )}
+          {choice('Model', 'model', [
+            ['', 'As recorded'],
+            ...models.map(({ id }) => [id, id] as const),
+          ])}
+          {price && (
+            <p className="md:col-span-3">
+              A million tokens cost {price.input_per_million} {price.currency} in the prompt,{' '}
+              {price.output_per_million} {price.currency} in the answer.
+            </p>
+          )}
+          {text('Instruction', 'instruction', 'Empty: as recorded.')}
+        </Part>
+        <Part title="Limits and checks">
+          {choice('Tool results', 'tools', TOOLS)}
+          {choice('Calls that are not recorded', 'missing_tools', MISSING_TOOLS)}
+          {number('Token budget', 'budget', 1, 'Nothing more begins when it is used up.')}
+          {number('Sessions at a time', 'concurrency', 1)}
+          {text(
+            'Checks of each answer, as JSON',
+            'checks',
+            'For example [{"contains": "42"}, {"judge": {"model": "…", "criteria": "It names the price."}}]',
+            body ? undefined : 'This is not JSON. Write a list such as [{"contains": "42"}].',
+          )}
+        </Part>
+        {start.error && <ErrorState error={start.error} />}
+        <div className="flex flex-wrap justify-end gap-2">
+          {body && (
+            <CopyButton
+              text={toCurl({
+                method: 'POST',
+                url: `${location.origin}/v1/replays`,
+                body: JSON.stringify(body),
+                headers: { 'content-type': 'application/json' },
+              })}
+              label="Copy as curl"
+            />
+          )}
+          <Button type="submit" disabled={start.isPending || !body}>
+            Start replay
+          </Button>
+        </div>
+      </form>
+    </View>
+  );
+}

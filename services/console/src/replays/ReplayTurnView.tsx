@@ -1,0 +1,218 @@
+import { skipToken, useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import { Link, useNavigate } from '@tanstack/react-router';
+import { useEffect, useEffectEvent, type ReactNode } from 'react';
+import { api, dataOf, type Schema } from '../api/client.ts';
+import { Button } from '../components/Button.tsx';
+import { Badge, Card, Skeleton, View } from '../components/layout.tsx';
+import { Alert, EmptyState, ErrorState } from '../components/states.tsx';
+import { TextDiff } from '../components/TextDiff.tsx';
+import { isTyping } from '../shell/useShortcuts.ts';
+import { BeforeAfter } from './BeforeAfter.tsx';
+import { StatusBadge } from './ReplaysView.tsx';
+import {
+  comparedTurnQuery,
+  turnsQuery,
+  type ReplayTurn,
+  type ShownReplay,
+} from './replayQueries.ts';
+import { formatTurnId, type TurnFilter, type TurnId } from './search.ts';
+
+const LABELS = ['Recorded', 'Replayed'] as const;
+const TEXT = 'max-h-80 overflow-y-auto break-words whitespace-pre-wrap';
+
+/** A turn of a transcript, if there is one. */
+const useTurn = (id: TurnId | undefined) =>
+  useQuery({
+    queryKey: ['sessions', id?.session_id, 'turns', id?.turn],
+    queryFn: id
+      ? () => {
+          const path = { sessionId: id.session_id, turn: String(id.turn) };
+          return dataOf(api.GET('/v1/sessions/{sessionId}/turns/{turn}', { params: { path } }));
+        }
+      : skipToken,
+  });
+
+const Part = ({ title, children }: { title: string; children: ReactNode }) => (
+  <section className="grid grid-cols-[minmax(0,1fr)] gap-2">
+    <h2 className="font-medium">{title}</h2>
+    {children}
+  </section>
+);
+
+/** A check with its result, and the answer of the judge if a model has judged. */
+function CheckResult({
+  check,
+  passed,
+  code,
+  session_id,
+  rule,
+}: ReplayTurn['checks'][number] & { rule: unknown }) {
+  const verdict = useTurn(session_id === undefined ? undefined : { session_id, turn: 1 }).data;
+  return (
+    <li className="grid grid-cols-[auto_minmax(0,1fr)] gap-3 py-2">
+      <Badge tone={passed ? 'success' : 'destructive'} className="self-start">
+        {passed ? 'Passed' : 'Failed'}
+      </Badge>
+      <div className="grid gap-1 break-words">
+        <code>{JSON.stringify(rule) ?? `Check ${check}`}</code>
+        {code}
+        {verdict && <p className={TEXT}>{verdict.output ?? verdict.error?.message}</p>}
+      </div>
+    </li>
+  );
+}
+
+const callsText = (calls: readonly Schema<'ToolCall'>[] | undefined): string =>
+  (calls ?? [])
+    .map(({ round, tool, ...call }) => `${round}. ${tool} ${call.arguments}\n→ ${call.result}\n`)
+    .join('');
+
+const OMITTED = {
+  erased: 'A session was erased, and its text with it.',
+  too_long: 'The service does not compare texts of this length; your browser found this.',
+  too_different: 'The texts have little in common; your browser found this.',
+} as const;
+
+function Comparison({ turn, rules }: { turn: ReplayTurn; rules: readonly unknown[] }) {
+  const { replay_session_id, replay_turn, outcome, code, diff, diff_omitted: omitted } = turn;
+  const replayedId =
+    replay_session_id && replay_turn
+      ? { session_id: replay_session_id, turn: replay_turn }
+      : undefined;
+  const recorded = useTurn(turn);
+  const replayed = useTurn(replayedId).data;
+  const answers = { before: recorded.data?.output ?? '', after: replayed?.output ?? '' };
+  const [before, after] = [callsText(recorded.data?.tool_calls), callsText(replayed?.tool_calls)];
+  return (
+    <>
+      {recorded.error && <Alert title={recorded.error.message} />}
+      <Part title="Input">
+        <Card className={TEXT} tabIndex={0}>
+          {recorded.data?.input}
+        </Card>
+      </Part>
+      <Part title="Answer">
+        {omitted && <p>{OMITTED[omitted]}</p>}
+        {outcome === 'failed' && (
+          <Alert title={`The replayed turn failed: ${code}`}>{replayed?.error?.message}</Alert>
+        )}
+        {outcome === 'skipped' && <p>The recorded turn has no answer, or was not begun again.</p>}
+        {outcome === 'same' && <p>Both answers are the same.</p>}
+        {outcome !== 'changed' && (
+          <Card className={TEXT} tabIndex={0}>
+            {answers.before}
+          </Card>
+        )}
+        {diff && <TextDiff labels={LABELS} parts={diff} />}
+        {omitted && omitted !== 'erased' && <TextDiff labels={LABELS} {...answers} />}
+      </Part>
+      {(before || after) && (
+        <Part title="Tool calls">
+          {before === after ? (
+            <Card className={TEXT}>{before}</Card>
+          ) : (
+            <TextDiff labels={LABELS} before={before} after={after} />
+          )}
+        </Part>
+      )}
+      {turn.checks.length > 0 && (
+        <Part title="Checks">
+          <ul className="divide-y">
+            {turn.checks.map((check) => (
+              <CheckResult key={check.check} {...check} rule={rules[check.check]} />
+            ))}
+          </ul>
+        </Part>
+      )}
+      <BeforeAfter before={turn.recorded} after={turn.replayed} />
+      <p>The model was sent {turn.requests === 'same' ? 'the same bytes' : 'another request'}.</p>
+      <nav aria-label="Sessions" className="flex gap-4">
+        {[turn, replayedId].map(
+          (id, at) =>
+            id && (
+              <Link
+                key={LABELS[at]}
+                to="/sessions/$sessionId"
+                params={{ sessionId: id.session_id }}
+                search={{ turn: id.turn }}
+                className="py-1 text-primary underline"
+              >
+                {LABELS[at]} turn
+              </Link>
+            ),
+        )}
+      </nav>
+    </>
+  );
+}
+
+/** One compared turn. `j` and `k` go to its neighbours in the list, Escape to the list. */
+export function ReplayTurnView({
+  replay,
+  id,
+  filter,
+}: {
+  replay: ShownReplay;
+  id: TurnId;
+  filter: TurnFilter;
+}) {
+  const { replay_id: replayId, settings } = replay;
+  const navigate = useNavigate();
+  const { data: turn, error, refetch } = useQuery(comparedTurnQuery(replayId, id));
+  const listed = useInfiniteQuery(turnsQuery(replayId, filter)).data?.pages.flatMap(
+    ({ rows }) => rows,
+  );
+  const at = listed?.findIndex((each) => formatTurnId(each) === formatTurnId(id)) ?? -1;
+  const neighbours: Record<string, TurnId | undefined> =
+    at < 0 ? {} : { k: listed![at - 1], j: listed![at + 1] };
+  const go = (to?: TurnId): void =>
+    void navigate({
+      to: '/replays/$replayId',
+      params: { replayId },
+      search: { only: filter, ...(to && { compared: formatTurnId(to) }) },
+    });
+  const handle = useEffectEvent((event: KeyboardEvent) => {
+    if (event.metaKey || event.ctrlKey || event.altKey || isTyping(event.target)) return;
+    if (document.querySelector('dialog[open]')) return;
+    if (event.key === 'Escape') go();
+    if (neighbours[event.key]) go(neighbours[event.key]);
+  });
+  useEffect(() => {
+    const listen = (event: KeyboardEvent): void => handle(event);
+    addEventListener('keydown', listen);
+    return () => removeEventListener('keydown', listen);
+  }, []);
+  return (
+    <View
+      title={`Turn ${id.turn} of session …${id.session_id.slice(-8)}`}
+      description={turn && <StatusBadge status={turn.outcome} />}
+      actions={
+        <>
+          <Button variant="ghost" onClick={() => go()}>
+            All turns
+          </Button>
+          {(['k', 'j'] as const).map((key) => (
+            <Button
+              key={key}
+              variant="outline"
+              disabled={!neighbours[key]}
+              onClick={() => go(neighbours[key])}
+            >
+              {key === 'k' ? 'Previous' : 'Next'}
+            </Button>
+          ))}
+        </>
+      }
+      className="grid grid-cols-[minmax(0,1fr)] content-start gap-5"
+    >
+      {error && !turn && <ErrorState error={error} onRetry={() => void refetch()} />}
+      {turn === undefined && !error && <Skeleton className="h-64" />}
+      {turn === null && (
+        <EmptyState title="This turn was not compared">
+          The replay has no such turn, or has not come to it yet.
+        </EmptyState>
+      )}
+      {turn && <Comparison turn={turn} rules={settings.checks ?? []} />}
+    </View>
+  );
+}

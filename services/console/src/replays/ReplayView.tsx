@@ -1,0 +1,247 @@
+import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { getRouteApi, Link } from '@tanstack/react-router';
+import { api } from '../api/client.ts';
+import { Button } from '../components/Button.tsx';
+import { Chart, formatCount, type ChartRow, type ChartSeries } from '../components/Chart.tsx';
+import { Badge, Card, Skeleton, View } from '../components/layout.tsx';
+import { Alert, EmptyState, ErrorState } from '../components/states.tsx';
+import { Time } from '../components/Time.tsx';
+import { ROW_LINK, VirtualList } from '../components/VirtualList.tsx';
+import { useAgents } from '../sessions/useAgents.ts';
+import { BeforeAfter } from './BeforeAfter.tsx';
+import { describeReplacements, OUTCOMES, Progress, StatusBadge } from './ReplaysView.tsx';
+import { ReplayTurnView } from './ReplayTurnView.tsx';
+import {
+  replayQuery,
+  turnsQuery,
+  useReplayProgress,
+  type ReplayTurn,
+  type ShownReplay,
+} from './replayQueries.ts';
+import { formatTurnId, parseTurnId, TURN_FILTERS, type TurnFilter } from './search.ts';
+
+const route = getRouteApi('/replays/$replayId');
+
+const TOKENS: readonly ChartSeries[] = [
+  { key: 'prompt', label: 'Prompt', look: 1 },
+  { key: 'completion', label: 'Answer', look: 2 },
+];
+const LATENCY: readonly ChartSeries[] = [
+  { key: 'recorded', label: 'Recorded', look: 1 },
+  { key: 'replayed', label: 'Replayed', look: 2 },
+];
+
+const toLatency = (turn: ReplayTurn): ChartRow => ({
+  id: formatTurnId(turn),
+  label: `Turn ${turn.turn} of …${turn.session_id.slice(-8)}`,
+  tick: String(turn.turn),
+  values: { recorded: turn.recorded.duration_ms, replayed: turn.replayed?.duration_ms },
+});
+
+/** What a replay was started with, and what it has used. */
+function Settings({ replay: { replay_id, settings, sums } }: { replay: ShownReplay }) {
+  const used = sums.replayed.tokens.total + sums.judge_tokens + sums.other_tokens;
+  const { added, missing, changed, unanswered } = sums.tools;
+  const { from = 1, up_to = 'the last' } = settings.turns ?? {};
+  const entries = [
+    ['Tool results', settings.tools === 'live' ? 'from the tools' : 'as recorded'],
+    [
+      'Tool calls',
+      `${added} added, ${missing} missing, ${changed} changed, ${unanswered} unanswered`,
+    ],
+    ['Turns', `${from} to ${up_to}`],
+    ['Token budget', `${formatCount(used)} of ${formatCount(settings.budget.tokens)} used`],
+    ['Checks', `${sums.checks.passed} passed, ${sums.checks.failed} failed`],
+    ['Sessions', `${sums.sessions.completed} of ${sums.sessions.total} completed`],
+  ] as const;
+  return (
+    <Card className="grid gap-3">
+      <dl className="grid grid-cols-2 gap-x-6 gap-y-2 md:grid-cols-3">
+        {entries.map(([name, value]) => (
+          <div key={name}>
+            <dt className="text-xs text-muted-foreground">{name}</dt>
+            <dd className="tabular-nums">{value}</dd>
+          </div>
+        ))}
+      </dl>
+      {settings.instruction !== undefined && (
+        <details>
+          <summary>Instruction</summary>
+          <p className="break-words whitespace-pre-wrap">{settings.instruction}</p>
+        </details>
+      )}
+      <Link
+        to="/sessions"
+        search={{ replay_id }}
+        className="justify-self-start py-1 text-primary underline"
+      >
+        Sessions that this replay made
+      </Link>
+    </Card>
+  );
+}
+
+function TurnList({ replay, filter }: { replay: ShownReplay; filter: TurnFilter }) {
+  const { replay_id: replayId, status, sums } = replay;
+  const query = useInfiniteQuery(turnsQuery(replayId, filter));
+  const { data, error, refetch, fetchNextPage, hasNextPage, isFetchingNextPage } = query;
+  if (error && !data) return <ErrorState error={error} onRetry={() => void refetch()} />;
+  if (!data) return <Skeleton className="h-40" />;
+  const rows = data.pages.flatMap((page) => page.rows);
+  const again = status === 'running' && (
+    <Button
+      variant="outline"
+      size="small"
+      className="justify-self-center"
+      onClick={() => void refetch()}
+    >
+      Show the turns compared meanwhile
+    </Button>
+  );
+  if (rows.length === 0)
+    return (
+      <EmptyState title="No such turns" action={again}>
+        {sums.turns.changed === 0 && 'No answer has changed. '}
+        Choose other turns above.
+      </EmptyState>
+    );
+  return (
+    <>
+      {again}
+      <VirtualList
+        label="Turns"
+        rows={rows}
+        idOf={formatTurnId}
+        heights={[44, 76]}
+        onEnd={hasNextPage && !isFetchingNextPage ? () => void fetchNextPage() : undefined}
+        className="max-h-[70dvh] rounded-lg border bg-card"
+      >
+        {(turn) => (
+          <div className="flex h-full flex-wrap content-center items-center gap-x-3 gap-y-1 px-4 md:flex-nowrap">
+            <Link
+              to="/replays/$replayId"
+              params={{ replayId }}
+              search={{ only: filter, compared: formatTurnId(turn) }}
+              className={`${ROW_LINK} basis-full md:basis-0 md:grow`}
+            >
+              Turn {turn.turn} of session …{turn.session_id.slice(-8)}
+            </Link>
+            {turn.checks.some(({ passed }) => !passed) && <Badge>check failed</Badge>}
+            {Object.values(turn.tools).some((count) => count > 0) && <Badge>tools differ</Badge>}
+            {turn.code && <code className="text-xs">{turn.code}</code>}
+            <StatusBadge status={turn.outcome} />
+          </div>
+        )}
+      </VirtualList>
+      {rows.length > 1 && (
+        <Chart
+          kind="lines"
+          title="Latency of these turns, in milliseconds"
+          series={LATENCY}
+          rows={rows.map(toLatency)}
+        />
+      )}
+    </>
+  );
+}
+
+/** A replay: its progress, what it compares in total, and its turns or one of them. */
+export function ReplayView() {
+  const { replayId } = route.useParams();
+  const { only: filter = 'changed', compared } = route.useSearch();
+  const agents = useAgents();
+  const client = useQueryClient();
+  const { data: replay, error, refetch } = useQuery(replayQuery(replayId));
+  const cancel = useMutation({
+    mutationFn: () =>
+      api.POST('/v1/replays/{replayId}/cancel', { params: { path: { replayId } }, body: {} }),
+    onSuccess: () => client.invalidateQueries({ queryKey: ['replays'] }),
+  });
+  const isRunning = replay?.status === 'running';
+  useReplayProgress(replayId, isRunning);
+  const opened = parseTurnId(compared);
+  if (!replay)
+    return (
+      <View title="Replay">
+        {error ? (
+          <ErrorState error={error} onRetry={() => void refetch()} />
+        ) : (
+          <Skeleton className="h-64" />
+        )}
+      </View>
+    );
+  if (opened) return <ReplayTurnView key={compared} replay={replay} id={opened} filter={filter} />;
+  const { turns, requests, recorded, replayed, checks } = replay.sums;
+  const took = [
+    {
+      id: 'before',
+      label: 'Recorded',
+      values: { ...recorded.tokens, recorded: recorded.duration_ms },
+    },
+    {
+      id: 'after',
+      label: 'Replayed',
+      values: { ...replayed.tokens, replayed: replayed.duration_ms },
+    },
+  ];
+  return (
+    <View
+      title={describeReplacements(replay.replacements, agents)}
+      description={
+        <span className="flex flex-wrap items-center gap-2">
+          <StatusBadge status={replay.status} /> {replay.code} started{' '}
+          <Time value={replay.created_at} />
+        </span>
+      }
+      actions={
+        isRunning && (
+          <Button variant="destructive" disabled={cancel.isPending} onClick={() => cancel.mutate()}>
+            Cancel replay
+          </Button>
+        )
+      }
+    >
+      <div className="grid grid-cols-[minmax(0,1fr)] gap-4">
+        {cancel.error && <Alert title={cancel.error.message} />}
+        <div role="status">
+          <Progress turns={turns} />
+        </div>
+        <div className="grid gap-3 md:grid-cols-3">
+          <Chart
+            kind="bars"
+            title="Turns"
+            series={OUTCOMES}
+            rows={[
+              { id: 'answers', label: 'Answers', values: turns },
+              { id: 'requests', label: 'Requests', values: requests },
+            ]}
+          />
+          <Chart kind="bars" title="Tokens" series={TOKENS} rows={took} />
+          <Chart kind="bars" title="Latency, in milliseconds" series={LATENCY} rows={took} />
+        </div>
+        <div className="grid gap-3 md:grid-cols-2">
+          <BeforeAfter before={recorded} after={replayed} />
+          <Settings replay={replay} />
+        </div>
+        <nav aria-label="Turns to show" className="flex flex-wrap gap-1">
+          {TURN_FILTERS.map((only) => (
+            <Button key={only} variant={only === filter ? 'outline' : 'ghost'} size="small" asChild>
+              <Link
+                to="/replays/$replayId"
+                params={{ replayId }}
+                search={{ only }}
+                aria-current={only === filter ? 'true' : 'false'}
+                replace
+              >
+                <span className="capitalize">{only.replace('_', ' ')}</span>
+                {only !== 'all' &&
+                  formatCount(only === 'checks_failed' ? checks.failed : turns[only])}
+              </Link>
+            </Button>
+          ))}
+        </nav>
+        <TurnList key={filter} replay={replay} filter={filter} />
+      </div>
+    </View>
+  );
+}

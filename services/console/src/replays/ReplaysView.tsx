@@ -1,0 +1,148 @@
+import { useInfiniteQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { Plus } from 'lucide-react';
+import type { Schema } from '../api/client.ts';
+import { Button } from '../components/Button.tsx';
+import { formatCount, type ChartSeries } from '../components/Chart.tsx';
+import { Badge, Skeleton, View } from '../components/layout.tsx';
+import { EmptyState, ErrorState } from '../components/states.tsx';
+import { Time } from '../components/Time.tsx';
+import { ROW_LINK, VirtualList } from '../components/VirtualList.tsx';
+import { agentName, useAgents } from '../sessions/useAgents.ts';
+import { replaysQuery, type Replay, type ReplayTurn } from './replayQueries.ts';
+
+const COLUMNS =
+  'grid gap-x-4 md:grid-cols-[minmax(0,1fr)_9rem_8rem_4rem_4.5rem_4rem_13rem] md:items-center';
+
+/** The outcomes of turns, as charts and badges show them. */
+export const OUTCOMES = [
+  { key: 'same', label: 'Same', look: 1 },
+  { key: 'changed', label: 'Changed', look: 2 },
+  { key: 'failed', label: 'Failed', look: 3 },
+  { key: 'skipped', label: 'Skipped', look: 4 },
+] as const satisfies readonly ChartSeries[];
+
+const TONES = {
+  same: 'success',
+  completed: 'success',
+  changed: 'warning',
+  budget_exhausted: 'warning',
+  failed: 'destructive',
+  skipped: 'neutral',
+  running: 'neutral',
+  cancelled: 'neutral',
+} as const;
+
+/** The status of a replay, or the outcome of a turn. */
+export const StatusBadge = ({ status }: { status: Replay['status'] | ReplayTurn['outcome'] }) => (
+  <Badge tone={TONES[status]} className="capitalize">
+    {status.replace('_', ' ')}
+  </Badge>
+);
+
+/** What a replay replaces, in words. */
+export function describeReplacements(
+  { agent_id, agent_revision: revision, model, instruction }: Replay['replacements'],
+  agents: readonly Schema<'Agent'>[],
+): string {
+  const parts = [
+    agent_id && agentName(agents, agent_id),
+    revision !== undefined && `revision ${revision}`,
+    model && `model ${model}`,
+    instruction && 'another instruction',
+  ];
+  return parts.filter((part) => part).join(' · ') || 'As recorded';
+}
+
+/** How far a replay is, and with which outcomes. */
+export function Progress({ turns }: { turns: Replay['sums']['turns'] }) {
+  const compared = OUTCOMES.reduce((sum, { key }) => sum + turns[key], 0);
+  return (
+    <div className="grid gap-1 text-xs text-muted-foreground tabular-nums">
+      {formatCount(compared)} of {formatCount(turns.total)} turns
+      <div aria-hidden className="flex h-1.5 overflow-hidden rounded-full bg-muted">
+        {OUTCOMES.map(({ key, look }) => {
+          const width = `${(turns[key] / Math.max(turns.total, 1)) * 100}%`;
+          return <span key={key} style={{ width, background: `var(--chart-${look})` }} />;
+        })}
+      </div>
+    </div>
+  );
+}
+
+function ReplayList() {
+  const agents = useAgents();
+  const query = useInfiniteQuery(replaysQuery);
+  const { data, error, refetch, fetchNextPage, hasNextPage, isFetchingNextPage } = query;
+  if (error && !data) return <ErrorState error={error} onRetry={() => void refetch()} />;
+  if (!data) return <Skeleton className="m-6 h-40" />;
+  if (data.pages[0]?.rows.length === 0)
+    return (
+      <EmptyState
+        title="No replays yet"
+        action={
+          <Button asChild>
+            <Link to="/replays/new">Start a replay</Link>
+          </Button>
+        }
+      >
+        A replay runs recorded sessions again, for example with another model or instruction, and
+        compares the answers. The recorded sessions do not change.
+      </EmptyState>
+    );
+  return (
+    <VirtualList
+      label="Replays"
+      rows={data.pages.flatMap(({ rows }) => rows)}
+      idOf={({ replay_id }) => replay_id}
+      heights={[56, 124]}
+      onEnd={hasNextPage && !isFetchingNextPage ? () => void fetchNextPage() : undefined}
+      className="h-full"
+    >
+      {({ replay_id: replayId, replacements, status, sums: { turns }, created_at }) => (
+        <div className={`${COLUMNS} h-full content-center px-4 md:px-6`}>
+          <div className="min-w-0 text-xs text-muted-foreground">
+            <Link
+              to="/replays/$replayId"
+              params={{ replayId }}
+              className={`${ROW_LINK} text-sm text-foreground`}
+            >
+              {describeReplacements(replacements, agents)}
+            </Link>
+            <span className="block truncate">{replayId}</span>
+          </div>
+          <span>
+            <StatusBadge status={status} />
+          </span>
+          <Progress turns={turns} />
+          <span className="flex gap-3 text-xs tabular-nums md:contents">
+            {OUTCOMES.slice(0, 3).map(({ key }) => (
+              <span key={key}>
+                {formatCount(turns[key])} {key}
+              </span>
+            ))}
+          </span>
+          <Time value={created_at} className="text-xs text-muted-foreground md:text-right" />
+        </div>
+      )}
+    </VirtualList>
+  );
+}
+
+/** The replays of the account, newest first. */
+export const ReplaysView = () => (
+  <View
+    title="Replays"
+    description="Recorded sessions that ran again, and how the answers compare."
+    actions={
+      <Button asChild>
+        <Link to="/replays/new">
+          <Plus aria-hidden /> New replay
+        </Link>
+      </Button>
+    }
+    className="overflow-hidden p-0 md:p-0"
+  >
+    <ReplayList />
+  </View>
+);

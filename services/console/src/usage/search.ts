@@ -1,0 +1,56 @@
+/** What usage is grouped by, in the words of the API. */
+export const GROUPS = ['day', 'agent', 'model', 'key', 'code'] as const;
+export type UsageGroup = (typeof GROUPS)[number];
+
+/** Ranges that end today, in days; the first one is shown unless an address says otherwise. */
+export const RANGES = [30, 7, 90] as const;
+const KINDS = ['run', 'replay'] as const;
+const DAY_MS = 86_400_000;
+/** Of more days, only those with runs are shown. */
+const MOST_DAYS = 400;
+
+/** The part of an address that says what usage is shown; days are UTC dates. */
+export interface UsageSearch {
+  days?: number;
+  from?: string;
+  to?: string;
+  by?: UsageGroup;
+  agent_id?: string;
+  model?: string;
+  key_id?: string;
+  kind?: (typeof KINDS)[number];
+}
+
+const TEXTS = ['agent_id', 'model', 'key_id'] as const;
+const DAYS = ['from', 'to'] as const;
+
+/** The search of an address, without values that it can't have. */
+export function parseUsageSearch(search: Readonly<Record<string, unknown>>): UsageSearch {
+  const isDay = (value: unknown): boolean =>
+    /^\d{4}-\d{2}-\d{2}$/.test(String(value)) && !Number.isNaN(Date.parse(String(value)));
+  const among = (name: string, values: readonly unknown[]) =>
+    values.includes(search[name]) ? [[name, search[name]]] : [];
+  return Object.fromEntries([
+    ...among('days', RANGES),
+    ...DAYS.flatMap((name) => (isDay(search[name]) ? [[name, search[name]]] : [])),
+    ...among('by', GROUPS),
+    ...TEXTS.flatMap((name) => (search[name] ? [[name, String(search[name])]] : [])),
+    ...among('kind', KINDS),
+  ]) as UsageSearch;
+}
+
+const formatDay = (ms: number): string => new Date(ms).toISOString().slice(0, 'YYYY-MM-DD'.length);
+
+/** The first and the last day that a search names; `now` is in milliseconds. */
+export function daysOf({ days = RANGES[0], from, to }: UsageSearch, now: number) {
+  const last = to ?? formatDay(now);
+  return { from: from ?? formatDay(Date.parse(last) - (days - 1) * DAY_MS), to: last };
+}
+
+/** All days of a range, in order; undefined if there are too many to show each. */
+export function eachDay({ from, to }: { from: string; to: string }): string[] | undefined {
+  const first = Date.parse(from);
+  const count = Math.max(Math.round((Date.parse(to) - first) / DAY_MS) + 1, 0);
+  if (count > MOST_DAYS) return undefined;
+  return Array.from({ length: count }, (_, at) => formatDay(first + at * DAY_MS));
+}

@@ -1,0 +1,20 @@
+/** Fixed limits of chat tokens, part of LIMITS. */
+export const CHAT_TOKEN_LIMITS = {
+  chatTokens: {
+    /** How long a chat token is valid by default. */
+    defaultLifetimeSeconds: 900,
+    /** The longest lifetime of a chat token. */
+    lifetimeSeconds: 3_600,
+    /**
+     * Requests per second of one end user with chat tokens. They also count against the API key that
+     * issued the tokens.
+     * @beyond 429 `rate_limited`
+     */
+    requestsPerSecond: 10,
+    /**
+     * Open requests and streams of one end user, in each process.
+     * @beyond 429 `rate_limited`
+     */
+    openRequests: 10,
+  },
+} as const;

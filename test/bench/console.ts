@@ -1,0 +1,116 @@
+/**
+ * The console's service levels, in Chromium on this machine: `node test/bench/console.ts [sessions]
+ * [turns]`; 200,000 sessions and a session of 10,000 turns, unless told otherwise. Bars: the first
+ * view ≤ 1 s from a cold cache; the scripts of all views ≤ 350 kB gzip; no long task over 100 ms
+ * while the list is scrolled from end to end; the transcript opens within 1 s, at its end and at a
+ * linked turn.
+ */
+import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { root } from '../support/docs/projectFiles.ts';
+import { startConsoleBrowser, type ConsolePage } from '../support/browser/console.ts';
+import { addSessions } from './largeLog.ts';
+import { createAgent, KEY, prepareFolder, runAgent, send, startTurnlog } from './turnlog.ts';
+
+const [SESSIONS, TURNS] = [Number(process.argv[2] ?? 200_000), Number(process.argv[3] ?? 10_000)];
+const ROW_PX = 44;
+/** A scroll of this many rows at once is that of a scrollbar that is dragged fast. */
+const ROWS_AT_ONCE = 400;
+const FIRST_ROWS_MS = 600_000;
+
+const say = (line: string): void => void process.stdout.write(`${line}\n`);
+
+const browser = await startConsoleBrowser('bench');
+if (!browser) process.exit(0);
+// No model has to answer: the turns are written into the log.
+const folder = await prepareFolder('http://127.0.0.1:9');
+let turnlog = await startTurnlog(folder);
+const { agent_id: agentId } = await send(turnlog.url, createAgent('bench'));
+await send(turnlog.url, runAgent(agentId as string)).catch(() => undefined);
+const read = (path: string) =>
+  send(turnlog.url, { method: 'GET', path, headers: { 'x-api-key': KEY } });
+const [{ session_id: failed }] = await read('/v1/sessions');
+const [{ metadata }] = await read(`/v1/sessions/${failed as string}/events?limit=1`);
+await turnlog.stop();
+const owner = { accountId: metadata.account_id as string, agentId: agentId as string };
+await addSessions(join(folder, 'data'), owner, { count: 1, turns: TURNS });
+await addSessions(join(folder, 'data'), owner, { count: SESSIONS, turns: 1 });
+turnlog = await startTurnlog(folder);
+const longSession = (await read('/v1/sessions?order=oldest&limit=2'))[1].session_id as string;
+const service = { url: turnlog.url, key: KEY };
+
+/** Time from the navigation until `text` is on screen, in milliseconds. */
+async function open(
+  path: string,
+  wait: (page: ConsolePage) => Promise<void>,
+): Promise<ConsolePage> {
+  const page = await browser!.open(path, { service });
+  await wait(page);
+  const ms = await page.evaluate<number>('performance.now()');
+  say(`${path.replace(longSession, '…')}: ${Math.round(ms)} ms`);
+  return page;
+}
+
+const closing = async (page: ConsolePage): Promise<void> => page.context().close();
+
+await closing(await open('/agents', (page) => page.getByText('Bench').first().waitFor()));
+for (const path of [`/sessions/${longSession}`, `/sessions/${longSession}?turn=${TURNS / 2}`]) {
+  const turn = path.includes('turn') ? TURNS / 2 : TURNS;
+  const article = (page: ConsolePage) =>
+    page.getByRole('article', { name: `Turn ${turn}`, exact: true });
+  await closing(await open(path, (page) => article(page).waitFor()));
+}
+
+const page = await open('/sessions', (each) => each.locator('[data-index="0"] a').waitFor());
+await page.evaluate(`
+  globalThis.longTasks = [];
+  new PerformanceObserver((list) => longTasks.push(...list.getEntries().map((each) => each.duration)))
+    .observe({ type: 'longtask' });
+  globalThis.list = document.querySelectorAll('[role=rowgroup]')[1];
+`);
+const startedAt = performance.now();
+let [rows, heapBytes] = [0, 0];
+for (let top = 0; performance.now() - startedAt < FIRST_ROWS_MS;) {
+  const state = await page.evaluate<{ top: number; atEnd: boolean; rows: number; heap: number }>(`
+    new Promise((done) => {
+      list.scrollTop = ${top};
+      requestAnimationFrame(() => requestAnimationFrame(() => done({
+        top: list.scrollTop,
+        atEnd: list.scrollTop + list.clientHeight >= list.scrollHeight - 1,
+        rows: list.querySelectorAll('[data-index]').length,
+        heap: performance.memory.usedJSHeapSize,
+      })));
+    })
+  `);
+  rows = Math.max(rows, state.rows);
+  heapBytes = Math.max(heapBytes, state.heap);
+  if (state.atEnd && (await page.getByText('more below').count()) === 0) break;
+  top = state.top + ROWS_AT_ONCE * ROW_PX;
+}
+const seconds = Math.round((performance.now() - startedAt) / 1_000);
+const longTasks = await page.evaluate<number[]>('longTasks');
+const longest = Math.round(Math.max(0, ...longTasks));
+say(
+  `${await page
+    .getByText(/sessions$/)
+    .first()
+    .textContent()} scrolled in ${seconds} s`,
+);
+say(`tasks over 50 ms: ${longTasks.length}, the longest ${longest} ms`);
+say(`rows in the document: at most ${rows}; heap: at most ${Math.round(heapBytes / 2 ** 20)} MiB`);
+await page.evaluate('list.scrollTop = list.scrollHeight / 2');
+await page.locator(`[data-index="${Math.round(SESSIONS / 2)}"] a`).waitFor();
+say('a row in the middle is read again');
+
+const assets = join(root, 'services/console/dist/assets');
+const scripts = readdirSync(assets).filter((name) => name.endsWith('.js'));
+const bytes = scripts.reduce(
+  (sum, name) => sum + gzipSync(readFileSync(join(assets, name))).length,
+  0,
+);
+say(`scripts: ${Math.round(bytes / 1_000)} kB gzip`);
+
+await browser.close();
+await turnlog.stop();
+rmSync(folder, { recursive: true });

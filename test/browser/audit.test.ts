@@ -1,0 +1,329 @@
+/** The audit view: checkpoints, trust, verification in the browser, receipts. */
+import { createPrivateKey } from 'node:crypto';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { formatCheckpoint, parseCheckpoint } from '../../shared/transparency/tlog/checkpoint.ts';
+import { parseNote, signNote } from '../../shared/transparency/tlog/note.ts';
+import {
+  formatVkey,
+  noteSigner,
+  type NoteSigner,
+} from '../../shared/transparency/tlog/noteKeys.ts';
+import {
+  makeBundle,
+  shownSession,
+  signer,
+  textsOf,
+  writeTexts,
+} from '../support/builders/bundles.ts';
+import { startConsoleBrowser, type ConsolePage } from '../support/browser/console.ts';
+import { XSS_HOST, XSS_PAYLOADS } from '../support/browser/xssPayloads.ts';
+import { startTestService, type TestService } from '../support/http/service.ts';
+import { startTestWitness } from '../support/servers/witness/witness.ts';
+
+const folder = await mkdtemp(join(tmpdir(), 'turnlog-audit-'));
+let log: NoteSigner | undefined;
+const witness = await startTestWitness('witness.example/w1', () =>
+  log ? formatVkey(log.key) : '',
+);
+const browser = await startConsoleBrowser('audit');
+const withBrowser = browser ? test : test.skip;
+
+let service: TestService;
+let sessionId: string;
+let erasedId: string;
+
+/** The newest checkpoint, once it covers everything that was recorded. */
+async function newestCheckpoint(): Promise<string> {
+  const response = await fetch(`${service.url}/v1/log/checkpoint`, {
+    headers: { 'x-api-key': service.key },
+  });
+  return response.ok ? response.text() : '';
+}
+
+async function untilCosigned(): Promise<string> {
+  for (;;) {
+    const note = await newestCheckpoint();
+    if (note.includes('witness.example/w1')) return note;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
+
+beforeAll(async () => {
+  const witnesses = join(folder, 'witnesses.json');
+  const { url, vkey } = witness;
+  await writeFile(witnesses, JSON.stringify({ wanted: 1, witnesses: [{ url, vkey }] }));
+  service = await startTestService(
+    { text: 'The capital of France is Paris.' },
+    {
+      LOG_WITNESSES_FILE: witnesses,
+      LOG_ORIGIN: 'log.example/turnlog',
+    },
+  );
+  const pem = await readFile(join(service.folder, 'log-signing-key.pem'), 'utf8');
+  let note = '';
+  while (note === '') note = await newestCheckpoint();
+  log = noteSigner(note.split('\n')[0]!, createPrivateKey(pem));
+  const agent = await service.createAgent();
+  const run = async (session_id?: string): Promise<string> => {
+    const input = 'What is the capital of France?';
+    const { body } = await service.post(`/v1/agents/${agent}/run`, { input, session_id });
+    return body.data.session_id as string;
+  };
+  sessionId = await run();
+  await run(sessionId);
+  erasedId = await run();
+  const note256 = encodeURIComponent(XSS_PAYLOADS[2]!);
+  await service.send('DELETE', `/v1/sessions/${erasedId}?note=${note256}`, '');
+  await untilCosigned();
+});
+afterAll(async () => {
+  await browser?.close();
+  await service?.close();
+  await witness.close();
+  await rm(folder, { recursive: true });
+});
+
+const keysOf = (): string => `${formatVkey(log!.key)}\n${witness.vkey}`;
+
+/** Trusts these keys, and a checkpoint. */
+async function trust(page: ConsolePage, keys: string, checkpoint?: string): Promise<void> {
+  await page.getByLabel('Verifier keys').fill(keys);
+  await page.getByRole('button', { name: 'Save keys' }).click();
+  await page.getByText('Saved in this browser.').waitFor();
+  if (checkpoint === undefined) return;
+  await page.getByText('Paste a checkpoint').click();
+  await pin(page, checkpoint);
+}
+
+/** Pins a checkpoint in the field that is open. */
+async function pin(page: ConsolePage, checkpoint: string): Promise<void> {
+  await page.getByLabel('Checkpoint', { exact: true }).fill(checkpoint);
+  await page.getByRole('button', { name: 'Pin', exact: true }).click();
+  await page.getByRole('button', { name: 'Unpin' }).waitFor();
+}
+
+/** Drops a file on the card, as from a folder. */
+async function dropFile(page: ConsolePage, file: string): Promise<void> {
+  const content = (await readFile(file)).toString('base64');
+  const script = `(() => {
+    const bytes = Uint8Array.from(atob('${content}'), (char) => char.charCodeAt(0));
+    const dataTransfer = new DataTransfer();
+    dataTransfer.items.add(new File([bytes], 'bundle.tar'));
+    return dataTransfer;
+  })()`;
+  const dataTransfer = await page.evaluateHandle(script);
+  await result(page).dispatchEvent('drop', { dataTransfer });
+}
+
+const verify = (page: ConsolePage) =>
+  page.getByRole('button', { name: 'Verify', exact: true }).click();
+const result = (page: ConsolePage) => page.getByRole('region', { name: 'Verify a session' });
+
+withBrowser(
+  'pins a checkpoint, verifies a session against it, and says what is proven',
+  async () => {
+    const page = await browser!.open(`/audit?session=${sessionId}`, { service });
+    await page.getByText('No checkpoint is pinned.').waitFor();
+    await page.getByRole('button', { name: 'Pin this checkpoint' }).click();
+    await page.getByText('Extends the pinned checkpoint.').waitFor();
+    await trust(page, keysOf());
+    const checkpoint = page.getByRole('region', { name: 'Newest checkpoint' });
+    await checkpoint.getByText('Valid').nth(1).waitFor();
+    await checkpoint.getByText('Cosigned').waitFor();
+    await verify(page);
+    await page.getByRole('heading', { name: 'Everything matches' }).waitFor();
+    const text = await result(page).innerText();
+    expect(text).toContain('was changed, dropped, added or moved: 5 events');
+    expect(text).toContain('a key that you trust');
+    expect(text).toMatch(/5 events of the session were under it, and 0 came later/);
+    expect(text).toContain('cosigned this checkpoint at');
+    expect(text).toContain('Not shown by any proof');
+    for (const [name, theme, isPhone] of [
+      ['light', 'light', false],
+      ['dark', 'dark', false],
+      ['phone', 'light', true],
+    ] as const) {
+      await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' });
+      await page.setViewportSize(
+        isPhone ? { width: 390, height: 2_600 } : { width: 1280, height: 1_500 },
+      );
+      expect(await page.inspect(`verified-${name}`)).toEqual([]);
+      expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true);
+    }
+    // The pin and the keys outlast the tab.
+    await page.reload();
+    await page.getByRole('button', { name: 'Unpin' }).waitFor();
+    expect(await page.getByLabel('Verifier keys').inputValue()).toBe(keysOf());
+    expect(page.problems).toEqual([]);
+  },
+);
+
+withBrowser('says what it could not check without a key, a pin and witnesses', async () => {
+  const page = await browser!.open(`/audit?session=${sessionId}`, { service });
+  await verify(page);
+  await page.getByRole('heading', { name: 'Everything that could be checked matches' }).waitFor();
+  const text = await result(page).innerText();
+  expect(text).toContain('Not checked: you trust no key of log.example/turnlog');
+  expect(text).toContain('Not compared: no checkpoint is pinned');
+  expect(text).toContain('You trust no witness');
+  expect(await page.inspect('unpinned')).toEqual([]);
+  expect(page.problems).toEqual([]);
+});
+
+withBrowser('names the first event that a lying service changed', async () => {
+  const page = await browser!.open(`/audit?session=${sessionId}`, { service });
+  await trust(page, keysOf(), await newestCheckpoint());
+  await page.route('**/events?*', async (route) => {
+    const response = await route.fetch();
+    const json = (await response.json()) as { data: { revision: number; data: any }[] };
+    json.data[2]!.data.output.text = XSS_PAYLOADS[2]!;
+    await route.fulfill({ response, json });
+  });
+  await verify(page);
+  await page.getByText('The event at revision 2 has another output').waitFor();
+  const report = await page.getByRole('alert').innerText();
+  expect(report).toContain('session.turn_completed.v1');
+  expect(report).toContain('This text was changed after it was recorded.');
+  expect(report).toContain('2 events before it match.');
+  expect(report).toMatch(/Expected\s+[0-9a-f]{64}\s+Actual\s+[0-9a-f]{64}/);
+  expect(await page.inspect('mismatch')).toEqual([]);
+  const link = page.getByRole('link', { name: 'Open the event' });
+  expect(await link.getAttribute('href')).toBe(`/console/sessions/${sessionId}?tab=events&event=2`);
+  expect(page.problems).toEqual([]);
+});
+
+withBrowser('finds an event that the service shows with another hash chain', async () => {
+  const page = await browser!.open(`/audit?session=${sessionId}`, { service });
+  const drop = (events: { revision: number }[]): { revision: number }[] => events.toSpliced(2, 1);
+  await page.route('**/events?*', async (route) => {
+    const response = await route.fetch();
+    const json = (await response.json()) as { data: { revision: number }[] };
+    await route.fulfill({ response, json: { ...json, data: drop(json.data) } });
+  });
+  await verify(page);
+  await page.getByText('The event at revision 2 has another revision.').waitFor();
+  expect(page.problems).toEqual([]);
+});
+
+withBrowser('shows that the log does not fit a checkpoint that was kept', async () => {
+  const page = await browser!.open(`/audit?session=${sessionId}`, { service });
+  const { origin, size } = parseCheckpoint(parseNote(await newestCheckpoint()).text);
+  const older = { origin, size: size - 3, root: Buffer.alloc(32, 7) };
+  await trust(page, keysOf(), signNote(formatCheckpoint(older), [log!]));
+  const found = /The log of \d+ events does not begin with the \d+ events of the pinned checkpoint/;
+  await page.getByRole('region', { name: 'Newest checkpoint' }).getByText(found).waitFor();
+  await verify(page);
+  await result(page).getByText(found).waitFor();
+  expect(await page.inspect('rewritten')).toEqual([]);
+  await page.getByRole('button', { name: 'Unpin' }).click();
+  const newer = { origin, size: size + 1_000, root: Buffer.alloc(32, 7) };
+  await pin(page, signNote(formatCheckpoint(newer), [log!]));
+  await verify(page);
+  await result(page).getByText('The log was rolled back').waitFor();
+  expect(page.problems).toEqual([]);
+});
+
+withBrowser('verifies a bundle of another log, and refuses one that was changed', async () => {
+  const page = await browser!.open('/audit', { service });
+  await trust(page, formatVkey(signer.key));
+  const file = join(folder, 'bundle.tar');
+  const texts = await textsOf(await makeBundle(shownSession(), '1.input'));
+  await writeTexts(file, texts);
+  await page.getByLabel('Open a bundle').setInputFiles(file);
+  await page.getByRole('heading', { name: 'Everything that could be checked matches' }).waitFor();
+  expect(await result(page).innerText()).toContain('withheld; only the commitment was checked');
+  const changed = texts['events.jsonl']!.replace('Answer 2', 'Answer 3');
+  await writeTexts(file, { ...texts, 'events.jsonl': changed });
+  await dropFile(page, file);
+  await page.getByText('The event at revision 6 has another output').waitFor();
+  expect(page.problems).toEqual([]);
+});
+
+withBrowser(
+  'says why a key without audit:read sees nothing, and verifies without texts',
+  async () => {
+    const keyOf = async (scope: string): Promise<string> => {
+      const { body } = await service.post('/v1/keys', { name: scope, scopes: [scope] });
+      return body.data.api_key as string;
+    };
+    const closed = await browser!.open('/audit', { service, key: await keyOf('sessions:read') });
+    const checkpoint = closed.getByRole('region', { name: 'Newest checkpoint' });
+    await checkpoint.getByText('This view is closed to your key').waitFor();
+    expect(await checkpoint.innerText()).toContain('audit:read');
+    expect(await closed.inspect('closed')).toEqual([]);
+    const auditor = await browser!.open(`/audit?session=${sessionId}`, {
+      service,
+      key: await keyOf('audit:read'),
+    });
+    await verify(auditor);
+    await auditor.getByText('8 texts are withheld; only the commitment was checked.').waitFor();
+    expect([...closed.problems, ...auditor.problems]).toEqual([]);
+  },
+);
+
+withBrowser('says so where the browser offers no WebCrypto', async () => {
+  const page = await browser!.open('/system', { service });
+  await page.addInitScript('delete Crypto.prototype.subtle');
+  await page.goto(`${service.url}/console/audit`);
+  await page.getByText('Open the console over HTTPS, or on localhost.').waitFor();
+  expect(page.problems).toEqual([]);
+});
+
+withBrowser('verifies 10,000 events with progress, and stops where it is told to', async () => {
+  const page = await browser!.open('/audit', { service });
+  const file = join(folder, 'long.tar');
+  await writeTexts(file, await textsOf(await makeBundle(shownSession(3_333))));
+  await page.getByLabel('Open a bundle').setInputFiles(file);
+  await page.getByText(/[1-9][\d,]* of 10,000 events/).waitFor();
+  await page.keyboard.press('Escape');
+  await page.getByText('of 10,000 events').waitFor({ state: 'hidden' });
+  expect(await result(page).getByRole('heading', { level: 3 }).count()).toBe(0);
+  await page.getByLabel('Open a bundle').setInputFiles(file);
+  await page.getByRole('heading', { name: 'Everything that could be checked matches' }).waitFor();
+  expect(await result(page).innerText()).toContain('moved: 10,000 events');
+  expect(page.problems).toEqual([]);
+});
+
+withBrowser(
+  'shows and verifies the receipt of an erasure, and proves the erased session',
+  async () => {
+    const page = await browser!.open('/audit', { service });
+    await trust(page, keysOf());
+    await page.getByRole('button', { name: 'List erasures' }).click();
+    await page.getByRole('button', { name: erasedId }).click();
+    const receipt = page.getByRole('region', { name: 'Erasure receipts' });
+    await receipt.getByText('The erasure is in the log').waitFor();
+    expect(await receipt.innerText()).toContain(XSS_PAYLOADS[2]!);
+    expect(page.url()).toContain(`receipt=${erasedId}`);
+    await receipt.scrollIntoViewIfNeeded();
+    expect(await page.inspect('receipt')).toEqual([]);
+    await page.getByLabel('Session', { exact: true }).fill(erasedId);
+    await verify(page);
+    await page.getByText('texts are erased').waitFor();
+    expect(await page.evaluate('window.__xss')).toBeUndefined();
+    expect(page.problems.filter((problem) => problem.includes(XSS_HOST))).toEqual([]);
+    expect(page.problems).toEqual([]);
+  },
+);
+
+withBrowser('says what is wrong with an id, a key and a checkpoint that are none', async () => {
+  const page = await browser!.open('/audit', { service });
+  await page.getByLabel('Session', { exact: true }).fill('x');
+  await page.keyboard.press('Enter');
+  await page.getByText('Enter the id of a session').waitFor();
+  await page.getByLabel('Verifier keys').fill('nonsense');
+  await page.getByRole('button', { name: 'Save keys' }).click();
+  await page.getByText('is no verifier key').waitFor();
+  await page.getByText('Paste a checkpoint').click();
+  await page.getByLabel('Checkpoint', { exact: true }).fill('nonsense');
+  await page.getByRole('button', { name: 'Pin', exact: true }).click();
+  await page.getByText('A checkpoint is a text, an empty line, and signatures.').waitFor();
+  await page.getByLabel('Session', { exact: true }).fill('session_01kahz1c3sf6w9m3v5q7x9z1a3');
+  await verify(page);
+  await page.getByText('This did not work').waitFor();
+  expect(await page.inspect('errors')).toEqual([]);
+  expect(page.problems).toEqual([]);
+});

@@ -1,0 +1,177 @@
+/** The view of usage and storage. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { startConsoleBrowser, type ConsolePage } from '../support/browser/console.ts';
+import { startScriptedModel } from '../support/fakes/scriptedModel.ts';
+import { apiClient, startTestService } from '../support/http/service.ts';
+import { newKey } from '../support/processes/operator.ts';
+import { XSS_PAYLOADS } from '../support/browser/xssPayloads.ts';
+
+const PRICE = { input_per_million: '2.5', output_per_million: '10' };
+const KEY_NAME = XSS_PAYLOADS[2]!;
+
+const folder = await mkdtemp(join(tmpdir(), 'turnlog-usage-view-'));
+const model = await startScriptedModel(({ messages }) => {
+  if (messages.at(-1)!.content === 'fail') return { status: 400 };
+  const usage = { prompt_tokens: 1_000, completion_tokens: 100, total_tokens: 1_100 };
+  return { text: 'Hello.', usage };
+});
+const of = (id: string, more: object) => ({
+  id,
+  provider: 'script',
+  context_window: 1_000_000,
+  ...more,
+});
+await writeFile(
+  join(folder, 'models.json'),
+  JSON.stringify({
+    providers: { script: { base_url: model.baseUrl } },
+    models: [of('priced', { price: PRICE }), of('free', {})],
+  }),
+);
+const service = await startTestService(undefined, {
+  MODELS_FILE: join(folder, 'models.json'),
+  MODEL_MAX_RETRIES: '0',
+});
+const browser = await startConsoleBrowser('usage');
+const withBrowser = browser ? test : test.skip;
+const agents: string[] = [];
+
+beforeAll(async () => {
+  const { body } = await service.post('/v1/keys', { name: KEY_NAME, scopes: ['agents:run'] });
+  const other = apiClient(service.url, body.data.api_key as string);
+  for (const name of ['Support', ...XSS_PAYLOADS.slice(0, 12)])
+    agents.push(
+      await service.createAgent({ name, model: agents.length === 1 ? 'free' : 'priced' }),
+    );
+  for (const agent of agents) await service.post(`/v1/agents/${agent}/run`, { input: 'hi' });
+  for (const input of ['fail', 'hi', 'hi'])
+    await other.post(`/v1/agents/${agents[0]}/run`, { input });
+});
+afterAll(async () => {
+  await browser?.close();
+  await service.close();
+  await model.close();
+  await rm(folder, { recursive: true });
+});
+
+const cellOf = (page: ConsolePage, row: string, column: number) =>
+  page.getByRole('row').filter({ hasText: row }).getByRole('cell').nth(column);
+const total = (page: ConsolePage, title: string) =>
+  page
+    .getByRole('definition')
+    .filter({ has: page.locator('span') })
+    .and(page.locator(`dt:text-is("${title}") + dd`));
+
+withBrowser('shows totals, charts and every number by day', async () => {
+  const page = await browser!.open('/usage', { service });
+  const today = new Date().toISOString().slice(0, 10);
+  await page.getByRole('figure', { name: 'Runs by day' }).waitFor();
+  expect(await total(page, 'Runs').innerText()).toContain('16');
+  expect(await total(page, 'Failed').innerText()).toContain('1');
+  expect(await total(page, 'Tokens').innerText()).toContain('16,500');
+  // 14 priced runs of 1,000 and 100 tokens, with every digit.
+  expect(await total(page, 'Cost').innerText()).toContain('0.049 USD');
+  expect(await total(page, 'Cost').innerText()).toContain('1,100 tokens');
+  expect(await cellOf(page, today, 0).innerText()).toBe('16');
+  expect(await page.getByRole('row').count()).toBe(31);
+
+  await page.getByRole('group', { name: /^Runs by day/ }).focus();
+  await page.keyboard.press('End');
+  await page
+    .getByRole('figure', { name: 'Runs by day' })
+    .getByText(`${today} · Completed: 15 · Failed: 1 · Interrupted: 0`)
+    .waitFor();
+  expect(await page.inspect('by-day')).toEqual([]);
+
+  await page.getByRole('button', { name: 'Copy as CSV' }).click();
+  const csv = await page.evaluate<string>('navigator.clipboard.readText()');
+  expect(csv.split('\n')).toHaveLength(31);
+  expect(csv).toContain(`"${today}","${today}",16,15,1,0,15000,1500,16500,15,0,0.049 USD,1100`);
+  await page.getByRole('button', { name: 'Copy as curl' }).click();
+  const curl = await page.evaluate<string>('navigator.clipboard.readText()');
+  expect(curl).toMatch(new RegExp(`/v1/usage\\?from=[-\\d]{10}&to=${today}&by=day'`));
+  expect(page.problems).toEqual([]);
+});
+
+withBrowser(
+  'groups by agent and key, with their names, and filters by what is chosen',
+  async () => {
+    const page = await browser!.open('/usage', { service });
+    await page.getByRole('link', { name: 'Agent', exact: true }).click();
+    await page.getByRole('figure', { name: 'Runs by agent, the first 12' }).waitFor();
+    expect(await cellOf(page, 'Support', 0).innerText()).toBe('4');
+    for (const name of XSS_PAYLOADS.slice(0, 12))
+      await page.getByRole('rowheader', { name, exact: true }).waitFor();
+    expect(await page.inspect('by-agent')).toEqual([]);
+
+    await page.getByRole('link', { name: 'Key', exact: true }).click();
+    await page.getByRole('rowheader', { name: KEY_NAME, exact: true }).waitFor();
+    expect(await cellOf(page, KEY_NAME, 0).innerText()).toBe('3');
+    await page.getByRole('link', { name: KEY_NAME, exact: true }).click();
+    await page.getByRole('link', { name: 'Failure', exact: true }).click();
+    await page.getByRole('rowheader', { name: 'model_error' }).waitFor();
+    expect(await cellOf(page, 'model_error', 2).innerText()).toBe('1');
+    expect(await total(page, 'Runs').innerText()).toContain('3');
+    const address = new URL(page.url());
+    expect([address.searchParams.get('by'), address.searchParams.get('key_id')]).toEqual([
+      'code',
+      expect.stringMatching(/^key_/),
+    ]);
+    await page.reload();
+    await page.getByRole('rowheader', { name: 'model_error' }).waitFor();
+    expect(await total(page, 'Runs').innerText()).toContain('3');
+
+    await page.getByLabel('Kind').selectOption('Replays');
+    await page.getByRole('heading', { name: 'No runs in these days' }).waitFor();
+    expect(await page.inspect('empty')).toEqual([]);
+    await page.getByRole('button', { name: 'Clear filters' }).click();
+    await page.getByRole('rowheader', { name: 'none (completed)' }).waitFor();
+    expect(await total(page, 'Runs').innerText()).toContain('16');
+    expect(await page.evaluate('window.__xss')).toBeUndefined();
+    expect(page.problems).toEqual([]);
+  },
+);
+
+withBrowser('takes days from the address and from its fields', async () => {
+  const page = await browser!.open('/usage?from=2026-01-01&to=2026-01-03', { service });
+  await page.getByRole('heading', { name: 'No runs in these days' }).waitFor();
+  expect(await page.getByLabel('From (UTC)').inputValue()).toBe('2026-01-01');
+  await page.getByLabel('Days').selectOption('Last 7 days');
+  await page.getByLabel('From (UTC)').waitFor({ state: 'hidden' });
+  await page.getByRole('figure', { name: 'Runs by day' }).waitFor();
+  expect(await page.getByRole('row').count()).toBe(8);
+  expect(new URL(page.url()).search).toBe('?days=7');
+});
+
+withBrowser('shows the storage and its quotas', async () => {
+  const page = await browser!.open('/usage', { service });
+  await page.getByRole('heading', { name: 'Storage' }).scrollIntoViewIfNeeded();
+  const events = page.locator('dt:text-is("Events today") + dd');
+  expect(await events.innerText()).toMatch(/^\d[\d,]*\n+\d+ % of 10,000,000$/);
+});
+
+withBrowser('shows why it is closed to a key without the scope', async () => {
+  const { api_key: key } = await newKey(service.folder, { scopes: ['agents:run'] });
+  const page = await browser!.open('/usage', { service, key });
+  await page.getByRole('heading', { name: 'This view is closed to your key' }).first().waitFor();
+  await page.getByText('sessions:read').first().waitFor();
+});
+
+withBrowser.each([
+  { name: 'dark', theme: 'dark' },
+  { name: 'phone', isPhone: true },
+] as const)('has no barrier on a $name screen', async ({ name, ...options }) => {
+  const page = await browser!.open('/usage?days=7', { service, ...options });
+  await page.getByRole('figure', { name: 'Tokens by day' }).waitFor();
+  expect(await page.inspect(name)).toEqual([]);
+  const wide = "[...document.querySelectorAll('html, main, main > *, main > * > *')]";
+  expect(await page.evaluate(`${wide}.some((e) => e.scrollWidth > e.clientWidth)`)).toBe(false);
+  await page.getByRole('link', { name: 'Agent', exact: true }).click();
+  await page.getByRole('figure', { name: /^Runs by agent/ }).waitFor();
+  await page.getByRole('region', { name: 'Usage by agent' }).scrollIntoViewIfNeeded();
+  expect(await page.inspect(`${name}-by-agent`)).toEqual([]);
+  expect(page.problems).toEqual([]);
+});

@@ -1,0 +1,144 @@
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { mkdir, readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import {
+  chromium,
+  type Browser,
+  type BrowserContext,
+  type BrowserContextOptions,
+  type Page,
+} from 'playwright-core';
+import { root } from '../docs/projectFiles.ts';
+import type { TestService } from '../http/service.ts';
+import { plainEnvironment } from '../processes/plainEnvironment.ts';
+import { orSkip } from '../processes/recipes/installed.ts';
+
+const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
+const CHROMIUMS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
+/** Where the screenshots are, one folder per test file. */
+export const SCREENSHOTS = join(tmpdir(), 'turnlog-screenshots');
+const workspace = join(root, 'services/console');
+
+/** Installs and builds the console as it is in this checkout, unless it is built. */
+const buildConsole = (): Promise<unknown> =>
+  promisify(execFile)(process.execPath, [join(root, 'infra/vite/build.ts')], {
+    env: plainEnvironment(),
+    timeout: 300_000,
+  });
+
+/** A browser in which the console is used as a person would use it. */
+export interface ConsoleBrowser {
+  browser: Browser;
+  /** A page of `service`, signed in with its key unless `key` says otherwise (null: not signed in). */
+  open(path: string, options: OpenOptions): Promise<ConsolePage>;
+  close(): Promise<void>;
+}
+
+interface OpenOptions {
+  service: Pick<TestService, 'url' | 'key'>;
+  key?: string | null;
+  theme?: 'light' | 'dark';
+  /** 390 × 844 instead of 1280 × 800. */
+  isPhone?: boolean;
+}
+
+export interface ConsolePage extends Page {
+  /**
+   * What went wrong in the page: errors, violations of the content security policy, requests to
+   * another host, and dialogs of the browser.
+   */
+  problems: string[];
+  /** Saves a screenshot, and returns what axe finds wrong (WCAG 2.2 A and AA). */
+  inspect(name: string): Promise<string[]>;
+}
+
+const POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/** Until the service serves the console. */
+const serveFromDist = (context: BrowserContext): Promise<unknown> =>
+  context.route('**/console/**', async (route) => {
+    const { pathname } = new URL(route.request().url());
+    const file = join(workspace, 'dist', pathname.slice('/console/'.length));
+    const path =
+      /\.\w+$/.test(file) && existsSync(file) ? file : join(workspace, 'dist/index.html');
+    await route.fulfill({ path, headers: { 'content-security-policy': POLICY } });
+  });
+
+const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'];
+
+interface AxeResults {
+  violations: { id: string; help: string; nodes: { html: string }[] }[];
+}
+
+/** What axe finds wrong in a page (WCAG 2.2 A and AA). */
+export async function runAxe(page: Page): Promise<string[]> {
+  await page.evaluate(await readFile(AXE, 'utf8'));
+  const { violations } = (await page.evaluate(
+    `axe.run(document, { runOnly: ${JSON.stringify(RULES)} })`,
+  )) as AxeResults;
+  return violations.map(({ id, help, nodes }) => `${id}: ${help} (${nodes[0]?.html})`);
+}
+
+/** Starts Debian's Chromium over a fresh build; undefined, with one line that says why, without it. */
+export const launchChromium = (build: () => Promise<unknown>): Promise<Browser | undefined> =>
+  orSkip(async () => {
+    const executablePath = CHROMIUMS.find((path) => existsSync(path));
+    if (executablePath === undefined) throw new Error('there is no Chromium');
+    await build();
+    return chromium.launch({ executablePath, args: ['--no-sandbox'] });
+  }, 'Browser tests need Chromium: apt-get install chromium.');
+
+/** Starts Chromium over a fresh build of the console; undefined without Chromium. */
+export async function startConsoleBrowser(folder: string): Promise<ConsoleBrowser | undefined> {
+  const browser = await launchChromium(buildConsole);
+  if (!browser) return undefined;
+  const screenshots = join(SCREENSHOTS, folder);
+  await mkdir(screenshots, { recursive: true });
+  return {
+    browser,
+    async open(
+      path,
+      { service, key = service.key, theme = 'light', isPhone = false }: OpenOptions,
+    ) {
+      const options: BrowserContextOptions = {
+        colorScheme: theme,
+        viewport: isPhone ? { width: 390, height: 844 } : { width: 1280, height: 800 },
+        permissions: ['clipboard-read', 'clipboard-write'],
+      };
+      const context = await browser.newContext(options);
+      if (key !== null)
+        await context.addInitScript(
+          `sessionStorage.setItem('turnlog.api-key', ${JSON.stringify(key)})`,
+        );
+      await serveFromDist(context);
+      const page = (await context.newPage()) as ConsolePage;
+      page.problems = [];
+      page.on('pageerror', (error) => page.problems.push(String(error)));
+      page.on('console', (message) => {
+        const isRequest = message.text().startsWith('Failed to load resource');
+        if (message.type() === 'error' && !isRequest) page.problems.push(message.text());
+      });
+      page.on('request', (request) => {
+        const { protocol, host } = new URL(request.url());
+        const isOurs = host === new URL(service.url).host || ['data:', 'blob:'].includes(protocol);
+        if (!isOurs) page.problems.push(`a request to ${request.url()}`);
+      });
+      page.on('dialog', (dialog) => {
+        page.problems.push(`a dialog: ${dialog.message()}`);
+        void dialog.dismiss();
+      });
+      page.inspect = async (name) => {
+        await page.screenshot({ path: join(screenshots, `${name}.png`) });
+        return runAxe(page);
+      };
+      await page.goto(`${service.url}/console${path}`);
+      return page;
+    },
+    close: () => browser.close(),
+  };
+}
