@@ -8,6 +8,7 @@ import { errorsOf, FIELD_LABELS, fieldsOf, toolsOf } from './agentFields.ts';
 import type { AgentDraft, AgentFields, DraftErrors } from './agentFields.ts';
 import { modelsQuery, toolsQuery } from './agentQueries.ts';
 
+const SCHEMA = 'response_format/json_schema';
 const FORMATS = [
   ['', 'Any text'],
   ['text', 'Text, set explicitly'],
@@ -96,7 +97,7 @@ export function AgentForm({ initial, action, onSave, notice }: AgentFormProps) {
     const details = error instanceof ApiError && error.details;
     const found =
       error instanceof SyntaxError
-        ? { schema: `This is not JSON: ${error.message}` }
+        ? { [SCHEMA]: `This is not JSON: ${error.message}` }
         : errorsOf(details);
     setErrors(found);
     setProblem(Object.keys(found).length > 0 ? 'Some fields need a change.' : error.message);
@@ -118,10 +119,7 @@ export function AgentForm({ initial, action, onSave, notice }: AgentFormProps) {
   };
   const change = (changes: Partial<AgentDraft>): void => setDraft({ ...draft, ...changes });
   const bind = bindFields(draft, change, errors);
-  const field = (name: keyof AgentFields & keyof AgentDraft) => ({
-    label: FIELD_LABELS[name],
-    ...bind(name),
-  });
+  const field = (name: keyof AgentFields) => ({ label: FIELD_LABELS[name], ...bind(name) });
   const model = models.find(({ id }) => id === draft.model);
   const offered = models.map(({ id }) => [id, id] as const);
   const missing = [draft.model, `${draft.model} (not available)`] as const;
@@ -157,19 +155,19 @@ export function AgentForm({ initial, action, onSave, notice }: AgentFormProps) {
         />
       </div>
       <ToolsField {...bind('tool')} />
-      <SelectField label={FIELD_LABELS.response_format} options={FORMATS} {...bind('format')} />
-      {draft.format === 'json_schema' && (
+      <SelectField options={FORMATS} {...field('response_format')} />
+      {draft.response_format === 'json_schema' && (
         <div className="grid gap-4 border-l-2 pl-4">
-          <TextField label="Name of the schema" {...bind('schema_name')} />
+          <TextField label="Name of the schema" {...bind(`${SCHEMA}/name`)} />
           <TextAreaField
             label="JSON Schema"
             className="min-h-48 font-mono text-xs"
-            {...bind('schema')}
+            {...bind(SCHEMA)}
           />
           <Check
             label="The provider enforces the schema (strict)"
-            isChecked={draft.strict}
-            onChange={(strict) => change({ strict })}
+            isChecked={draft[`${SCHEMA}/strict`]}
+            onChange={(strict) => change({ [`${SCHEMA}/strict`]: strict })}
           />
         </div>
       )}
