@@ -36,13 +36,13 @@ export const EMPTY_DRAFT = {
   model: '',
   tool: '',
   component: '',
-  compaction: false,
+  compaction: '',
   temperature: '',
   max_output_tokens: '',
   response_format: '',
   'response_format/json_schema': '{\n  "type": "object"\n}',
   'response_format/json_schema/name': 'answer',
-  'response_format/json_schema/strict': false,
+  'response_format/json_schema/strict': '',
 };
 export type AgentDraft = typeof EMPTY_DRAFT;
 export type DraftErrors = Partial<Record<keyof AgentDraft, string>>;
@@ -70,18 +70,19 @@ export interface StoredFields {
 
 /** The form of an agent as it is stored. */
 export function draftOf({ config, component }: StoredFields): AgentDraft {
-  const { name, instruction, model, tool = '', compaction = false, response_format } = config;
+  const { name, instruction, model, tool = '', response_format } = config;
   const schema = response_format?.json_schema;
   return {
     ...EMPTY_DRAFT,
-    ...{ name, instruction, model, tool, component, compaction },
+    ...{ name, instruction, model, tool, component },
+    compaction: config.compaction ? 'true' : '',
     temperature: config.temperature?.toString() ?? '',
     max_output_tokens: config.max_output_tokens?.toString() ?? '',
     response_format: response_format?.type ?? '',
     ...(schema && {
       'response_format/json_schema': toText(schema.schema)!,
       'response_format/json_schema/name': schema.name,
-      'response_format/json_schema/strict': schema.strict ?? false,
+      'response_format/json_schema/strict': schema.strict ? 'true' : '',
     }),
   };
 }
@@ -94,17 +95,16 @@ const numberOf = (text: string): number | undefined => (text === '' ? undefined 
  */
 export function fieldsOf(draft: AgentDraft): AgentFields {
   const { name, instruction, model, tool, component, compaction, response_format: type } = draft;
-  const strict = draft['response_format/json_schema/strict'];
   const json_schema = type === 'json_schema' && {
     name: draft['response_format/json_schema/name'],
     schema: JSON.parse(draft['response_format/json_schema']) as object,
-    ...(strict && { strict }),
+    ...(draft['response_format/json_schema/strict'] && { strict: true }),
   };
   return {
     ...{ name, instruction, model },
     tool: tool || undefined,
     component: component || undefined,
-    compaction: compaction || undefined,
+    compaction: compaction ? true : undefined,
     temperature: numberOf(draft.temperature),
     max_output_tokens: numberOf(draft.max_output_tokens),
     response_format: type ? { type, ...(json_schema && { json_schema }) } : undefined,
