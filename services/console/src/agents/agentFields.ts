@@ -74,7 +74,11 @@ export function draftOf({ config, component }: StoredFields): AgentDraft {
   const schema = response_format?.json_schema;
   return {
     ...EMPTY_DRAFT,
-    ...{ name, instruction, model, tool, component },
+    name,
+    instruction,
+    model,
+    tool,
+    component,
     compaction: config.compaction ? 'true' : '',
     temperature: config.temperature?.toString() ?? '',
     max_output_tokens: config.max_output_tokens?.toString() ?? '',
@@ -101,7 +105,9 @@ export function fieldsOf(draft: AgentDraft): AgentFields {
     ...(draft['response_format/json_schema/strict'] && { strict: true }),
   };
   return {
-    ...{ name, instruction, model },
+    name,
+    instruction,
+    model,
     tool: tool || undefined,
     component: component || undefined,
     compaction: compaction ? true : undefined,
