@@ -116,7 +116,11 @@ withBrowser(
       .getByRole('figure', { name: 'Turns', exact: true })
       .getByText('Answers · Same: 2 · Changed: 2 · Failed: 1 · Skipped: 0')
       .waitFor();
-    await page.getByRole('figure', { name: 'Latency of these turns' }).waitFor();
+    await page
+      .getByRole('list', { name: 'Turns' })
+      .getByText(/^\d+ → \d+ ms$/)
+      .first()
+      .waitFor();
     expect(await page.inspect('replay')).toEqual([]);
 
     await page.getByRole('link', { name: /^failed/i }).click();
@@ -247,7 +251,7 @@ withBrowser('says what the service rejects, what is not there, and what to do fi
   const empty = await browser!.open('/replays', { service, key: stranger });
   await empty.getByRole('heading', { name: 'No replays yet' }).waitFor();
   expect(await empty.inspect('empty')).toEqual([]);
-  await empty.getByRole('link', { name: 'Start a replay' }).click();
+  await empty.getByRole('link', { name: 'New replay' }).click();
   await empty.getByRole('heading', { name: 'New replay' }).waitFor();
   const { api_key: key } = await newKey(service.folder, { scopes: ['agents:run'] });
   const closed = await browser!.open('/replays', { service, key });

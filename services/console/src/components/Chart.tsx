@@ -1,13 +1,10 @@
 import { scaleBand, scaleLinear } from '@visx/scale';
-import { LinePath } from '@visx/shape';
 import { useId, useLayoutEffect, useRef, useState, type KeyboardEvent } from 'react';
 
-/** What a chart shows of each row. The look is a colour and, to tell series apart without it, a pattern. */
-export interface ChartSeries {
-  key: string;
-  label: string;
-  look: 1 | 2 | 3 | 4;
-}
+type Look = 1 | 2 | 3 | 4;
+
+/** What a chart shows of each row. The look is a colour, and a pattern that tells it from the others without colours. */
+export type ChartSeries = readonly [key: string, label: string, look: Look];
 
 /** A day, an agent, a turn: a value for each series, and where digits matter its text as well. */
 export interface ChartRow {
@@ -21,8 +18,8 @@ export interface ChartRow {
 
 interface ChartProps {
   title: string;
-  /** Stacked columns, stacked bars with room for names, or lines. */
-  kind: 'columns' | 'bars' | 'lines';
+  /** Columns, or bars with room for names; the series are stacked. */
+  kind: 'columns' | 'bars';
   series: readonly ChartSeries[];
   rows: readonly ChartRow[];
   format?: (value: number) => string;
@@ -45,7 +42,6 @@ const PATTERNS = {
   3: 'M0 0L6 6M6 0L0 6',
   4: 'M3 2V4',
 } as const;
-const DASHES = { 1: undefined, 2: '5 3', 3: '2 3', 4: '8 3 2 3' } as const;
 const LABEL = { fill: 'var(--muted-foreground)', fontSize: 11, fontFamily: 'inherit' } as const;
 
 /** The width of an element, in pixels; 0 before it is laid out. */
@@ -77,16 +73,13 @@ export function Chart({ title, kind, series, rows, format = formatCount }: Chart
     range: isFlat ? [0, height] : [left, Math.max(width, left)],
     padding: 0.25,
   });
-  const most = rows.map(({ values }) => {
-    const shown = series.map(({ key }) => values[key] ?? 0);
-    return kind === 'lines' ? Math.max(...shown) : shown.reduce((sum, value) => sum + value, 0);
-  });
+  const sums = rows.map(({ values }) => series.reduce((sum, [key]) => sum + (values[key] ?? 0), 0));
   const scale = scaleLinear<number>({
-    domain: [0, Math.max(...most) || 1],
+    domain: [0, Math.max(...sums) || 1],
     range: isFlat ? [left, Math.max(width - 12, left)] : [height, 0],
     nice: 4,
   });
-  const isWhole = most.every(Number.isInteger);
+  const isWhole = sums.every(Number.isInteger);
   const ticks = scale.ticks(isFlat ? 3 : 4).filter((tick) => !isWhole || Number.isInteger(tick));
   const every = Math.ceil((rows.length * TICK_WIDTH) / Math.max(width - left, 1));
   const marks = {
@@ -96,7 +89,7 @@ export function Chart({ title, kind, series, rows, format = formatCount }: Chart
       return [name, band(of)! + band.bandwidth() / 2] as const;
     }),
   };
-  const fillOf = (look: ChartSeries['look']): string => `url(#${id.replaceAll(/\W/g, '')}${look})`;
+  const fillOf = (look: Look): string => `url(#${id.replaceAll(/\W/g, '')}${look})`;
   const move = (event: KeyboardEvent): void => {
     const last = rows.length - 1;
     const [back, on] = [Math.max(active - 1, 0), Math.min(active + 1, last)];
@@ -126,7 +119,7 @@ export function Chart({ title, kind, series, rows, format = formatCount }: Chart
           {title}
         </h3>
         <span className="flex flex-wrap gap-x-3 text-xs text-muted-foreground">
-          {series.map(({ key, label, look }) => (
+          {series.map(([key, label, look]) => (
             <span key={key} className="flex items-center gap-1.5">
               <svg width="12" height="12" aria-hidden>
                 <rect width="12" height="12" fill={fillOf(look)} stroke={`var(--chart-${look})`} />
@@ -152,9 +145,9 @@ export function Chart({ title, kind, series, rows, format = formatCount }: Chart
           setActive(Math.floor(at / band.step()));
         }}
       >
-        <svg width={width} height={height + 22} aria-hidden className="block overflow-visible">
+        <svg width={width} height={height + 22} aria-hidden className="mt-2 block overflow-visible">
           <defs>
-            {series.map(({ look }) => (
+            {series.map(([, , look]) => (
               <pattern
                 key={look}
                 id={fillOf(look).slice(5, -1)}
@@ -181,37 +174,24 @@ export function Chart({ title, kind, series, rows, format = formatCount }: Chart
               stroke="var(--border)"
             />
           ))}
-          {kind !== 'lines' &&
-            rows.map(({ id: of, values }) => {
-              let end = 0;
-              return series.map(({ key, look }) => {
-                const start = end;
-                end += values[key] ?? 0;
-                return (
-                  end > start && (
-                    <rect
-                      key={key}
-                      {...place(of, scale(start), scale(end))}
-                      fill={fillOf(look)}
-                      stroke={`var(--chart-${look})`}
-                      strokeWidth={0.75}
-                    />
-                  )
-                );
-              });
-            })}
-          {kind === 'lines' &&
-            series.map(({ key, look }) => (
-              <LinePath
-                key={key}
-                data={rows.filter(({ values }) => values[key] !== undefined)}
-                x={(each) => band(each.id)! + band.bandwidth() / 2}
-                y={({ values }) => scale(values[key]!)}
-                stroke={`var(--chart-${look})`}
-                strokeWidth={1.75}
-                strokeDasharray={DASHES[look]}
-              />
-            ))}
+          {rows.map(({ id: of, values }) => {
+            let end = 0;
+            return series.map(([key, , look]) => {
+              const start = end;
+              end += values[key] ?? 0;
+              return (
+                end > start && (
+                  <rect
+                    key={key}
+                    {...place(of, scale(start), scale(end))}
+                    fill={fillOf(look)}
+                    stroke={`var(--chart-${look})`}
+                    strokeWidth={0.75}
+                  />
+                )
+              );
+            });
+          })}
           {(isFlat ? marks.names : marks.values).map(([text, at], index) => (
             <text key={index} {...LABEL} textAnchor="end" x={left - 6} y={at + 4}>
               {text}
@@ -233,7 +213,7 @@ export function Chart({ title, kind, series, rows, format = formatCount }: Chart
         {row
           ? [row.label]
               .concat(
-                series.map(({ key, label }) => {
+                series.map(([key, label]) => {
                   const value = row.values[key];
                   return `${label}: ${row.texts?.[key] ?? (value === undefined ? '–' : format(value))}`;
                 }),

@@ -1,3 +1,4 @@
+import type { UseInfiniteQueryResult } from '@tanstack/react-query';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { useEffect, useRef, type ReactNode } from 'react';
 import { cn } from './classNames.ts';
@@ -10,8 +11,8 @@ interface VirtualListProps<Row> {
   /** The height of a row in pixels, on a wide screen and on a phone. */
   heights: readonly [wide: number, phone: number];
   children: (row: Row) => ReactNode;
-  /** Reads the next page; undefined at the end, and while a page is read. */
-  onEnd: (() => void) | undefined;
+  /** The query whose next page is read at the end of the list. */
+  query: Pick<UseInfiniteQueryResult, 'hasNextPage' | 'isFetchingNextPage' | 'fetchNextPage'>;
   className?: string;
 }
 
@@ -22,7 +23,7 @@ export function VirtualList<Row>({
   idOf,
   heights,
   children,
-  onEnd,
+  query: { hasNextPage, isFetchingNextPage, fetchNextPage },
   className,
 }: VirtualListProps<Row>) {
   const scroller = useRef<HTMLDivElement>(null);
@@ -36,8 +37,8 @@ export function VirtualList<Row>({
   const items = virtual.getVirtualItems();
   const isAtEnd = (items.at(-1)?.index ?? 0) >= rows.length - 1;
   useEffect(() => {
-    if (isAtEnd) onEnd?.();
-  }, [isAtEnd, onEnd]);
+    if (isAtEnd && hasNextPage && !isFetchingNextPage) void fetchNextPage();
+  }, [isAtEnd, hasNextPage, isFetchingNextPage, fetchNextPage]);
   return (
     <div ref={scroller} className={cn('overflow-y-auto', className)}>
       <ul aria-label={label} className="relative" style={{ height: virtual.getTotalSize() }}>

@@ -1,66 +1,40 @@
 import { formatCount } from '../components/Chart.tsx';
 import { Card } from '../components/layout.tsx';
+import { DataTable } from '../components/tables.tsx';
 import type { Replay, ReplayTurn } from './replayQueries.ts';
 
 type Took = Replay['sums']['recorded'] | ReplayTurn['recorded'];
 
-const NONE = '–';
-const formatMs = (ms: number): string => `${formatCount(ms)} ms`;
+const NUMBERS = [
+  ['Prompt tokens', ({ tokens }: Took) => tokens?.prompt],
+  ['Answer tokens', ({ tokens }: Took) => tokens?.completion],
+  ['All tokens', ({ tokens }: Took) => tokens?.total],
+  ['Latency (ms)', ({ duration_ms }: Took) => duration_ms],
+] as const;
 
-const formatChange = (before: number, after: number): string => {
+const costOf = ({ cost }: Took): string => (cost ? `${cost.amount} ${cost.currency}` : '–');
+
+function formatChange(before = NaN, after = NaN): string {
   const percent = Math.round((after / before - 1) * 100);
-  return Number.isFinite(percent) ? `${percent > 0 ? '+' : ''}${percent} %` : NONE;
-};
+  return Number.isFinite(percent) ? `${percent > 0 ? '+' : ''}${percent} %` : '–';
+}
 
 /** What the same turns took, recorded and replayed. */
 export function BeforeAfter({ before, after }: { before: Took; after: Took | undefined }) {
-  const rows = [
-    ['Prompt tokens', ({ tokens }: Took) => tokens?.prompt, formatCount],
-    ['Answer tokens', ({ tokens }: Took) => tokens?.completion, formatCount],
-    ['All tokens', ({ tokens }: Took) => tokens?.total, formatCount],
-    ['Latency', ({ duration_ms }: Took) => duration_ms, formatMs],
-  ] as const;
-  const texts = [
-    ['Cost', ({ cost }: Took) => (cost ? `${cost.amount} ${cost.currency}` : NONE)],
-    ['Model', (took: Took) => ('model' in took ? took.model : undefined)],
-  ] as const;
+  const numbers = NUMBERS.map(([name, valueOf]) => {
+    const values = [valueOf(before), after && valueOf(after)] as const;
+    const shown = values.map((value) => (value === undefined ? '–' : formatCount(value)));
+    return { key: name, cells: [name, ...shown, formatChange(...values)] };
+  });
+  const cost = { key: 'cost', cells: ['Cost', costOf(before), after ? costOf(after) : '–', ''] };
   return (
     <Card>
-      <table className="w-full text-right text-xs tabular-nums [&_td,&_th]:py-1 [&_td]:pl-4 [&_th]:text-left [&_th]:font-normal">
-        <caption className="pb-2 text-left text-sm font-medium">Before and after</caption>
-        <thead className="border-b text-muted-foreground">
-          <tr>
-            <td />
-            <td>Recorded</td>
-            <td>Replayed</td>
-            <td>Change</td>
-          </tr>
-        </thead>
-        <tbody className="divide-y">
-          {rows.map(([name, valueOf, format]) => {
-            const [one, other] = [valueOf(before), after && valueOf(after)];
-            return (
-              <tr key={name}>
-                <th scope="row">{name}</th>
-                <td>{one === undefined ? NONE : format(one)}</td>
-                <td>{other === undefined ? NONE : format(other)}</td>
-                <td>{formatChange(one ?? NaN, other ?? NaN)}</td>
-              </tr>
-            );
-          })}
-          {texts.map(
-            ([name, textOf]) =>
-              textOf(before) && (
-                <tr key={name}>
-                  <th scope="row">{name}</th>
-                  <td>{textOf(before)}</td>
-                  <td>{after ? textOf(after) : NONE}</td>
-                  <td />
-                </tr>
-              ),
-          )}
-        </tbody>
-      </table>
+      <DataTable
+        caption="Before and after"
+        isTitled
+        columns={['Turns that ran again', '#Recorded', '#Replayed', '#Change']}
+        rows={[...numbers, cost]}
+      />
     </Card>
   );
 }

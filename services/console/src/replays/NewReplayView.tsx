@@ -1,12 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
-import {
-  useDeferredValue,
-  useState,
-  type ComponentProps,
-  type FormEvent,
-  type ReactNode,
-} from 'react';
+import { useDeferredValue, useState, type FormEvent, type ReactNode } from 'react';
 import { modelsQuery } from '../agents/agentQueries.ts';
 import { api, dataOf, pageOf } from '../api/client.ts';
 import { newIdempotencyKey } from '../api/idempotencyKey.ts';
@@ -14,7 +8,7 @@ import { toCurl } from '../api/requestLog.ts';
 import { Button } from '../components/Button.tsx';
 import { formatCount } from '../components/Chart.tsx';
 import { CopyButton } from '../components/CopyButton.tsx';
-import { Field, Input, Select, Textarea } from '../components/Field.tsx';
+import { bindFields, SelectField, TextAreaField, TextField } from '../components/Field.tsx';
 import { Card, View } from '../components/layout.tsx';
 import { ErrorState } from '../components/states.tsx';
 import { useAgents } from '../sessions/useAgents.ts';
@@ -31,10 +25,12 @@ const MISSING_TOOLS = [
   ['live', 'Call the tool'],
   ['error-result', 'Tell the model of an error'],
 ] as const;
+const CHECKS_HINT =
+  'For example [{"contains": "42"}, {"judge": {"model": "…", "criteria": "It names the price."}}]';
 
 const Part = ({ title, children }: { title: string; children: ReactNode }) => (
   <Card>
-    <fieldset className="grid grid-cols-[minmax(0,1fr)] items-start gap-4 md:grid-cols-3">
+    <fieldset className="grid grid-cols-[minmax(0,1fr)] items-start gap-4 md:grid-cols-3 [&>:has(textarea)]:md:col-span-3">
       <legend className="float-left font-medium md:col-span-3">{title}</legend>
       {children}
     </fieldset>
@@ -64,7 +60,7 @@ function Matches({ form }: { form: ReplayForm }) {
 
 /** Starts a replay: which sessions, and what is different this time. */
 export function NewReplayView() {
-  const { session = '', turn, agent_id = '' } = route.useSearch();
+  const { session = '', turn } = route.useSearch();
   const navigate = useNavigate();
   const client = useQueryClient();
   const agents = useAgents().map((agent) => [agent.agent_id, agent.name] as const);
@@ -72,7 +68,6 @@ export function NewReplayView() {
   const [key, setKey] = useState(newIdempotencyKey);
   const [form, setForm] = useState<ReplayForm>({
     sessions: session.replaceAll(',', '\n'),
-    filter_agent: agent_id,
     from: turn === undefined ? '' : String(turn),
     budget: '1000000',
     concurrency: '1',
@@ -92,42 +87,22 @@ export function NewReplayView() {
     event.preventDefault();
     if (body) start.mutate(body);
   };
-  const control = (name: string) => ({
-    value: form[name] ?? '',
-    onChange: ({ target }: { target: { value: string } }) => {
-      setForm({ ...form, [name]: target.value });
-      // Another request is not a repetition of the one before.
-      setKey(newIdempotencyKey());
-    },
+  const change = (changes: Partial<ReplayForm>): void => {
+    setForm({ ...form, ...changes } as ReplayForm);
+    // Another request is not a repetition of the one before.
+    setKey(newIdempotencyKey());
+  };
+  const bind = bindFields(form, change, {
+    ...(!body && { checks: 'This is not JSON. Write a list such as [{"contains": "42"}].' }),
   });
-  const input = (
-    label: string,
-    name: string,
-    { hint, ...props }: ComponentProps<'input'> & { hint?: string } = {},
-  ) => (
-    <Field label={label} hint={hint}>
-      <Input {...props} {...control(name)} />
-    </Field>
+  const input = (label: string, name: string, min?: number) => (
+    <TextField label={label} {...(min !== undefined && { type: 'number', min })} {...bind(name)} />
   );
-  const number = (label: string, name: string, min: number, hint?: string) =>
-    input(label, name, { type: 'number', min, ...(hint && { hint }) });
   const choice = (label: string, name: string, options: readonly (readonly [string, string])[]) => (
-    <Field label={label}>
-      <Select {...control(name)}>
-        {options.map(([value, text]) => (
-          <option key={value} value={value}>
-            {text}
-          </option>
-        ))}
-      </Select>
-    </Field>
+    <SelectField label={label} options={options} {...bind(name)} />
   );
-  const text = (label: string, name: string, hint: string, error?: string) => (
-    <div className="md:col-span-3">
-      <Field label={label} hint={hint} error={error}>
-        <Textarea {...control(name)} />
-      </Field>
-    </div>
+  const area = (label: string, name: string, hint: string) => (
+    <TextAreaField label={label} hint={hint} {...bind(name)} />
   );
   const price = models.find(({ id }) => id === form['model'])?.price;
   return (
@@ -137,49 +112,35 @@ export function NewReplayView() {
     >
       <form onSubmit={submit} className="mx-auto grid max-w-5xl grid-cols-[minmax(0,1fr)] gap-4">
         <Part title="Sessions">
-          {text(
-            'Ids of sessions',
-            'sessions',
-            'One per line. Empty: all sessions that match the filter.',
-          )}
+          {area('Ids of sessions', 'sessions', 'One per line. Empty: all that match the filter.')}
           {choice('Agent', 'filter_agent', [['', 'All agents'], ...agents])}
           {input('Words of a turn', 'q')}
-          {input('Label', 'label', { placeholder: 'customer:4711' })}
+          {input('Label, such as customer:4711', 'label')}
           <Matches form={form} />
-          {number('First turn', 'from', 1)}
-          {number('Last turn', 'up_to', 1)}
+          {input('First turn', 'from', 1)}
+          {input('Last turn', 'up_to', 1)}
         </Part>
         <Part title="What changes">
           {choice('Run by agent', 'agent_id', [['', 'The agent of each session'], ...agents])}
-          {number(
-            'Revision of the agent',
-            'agent_revision',
-            0,
-            'Empty: as recorded, or the newest of another agent.',
-          )}
+          {input('Revision of the agent', 'agent_revision', 0)}
           {choice('Model', 'model', [
             ['', 'As recorded'],
             ...models.map(({ id }) => [id, id] as const),
           ])}
           {price && (
             <p className="md:col-span-3">
-              A million tokens cost {price.input_per_million} {price.currency} in the prompt,{' '}
+              A million tokens cost {price.input_per_million} {price.currency} in the prompt and{' '}
               {price.output_per_million} {price.currency} in the answer.
             </p>
           )}
-          {text('Instruction', 'instruction', 'Empty: as recorded.')}
+          {area('Instruction', 'instruction', 'Empty: as recorded.')}
         </Part>
         <Part title="Limits and checks">
           {choice('Tool results', 'tools', TOOLS)}
           {choice('Calls that are not recorded', 'missing_tools', MISSING_TOOLS)}
-          {number('Token budget', 'budget', 1, 'Nothing more begins when it is used up.')}
-          {number('Sessions at a time', 'concurrency', 1)}
-          {text(
-            'Checks of each answer, as JSON',
-            'checks',
-            'For example [{"contains": "42"}, {"judge": {"model": "…", "criteria": "It names the price."}}]',
-            body ? undefined : 'This is not JSON. Write a list such as [{"contains": "42"}].',
-          )}
+          {input('Token budget', 'budget', 1)}
+          {input('Sessions at a time', 'concurrency', 1)}
+          {area('Checks of each answer, as JSON', 'checks', CHECKS_HINT)}
         </Part>
         {start.error && <ErrorState error={start.error} />}
         <div className="flex flex-wrap justify-end gap-2">

@@ -1,10 +1,11 @@
-import { skipToken, useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useEffect, useEffectEvent, type ReactNode } from 'react';
 import { api, dataOf, type Schema } from '../api/client.ts';
 import { Button } from '../components/Button.tsx';
-import { Badge, Card, Skeleton, View } from '../components/layout.tsx';
-import { Alert, EmptyState, ErrorState } from '../components/states.tsx';
+import { Badge, Card, View } from '../components/layout.tsx';
+import { Alert, EmptyState, Loaded } from '../components/states.tsx';
+import { DataTable, Facts } from '../components/tables.tsx';
 import { TextDiff } from '../components/TextDiff.tsx';
 import { isTyping } from '../shell/useShortcuts.ts';
 import { BeforeAfter } from './BeforeAfter.tsx';
@@ -24,12 +25,11 @@ const TEXT = 'max-h-80 overflow-y-auto break-words whitespace-pre-wrap';
 const useTurn = (id: TurnId | undefined) =>
   useQuery({
     queryKey: ['sessions', id?.session_id, 'turns', id?.turn],
-    queryFn: id
-      ? () => {
-          const path = { sessionId: id.session_id, turn: String(id.turn) };
-          return dataOf(api.GET('/v1/sessions/{sessionId}/turns/{turn}', { params: { path } }));
-        }
-      : skipToken,
+    queryFn: () => {
+      const path = { sessionId: id!.session_id, turn: String(id!.turn) };
+      return dataOf(api.GET('/v1/sessions/{sessionId}/turns/{turn}', { params: { path } }));
+    },
+    enabled: id !== undefined,
   });
 
 const Part = ({ title, children }: { title: string; children: ReactNode }) => (
@@ -39,39 +39,27 @@ const Part = ({ title, children }: { title: string; children: ReactNode }) => (
   </section>
 );
 
-/** A check with its result, and the answer of the judge if a model has judged. */
-function CheckResult({
-  check,
-  passed,
-  code,
-  session_id,
-  rule,
-}: ReplayTurn['checks'][number] & { rule: unknown }) {
-  const verdict = useTurn(session_id === undefined ? undefined : { session_id, turn: 1 }).data;
-  return (
-    <li className="grid grid-cols-[auto_minmax(0,1fr)] gap-3 py-2">
-      <Badge tone={passed ? 'success' : 'destructive'} className="self-start">
-        {passed ? 'Passed' : 'Failed'}
-      </Badge>
-      <div className="grid gap-1 break-words">
-        <code>{JSON.stringify(rule) ?? `Check ${check}`}</code>
-        {code}
-        {verdict && <p className={TEXT}>{verdict.output ?? verdict.error?.message}</p>}
-      </div>
-    </li>
-  );
+/** The answer of the model that judged. */
+function Verdict({ sessionId }: { sessionId: string }) {
+  const { data } = useTurn({ session_id: sessionId, turn: 1 });
+  return <p className={TEXT}>{data?.output ?? data?.error?.message}</p>;
 }
+
+const TurnLink = ({ id, label }: { id: TurnId; label: string }) => (
+  <Link
+    to="/sessions/$sessionId"
+    params={{ sessionId: id.session_id }}
+    search={{ turn: id.turn }}
+    className="text-primary underline"
+  >
+    {label}
+  </Link>
+);
 
 const callsText = (calls: readonly Schema<'ToolCall'>[] | undefined): string =>
   (calls ?? [])
     .map(({ round, tool, ...call }) => `${round}. ${tool} ${call.arguments}\n→ ${call.result}\n`)
     .join('');
-
-const OMITTED = {
-  erased: 'A session was erased, and its text with it.',
-  too_long: 'The service does not compare texts of this length; your browser found this.',
-  too_different: 'The texts have little in common; your browser found this.',
-} as const;
 
 function Comparison({ turn, rules }: { turn: ReplayTurn; rules: readonly unknown[] }) {
   const { replay_session_id, replay_turn, outcome, code, diff, diff_omitted: omitted } = turn;
@@ -92,7 +80,7 @@ function Comparison({ turn, rules }: { turn: ReplayTurn; rules: readonly unknown
         </Card>
       </Part>
       <Part title="Answer">
-        {omitted && <p>{OMITTED[omitted]}</p>}
+        {omitted && <p>The service shows no difference ({omitted.replace('_', ' ')}).</p>}
         {outcome === 'failed' && (
           <Alert title={`The replayed turn failed: ${code}`}>{replayed?.error?.message}</Alert>
         )}
@@ -116,51 +104,53 @@ function Comparison({ turn, rules }: { turn: ReplayTurn; rules: readonly unknown
         </Part>
       )}
       {turn.checks.length > 0 && (
-        <Part title="Checks">
-          <ul className="divide-y">
-            {turn.checks.map((check) => (
-              <CheckResult key={check.check} {...check} rule={rules[check.check]} />
-            ))}
-          </ul>
-        </Part>
+        <DataTable
+          caption="Checks"
+          isTitled
+          columns={['Check', 'Result', 'Reason']}
+          rows={turn.checks.map(({ check, passed, code: reason, session_id }) => ({
+            key: String(check),
+            cells: [
+              <code key="rule" className="text-xs break-all">
+                {JSON.stringify(rules[check])}
+              </code>,
+              <Badge key="result" tone={passed ? 'success' : 'destructive'}>
+                {passed ? 'Passed' : 'Failed'}
+              </Badge>,
+              session_id ? <Verdict sessionId={session_id} /> : reason,
+            ],
+          }))}
+        />
       )}
       <BeforeAfter before={turn.recorded} after={turn.replayed} />
-      <p>The model was sent {turn.requests === 'same' ? 'the same bytes' : 'another request'}.</p>
-      <nav aria-label="Sessions" className="flex gap-4">
-        {[turn, replayedId].map(
-          (id, at) =>
-            id && (
-              <Link
-                key={LABELS[at]}
-                to="/sessions/$sessionId"
-                params={{ sessionId: id.session_id }}
-                search={{ turn: id.turn }}
-                className="py-1 text-primary underline"
-              >
-                {LABELS[at]} turn
-              </Link>
-            ),
-        )}
-      </nav>
+      <Facts
+        facts={[
+          ['Recorded', <TurnLink key="recorded" id={turn} label="Recorded turn" />],
+          replayedId && [
+            'Replayed',
+            <TurnLink key="replayed" id={replayedId} label="Replayed turn" />,
+          ],
+          ['Models', `${turn.recorded.model}, ${turn.replayed?.model ?? 'none'}`],
+          ['Request', turn.requests === 'same' ? 'the same bytes' : 'not the same bytes'],
+        ]}
+      />
     </>
   );
 }
 
-/** One compared turn. `j` and `k` go to its neighbours in the list, Escape to the list. */
-export function ReplayTurnView({
-  replay,
-  id,
-  filter,
-}: {
+interface TurnViewProps {
   replay: ShownReplay;
   id: TurnId;
   filter: TurnFilter;
-}) {
+}
+
+/** One compared turn. `j` and `k` go to its neighbours in the list, Escape to the list. */
+export function ReplayTurnView({ replay, id, filter }: TurnViewProps) {
   const { replay_id: replayId, settings } = replay;
   const navigate = useNavigate();
-  const { data: turn, error, refetch } = useQuery(comparedTurnQuery(replayId, id));
+  const query = useQuery(comparedTurnQuery(replayId, id));
   const listed = useInfiniteQuery(turnsQuery(replayId, filter)).data?.pages.flatMap(
-    ({ rows }) => rows,
+    (page) => page.rows,
   );
   const at = listed?.findIndex((each) => formatTurnId(each) === formatTurnId(id)) ?? -1;
   const neighbours: Record<string, TurnId | undefined> =
@@ -185,7 +175,7 @@ export function ReplayTurnView({
   return (
     <View
       title={`Turn ${id.turn} of session …${id.session_id.slice(-8)}`}
-      description={turn && <StatusBadge status={turn.outcome} />}
+      description={query.data && <StatusBadge status={query.data.outcome} />}
       actions={
         <>
           <Button variant="ghost" onClick={() => go()}>
@@ -205,14 +195,17 @@ export function ReplayTurnView({
       }
       className="grid grid-cols-[minmax(0,1fr)] content-start gap-5"
     >
-      {error && !turn && <ErrorState error={error} onRetry={() => void refetch()} />}
-      {turn === undefined && !error && <Skeleton className="h-64" />}
-      {turn === null && (
-        <EmptyState title="This turn was not compared">
-          The replay has no such turn, or has not come to it yet.
-        </EmptyState>
-      )}
-      {turn && <Comparison turn={turn} rules={settings.checks ?? []} />}
+      <Loaded query={query}>
+        {(found) =>
+          found ? (
+            <Comparison turn={found} rules={settings.checks ?? []} />
+          ) : (
+            <EmptyState title="This turn was not compared">
+              The replay has no such turn, or has not come to it yet.
+            </EmptyState>
+          )
+        }
+      </Loaded>
     </View>
   );
 }

@@ -2,79 +2,53 @@ import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tansta
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { api } from '../api/client.ts';
 import { Button } from '../components/Button.tsx';
-import { Chart, formatCount, type ChartRow, type ChartSeries } from '../components/Chart.tsx';
-import { Badge, Card, Skeleton, View } from '../components/layout.tsx';
-import { Alert, EmptyState, ErrorState } from '../components/states.tsx';
+import { Chart, formatCount, type ChartSeries } from '../components/Chart.tsx';
+import { Badge, Card, View } from '../components/layout.tsx';
+import { Alert, EmptyState, Loaded } from '../components/states.tsx';
+import { Facts } from '../components/tables.tsx';
 import { Time } from '../components/Time.tsx';
 import { ROW_LINK, VirtualList } from '../components/VirtualList.tsx';
 import { useAgents } from '../sessions/useAgents.ts';
 import { BeforeAfter } from './BeforeAfter.tsx';
 import { describeReplacements, OUTCOMES, Progress, StatusBadge } from './ReplaysView.tsx';
 import { ReplayTurnView } from './ReplayTurnView.tsx';
-import {
-  replayQuery,
-  turnsQuery,
-  useReplayProgress,
-  type ReplayTurn,
-  type ShownReplay,
-} from './replayQueries.ts';
+import { replayQuery, turnsQuery, useReplayProgress, type ShownReplay } from './replayQueries.ts';
 import { formatTurnId, parseTurnId, TURN_FILTERS, type TurnFilter } from './search.ts';
 
 const route = getRouteApi('/replays/$replayId');
 
 const TOKENS: readonly ChartSeries[] = [
-  { key: 'prompt', label: 'Prompt', look: 1 },
-  { key: 'completion', label: 'Answer', look: 2 },
+  ['prompt', 'Prompt', 1],
+  ['completion', 'Answer', 2],
 ];
 const LATENCY: readonly ChartSeries[] = [
-  { key: 'recorded', label: 'Recorded', look: 1 },
-  { key: 'replayed', label: 'Replayed', look: 2 },
+  ['recorded', 'Recorded', 1],
+  ['replayed', 'Replayed', 2],
 ];
-
-const toLatency = (turn: ReplayTurn): ChartRow => ({
-  id: formatTurnId(turn),
-  label: `Turn ${turn.turn} of …${turn.session_id.slice(-8)}`,
-  tick: String(turn.turn),
-  values: { recorded: turn.recorded.duration_ms, replayed: turn.replayed?.duration_ms },
-});
 
 /** What a replay was started with, and what it has used. */
 function Settings({ replay: { replay_id, settings, sums } }: { replay: ShownReplay }) {
   const used = sums.replayed.tokens.total + sums.judge_tokens + sums.other_tokens;
-  const { added, missing, changed, unanswered } = sums.tools;
+  const { added, missing, changed } = sums.tools;
   const { from = 1, up_to = 'the last' } = settings.turns ?? {};
-  const entries = [
+  const facts = [
     ['Tool results', settings.tools === 'live' ? 'from the tools' : 'as recorded'],
-    [
-      'Tool calls',
-      `${added} added, ${missing} missing, ${changed} changed, ${unanswered} unanswered`,
-    ],
+    ['Tool calls', `${added} added, ${missing} missing, ${changed} changed`],
     ['Turns', `${from} to ${up_to}`],
     ['Token budget', `${formatCount(used)} of ${formatCount(settings.budget.tokens)} used`],
     ['Checks', `${sums.checks.passed} passed, ${sums.checks.failed} failed`],
     ['Sessions', `${sums.sessions.completed} of ${sums.sessions.total} completed`],
   ] as const;
   return (
-    <Card className="grid gap-3">
-      <dl className="grid grid-cols-2 gap-x-6 gap-y-2 md:grid-cols-3">
-        {entries.map(([name, value]) => (
-          <div key={name}>
-            <dt className="text-xs text-muted-foreground">{name}</dt>
-            <dd className="tabular-nums">{value}</dd>
-          </div>
-        ))}
-      </dl>
+    <Card className="grid content-start gap-3">
+      <Facts facts={facts} className="md:grid-cols-2" />
       {settings.instruction !== undefined && (
         <details>
           <summary>Instruction</summary>
           <p className="break-words whitespace-pre-wrap">{settings.instruction}</p>
         </details>
       )}
-      <Link
-        to="/sessions"
-        search={{ replay_id }}
-        className="justify-self-start py-1 text-primary underline"
-      >
+      <Link to="/sessions" search={{ replay_id }} className="text-primary underline">
         Sessions that this replay made
       </Link>
     </Card>
@@ -84,9 +58,8 @@ function Settings({ replay: { replay_id, settings, sums } }: { replay: ShownRepl
 function TurnList({ replay, filter }: { replay: ShownReplay; filter: TurnFilter }) {
   const { replay_id: replayId, status, sums } = replay;
   const query = useInfiniteQuery(turnsQuery(replayId, filter));
-  const { data, error, refetch, fetchNextPage, hasNextPage, isFetchingNextPage } = query;
-  if (error && !data) return <ErrorState error={error} onRetry={() => void refetch()} />;
-  if (!data) return <Skeleton className="h-40" />;
+  const { data, refetch } = query;
+  if (!data) return <Loaded query={query}>{() => null}</Loaded>;
   const rows = data.pages.flatMap((page) => page.rows);
   const again = status === 'running' && (
     <Button
@@ -113,7 +86,7 @@ function TurnList({ replay, filter }: { replay: ShownReplay; filter: TurnFilter 
         rows={rows}
         idOf={formatTurnId}
         heights={[44, 76]}
-        onEnd={hasNextPage && !isFetchingNextPage ? () => void fetchNextPage() : undefined}
+        query={query}
         className="max-h-[70dvh] rounded-lg border bg-card"
       >
         {(turn) => (
@@ -126,21 +99,18 @@ function TurnList({ replay, filter }: { replay: ShownReplay; filter: TurnFilter 
             >
               Turn {turn.turn} of session …{turn.session_id.slice(-8)}
             </Link>
-            {turn.checks.some(({ passed }) => !passed) && <Badge>check failed</Badge>}
+            {turn.checks.some(({ passed }) => !passed) && (
+              <Badge tone="destructive">check failed</Badge>
+            )}
             {Object.values(turn.tools).some((count) => count > 0) && <Badge>tools differ</Badge>}
             {turn.code && <code className="text-xs">{turn.code}</code>}
+            <span className="text-xs text-muted-foreground tabular-nums">
+              {turn.recorded.duration_ms ?? '–'} → {turn.replayed?.duration_ms ?? '–'} ms
+            </span>
             <StatusBadge status={turn.outcome} />
           </div>
         )}
       </VirtualList>
-      {rows.length > 1 && (
-        <Chart
-          kind="lines"
-          title="Latency of these turns, in milliseconds"
-          series={LATENCY}
-          rows={rows.map(toLatency)}
-        />
-      )}
     </>
   );
 }
@@ -151,7 +121,8 @@ export function ReplayView() {
   const { only: filter = 'changed', compared } = route.useSearch();
   const agents = useAgents();
   const client = useQueryClient();
-  const { data: replay, error, refetch } = useQuery(replayQuery(replayId));
+  const shown = useQuery(replayQuery(replayId));
+  const replay = shown.data;
   const cancel = useMutation({
     mutationFn: () =>
       api.POST('/v1/replays/{replayId}/cancel', { params: { path: { replayId } }, body: {} }),
@@ -163,11 +134,7 @@ export function ReplayView() {
   if (!replay)
     return (
       <View title="Replay">
-        {error ? (
-          <ErrorState error={error} onRetry={() => void refetch()} />
-        ) : (
-          <Skeleton className="h-64" />
-        )}
+        <Loaded query={shown}>{() => null}</Loaded>
       </View>
     );
   if (opened) return <ReplayTurnView key={compared} replay={replay} id={opened} filter={filter} />;

@@ -4,8 +4,8 @@ import { Plus } from 'lucide-react';
 import type { Schema } from '../api/client.ts';
 import { Button } from '../components/Button.tsx';
 import { formatCount, type ChartSeries } from '../components/Chart.tsx';
-import { Badge, Skeleton, View } from '../components/layout.tsx';
-import { EmptyState, ErrorState } from '../components/states.tsx';
+import { Badge, View } from '../components/layout.tsx';
+import { EmptyState, Loaded } from '../components/states.tsx';
 import { Time } from '../components/Time.tsx';
 import { ROW_LINK, VirtualList } from '../components/VirtualList.tsx';
 import { agentName, useAgents } from '../sessions/useAgents.ts';
@@ -16,26 +16,23 @@ const COLUMNS =
 
 /** The outcomes of turns, as charts and badges show them. */
 export const OUTCOMES = [
-  { key: 'same', label: 'Same', look: 1 },
-  { key: 'changed', label: 'Changed', look: 2 },
-  { key: 'failed', label: 'Failed', look: 3 },
-  { key: 'skipped', label: 'Skipped', look: 4 },
+  ['same', 'Same', 1],
+  ['changed', 'Changed', 2],
+  ['failed', 'Failed', 3],
+  ['skipped', 'Skipped', 4],
 ] as const satisfies readonly ChartSeries[];
 
-const TONES = {
+const TONES: Readonly<Partial<Record<string, 'success' | 'warning' | 'destructive'>>> = {
   same: 'success',
   completed: 'success',
   changed: 'warning',
   budget_exhausted: 'warning',
   failed: 'destructive',
-  skipped: 'neutral',
-  running: 'neutral',
-  cancelled: 'neutral',
-} as const;
+};
 
 /** The status of a replay, or the outcome of a turn. */
 export const StatusBadge = ({ status }: { status: Replay['status'] | ReplayTurn['outcome'] }) => (
-  <Badge tone={TONES[status]} className="capitalize">
+  <Badge tone={TONES[status] ?? 'neutral'} className="capitalize">
     {status.replace('_', ' ')}
   </Badge>
 );
@@ -56,12 +53,12 @@ export function describeReplacements(
 
 /** How far a replay is, and with which outcomes. */
 export function Progress({ turns }: { turns: Replay['sums']['turns'] }) {
-  const compared = OUTCOMES.reduce((sum, { key }) => sum + turns[key], 0);
+  const compared = OUTCOMES.reduce((sum, [key]) => sum + turns[key], 0);
   return (
     <div className="grid gap-1 text-xs text-muted-foreground tabular-nums">
       {formatCount(compared)} of {formatCount(turns.total)} turns
       <div aria-hidden className="flex h-1.5 overflow-hidden rounded-full bg-muted">
-        {OUTCOMES.map(({ key, look }) => {
+        {OUTCOMES.map(([key, , look]) => {
           const width = `${(turns[key] / Math.max(turns.total, 1)) * 100}%`;
           return <span key={key} style={{ width, background: `var(--chart-${look})` }} />;
         })}
@@ -73,19 +70,11 @@ export function Progress({ turns }: { turns: Replay['sums']['turns'] }) {
 function ReplayList() {
   const agents = useAgents();
   const query = useInfiniteQuery(replaysQuery);
-  const { data, error, refetch, fetchNextPage, hasNextPage, isFetchingNextPage } = query;
-  if (error && !data) return <ErrorState error={error} onRetry={() => void refetch()} />;
-  if (!data) return <Skeleton className="m-6 h-40" />;
+  const { data } = query;
+  if (!data) return <Loaded query={query}>{() => null}</Loaded>;
   if (data.pages[0]?.rows.length === 0)
     return (
-      <EmptyState
-        title="No replays yet"
-        action={
-          <Button asChild>
-            <Link to="/replays/new">Start a replay</Link>
-          </Button>
-        }
-      >
+      <EmptyState title="No replays yet">
         A replay runs recorded sessions again, for example with another model or instruction, and
         compares the answers. The recorded sessions do not change.
       </EmptyState>
@@ -96,7 +85,7 @@ function ReplayList() {
       rows={data.pages.flatMap(({ rows }) => rows)}
       idOf={({ replay_id }) => replay_id}
       heights={[56, 124]}
-      onEnd={hasNextPage && !isFetchingNextPage ? () => void fetchNextPage() : undefined}
+      query={query}
       className="h-full"
     >
       {({ replay_id: replayId, replacements, status, sums: { turns }, created_at }) => (
@@ -116,7 +105,7 @@ function ReplayList() {
           </span>
           <Progress turns={turns} />
           <span className="flex gap-3 text-xs tabular-nums md:contents">
-            {OUTCOMES.slice(0, 3).map(({ key }) => (
+            {OUTCOMES.slice(0, 3).map(([key]) => (
               <span key={key}>
                 {formatCount(turns[key])} {key}
               </span>

@@ -25,7 +25,6 @@ export interface ReplaySearch {
 export interface NewReplaySearch {
   session?: string;
   turn?: number;
-  agent_id?: string;
 }
 
 type Search = Readonly<Record<string, unknown>>;
@@ -50,8 +49,7 @@ export function parseReplaySearch({ only, compared }: Search): ReplaySearch {
   };
 }
 
-export const parseNewReplaySearch = ({ session, turn, agent_id }: Search): NewReplaySearch => ({
+export const parseNewReplaySearch = ({ session, turn }: Search): NewReplaySearch => ({
   ...(typeof session === 'string' && { session }),
   ...(Number.isSafeInteger(turn) && { turn: Number(turn) }),
-  ...(typeof agent_id === 'string' && { agent_id }),
 });

@@ -1,10 +1,15 @@
-/** What usage is grouped by, in the words of the API. */
-export const GROUPS = ['day', 'agent', 'model', 'key', 'code'] as const;
-export type UsageGroup = (typeof GROUPS)[number];
+/** What usage is grouped by, in the words of the API and of the view. */
+export const GROUPS = {
+  day: 'Day',
+  agent: 'Agent',
+  model: 'Model',
+  key: 'Key',
+  code: 'Failure',
+} as const;
+export type UsageGroup = keyof typeof GROUPS;
 
 /** Ranges that end today, in days; the first one is shown unless an address says otherwise. */
 export const RANGES = [30, 7, 90] as const;
-const KINDS = ['run', 'replay'] as const;
 const DAY_MS = 86_400_000;
 /** Of more days, only those with runs are shown. */
 const MOST_DAYS = 400;
@@ -18,11 +23,8 @@ export interface UsageSearch {
   agent_id?: string;
   model?: string;
   key_id?: string;
-  kind?: (typeof KINDS)[number];
+  kind?: 'run' | 'replay';
 }
-
-const TEXTS = ['agent_id', 'model', 'key_id'] as const;
-const DAYS = ['from', 'to'] as const;
 
 /** The search of an address, without values that it can't have. */
 export function parseUsageSearch(search: Readonly<Record<string, unknown>>): UsageSearch {
@@ -32,10 +34,12 @@ export function parseUsageSearch(search: Readonly<Record<string, unknown>>): Usa
     values.includes(search[name]) ? [[name, search[name]]] : [];
   return Object.fromEntries([
     ...among('days', RANGES),
-    ...DAYS.flatMap((name) => (isDay(search[name]) ? [[name, search[name]]] : [])),
-    ...among('by', GROUPS),
-    ...TEXTS.flatMap((name) => (search[name] ? [[name, String(search[name])]] : [])),
-    ...among('kind', KINDS),
+    ...['from', 'to'].flatMap((name) => (isDay(search[name]) ? [[name, search[name]]] : [])),
+    ...among('by', Object.keys(GROUPS)),
+    ...['agent_id', 'model', 'key_id'].flatMap((name) =>
+      search[name] ? [[name, String(search[name])]] : [],
+    ),
+    ...among('kind', ['run', 'replay']),
   ]) as UsageSearch;
 }
 

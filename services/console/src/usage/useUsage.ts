@@ -5,7 +5,6 @@ import type { UsageGroup, UsageSearch } from './search.ts';
 export type UsageEntry = Schema<'UsageEntry'>;
 
 const PAGE = 1_000;
-const MOST_PAGES = 5;
 
 /** What is asked of the API. Without `by` there is one sum. */
 export interface UsageQuery extends Omit<UsageSearch, 'days' | 'by'> {
@@ -14,21 +13,11 @@ export interface UsageQuery extends Omit<UsageSearch, 'days' | 'by'> {
   by?: UsageGroup;
 }
 
-/** Entries of usage, and whether there are more than are read. */
+/** A page of usage, of as many entries as the API gives at once. */
 export const useUsage = (query: UsageQuery) =>
   useQuery({
     queryKey: ['usage', query],
-    queryFn: async () => {
-      const entries: UsageEntry[] = [];
-      let after: string | undefined;
-      for (let page = 0; page < MOST_PAGES && (page === 0 || after); page += 1) {
-        const params = { query: { ...query, limit: PAGE, ...(after && { after }) } };
-        const { rows, next } = await pageOf(api.GET('/v1/usage', { params }));
-        entries.push(...rows);
-        after = next;
-      }
-      return { entries, isCut: after !== undefined };
-    },
+    queryFn: () => pageOf(api.GET('/v1/usage', { params: { query: { ...query, limit: PAGE } } })),
     placeholderData: keepPreviousData,
   });
 
