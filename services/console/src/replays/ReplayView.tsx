@@ -62,12 +62,7 @@ function TurnList({ replay, filter }: { replay: ShownReplay; filter: TurnFilter 
   if (!data) return <Loaded query={query}>{() => null}</Loaded>;
   const rows = data.pages.flatMap((page) => page.rows);
   const again = status === 'running' && (
-    <Button
-      variant="outline"
-      size="small"
-      className="justify-self-center"
-      onClick={() => void refetch()}
-    >
+    <Button variant="outline" size="small" onClick={() => void refetch()}>
       Show the turns compared meanwhile
     </Button>
   );

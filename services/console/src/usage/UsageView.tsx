@@ -111,7 +111,6 @@ export function UsageView() {
   const charted = rows
     .filter(({ id }) => id !== '')
     .slice(0, group === 'day' ? undefined : MOST_BARS);
-  const charts = CHARTS.filter(([title]) => title !== 'Cost' || total.cost);
   return (
     <View
       title="Usage"
@@ -134,7 +133,7 @@ export function UsageView() {
       {grouped.data && total.runs > 0 && (
         <>
           <div className="grid gap-3 lg:grid-cols-2 xl:grid-cols-3">
-            {charts.map(([title, series]) => (
+            {CHARTS.filter(([title]) => title !== 'Cost' || total.cost).map(([title, series]) => (
               <Chart
                 key={title}
                 kind={group === 'day' ? 'columns' : 'bars'}
