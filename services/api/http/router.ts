@@ -9,11 +9,10 @@ import { chatForbiddenError, requireChatAccess } from '../../../shared/chatToken
 import { clientDisconnectError, onResponseClosed } from './connection/clientDisconnect.ts';
 import type { RouteContext } from '../context.ts';
 import { setNextLink, sendData, sendJson, wantsPretty } from './responses/envelope.ts';
-import { createChatLimit } from './access/chatLimit.ts';
 import { createKeyCheck } from './access/keyRevocation.ts';
 import { createAuthenticator } from './middleware/authenticated.ts';
 import { admitBody, hasNoBody, readJsonBody } from './middleware/jsonBody.ts';
-import { createAddressLimit, limitRequestRate } from './middleware/rateLimit.ts';
+import { createAddressLimit, createChatLimit, limitRequestRate } from './middleware/rateLimit.ts';
 import { claimKeyedRequest, parseIdempotencyKey } from './idempotency.ts';
 import type { Answer, Route } from './route.ts';
 import { CommonQuery } from '../openapi/commonSchemas.ts';

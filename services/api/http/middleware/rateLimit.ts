@@ -1,10 +1,13 @@
 import { registerResource } from '../../../../shared/lib/concurrency/resources.ts';
 import type { Context } from 'koa';
+import type { ChatGrant } from '../../../../shared/chatTokens/chatToken.ts';
 import type { Actor } from '../../../../shared/commandHandling/context.ts';
+import { createUnregisteredPool } from '../../../../shared/lib/concurrency/capacity.ts';
 import { TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
 import type { ApiContext } from '../../context.ts';
 import { LRUCache } from 'lru-cache';
 import { LIMITS } from '../../../../shared/limits.ts';
+import { onResponseClosed } from '../connection/clientDisconnect.ts';
 import { networkOf } from '../access/loginThrottle.ts';
 
 const rejected = { account: 0, process: 0 };
@@ -58,5 +61,37 @@ export function createAddressLimit(): (ctx: Context) => void {
       `An address may send ${LIMITS.publicLog.requestsPerSecond} requests per second without an API key. Try again in the next second.`,
       { retriable: true, retryAfterSeconds: 1 },
     );
+  };
+}
+
+const ALL = { permits: Infinity, bytes: Infinity };
+
+const limitedError = (message: string, retryAfterSeconds: number): TurnlogError =>
+  new TurnlogError('rate_limited', message, { retriable: true, retryAfterSeconds });
+
+/**
+ * Creates a check that limits the requests of each end user with chat tokens: per second, and those
+ * that are open at once in this process. A visitor of a page can then take little from the others,
+ * whose tokens the same API key has issued. The check throws `rate_limited`.
+ */
+export function createChatLimit({
+  rateLimiter,
+}: Pick<ApiContext, 'rateLimiter'>): (ctx: Context, chat: ChatGrant) => Promise<void> {
+  const { requestsPerSecond, openRequests } = LIMITS.chatTokens;
+  const open = createUnregisteredPool(ALL, { permits: openRequests, bytes: Infinity });
+  return async (ctx, { user_hmac }) => {
+    const { allowed, resetMs } = await rateLimiter.take(`chat ${user_hmac}`, requestsPerSecond);
+    if (!allowed)
+      throw limitedError(
+        `An end user may send ${requestsPerSecond} requests per second. Try again in the next second.`,
+        Math.max(1, Math.ceil(resetMs / 1_000)),
+      );
+    const request = { account_id: user_hmac, bytes: 0 };
+    if (open.exhaustedScope(request))
+      throw limitedError(
+        `An end user may have ${openRequests} open requests. Try again when some of them have ended.`,
+        1,
+      );
+    onResponseClosed(ctx.res, open.acquire(request).release);
   };
 }

@@ -87,7 +87,7 @@ function EventRow({ sessionId, event, isTarget, isJson }: EventRowProps) {
         >
           {revision}
         </Link>
-        <code className="w-32 shrink-0 truncate md:w-44">
+        <code className="w-28 shrink-0 truncate md:w-44">
           {type.replace(/^session\./, '').replace(/\.v\d+$/, '')}
         </code>
         <span className="min-w-0 flex-1 truncate text-sm">

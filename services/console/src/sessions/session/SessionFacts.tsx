@@ -10,7 +10,7 @@ import { formatNumber } from './format.ts';
 const LINK = 'text-primary hover:underline [overflow-wrap:anywhere]';
 
 const Fact = ({ name, children }: { name: string; children: ReactNode }) => (
-  <div className="flex min-w-0 gap-1.5">
+  <div className="flex min-w-0 items-baseline gap-1.5">
     <dt className="text-muted-foreground">{name}</dt>
     <dd className="min-w-0">{children}</dd>
   </div>

@@ -24,6 +24,7 @@ function Tabs({ sessionId, shown }: { sessionId: string; shown: SessionTab }) {
       {SESSION_TABS.map((tab) => (
         <Link
           key={tab}
+          from="/sessions/$sessionId"
           to="/sessions/$sessionId"
           params={{ sessionId }}
           search={{
