@@ -6,7 +6,7 @@ import { Button } from '../components/Button.tsx';
 import { Badge, Card, View } from '../components/layout.tsx';
 import { Alert, EmptyState, Loaded } from '../components/states.tsx';
 import { DataTable, Facts } from '../components/tables.tsx';
-import { TextDiff } from '../components/TextDiff.tsx';
+import { TextDiff } from '../components/diff/TextDiff.tsx';
 import { isTyping } from '../shell/useShortcuts.ts';
 import { BeforeAfter } from './BeforeAfter.tsx';
 import { StatusBadge } from './ReplaysView.tsx';
