@@ -1,5 +1,5 @@
 /** Atomic and durable file writes, which survive a power failure once they have resolved. */
-import { mkdir, open, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, open, rename, rm, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { storeUnavailableError } from '../../shared/lib/errors/turnlogError.ts';
 
@@ -13,14 +13,10 @@ export interface FileWrite {
   bytes: Uint8Array | string;
 }
 
-/** Flushes a file, or the entries of a folder, to disk. */
-async function sync(path: string): Promise<void> {
-  const handle = await open(path);
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
+/** Flushes the entries of a folder to disk. */
+async function syncFolder(path: string): Promise<void> {
+  await using handle = await open(path);
+  await handle.sync();
 }
 
 /** The folders from `folder` up to the parent of `first`, the topmost new folder. */
@@ -28,24 +24,38 @@ function foldersAbove(folder: string, first: string): string[] {
   return folder === dirname(first) ? [folder] : [folder, ...foldersAbove(dirname(folder), first)];
 }
 
-/** Writes a new file. Removes a file that a crash or another user left at the path. */
-async function writeNew(path: string, bytes: Uint8Array | string): Promise<void> {
-  const write = (): Promise<void> => writeFile(path, bytes, { mode: 0o600, flag: 'wx' });
-  await write().catch(async (error: unknown) => {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    await rm(path);
-    await write();
-  });
+/** A temporary file that is written and not flushed, and the folders whose entries changed. */
+interface Temporary {
+  handle: FileHandle;
+  folders: string[];
 }
 
-/**
- * Writes a temporary file and creates its folder. Resolves with the folders whose entries changed.
- */
-async function writeTemporary({ path, bytes }: FileWrite): Promise<string[]> {
+/** Creates a temporary file, and its folder if that is missing. */
+async function createTemporary(path: string): Promise<Temporary> {
   const folder = dirname(path);
+  const create = (): Promise<FileHandle> => open(`${path}.tmp`, 'wx', 0o600);
+  try {
+    return { handle: await create(), folders: [folder] };
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    // A crash or another user left it.
+    if (code === 'EEXIST') await rm(`${path}.tmp`);
+    else if (code !== 'ENOENT') throw error;
+  }
   const made = await mkdir(folder, { recursive: true, mode: 0o700 });
-  await writeNew(`${path}.tmp`, bytes);
-  return made === undefined ? [folder] : foldersAbove(folder, made);
+  const folders = made === undefined ? [folder] : foldersAbove(folder, made);
+  return { handle: await create(), folders };
+}
+
+async function writeTemporary({ path, bytes }: FileWrite): Promise<Temporary> {
+  const temporary = await createTemporary(path);
+  try {
+    await temporary.handle.writeFile(bytes);
+    return temporary;
+  } catch (error) {
+    await temporary.handle.close();
+    throw error;
+  }
 }
 
 const renameIntoPlace = ({ path }: FileWrite): Promise<void> => rename(`${path}.tmp`, path);
@@ -58,10 +68,13 @@ async function settleAll(promises: readonly Promise<unknown>[]): Promise<void> {
 
 /** Replaces a file atomically. */
 export async function writeFileAtomically(file: FileWrite): Promise<void> {
-  const folders = await writeTemporary(file);
-  await sync(`${file.path}.tmp`);
+  const { handle, folders } = await writeTemporary(file);
+  {
+    await using written = handle;
+    await written.sync();
+  }
   await renameIntoPlace(file);
-  await settleAll(folders.map(sync));
+  await settleAll(folders.map(syncFolder));
 }
 
 interface NotifyingWrite {
@@ -86,18 +99,29 @@ export async function writeFilesAndNotify({
   last,
 }: NotifyingWrite): Promise<void> {
   const folders = new Set<string>();
+  await using written = new AsyncDisposableStack();
+  const handles: FileHandle[] = [];
+  async function write(file: FileWrite): Promise<void> {
+    const temporary = await writeTemporary(file);
+    handles.push(written.use(temporary.handle));
+    for (const folder of temporary.folders) folders.add(folder);
+  }
   async function put(file: FileWrite): Promise<void> {
-    for (const folder of await writeTemporary(file)) folders.add(folder);
+    await write(file);
     await renameIntoPlace(file);
   }
   for (let at = 0; at < files.length; at += AT_A_TIME)
     await settleAll(files.slice(at, at + AT_A_TIME).map(put));
-  for (const folder of await writeTemporary(last)) folders.add(folder);
-  const unsafe = [...files.map(({ path }) => path), `${last.path}.tmp`, ...folders];
-  await settleAll([...unsafe.map(sync), beside()]);
+  await write(last);
+  const flushed = [
+    ...handles.map((handle) => handle.sync()),
+    ...[...folders].map(syncFolder),
+    beside(),
+  ];
+  await settleAll(flushed);
   await onDurable();
   await renameIntoPlace(last);
-  await sync(dirname(last.path));
+  await syncFolder(dirname(last.path));
 }
 
 /** Converts file system errors to `store_unavailable`. Rethrows other errors. */

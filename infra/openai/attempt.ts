@@ -135,17 +135,17 @@ export function sendAttempt(
         const { account_id, onDelta, onReasoning } = caller;
         const memory = createAnswerMemory(ledger, account_id);
         isStream = onDelta !== undefined && isSuccess(status) && isEventStream(headers);
+        const declaredBytes = Number(replyHeader(headers, 'content-length'));
         const reader =
           isStream && onDelta
             ? createStreamedAnswerReader({ onText: onDelta, onReasoning }, memory)
-            : createWholeBodyReader(status, memory);
+            : createWholeBodyReader(status, declaredBytes, memory);
         const paced = isStream ? account_id : undefined;
         body = createPacedBody({ reader, account_id: paced, flow, done: receive });
         const encoding = replyHeader(headers, 'content-encoding')?.toLowerCase() ?? 'identity';
         if (isSuccess(status) && encoding !== 'identity')
           stop(unusableAnswerError('is compressed, which was not asked for'));
-        else if (Number(replyHeader(headers, 'content-length')) > reader.mostBytes)
-          stop(answerTooLongError());
+        else if (declaredBytes > reader.mostBytes) stop(answerTooLongError());
       },
       onResponseData(_controller, chunk) {
         body?.add(chunk);

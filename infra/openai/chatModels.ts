@@ -118,6 +118,11 @@ interface LoadableChatModels extends ChatModels {
    * which no request should wait for.
    */
   load(): Promise<void>;
+  /**
+   * Requests one completion, which the first run would otherwise wait for: it compiles the code and
+   * the validators of a call. Throws the errors of `complete`.
+   */
+  warmUp(model: Pick<ModelInfo, 'provider' | 'upstream_model'>): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -166,6 +171,16 @@ export function createChatModels(options: ChatModelsOptions): LoadableChatModels
     },
     async load() {
       await loadOnce();
+    },
+    async warmUp({ provider, upstream_model }) {
+      const loaded = await loadOnce();
+      const messages = [{ role: 'user' as const, content: 'Hello' }];
+      await requestCompletion(
+        open(providers.get(provider)!, loaded),
+        { model: upstream_model, messages },
+        { account_id: '', signal: AbortSignal.timeout(options.limits.attemptTimeoutMs) },
+        true,
+      );
     },
     find: (id) => models.get(id),
     async complete(modelId, request, signal, caller) {

@@ -54,7 +54,7 @@ interface Registry {
 /**
  * The context window fits the longest instruction and input of the API, because nothing is counted.
  */
-const offlineModel: ModelInfo = {
+export const offlineModel: ModelInfo = {
   id: 'offline-echo',
   provider: 'offline',
   upstream_model: 'offline-echo',

@@ -45,7 +45,14 @@ async function acquireLock(file: string): Promise<DatabaseSync> {
     } catch (error) {
       lock.close();
       const { errcode } = error as { errcode?: number };
-      if (errcode !== SQLITE_BUSY || waited >= LOCK_WAIT_MS) throw error;
+      if (errcode !== SQLITE_BUSY) throw error;
+      if (waited >= LOCK_WAIT_MS)
+        throw new Error(
+          `Another process has been building the console for ${waited / 60_000} minutes.`,
+          {
+            cause: error,
+          },
+        );
       if (waited === 0) say('Waiting for another process that builds it…');
       await sleep(LOCK_POLL_MS);
     }
@@ -98,9 +105,11 @@ const configsIn = (sources: string): string[] =>
     .filter((name) => /^vite(?:\.\w+)?\.config\.ts$/.test(name))
     .toSorted((one, other) => one.length - other.length);
 
+const outputIn = (temporary: string): string => join(temporary, 'output');
+
 async function buildLocked(sources: string): Promise<void> {
   const { built, temporary } = foldersOf(sources);
-  const [output, replaced] = [join(temporary, 'output'), join(temporary, 'replaced')];
+  const [output, replaced] = [outputIn(temporary), join(temporary, 'replaced')];
   for (const leftover of [output, replaced, join(sources, 'node_modules.installing')])
     await rm(leftover, { recursive: true, force: true });
   const fingerprint = await fingerprintOf(sources);
@@ -131,20 +140,21 @@ async function build(sources: string): Promise<void> {
   if (!existsSync(join(sources, 'package.json')))
     throw new Error(`The sources of the console are missing: there is no ${sources}/package.json.`);
   const { temporary } = foldersOf(sources);
-  try {
-    mkdirSync(temporary, { recursive: true });
-  } catch (error) {
-    throw new Error(
-      `The console can't be built here: ${(error as Error).message}. Build it where its folder can be written, for example when the image is made: npm run console:build.`,
-      { cause: error },
-    );
-  }
+  mkdirSync(temporary, { recursive: true });
   const lock = await acquireLock(join(temporary, 'lock'));
   try {
     if (!(await isBuilt(sources))) await buildLocked(sources);
   } finally {
+    // What a failed build leaves may fill the disk.
+    await rm(outputIn(temporary), { recursive: true, force: true });
     lock.close();
   }
+}
+
+/** Why a build failed, and what to try. Errors of the file system name only what failed. */
+function explain(error: Error & { code?: string }, sources: string): string {
+  if (error.code === undefined) return error.message;
+  return `The console could not be built in ${sources}. Check that the disk has 400 MB left and that the folder can be written. Where it can't be, as in a container, build the console when the image is made: npm run console:build.\n\n${error.message}`;
 }
 
 const { values, positionals } = parseArgs({
@@ -154,10 +164,11 @@ const { values, positionals } = parseArgs({
 if (values['with-parent'])
   process.stdin.on('end', () => process.kill(-process.pid, 'SIGKILL')).resume();
 setPriority(constants.priority.PRIORITY_LOW);
+const folder = resolve(positionals[0] ?? CONSOLE);
 try {
-  await build(resolve(positionals[0] ?? CONSOLE));
+  await build(folder);
 } catch (error) {
-  process.stderr.write(`${(error as Error).message}\n`);
+  process.stderr.write(`${explain(error as Error, folder)}\n`);
   process.exitCode = 1;
 }
 // Standard input may still be open.

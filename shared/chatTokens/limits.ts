@@ -10,6 +10,11 @@ export const CHAT_TOKEN_LIMITS = {
      * issued the tokens.
      * @beyond 429 `rate_limited`
      */
-    requestsPerSecond: 20,
+    requestsPerSecond: 10,
+    /**
+     * Open requests and streams of one end user, in each process.
+     * @beyond 429 `rate_limited`
+     */
+    openRequests: 10,
   },
 } as const;

@@ -14,11 +14,11 @@ function isInOrder(value: unknown, depth = 0): boolean {
   if (value === null) return true;
   if (depth > MAX_DEPTH) return false;
   if (Array.isArray(value)) return value.every((item) => isInOrder(item, depth + 1));
-  let previousName: string | undefined;
-  for (const [name, member] of Object.entries(value)) {
+  let previousName = '';
+  for (const name of Object.keys(value)) {
     // Ordered by UTF-16 code units (RFC 8785 §3.2.3).
-    if (previousName !== undefined && name < previousName) return false;
-    if (!name.isWellFormed() || !isInOrder(member, depth + 1)) return false;
+    if (name < previousName || !name.isWellFormed()) return false;
+    if (!isInOrder((value as Record<string, unknown>)[name], depth + 1)) return false;
     previousName = name;
   }
   return !('toJSON' in value);

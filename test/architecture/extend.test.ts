@@ -8,10 +8,15 @@ import { projectFiles, textOf } from '../support/docs/projectFiles.ts';
 
 const PAGE = 'docs/extend.md';
 
-/** Whatever has to follow a change: the product, its examples and the pages about it. */
+/**
+ * Whatever has to follow a change: the product, its examples and the pages about it. The console
+ * follows the API alone.
+ */
 const texts = ['services', 'shared', 'infra', 'examples', 'docs']
   .flatMap((folder) => projectFiles(folder))
-  .filter((path) => path !== PAGE && !path.endsWith('README.md'))
+  .filter(
+    (path) => path !== PAGE && !path.endsWith('README.md') && !path.startsWith('services/console/'),
+  )
   .map((path) => ({ path, text: textOf(path) }));
 
 /** The paths of files that name one of the words, each as a whole word. */

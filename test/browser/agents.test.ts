@@ -152,8 +152,6 @@ withBrowser('finds one of many agents by its name, with the keyboard alone', asy
   const last = await service.createAgent({ name: 'Zebra', tool: 'calculator' });
   const page = await browser!.open('/agents', { service });
   await page.getByRole('link', { name: 'Agent 0', exact: true }).waitFor();
-  // Only the rows in view are in the document.
-  expect(await page.getByRole('row').count()).toBeLessThan(60);
   await page.keyboard.press('/');
   await page.keyboard.type('zeb');
   await page.getByText('1 of 451 agents').waitFor();
@@ -171,18 +169,16 @@ withBrowser('finds one of many agents by its name, with the keyboard alone', asy
   expect(page.problems).toEqual([]);
 });
 
-withBrowser('moves through all of a long list', async () => {
+withBrowser('loads a long list page by page', async () => {
   const service = services.at(-1)!;
   const page = await browser!.open('/agents', { service });
-  await page.getByRole('link', { name: 'Agent 0', exact: true }).waitFor();
-  await page.getByRole('rowgroup').focus();
-  for (let at = 0; at < 10; at += 1) {
-    await page.keyboard.press('End');
-    if (await page.getByRole('link', { name: 'Zebra', exact: true }).isVisible()) break;
-    await page.waitForTimeout(200);
-  }
+  const more = page.getByRole('button', { name: 'Load more agents' });
+  await more.click();
+  await page.getByRole('link', { name: 'Agent 399', exact: true }).waitFor();
+  await more.click();
   await page.getByRole('link', { name: 'Zebra', exact: true }).waitFor();
-  await page.getByText('451 agents').waitFor();
+  await page.getByText('451 of 451 agents').waitFor();
+  expect(await more.count()).toBe(0);
   expect(page.problems).toEqual([]);
 });
 

@@ -99,10 +99,10 @@ withBrowser(
     expect(await turn.getByText('A product is needed.').isVisible()).toBe(false);
     await turn.getByText('Reasoning').click();
     expect(await turn.getByText('A product is needed.').isVisible()).toBe(true);
-    expect(await turn.getByRole('group', { name: 'Result' }).isVisible()).toBe(false);
+    expect(await turn.getByLabel('Result').isVisible()).toBe(false);
     await turn.locator('summary', { hasText: 'calculator' }).click();
-    expect(await turn.getByRole('group', { name: 'Arguments' }).innerText()).toContain('"12*34"');
-    expect(await turn.getByRole('group', { name: 'Result' }).innerText()).toContain('408');
+    expect(await turn.getByLabel('Arguments').innerText()).toContain('"12*34"');
+    expect(await turn.getByLabel('Result').innerText()).toContain('408');
     held.release();
     await turn.locator('strong', { hasText: '408' }).waitFor();
     await turn.getByText(/\+ [\d,]+ tokens/).waitFor();
@@ -294,7 +294,9 @@ withBrowser('has several sessions side by side, and one at a time on a phone', a
   await page.getByRole('region', { name: 'New session' }).getByText('A new session with').waitFor();
   await page.getByRole('button', { name: 'New session', exact: true }).click();
   await page.getByText('4 sessions fit side by side.').waitFor();
-  expect(await page.getByRole('button', { name: 'New session', exact: true }).count()).toBe(0);
+  expect(await page.getByRole('button', { name: 'New session', exact: true }).isDisabled()).toBe(
+    true,
+  );
   await page.getByRole('button', { name: 'Close New session' }).first().click();
   await page.getByRole('button', { name: 'Close New session' }).click();
   expect(sessionsIn(page)).toEqual(ids);
@@ -312,7 +314,7 @@ withBrowser('has several sessions side by side, and one at a time on a phone', a
 });
 
 withBrowser(
-  'opens a session with the latest of its turns, and loads the earlier ones',
+  'opens a session with the latest of its turns, and links to the earlier ones',
   async () => {
     const agentId = await service.createAgent({ name: 'Long' });
     service.model.use({ text: 'Yes.' });
@@ -324,14 +326,11 @@ withBrowser(
       });
       session_id = body.data.session_id as string;
     }
-    const page = await browser!.open(`/chat/${agentId}`, { service });
-    await page.getByLabel('Open a session').selectOption(session_id!);
+    const page = await browser!.open(`/chat/${agentId}?sessions=${session_id}`, { service });
     await page.getByRole('article', { name: 'Turn 53', exact: true }).waitFor();
-    expect(await page.getByRole('article', { name: 'Turn 3', exact: true }).count()).toBe(0);
-    await page.getByRole('button', { name: 'Load earlier turns' }).click();
-    await page.getByRole('article', { name: 'Turn 1', exact: true }).waitFor();
-    expect(await page.getByRole('article').count()).toBe(53);
-    expect(await page.getByRole('button', { name: 'Load earlier turns' }).count()).toBe(0);
+    expect(await page.getByRole('article').count()).toBe(50);
+    const earlier = await page.getByRole('link', { name: 'Earlier turns' }).getAttribute('href');
+    expect(earlier).toBe(`/console/sessions/${session_id}`);
     await say(page, 'Question 54');
     await page.getByRole('article', { name: 'Turn 54' }).getByText('Yes.').waitFor();
     expect(page.problems).toEqual([]);
@@ -404,7 +403,7 @@ withBrowser('shows what a model, a tool and a person say as text', async () => {
     expect(opened.problems).toEqual([]);
   };
   await look(page);
-  expect(await page.getByRole('group', { name: 'Arguments' }).last().innerText()).toBe(payloads);
+  expect(await page.getByLabel('Arguments').last().innerText()).toBe(payloads);
 
   // One turn for each, since some would swallow those that follow.
   const texts = [...XSS_PAYLOADS, 'A [link](https://example.com/safe).'];
@@ -421,7 +420,7 @@ withBrowser('shows what a model, a tool and a person say as text', async () => {
   expect(targets).toEqual(['https://example.com/safe']);
 });
 
-withBrowser('proposes what the offline model understands', async () => {
+withBrowser('shows what the offline model does: tools, reasoning, failures', async () => {
   const offline = await startTestService({ text: '' }, { MODELS_FILE: '' });
   const { body } = await offline.post('/v1/agents', {
     name: 'Offline',
@@ -430,11 +429,12 @@ withBrowser('proposes what the offline model understands', async () => {
     tool: 'calculator',
   });
   const page = await browser!.open(`/chat/${body.data.agent_id}`, { service: offline });
-  await page.getByRole('button', { name: /^\/call calculator/ }).click();
-  await page.keyboard.press('Enter');
+  await say(page, '/reason /call calculator {"expression":"6*7"} /slow 5 What is it?');
   await page.locator('summary', { hasText: 'calculator' }).waitFor();
+  await page.getByText('Reasoning').first().waitFor();
   await page.getByText(/tokens/).waitFor();
-  await page.getByRole('button', { name: 'New session', exact: true }).click();
+  await say(page, '/fail 429');
+  await page.getByRole('article', { name: 'Turn 2' }).getByRole('alert').waitFor();
   expect(await page.inspect('offline')).toEqual([]);
   expect(page.problems).toEqual([]);
   await offline.close();

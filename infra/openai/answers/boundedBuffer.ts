@@ -86,7 +86,8 @@ export function createBoundedBuffer(maxBytes: number, memory: AnswerMemory): Bou
     isFull: () => size === maxBytes,
     text: () => Buffer.from(bytes, 0, size).toString('utf8'),
     release() {
-      if (bytes.byteLength > 0) memory.release(bytes.byteLength);
+      if (bytes.byteLength === 0) return;
+      memory.release(bytes.byteLength);
       bytes = bytes.transfer(0);
       size = 0;
     },

@@ -36,20 +36,30 @@ export const truncatedAnswerError = (): TurnlogError =>
 
 export const tooManyPartsError = (): TurnlogError => unusableAnswerError('has too many parts');
 
-/** Reads an answer that is one JSON text; of an error only the quoted beginning. */
-export function createWholeBodyReader(status: number, memory: AnswerMemory): ResponseReader {
+/**
+ * Reads an answer that is one JSON text; of an error only the quoted beginning. A body that arrives in
+ * one piece of the declared length is not copied.
+ */
+export function createWholeBodyReader(
+  status: number,
+  declaredBytes: number,
+  memory: AnswerMemory,
+): ResponseReader {
   const { answerBytes, errorBytes } = LIMITS.model;
   const body = createBoundedBuffer(isSuccess(status) ? answerBytes : errorBytes, memory);
+  let whole: Buffer | undefined;
   return {
     // Of an error, the beginning is quoted.
     mostBytes: isSuccess(status) ? answerBytes : Infinity,
     add(chunk) {
-      if (body.add(chunk)) return undefined;
+      const isWhole = isSuccess(status) && chunk.length === declaredBytes;
+      if (isWhole) whole = chunk;
+      if (isWhole || body.add(chunk)) return undefined;
       if (!isSuccess(status)) return body.text();
       return body.isFull() ? answerTooLongError() : responseMemoryError();
     },
     end() {
-      const text = body.text();
+      const text = whole?.toString('utf8') ?? body.text();
       return hasMoreValues(text, LIMITS.model.answerValues) ? tooManyPartsError() : text;
     },
     release: body.release,

@@ -27,10 +27,8 @@ function invalidKey(): TurnlogError {
 
 /** The client's key; undefined without one, or where the method is not POST. */
 export function parseIdempotencyKey(ctx: Context): string | undefined {
-  if (ctx.method !== 'POST') return undefined;
-  const values = ctx.req.headersDistinct['idempotency-key'];
-  if (values === undefined) return undefined;
-  const [text = '', ...others] = values;
+  if (ctx.method !== 'POST' || ctx.req.headers['idempotency-key'] === undefined) return undefined;
+  const [text = '', ...others] = ctx.req.headersDistinct['idempotency-key']!;
   if (others.length > 0 || !PATTERN.test(text)) throw invalidKey();
   return text.startsWith('"') ? text.slice(1, -1).replaceAll(/\\(["\\])/g, '$1') : text;
 }

@@ -12,7 +12,7 @@ import { setNextLink, sendData, sendJson, wantsPretty } from './responses/envelo
 import { createKeyCheck } from './access/keyRevocation.ts';
 import { createAuthenticator } from './middleware/authenticated.ts';
 import { admitBody, hasNoBody, readJsonBody } from './middleware/jsonBody.ts';
-import { createAddressLimit, limitRequestRate } from './middleware/rateLimit.ts';
+import { createAddressLimit, createChatLimit, limitRequestRate } from './middleware/rateLimit.ts';
 import { claimKeyedRequest, parseIdempotencyKey } from './idempotency.ts';
 import type { Answer, Route } from './route.ts';
 import { CommonQuery } from '../openapi/commonSchemas.ts';
@@ -43,6 +43,7 @@ const clientContext = (api: RouteContext, ctx: Context): RouteContext => ({
 interface RequestPipeline {
   api: RouteContext;
   authenticate: ReturnType<typeof createAuthenticator>;
+  limitChat: ReturnType<typeof createChatLimit>;
   /** Limits requests without an API key. */
   limitAddress: ReturnType<typeof createAddressLimit>;
 }
@@ -50,12 +51,13 @@ interface RequestPipeline {
 const createPipeline = (api: RouteContext): RequestPipeline => ({
   api,
   authenticate: createAuthenticator(api, api.rejectLogin),
+  limitChat: createChatLimit(api),
   limitAddress: createAddressLimit(),
 });
 
 /** Authenticates, limits the rate, authorizes, validates query and body, then runs the handler. */
 function createHandler(pipeline: RequestPipeline, route: Route): Middleware {
-  const { api, authenticate, limitAddress } = pipeline;
+  const { api, authenticate, limitChat, limitAddress } = pipeline;
   const isPublished = route.publishable === true && api.logPublic;
   const access = isPublished ? 'open' : route.access;
   const checkQuery = queryValidator(route.query ?? CommonQuery);
@@ -67,6 +69,7 @@ function createHandler(pipeline: RequestPipeline, route: Route): Middleware {
     const { actor, scopes } = await authenticate(ctx, access);
     if (isPublished) limitAddress(ctx);
     if (access !== 'open') {
+      if (actor.chat) await limitChat(ctx, actor.chat);
       await limitRequestRate(api, ctx, actor);
       if (access !== 'key') requireScope(scopes, access);
     }

@@ -30,7 +30,7 @@ const logAt = (level: keyof ProjectorLogger) => (fields: object, message: string
   tell({ type: 'log', level, fields, message });
 
 /** Events that arrive within this time are applied in one batch, unless a reader waits for them. */
-const GATHER_MS = 50;
+const GATHER_MS = 100;
 
 const closing = new AbortController();
 const gathering = createGathering(GATHER_MS);

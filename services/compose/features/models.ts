@@ -5,7 +5,7 @@ import {
   OFFLINE_HOST,
 } from '../../../infra/offline-model/server.ts';
 import { createChatModels } from '../../../infra/openai/chatModels.ts';
-import { loadRegistry } from '../../../infra/openai/registry.ts';
+import { loadRegistry, offlineModel } from '../../../infra/openai/registry.ts';
 import { errorSummary } from '../../../shared/lib/errors/errorSummary.ts';
 import type { Logger } from '../../../shared/lib/logger.ts';
 import { createBackoff } from '../../../shared/lib/time/backoff.ts';
@@ -77,6 +77,8 @@ export async function openModels({
     ({ close }) => close(),
   );
   await models.load();
+  // In the background: nothing waits for it.
+  models.warmUp(offlineModel).catch(() => undefined);
   if (registry.listedBy !== undefined) {
     const asking = opened.adopt(new AbortController(), (controller) => controller.abort());
     await offerListedModels(models, registry.listedBy, logger, asking.signal);

@@ -18,7 +18,7 @@ export const TEXTS = {
   reconnecting: 'The connection was lost. Reconnecting…',
   tool: 'Used {tool}',
   toolFailed: '{tool} failed',
-  toolArguments: 'Input',
+  toolInput: 'Input',
   toolResult: 'Result',
   earlier: 'Earlier messages are not shown.',
   network: 'The chat could not be reached. Check your connection, then try again.',
@@ -30,7 +30,3 @@ export const TEXTS = {
 };
 
 export type Texts = typeof TEXTS;
-
-/** A text with its placeholder filled in. */
-export const fill = (text: string, name: string, value: string): string =>
-  text.replace(`{${name}}`, () => value);

@@ -1,369 +1,247 @@
 /**
- * `<turnlog-chat>`: a chat with one Turnlog agent for pages of other hosts. The page gives it a
- * short-lived token, which the server of the page requests from Turnlog.
+ * `<turnlog-chat>`: a chat with an agent for pages of other hosts. The page gives it a short-lived
+ * token, which the server of the page requests from Turnlog.
  */
-import {
-  ChatError,
-  createChatApi,
-  type ChatApi,
-  type GetToken,
-  type TokenAnswer,
-  type TurnRef,
-} from './chatApi.ts';
-import { createConversation, type Conversation, type TurnView } from './conversation.ts';
-import { element } from './dom.ts';
-import { createStyleSheet } from './styles.ts';
-import { fill, TEXTS, type Texts } from './texts.ts';
+import { ApiError } from '../src/api/apiError.ts';
+import { chatError, createChatApi, type GetToken, type TurnRef } from './chatApi.ts';
+import { createMessageLog, element, type TurnView } from './messageLog.ts';
+import { styleSheet } from './styles.ts';
+import { TEXTS, type Texts } from './texts.ts';
 
 const NAME = 'turnlog-chat';
-
-interface Events {
-  /** A session has begun, or was continued after a reload. */
-  'turnlog-session': { session_id: string };
-  /** A turn has ended. */
-  'turnlog-turn': TurnRef & { status: 'completed' | 'failed' };
-  'turnlog-error': { code: string; message: string };
-}
-
-/** What is shown; replaced as a whole when an attribute changes. */
-interface Parts {
-  conversation: Conversation;
-  input: HTMLTextAreaElement;
-  send: HTMLButtonElement;
-  stop: HTMLButtonElement;
-  status: HTMLElement;
-}
-
-/** The turn that is being written. */
-interface OpenTurn {
-  /** Unknown until the service has started it. */
-  ref: TurnRef | undefined;
-  isStopped: boolean;
-}
+/** Codes of what only the owner of the page can change. */
+const SETUP_CODES = ['misconfigured', 'invalid_request', 'forbidden', 'agent_not_found'];
 
 class TurnlogChat extends HTMLElement {
   static readonly observedAttributes = ['server', 'agent', 'token-url', 'session', 'heading'];
 
-  /** Returns a chat token in place of `token-url`. */
+  /** Returns a chat token, in place of the attribute `token-url`. */
   getToken: GetToken | undefined;
   /** Texts in place of the English ones. Set before the element is added to the page. */
   texts: Partial<Texts> = {};
-
-  #parts: Parts | undefined;
-  #api: ChatApi | undefined;
-  #sessionId: string | undefined;
-  #turn: OpenTurn | undefined;
-  /** Ends everything that the element does; renewed when it starts again. */
-  #running = new AbortController();
-  #isStarting = false;
-
-  get sessionId(): string | undefined {
-    return this.#sessionId;
-  }
+  #chat: ReturnType<typeof openChat> | undefined;
+  #isScheduled = false;
 
   connectedCallback(): void {
-    this.#scheduleStart();
+    this.attributeChangedCallback();
   }
 
   disconnectedCallback(): void {
-    this.#running.abort();
+    this.#chat?.close();
   }
 
+  /** Starts anew, once for all changes of a moment. */
   attributeChangedCallback(): void {
-    if (this.isConnected) this.#scheduleStart();
-  }
-
-  /** Starts once for all changes of a moment, after the page has set the properties. */
-  #scheduleStart(): void {
-    if (this.#isStarting) return;
-    this.#isStarting = true;
+    if (this.#isScheduled || !this.isConnected) return;
+    this.#isScheduled = true;
     queueMicrotask(() => {
-      this.#isStarting = false;
-      if (this.isConnected) this.#start();
+      this.#isScheduled = false;
+      this.#chat?.close();
+      if (this.isConnected) this.#chat = openChat(this);
     });
   }
+}
 
-  get #text(): Texts {
-    const heading = this.getAttribute('heading');
-    return { ...TEXTS, ...(heading !== null && { heading }), ...this.texts };
+async function fetchToken(url: string | null): ReturnType<GetToken> {
+  if (url === null) throw chatError('misconfigured', 'The attribute token-url is missing.');
+  const response = await fetch(url, { method: 'POST', headers: { accept: 'application/json' } });
+  if (!response.ok) throw new Error(`The token endpoint answered with ${response.status}.`);
+  return (await response.json()) as Awaited<ReturnType<GetToken>>;
+}
+
+/** Runs what a browser may forbid: a reload begins a new session then. */
+function ifAllowed<Result>(work: () => Result): Result | undefined {
+  try {
+    return work();
+  } catch {
+    return undefined;
   }
+}
 
-  #start(): void {
-    this.#running.abort();
-    this.#running = new AbortController();
-    this.#turn = undefined;
-    this.#parts = this.#render();
-    const server = this.getAttribute('server') ?? '';
-    const agent = this.getAttribute('agent') ?? undefined;
-    this.#api = createChatApi({ server, agent, getToken: () => this.#requestToken() });
-    this.#sessionId = this.getAttribute('session') ?? this.#storedSession();
-    void this.#guard(() => this.#load());
+/** Shows a chat in the shadow tree of its element, until it is closed. */
+function openChat(host: TurnlogChat) {
+  const attribute = (name: string): string | null => host.getAttribute(name);
+  const texts = { ...TEXTS, ...host.texts };
+  texts.heading = attribute('heading') ?? texts.heading;
+  const closed = new AbortController();
+  const { signal } = closed;
+  const api = createChatApi(attribute('server') ?? '', attribute('agent'), () =>
+    host.getToken ? host.getToken() : fetchToken(attribute('token-url')),
+  );
+  const storageKey = [NAME, ...['server', 'agent', 'token-url'].map(attribute)].join(' ');
+  let sessionId = attribute('session') ?? ifAllowed(() => sessionStorage.getItem(storageKey));
+  /** Keeps the session of the tab for a reload; null forgets it. */
+  function setSession(id: string | null): void {
+    sessionId = id;
+    if (id === null) ifAllowed(() => sessionStorage.removeItem(storageKey));
+    else ifAllowed(() => sessionStorage.setItem(storageKey, id));
   }
+  /** Until then, what the visitor writes stays in the input. */
+  let isLoaded = false;
+  /** The turn that is being written. `ref` is unknown until the service has started it. */
+  let open: { ref?: TurnRef; isStopped: boolean } | undefined;
 
-  async #requestToken(): Promise<TokenAnswer> {
-    if (this.getToken) return this.getToken();
-    const url = this.getAttribute('token-url');
-    if (url === null) throw new ChatError('misconfigured', 'The attribute token-url is missing.');
-    const response = await fetch(url, { method: 'POST', headers: { accept: 'application/json' } });
-    if (!response.ok) throw new Error(`The token endpoint answered ${response.status}.`);
-    return (await response.json()) as TokenAnswer;
-  }
-
-  get #storageKey(): string {
-    const of = ['server', 'agent', 'token-url'].map((name) => this.getAttribute(name) ?? '');
-    return `${NAME} ${of.join(' ')}`;
-  }
-
-  #storedSession(): string | undefined {
-    try {
-      return sessionStorage.getItem(this.#storageKey) ?? undefined;
-    } catch {
-      // The browser forbids the page to store anything: a reload begins a new session.
-      return undefined;
-    }
-  }
-
-  #keepSession(id: string | undefined): void {
-    this.#sessionId = id;
-    try {
-      if (id === undefined) sessionStorage.removeItem(this.#storageKey);
-      else sessionStorage.setItem(this.#storageKey, id);
-    } catch {
-      // As above.
-    }
-  }
-
-  #emit<Name extends keyof Events>(name: Name, detail: Events[Name]): void {
-    this.dispatchEvent(new CustomEvent(name, { detail, bubbles: true, composed: true }));
-  }
-
-  #render(): Parts {
-    const root = this.shadowRoot ?? this.attachShadow({ mode: 'open', delegatesFocus: true });
-    root.adoptedStyleSheets = [createStyleSheet()];
-    const texts = this.#text;
-    const button = (className: string, label: string): HTMLButtonElement =>
-      element('button', { type: 'button', class: className, part: 'button' }, label);
-    const restart = button('restart', texts.restart);
-    const toLatest = button('latest', texts.latest);
-    toLatest.hidden = true;
-    const conversation = createConversation(texts, toLatest);
-    const input = element('textarea', {
-      id: 'input',
-      part: 'input',
-      rows: '1',
-      placeholder: texts.placeholder,
-    });
-    const send = element('button', { type: 'submit', class: 'send', part: 'button' }, texts.send);
-    const stop = button('stop', texts.stop);
-    stop.hidden = true;
-    const status = element('div', { class: 'hidden', role: 'status' });
-    const label = element('label', { for: 'input', class: 'hidden' }, texts.label);
-    const form = element('form', { part: 'composer' }, label, input, send, stop);
-    const header = element(
-      'header',
-      { part: 'header' },
-      element('h2', { part: 'heading' }, texts.heading),
-      restart,
-    );
-    root.replaceChildren(element('section', { 'aria-label': texts.heading, part: 'chat' }, header));
-    root.firstElementChild!.append(
-      element('div', { class: 'body' }, conversation.log, toLatest),
+  const button = (name: keyof Texts): HTMLButtonElement =>
+    element('button', { type: 'button', class: name, part: 'button' }, texts[name]);
+  const [latest, send, stop] = [button('latest'), button('send'), button('stop')] as const;
+  latest.hidden = stop.hidden = true;
+  send.type = 'submit';
+  const restart = button('restart');
+  const messages = createMessageLog(texts, latest);
+  const { placeholder } = texts;
+  const input = element('textarea', { id: 'input', part: 'input', rows: '1', placeholder });
+  const label = element('label', { for: 'input', class: 'hidden' }, texts.label);
+  const form = element('form', { part: 'composer' }, label, input, send, stop);
+  const status = element('div', { class: 'hidden', role: 'status' });
+  const heading = element('h2', { part: 'heading' }, texts.heading);
+  const root = host.shadowRoot ?? host.attachShadow({ mode: 'open', delegatesFocus: true });
+  root.adoptedStyleSheets = [styleSheet];
+  root.replaceChildren(
+    element(
+      'section',
+      { 'aria-label': texts.heading, part: 'chat' },
+      element('header', { part: 'header' }, heading, restart),
+      element('div', { class: 'body' }, messages.log, latest),
       form,
       status,
-    );
-    restart.addEventListener('click', () => this.#restart());
-    stop.addEventListener('click', () => this.#stopTurn());
-    form.addEventListener('submit', (event) => {
-      event.preventDefault();
-      this.#submit();
-    });
-    input.addEventListener('keydown', (event) => {
-      // Enter ends a composition of an input method, too.
-      if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
-      event.preventDefault();
-      this.#submit();
-    });
-    form.addEventListener('keydown', (event) => {
-      if (event.key === 'Escape') this.#stopTurn();
-    });
-    return { conversation, input, send, stop, status };
-  }
+    ),
+  );
 
-  /** Runs what may fail as a whole, and shows the failure below the messages. */
-  async #guard(work: () => Promise<void>): Promise<void> {
-    const { signal } = this.#running;
-    try {
-      this.#parts!.conversation.setNote(undefined);
-      await work();
-    } catch (error) {
-      if (signal.aborted) return;
-      const retry = (): void => void this.#guard(work);
-      this.#parts!.conversation.setNote(this.#explain(error), retry);
-    }
-  }
+  const emit = (name: string, detail: object): boolean =>
+    host.dispatchEvent(new CustomEvent(name, { detail, bubbles: true, composed: true }));
 
   /** What went wrong, and what to try. */
-  #explain(error: unknown): string {
-    const failure =
-      error instanceof ChatError ? error : new ChatError('failed', String(error), undefined);
-    const { code, message } = failure;
-    this.#emit('turnlog-error', { code, message });
-    const texts = this.#text;
-    if (code === 'misconfigured') return fill(texts.misconfigured, 'reason', message);
+  function explain(error: unknown): string {
+    const { code, message, retry } =
+      error instanceof ApiError ? error : chatError('', String(error));
+    emit('turnlog-error', { code, message });
+    if (SETUP_CODES.includes(code)) return texts.misconfigured.replace('{reason}', () => message);
     if (code === 'network' || code === 'token') return texts[code];
     if (code === 'payload_too_large') return texts.tooLong;
-    if (code === 'invalid_request' || code === 'forbidden' || code === 'agent_not_found')
-      return fill(texts.misconfigured, 'reason', message);
-    return failure.retryAfterMs === undefined ? texts.failed : texts.busy;
+    return retry === 'same_key' ? texts.busy : texts.failed;
   }
 
-  /** Shows the session so far, and continues to show a turn that is still open. */
-  async #load(): Promise<void> {
-    const { conversation } = this.#parts!;
-    const { signal } = this.#running;
-    const texts = this.#text;
-    conversation.clear();
-    if (this.#sessionId === undefined) {
-      conversation.setNote(texts.empty);
-      return;
-    }
-    const session_id = this.#sessionId;
-    const transcript = await this.#api!.readTranscript(session_id, signal);
-    if (signal.aborted) return;
-    if (!transcript) {
-      // It was erased, or it is of another person who used this page before.
-      this.#keepSession(undefined);
-      conversation.setNote(texts.empty);
-      return;
-    }
-    this.#emit('turnlog-session', { session_id });
-    if (transcript.turn_count > transcript.turns.length) conversation.setNote(texts.earlier);
-    const open = transcript.turns.find(({ status }) => status === 'running');
-    for (const turn of transcript.turns) if (turn !== open) conversation.addRecorded(turn);
-    if (!open) return;
-    const view = conversation.begin(open.input);
-    await this.#show(view, { session_id, turn: open.turn }, open.input);
+  /** Lets the visitor send, or stop `turn`, and tells screen readers why. */
+  function setOpen(turn: typeof open, announced: string): void {
+    if ([send, stop].includes(root.activeElement as HTMLButtonElement)) input.focus();
+    open = turn;
+    stop.hidden = !turn;
+    send.hidden = !!turn;
+    status.textContent = announced;
+    messages.setNote();
   }
 
-  #restart(): void {
-    this.#keepSession(undefined);
-    this.#start();
-    this.#parts!.input.focus();
+  function cancel(ref: TurnRef): void {
+    api.cancel(ref).catch((error: unknown) => {
+      if (open) open.isStopped = false;
+      messages.setNote(explain(error));
+    });
   }
-
-  #submit(): void {
-    const { input, conversation } = this.#parts!;
-    const text = input.value.trim();
-    if (text === '' || this.#turn) return;
-    input.value = '';
-    input.focus();
-    conversation.setNote(undefined);
-    void this.#run(text);
-  }
-
-  async #run(input: string): Promise<void> {
-    const view = this.#parts!.conversation.begin(input);
-    await this.#show(view, { input, session_id: this.#sessionId }, input);
-  }
-
-  /** Shows the events of a turn until it ends. */
-  async #show(
-    view: TurnView,
-    start: Parameters<ChatApi['follow']>[0],
-    input: string,
-  ): Promise<void> {
-    const { signal } = this.#running;
-    const texts = this.#text;
-    const open: OpenTurn = { ref: undefined, isStopped: false };
-    if ('turn' in start) open.ref = start;
-    this.#setTurn(open);
-    const retry = (): void => {
-      if (this.#turn) return;
-      view.remove();
-      void this.#run(input);
-    };
-    try {
-      for await (const event of this.#api!.follow(start, signal)) {
-        this.#parts!.conversation.setNote(
-          event.event === 'reconnecting' ? texts.reconnecting : undefined,
-        );
-        switch (event.event) {
-          case 'turn.started':
-            open.ref = event.data;
-            this.#keepSession(event.data.session_id);
-            this.#emit('turnlog-session', { session_id: event.data.session_id });
-            if (open.isStopped) void this.#cancel(event.data);
-            break;
-          case 'output.delta':
-            view.addText(event.data.round, event.data.text);
-            break;
-          case 'tool.called':
-            view.addToolCall(event.data);
-            break;
-          case 'turn.completed':
-            view.complete(event.data.data.output);
-            this.#endTurn(open, 'completed', texts.done);
-            break;
-          case 'error': {
-            const { code, error: message } = event.data;
-            const isStopped = open.isStopped && code === 'turn_interrupted';
-            const note = isStopped ? texts.stopped : this.#explain(new ChatError(code, message));
-            view.fail(note, isStopped ? undefined : retry);
-            this.#endTurn(open, 'failed', note);
-            break;
-          }
-          // Reasoning, and events of later releases.
-        }
-      }
-    } catch (error) {
-      if (signal.aborted) return;
-      const note = this.#explain(error);
-      if (error instanceof ChatError && error.code.startsWith('session_'))
-        this.#keepSession(undefined);
-      const ref = open.ref;
-      // A turn that has started goes on without this page: it is followed again, not repeated.
-      const again = (): void => {
-        view.remove();
-        const next = this.#parts!.conversation.begin(input);
-        void this.#show(next, ref!, input);
-      };
-      view.fail(note, ref && this.#sessionId !== undefined ? again : retry);
-      this.#endTurn(open, 'failed', note);
-    }
-  }
-
-  #setTurn(turn: OpenTurn | undefined): void {
-    const { send, stop, status } = this.#parts!;
-    this.#turn = turn;
-    const hadFocus = this.shadowRoot!.activeElement;
-    stop.hidden = turn === undefined;
-    send.hidden = turn !== undefined;
-    if (hadFocus === stop || hadFocus === send) this.#parts!.input.focus();
-    if (turn) status.textContent = this.#text.working;
-  }
-
-  #endTurn({ ref }: OpenTurn, status: 'completed' | 'failed', note: string): void {
-    this.#setTurn(undefined);
-    this.#parts!.status.textContent = note;
-    this.#parts!.conversation.setNote(undefined);
-    if (ref) this.#emit('turnlog-turn', { ...ref, status });
-  }
-
-  #stopTurn(): void {
-    const open = this.#turn;
+  function stopTurn(): void {
     if (!open || open.isStopped) return;
     open.isStopped = true;
-    if (open.ref) void this.#cancel(open.ref);
+    if (open.ref) cancel(open.ref);
   }
 
-  async #cancel(turn: TurnRef): Promise<void> {
-    try {
-      await this.#api!.cancel(turn);
-    } catch (error) {
-      if (this.#turn) this.#turn.isStopped = false;
-      this.#parts!.conversation.setNote(this.#explain(error));
+  function run(text: string, view: TurnView, start?: TurnRef): void {
+    const turn: NonNullable<typeof open> = { ...(start && { ref: start }), isStopped: false };
+    function end(state: 'completed' | 'failed', announced: string): void {
+      setOpen(undefined, announced);
+      if (turn.ref) emit('turnlog-turn', { ...turn.ref, status: state });
     }
+    function fail(error: unknown, again?: TurnRef): void {
+      const isStopped = turn.isStopped && (error as ApiError).code === 'turn_interrupted';
+      const note = isStopped ? texts.stopped : explain(error);
+      const retry = (): void => {
+        if (open) return;
+        view.remove();
+        run(text, messages.begin(text), again);
+      };
+      view.fail(note, isStopped ? undefined : retry);
+      end('failed', note);
+    }
+    async function show(): Promise<void> {
+      const next = start ?? { input: text, session_id: sessionId ?? undefined };
+      for await (const event of api.follow(next, signal)) {
+        messages.setNote(event.event === 'reconnecting' ? texts.reconnecting : undefined);
+        if (event.event === 'turn.started') {
+          turn.ref = event.data;
+          setSession(event.data.session_id);
+          emit('turnlog-session', { session_id: event.data.session_id });
+          if (turn.isStopped) cancel(event.data);
+        } else if (event.event === 'output.delta') view.addText(event.data.round, event.data.text);
+        else if (event.event === 'tool.called') view.addToolCall(event.data);
+        else if (event.event === 'error') fail(new ApiError(0, event.data));
+        else if (event.event === 'turn.completed') {
+          view.complete(event.data.data.output);
+          end('completed', texts.done);
+        }
+      }
+    }
+    setOpen(turn, texts.working);
+    show().catch((error: unknown) => {
+      if (signal.aborted) return;
+      if (error instanceof ApiError && error.code.startsWith('session_')) setSession(null);
+      // A turn that has started goes on without this page: it is followed again, not repeated.
+      fail(error, sessionId === null ? undefined : turn.ref);
+    });
   }
+
+  /** Shows the session so far, and goes on with a turn that is still open. */
+  async function load(): Promise<void> {
+    messages.setNote();
+    const transcript = sessionId && (await api.readTranscript(sessionId, signal));
+    if (!transcript) {
+      // There is none, it was erased, or it is of another person who used this tab before.
+      setSession(null);
+      messages.setNote(texts.empty);
+      isLoaded = true;
+      return;
+    }
+    const { session_id } = transcript;
+    emit('turnlog-session', { session_id });
+    if (transcript.turn_count > transcript.turns.length) messages.setNote(texts.earlier);
+    for (const { turn, status: state, ...recorded } of transcript.turns) {
+      const view = messages.begin(recorded.input);
+      if (state === 'running') {
+        run(recorded.input, view, { session_id, turn });
+        break;
+      }
+      for (const call of recorded.tool_calls) view.addToolCall(call);
+      if (state === 'completed') view.complete(recorded.output ?? '');
+      else if (state === 'failed') view.fail(texts.failed);
+      else view.fail(recorded.error?.reason === 'cancelled' ? texts.stopped : texts.interrupted);
+    }
+    isLoaded = true;
+  }
+  const tryLoad = (): Promise<void> =>
+    load().catch((error: unknown) => {
+      if (!signal.aborted) messages.setNote(explain(error), () => void tryLoad());
+    });
+
+  function submit(event: Event): void {
+    event.preventDefault();
+    const text = input.value.trim();
+    if (text === '' || open || !isLoaded) return;
+    input.value = '';
+    input.focus();
+    run(text, messages.begin(text));
+  }
+  form.addEventListener('submit', submit);
+  input.addEventListener('keydown', (event) => {
+    // Enter ends a composition of an input method, too.
+    if (event.key === 'Enter' && !event.shiftKey && !event.isComposing) submit(event);
+  });
+  form.addEventListener('keydown', (event) => event.key === 'Escape' && stopTurn());
+  stop.addEventListener('click', stopTurn);
+  restart.addEventListener('click', () => {
+    setSession(null);
+    host.removeAttribute('session');
+    host.attributeChangedCallback();
+    queueMicrotask(() => root.querySelector('textarea')!.focus());
+  });
+  void tryLoad();
+  return { close: () => closed.abort() };
 }
 
 if (!customElements.get(NAME)) customElements.define(NAME, TurnlogChat);

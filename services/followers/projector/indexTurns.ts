@@ -10,7 +10,7 @@ import { troubleReason } from './reports.ts';
 
 const PAUSES = { firstMs: 100, longestMs: 5_000 };
 /** Turns that arrive within this time are indexed together. */
-const GATHER_MS = 25;
+const GATHER_MS = 100;
 /** For this long after an event was applied, indexing leaves time for other work. */
 const BUSY_MS = 1_000;
 /** The pause after a step while busy, as a multiple of the step's duration. */

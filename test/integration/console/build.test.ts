@@ -28,6 +28,7 @@ import { getPriority } from 'node:os';
 const out = process.argv[process.argv.indexOf('--outDir') + 1];
 appendFileSync('calls.md', JSON.stringify({ pid: process.pid, priority: getPriority(), env: process.env }) + '\\n');
 console.log('\\x1b[32mtransforming 12 modules\\x1b[0m');
+mkdirSync(join(out, 'assets'), { recursive: true });
 const build = () => {
   if (!existsSync('go.md')) return void setTimeout(build, 10);
   const code = Number(readFileSync('go.md', 'utf8'));
@@ -35,7 +36,6 @@ const build = () => {
     console.error('Could not resolve ./missing.ts');
     process.exit(code);
   }
-  mkdirSync(join(out, 'assets'), { recursive: true });
   writeFileSync(join(out, 'index.html'), readFileSync('src/main.ts'));
   writeFileSync(join(out, 'assets/a.js'), 'x'.repeat(5000));
 };
@@ -183,6 +183,7 @@ test('a build that fails says why and what to try in one line, and is begun agai
   expect(failed).toMatchObject({ reason });
   expect(lines.filter(({ level }) => level === 'warn')).toMatchObject([{ reason }]);
   expect(existsSync(build.folder)).toBe(false);
+  expect(existsSync(file('.build/output'))).toBe(false);
 
   await write('go.md', '0');
   expect(await build.visit()).toMatchObject({ kind: 'failed' });
@@ -215,12 +216,14 @@ test('a folder that can not be written is named as the cause, and the image as t
   const build = createBuild();
   build.start();
   expect(await until(build, 'failed')).toMatchObject({
-    reason: expect.stringMatching(/^The console can't be built here: E[^]*npm run console:build/),
+    reason: expect.stringMatching(
+      /^The console could not be built in [^]*npm run console:build[^]*\n\nE/,
+    ),
   });
 });
 
 test('a build that takes too long is ended with all that it started', async () => {
-  const build = createBuild({ buildMs: 5_000 });
+  const build = createBuild({ buildMs: 10_000 });
   const { pid } = await startBuild(build);
   expect(await until(build, 'failed')).toMatchObject({
     reason: expect.stringContaining('The build took longer than'),

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { routes } from '../../../services/api/features.ts';
 import { revokeKey } from '../../../shared/accounts/commands.ts';
 import type { Scope } from '../../../shared/accounts/events.ts';
+import { LIMITS } from '../../../shared/limits.ts';
 import { comparable, expectFailure } from '../../support/http/failures.ts';
 import {
   apiClient,
@@ -312,12 +313,37 @@ describe('a token', () => {
   test('of a user is limited without the others', async () => {
     const [flooder, other] = [await chatOf('flooder'), await chatOf('calm')];
     const replies = await Promise.all(
-      Array.from({ length: 60 }, () => flooder.get('/v1/sessions/x')),
+      Array.from({ length: 40 }, () => flooder.get('/v1/sessions/x')),
     );
     const limited = replies.find(({ status }) => status === 429)!;
     expectFailure(limited, 'rate_limited');
     expect(limited.headers.get('retry-after')).toBe('1');
     await startSession(other);
+  });
+
+  test('has a limited number of open streams, without the others', async () => {
+    const [hoarder, other] = [await chatOf('hoarder'), await chatOf('frugal')];
+    const { session_id } = await runForever(hoarder);
+    const { token } = await issue({ user: 'hoarder' });
+    const stream = `${service.url}/v1/sessions/${session_id}/turns/1/stream`;
+    const streams: Awaited<ReturnType<typeof openEvents>>[] = [];
+    const openStream = async (): Promise<number> => {
+      const opened = await openEvents(stream, { headers: { authorization: `Bearer ${token}` } });
+      if (opened.status === 200) streams.push(opened);
+      return opened.status;
+    };
+    while (streams.length < LIMITS.chatTokens.openRequests)
+      await eventually(openStream, (status) => status === 200);
+    const refused = await eventually(
+      () => hoarder.get(`/v1/sessions/${session_id}`),
+      ({ body }) => body.error?.includes('open requests') === true,
+    );
+    expectFailure(refused, 'rate_limited');
+    service.model.use(LINES);
+    await startSession(other);
+    for (const { leave } of streams) leave();
+    const later = () => hoarder.post(`/v1/sessions/${session_id}/cancel`, {});
+    expect((await withinLimit(later)).status).toBe(200);
   });
 });
 

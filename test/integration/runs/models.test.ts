@@ -210,35 +210,6 @@ describe('chat models over the openai package', () => {
     ]);
   });
 
-  test('never sends a call that reached its time limit while it waited for a connection', async () => {
-    const { promise: released, resolve: release } = Promise.withResolvers<void>();
-    const server = await startScriptedModel(() => released.then(() => ({ text: 'Hi' })));
-    const limits = { maxRetries: 0, maxConnections: 1 };
-    const patient = models({ base_url: server.baseUrl }, { ...limits, attemptTimeoutMs: 300 });
-    cleanups.push(
-      () => patient.close(),
-      () => server.close(),
-    );
-    const say = (content: string) =>
-      patient.complete(
-        'm',
-        { model: 'upstream-m', messages: [{ role: 'user', content }] },
-        new AbortController().signal,
-        { account_id: 'a' },
-      );
-    const first = say('first');
-    await server.received(1);
-    const waiting = say('waiting');
-    await expect(first).rejects.toMatchObject({ code: 'model_timeout' });
-    await expect(waiting).rejects.toMatchObject({ code: 'model_timeout' });
-    release();
-    await say('last');
-    expect(server.requests.map((request) => request.messages[0]?.content)).toEqual([
-      'first',
-      'last',
-    ]);
-  });
-
   test('sends a request and its repetition with the same headers, but for their number', async () => {
     const server = await startScriptedModel([
       { status: 500, headers: { 'retry-after-ms': '1' }, body: '{}' },

@@ -5,13 +5,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import {
-  chromium,
-  type Browser,
-  type BrowserContext,
-  type BrowserContextOptions,
-  type Page,
-} from 'playwright-core';
+import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core';
 import { root } from '../docs/projectFiles.ts';
 import type { TestService } from '../http/service.ts';
 import { plainEnvironment } from '../processes/plainEnvironment.ts';
@@ -21,7 +15,9 @@ const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 const CHROMIUMS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
 /** Where the screenshots are, one folder per test file. */
 export const SCREENSHOTS = join(tmpdir(), 'turnlog-screenshots');
-const workspace = join(root, 'services/console');
+
+/** Services that a test starts after it has imported this file serve the console. */
+process.env['TURNLOG_TEST_CONSOLE'] = 'on';
 
 /** Installs and builds the console as it is in this checkout, unless it is built. */
 const buildConsole = (): Promise<unknown> =>
@@ -55,19 +51,6 @@ export interface ConsolePage extends Page {
   /** Saves a screenshot, and returns what axe finds wrong (WCAG 2.2 A and AA). */
   inspect(name: string): Promise<string[]>;
 }
-
-const POLICY =
-  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-
-/** Until the service serves the console. */
-const serveFromDist = (context: BrowserContext): Promise<unknown> =>
-  context.route('**/console/**', async (route) => {
-    const { pathname } = new URL(route.request().url());
-    const file = join(workspace, 'dist', pathname.slice('/console/'.length));
-    const path =
-      /\.\w+$/.test(file) && existsSync(file) ? file : join(workspace, 'dist/index.html');
-    await route.fulfill({ path, headers: { 'content-security-policy': POLICY } });
-  });
 
 const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'];
 
@@ -115,7 +98,6 @@ export async function startConsoleBrowser(folder: string): Promise<ConsoleBrowse
         await context.addInitScript(
           `sessionStorage.setItem('turnlog.api-key', ${JSON.stringify(key)})`,
         );
-      await serveFromDist(context);
       const page = (await context.newPage()) as ConsolePage;
       page.problems = [];
       page.on('pageerror', (error) => page.problems.push(String(error)));

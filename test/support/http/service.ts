@@ -119,8 +119,8 @@ async function issueTestKey(config: Config): Promise<string> {
 }
 
 /**
- * The whole service in this process, over a folder of its own and a scripted model server. With
- * CONSOLE=on it serves the console of the project, or that of another folder.
+ * The whole service in this process, over a folder of its own and a scripted model server. In
+ * tests with a browser, or with CONSOLE=on, it serves the console of the project or of another folder.
  */
 export async function startTestService(
   script: Script = { text: 'Hello.' },
@@ -137,7 +137,7 @@ export async function startTestService(
       MODELS_FILE: modelsFile,
       BOOTSTRAP_API_KEY: TEST_KEY,
       LOG_LEVEL: 'silent',
-      CONSOLE: 'off',
+      CONSOLE: process.env['TURNLOG_TEST_CONSOLE'] ?? 'off',
       ...PATIENT,
       ...testStoreEnv(),
       // Services with data folders of their own share that log, and each signs a tree of its own.

@@ -8,6 +8,7 @@ import type { Permit } from '../../../../shared/lib/concurrency/capacity.ts';
 import type { MemoryLedger } from '../../../../shared/lib/memory/ledger.ts';
 import { releaseBuffer } from '../../../../shared/lib/memory/releaseBuffer.ts';
 import { resumeTask } from '../../../../shared/lib/concurrency/eventLoopWatchdog.ts';
+import { countHeaders } from './requireHost.ts';
 import { yieldForText } from '../../../../shared/lib/concurrency/yieldToEventLoop.ts';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
@@ -99,16 +100,16 @@ async function readBytes(ctx: Context): Promise<Buffer> {
 }
 
 function requireJson(ctx: Context, mediaTypes: readonly string[]): void {
-  const { type, charset } = ctx.request;
-  // Node uses the first of several headers; a proxy may use another one.
-  const declarations = ctx.req.headersDistinct['content-type']?.length;
-  if (!mediaTypes.includes(type.toLowerCase()) || declarations !== 1) {
+  const { type } = ctx.request;
+  const isDeclaredOnce = countHeaders(ctx.req, 'content-type') === 1;
+  if (!mediaTypes.includes(type.toLowerCase()) || !isDeclaredOnce) {
     if (ctx.method === 'PATCH') ctx.set('accept-patch', mediaTypes.join(', '));
     throw new TurnlogError(
       'unsupported_media_type',
       `The body must be declared once, as Content-Type: ${mediaTypes.join(' or ')}.`,
     );
   }
+  const charset = ctx.get('content-type') === type ? '' : ctx.request.charset;
   if (charset !== '' && charset.toLowerCase() !== 'utf-8')
     throw new TurnlogError('unsupported_media_type', 'The body must be in UTF-8.');
   const encoding = ctx.get('content-encoding').toLowerCase();

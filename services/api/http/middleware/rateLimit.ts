@@ -2,30 +2,16 @@ import { registerResource } from '../../../../shared/lib/concurrency/resources.t
 import type { Context } from 'koa';
 import type { ChatGrant } from '../../../../shared/chatTokens/chatToken.ts';
 import type { Actor } from '../../../../shared/commandHandling/context.ts';
+import { createUnregisteredPool } from '../../../../shared/lib/concurrency/capacity.ts';
 import { TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
 import type { ApiContext } from '../../context.ts';
 import { LRUCache } from 'lru-cache';
 import { LIMITS } from '../../../../shared/limits.ts';
+import { onResponseClosed } from '../connection/clientDisconnect.ts';
 import { networkOf } from '../access/loginThrottle.ts';
 
 const rejected = { account: 0, process: 0 };
 registerResource('requests_per_second', { usage: () => ({ rejected }) });
-
-/** Counts the request against the end user that its chat token is for. */
-async function limitChatRate(
-  rateLimiter: ApiContext['rateLimiter'],
-  { user_hmac }: ChatGrant,
-): Promise<void> {
-  const perSecond = LIMITS.chatTokens.requestsPerSecond;
-  const { allowed, resetMs } = await rateLimiter.take(`chat ${user_hmac}`, perSecond);
-  if (allowed) return;
-  rejected.account += 1;
-  throw new TurnlogError(
-    'rate_limited',
-    `An end user may send ${perSecond} requests per second. Try again in the next second.`,
-    { retriable: true, retryAfterSeconds: Math.max(1, Math.ceil(resetMs / 1_000)) },
-  );
-}
 
 /**
  * Counts the request against its API key, and sends the remaining quota of the second
@@ -34,9 +20,8 @@ async function limitChatRate(
 export async function limitRequestRate(
   { rateLimiter, accountLimits, limits }: ApiContext,
   ctx: Context,
-  { account_id, key_id, chat }: Actor,
+  { account_id, key_id }: Actor,
 ): Promise<void> {
-  if (chat) await limitChatRate(rateLimiter, chat);
   const { requests_per_second = Infinity } = await accountLimits(account_id);
   const perSecond = Math.min(requests_per_second, limits.requestsPerSecond);
   const { allowed, remaining, resetMs } = await rateLimiter.take(key_id, perSecond);
@@ -76,5 +61,37 @@ export function createAddressLimit(): (ctx: Context) => void {
       `An address may send ${LIMITS.publicLog.requestsPerSecond} requests per second without an API key. Try again in the next second.`,
       { retriable: true, retryAfterSeconds: 1 },
     );
+  };
+}
+
+const ALL = { permits: Infinity, bytes: Infinity };
+
+const limitedError = (message: string, retryAfterSeconds: number): TurnlogError =>
+  new TurnlogError('rate_limited', message, { retriable: true, retryAfterSeconds });
+
+/**
+ * Creates a check that limits the requests of each end user with chat tokens: per second, and those
+ * that are open at once in this process. A visitor of a page can then take little from the others,
+ * whose tokens the same API key has issued. The check throws `rate_limited`.
+ */
+export function createChatLimit({
+  rateLimiter,
+}: Pick<ApiContext, 'rateLimiter'>): (ctx: Context, chat: ChatGrant) => Promise<void> {
+  const { requestsPerSecond, openRequests } = LIMITS.chatTokens;
+  const open = createUnregisteredPool(ALL, { permits: openRequests, bytes: Infinity });
+  return async (ctx, { user_hmac }) => {
+    const { allowed, resetMs } = await rateLimiter.take(`chat ${user_hmac}`, requestsPerSecond);
+    if (!allowed)
+      throw limitedError(
+        `An end user may send ${requestsPerSecond} requests per second. Try again in the next second.`,
+        Math.max(1, Math.ceil(resetMs / 1_000)),
+      );
+    const request = { account_id: user_hmac, bytes: 0 };
+    if (open.exhaustedScope(request))
+      throw limitedError(
+        `An end user may have ${openRequests} open requests. Try again when some of them have ended.`,
+        1,
+      );
+    onResponseClosed(ctx.res, open.acquire(request).release);
   };
 }

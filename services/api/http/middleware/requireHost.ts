@@ -4,12 +4,16 @@ import { TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
 
 const HOST = /^(?:\[[\w:.%~-]+\]|[\w.~!$&'()*+,;=%-]*)(?::\d*)?$/;
 
-/** Counts raw headers, because Node keeps only the first Host. */
-function countHosts({ rawHeaders }: IncomingMessage): number {
-  let hosts = 0;
+/**
+ * Counts the headers with this name in lower case. Node keeps only the first of several, where a proxy
+ * may use another one.
+ */
+export function countHeaders({ rawHeaders }: IncomingMessage, name: string): number {
+  let count = 0;
   for (let at = 0; at < rawHeaders.length; at += 2)
-    if (rawHeaders[at]!.length === 4 && rawHeaders[at]!.toLowerCase() === 'host') hosts += 1;
-  return hosts;
+    if (rawHeaders[at]!.length === name.length && rawHeaders[at]!.toLowerCase() === name)
+      count += 1;
+  return count;
 }
 
 /**
@@ -20,7 +24,7 @@ export const requireHost: Middleware = (ctx, next) => {
   const { host } = ctx.req.headers;
   if (ctx.req.httpVersion === '1.1' && host === undefined)
     throw new TurnlogError('invalid_request', 'The request has no Host header.');
-  if (host !== undefined && (!HOST.test(host) || countHosts(ctx.req) !== 1))
+  if (host !== undefined && (!HOST.test(host) || countHeaders(ctx.req, 'host') !== 1))
     throw new TurnlogError('invalid_request', 'The request must have one valid Host header.');
   return next();
 };

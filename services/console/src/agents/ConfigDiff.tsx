@@ -1,41 +1,33 @@
+import { Facts } from '../components/tables.tsx';
 import { TextDiff } from '../components/TextDiff.tsx';
-import { diffConfigs, type RevisionConfig } from './revisionDiff.ts';
-
-const Value = ({ text }: { text: string | undefined }) => (
-  <dd className="min-w-0 wrap-anywhere">
-    {text ?? <span className="text-muted-foreground">Not set</span>}
-  </dd>
-);
+import { diffFields, type StoredFields } from './agentFields.ts';
 
 interface ConfigDiffProps {
-  before: RevisionConfig;
-  after: RevisionConfig;
+  before: StoredFields;
+  after: StoredFields;
   /** What both are called. */
   names: readonly [before: string, after: string];
 }
 
 /** What differs between two configurations of an agent, field by field; texts line by line. */
 export function ConfigDiff({ before, after, names }: ConfigDiffProps) {
-  const changes = diffConfigs(before, after);
+  const changes = diffFields(before, after);
   if (changes.length === 0)
     return <p className="text-muted-foreground">Both have the same configuration.</p>;
-  return (
-    <div className="grid gap-5">
-      {changes.map((change) => (
-        <section key={change.field} className="grid gap-1.5">
-          <h3 className="font-medium">{change.field}</h3>
-          {change.isText ? (
-            <TextDiff labels={names} before={change.before ?? ''} after={change.after ?? ''} />
-          ) : (
-            <dl className="grid grid-cols-[auto_minmax(0,1fr)] gap-x-4 gap-y-1">
-              <dt className="text-muted-foreground">{names[0]}</dt>
-              <Value text={change.before} />
-              <dt className="text-muted-foreground">{names[1]}</dt>
-              <Value text={change.after} />
-            </dl>
-          )}
-        </section>
-      ))}
-    </div>
-  );
+  return changes.map(({ field, isText, before: old = '', after: next = '' }) => (
+    <section key={field} className="grid gap-1.5">
+      <h3 className="font-medium">{field}</h3>
+      {isText ? (
+        <TextDiff labels={names} before={old} after={next} />
+      ) : (
+        <Facts
+          className="md:grid-cols-2"
+          facts={[
+            [names[0], old || 'Not set'],
+            [names[1], next || 'Not set'],
+          ]}
+        />
+      )}
+    </section>
+  ));
 }

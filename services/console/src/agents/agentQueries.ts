@@ -1,25 +1,29 @@
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
-import { api, dataOf, pageOf } from '../api/client.ts';
+import { api, dataOf, pageOf, type Schema } from '../api/client.ts';
 
-const PAGE = 200;
+/** An agent, and the entity tag of the revision that it is at. */
+export interface StoredAgent {
+  agent: Schema<'AgentDetail'>;
+  etag: string;
+}
 
 /** All agents, page by page, oldest first. */
 export const agentsQuery = infiniteQueryOptions({
   queryKey: ['agents', 'list'],
-  queryFn: ({ pageParam: after }) =>
-    pageOf(api.GET('/v1/agents', { params: { query: { limit: PAGE, ...(after && { after }) } } })),
+  queryFn: ({ pageParam: after }) => {
+    const query = { limit: 200, ...(after && { after }) };
+    return pageOf(api.GET('/v1/agents', { params: { query } }));
+  },
   initialPageParam: '',
   getNextPageParam: ({ next }) => next,
 });
 
-/** An agent, and the entity tag of the revision that it is at. */
 export const agentQuery = (agentId: string) =>
   queryOptions({
     queryKey: ['agents', 'one', agentId],
-    queryFn: async () => {
-      const { data, response } = await api.GET('/v1/agents/{agentId}', {
-        params: { path: { agentId } },
-      });
+    queryFn: async (): Promise<StoredAgent> => {
+      const params = { path: { agentId } };
+      const { data, response } = await api.GET('/v1/agents/{agentId}', { params });
       return { agent: data!.data, etag: response.headers.get('etag')! };
     },
   });
@@ -28,32 +32,29 @@ export const agentQuery = (agentId: string) =>
 export const revisionsQuery = (agentId: string) =>
   infiniteQueryOptions({
     queryKey: ['agents', 'revisions', agentId],
-    queryFn: ({ pageParam: after }) =>
-      pageOf(
-        api.GET('/v1/agents/{agentId}/revisions', {
-          params: { path: { agentId }, query: after === '' ? {} : { after: Number(after) } },
-        }),
-      ),
+    queryFn: ({ pageParam: after }) => {
+      const params = { path: { agentId }, query: after ? { after: Number(after) } : {} };
+      return pageOf(api.GET('/v1/agents/{agentId}/revisions', { params }));
+    },
     initialPageParam: '',
     getNextPageParam: ({ next }) => next,
   });
 
-/** One revision of an agent. */
-export const revisionQuery = (agentId: string, revision: number) =>
+/** Two revisions of an agent. Throws an `Error` for one that it does not have. */
+export const comparisonQuery = (agentId: string, from: number, to: number) =>
   queryOptions({
-    queryKey: ['agents', 'revisions', agentId, revision],
+    queryKey: ['agents', 'revisions', agentId, from, to],
     queryFn: async () => {
-      const after = revision > 0 && { after: revision - 1 };
-      const query = { order: 'oldest', limit: 1, ...after } as const;
-      const rows = await dataOf(
-        api.GET('/v1/agents/{agentId}/revisions', { params: { path: { agentId }, query } }),
-      );
-      const found = rows[0];
-      if (found?.revision !== revision)
+      const [before, after] = [from, to].map(async (revision) => {
+        const order = 'oldest' as const;
+        const query = { order, limit: 1, ...(revision > 0 && { after: revision - 1 }) };
+        const params = { path: { agentId }, query };
+        const [found] = await dataOf(api.GET('/v1/agents/{agentId}/revisions', { params }));
+        if (found?.revision === revision) return found;
         throw new Error(`The agent has no revision ${revision}. Choose one from the list.`);
-      return found;
+      });
+      return { before: await before!, after: await after! };
     },
-    staleTime: Infinity,
   });
 
 export const modelsQuery = queryOptions({

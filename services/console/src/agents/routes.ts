@@ -1,50 +1,47 @@
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
 import { shellRoute } from '../shell/routes.tsx';
 
-interface AgentsSearch {
-  name?: string;
-}
+type Search = Record<string, unknown>;
+const getParentRoute = () => shellRoute;
 
 const listRoute = createRoute({
-  getParentRoute: () => shellRoute,
+  getParentRoute,
   path: '/agents',
-  validateSearch: ({ name }: Record<string, unknown>): AgentsSearch =>
-    name === undefined || name === '' ? {} : { name: String(name) },
+  // The router reads digits as a number.
+  validateSearch: ({ name }: Search): { name?: string } =>
+    (typeof name === 'string' && name !== '') || typeof name === 'number'
+      ? { name: String(name) }
+      : {},
   component: lazyRouteComponent(() => import('./AgentsView.tsx'), 'AgentsView'),
 });
 
 const createAgentRoute = createRoute({
-  getParentRoute: () => shellRoute,
+  getParentRoute,
   path: '/agents/new',
-  validateSearch: ({ example }: Record<string, unknown>): { example?: true } =>
+  validateSearch: ({ example }: Search): { example?: true } =>
     example === true ? { example } : {},
   component: lazyRouteComponent(() => import('./EditAgentView.tsx'), 'NewAgentView'),
 });
 
 const agentRoute = createRoute({
-  getParentRoute: () => shellRoute,
+  getParentRoute,
   path: '/agents/$agentId',
   component: lazyRouteComponent(() => import('./AgentView.tsx'), 'AgentView'),
 });
 
 const editRoute = createRoute({
-  getParentRoute: () => shellRoute,
+  getParentRoute,
   path: '/agents/$agentId/edit',
   component: lazyRouteComponent(() => import('./EditAgentView.tsx'), 'EditAgentView'),
 });
-
-interface RevisionsSearch {
-  from?: number;
-  to?: number;
-}
 
 const isRevision = (value: unknown): value is number =>
   Number.isInteger(value) && Number(value) >= 0;
 
 const revisionsRoute = createRoute({
-  getParentRoute: () => shellRoute,
+  getParentRoute,
   path: '/agents/$agentId/revisions',
-  validateSearch: ({ from, to }: Record<string, unknown>): RevisionsSearch => ({
+  validateSearch: ({ from, to }: Search): { from?: number; to?: number } => ({
     ...(isRevision(from) && { from }),
     ...(isRevision(to) && { to }),
   }),

@@ -1,7 +1,8 @@
-import { EventSourceParserStream, type EventSourceMessage } from 'eventsource-parser/stream';
+import type { EventSourceMessage } from 'eventsource-parser/stream';
 import createClient from 'openapi-fetch';
 import { ApiError, readApiError } from './apiError.ts';
 import { getApiKey, setApiKey } from './apiKey.ts';
+import { eventsIn } from './eventStream.ts';
 import { logRequest } from './requestLog.ts';
 import type { components, paths } from './schema.gen';
 
@@ -71,18 +72,5 @@ export async function* readEvents(
 ): AsyncGenerator<EventSourceMessage> {
   const request = new Request(new URL(path, location.origin), init);
   request.headers.set('accept', 'text/event-stream');
-  const response = await apiFetch(request);
-  const events = response
-    .body!.pipeThrough(new TextDecoderStream())
-    .pipeThrough(new EventSourceParserStream());
-  const reader = events.getReader();
-  try {
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) return;
-      yield value;
-    }
-  } finally {
-    await reader.cancel().catch(() => undefined);
-  }
+  yield* eventsIn(await apiFetch(request));
 }

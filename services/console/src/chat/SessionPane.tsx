@@ -5,55 +5,10 @@ import type { Schema } from '../api/client.ts';
 import { Button } from '../components/Button.tsx';
 import { cn } from '../components/classNames.ts';
 import { Skeleton } from '../components/layout.tsx';
-import { Alert, ErrorState } from '../components/states.tsx';
+import { Alert, EmptyState, ErrorState } from '../components/states.tsx';
 import { Composer } from './thread/Composer.tsx';
 import { Thread } from './thread/Thread.tsx';
-import { useFollowEnd } from './thread/useFollowEnd.ts';
 import { useConversation } from './useConversation.ts';
-
-/** What the offline model does with the beginning of a message. */
-const OFFLINE_EXAMPLES = [
-  'What is 12*34?',
-  '/slow Tell me a story about a log.',
-  '/reason How many events does a turn have?',
-  '/call calculator {"expression":"6*7"} What is the answer?',
-  '/fail 429 This fails.',
-];
-
-interface StartProps {
-  agent: Schema<'AgentDetail'>;
-  onChoose: (text: string) => void;
-}
-
-const Start = ({ agent, onChoose }: StartProps) => (
-  <div className="grid gap-3 py-8 text-center">
-    <h3 className="font-medium">A new session with {agent.name}</h3>
-    <p className="text-muted-foreground">
-      Write the first message below. Each turn is recorded, and the session can be continued later.
-    </p>
-    {agent.config.model.startsWith('offline') && (
-      <>
-        <p className="text-muted-foreground">
-          {agent.config.model} needs no provider. It does what a message says:
-        </p>
-        <ul className="mx-auto grid gap-2">
-          {OFFLINE_EXAMPLES.map((text) => (
-            <li key={text}>
-              <Button
-                variant="outline"
-                size="small"
-                className="h-auto max-w-full py-1.5 font-mono text-xs whitespace-normal"
-                onClick={() => onChoose(text)}
-              >
-                {text}
-              </Button>
-            </li>
-          ))}
-        </ul>
-      </>
-    )}
-  </div>
-);
 
 interface SessionPaneProps {
   agent: Schema<'AgentDetail'>;
@@ -67,45 +22,35 @@ interface SessionPaneProps {
 
 /** One conversation with an agent. */
 export function SessionPane({ agent, sessionId, label, ...props }: SessionPaneProps) {
-  const conversation = useConversation({
-    agentId: agent.agent_id,
-    sessionId,
-    onSession: props.onSession,
-  });
-  const { turns, open, error, isLoading } = conversation;
+  const { isShownOnPhone, onSession, onClose } = props;
+  const chat = useConversation({ agentId: agent.agent_id, sessionId, onSession });
+  const { turns, open, isLoading, loadError } = chat;
   const [text, setText] = useState('');
   const pane = useRef<HTMLElement>(null);
   const field = useRef<HTMLTextAreaElement>(null);
-  const end = useFollowEnd();
-  const write = (input: string): void => {
-    setText(input);
-    field.current?.focus();
-  };
   const send = (): void => {
     if (text.trim() === '' || open || isLoading) return;
-    conversation.send(text);
+    chat.send(text);
     setText('');
-    end.toEnd();
   };
-  const onEscape = useEffectEvent((event: KeyboardEvent): void => {
+  const onKey = useEffectEvent(({ key }: KeyboardEvent): void => {
     const focused = document.activeElement;
     const isHere = focused === document.body || pane.current?.contains(focused);
-    if (event.key !== 'Escape' || !isHere || document.querySelector('dialog[open]')) return;
-    if (open) conversation.stop();
+    if (key === 'Escape' && isHere && !document.querySelector('dialog[open]')) chat.stop();
   });
   useEffect(() => {
-    const listen = (event: KeyboardEvent): void => onEscape(event);
+    const listen = (event: KeyboardEvent): void => onKey(event);
     addEventListener('keydown', listen);
     return () => removeEventListener('keydown', listen);
   }, []);
-  const failed = error && turns.length === 0;
+  const hasEarlier = (turns[0]?.number ?? 1) > 1;
   return (
     <section
       ref={pane}
       aria-label={label}
       className={cn(
         'min-h-0 min-w-0 flex-1 flex-col md:flex md:min-w-88 md:not-last:border-r',
-        props.isShownOnPhone ? 'flex' : 'hidden',
+        isShownOnPhone ? 'flex' : 'hidden',
       )}
     >
       <header className="flex min-h-11 items-center justify-between gap-2 border-b px-4">
@@ -114,17 +59,12 @@ export function SessionPane({ agent, sessionId, label, ...props }: SessionPanePr
           {sessionId !== undefined && (
             <Button asChild variant="link" size="small">
               <Link to="/sessions/$sessionId" params={{ sessionId }}>
-                Open session
+                {hasEarlier ? 'Earlier turns' : 'Open session'}
               </Link>
             </Button>
           )}
-          {props.onClose && (
-            <Button
-              variant="ghost"
-              size="icon"
-              aria-label={`Close ${label}`}
-              onClick={props.onClose}
-            >
+          {onClose && (
+            <Button variant="ghost" size="icon" aria-label={`Close ${label}`} onClick={onClose}>
               <X aria-hidden />
             </Button>
           )}
@@ -132,29 +72,30 @@ export function SessionPane({ agent, sessionId, label, ...props }: SessionPanePr
       </header>
       <Thread
         turns={turns}
-        end={end}
-        hasEarlier={conversation.hasEarlier}
-        onEarlier={conversation.loadEarlier}
-        onRetry={conversation.retry}
-        onEdit={write}
+        onRetry={chat.retry}
+        onEdit={(input) => {
+          setText(input);
+          field.current?.focus();
+        }}
       >
         {isLoading && <Skeleton className="h-40" />}
-        {failed && <ErrorState error={error} onRetry={conversation.reload} />}
-        {!isLoading && !failed && <Start agent={agent} onChoose={write} />}
+        {loadError && <ErrorState error={loadError} onRetry={chat.reload} />}
+        {turns.length === 0 && !isLoading && !loadError && (
+          <EmptyState title={`A new session with ${agent.name}`}>
+            Write the first message below. Each turn is recorded, and the session can be continued
+            later.
+          </EmptyState>
+        )}
       </Thread>
-      {error && turns.length > 0 && (
-        <div className="border-t p-3">
-          <Alert title={error.message} />
-        </div>
-      )}
+      {chat.stopError && <Alert title={chat.stopError.message} />}
       <Composer
         field={field}
         text={text}
         onChange={setText}
         onSend={send}
-        onStop={conversation.stop}
+        onStop={chat.stop}
         isRunning={open !== undefined}
-        isStopping={conversation.isStopping}
+        isStopping={chat.isStopping}
       />
     </section>
   );

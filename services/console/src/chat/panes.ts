@@ -1,26 +1,41 @@
 /** The most sessions side by side. A browser opens six connections to a host, and each may stream. */
 export const MOST_PANES = 4;
 
-/** What `sessions` of the address says of a pane that has no session yet, with a number. */
-const NEW = 'new';
-
-export const isNewPane = (pane: string): boolean => pane.startsWith(NEW);
-
-/** The panes of an address: session ids, and `new` with a number, each once. */
-export function parsePanes(sessions: string | undefined): string[] {
-  const panes = (sessions ?? '').split(',').filter((pane) => pane !== '');
-  return panes.length === 0 ? [`${NEW}1`] : [...new Set(panes)].slice(0, MOST_PANES);
+/** The state of the view in its address. */
+export interface ChatSearch {
+  /** The sessions side by side, with commas; a name that begins with `new` is one to be started. */
+  sessions?: string;
+  /** The one that a phone shows. */
+  shown?: string;
 }
 
-/** The panes as the address has them; a single new one is not mentioned. */
-export function formatPanes(panes: readonly string[]): string | undefined {
-  const isDefault = panes.length === 0 || (panes.length === 1 && isNewPane(panes[0]!));
-  return isDefault ? undefined : panes.join(',');
+export function parseChatSearch({ sessions, shown }: Record<string, unknown>): ChatSearch {
+  return {
+    ...(typeof sessions === 'string' && sessions !== '' && { sessions }),
+    ...(typeof shown === 'string' && { shown }),
+  };
+}
+
+export const isNewPane = (pane: string): boolean => pane.startsWith('new');
+
+/** The panes of an address, each once; a single new one where it names none. */
+export function panesOf({ sessions = '' }: ChatSearch): string[] {
+  const panes = new Set(sessions.split(',').filter((pane) => pane !== ''));
+  return panes.size === 0 ? ['new1'] : [...panes].slice(0, MOST_PANES);
+}
+
+/** The address of panes. */
+export function searchOf(panes: readonly string[], shown: string): ChatSearch {
+  const isDefault = panes.length === 1 && isNewPane(panes[0]!);
+  return {
+    ...(!isDefault && { sessions: panes.join(',') }),
+    ...(shown !== panes[0] && { shown }),
+  };
 }
 
 /** A name for one more new pane. */
 export function nextNewPane(panes: readonly string[]): string {
   let number = 1;
-  while (panes.includes(`${NEW}${number}`)) number += 1;
-  return `${NEW}${number}`;
+  while (panes.includes(`new${number}`)) number += 1;
+  return `new${number}`;
 }

@@ -1,34 +1,19 @@
-import { Fragment, useMemo, useState, type ReactNode } from 'react';
-import { Button } from './Button.tsx';
+import { useMemo } from 'react';
 import { cn } from './classNames.ts';
 import { diffText, toBlocks, type DiffBlock, type DiffLine, type DiffPiece } from './diffText.ts';
 
-/** Unchanged lines that are shown before and after a change. */
-const CONTEXT_LINES = 3;
-/** Changed lines that are shown at first, so that a long text does not block the page. */
-const MOST_LINES = 500;
+/** Unchanged lines that are shown before and after a change; the others unfold. */
+const CONTEXT = 3;
 
-type Texts = { before: string; after: string } | { parts: readonly DiffPiece[] };
-type TextDiffProps = Texts & {
+type TextDiffProps = ({ before: string; after: string } | { parts: readonly DiffPiece[] }) & {
   /** What the sides are, such as "Revision 3". */
   labels: readonly [before: string, after: string];
 };
 
 const SIDES = {
-  removed: { sign: '−', name: 'Removed', line: 'bg-destructive/8', word: 'bg-destructive/25' },
-  added: { sign: '+', name: 'Added', line: 'bg-success/8', word: 'bg-success/25' },
+  removed: { sign: '−', name: 'Removed: ', line: 'bg-destructive/8', word: 'bg-destructive/25' },
+  added: { sign: '+', name: 'Added: ', line: 'bg-success/8', word: 'bg-success/25' },
 } as const;
-
-const Line = ({ line }: { line: DiffLine }) =>
-  line.map(({ op, text }, at) => {
-    if (op === 'same') return <Fragment key={at}>{text}</Fragment>;
-    const Tag = op === 'removed' ? 'del' : 'ins';
-    return (
-      <Tag key={at} className={cn('rounded-xs no-underline', SIDES[op].word)}>
-        {text}
-      </Tag>
-    );
-  });
 
 interface CellProps {
   line: DiffLine | undefined;
@@ -44,20 +29,21 @@ function Cell({ line, number, side, className }: CellProps) {
     <div className={cn('flex min-w-0', side && SIDES[side].line, className)}>
       <span
         aria-hidden
-        className="w-10 shrink-0 pr-2 text-right text-muted-foreground tabular-nums select-none"
+        className="w-14 shrink-0 pr-1 text-right whitespace-pre text-muted-foreground select-none"
       >
-        {number}
-      </span>
-      <span className="w-4 shrink-0 select-none">
-        {side && (
-          <>
-            <span aria-hidden>{SIDES[side].sign}</span>
-            <span className="sr-only">{SIDES[side].name}: </span>
-          </>
-        )}
+        {number} {side ? SIDES[side].sign : ' '}
       </span>
       <span className="min-w-0 flex-1 pr-2 break-words whitespace-pre-wrap">
-        <Line line={line} />
+        {side && <span className="sr-only select-none">{SIDES[side].name}</span>}
+        {line.map(({ op, text }, at) => {
+          if (op === 'same') return text;
+          const Tag = op === 'removed' ? 'del' : 'ins';
+          return (
+            <Tag key={at} className={cn('no-underline', SIDES[op].word)}>
+              {text}
+            </Tag>
+          );
+        })}
         {line.length === 0 && ' '}
       </span>
     </div>
@@ -65,64 +51,52 @@ function Cell({ line, number, side, className }: CellProps) {
 }
 
 /** Changed lines: side by side where there is room, otherwise the removed ones above the added. */
-function Changed({ block: { before, after, firstBefore, firstAfter } }: { block: DiffBlock }) {
-  const [most, setMost] = useState(MOST_LINES);
-  const total = Math.max(before.length, after.length);
-  const rows = Array.from({ length: Math.min(total, most) }, (_, at) => at);
-  return (
-    <>
-      <div
-        className="grid md:grid-flow-col md:grid-cols-2"
-        style={{ gridTemplateRows: `repeat(${rows.length}, auto)` }}
-      >
-        {rows.map((at) => (
-          <Cell key={`b${at}`} line={before[at]} number={firstBefore + at} side="removed" />
-        ))}
-        {rows.map((at) => (
-          <Cell key={`a${at}`} line={after[at]} number={firstAfter + at} side="added" />
-        ))}
-      </div>
-      {total > most && (
-        <More onClick={() => setMost(most + MOST_LINES)}>
-          Show {Math.min(total - most, MOST_LINES)} more lines
-        </More>
-      )}
-    </>
+function Changed({ before, after }: DiffBlock) {
+  const rows = Array.from(
+    { length: Math.max(before.lines.length, after.lines.length) },
+    (_, at) => at,
   );
-}
-
-const More = ({ onClick, children }: { onClick: () => void; children: ReactNode }) => (
-  <Button variant="ghost" className="w-full rounded-none bg-muted/50 font-sans" onClick={onClick}>
-    {children}
-  </Button>
-);
-
-interface UnchangedProps {
-  block: DiffBlock;
-  isFirst: boolean;
-  isLast: boolean;
-}
-
-/** Unchanged lines, of which only those near a change are shown at first. */
-function Unchanged({ block, isFirst, isLast }: UnchangedProps) {
-  const [shown, setShown] = useState(0);
-  const { before, firstBefore, firstAfter } = block;
-  const head = isFirst ? shown : CONTEXT_LINES + shown;
-  const tail = isLast ? 0 : CONTEXT_LINES;
-  const hidden = before.length - head - tail;
-  const row = (line: DiffLine, at: number) => (
-    <div key={at} className="grid md:grid-cols-2">
-      <Cell line={line} number={firstBefore + at} />
-      <Cell line={line} number={firstAfter + at} className="hidden md:flex" />
+  const column = ({ first, lines }: DiffBlock['before'], side: keyof typeof SIDES) =>
+    rows.map((at) => (
+      <Cell key={`${side}${at}`} line={lines[at]} number={first + at} side={side} />
+    ));
+  return (
+    <div
+      className="grid md:grid-flow-col md:grid-cols-2"
+      style={{ gridTemplateRows: `repeat(${rows.length}, auto)` }}
+    >
+      {column(before, 'removed')}
+      {column(after, 'added')}
     </div>
   );
-  // A button for a line or two takes as much room as they do.
-  if (hidden <= CONTEXT_LINES) return before.map(row);
+}
+
+/** Unchanged lines, of which those far from a change are folded. */
+function Unchanged({
+  before,
+  after,
+  isFirst,
+  isLast,
+}: DiffBlock & { isFirst: boolean; isLast: boolean }) {
+  const rows = before.lines.map((line, at) => (
+    <div key={at} className="grid md:grid-cols-2">
+      <Cell line={line} number={before.first + at} />
+      <Cell line={line} number={after.first + at} className="hidden md:flex" />
+    </div>
+  ));
+  const head = isFirst ? 0 : CONTEXT;
+  const tail = rows.length - (isLast ? 0 : CONTEXT);
+  if (tail - head <= CONTEXT) return rows;
   return (
     <>
-      {before.slice(0, head).map(row)}
-      <More onClick={() => setShown(shown + MOST_LINES)}>{hidden} unchanged lines</More>
-      {before.slice(before.length - tail).map((line, at) => row(line, before.length - tail + at))}
+      {rows.slice(0, head)}
+      <details>
+        <summary className="bg-muted/50 px-3 py-1 font-sans text-muted-foreground">
+          {tail - head} unchanged lines
+        </summary>
+        {rows.slice(head, tail)}
+      </details>
+      {rows.slice(tail)}
     </>
   );
 }
@@ -137,31 +111,30 @@ export function TextDiff({ labels, ...texts }: TextDiffProps) {
     before = '',
     after = '',
   } = texts as Partial<{ parts: readonly DiffPiece[] } & Record<'before' | 'after', string>>;
-  const compared = useMemo(() => parts ?? diffText(before, after), [parts, before, after]);
-  const blocks = useMemo(() => toBlocks(compared), [compared]);
+  const pieces = useMemo(() => parts ?? diffText(before, after), [parts, before, after]);
+  const blocks = useMemo(() => toBlocks(pieces), [pieces]);
   if (!blocks.some(({ isChanged }) => isChanged))
     return (
       <p className="text-muted-foreground">
-        {compared.every(({ op }) => op === 'same')
+        {pieces.every(({ op }) => op === 'same')
           ? 'The texts are the same.'
           : 'The texts differ only in their last line break.'}
       </p>
     );
   return (
     <div className="overflow-hidden rounded-md border font-mono text-xs leading-5">
-      <div className="grid border-b bg-muted px-3 py-1.5 font-sans font-medium md:grid-cols-2 md:px-0">
+      <div className="grid border-b bg-muted px-3 py-1.5 font-sans font-medium md:grid-cols-2">
         {labels.map((label, at) => (
-          <span key={at} className="min-w-0 truncate md:px-3">
-            <span aria-hidden>{at === 0 ? '− ' : '+ '}</span>
-            {label}
+          <span key={label} className="truncate">
+            {at === 0 ? '−' : '+'} {label}
           </span>
         ))}
       </div>
       {blocks.map((block, at) =>
         block.isChanged ? (
-          <Changed key={at} block={block} />
+          <Changed key={at} {...block} />
         ) : (
-          <Unchanged key={at} block={block} isFirst={at === 0} isLast={at === blocks.length - 1} />
+          <Unchanged key={at} {...block} isFirst={at === 0} isLast={at === blocks.length - 1} />
         ),
       )}
     </div>

@@ -35,7 +35,7 @@ interface TableProps {
 /** A table that scrolls sideways where it does not fit. */
 export const DataTable = ({ caption, isTitled = false, columns, rows }: TableProps) => {
   const align = (index: number): string =>
-    columns[index]!.startsWith('#') ? 'text-right tabular-nums' : 'text-left';
+    columns[index]!.startsWith('#') ? 'text-right tabular-nums whitespace-nowrap' : 'text-left';
   const cell = (index: number): string => cn('py-1.5 pr-4 align-top font-normal', align(index));
   return (
     <div className="overflow-x-auto" tabIndex={0} role="region" aria-label={caption}>

@@ -1,62 +1,116 @@
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
-import { useState } from 'react';
-import { api, dataOf } from '../api/client.ts';
+import { api } from '../api/client.ts';
 import { Button } from '../components/Button.tsx';
-import { formatCount } from '../components/charts/ChartFrame.tsx';
-import { CopyButton } from '../components/CopyButton.tsx';
-import { Dialog } from '../components/Dialog.tsx';
-import { Skeleton, View } from '../components/layout.tsx';
-import { Alert, ErrorState } from '../components/states.tsx';
+import { Chart, formatCount, type ChartSeries } from '../components/Chart.tsx';
+import { Badge, Card, View } from '../components/layout.tsx';
+import { Alert, EmptyState, Loaded } from '../components/states.tsx';
+import { Facts } from '../components/tables.tsx';
 import { Time } from '../components/Time.tsx';
+import { ROW_LINK, VirtualList } from '../components/VirtualList.tsx';
 import { useAgents } from '../sessions/useAgents.ts';
-import { comparedTurns, describeReplacements, StatusBadge } from './describe.tsx';
-import { ReplayCharts, ReplaySettings } from './ReplaySummary.tsx';
-import { ReplayTurns } from './ReplayTurns.tsx';
+import { BeforeAfter } from './BeforeAfter.tsx';
+import { describeReplacements, OUTCOMES, Progress, StatusBadge } from './ReplaysView.tsx';
 import { ReplayTurnView } from './ReplayTurnView.tsx';
-import { ProgressBar } from './ReplaysView.tsx';
-import { replayQuery, useReplayProgress } from './replayQueries.ts';
-import { parseTurnId } from './search.ts';
+import { replayQuery, turnsQuery, useReplayProgress, type ShownReplay } from './replayQueries.ts';
+import { formatTurnId, parseTurnId, TURN_FILTERS, type TurnFilter } from './search.ts';
 
 const route = getRouteApi('/replays/$replayId');
 
-function CancelButton({ replayId }: { replayId: string }) {
-  const client = useQueryClient();
-  const [isAsking, setAsking] = useState(false);
-  const { mutate, isPending, error } = useMutation({
-    mutationFn: () =>
-      dataOf(
-        api.POST('/v1/replays/{replayId}/cancel', { params: { path: { replayId } }, body: {} }),
-      ),
-    onSuccess: async () => {
-      setAsking(false);
-      await client.invalidateQueries({ queryKey: ['replays'] });
-    },
-  });
+const TOKENS: readonly ChartSeries[] = [
+  ['prompt', 'Prompt', 1],
+  ['completion', 'Answer', 2],
+];
+const LATENCY: readonly ChartSeries[] = [
+  ['recorded', 'Recorded', 1],
+  ['replayed', 'Replayed', 2],
+];
+
+/** What a replay was started with, and what it has used. */
+function Settings({ replay: { replay_id, settings, sums } }: { replay: ShownReplay }) {
+  const used = sums.replayed.tokens.total + sums.judge_tokens + sums.other_tokens;
+  const { added, missing, changed } = sums.tools;
+  const { from = 1, up_to = 'the last' } = settings.turns ?? {};
+  const facts = [
+    ['Tool results', settings.tools === 'live' ? 'from the tools' : 'as recorded'],
+    ['Tool calls', `${added} added, ${missing} missing, ${changed} changed`],
+    ['Turns', `${from} to ${up_to}`],
+    ['Token budget', `${formatCount(used)} of ${formatCount(settings.budget.tokens)} used`],
+    ['Checks', `${sums.checks.passed} passed, ${sums.checks.failed} failed`],
+    ['Sessions', `${sums.sessions.completed} of ${sums.sessions.total} completed`],
+  ] as const;
+  return (
+    <Card className="grid content-start gap-3">
+      <Facts facts={facts} className="md:grid-cols-2" />
+      {settings.instruction !== undefined && (
+        <details>
+          <summary>Instruction</summary>
+          <p className="break-words whitespace-pre-wrap">{settings.instruction}</p>
+        </details>
+      )}
+      <Link to="/sessions" search={{ replay_id }} className="text-primary underline">
+        Sessions that this replay made
+      </Link>
+    </Card>
+  );
+}
+
+function TurnList({ replay, filter }: { replay: ShownReplay; filter: TurnFilter }) {
+  const { replay_id: replayId, status, sums } = replay;
+  const query = useInfiniteQuery(turnsQuery(replayId, filter));
+  const { data, refetch } = query;
+  if (!data) return <Loaded query={query}>{() => null}</Loaded>;
+  const rows = data.pages.flatMap((page) => page.rows);
+  const again = status === 'running' && (
+    <Button
+      variant="outline"
+      size="small"
+      className="justify-self-center"
+      onClick={() => void refetch()}
+    >
+      Show the turns compared meanwhile
+    </Button>
+  );
+  if (rows.length === 0)
+    return (
+      <EmptyState title="No such turns" action={again}>
+        {sums.turns.changed === 0 && 'No answer has changed. '}
+        Choose other turns above.
+      </EmptyState>
+    );
   return (
     <>
-      <Button variant="outline" onClick={() => setAsking(true)}>
-        Cancel replay
-      </Button>
-      <Dialog title="Cancel this replay?" isOpen={isAsking} onClose={() => setAsking(false)}>
-        <div className="grid gap-4">
-          <p>No further turn starts. The comparisons so far stay.</p>
-          {error && <Alert title={error.message} />}
-          <div className="flex justify-end gap-2">
-            <Button variant="outline" onClick={() => setAsking(false)}>
-              Keep it running
-            </Button>
-            <Button
-              variant="destructive"
-              disabled={isPending}
-              onClick={() => mutate()}
-              data-autofocus
+      {again}
+      <VirtualList
+        label="Turns"
+        rows={rows}
+        idOf={formatTurnId}
+        heights={[44, 76]}
+        query={query}
+        className="max-h-[70dvh] rounded-lg border bg-card"
+      >
+        {(turn) => (
+          <div className="flex h-full flex-wrap content-center items-center gap-x-3 gap-y-1 px-4 md:flex-nowrap">
+            <Link
+              to="/replays/$replayId"
+              params={{ replayId }}
+              search={{ only: filter, compared: formatTurnId(turn) }}
+              className={`${ROW_LINK} basis-full md:basis-0 md:grow`}
             >
-              {isPending ? 'Cancelling…' : 'Cancel replay'}
-            </Button>
+              Turn {turn.turn} of session …{turn.session_id.slice(-8)}
+            </Link>
+            {turn.checks.some(({ passed }) => !passed) && (
+              <Badge tone="destructive">check failed</Badge>
+            )}
+            {Object.values(turn.tools).some((count) => count > 0) && <Badge>tools differ</Badge>}
+            {turn.code && <code className="text-xs">{turn.code}</code>}
+            <span className="text-xs text-muted-foreground tabular-nums">
+              {turn.recorded.duration_ms ?? '–'} → {turn.replayed?.duration_ms ?? '–'} ms
+            </span>
+            <StatusBadge status={turn.outcome} />
           </div>
-        </div>
-      </Dialog>
+        )}
+      </VirtualList>
     </>
   );
 }
@@ -64,72 +118,97 @@ function CancelButton({ replayId }: { replayId: string }) {
 /** A replay: its progress, what it compares in total, and its turns or one of them. */
 export function ReplayView() {
   const { replayId } = route.useParams();
-  const { only: filter = 'changed', turn } = route.useSearch();
+  const { only: filter = 'changed', compared } = route.useSearch();
   const agents = useAgents();
-  const { data: replay, error, refetch } = useQuery(replayQuery(replayId));
+  const client = useQueryClient();
+  const shown = useQuery(replayQuery(replayId));
+  const replay = shown.data;
+  const cancel = useMutation({
+    mutationFn: () =>
+      api.POST('/v1/replays/{replayId}/cancel', { params: { path: { replayId } }, body: {} }),
+    onSuccess: () => client.invalidateQueries({ queryKey: ['replays'] }),
+  });
   const isRunning = replay?.status === 'running';
   useReplayProgress(replayId, isRunning);
-  const opened = parseTurnId(turn);
-
-  if (error && !replay)
-    return (
-      <View title="Replay">
-        <ErrorState error={error} onRetry={() => void refetch()} />
-      </View>
-    );
+  const opened = parseTurnId(compared);
   if (!replay)
     return (
       <View title="Replay">
-        <Skeleton className="h-64" />
+        <Loaded query={shown}>{() => null}</Loaded>
       </View>
     );
-  if (opened) return <ReplayTurnView key={turn} replay={replay} id={opened} filter={filter} />;
-  const { turns, sessions } = replay.sums;
-  const compared = comparedTurns(turns);
+  if (opened) return <ReplayTurnView key={compared} replay={replay} id={opened} filter={filter} />;
+  const { turns, requests, recorded, replayed, checks } = replay.sums;
+  const took = [
+    {
+      id: 'before',
+      label: 'Recorded',
+      values: { ...recorded.tokens, recorded: recorded.duration_ms },
+    },
+    {
+      id: 'after',
+      label: 'Replayed',
+      values: { ...replayed.tokens, replayed: replayed.duration_ms },
+    },
+  ];
   return (
     <View
-      title={
+      title={describeReplacements(replay.replacements, agents)}
+      description={
         <span className="flex flex-wrap items-center gap-2">
-          <span className="min-w-0 truncate">
-            {describeReplacements(replay.replacements, agents)}
-          </span>
-          <StatusBadge {...replay} />
+          <StatusBadge status={replay.status} /> {replay.code} started{' '}
+          <Time value={replay.created_at} />
         </span>
       }
-      description={
-        <>
-          <Link to="/replays" className="text-primary hover:underline">
-            Replays
-          </Link>{' '}
-          · started <Time value={replay.created_at} />
-        </>
-      }
       actions={
-        <>
-          <CopyButton text={replayId} label="Copy id" />
-          {isRunning && <CancelButton replayId={replayId} />}
-        </>
+        isRunning && (
+          <Button variant="destructive" disabled={cancel.isPending} onClick={() => cancel.mutate()}>
+            Cancel replay
+          </Button>
+        )
       }
-      className="grid grid-cols-[minmax(0,1fr)] content-start gap-4"
     >
-      <div className="grid gap-1.5">
-        <div
-          role="progressbar"
-          aria-label="Progress"
-          aria-valuemin={0}
-          aria-valuemax={turns.total}
-          aria-valuenow={compared}
-        >
-          <ProgressBar turns={turns} />
+      <div className="grid grid-cols-[minmax(0,1fr)] gap-4">
+        {cancel.error && <Alert title={cancel.error.message} />}
+        <div role="status">
+          <Progress turns={turns} />
         </div>
-        <p className="text-muted-foreground tabular-nums" role="status">
-          {formatCount(compared)} of {formatCount(turns.total)} turns compared, in{' '}
-          {formatCount(sessions.total)} {sessions.total === 1 ? 'session' : 'sessions'}
-        </p>
+        <div className="grid gap-3 md:grid-cols-3">
+          <Chart
+            kind="bars"
+            title="Turns"
+            series={OUTCOMES}
+            rows={[
+              { id: 'answers', label: 'Answers', values: turns },
+              { id: 'requests', label: 'Requests', values: requests },
+            ]}
+          />
+          <Chart kind="bars" title="Tokens" series={TOKENS} rows={took} />
+          <Chart kind="bars" title="Latency, in milliseconds" series={LATENCY} rows={took} />
+        </div>
+        <div className="grid gap-3 md:grid-cols-2">
+          <BeforeAfter before={recorded} after={replayed} />
+          <Settings replay={replay} />
+        </div>
+        <nav aria-label="Turns to show" className="flex flex-wrap gap-1">
+          {TURN_FILTERS.map((only) => (
+            <Button key={only} variant={only === filter ? 'outline' : 'ghost'} size="small" asChild>
+              <Link
+                to="/replays/$replayId"
+                params={{ replayId }}
+                search={{ only }}
+                aria-current={only === filter ? 'true' : 'false'}
+                replace
+              >
+                <span className="capitalize">{only.replace('_', ' ')}</span>
+                {only !== 'all' &&
+                  formatCount(only === 'checks_failed' ? checks.failed : turns[only])}
+              </Link>
+            </Button>
+          ))}
+        </nav>
+        <TurnList key={filter} replay={replay} filter={filter} />
       </div>
-      <ReplayCharts sums={replay.sums} />
-      <ReplaySettings replay={replay} />
-      <ReplayTurns replayId={replayId} filter={filter} sums={replay.sums} isRunning={isRunning} />
     </View>
   );
 }

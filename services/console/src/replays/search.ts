@@ -1,4 +1,4 @@
-/** Which turns of a replay the list shows. `changed` needs no mention in an address. */
+/** Which turns of a replay the list shows, the first one unless an address says otherwise. */
 export const TURN_FILTERS = [
   'changed',
   'failed',
@@ -15,54 +15,41 @@ export interface TurnId {
   turn: number;
 }
 
-/** The part of an address that says what of a replay is shown. */
+/** The part of an address that says what of a replay is shown; `compared` as `session_….12`. */
 export interface ReplaySearch {
   only?: TurnFilter;
-  /** The compared turn that is open, as `session_….12`. */
-  turn?: string;
+  compared?: string;
 }
 
-/** What the form of a new replay begins with. */
+/** What the form of a new replay begins with; `turn` is the first one to replay. */
 export interface NewReplaySearch {
-  /** Ids of sessions, separated by commas. */
   session?: string;
-  /** The first turn to replay. */
   turn?: number;
-  agent_id?: string;
 }
 
 type Search = Readonly<Record<string, unknown>>;
 
-const TURN = /^(session_[0-9a-z]{26})\.([1-9]\d{0,8})$/;
-const DIGITS = 10;
-
 export const formatTurnId = ({ session_id, turn }: TurnId): string => `${session_id}.${turn}`;
 
 /** The turn of an address; undefined if it names none. */
-export function parseTurnId(text: string | undefined): TurnId | undefined {
-  const [, session_id, turn] = TURN.exec(text ?? '') ?? [];
+export function parseTurnId(text: unknown): TurnId | undefined {
+  const [, session_id, turn] = /^(session_[0-9a-z]{26})\.([1-9]\d{0,8})$/.exec(String(text)) ?? [];
   return session_id === undefined ? undefined : { session_id, turn: Number(turn) };
 }
 
-/** The cursor of the list before a turn, so that the list begins with it. */
+/** The cursor after which the list of turns begins with this one. */
 export const cursorBefore = ({ session_id, turn }: TurnId): string =>
-  `${session_id}.${String(turn - 1).padStart(DIGITS, '0')}`;
+  `${session_id}.${String(turn - 1).padStart(10, '0')}`;
 
-export function parseReplaySearch({ only, turn }: Search): ReplaySearch {
+export function parseReplaySearch({ only, compared }: Search): ReplaySearch {
   const filter = TURN_FILTERS.find((each) => each === only);
-  const id = typeof turn === 'string' ? parseTurnId(turn) : undefined;
   return {
-    ...(filter !== undefined && filter !== 'changed' && { only: filter }),
-    ...(id && { turn: formatTurnId(id) }),
+    ...(filter && { only: filter }),
+    ...(parseTurnId(compared) && { compared: String(compared) }),
   };
 }
 
-const isText = (value: unknown): value is string => typeof value === 'string' && value !== '';
-
-export function parseNewReplaySearch({ session, turn, agent_id }: Search): NewReplaySearch {
-  return {
-    ...(isText(session) && { session }),
-    ...(Number.isSafeInteger(turn) && Number(turn) > 0 && { turn: Number(turn) }),
-    ...(isText(agent_id) && { agent_id }),
-  };
-}
+export const parseNewReplaySearch = ({ session, turn }: Search): NewReplaySearch => ({
+  ...(typeof session === 'string' && { session }),
+  ...(Number.isSafeInteger(turn) && { turn: Number(turn) }),
+});

@@ -1,22 +1,12 @@
 import { useQuery } from '@tanstack/react-query';
 import { api, dataOf, type Schema } from '../api/client.ts';
-import { Card, Skeleton } from '../components/layout.tsx';
-import { ErrorState } from '../components/states.tsx';
+import { formatCount } from '../components/Chart.tsx';
+import { Card } from '../components/layout.tsx';
+import { Loaded } from '../components/states.tsx';
+import { Facts } from '../components/tables.tsx';
 import { Time } from '../components/Time.tsx';
-import { formatCount } from '../components/charts/ChartFrame.tsx';
 
-type Quotas = Schema<'StorageQuotas'>;
-
-const KIB = 1024;
-const UNITS = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'];
-
-function formatBytes(bytes: number): string {
-  const unit = Math.min(Math.floor(Math.log(Math.max(bytes, 1)) / Math.log(KIB)), UNITS.length - 1);
-  const value = bytes / KIB ** unit;
-  return `${formatCount(Math.round(value * 10) / 10)} ${UNITS[unit]}`;
-}
-
-const LABELS: Readonly<Record<keyof Quotas, string>> = {
+const LABELS: Readonly<Record<keyof Schema<'StorageQuotas'>, string>> = {
   events_per_day: 'Events today',
   bytes_per_day: 'Bytes today',
   events: 'Events in total',
@@ -24,60 +14,41 @@ const LABELS: Readonly<Record<keyof Quotas, string>> = {
   audits_per_day: 'Audited reads today',
 };
 
-function Quota({ name, quota }: { name: keyof Quotas; quota: Schema<'StorageQuota'> }) {
-  const format = name.startsWith('bytes') ? formatBytes : formatCount;
-  const { used, limit } = quota;
-  const percent = limit === null ? undefined : Math.round((used / limit) * 100);
-  return (
-    <div className="grid gap-1">
-      <dt className="text-muted-foreground">{LABELS[name] ?? name}</dt>
-      <dd className="grid gap-1">
-        <span className="text-base font-semibold tabular-nums" title={formatCount(used)}>
-          {format(used)}
-        </span>
-        {limit === null ? (
-          <span className="text-xs text-muted-foreground">no quota</span>
-        ) : (
-          <>
-            <progress
-              value={Math.min(used, limit)}
-              max={limit}
-              aria-label={`${LABELS[name] ?? name}: part of the quota that is used`}
-              className="h-1.5 w-full"
-            />
-            <span className="text-xs text-muted-foreground tabular-nums">
-              {percent} % of {format(limit)}
-            </span>
-          </>
-        )}
-      </dd>
-    </div>
-  );
-}
-
 /** What the account stores, and how much it may. */
 export function StorageUse() {
-  const { data, error, refetch } = useQuery({
+  const query = useQuery({
     queryKey: ['usage', 'storage'],
     queryFn: () => dataOf(api.GET('/v1/usage/storage')),
   });
   return (
-    <Card>
+    <Card className="grid gap-3">
       <h2 className="font-medium">Storage</h2>
-      {error && <ErrorState error={error} onRetry={() => void refetch()} />}
-      {!data && !error && <Skeleton className="mt-3 h-20" />}
-      {data && (
-        <>
-          <p className="text-muted-foreground">
-            The quotas of a day begin again at <Time value={data.resets_at} />.
-          </p>
-          <dl className="mt-3 grid grid-cols-2 gap-4 md:grid-cols-5">
-            {Object.entries(data.quotas).map(([name, quota]) => (
-              <Quota key={name} name={name as keyof Quotas} quota={quota} />
-            ))}
-          </dl>
-        </>
-      )}
+      <Loaded query={query}>
+        {({ quotas, resets_at }) => (
+          <>
+            <Facts
+              className="xl:grid-cols-5"
+              facts={Object.entries(quotas).map(([name, { used, limit }]) => [
+                LABELS[name as keyof typeof LABELS],
+                <span key={name} className="grid gap-1">
+                  {formatCount(used)}
+                  {limit !== null && (
+                    <progress value={used} max={limit} aria-hidden className="h-1.5 w-full" />
+                  )}
+                  <span className="text-xs text-muted-foreground">
+                    {limit === null
+                      ? 'no quota'
+                      : `${Math.round((used / limit) * 100)} % of ${formatCount(limit)}`}
+                  </span>
+                </span>,
+              ])}
+            />
+            <p className="text-xs text-muted-foreground">
+              The quotas of a day begin again at <Time value={resets_at} />.
+            </p>
+          </>
+        )}
+      </Loaded>
     </Card>
   );
 }

@@ -13,17 +13,14 @@ interface ComposerProps {
   isStopping: boolean;
 }
 
-/** The message to send: Enter sends, Shift-Enter begins a line. While an answer comes, it can be stopped. */
+/** The next message. Enter sends it, Shift-Enter begins a line; a running answer can be stopped. */
 export function Composer({ field, text, onChange, onSend, ...props }: ComposerProps) {
   const { isRunning, isStopping, onStop } = props;
+  const button = isRunning
+    ? { label: isStopping ? 'Stopping' : 'Stop', key: 'Escape', icon: Square, onClick: onStop }
+    : { label: 'Send', key: 'Enter', icon: ArrowUp, onClick: onSend };
   return (
-    <form
-      className="border-t bg-background px-4 py-3"
-      onSubmit={(event) => {
-        event.preventDefault();
-        onSend();
-      }}
-    >
+    <div className="border-t bg-background px-4 py-3">
       <div className="mx-auto flex max-w-3xl items-end gap-2">
         <Textarea
           ref={field}
@@ -39,31 +36,18 @@ export function Composer({ field, text, onChange, onSend, ...props }: ComposerPr
             onSend();
           }}
         />
-        {isRunning ? (
-          <Button
-            variant="outline"
-            size="icon"
-            className="size-10"
-            aria-label={isStopping ? 'Stopping' : 'Stop'}
-            title="Stop (Escape)"
-            disabled={isStopping}
-            onClick={onStop}
-          >
-            <Square aria-hidden />
-          </Button>
-        ) : (
-          <Button
-            type="submit"
-            size="icon"
-            className="size-10"
-            aria-label="Send"
-            title="Send (Enter)"
-            disabled={text.trim() === ''}
-          >
-            <ArrowUp aria-hidden />
-          </Button>
-        )}
+        <Button
+          size="icon"
+          variant={isRunning ? 'outline' : 'primary'}
+          className="size-10"
+          aria-label={button.label}
+          title={`${button.label} (${button.key})`}
+          disabled={isRunning ? isStopping : text.trim() === ''}
+          onClick={button.onClick}
+        >
+          <button.icon aria-hidden />
+        </Button>
       </div>
-    </form>
+    </div>
   );
 }

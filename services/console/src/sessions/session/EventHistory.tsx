@@ -1,11 +1,7 @@
-import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { api, dataOf } from '../../api/client.ts';
 import { toCurl } from '../../api/requestLog.ts';
 import { cn } from '../../components/classNames.ts';
 import { CopyButton } from '../../components/CopyButton.tsx';
-import { Skeleton } from '../../components/layout.tsx';
-import { ErrorState } from '../../components/states.tsx';
 import { Time } from '../../components/Time.tsx';
 import { formatMs } from './format.ts';
 import { NumberedView } from './NumberedView.tsx';
@@ -77,11 +73,11 @@ function EventRow({ sessionId, event, isTarget, isJson }: EventRowProps) {
         <Link
           to="/sessions/$sessionId"
           params={{ sessionId }}
-          search={(now) => ({
-            tab: 'events' as const,
-            ...(now.json && { json: now.json }),
+          search={{
+            tab: 'events',
+            ...(isJson && { json: true as const }),
             ...(!isTarget && { event: revision }),
-          })}
+          }}
           replace
           preload={false}
           resetScroll={false}
@@ -91,7 +87,7 @@ function EventRow({ sessionId, event, isTarget, isJson }: EventRowProps) {
         >
           {revision}
         </Link>
-        <code className="w-32 shrink-0 truncate md:w-44">
+        <code className="w-28 shrink-0 truncate md:w-44">
           {type.replace(/^session\./, '').replace(/\.v\d+$/, '')}
         </code>
         <span className="min-w-0 flex-1 truncate text-sm">
@@ -153,11 +149,11 @@ export function EventHistory({ sessionId, count, event, isJson }: EventHistoryPr
         <Link
           to="/sessions/$sessionId"
           params={{ sessionId }}
-          search={(now) => ({
-            tab: 'events' as const,
-            ...(now.event !== undefined && { event: now.event }),
+          search={{
+            tab: 'events',
+            ...(event !== undefined && { event }),
             ...(!isJson && { json: true as const }),
-          })}
+          }}
           replace
           className="shrink-0 rounded px-1 py-1 text-primary hover:underline"
         >
@@ -182,22 +178,4 @@ export function EventHistory({ sessionId, count, event, isJson }: EventHistoryPr
       </NumberedView>
     </>
   );
-}
-
-/** The events of an erased session, whose proof says how many there are. */
-export function ErasedEvents(props: Omit<EventHistoryProps, 'count'>) {
-  const { sessionId } = props;
-  const { data, error, refetch } = useQuery({
-    queryKey: ['session', sessionId, 'revision'],
-    queryFn: ({ signal }) =>
-      dataOf(
-        api.GET('/v1/sessions/{sessionId}/proof', {
-          params: { path: { sessionId }, query: { limit: 1 } },
-          signal,
-        }),
-      ),
-  });
-  if (error) return <ErrorState error={error} onRetry={() => void refetch()} />;
-  if (!data) return <Skeleton className="m-4 h-40" />;
-  return <EventHistory {...props} count={data.revision + 1} />;
 }

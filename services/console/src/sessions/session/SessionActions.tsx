@@ -1,11 +1,10 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { ChevronDown, MessageSquare, Pencil, Repeat2, Square } from 'lucide-react';
+import { ChevronDown, MessageSquare, Pencil, Repeat2, ShieldCheck, Square } from 'lucide-react';
 import { useEffect, useRef, useState } from 'react';
 import { api, apiFetch, dataOf, type Schema } from '../../api/client.ts';
 import { Button } from '../../components/Button.tsx';
 import { EditDialog } from './EditDialog.tsx';
-import { useReplay } from './turnActions.ts';
 
 /** What a session can be downloaded as. */
 const DOWNLOADS = [
@@ -86,7 +85,6 @@ export function SessionActions({ session }: { session: Schema<'Transcript'> }) {
   const { session_id, agent_id, status, turn_count } = session;
   const client = useQueryClient();
   const [isEditing, setEditing] = useState(false);
-  const replay = useReplay(session_id);
   const cancel = useMutation({
     mutationFn: () =>
       dataOf(
@@ -125,8 +123,15 @@ export function SessionActions({ session }: { session: Schema<'Transcript'> }) {
           </Link>
         </Button>
       )}
-      <Button variant="outline" size="small" onClick={() => replay()}>
-        <Repeat2 aria-hidden /> Replay
+      <Button asChild variant="outline" size="small">
+        <Link to="/replays/new" search={{ session: session_id }}>
+          <Repeat2 aria-hidden /> Replay
+        </Link>
+      </Button>
+      <Button asChild variant="outline" size="small">
+        <Link to="/audit" search={{ session: session_id }}>
+          <ShieldCheck aria-hidden /> Verify
+        </Link>
       </Button>
       <Button variant="outline" size="small" onClick={() => setEditing(true)}>
         <Pencil aria-hidden /> Edit

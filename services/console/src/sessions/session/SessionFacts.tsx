@@ -10,7 +10,7 @@ import { formatNumber } from './format.ts';
 const LINK = 'text-primary hover:underline [overflow-wrap:anywhere]';
 
 const Fact = ({ name, children }: { name: string; children: ReactNode }) => (
-  <div className="flex min-w-0 gap-1.5">
+  <div className="flex min-w-0 items-baseline gap-1.5">
     <dt className="text-muted-foreground">{name}</dt>
     <dd className="min-w-0">{children}</dd>
   </div>
@@ -51,8 +51,6 @@ export function SessionFacts({ session }: { session: Schema<'Transcript'> }) {
             >
               {shortId(forked_from.session_id)} at turn {forked_from.turn}
             </Link>
-            {forked_from.erased &&
-              ' (erased: the transcript begins after the turns that it shares)'}
           </Fact>
         )}
         {replay && (
@@ -70,6 +68,11 @@ export function SessionFacts({ session }: { session: Schema<'Transcript'> }) {
           <code className="[overflow-wrap:anywhere]">{session.session_id}</code>
         </Fact>
       </dl>
+      {forked_from?.erased && (
+        <p className="text-warning">
+          Turns that this fork shares were erased. The transcript begins after them.
+        </p>
+      )}
       {labels.length > 0 && (
         <ul aria-label="Labels" className="flex flex-wrap gap-1">
           {labels.map(([name, value]) => (

@@ -2,12 +2,13 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useParams, useSearch } from '@tanstack/react-router';
 import { useEffect } from 'react';
 import { ApiError } from '../../api/apiError.ts';
+import { Button } from '../../components/Button.tsx';
 import { cn } from '../../components/classNames.ts';
 import { Skeleton, View } from '../../components/layout.tsx';
 import { EmptyState, ErrorState } from '../../components/states.tsx';
 import { SESSION_TABS, type SessionTab } from '../search.ts';
 import { shortId } from '../SessionRow.tsx';
-import { ErasedEvents, EventHistory } from './EventHistory.tsx';
+import { EventHistory } from './EventHistory.tsx';
 import { SessionActions } from './SessionActions.tsx';
 import { SessionFacts } from './SessionFacts.tsx';
 import { firstTurnQuery, sessionQuery } from './sessionQueries.ts';
@@ -17,17 +18,19 @@ import { Transcript } from './Transcript.tsx';
 const TAB_LABELS = { transcript: 'Transcript', timeline: 'Timeline', events: 'Events' } as const;
 
 function Tabs({ sessionId, shown }: { sessionId: string; shown: SessionTab }) {
+  const { turn } = useSearch({ from: '/sessions/$sessionId' });
   return (
     <nav aria-label="Parts of the session" className="flex gap-1 border-b px-3 md:px-5">
       {SESSION_TABS.map((tab) => (
         <Link
           key={tab}
+          from="/sessions/$sessionId"
           to="/sessions/$sessionId"
           params={{ sessionId }}
-          search={(now) => ({
+          search={{
             ...(tab !== 'transcript' && { tab }),
-            ...(tab !== 'events' && now.turn !== undefined && { turn: now.turn }),
-          })}
+            ...(tab !== 'events' && turn !== undefined && { turn }),
+          }}
           aria-current={tab === shown ? 'page' : undefined}
           className={cn(
             '-mb-px border-b-2 border-transparent px-2 py-2 text-muted-foreground hover:text-foreground',
@@ -55,15 +58,22 @@ export function SessionView() {
     void client.invalidateQueries({ queryKey: ['session', sessionId, 'entries'] });
   }, [client, sessionId, revision]);
 
-  const isErased = error instanceof ApiError && error.code === 'session_erased';
   const title = session?.title ?? `Session ${shortId(sessionId)}`;
-  if (isErased)
+  if (error instanceof ApiError && error.code === 'session_erased')
     return (
-      <View title={title} className="flex flex-col overflow-hidden p-0 md:p-0">
-        <p role="status" className="border-b bg-warning/10 px-4 py-2 md:px-6">
-          The texts of this session were erased. Its events remain, with the hashes that prove them.
-        </p>
-        <ErasedEvents sessionId={sessionId} event={event} isJson={json === true} />
+      <View title={title}>
+        <EmptyState
+          title="This session was erased"
+          action={
+            <Button asChild variant="outline">
+              <Link to="/audit" search={{ session: sessionId }}>
+                Verify its events
+              </Link>
+            </Button>
+          }
+        >
+          Its texts are gone. Its events remain in the log without them, and can still be proven.
+        </EmptyState>
       </View>
     );
   if (error && !session)

@@ -11,7 +11,7 @@ import { LiveOutput } from './LiveOutput.tsx';
 import { RequestsDialog } from './RequestsDialog.tsx';
 import type { Turn } from './sessionQueries.ts';
 import { LongText, Plain, ToolCallDetails } from './texts.tsx';
-import { useFork, useReplay } from './turnActions.ts';
+import { useFork } from './useFork.ts';
 
 const TONES = { failed: 'destructive', interrupted: 'warning', running: 'success' } as const;
 
@@ -78,7 +78,6 @@ interface TurnCardProps {
 export function TurnCard({ sessionId, turn, isTarget }: TurnCardProps) {
   const [showsRequests, setShowsRequests] = useState(false);
   const fork = useFork(sessionId);
-  const replay = useReplay(sessionId);
   const { status, output, reasoning } = turn;
   const hasEnded = status !== 'running';
   return (
@@ -147,8 +146,10 @@ export function TurnCard({ sessionId, turn, isTarget }: TurnCardProps) {
               >
                 <GitFork aria-hidden /> Fork here
               </Button>
-              <Button variant="ghost" size="small" onClick={() => replay(turn.turn)}>
-                <Repeat2 aria-hidden /> Replay here
+              <Button asChild variant="ghost" size="small">
+                <Link to="/replays/new" search={{ session: sessionId, turn: turn.turn }}>
+                  <Repeat2 aria-hidden /> Replay here
+                </Link>
               </Button>
             </>
           )}

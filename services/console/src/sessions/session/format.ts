@@ -1,4 +1,4 @@
-import type { Schema } from '../../api/client.ts';
+import type { Tokens } from './waterfall.ts';
 
 const NUMBER = new Intl.NumberFormat();
 const SECONDS = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 });
@@ -13,13 +13,19 @@ export function formatMs(ms: number): string {
   return `${NUMBER.format(Math.floor(seconds / 60))} min ${seconds % 60} s`;
 }
 
-export const formatTokens = ({ prompt, completion }: Schema<'Tokens'>): string =>
+export const formatTokens = ({ prompt, completion }: Tokens): string =>
   `${NUMBER.format(prompt)} + ${NUMBER.format(completion)} tokens`;
+
+interface Price {
+  input_per_million: string;
+  output_per_million: string;
+  currency: string;
+}
 
 /** What tokens cost at a model's current price, such as `0.0012 USD`; undefined without a price. */
 export function formatCost(
-  { prompt, completion }: Schema<'Tokens'>,
-  price: Schema<'Price'> | undefined,
+  { prompt, completion }: Tokens,
+  price: Price | undefined,
 ): string | undefined {
   if (!price) return undefined;
   const { input_per_million, output_per_million, currency } = price;

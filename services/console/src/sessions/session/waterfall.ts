@@ -1,7 +1,42 @@
-import type { Schema } from '../../api/client.ts';
+type Text = string | { text: string } | { erased: true };
 
-type SessionEvent = Schema<'SessionEvent'>;
-type Text = Schema<'DisclosedText'> | Schema<'ErasedText'> | string;
+export interface Tokens {
+  prompt: number;
+  completion: number;
+  total: number;
+}
+
+interface ToolCalled {
+  turn: number;
+  round: number;
+  tool: Text;
+  duration_ms: number;
+  is_error: boolean;
+}
+
+interface Ended {
+  turn: number;
+  calls: readonly { model: string; tokens: Tokens; duration_ms: number }[];
+  tokens?: Tokens;
+}
+
+interface Recorded {
+  revision: number;
+  metadata: { recorded_at: string };
+}
+
+/** What a waterfall needs of the events of turns, as the API has them. */
+export type TurnEvent = Recorded &
+  (
+    | { type: 'session.turn_started.v1'; data: { turn: number; model: string } }
+    | { type: 'session.tool_called.v1'; data: ToolCalled }
+    | { type: 'session.turn_completed.v1'; data: Ended & { tokens: Tokens; duration_ms: number } }
+    | { type: 'session.turn_failed.v1'; data: Ended }
+    | { type: 'session.turn_interrupted.v1'; data: { turn: number; reason: string } }
+  );
+type OtherEvent = Recorded & { type: string; data: object };
+
+const isOfTurn = (event: TurnEvent | OtherEvent): event is TurnEvent => 'turn' in event.data;
 
 /** A protected text of an event; undefined where it was erased. */
 export const textOf = (text: Text): string | undefined =>
@@ -14,7 +49,7 @@ export interface Span {
   round: number;
   startMs: number;
   durationMs: number;
-  tokens: Schema<'Tokens'> | undefined;
+  tokens: Tokens | undefined;
   isError: boolean;
 }
 
@@ -24,20 +59,13 @@ export interface Waterfall {
   /** Revisions of the first and the last event of the turn. */
   revisions: readonly [number, number];
   durationMs: number;
-  tokens: Schema<'Tokens'> | undefined;
+  tokens: Tokens | undefined;
   /** Id of the model in the registry, whose price the tokens have. */
   model: string;
   spans: Span[];
 }
 
-/** The turn that an event belongs to, if it belongs to one. */
-const turnOf = ({ data }: SessionEvent): number | undefined =>
-  'turn' in data ? data.turn : undefined;
-
-const toolSpan = (
-  { tool, round, duration_ms, is_error }: Schema<'SessionToolCalledV1Data'>,
-  startMs: number,
-): Span => ({
+const toolSpan = ({ tool, round, duration_ms, is_error }: ToolCalled, startMs: number): Span => ({
   kind: 'tool',
   name: textOf(tool) ?? 'Erased tool',
   round,
@@ -52,7 +80,7 @@ const toolSpan = (
  * the tools of the round before it, and the tools of a round start together when it has ended.
  * Undefined without the start of the turn.
  */
-function waterfallOf(turn: number, events: readonly SessionEvent[]): Waterfall | undefined {
+function waterfallOf(turn: number, events: readonly TurnEvent[]): Waterfall | undefined {
   const started = events.find((event) => event.type === 'session.turn_started.v1');
   if (!started) return undefined;
   const end = events.find(({ data }) => 'calls' in data || 'reason' in data);
@@ -97,9 +125,8 @@ function waterfallOf(turn: number, events: readonly SessionEvent[]): Waterfall |
 }
 
 /** The waterfalls of the turns in a part of an event history, by turn. */
-export function waterfalls(events: readonly SessionEvent[]): Map<number, Waterfall> {
-  const byTurn = Map.groupBy(events, (event) => turnOf(event) ?? 0);
-  byTurn.delete(0);
+export function waterfalls(events: readonly (TurnEvent | OtherEvent)[]): Map<number, Waterfall> {
+  const byTurn = Map.groupBy(events.filter(isOfTurn), ({ data }) => data.turn);
   const found = Array.from(byTurn, ([turn, ofTurn]) => waterfallOf(turn, ofTurn));
   return new Map(found.flatMap((each) => (each ? [[each.turn, each] as const] : [])));
 }

@@ -1,23 +1,31 @@
 import { expect, test } from '@jest/globals';
 import {
-  formatPanes,
   isNewPane,
   MOST_PANES,
   nextNewPane,
-  parsePanes,
+  panesOf,
+  parseChatSearch,
+  searchOf,
 } from '../../../../../../services/console/src/chat/panes.ts';
 
 test('the panes of an address survive a round trip', () => {
-  for (const panes of [['session_a'], ['session_a', 'new1'], ['new1', 'new2']])
-    expect(parsePanes(formatPanes(panes))).toEqual(panes);
-  expect(formatPanes(parsePanes(undefined))).toBeUndefined();
+  for (const panes of [['session_a'], ['session_a', 'new1'], ['new1', 'new2'], ['new1']])
+    for (const shown of panes) {
+      const search = parseChatSearch({ ...searchOf(panes, shown) });
+      expect(panesOf(search)).toEqual(panes);
+      expect(search.shown ?? panes[0]).toBe(shown);
+    }
+  expect(searchOf(['new1'], 'new1')).toEqual({});
 });
 
 test('an address without sessions has one new pane, and others have each session once', () => {
-  expect(parsePanes(undefined)).toEqual(['new1']);
-  expect(parsePanes(',')).toEqual(['new1']);
-  expect(parsePanes('session_a,,session_b,session_a')).toEqual(['session_a', 'session_b']);
-  expect(parsePanes('a,b,c,d,e,f')).toHaveLength(MOST_PANES);
+  expect(panesOf(parseChatSearch({ sessions: 7 }))).toEqual(['new1']);
+  expect(panesOf({ sessions: ',' })).toEqual(['new1']);
+  expect(panesOf({ sessions: 'session_a,,session_b,session_a' })).toEqual([
+    'session_a',
+    'session_b',
+  ]);
+  expect(panesOf({ sessions: 'a,b,c,d,e,f' })).toHaveLength(MOST_PANES);
 });
 
 test('one more new pane has a name of its own', () => {

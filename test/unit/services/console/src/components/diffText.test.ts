@@ -35,14 +35,14 @@ test.each(PAIRS)('the blocks of %j and %j have every line of both, numbered', (b
   const blocks = toBlocks(diffText(before, after));
   const linesOf = (text: string): string[] =>
     text === '' ? [] : text.replace(/\n$/, '').split('\n');
-  expect(blocks.flatMap((block) => block.before.map(lineText))).toEqual(linesOf(before));
-  expect(blocks.flatMap((block) => block.after.map(lineText))).toEqual(linesOf(after));
+  expect(blocks.flatMap((block) => block.before.lines.map(lineText))).toEqual(linesOf(before));
+  expect(blocks.flatMap((block) => block.after.lines.map(lineText))).toEqual(linesOf(after));
   let [line, lineAfter] = [1, 1];
   for (const { isChanged, ...block } of blocks) {
-    expect([block.firstBefore, block.firstAfter]).toEqual([line, lineAfter]);
-    if (!isChanged) expect(block.before).toEqual(block.after);
-    line += block.before.length;
-    lineAfter += block.after.length;
+    expect([block.before.first, block.after.first]).toEqual([line, lineAfter]);
+    if (!isChanged) expect(block.before.lines).toEqual(block.after.lines);
+    line += block.before.lines.length;
+    lineAfter += block.after.lines.length;
   }
 });
 
@@ -51,22 +51,26 @@ test('marks the words of a line that differ, and leaves other lines unchanged', 
     expect.objectContaining({ isChanged: false }),
     {
       isChanged: true,
-      firstBefore: 2,
-      firstAfter: 2,
-      before: [
-        [
-          { op: 'same', text: 'Be ' },
-          { op: 'removed', text: 'brief' },
-          { op: 'same', text: '.' },
+      before: {
+        first: 2,
+        lines: [
+          [
+            { op: 'same', text: 'Be ' },
+            { op: 'removed', text: 'brief' },
+            { op: 'same', text: '.' },
+          ],
         ],
-      ],
-      after: [
-        [
-          { op: 'same', text: 'Be ' },
-          { op: 'added', text: 'exact' },
-          { op: 'same', text: '.' },
+      },
+      after: {
+        first: 2,
+        lines: [
+          [
+            { op: 'same', text: 'Be ' },
+            { op: 'added', text: 'exact' },
+            { op: 'same', text: '.' },
+          ],
         ],
-      ],
+      },
     },
   ]);
 });

@@ -1,15 +1,19 @@
 import { describe, expect, test } from '@jest/globals';
 import {
   applyTurnEvent,
-  putEarlier,
   putTurn,
   turnOfTranscript,
-  type ThreadTurn,
+  type ChatTurn,
   type TranscriptTurn,
-  type TurnEvent,
 } from '../../../../../../../services/console/src/chat/thread/turnState.ts';
 
-const SENT: ThreadTurn = { key: 'k', input: 'What is 6*7?', status: 'sending', rounds: [] };
+const SENT: ChatTurn = {
+  key: 'k',
+  input: 'What is 6*7?',
+  status: 'sending',
+  sessionId: undefined,
+  rounds: [],
+};
 const CALL = {
   round: 1,
   call_id: 'call_1',
@@ -22,7 +26,7 @@ const CALL = {
 const TOKENS = { prompt: 12, completion: 5, total: 17 };
 
 /** A stream as the API sends it: reasoning, text, two calls, and the answer of the second round. */
-const EVENTS: readonly TurnEvent[] = [
+const EVENTS: readonly Parameters<typeof applyTurnEvent>[1][] = [
   { event: 'turn.started', data: { session_id: 'session_1', turn: 3 } },
   { event: 'reasoning.delta', id: '3-1-0-r6', data: { round: 1, text: 'I need' } },
   { event: 'reasoning.delta', id: '3-1-0-r12', data: { round: 1, text: ' tools' } },
@@ -46,8 +50,10 @@ const EVENTS: readonly TurnEvent[] = [
   },
 ];
 
-const applyAll = (turn: ThreadTurn, events: readonly TurnEvent[]): ThreadTurn =>
-  events.reduce(applyTurnEvent, turn);
+const applyAll = (
+  turn: ChatTurn,
+  events: readonly Parameters<typeof applyTurnEvent>[1][],
+): ChatTurn => events.reduce(applyTurnEvent, turn);
 const WHOLE = applyAll(SENT, EVENTS);
 
 describe('applyTurnEvent', () => {
@@ -68,7 +74,6 @@ describe('applyTurnEvent', () => {
       ],
       model: 'm',
       tokens: TOKENS,
-      finishReason: 'stop',
       failure: undefined,
     });
   });
@@ -125,7 +130,7 @@ describe('applyTurnEvent', () => {
     const ended = applyAll(SENT, [...EVENTS.slice(0, 5), { event: 'error', id: '3-end', data }]);
     expect(ended).toMatchObject({
       status,
-      failure: { code, message: 'No.', retry: 'new_key', requestId: 'r' },
+      failure: { code, message: 'No.', retry: 'new_key' },
       rounds: [{ text: 'Wait…\n' }],
     });
     // Nothing follows the end.
@@ -156,7 +161,6 @@ const RECORDED: TranscriptTurn = {
     { ...CALL, call_id: 'call_2' },
   ],
   tokens: TOKENS,
-  finish_reason: 'stop',
   error: null,
 };
 
@@ -194,12 +198,12 @@ describe('turnOfTranscript', () => {
   });
 });
 
-test('a turn keeps its place among the others, and earlier ones come before it once', () => {
+test('a turn keeps its place among the others', () => {
   const [one, two] = [1, 2].map((turn) => turnOfTranscript('s', { ...RECORDED, turn }));
-  const turns = putTurn(putTurn([two!], SENT), { ...SENT, status: 'running' });
+  const turns = putTurn(putTurn([one!, two!], SENT), { ...one!, status: 'failed' });
   expect(turns.map(({ key, status }) => [key, status])).toEqual([
+    ['1', 'failed'],
     ['2', 'completed'],
-    ['k', 'running'],
+    ['k', 'sending'],
   ]);
-  expect(putEarlier(turns, [one!, two!]).map(({ key }) => key)).toEqual(['1', '2', 'k']);
 });

@@ -1,5 +1,5 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { useNavigate, useRouter } from '@tanstack/react-router';
+import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { api, dataOf } from '../../api/client.ts';
 import { newIdempotencyKey } from '../../api/idempotencyKey.ts';
@@ -25,14 +25,4 @@ export function useFork(sessionId: string) {
       return navigate({ to: '/sessions/$sessionId', params: { sessionId: session_id } });
     },
   });
-}
-
-/** Opens the form for a replay of a session, or of one of its turns. */
-export function useReplay(sessionId: string) {
-  const { history, basepath } = useRouter();
-  return (turn?: number): void => {
-    const query = new URLSearchParams({ session: sessionId });
-    if (turn !== undefined) query.set('turn', String(turn));
-    history.push(`${basepath}/replays/new?${query}`);
-  };
 }

@@ -1,0 +1,40 @@
+import { formatCount } from '../components/Chart.tsx';
+import { Card } from '../components/layout.tsx';
+import { DataTable } from '../components/tables.tsx';
+import type { Replay, ReplayTurn } from './replayQueries.ts';
+
+type Took = Replay['sums']['recorded'] | ReplayTurn['recorded'];
+
+const NUMBERS = [
+  ['Prompt tokens', ({ tokens }: Took) => tokens?.prompt],
+  ['Answer tokens', ({ tokens }: Took) => tokens?.completion],
+  ['All tokens', ({ tokens }: Took) => tokens?.total],
+  ['Latency (ms)', ({ duration_ms }: Took) => duration_ms],
+] as const;
+
+const costOf = ({ cost }: Took): string => (cost ? `${cost.amount} ${cost.currency}` : '–');
+
+function formatChange(before = NaN, after = NaN): string {
+  const percent = Math.round((after / before - 1) * 100);
+  return Number.isFinite(percent) ? `${percent > 0 ? '+' : ''}${percent} %` : '–';
+}
+
+/** What the same turns took, recorded and replayed. */
+export function BeforeAfter({ before, after }: { before: Took; after: Took | undefined }) {
+  const numbers = NUMBERS.map(([name, valueOf]) => {
+    const values = [valueOf(before), after && valueOf(after)] as const;
+    const shown = values.map((value) => (value === undefined ? '–' : formatCount(value)));
+    return { key: name, cells: [name, ...shown, formatChange(...values)] };
+  });
+  const cost = { key: 'cost', cells: ['Cost', costOf(before), after ? costOf(after) : '–', ''] };
+  return (
+    <Card>
+      <DataTable
+        caption="Before and after"
+        isTitled
+        columns={['Turns that ran again', '#Recorded', '#Replayed', '#Change']}
+        rows={[...numbers, cost]}
+      />
+    </Card>
+  );
+}
