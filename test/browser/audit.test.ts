@@ -90,7 +90,7 @@ async function trust(page: ConsolePage, keys: string, checkpoint?: string): Prom
 
 /** Pins a checkpoint in the field that is open. */
 async function pin(page: ConsolePage, checkpoint: string): Promise<void> {
-  await page.getByLabel('Pinned checkpoint').fill(checkpoint);
+  await page.getByRole('textbox', { name: 'Pinned checkpoint' }).fill(checkpoint);
   await page.getByRole('button', { name: 'Pin', exact: true }).click();
   await page.getByRole('button', { name: 'Unpin' }).waitFor();
 }
@@ -241,7 +241,7 @@ withBrowser('says what is wrong with an id, a key and a checkpoint that are none
   await page.getByLabel('Verifier keys').fill('nonsense');
   await page.getByRole('button', { name: 'Save keys' }).click();
   await page.getByText('is no verifier key').waitFor();
-  await page.getByLabel('Pinned checkpoint').fill('nonsense');
+  await page.getByRole('textbox', { name: 'Pinned checkpoint' }).fill('nonsense');
   await page.getByRole('button', { name: 'Pin', exact: true }).click();
   await page.getByText('A checkpoint is a text, an empty line, and signatures.').waitFor();
   await page.getByLabel('Session', { exact: true }).fill('session_01kahz1c3sf6w9m3v5q7x9z1a3');

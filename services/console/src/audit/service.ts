@@ -71,10 +71,10 @@ async function* fetchEvents(sessionId: string, signal: AbortSignal): AsyncGenera
   }
 }
 
-function readHashes(hashes: readonly string[]): Bytes[] {
-  const read = hashes.map(fromBase64Hash);
-  if (read.includes(undefined)) throw unreadable('The proof has a hash that is none.');
-  return read as Bytes[];
+function readHash(text: string): Bytes {
+  const hash = fromBase64Hash(text);
+  if (hash) return hash;
+  throw unreadable('The proof has a hash that is none.');
 }
 
 /** A session as the service shows and proves it: with its texts, where the key may read them. */
@@ -90,7 +90,7 @@ export function sessionFromService(session_id: string, signal: AbortSignal) {
       if (page.events.length === 0) return;
       for (const { inclusion, ...committed } of page.events) {
         const event = (await events.next()).value ?? committed;
-        const hashes = readHashes(inclusion.hashes);
+        const hashes = inclusion.hashes.map(readHash);
         yield { event, leaf: inclusion.index, hashes, checkpoint };
       }
       after = page.events.at(-1)!.revision;

@@ -39,10 +39,10 @@ export function pinCheckpoint(note: string): void {
   setStored({ pinned: { note, at: new Date().toISOString() } });
 }
 
-function onStoredChange(listener: () => void): () => void {
+const onStoredChange = (listener: () => void) => {
   listeners.add(listener);
   return () => listeners.delete(listener);
-}
+};
 
 /** What the person trusts, stored and parsed. `trust` is undefined while keys are parsed. */
 export function useTrust() {

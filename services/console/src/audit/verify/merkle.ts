@@ -13,10 +13,6 @@ interface Part {
   to: number;
 }
 
-/** The hash of the leaf of an event (`eventHash` in hex) at a place in the log. */
-export const hashOfLeaf = (eventHash: string, index: number): Promise<Bytes> =>
-  digest(Uint8Array.of(0), utf8(`{"hash":"${eventHash}","index":${index}}`));
-
 const parentOf = (left: Bytes, right: Bytes): Promise<Bytes> =>
   digest(Uint8Array.of(1), left, right);
 
@@ -31,59 +27,30 @@ function halvesOf({ from, to }: Part): [Part, Part] {
   ];
 }
 
-/** Why a leaf is not proven, and what differs. */
-export interface InclusionFault {
-  reason: string;
-  expected: string;
-  actual: string;
+/** The root that an inclusion proof leads to; undefined for one that is too long or too short. */
+async function rootFrom(
+  leaf: Bytes,
+  index: number,
+  hashes: readonly Bytes[],
+  part: Part,
+): Promise<Bytes | undefined> {
+  const last = hashes.at(-1);
+  if (part.to - part.from === 1) return last ? undefined : leaf;
+  const [left, right] = halvesOf(part);
+  const isLeft = index < left.to;
+  const below = last && (await rootFrom(leaf, index, hashes.slice(0, -1), isLeft ? left : right));
+  return below && (isLeft ? parentOf(below, last) : parentOf(last, below));
 }
 
-/**
- * Verifies inclusion proofs of a tree, whose hashes begin with the leaf's sibling. A part of the tree
- * that was proven need not be proven again. Returns undefined for a leaf that is in the tree.
- */
-export function inclusionVerifier({ size, root }: Tree) {
-  const keyOf = ({ from, to }: Part): string => `${from}-${to}`;
-  const known = new Map([[keyOf({ from: 0, to: size }), root]]);
-  return async (
-    leaf: Bytes,
-    index: number,
-    hashes: readonly Bytes[],
-  ): Promise<InclusionFault | undefined> => {
-    // From the leaf up: each part on its path, the other part beside it, and which is the left one.
-    const path: { part: Part; beside?: Part; isLeft: boolean }[] = [];
-    let part: Part = { from: 0, to: size };
-    while (part.to - part.from > 1) {
-      const [left, right] = halvesOf(part);
-      const isLeft = index < left.to;
-      path.unshift({ part: isLeft ? left : right, beside: isLeft ? right : left, isLeft });
-      part = isLeft ? left : right;
-    }
-    if (index >= size || hashes.length !== path.length)
-      return {
-        reason: `its proof is none of leaf ${index}`,
-        expected: `${path.length} hashes in a tree of ${size} leaves`,
-        actual: `${hashes.length} hashes`,
-      };
-    const shown: [string, Bytes][] = [];
-    let actual = leaf;
-    let at = 0;
-    for (; at < path.length && !known.has(keyOf(path[at]!.part)); at += 1) {
-      const { part: own, beside, isLeft } = path[at]!;
-      const sibling = hashes[at]!;
-      shown.push([keyOf(own), actual], [keyOf(beside!), sibling]);
-      actual = isLeft ? await parentOf(actual, sibling) : await parentOf(sibling, actual);
-    }
-    const expected = known.get(keyOf(path[at]?.part ?? { from: 0, to: size }))!;
-    if (!isSame(actual, expected))
-      return {
-        reason: `the log has another event at leaf ${index}`,
-        expected: `root ${toBase64(expected)}`,
-        actual: `root ${toBase64(actual)}`,
-      };
-    for (const [key, hash] of shown) known.set(key, hash);
-    return undefined;
-  };
+/** Why an event is not in the tree: the root that its proof leads to; undefined for one that is. */
+export async function inclusionFault(
+  { size, root }: Tree,
+  { hash, leaf, hashes }: { hash: string; leaf: number; hashes: readonly Bytes[] },
+): Promise<string | undefined> {
+  const entry = await digest(Uint8Array.of(0), utf8(`{"hash":"${hash}","index":${leaf}}`));
+  const found = leaf < size && (await rootFrom(entry, leaf, hashes, { from: 0, to: size }));
+  if (!found) return `no root, by the proof of leaf ${leaf}`;
+  return isSame(found, root) ? undefined : `root ${toBase64(found)}, by the proof of leaf ${leaf}`;
 }
 
 async function rootsFrom(

@@ -1,13 +1,7 @@
 /** Verifies a session against what a person trusts. Reaches the service by its arguments alone. */
 import { isSame, toBase64, type Bytes } from './bytes.ts';
 import { chainVerifier, labelOf, type ChainState } from './chain.ts';
-import {
-  hashOfLeaf,
-  inclusionVerifier,
-  makeExtensionProof,
-  provesExtension,
-  type ReadHash,
-} from './merkle.ts';
+import { inclusionFault, makeExtensionProof, provesExtension, type ReadHash } from './merkle.ts';
 import { Mismatch } from './mismatch.ts';
 import {
   cosignaturesOf,
@@ -121,13 +115,10 @@ interface Verification {
 const SLICE_MS = 16;
 
 /** Lets the page draw and react. A timer would be slowed down in a tab that is not shown. */
-const yieldToPage = (): Promise<void> =>
+const yieldToPage = (): Promise<unknown> =>
   new Promise((resolve) => {
     const { port1, port2 } = new MessageChannel();
-    port1.onmessage = () => {
-      port1.close();
-      resolve();
-    };
+    port1.onmessage = ({ target }) => resolve((target as MessagePort).close());
     port2.postMessage(null);
   });
 
@@ -147,36 +138,30 @@ export async function verifySession({
   const { state, add } = chainVerifier(session_id);
   let checkpoint: Checkpoint | undefined;
   let [lastLeaf, pinnedEvents, sliceBegan] = [-1, 0, performance.now()];
-  let isIncluded: ReturnType<typeof inclusionVerifier> | undefined;
   for await (const proof of proofs) {
     if (performance.now() - sliceBegan > SLICE_MS) {
       await yieldToPage();
       sliceBegan = performance.now();
     }
     signal.throwIfAborted();
-    if (!isIncluded || proof.checkpoint !== checkpoint) {
-      await accept(proof.checkpoint);
-      checkpoint = proof.checkpoint;
-      isIncluded = inclusionVerifier(checkpoint);
-    }
+    if (proof.checkpoint !== checkpoint) await accept(proof.checkpoint);
+    checkpoint = proof.checkpoint;
     const event = labelOf(proof.event, state.events);
     await add(proof.event);
-    const order = { expected: `a leaf after ${lastLeaf}`, actual: `leaf ${proof.leaf}` };
-    const fault =
-      proof.leaf > lastLeaf
-        ? await isIncluded(await hashOfLeaf(state.hash, proof.leaf), proof.leaf, proof.hashes)
-        : { reason: 'its leaf is not after that of the event before it', ...order };
-    if (fault)
-      throw new Mismatch(
-        `The event at revision ${event.revision} is not in the log: ${fault.reason}.`,
-        {
-          event,
-          expected: fault.expected,
-          actual: fault.actual,
-          meaning:
-            'The event was changed together with its hash, or added, after the log was signed with another event at this place.',
-        },
-      );
+    const isLater = proof.leaf > lastLeaf;
+    const fault = isLater
+      ? await inclusionFault(checkpoint, { hash: state.hash, ...proof })
+      : `leaf ${proof.leaf}, after leaf ${lastLeaf}`;
+    if (fault !== undefined)
+      throw new Mismatch(`The event at revision ${event.revision} is not in the log.`, {
+        event,
+        expected: isLater
+          ? `root ${toBase64(checkpoint.root)}`
+          : 'a later leaf than the event before',
+        actual: fault,
+        meaning:
+          'The event was changed together with its hash, or added, after the log was signed with another event at this place.',
+      });
     lastLeaf = proof.leaf;
     if (lastLeaf < (trust.pinned?.size ?? 0)) pinnedEvents += 1;
     onProgress(state.events, total());

@@ -220,9 +220,7 @@ describe('names what a lying service does:', () => {
     const shown = await proofs();
     shown[4] = { ...shown[4]!, leaf: LEAVES[3]! };
     const { message } = await mismatchOf(shown);
-    expect(message).toBe(
-      'The event at revision 4 is not in the log: its leaf is not after that of the event before it.',
-    );
+    expect(message).toBe('The event at revision 4 is not in the log.');
   });
 
   test('events that are cut off at the end', async () => {
