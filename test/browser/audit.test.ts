@@ -164,7 +164,7 @@ withBrowser('names the first event that a lying service changed', async () => {
   const report = await page.getByRole('alert').innerText();
   expect(report).toContain('session.turn_completed.v1');
   expect(report).toContain('This text was changed after it was recorded.');
-  expect(report).toContain('2 events before it match.');
+  expect(report).toMatch(/Events before it that match\s+2/);
   expect(report).toMatch(/Expected\s+[0-9a-f]{64}\s+Actual\s+[0-9a-f]{64}/);
   expect(await page.inspect('mismatch')).toEqual([]);
   const link = page.getByRole('link', { name: 'Open the event' });

@@ -1,56 +1,43 @@
 import { Link } from '@tanstack/react-router';
-import { Check, Minus, ShieldAlert, ShieldCheck, ShieldQuestion } from 'lucide-react';
+import { Check, Minus, ShieldCheck, ShieldQuestion } from 'lucide-react';
 import type { ReactNode } from 'react';
 import { ApiError } from '../api/apiError.ts';
-import { ErrorState } from '../components/states.tsx';
+import { Alert, ErrorState } from '../components/states.tsx';
 import { Time } from '../components/Time.tsx';
 import { Facts } from '../components/tables.tsx';
 import { Hash } from './Hash.tsx';
 import { toBase64 } from './verify/bytes.ts';
-import { Mismatch } from './verify/mismatch.ts';
+import { Mismatch, type MismatchDetails } from './verify/mismatch.ts';
 import type { Trust, VerifiedSession } from './verify/verifySession.ts';
 
-interface Verified {
+/** How a verification ended: verified, or with a failure after so many events that match. */
+export interface Outcome {
   session_id: string;
   trust: Trust;
-  verified: VerifiedSession;
-}
-
-interface Failed {
-  session_id: string;
-  failure: unknown;
-  /** How many events matched. */
+  verified?: VerifiedSession;
+  failure?: unknown;
   events: number;
 }
-
-/** How a verification ended. */
-export type Outcome = Verified | Failed;
 
 const count = (number: number, one: string, many = `${one}s`): string =>
   `${number.toLocaleString()} ${number === 1 ? one : many}`;
 
-interface StatementProps {
-  isProven: boolean;
-  title: string;
-  children: ReactNode;
-}
-
 /** A statement that was proven, or that could not be. */
-const Statement = ({ isProven, title, children }: StatementProps) => (
+const Statement = (props: { isProven: boolean; title: string; children: ReactNode }) => (
   <li className="grid grid-cols-[auto_minmax(0,1fr)] gap-x-3 py-2.5">
-    {isProven ? (
+    {props.isProven ? (
       <Check className="mt-0.5 size-4 text-success" aria-label="Proven:" />
     ) : (
       <Minus className="mt-0.5 size-4 text-warning" aria-label="Not proven:" />
     )}
     <div className="min-w-0">
-      <h4 className="font-semibold">{title}</h4>
-      <p>{children}</p>
+      <h4 className="font-semibold">{props.title}</h4>
+      <p>{props.children}</p>
     </div>
   </li>
 );
 
-function VerifiedReport({ trust, verified }: Verified) {
+function VerifiedReport({ trust, verified }: { trust: Trust; verified: VerifiedSession }) {
   const { chain, checkpoint, lastLeaf, cosignatures, pinnedEvents } = verified;
   const { disclosed, redacted, erased } = chain.texts;
   const { pinned } = trust;
@@ -80,7 +67,8 @@ function VerifiedReport({ trust, verified }: Verified) {
         </Statement>
         <Statement isProven title="Inclusion">
           Each event is in the log under the checkpoint of {count(checkpoint.size, 'event')}; the
-          last one is leaf {lastLeaf.toLocaleString()}.
+          last one is leaf {lastLeaf.toLocaleString()}. Root:{' '}
+          <Hash>{toBase64(checkpoint.root)}</Hash>
         </Statement>
         <Statement isProven={key !== undefined} title="Signature">
           {key
@@ -110,45 +98,29 @@ function VerifiedReport({ trust, verified }: Verified) {
         Not shown by any proof: that the recorded content is true, that the session has not
         continued, that there is no other session, and when something happened.
       </p>
-      <Facts
-        className="md:grid-cols-2"
-        facts={[
-          ['Hash of the last event', <Hash key="hash">{chain.hash}</Hash>],
-          ['Root of the log', <Hash key="root">{toBase64(checkpoint.root)}</Hash>],
-        ]}
-      />
     </section>
   );
 }
 
-const damaged = ({ message }: ApiError): Mismatch =>
-  new Mismatch(message, {
-    meaning:
-      'The service found this itself, and proves nothing for this session. The operator can compare the whole log: npm run cli -- audit verify.',
-  });
+const DAMAGED =
+  'The service found this itself, and proves nothing for this session. The operator can compare the whole log: npm run cli -- audit verify.';
 
-/** What does not match, where, and what that means. */
-function MismatchReport({ failure, session_id, events }: Failed & { failure: Mismatch }) {
-  const { event, expected, actual, meaning } = failure.details;
+/** The outcome of a verification: what is proven, or what does not match, where, and what that means. */
+export function VerificationResult({ session_id, trust, verified, failure, events }: Outcome) {
+  if (verified) return <VerifiedReport trust={trust} verified={verified} />;
+  const isDamaged = failure instanceof ApiError && failure.code === 'stream_damaged';
+  if (!(failure instanceof Mismatch) && !isDamaged) return <ErrorState error={failure} />;
+  const details = isDamaged ? { meaning: DAMAGED } : (failure as Mismatch).details;
+  const { event, expected, actual, meaning }: MismatchDetails = details;
   return (
-    <section
-      role="alert"
-      aria-labelledby="result-title"
-      className="grid gap-3 rounded-md border border-destructive/60 p-4"
-    >
-      <div className="flex items-center gap-3">
-        <ShieldAlert className="size-6 shrink-0 text-destructive" aria-hidden />
-        <h3 id="result-title" className="font-semibold break-words text-destructive">
-          {failure.message}
-        </h3>
-      </div>
+    <Alert title={(failure as Error).message}>
       <p>{meaning}</p>
       <Facts
-        className="md:grid-cols-3"
         facts={[
           event && ['Revision', event.revision],
           event && ['Type', event.type],
           event && ['Time', Date.parse(event.time) ? <Time value={event.time} /> : event.time],
+          event && ['Events before it that match', events.toLocaleString()],
         ]}
       />
       <Facts
@@ -158,7 +130,6 @@ function MismatchReport({ failure, session_id, events }: Failed & { failure: Mis
           actual !== undefined && ['Actual', <Hash key="actual">{actual}</Hash>],
         ]}
       />
-      {event && <p className="text-muted-foreground">{count(events, 'event')} before it match.</p>}
       <Link
         to="/sessions/$sessionId"
         params={{ sessionId: session_id }}
@@ -167,16 +138,6 @@ function MismatchReport({ failure, session_id, events }: Failed & { failure: Mis
       >
         {event ? 'Open the event' : 'Open the session'}
       </Link>
-    </section>
+    </Alert>
   );
-}
-
-/** The outcome of a verification. */
-export function VerificationResult(outcome: Outcome) {
-  if ('verified' in outcome) return <VerifiedReport {...outcome} />;
-  const { failure } = outcome;
-  if (failure instanceof Mismatch) return <MismatchReport {...outcome} failure={failure} />;
-  if (failure instanceof ApiError && failure.code === 'stream_damaged')
-    return <MismatchReport {...outcome} failure={damaged(failure)} />;
-  return <ErrorState error={failure} />;
 }

@@ -6,7 +6,7 @@ import { Card } from '../components/layout.tsx';
 import { readTree, sessionFromService } from './service.ts';
 import { useTrust } from './trust.ts';
 import { VerificationResult, type Outcome } from './VerificationResult.tsx';
-import { checkpointVerifier, verifySession } from './verify/verifySession.ts';
+import { checkpointVerifier, verifySession, type Trust } from './verify/verifySession.ts';
 
 const SESSION_ID = /^session_[0-9a-hjkmnp-tv-z]{26}$/;
 const PROGRESS_MS = 100;
@@ -35,7 +35,7 @@ export function VerifyCard() {
     return () => removeEventListener('keydown', onKey);
   }, []);
 
-  async function verify(session_id: string): Promise<void> {
+  async function verify(session_id: string, trust: Trust): Promise<void> {
     stop();
     const controller = new AbortController();
     running.current = controller;
@@ -50,21 +50,15 @@ export function VerifyCard() {
     };
     setOutcome(undefined);
     setProgress({ events, total: 0 });
-    const accept = checkpointVerifier(trust!, readTree);
+    const accept = checkpointVerifier(trust, readTree);
     const source = sessionFromService(session_id, signal);
-    const ended = await verifySession({
-      ...source,
-      trust: trust!,
-      accept,
-      signal,
-      onProgress,
-    }).then(
-      (verified): Outcome => ({ session_id, trust: trust!, verified }),
-      (failure: unknown): Outcome => ({ session_id, failure, events }),
+    const ended = await verifySession({ ...source, trust, accept, signal, onProgress }).then(
+      (verified) => ({ verified }),
+      (failure: unknown) => ({ failure }),
     );
     if (signal.aborted) return;
     setProgress(undefined);
-    setOutcome(ended);
+    setOutcome({ session_id, trust, events, ...ended });
   }
 
   const submit = (event: FormEvent): void => {
@@ -74,7 +68,7 @@ export function VerifyCard() {
     setError(isId ? undefined : 'Enter the id of a session: session_ and 26 characters.');
     if (!isId || !trust) return;
     void navigate({ search: { session: id } });
-    void verify(id);
+    void verify(id, trust);
   };
 
   return (

@@ -37,7 +37,6 @@ export function parseMetrics(text: string): MetricSamples {
 export const valueOf = (metrics: MetricSamples, name: string): number | undefined =>
   metrics.get(name)?.[0]?.value;
 
-/** A bounded resource. */
 interface BoundedResource {
   name: string;
   isBytes: boolean;

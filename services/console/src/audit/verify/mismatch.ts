@@ -1,5 +1,5 @@
 /** Where a verification ended, for the person who reads its result. */
-interface MismatchDetails {
+export interface MismatchDetails {
   /** What that means. */
   meaning: string;
   /** What a hash, a root or a number would have to be, and what it is. */
