@@ -35,7 +35,7 @@ export function VerifyCard() {
     return () => removeEventListener('keydown', onKey);
   }, []);
 
-  async function verify(session_id: string, trust: Trust): Promise<void> {
+  async function verify(session_id: string, trusted: Trust): Promise<void> {
     stop();
     const controller = new AbortController();
     running.current = controller;
@@ -50,15 +50,21 @@ export function VerifyCard() {
     };
     setOutcome(undefined);
     setProgress({ events, total: 0 });
-    const accept = checkpointVerifier(trust, readTree);
+    const accept = checkpointVerifier(trusted, readTree);
     const source = sessionFromService(session_id, signal);
-    const ended = await verifySession({ ...source, trust, accept, signal, onProgress }).then(
+    const ended = await verifySession({
+      ...source,
+      trust: trusted,
+      accept,
+      signal,
+      onProgress,
+    }).then(
       (verified) => ({ verified }),
       (failure: unknown) => ({ failure }),
     );
     if (signal.aborted) return;
     setProgress(undefined);
-    setOutcome({ session_id, trust, events, ...ended });
+    setOutcome({ session_id, trust: trusted, events, ...ended });
   }
 
   const submit = (event: FormEvent): void => {

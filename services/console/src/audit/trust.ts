@@ -18,7 +18,7 @@ function readStored(): StoredTrust {
   try {
     const stored = JSON.parse(localStorage.getItem(NAME)!) as StoredTrust;
     if (stored.pinned) readCheckpoint(stored.pinned.note);
-    return { ...stored, keys: String(stored.keys) };
+    return stored;
   } catch {
     return { keys: '' };
   }

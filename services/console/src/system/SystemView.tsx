@@ -21,7 +21,8 @@ async function readMetrics(): Promise<MetricsRead> {
   return { metrics: parseMetrics(await response.text()), at: Date.now() };
 }
 
-function formatBytes(bytes: number): string {
+function formatBytes(bytes: number | undefined): string {
+  if (bytes === undefined) return '…';
   const unit = Math.min(Math.floor(Math.log2(Math.max(bytes, 1)) / 10), UNITS.length - 1);
   return `${(bytes / 1_024 ** unit).toFixed(unit === 0 ? 0 : 1)} ${UNITS[unit]}`;
 }
@@ -81,10 +82,11 @@ function Use({
 const GOOD = ['active', 'relaying', 'up', 'up to date', 'sweeping'];
 const IDLE = ['standing by', 'waiting', 'starting'];
 
+const toneOf = (status: string) =>
+  GOOD.includes(status) ? 'success' : IDLE.includes(status) ? 'neutral' : 'warning';
+
 function Health({ health }: { health: HealthReport }) {
   const problems = problemsOf(health);
-  const toneOf = (status: string) =>
-    GOOD.includes(status) ? 'success' : IDLE.includes(status) ? 'neutral' : 'warning';
   return (
     <>
       <Section title="Needs attention">
@@ -122,16 +124,14 @@ function Health({ health }: { health: HealthReport }) {
 
 function ProcessFacts({ now, before }: { now: MetricsRead; before: MetricsRead | undefined }) {
   const { delayMs, cores, startedAt, ...memory } = processFigures(now, before);
-  const bytes = (value: number | undefined): string =>
-    value === undefined ? '…' : formatBytes(value);
   return (
     <Facts
       className="md:grid-cols-2"
       facts={[
         ['Event-loop delay, p99', delayMs === undefined ? '…' : `≤ ${formatLag(delayMs)}`],
         ['CPU, of one core', cores === undefined ? '…' : `${Math.round(cores * 100)} %`],
-        ['Resident memory', bytes(memory.residentBytes)],
-        ['Heap', `${bytes(memory.heapBytes)} of ${bytes(memory.heapLimitBytes)}`],
+        ['Resident memory', formatBytes(memory.residentBytes)],
+        ['Heap', `${formatBytes(memory.heapBytes)} of ${formatBytes(memory.heapLimitBytes)}`],
         startedAt !== undefined && ['Started', <Time key="at" value={startedAt} />],
       ]}
     />

@@ -114,7 +114,7 @@ export function partsOf(health: HealthReport): HealthPart[] {
 /** What is wrong with a process that is ready. */
 export function problemsOf(health: HealthReport): HealthProblem[] {
   const problem = (name: string, what: unknown, first: string): HealthProblem[] =>
-    what === undefined ? [] : [{ name, what: String(what), first }];
+    typeof what === 'string' ? [{ name, what, first }] : [];
   const streams = (path: string): string | undefined => {
     const names = listAt(health, path).map(({ stream }) => String(stream));
     const total = numberAt(health, path.replace('_streams', '_count')) ?? names.length;
@@ -122,7 +122,7 @@ export function problemsOf(health: HealthReport): HealthProblem[] {
   };
   const isBehind = at(health, 'projection.caught_up') === false && !at(health, 'projection.reason');
   const behind = isBehind ? 'The read models do not follow the log.' : undefined;
-  const parkedKeys = numberAt(health, 'relay.parked.count');
+  const parkedKeys = numberAt(health, 'relay.parked.count')?.toString();
   return [
     ...problem('Read models', behind, REASONS[0]![2]),
     ...REASONS.flatMap(([name, path, first]) => problem(name, at(health, path), first)),

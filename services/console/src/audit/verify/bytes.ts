@@ -1,7 +1,7 @@
 /** Bytes with a buffer of their own, as WebCrypto takes them. */
 export type Bytes = Uint8Array<ArrayBuffer>;
 
-export const utf8 = (text: string): Bytes => new TextEncoder().encode(text) as Bytes;
+export const utf8 = (text: string): Bytes => new TextEncoder().encode(text);
 
 const charsOf = (bytes: Bytes): string =>
   Array.from(bytes, (byte) => String.fromCharCode(byte)).join('');

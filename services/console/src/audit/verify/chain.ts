@@ -62,11 +62,16 @@ const TEXT = 'This text was changed after it was recorded. The rest of the event
 
 type Misfit = [what: string, meaning: string, expected?: unknown, actual?: unknown];
 
+/** The misfit of lone surrogates, or of too many levels. */
+const noFormOf = (): Misfit => ['has no canonical form', CHANGED];
+
+const textOf = (text: unknown): string => (typeof text === 'string' ? text : '');
+
 /** What identifies an event to a reader, as far as it is an event. */
 export function labelOf(value: unknown, revision: number) {
   const { type, metadata } = isObject(value) ? value : ({} as Members);
-  const time = isObject(metadata) ? String(metadata['recorded_at'] ?? '') : '';
-  return { revision, type: String(type ?? 'unknown'), time };
+  const time = isObject(metadata) ? metadata['recorded_at'] : undefined;
+  return { revision, type: textOf(type), time: textOf(time) };
 }
 
 /**
@@ -113,7 +118,7 @@ export function chainVerifier(sessionId: string) {
       if (commitment !== text['sha256'])
         return [`has another ${field} than was recorded`, TEXT, text['sha256'], commitment];
     }
-    const actual = toHex(await digest(utf8(`${String(previous)}${toCanonical(committed)}`)));
+    const actual = toHex(await digest(utf8(`${previous}${toCanonical(committed)}`)));
     if (actual !== hash) return ['does not match its hash', CHANGED, hash, actual];
     state.hash = actual;
     return undefined;
@@ -122,10 +127,8 @@ export function chainVerifier(sessionId: string) {
   return {
     state,
     async add(value: unknown): Promise<void> {
-      // Lone surrogates, or too many levels.
-      const noForm = (): Misfit => ['has no canonical form', CHANGED];
       const event = labelOf(value, state.events);
-      const misfit = await misfitOf(value).catch(noForm);
+      const misfit = await misfitOf(value).catch(noFormOf);
       if (misfit) {
         const [what, meaning, due, is] = misfit;
         const [expected, actual] = [due, is].map((each) => each?.toString());

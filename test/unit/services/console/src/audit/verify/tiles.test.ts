@@ -12,7 +12,7 @@ test('tiles have the paths that Go gives them', () => {
 });
 
 test('a partial tile that was removed is read from the full one, and each tile once', async () => {
-  const full = Uint8Array.from({ length: 256 * 32 }, (_, at) => Math.floor(at / 32)) as Bytes;
+  const full = Uint8Array.from({ length: 256 * 32 }, (_, at) => Math.floor(at / 32));
   const asked: string[] = [];
   const read = tileHashes(300, async (path) => {
     asked.push(path);

@@ -128,7 +128,7 @@ test('counts texts that the service withholds, and verifies their commitments', 
       value?.sha256 === undefined ? value : { sha256: value.sha256 },
     ) as object,
   }));
-  const { chain } = await verify(await proofs(withheld as unknown as ShownEvent[]));
+  const { chain } = await verify(await proofs(withheld));
   expect(chain.texts.disclosed).toBe(0);
   expect(chain.texts.redacted).toBeGreaterThan(9);
 });
@@ -195,8 +195,8 @@ describe('names what a lying service does:', () => {
     const forged = session.map((event, at) => {
       const data = at === 6 ? { ...(event.data as object), is_error: true } : event.data;
       const changed = { ...event, data, metadata: { ...event.metadata, prev_hash: hash } };
-      hash = shownEventHash(changed as ShownEvent);
-      return { ...changed, metadata: { ...changed.metadata, hash } } as ShownEvent;
+      hash = shownEventHash(changed);
+      return { ...changed, metadata: { ...changed.metadata, hash } };
     });
     const { message, details } = await mismatchOf(await proofs(forged));
     expect(message).toContain('The event at revision 6 is not in the log');
