@@ -12,15 +12,15 @@ const escapeText = (text: string): string =>
 
 /**
  * HTML in Markdown is shown as the text that it is, also since the browser reports its inline scripts
- * and styles as violations of the content security policy even while it is sanitised. An image becomes
- * a link: loading it would tell its host what the text is about.
+ * and styles as violations of the content security policy even while it is sanitised. Of an image
+ * its description is shown: loading it would tell its host what the text is about.
  */
 export const marked = new Marked({
   gfm: true,
   breaks: true,
   renderer: {
     html: ({ text, block }) => (block ? `<p>${escapeText(text)}</p>` : escapeText(text)),
-    image: ({ href, text }) => `<a href="${escapeText(href)}">${escapeText(text || href)}</a>`,
+    image: ({ href, text }) => escapeText(text || href),
   },
 });
 // Links open elsewhere and learn nothing; what loads by itself (images, media) or submits is removed.
