@@ -3,7 +3,7 @@ import { toCurl } from '../../api/requestLog.ts';
 import { cn } from '../../components/classNames.ts';
 import { CopyButton } from '../../components/CopyButton.tsx';
 import { Time } from '../../components/Time.tsx';
-import { formatMs } from './format.ts';
+import { formatDuration } from './format.ts';
 import { NumberedView } from './NumberedView.tsx';
 import { readEventsBetween, type SessionEvent } from './sessionQueries.ts';
 import { textOf } from './waterfall.ts';
@@ -95,7 +95,7 @@ function EventRow({ sessionId, event, isTarget, isJson }: EventRowProps) {
         </span>
         {'duration_ms' in data && (
           <span className="hidden text-muted-foreground tabular-nums sm:inline">
-            {formatMs(data.duration_ms)}
+            {formatDuration(data.duration_ms)}
           </span>
         )}
         <Time

@@ -3,7 +3,7 @@ import { Link } from '@tanstack/react-router';
 import { api, dataOf, type Schema } from '../../api/client.ts';
 import { cn } from '../../components/classNames.ts';
 import { Badge } from '../../components/layout.tsx';
-import { formatCost, formatMs, formatTokens } from './format.ts';
+import { formatTokenCost, formatDuration, formatTokens } from './format.ts';
 import { NumberedView } from './NumberedView.tsx';
 import { readTimeline, type Turn } from './sessionQueries.ts';
 import { TurnLink } from './TurnCard.tsx';
@@ -44,9 +44,9 @@ function SpanRow({
       </span>
       <span className="text-muted-foreground tabular-nums sm:text-right">
         <span className="sr-only">
-          from {formatMs(startMs)}, {isError && 'failed, '}
+          from {formatDuration(startMs)}, {isError && 'failed, '}
         </span>
-        {formatMs(durationMs)}
+        {formatDuration(durationMs)}
       </span>
       <span className="truncate text-muted-foreground tabular-nums">
         {tokens && formatTokens(tokens)}
@@ -67,7 +67,7 @@ interface TimelineTurnProps {
 function TimelineTurn({ sessionId, turn, waterfall, isTarget, priceOf }: TimelineTurnProps) {
   const recordedBy = turn.origin_session_id ?? sessionId;
   const price = waterfall && priceOf(waterfall.model);
-  const total = waterfall?.tokens && formatCost(waterfall.tokens, price);
+  const total = waterfall?.tokens && formatTokenCost(waterfall.tokens, price);
   return (
     <article
       aria-label={`Turn ${turn.turn}`}
@@ -83,7 +83,7 @@ function TimelineTurn({ sessionId, turn, waterfall, isTarget, priceOf }: Timelin
         {turn.status !== 'completed' && <Badge className="capitalize">{turn.status}</Badge>}
         <span className="text-muted-foreground tabular-nums">
           {[
-            waterfall && formatMs(waterfall.durationMs),
+            waterfall && formatDuration(waterfall.durationMs),
             turn.tokens && formatTokens(turn.tokens),
             total,
           ]
@@ -108,7 +108,7 @@ function TimelineTurn({ sessionId, turn, waterfall, isTarget, priceOf }: Timelin
               key={index}
               span={span}
               totalMs={waterfall.durationMs}
-              cost={span.tokens && formatCost(span.tokens, price)}
+              cost={span.tokens && formatTokenCost(span.tokens, price)}
             />
           ))}
         </ul>

@@ -1,17 +1,19 @@
-import { Link } from '@tanstack/react-router';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { Link, useNavigate } from '@tanstack/react-router';
 import { FileJson, GitFork, Repeat2 } from 'lucide-react';
 import { useState } from 'react';
+import { api, dataOf } from '../../api/client.ts';
+import { newIdempotencyKey } from '../../api/idempotencyKey.ts';
 import { Button } from '../../components/Button.tsx';
 import { cn } from '../../components/classNames.ts';
 import { Badge } from '../../components/layout.tsx';
 import { Markdown } from '../../components/Markdown.tsx';
 import { Time } from '../../components/Time.tsx';
-import { formatMs, formatTokens } from './format.ts';
+import { formatDuration, formatTokens } from './format.ts';
 import { LiveOutput } from './LiveOutput.tsx';
-import { RequestsDialog } from './RequestsDialog.tsx';
+import { TurnRequestsDialog } from './TurnRequestsDialog.tsx';
 import type { Turn } from './sessionQueries.ts';
 import { LongText, Plain, ToolCallDetails } from './texts.tsx';
-import { useFork } from './useFork.ts';
 
 const TONES = { failed: 'destructive', interrupted: 'warning', running: 'success' } as const;
 
@@ -38,7 +40,7 @@ function TurnFigures({ turn }: { turn: Turn }) {
   const parts = [
     turn.model,
     turn.tokens && formatTokens(turn.tokens),
-    turn.ended_at && formatMs(Date.parse(turn.ended_at) - Date.parse(turn.started_at)),
+    turn.ended_at && formatDuration(Date.parse(turn.ended_at) - Date.parse(turn.started_at)),
     turn.finish_reason !== null && !['', 'stop'].includes(turn.finish_reason) && turn.finish_reason,
   ].filter(Boolean);
   return <span className="min-w-0 truncate tabular-nums">{parts.join(' · ')}</span>;
@@ -67,6 +69,29 @@ export const TurnLink = ({
     #{turn}
   </Link>
 );
+
+/** Forks a session after a turn, and shows the fork. */
+function useFork(sessionId: string) {
+  const navigate = useNavigate();
+  const client = useQueryClient();
+  const [key] = useState(newIdempotencyKey);
+  return useMutation({
+    mutationFn: (turn: number) =>
+      dataOf(
+        api.POST('/v1/sessions/{sessionId}/fork', {
+          params: {
+            path: { sessionId },
+            header: { 'Idempotency-Key': `${key}-${turn}` },
+          },
+          body: { at_turn: turn },
+        }),
+      ),
+    onSuccess: ({ session_id }) => {
+      void client.invalidateQueries({ queryKey: ['sessions'] });
+      return navigate({ to: '/sessions/$sessionId', params: { sessionId: session_id } });
+    },
+  });
+}
 
 interface TurnCardProps {
   sessionId: string;
@@ -163,7 +188,7 @@ export function TurnCard({ sessionId, turn, isTarget }: TurnCardProps) {
           </p>
         )}
         {showsRequests && (
-          <RequestsDialog
+          <TurnRequestsDialog
             sessionId={sessionId}
             turn={turn.turn}
             onClose={() => setShowsRequests(false)}

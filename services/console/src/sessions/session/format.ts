@@ -6,7 +6,7 @@ const SECONDS = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 });
 export const formatNumber = (value: number): string => NUMBER.format(value);
 
 /** A duration: `240 ms`, `3.2 s`, `2 min 5 s`. */
-export function formatMs(ms: number): string {
+export function formatDuration(ms: number): string {
   if (ms < 1_000) return `${NUMBER.format(Math.round(ms))} ms`;
   if (ms < 60_000) return `${SECONDS.format(ms / 1_000)} s`;
   const seconds = Math.round(ms / 1_000);
@@ -23,7 +23,7 @@ interface Price {
 }
 
 /** What tokens cost at a model's current price, such as `0.0012 USD`; undefined without a price. */
-export function formatCost(
+export function formatTokenCost(
   { prompt, completion }: Tokens,
   price: Price | undefined,
 ): string | undefined {

@@ -4,7 +4,7 @@ import type { Schema } from '../../api/client.ts';
 import { Button } from '../../components/Button.tsx';
 import { cn } from '../../components/classNames.ts';
 import { Badge } from '../../components/layout.tsx';
-import { formatMs, formatNumber } from './format.ts';
+import { formatDuration, formatNumber } from './format.ts';
 
 const SHOWN_CHARACTERS = 8_000;
 
@@ -66,7 +66,7 @@ export const ToolCallDetails = ({ call }: { call: Schema<'ToolCall'> }) => (
       <code className="min-w-0 truncate">{call.tool}</code>
       {call.is_error && <Badge tone="destructive">Error</Badge>}
       <span className="ml-auto text-xs text-muted-foreground tabular-nums">
-        {formatMs(call.duration_ms)}
+        {formatDuration(call.duration_ms)}
       </span>
     </summary>
     <div className="grid gap-2 border-t p-2.5">

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import {
-  formatCost,
-  formatMs,
+  formatTokenCost,
+  formatDuration,
   formatTokens,
 } from '../../../../../../../services/console/src/sessions/session/format.ts';
 
@@ -13,7 +13,7 @@ test.each([
   [59_999, '60 s'],
   [125_000, '2 min 5 s'],
 ])('%d milliseconds are %s', (ms, text) => {
-  expect(formatMs(ms)).toBe(text);
+  expect(formatDuration(ms)).toBe(text);
 });
 
 test('tokens are those of the prompt and of the answer', () => {
@@ -23,6 +23,6 @@ test('tokens are those of the prompt and of the answer', () => {
 test('a cost is that of both kinds of tokens at the price of the model', () => {
   const price = { input_per_million: '2.50', output_per_million: '10', currency: 'USD' };
   const tokens = { prompt: 1_000, completion: 100, total: 1_100 };
-  expect(formatCost(tokens, price)).toBe('0.0035 USD');
-  expect(formatCost(tokens, undefined)).toBeUndefined();
+  expect(formatTokenCost(tokens, price)).toBe('0.0035 USD');
+  expect(formatTokenCost(tokens, undefined)).toBeUndefined();
 });

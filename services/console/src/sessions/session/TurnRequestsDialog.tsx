@@ -9,14 +9,14 @@ import { formatNumber } from './format.ts';
 
 const MOST_REQUESTS = 1_000;
 
-interface RequestsDialogProps {
+interface TurnRequestsDialogProps {
   sessionId: string;
   turn: number;
   onClose: () => void;
 }
 
 /** The requests that a turn sent to its model, rebuilt from events. */
-export function RequestsDialog({ sessionId, turn, onClose }: RequestsDialogProps) {
+export function TurnRequestsDialog({ sessionId, turn, onClose }: TurnRequestsDialogProps) {
   const path = `/v1/sessions/${sessionId}/turns/${turn}/requests`;
   const { data, error, refetch } = useQuery({
     queryKey: ['session', sessionId, 'requests', turn],
