@@ -11,15 +11,8 @@ import {
   noteSigner,
   type NoteSigner,
 } from '../../shared/transparency/tlog/noteKeys.ts';
-import {
-  makeBundle,
-  shownSession,
-  signer,
-  textsOf,
-  writeTexts,
-} from '../support/builders/bundles.ts';
 import { startConsoleBrowser, type ConsolePage } from '../support/browser/console.ts';
-import { XSS_HOST, XSS_PAYLOADS } from '../support/browser/xssPayloads.ts';
+import { XSS_PAYLOADS } from '../support/browser/xssPayloads.ts';
 import { startTestService, type TestService } from '../support/http/service.ts';
 import { startTestWitness } from '../support/servers/witness/witness.ts';
 
@@ -92,30 +85,14 @@ const keysOf = (): string => `${formatVkey(log!.key)}\n${witness.vkey}`;
 async function trust(page: ConsolePage, keys: string, checkpoint?: string): Promise<void> {
   await page.getByLabel('Verifier keys').fill(keys);
   await page.getByRole('button', { name: 'Save keys' }).click();
-  await page.getByText('Saved in this browser.').waitFor();
-  if (checkpoint === undefined) return;
-  await page.getByText('Paste a checkpoint').click();
-  await pin(page, checkpoint);
+  if (checkpoint !== undefined) await pin(page, checkpoint);
 }
 
 /** Pins a checkpoint in the field that is open. */
 async function pin(page: ConsolePage, checkpoint: string): Promise<void> {
-  await page.getByLabel('Checkpoint', { exact: true }).fill(checkpoint);
+  await page.getByRole('textbox', { name: 'Pinned checkpoint' }).fill(checkpoint);
   await page.getByRole('button', { name: 'Pin', exact: true }).click();
   await page.getByRole('button', { name: 'Unpin' }).waitFor();
-}
-
-/** Drops a file on the card, as from a folder. */
-async function dropFile(page: ConsolePage, file: string): Promise<void> {
-  const content = (await readFile(file)).toString('base64');
-  const script = `(() => {
-    const bytes = Uint8Array.from(atob('${content}'), (char) => char.charCodeAt(0));
-    const dataTransfer = new DataTransfer();
-    dataTransfer.items.add(new File([bytes], 'bundle.tar'));
-    return dataTransfer;
-  })()`;
-  const dataTransfer = await page.evaluateHandle(script);
-  await result(page).dispatchEvent('drop', { dataTransfer });
 }
 
 const verify = (page: ConsolePage) =>
@@ -126,18 +103,18 @@ withBrowser(
   'pins a checkpoint, verifies a session against it, and says what is proven',
   async () => {
     const page = await browser!.open(`/audit?session=${sessionId}`, { service });
-    await page.getByText('No checkpoint is pinned.').waitFor();
+    await page.getByText('Pin a checkpoint now').waitFor();
     await page.getByRole('button', { name: 'Pin this checkpoint' }).click();
-    await page.getByText('Extends the pinned checkpoint.').waitFor();
+    await page.getByText(/It extends the pinned checkpoint by \d+ events/).waitFor();
     await trust(page, keysOf());
     const checkpoint = page.getByRole('region', { name: 'Newest checkpoint' });
     await checkpoint.getByText('Valid').nth(1).waitFor();
-    await checkpoint.getByText('Cosigned').waitFor();
+    await checkpoint.getByRole('row', { name: /witness.example.w1 Witness Valid \w+/ }).waitFor();
     await verify(page);
     await page.getByRole('heading', { name: 'Everything matches' }).waitFor();
     const text = await result(page).innerText();
     expect(text).toContain('was changed, dropped, added or moved: 5 events');
-    expect(text).toContain('a key that you trust');
+    expect(text).toContain('You trust the key that signed the checkpoint');
     expect(text).toMatch(/5 events of the session were under it, and 0 came later/);
     expect(text).toContain('cosigned this checkpoint at');
     expect(text).toContain('Not shown by any proof');
@@ -187,7 +164,7 @@ withBrowser('names the first event that a lying service changed', async () => {
   const report = await page.getByRole('alert').innerText();
   expect(report).toContain('session.turn_completed.v1');
   expect(report).toContain('This text was changed after it was recorded.');
-  expect(report).toContain('2 events before it match.');
+  expect(report).toMatch(/Events before it that match\s+2/);
   expect(report).toMatch(/Expected\s+[0-9a-f]{64}\s+Actual\s+[0-9a-f]{64}/);
   expect(await page.inspect('mismatch')).toEqual([]);
   const link = page.getByRole('link', { name: 'Open the event' });
@@ -226,22 +203,6 @@ withBrowser('shows that the log does not fit a checkpoint that was kept', async 
   expect(page.problems).toEqual([]);
 });
 
-withBrowser('verifies a bundle of another log, and refuses one that was changed', async () => {
-  const page = await browser!.open('/audit', { service });
-  await trust(page, formatVkey(signer.key));
-  const file = join(folder, 'bundle.tar');
-  const texts = await textsOf(await makeBundle(shownSession(), '1.input'));
-  await writeTexts(file, texts);
-  await page.getByLabel('Open a bundle').setInputFiles(file);
-  await page.getByRole('heading', { name: 'Everything that could be checked matches' }).waitFor();
-  expect(await result(page).innerText()).toContain('withheld; only the commitment was checked');
-  const changed = texts['events.jsonl']!.replace('Answer 2', 'Answer 3');
-  await writeTexts(file, { ...texts, 'events.jsonl': changed });
-  await dropFile(page, file);
-  await page.getByText('The event at revision 6 has another output').waitFor();
-  expect(page.problems).toEqual([]);
-});
-
 withBrowser(
   'says why a key without audit:read sees nothing, and verifies without texts',
   async () => {
@@ -272,43 +233,6 @@ withBrowser('says so where the browser offers no WebCrypto', async () => {
   expect(page.problems).toEqual([]);
 });
 
-withBrowser('verifies 10,000 events with progress, and stops where it is told to', async () => {
-  const page = await browser!.open('/audit', { service });
-  const file = join(folder, 'long.tar');
-  await writeTexts(file, await textsOf(await makeBundle(shownSession(3_333))));
-  await page.getByLabel('Open a bundle').setInputFiles(file);
-  await page.getByText(/[1-9][\d,]* of 10,000 events/).waitFor();
-  await page.keyboard.press('Escape');
-  await page.getByText('of 10,000 events').waitFor({ state: 'hidden' });
-  expect(await result(page).getByRole('heading', { level: 3 }).count()).toBe(0);
-  await page.getByLabel('Open a bundle').setInputFiles(file);
-  await page.getByRole('heading', { name: 'Everything that could be checked matches' }).waitFor();
-  expect(await result(page).innerText()).toContain('moved: 10,000 events');
-  expect(page.problems).toEqual([]);
-});
-
-withBrowser(
-  'shows and verifies the receipt of an erasure, and proves the erased session',
-  async () => {
-    const page = await browser!.open('/audit', { service });
-    await trust(page, keysOf());
-    await page.getByRole('button', { name: 'List erasures' }).click();
-    await page.getByRole('button', { name: erasedId }).click();
-    const receipt = page.getByRole('region', { name: 'Erasure receipts' });
-    await receipt.getByText('The erasure is in the log').waitFor();
-    expect(await receipt.innerText()).toContain(XSS_PAYLOADS[2]!);
-    expect(page.url()).toContain(`receipt=${erasedId}`);
-    await receipt.scrollIntoViewIfNeeded();
-    expect(await page.inspect('receipt')).toEqual([]);
-    await page.getByLabel('Session', { exact: true }).fill(erasedId);
-    await verify(page);
-    await page.getByText('texts are erased').waitFor();
-    expect(await page.evaluate('window.__xss')).toBeUndefined();
-    expect(page.problems.filter((problem) => problem.includes(XSS_HOST))).toEqual([]);
-    expect(page.problems).toEqual([]);
-  },
-);
-
 withBrowser('says what is wrong with an id, a key and a checkpoint that are none', async () => {
   const page = await browser!.open('/audit', { service });
   await page.getByLabel('Session', { exact: true }).fill('x');
@@ -317,8 +241,7 @@ withBrowser('says what is wrong with an id, a key and a checkpoint that are none
   await page.getByLabel('Verifier keys').fill('nonsense');
   await page.getByRole('button', { name: 'Save keys' }).click();
   await page.getByText('is no verifier key').waitFor();
-  await page.getByText('Paste a checkpoint').click();
-  await page.getByLabel('Checkpoint', { exact: true }).fill('nonsense');
+  await page.getByRole('textbox', { name: 'Pinned checkpoint' }).fill('nonsense');
   await page.getByRole('button', { name: 'Pin', exact: true }).click();
   await page.getByText('A checkpoint is a text, an empty line, and signatures.').waitFor();
   await page.getByLabel('Session', { exact: true }).fill('session_01kahz1c3sf6w9m3v5q7x9z1a3');

@@ -40,12 +40,12 @@ withBrowser(
   async () => {
     const page = await browser!.open('/system', { service });
     await page.getByText('Nothing needs attention').waitFor();
-    await page.getByText('Ready', { exact: true }).waitFor();
-    const parts = page.getByRole('region', { name: 'Parts' });
-    await parts.getByRole('row', { name: /Read models Up to date 0 ms/ }).waitFor();
-    await parts.getByRole('row', { name: /Transparency log Working/ }).waitFor();
-    const limits = page.getByRole('region', { name: 'Limits and their use' });
-    const connections = limits.getByRole('row', { name: /^Connections/ });
+    await page.getByText('ready', { exact: true }).waitFor();
+    const parts = page.getByRole('region', { name: 'Parts', exact: true });
+    await parts.getByRole('row', { name: /Read models up to date/ }).waitFor();
+    await parts.getByRole('row', { name: /Transparency log active 0 ms/ }).waitFor();
+    const limits = page.getByRole('region', { name: 'Limits and their use', exact: true });
+    const connections = limits.getByRole('row', { name: /^connections/ });
     expect(await connections.innerText()).toMatch(/\d+ of 10,000\s+0\s+0/);
     expect(await connections.getByRole('meter').getAttribute('aria-valuemax')).toBe('10000');
     const quotas = page.getByRole('region', { name: 'Quotas of your account' });
@@ -82,13 +82,13 @@ withBrowser('says what is wrong, and what to do first, as text', async () => {
   }));
   await page.reload();
   const attention = page.getByRole('region', { name: 'Needs attention' });
-  await attention.getByText('1 stream is parked').waitFor();
+  await attention.getByText('1: session-session_1').waitFor();
   const text = await attention.innerText();
   expect(text).toContain(XSS_PAYLOADS[0]);
   expect(text).toContain(XSS_PAYLOADS[19]);
   expect(text).toContain('First: Check that Kafka runs');
-  await page.getByText('Degraded', { exact: true }).waitFor();
-  await page.getByRole('row', { name: /Read models Behind 2 min/ }).waitFor();
+  await page.getByText('degraded', { exact: true }).waitFor();
+  await page.getByRole('row', { name: /Read models behind 2 min/ }).waitFor();
   await inspectAll(page, 'degraded');
   expect(await page.evaluate('window.__xss')).toBeUndefined();
   expect(page.problems).toEqual([]);
@@ -109,7 +109,7 @@ withBrowser('follows a service that is not ready, until it is again', async () =
       },
     }),
   );
-  await page.getByText('Not ready').waitFor();
+  await page.getByText('not ready').waitFor();
   await page.getByText('The event log can’t be read.').waitFor();
   expect(await page.inspect('not-ready')).toEqual([]);
   await page.unroute('**/health/ready');
@@ -126,7 +126,7 @@ withBrowser(
       key: issued.body.data.api_key as string,
     });
     await page.getByText('Nothing needs attention').waitFor();
-    const limits = page.getByRole('region', { name: 'Limits and their use' });
+    const limits = page.getByRole('region', { name: 'Limits and their use', exact: true });
     await limits.getByText('This view is closed to your key').waitFor();
     expect(await limits.innerText()).toContain('metrics:read');
     const quotas = page.getByRole('region', { name: 'Quotas of your account' });

@@ -100,13 +100,13 @@ export function shownSession(turns = 3): ShownEvent[] {
   });
 }
 
-/** The leaf of the last of so many events, and the leaves after it. */
-const lastOf = (events: number): number => Math.max(300, 2 * (events - 1));
+/** The leaf of the last event, and the leaves after it. */
+const LAST = 300;
 const AFTER = 11;
 
 /** The leaves of a session's events, between which others have theirs. */
 export const leavesOf = (events: number): number[] =>
-  Array.from({ length: events }, (_, at) => lastOf(events) - 2 * (events - 1 - at));
+  Array.from({ length: events }, (_, at) => LAST - 2 * (events - 1 - at));
 
 /**
  * A bundle of a session, signed by the log and cosigned by the witness. `older` is the size of a
@@ -121,10 +121,9 @@ export async function makeBundle(
   const { revision, metadata } = events.at(-1)!;
   const tiles = memoryTiles();
   const edge = await openRightEdge(tiles, 0);
-  const last = lastOf(events.length);
   const leaves = leavesOf(events.length);
   let olderRoot: Buffer | undefined;
-  for (let index = 0; index <= last + AFTER; index += 1) {
+  for (let index = 0; index <= LAST + AFTER; index += 1) {
     if (index === older) olderRoot = edge.root();
     const event = events[leaves.indexOf(index)];
     edge.append(leafEntry(event?.metadata.hash ?? 'a'.repeat(64), index));
@@ -132,15 +131,15 @@ export async function makeBundle(
   tiles.write(edge.takeFiles());
   const text = formatCheckpoint({ origin: ORIGIN, size: edge.size(), root: edge.root() });
   const checkpoint = signNote(text, [signer]) + signatureLine(cosign(text, witness, 1_767_225_600));
-  const hashes = await inclusionProof(tiles, last, edge.size());
+  const hashes = await inclusionProof(tiles, LAST, edge.size());
   const prove = createInclusionProver(tiles, edge.size());
   const proving = leaves.values();
   return bundleContent({
     session_id: SESSION,
     head: { revision, hash: metadata.hash },
     proof: {
-      leaf: { hash: metadata.hash, index: last },
-      proof: formatProof({ index: last, hashes, checkpoint }),
+      leaf: { hash: metadata.hash, index: LAST },
+      proof: formatProof({ index: LAST, hashes, checkpoint }),
       checkpoint,
     },
     vkey: formatVkey(signer.key),

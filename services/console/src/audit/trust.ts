@@ -1,32 +1,30 @@
 import { useQuery } from '@tanstack/react-query';
 import { useMemo, useSyncExternalStore } from 'react';
-import { readCheckpoint, readKeys, type Checkpoint } from './verify/notes.ts';
+import { readCheckpoint, readKeys } from './verify/notes.ts';
 import type { Trust } from './verify/verifySession.ts';
 
 const NAME = 'turnlog.audit-trust';
 
-/** What the person trusts, as this browser keeps it. */
-export interface StoredTrust {
-  /** One vkey per line. */
+/** What the person trusts, as this browser keeps it. `keys` has one vkey per line. */
+interface StoredTrust {
   keys: string;
   pinned?: { note: string; at: string } | undefined;
 }
 
-const NOTHING: StoredTrust = { keys: '' };
 const listeners = new Set<() => void>();
 let current: StoredTrust | undefined;
 
-function parseStored(text: string | null): StoredTrust {
+function readStored(): StoredTrust {
   try {
-    const { keys, pinned } = JSON.parse(text ?? '') as StoredTrust;
-    if (pinned) readCheckpoint(pinned.note);
-    return { keys: String(keys), pinned };
+    const stored = JSON.parse(localStorage.getItem(NAME)!) as StoredTrust;
+    if (stored.pinned) readCheckpoint(stored.pinned.note);
+    return stored;
   } catch {
-    return NOTHING;
+    return { keys: '' };
   }
 }
 
-const getStored = (): StoredTrust => (current ??= parseStored(localStorage.getItem(NAME)));
+const getStored = (): StoredTrust => (current ??= readStored());
 
 /** Keeps what the person trusts in this browser, beyond the tab. */
 export function setStored(changes: Partial<StoredTrust>): void {
@@ -41,17 +39,13 @@ export function pinCheckpoint(note: string): void {
   setStored({ pinned: { note, at: new Date().toISOString() } });
 }
 
-function onStoredChange(listener: () => void): () => void {
+const onStoredChange = (listener: () => void) => {
   listeners.add(listener);
   return () => listeners.delete(listener);
-}
+};
 
 /** What the person trusts, stored and parsed. `trust` is undefined while keys are parsed. */
-export function useTrust(): {
-  stored: StoredTrust;
-  pinned: Checkpoint | undefined;
-  trust: Trust | undefined;
-} {
+export function useTrust() {
   const stored = useSyncExternalStore(onStoredChange, getStored);
   const note = stored.pinned?.note;
   const pinned = useMemo(() => (note === undefined ? undefined : readCheckpoint(note)), [note]);
@@ -61,5 +55,6 @@ export function useTrust(): {
     queryFn: () => readKeys(stored.keys).catch(() => []),
     staleTime: Infinity,
   });
-  return { stored, pinned, trust: keys && { keys, pinned } };
+  const trust: Trust | undefined = keys && { keys, pinned };
+  return { stored, pinned, trust };
 }

@@ -1,112 +1,162 @@
-import { keepPreviousData, useQuery } from '@tanstack/react-query';
-import { useEffect, useState } from 'react';
+import { useQuery, type UseQueryResult } from '@tanstack/react-query';
+import { useEffect, useRef, type ReactNode } from 'react';
 import { ApiError } from '../api/apiError.ts';
 import { api, apiFetch, dataOf } from '../api/client.ts';
-import { Badge, Card, Skeleton, View } from '../components/layout.tsx';
-import { ErrorState } from '../components/states.tsx';
-import { partsOf, type Part } from './healthParts.ts';
-import { LimitsCard, QuotasCard } from './LimitsCard.tsx';
-import { parseMetrics } from './openMetrics.ts';
-import { ProcessCard } from './ProcessCard.tsx';
-import { formatMs } from './figures.ts';
-import type { MetricsRead } from './processFigures.ts';
+import { cn } from '../components/classNames.ts';
+import { Badge, Card, View } from '../components/layout.tsx';
+import { Loaded } from '../components/states.tsx';
+import { DataTable, Facts } from '../components/tables.tsx';
+import { Time } from '../components/Time.tsx';
+import { partsOf, problemsOf, type HealthReport } from './healthParts.ts';
+import { parseMetrics, resourcesOf, type MetricSamples } from './openMetrics.ts';
+import { processFigures, type MetricsRead } from './processFigures.ts';
 
 const REFRESH_MS = 3_000;
-const QUOTAS_REFRESH_MS = 15_000;
-/** The reads of the last five minutes. */
-const MOST_READS = 100;
+const NEARLY = 0.8;
+const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const;
 
 async function readMetrics(): Promise<MetricsRead> {
-  const request = new Request(new URL('/metrics', location.origin), {
-    headers: { accept: 'application/openmetrics-text; version=1.0.0' },
-  });
-  const text = await (await apiFetch(request)).text();
-  return { metrics: parseMetrics(text), at: Date.now() };
+  const headers = { accept: 'application/openmetrics-text; version=1.0.0' };
+  const response = await apiFetch(new Request(new URL('/metrics', location.origin), { headers }));
+  return { metrics: parseMetrics(await response.text()), at: Date.now() };
 }
 
-function PartRow({ name, tone, status, lagMs, detail }: Part) {
+function formatBytes(bytes: number | undefined): string {
+  if (bytes === undefined) return '…';
+  const unit = Math.min(Math.floor(Math.log2(Math.max(bytes, 1)) / 10), UNITS.length - 1);
+  return `${(bytes / 1_024 ** unit).toFixed(unit === 0 ? 0 : 1)} ${UNITS[unit]}`;
+}
+
+const formatLag = (ms: number): string =>
+  ms < 1_000
+    ? `${ms} ms`
+    : ms < 60_000
+      ? `${(ms / 1_000).toFixed(1)} s`
+      : `${Math.round(ms / 60_000)} min`;
+
+/** True for an error that another try won’t change: a missing scope, or metrics on another port. */
+const isClosed = (error: unknown): boolean =>
+  error instanceof ApiError && (error.status === 403 || error.status === 404);
+
+const Section = ({ title, children }: { title: string; children: ReactNode }) => (
+  <Card aria-label={title} className="grid min-w-0 gap-3">
+    <h2 className="text-base font-semibold">{title}</h2>
+    {children}
+  </Card>
+);
+
+/** How much of a limit is used, as a bar below the figures. */
+function Use({
+  used,
+  limit,
+  isBytes,
+  label,
+}: {
+  used: number;
+  limit: number | null;
+  isBytes: boolean;
+  label: string;
+}) {
+  const format = isBytes ? formatBytes : (value: number) => value.toLocaleString();
+  if (limit === null) return `${format(used)}, no limit`;
+  const share = Math.min(used / limit, 1);
   return (
-    <tr className="border-t">
-      <th scope="row" className="py-2 pr-3 text-left font-semibold break-words">
-        {name}
-        <span className="block font-normal break-words text-muted-foreground sm:hidden">
-          {detail}
-        </span>
-      </th>
-      <td className="py-2 pr-3">
-        <Badge tone={tone}>{status}</Badge>
-      </td>
-      <td className="py-2 pr-3 text-right tabular-nums">
-        {lagMs === undefined ? '' : formatMs(lagMs)}
-      </td>
-      <td className="hidden py-2 break-words text-muted-foreground sm:table-cell">{detail}</td>
-    </tr>
+    <div className="ml-auto grid w-40 gap-1">
+      {format(used)} of {format(limit)}
+      <div
+        role="meter"
+        aria-label={label}
+        aria-valuemax={limit}
+        aria-valuenow={Math.min(used, limit)}
+        className="h-1 overflow-hidden rounded-full bg-muted"
+      >
+        <div
+          className={cn('h-full', share >= NEARLY ? 'bg-warning' : 'bg-primary')}
+          style={{ width: `${share * 100}%` }}
+        />
+      </div>
+    </div>
   );
 }
 
-/** What is wrong, and what to do first. */
-function Attention({ parts }: { parts: readonly Part[] }) {
-  const troubled = parts.filter(({ problems }) => problems.length > 0);
-  if (troubled.length === 0)
-    return <p className="text-muted-foreground">Nothing needs attention: all parts work.</p>;
-  return (
-    <ul className="grid gap-3">
-      {troubled.flatMap(({ name, problems }) =>
-        problems.map(({ what, first }) => (
-          <li key={`${name} ${what}`} className="min-w-0">
-            <h3 className="font-semibold">{name}</h3>
-            <p className="break-words">{what}</p>
-            <p className="text-muted-foreground">
-              <span className="font-medium">First: </span>
-              {first}
-            </p>
-          </li>
-        )),
-      )}
-    </ul>
-  );
-}
+const GOOD = ['active', 'relaying', 'up', 'up to date', 'sweeping'];
+const IDLE = ['standing by', 'waiting', 'starting'];
 
-function Health({ parts }: { parts: readonly Part[] }) {
+const toneOf = (status: string) =>
+  GOOD.includes(status) ? 'success' : IDLE.includes(status) ? 'neutral' : 'warning';
+
+function Health({ health }: { health: HealthReport }) {
+  const problems = problemsOf(health);
   return (
     <>
-      <Card aria-labelledby="attention-title" className="grid gap-3">
-        <h2 id="attention-title" className="text-base font-semibold">
-          Needs attention
-        </h2>
-        <Attention parts={parts} />
-      </Card>
-      <Card aria-labelledby="parts-title" className="grid gap-2">
-        <h2 id="parts-title" className="text-base font-semibold">
-          Parts
-        </h2>
-        <table className="w-full table-fixed">
-          <thead className="text-xs text-muted-foreground">
-            <tr>
-              <th scope="col" className="w-2/5 pb-1 text-left font-normal sm:w-1/4">
-                Part
-              </th>
-              <th scope="col" className="w-28 pb-1 text-left font-normal">
-                State
-              </th>
-              <th scope="col" className="w-20 pr-3 pb-1 text-right font-normal">
-                Lag
-              </th>
-              <th scope="col" className="hidden pb-1 text-left font-normal sm:table-cell">
-                Detail
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {parts.map((part) => (
-              <PartRow key={part.name} {...part} />
-            ))}
-          </tbody>
-        </table>
-      </Card>
+      <Section title="Needs attention">
+        {problems.length === 0 && (
+          <p className="text-muted-foreground">Nothing needs attention: all parts work.</p>
+        )}
+        {problems.map(({ name, what, first }) => (
+          <div key={`${name} ${what}`} className="min-w-0 break-words">
+            <h3 className="font-semibold">{name}</h3>
+            <p>{what}</p>
+            <p className="text-muted-foreground">First: {first}</p>
+          </div>
+        ))}
+      </Section>
+      <Section title="Parts">
+        <DataTable
+          caption="Parts and their state"
+          columns={['Part', 'State', '#Lag', 'Detail']}
+          rows={partsOf(health).map(({ name, status, lagMs, detail }) => ({
+            key: name,
+            cells: [
+              name,
+              <Badge key="state" tone={toneOf(status)}>
+                {status}
+              </Badge>,
+              lagMs === undefined ? '' : formatLag(lagMs),
+              detail,
+            ],
+          }))}
+        />
+      </Section>
     </>
   );
 }
+
+function ProcessFacts({ now, before }: { now: MetricsRead; before: MetricsRead | undefined }) {
+  const { delayMs, cores, startedAt, ...memory } = processFigures(now, before);
+  return (
+    <Facts
+      className="md:grid-cols-2"
+      facts={[
+        ['Event-loop delay, p99', delayMs === undefined ? '…' : `≤ ${formatLag(delayMs)}`],
+        ['CPU, of one core', cores === undefined ? '…' : `${Math.round(cores * 100)} %`],
+        ['Resident memory', formatBytes(memory.residentBytes)],
+        ['Heap', `${formatBytes(memory.heapBytes)} of ${formatBytes(memory.heapLimitBytes)}`],
+        startedAt !== undefined && ['Started', <Time key="at" value={startedAt} />],
+      ]}
+    />
+  );
+}
+
+/** `memory_bodies` as “memory for bodies”. */
+const wordsOf = (name: string): string =>
+  name.replace(/^memory_/, 'memory for ').replaceAll('_', ' ');
+
+const Limits = ({ metrics }: { metrics: MetricSamples }) => (
+  <DataTable
+    caption="Limits and their use"
+    columns={['Resource', '#In use', '#Waiting', '#Rejected']}
+    rows={resourcesOf(metrics).map(({ name, waiting, rejected, ...use }) => ({
+      key: `${name} ${use.isBytes}`,
+      cells: [
+        wordsOf(name),
+        <Use key="use" label={wordsOf(name)} {...use} />,
+        waiting.toLocaleString(),
+        rejected.toLocaleString(),
+      ],
+    }))}
+  />
+);
 
 /** The state of the process that answers: health, limits and their use, CPU and memory. */
 export function SystemView() {
@@ -115,7 +165,6 @@ export function SystemView() {
     queryFn: () => dataOf(api.GET('/health/ready')),
     refetchInterval: REFRESH_MS,
     retry: false,
-    placeholderData: keepPreviousData,
   });
   const metrics = useQuery({
     queryKey: ['metrics'],
@@ -127,49 +176,69 @@ export function SystemView() {
   const quotas = useQuery({
     queryKey: ['storage-use'],
     queryFn: () => dataOf(api.GET('/v1/usage/storage')),
-    refetchInterval: QUOTAS_REFRESH_MS,
+    refetchInterval: 5 * REFRESH_MS,
     retry: false,
   });
-  const [reads, setReads] = useState<readonly MetricsRead[]>([]);
-  const latest = metrics.data;
+  const reads = useRef<MetricsRead[]>([]);
   useEffect(() => {
-    if (latest) setReads((all) => [...all, latest].slice(-MOST_READS));
-  }, [latest]);
-  const isReady = !health.isError;
+    if (metrics.data) reads.current = [metrics.data, ...reads.current].slice(0, 2);
+  }, [metrics.data]);
+  const before = reads.current.find((read) => read !== metrics.data);
+  const { data, isError } = health;
+  const status = isError ? 'not ready' : data?.status;
+  const tone = isError ? 'destructive' : status === 'ready' ? 'success' : 'warning';
+  // What was read before is not the state now.
+  const state = isError ? ({ ...health, data: undefined } as UseQueryResult<typeof data>) : health;
   return (
     <View
       title={
         <span className="flex items-center gap-3">
-          System
-          {health.isPending ? null : isReady ? (
-            <Badge tone={health.data?.status === 'ready' ? 'success' : 'warning'}>
-              {health.data?.status === 'ready' ? 'Ready' : 'Degraded'}
-            </Badge>
-          ) : (
-            <Badge tone="destructive">Not ready</Badge>
-          )}
+          System {status !== undefined && <Badge tone={tone}>{status}</Badge>}
         </span>
       }
       description="The process that answers this page. It refreshes every 3 seconds."
     >
       <div className="mx-auto grid max-w-6xl gap-4">
-        {health.isPending && <Skeleton className="h-96" />}
-        {health.isError && (
-          <Card>
-            <ErrorState error={health.error} onRetry={() => void health.refetch()} />
-          </Card>
-        )}
-        {health.data && isReady && <Health parts={partsOf(health.data)} />}
+        <Loaded query={state} skeleton="h-96">
+          {(report) => <Health health={report as HealthReport} />}
+        </Loaded>
         <div className="grid items-start gap-4 lg:grid-cols-2">
-          <ProcessCard reads={reads} error={metrics.error} />
-          <QuotasCard use={quotas.data} error={quotas.error} />
+          <Section title="Process">
+            <Loaded query={metrics}>{(now) => <ProcessFacts now={now} before={before} />}</Loaded>
+          </Section>
+          <Section title="Quotas of your account">
+            <Loaded query={quotas}>
+              {(use) => (
+                <DataTable
+                  caption="Quotas and their use"
+                  columns={['Quota', '#In use']}
+                  rows={Object.entries(use.quotas).map(([name, { used, limit }]) => ({
+                    key: name,
+                    cells: [
+                      wordsOf(name),
+                      <Use
+                        key="use"
+                        label={name}
+                        used={used}
+                        limit={limit}
+                        isBytes={name.startsWith('bytes')}
+                      />,
+                    ],
+                  }))}
+                />
+              )}
+            </Loaded>
+          </Section>
         </div>
-        <LimitsCard metrics={latest?.metrics} error={metrics.error} />
+        <Section title="Limits and their use">
+          <p className="text-muted-foreground">
+            Requests beyond a limit wait, or are rejected with 429 or 503.
+          </p>
+          <Loaded query={metrics} skeleton="h-96">
+            {({ metrics: samples }) => <Limits metrics={samples} />}
+          </Loaded>
+        </Section>
       </div>
     </View>
   );
 }
-
-/** True for an error that another try won’t change: a missing scope, or metrics on another port. */
-const isClosed = (error: unknown): boolean =>
-  error instanceof ApiError && (error.status === 403 || error.status === 404);

@@ -1,25 +1,24 @@
 /** A sample of a metric: its labels and its value. */
-export interface Sample {
+interface Sample {
   labels: Readonly<Record<string, string>>;
   value: number;
 }
 
 /** The samples of each name. */
-export type Metrics = ReadonlyMap<string, readonly Sample[]>;
+export type MetricSamples = ReadonlyMap<string, readonly Sample[]>;
 
 const LINE = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)/;
 const LABEL = /([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)"(?:,|$)/g;
-const ESCAPES: Readonly<Record<string, string>> = { n: '\n' };
 const NUMBERS: Readonly<Record<string, number>> = { '+Inf': Infinity, '-Inf': -Infinity };
 
 const unescape = (text: string): string =>
-  text.replace(/\\(.)/g, (_, char: string) => ESCAPES[char] ?? char);
+  text.replace(/\\(.)/g, (_, char: string) => (char === 'n' ? '\n' : char));
 
 /**
  * Parses metrics in the format of OpenMetrics or of Prometheus. Comments, exemplars, timestamps and
  * lines that are no samples are ignored.
  */
-export function parseMetrics(text: string): Metrics {
+export function parseMetrics(text: string): MetricSamples {
   const metrics = new Map<string, Sample[]>();
   for (const line of text.split('\n')) {
     if (line.startsWith('#')) continue;
@@ -27,67 +26,42 @@ export function parseMetrics(text: string): Metrics {
     const [, name, written = '', number = ''] = LINE.exec(line.split(' # ')[0]!) ?? [];
     const value = NUMBERS[number] ?? Number(number);
     if (name === undefined || Number.isNaN(value)) continue;
-    const labels = Object.fromEntries(
-      [...written.matchAll(LABEL)].map(([, label, quoted]) => [label!, unescape(quoted!)]),
-    );
-    const samples = metrics.get(name) ?? [];
-    samples.push({ labels, value });
-    metrics.set(name, samples);
+    const pairs = [...written.matchAll(LABEL)];
+    const labels = Object.fromEntries(pairs.map(([, label, quoted]) => [label, unescape(quoted!)]));
+    metrics.set(name, [...(metrics.get(name) ?? []), { labels, value }]);
   }
   return metrics;
 }
 
 /** The value of a metric without labels; undefined without one. */
-export const valueOf = (metrics: Metrics, name: string): number | undefined =>
+export const valueOf = (metrics: MetricSamples, name: string): number | undefined =>
   metrics.get(name)?.[0]?.value;
 
-/** A bounded resource. `limit` is undefined where the process has none. */
-export interface Resource {
+interface BoundedResource {
   name: string;
-  unit: 'count' | 'bytes';
+  isBytes: boolean;
   used: number;
-  limit: number | undefined;
-  waiting: number | undefined;
-  rejectedByAccount: number;
-  rejectedByProcess: number;
+  limit: number;
+  waiting: number;
+  rejected: number;
 }
 
 /** The bounded resources of a process, by name, so that their order does not change. */
-export function resourcesOf(metrics: Metrics): Resource[] {
-  const rejected = metrics.get('turnlog_resource_rejections_total') ?? [];
-  const waiting = metrics.get('turnlog_resource_waiting') ?? [];
-  const find = (samples: readonly Sample[], resource: string, limit?: string) =>
-    samples.find(
-      ({ labels }) =>
-        labels['resource'] === resource && (limit === undefined || labels['limit'] === limit),
-    )?.value;
-  const resourcesIn = (suffix: '' | '_bytes', unit: Resource['unit']): Resource[] =>
-    (metrics.get(`turnlog_resource_limit${suffix}`) ?? []).map(({ labels, value }) => {
-      const name = labels['resource'] ?? '';
-      return {
-        name,
-        unit,
-        used: find(metrics.get(`turnlog_resource_used${suffix}`) ?? [], name) ?? 0,
-        limit: value,
-        waiting: find(waiting, name),
-        rejectedByAccount: find(rejected, name, 'account') ?? 0,
-        rejectedByProcess: find(rejected, name, 'process') ?? 0,
-      };
-    });
-  const bounded = [...resourcesIn('', 'count'), ...resourcesIn('_bytes', 'bytes')];
-  const known = new Set(bounded.map(({ name }) => name));
-  const rates = [...new Set(rejected.map(({ labels }) => labels['resource'] ?? ''))]
-    .filter((name) => !known.has(name))
-    .map((name): Resource => ({
-      name,
-      unit: 'count',
-      used: 0,
-      limit: undefined,
-      waiting: find(waiting, name),
-      rejectedByAccount: find(rejected, name, 'account') ?? 0,
-      rejectedByProcess: find(rejected, name, 'process') ?? 0,
+export function resourcesOf(metrics: MetricSamples): BoundedResource[] {
+  const sum = (metric: string, resource: string | undefined): number =>
+    (metrics.get(`turnlog_resource_${metric}`) ?? [])
+      .filter(({ labels }) => labels['resource'] === resource)
+      .reduce((total, { value }) => total + value, 0);
+  const resourcesIn = (suffix: '' | '_bytes'): BoundedResource[] =>
+    (metrics.get(`turnlog_resource_limit${suffix}`) ?? []).map(({ labels, value: limit }) => ({
+      name: labels['resource'] ?? '',
+      isBytes: suffix !== '',
+      used: sum(`used${suffix}`, labels['resource']),
+      limit,
+      waiting: sum('waiting', labels['resource']),
+      rejected: sum('rejections_total', labels['resource']),
     }));
-  return [...bounded, ...rates].toSorted(
-    (a, b) => a.name.localeCompare(b.name) || a.unit.localeCompare(b.unit),
+  return [...resourcesIn(''), ...resourcesIn('_bytes')].toSorted((a, b) =>
+    a.name.localeCompare(b.name),
   );
 }

@@ -1,4 +1,4 @@
-import { valueOf, type Metrics } from './openMetrics.ts';
+import { valueOf, type MetricSamples } from './openMetrics.ts';
 
 /** Figures of a process; undefined where they are unknown, as rates are before a second read. */
 export interface ProcessFigures {
@@ -12,9 +12,9 @@ export interface ProcessFigures {
   startedAt: string | undefined;
 }
 
-/** Metrics, and when they were read, in milliseconds. */
+/** MetricSamples, and when they were read, in milliseconds. */
 export interface MetricsRead {
-  metrics: Metrics;
+  metrics: MetricSamples;
   at: number;
 }
 
@@ -26,8 +26,8 @@ const growth = (before: number | undefined, now: number): number =>
   before !== undefined && before <= now ? now - before : now;
 
 /** The upper bound of the bucket that holds a quantile of what came between two reads. */
-function delayBetween(before: Metrics, now: Metrics): number | undefined {
-  const bucketsOf = (metrics: Metrics): Map<number, number> =>
+function delayBetween(before: MetricSamples, now: MetricSamples): number | undefined {
+  const bucketsOf = (metrics: MetricSamples): Map<number, number> =>
     new Map(
       (metrics.get(`${DELAY}_bucket`) ?? []).map(({ labels, value }) => {
         const bound = labels['le'] ?? '';

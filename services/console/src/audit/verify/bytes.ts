@@ -1,20 +1,15 @@
 /** Bytes with a buffer of their own, as WebCrypto takes them. */
 export type Bytes = Uint8Array<ArrayBuffer>;
 
-export const HASH_LENGTH = 32;
+export const utf8 = (text: string): Bytes => new TextEncoder().encode(text);
 
-const encoder = new TextEncoder();
-export const utf8 = (text: string): Bytes => encoder.encode(text) as Bytes;
-
-/** The text of UTF-8 bytes. Throws TypeError for other bytes. */
-export const fromUtf8 = (bytes: Bytes): string =>
-  new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+const charsOf = (bytes: Bytes): string =>
+  Array.from(bytes, (byte) => String.fromCharCode(byte)).join('');
 
 export const toHex = (bytes: Bytes): string =>
   Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 
-export const toBase64 = (bytes: Bytes): string =>
-  btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''));
+export const toBase64 = (bytes: Bytes): string => btoa(charsOf(bytes));
 
 /** The bytes of standard base64 with padding; undefined for any other text. */
 export function fromBase64(text: string): Bytes | undefined {
@@ -30,7 +25,7 @@ export function fromBase64(text: string): Bytes | undefined {
 /** A hash of 32 bytes in base64; undefined for any other text. */
 export function fromBase64Hash(text: string): Bytes | undefined {
   const bytes = fromBase64(text);
-  return bytes?.length === HASH_LENGTH ? bytes : undefined;
+  return bytes?.length === 32 ? bytes : undefined;
 }
 
 export function join(...parts: readonly Uint8Array[]): Bytes {
@@ -49,9 +44,3 @@ export const isSame = (a: Bytes, b: Bytes): boolean =>
 /** The SHA-256 of the parts, one after the other. */
 export const digest = async (...parts: readonly Uint8Array[]): Promise<Bytes> =>
   new Uint8Array(await crypto.subtle.digest('SHA-256', join(...parts)));
-
-/** A decimal number without leading zeros, below 2⁵³; undefined for any other text. */
-export function readDecimal(text: string): number | undefined {
-  const value = /^(0|[1-9][0-9]*)$/.test(text) ? Number(text) : NaN;
-  return Number.isSafeInteger(value) ? value : undefined;
-}

@@ -1,17 +1,13 @@
 /** The hash chain of a session's events, as docs/proof.md of the service specifies it. */
-import { digest, join, toHex, utf8, type Bytes } from './bytes.ts';
+import { digest, join, toHex, utf8 } from './bytes.ts';
 import { toCanonical } from './canonical.ts';
-import { Mismatch, type MismatchDetails } from './mismatch.ts';
+import { Mismatch } from './mismatch.ts';
 
-const FIRST_PREV_HASH = '0'.repeat(64);
 const SHA256 = /^[0-9a-f]{64}$/;
 const SALT = /^[\w-]{22}$/;
-const EVENT_MEMBERS = 'data,id,metadata,revision,stream,type';
-
-/** The members of a session's events that are texts. */
+/** The members of a session's events that are texts, and those of its labels. */
 const TEXTS = 'arguments content input instruction message output result summary title'.split(' ');
 const LABEL_TEXTS = ['name', 'value'];
-
 const KINDS: Readonly<Record<string, 'disclosed' | 'redacted' | 'erased'>> = {
   'salt,sha256,text': 'disclosed',
   sha256: 'redacted',
@@ -20,94 +16,38 @@ const KINDS: Readonly<Record<string, 'disclosed' | 'redacted' | 'erased'>> = {
 
 type Members = Readonly<Record<string, unknown>>;
 
-export interface ChainedEvent {
-  id: unknown;
-  stream: unknown;
-  revision: unknown;
-  type: unknown;
-  data: unknown;
-  metadata: Members;
-}
-
 const isObject = (value: unknown): value is Members =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-const membersOf = (value: Members): string => Object.keys(value).toSorted().join();
-
-export const isEvent = (value: unknown): value is ChainedEvent =>
-  isObject(value) && membersOf(value) === EVENT_MEMBERS && isObject(value['metadata']);
+const namesOf = (value: Members): string => Object.keys(value).toSorted().join();
 
 /** What became of a text: undefined for an object that represents none. */
-function kindOf(value: Members): 'disclosed' | 'redacted' | 'erased' | undefined {
-  const { sha256, salt = '', text = '', erased = true } = value;
-  const isText =
-    typeof sha256 === 'string' &&
-    SHA256.test(sha256) &&
-    typeof salt === 'string' &&
-    typeof text === 'string' &&
-    erased === true;
-  return isText ? KINDS[membersOf(value)] : undefined;
-}
-
-function saltBytes(salt: string): Bytes | undefined {
-  if (!SALT.test(salt)) return undefined;
-  const binary = atob(salt.replaceAll('-', '+').replaceAll('_', '/'));
-  return Uint8Array.from(binary, (char) => char.charCodeAt(0));
+function kindOf({ sha256, salt = '', text = '', erased = true }: Members, names: string) {
+  const isText = typeof sha256 === 'string' && SHA256.test(sha256);
+  const isWhole = typeof salt === 'string' && typeof text === 'string' && erased === true;
+  return isText && isWhole ? KINDS[names] : undefined;
 }
 
 /** Returns the first member with a plain string where texts are; undefined without one. */
 function plainText(data: unknown): string | undefined {
   if (!isObject(data)) return undefined;
-  const found = TEXTS.find((name) => typeof data[name] === 'string');
-  if (found !== undefined) return found;
   const labels: unknown[] = Array.isArray(data['labels']) ? data['labels'] : [];
   const isPlain = (label: unknown): boolean =>
     isObject(label) && LABEL_TEXTS.some((name) => typeof label[name] === 'string');
-  return labels.some(isPlain) ? 'labels' : undefined;
+  const found = TEXTS.find((name) => typeof data[name] === 'string');
+  return found ?? (labels.some(isPlain) ? 'labels' : undefined);
 }
 
-export interface DisclosedText {
-  field: string;
-  sha256: string;
-  salt: string;
-  text: string;
+async function commitmentOf({ salt, text }: Members): Promise<string> {
+  if (!SALT.test(String(salt))) return 'a salt of another length';
+  const binary = atob(String(salt).replaceAll('-', '+').replaceAll('_', '/'));
+  const bytes = Uint8Array.from(binary, (char) => char.charCodeAt(0));
+  return toHex(await digest(join(bytes, utf8(String(text)))));
 }
 
-type OnText = (kind: 'disclosed' | 'redacted' | 'erased', text: DisclosedText) => void;
-
-/** Replaces texts by their commitments, and calls `onText` for each. */
-function toCommitted(value: unknown, onText: OnText, field = ''): unknown {
-  if (Array.isArray(value)) return value.map((item) => toCommitted(item, onText, field));
-  if (!isObject(value)) return value;
-  const kind = kindOf(value);
-  if (kind === undefined)
-    return Object.fromEntries(
-      Object.entries(value).map(([name, member]) => [name, toCommitted(member, onText, name)]),
-    );
-  onText(kind, { field, ...(value as Omit<DisclosedText, 'field'>) });
-  return { sha256: value['sha256'] };
-}
-
-/**
- * Recomputes the hash of an event, and calls `onText` for each of its texts. Throws TypeError for an
- * event that has no canonical form.
- */
-export async function recomputeHash(event: ChainedEvent, onText: OnText): Promise<string> {
-  const { prev_hash: previous, hash: _hash, ...metadata } = event.metadata;
-  const covered = toCanonical({ ...event, data: toCommitted(event.data, onText), metadata });
-  return toHex(await digest(utf8(`${String(previous)}${covered}`)));
-}
-
-/** The commitment that a disclosed text has; undefined for a salt of another length. */
-export async function commitmentOf({ salt, text }: DisclosedText): Promise<string | undefined> {
-  const salted = saltBytes(salt);
-  return salted && toHex(await digest(join(salted, utf8(text))));
-}
-
-/** What was verified of a session so far. */
+/** What was verified of a session so far. `hash` is that of the last event. */
 export interface ChainState {
   events: number;
-  /** The hash of the last event. */
   hash: string;
   /** When the service recorded the first and the last event, by its own clock. */
   firstTime: string;
@@ -118,99 +58,86 @@ export interface ChainState {
 const CHANGED = 'The event was changed after it was recorded, or it was never recorded like this.';
 const MOVED =
   'An event before it is missing or was added, or the order was changed. Everything from here on is in doubt.';
+const TEXT = 'This text was changed after it was recorded. The rest of the event may be right.';
+
+type Misfit = [what: string, meaning: string, expected?: unknown, actual?: unknown];
+
+/** The misfit of lone surrogates, or of too many levels. */
+const noFormOf = (): Misfit => ['has no canonical form', CHANGED];
+
+const textOf = (text: unknown): string => (typeof text === 'string' ? text : '');
 
 /** What identifies an event to a reader, as far as it is an event. */
-export function labelOf(value: unknown, revision: number): NonNullable<MismatchDetails['event']> {
-  const event = isObject(value) ? value : {};
-  const metadata = isObject(event['metadata']) ? event['metadata'] : {};
-  return {
-    revision,
-    type: String(event['type'] ?? 'unknown'),
-    time: String(metadata['recorded_at'] ?? ''),
-  };
+export function labelOf(value: unknown, revision: number) {
+  const { type, metadata } = isObject(value) ? value : ({} as Members);
+  const time = isObject(metadata) ? metadata['recorded_at'] : undefined;
+  return { revision, type: textOf(type), time: textOf(time) };
 }
-
-type Fail = (what: string, details: Omit<MismatchDetails, 'event'>) => never;
 
 /**
  * Verifies the events of a session from its first one. `add` takes the next event, with or without
  * its texts, and throws Mismatch when it does not fit.
  */
 export function chainVerifier(sessionId: string) {
-  const state: ChainState = {
-    events: 0,
-    hash: FIRST_PREV_HASH,
-    firstTime: '',
-    lastTime: '',
-    texts: { disclosed: 0, redacted: 0, erased: 0 },
-  };
+  const texts = { disclosed: 0, redacted: 0, erased: 0 };
+  const state: ChainState = { events: 0, hash: '0'.repeat(64), firstTime: '', lastTime: '', texts };
 
-  async function check(event: ChainedEvent, fail: Fail): Promise<void> {
-    const { metadata } = event;
-    if (event.stream !== `session-${sessionId}`)
-      fail('belongs to another session', { actual: String(event.stream), meaning: MOVED });
-    if (event.revision !== state.events)
-      fail('has another revision', {
-        expected: String(state.events),
-        actual: String(event.revision),
-        meaning: MOVED,
-      });
-    if (metadata['prev_hash'] !== state.hash)
-      fail('does not continue the hash chain', {
-        expected: state.hash,
-        actual: String(metadata['prev_hash']),
-        meaning: MOVED,
-      });
-    const disclosed: DisclosedText[] = [];
-    const actual = await recomputeHash(event, (kind, text) => {
-      state.texts[kind] += 1;
-      if (kind === 'disclosed') disclosed.push(text);
-    });
-    const { texts } = state;
-    const plain = texts.disclosed + texts.redacted + texts.erased > 0 && plainText(event.data);
-    if (typeof plain === 'string')
-      fail(`has a ${plain} without a commitment, among texts that have one`, { meaning: CHANGED });
-    for (const text of disclosed) {
-      const commitment = await commitmentOf(text);
-      if (commitment !== text.sha256)
-        fail(`has another ${text.field} than the one that was recorded`, {
-          expected: text.sha256,
-          actual: commitment ?? 'a salt of another length',
-          meaning:
-            'This text was changed after it was recorded. The other parts of the event may be right.',
-        });
+  /** Replaces texts by their commitments, and collects those that are disclosed. */
+  function toCommitted(value: unknown, disclosed: [string, Members][], field = ''): unknown {
+    if (Array.isArray(value)) return value.map((item) => toCommitted(item, disclosed, field));
+    if (!isObject(value)) return value;
+    const kind = kindOf(value, namesOf(value));
+    if (kind === undefined) {
+      const members = Object.entries(value);
+      return Object.fromEntries(
+        members.map(([name, member]) => [name, toCommitted(member, disclosed, name)]),
+      );
     }
-    if (actual !== metadata['hash'])
-      fail('does not match its hash', {
-        expected: String(metadata['hash']),
-        actual,
-        meaning: CHANGED,
-      });
+    texts[kind] += 1;
+    if (kind === 'disclosed') disclosed.push([field, value]);
+    return { sha256: value['sha256'] };
+  }
+
+  async function misfitOf(event: unknown): Promise<Misfit | undefined> {
+    if (!isObject(event) || namesOf(event) !== 'data,id,metadata,revision,stream,type')
+      return ['is no event', CHANGED];
+    const { stream, revision, data, metadata } = event;
+    if (!isObject(metadata)) return ['is no event', CHANGED];
+    const { prev_hash: previous, hash, ...covered } = metadata;
+    const due = `session-${sessionId}`;
+    if (stream !== due) return ['belongs to another session', MOVED, due, stream];
+    if (revision !== state.events) return ['has another revision', MOVED, state.events, revision];
+    if (previous !== state.hash)
+      return ['does not continue the hash chain', MOVED, state.hash, previous];
+    const disclosed: [string, Members][] = [];
+    const committed = { ...event, data: toCommitted(data, disclosed), metadata: covered };
+    const plain = texts.disclosed + texts.redacted + texts.erased > 0 && plainText(data);
+    if (typeof plain === 'string') return [`has a ${plain} without a commitment`, CHANGED];
+    for (const [field, text] of disclosed) {
+      const commitment = await commitmentOf(text);
+      if (commitment !== text['sha256'])
+        return [`has another ${field} than was recorded`, TEXT, text['sha256'], commitment];
+    }
+    const actual = toHex(await digest(utf8(`${previous}${toCanonical(committed)}`)));
+    if (actual !== hash) return ['does not match its hash', CHANGED, hash, actual];
+    state.hash = actual;
+    return undefined;
   }
 
   return {
     state,
     async add(value: unknown): Promise<void> {
-      const label = labelOf(value, state.events);
-      const fail: Fail = (what, details) => {
-        throw new Mismatch(`The event at revision ${state.events} ${what}.`, {
-          event: label,
-          ...details,
-        });
-      };
-      if (!isEvent(value)) return fail('is no event', { meaning: CHANGED });
-      try {
-        await check(value, fail);
-      } catch (error) {
-        if (error instanceof Mismatch) throw error;
-        // Lone surrogates, or too many levels.
-        return fail('has no canonical form', { meaning: CHANGED });
+      const event = labelOf(value, state.events);
+      const misfit = await misfitOf(value).catch(noFormOf);
+      if (misfit) {
+        const [what, meaning, due, is] = misfit;
+        const [expected, actual] = [due, is].map((each) => each?.toString());
+        const message = `The event at revision ${state.events} ${what}.`;
+        throw new Mismatch(message, { event, meaning, expected, actual });
       }
-      state.firstTime ||= label.time;
-      state.lastTime = label.time;
+      state.firstTime ||= event.time;
+      state.lastTime = event.time;
       state.events += 1;
-      state.hash = String(value.metadata['hash']);
-      return undefined;
     },
   };
 }

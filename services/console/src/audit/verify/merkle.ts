@@ -13,98 +13,45 @@ interface Part {
   to: number;
 }
 
-/** The hash of the leaf of an event (`eventHash` in hex) at a place in the log. */
-export const hashOfLeaf = (eventHash: string, index: number): Promise<Bytes> =>
-  digest(Uint8Array.of(0), utf8(`{"hash":"${eventHash}","index":${index}}`));
-
 const parentOf = (left: Bytes, right: Bytes): Promise<Bytes> =>
   digest(Uint8Array.of(1), left, right);
 
-/** Where a tree of `count` ≥ 2 leaves divides: the largest power of two below `count`. */
-function leftCount(count: number): number {
+/** The left half has the largest power of two of leaves that is less than all. */
+function halvesOf({ from, to }: Part): [Part, Part] {
   let left = 1;
-  while (left * 2 < count) left *= 2;
-  return left;
-}
-
-const halvesOf = ({ from, to }: Part): [Part, Part] => {
-  const middle = from + leftCount(to - from);
+  while (left * 2 < to - from) left *= 2;
+  const middle = from + left;
   return [
     { from, to: middle },
     { from: middle, to },
   ];
-};
-
-/** The sides of the path from a part down to a leaf: true where it goes left. */
-function pathTo(part: Part, index: number): { part: Part; isLeft: boolean }[] {
-  const path = [];
-  for (let rest = part; rest.to - rest.from > 1;) {
-    const [left, right] = halvesOf(rest);
-    const isLeft = index < left.to;
-    path.push({ part: rest, isLeft });
-    rest = isLeft ? left : right;
-  }
-  return path;
 }
 
-/** Why a leaf is not proven, and what differs. */
-export interface InclusionFault {
-  reason: string;
-  expected: string;
-  actual: string;
+/** The root that an inclusion proof leads to; undefined for one that is too long or too short. */
+async function rootFrom(
+  leaf: Bytes,
+  index: number,
+  hashes: readonly Bytes[],
+  part: Part,
+): Promise<Bytes | undefined> {
+  const last = hashes.at(-1);
+  if (part.to - part.from === 1) return last ? undefined : leaf;
+  const [left, right] = halvesOf(part);
+  const isLeft = index < left.to;
+  const below = last && (await rootFrom(leaf, index, hashes.slice(0, -1), isLeft ? left : right));
+  return below && (isLeft ? parentOf(below, last) : parentOf(last, below));
 }
 
-/**
- * Verifies inclusion proofs of a tree, in increasing order of the leaves. A path shows the roots of
- * the parts on its right, so the proof of a later leaf needs to lead only up to the part that holds
- * it. Bundles have only those hashes; with `isWhole` the proofs have all of them. Keeps one root per
- * level.
- */
-export function inclusionVerifier({ size, root }: Tree, isWhole: boolean) {
-  const parts: (Part & { root: Bytes })[] = [{ from: 0, to: size, root }];
-  /** Returns undefined when the leaf is in the tree. `hashes` begin with the leaf's sibling. */
-  return async (
-    leaf: Bytes,
-    index: number,
-    hashes: readonly Bytes[],
-  ): Promise<InclusionFault | undefined> => {
-    while (parts.length > 0 && parts.at(-1)!.to <= index) parts.pop();
-    const part = parts.at(-1);
-    if (!part || index < part.from)
-      return {
-        reason: `leaf ${index} is outside the tree, or not after the leaf of the event before it`,
-        expected: `a leaf below ${size}`,
-        actual: `leaf ${index}`,
-      };
-    const path = pathTo(part, index).toReversed();
-    const due = isWhole ? proofLength(index, size) : path.length;
-    if (hashes.length !== due)
-      return {
-        reason: `its inclusion proof is none of leaf ${index}`,
-        expected: `${due} hashes`,
-        actual: `${hashes.length} hashes`,
-      };
-    let actual = leaf;
-    for (const [at, { isLeft }] of path.entries()) {
-      const sibling = hashes[at]!;
-      actual = isLeft ? await parentOf(actual, sibling) : await parentOf(sibling, actual);
-    }
-    if (!isSame(actual, part.root))
-      return {
-        reason: `the tree has another leaf ${index}`,
-        expected: `root ${toBase64(part.root)}`,
-        actual: `root ${toBase64(actual)}`,
-      };
-    parts.pop();
-    for (let at = path.length - 1; at >= 0; at -= 1)
-      if (path[at]!.isLeft) parts.push({ ...halvesOf(path[at]!.part)[1], root: hashes[at]! });
-    return undefined;
-  };
+/** Why an event is not in the tree: the root that its proof leads to; undefined for one that is. */
+export async function inclusionFault(
+  { size, root }: Tree,
+  { hash, leaf, hashes }: { hash: string; leaf: number; hashes: readonly Bytes[] },
+): Promise<string | undefined> {
+  const entry = await digest(Uint8Array.of(0), utf8(`{"hash":"${hash}","index":${leaf}}`));
+  const found = leaf < size && (await rootFrom(entry, leaf, hashes, { from: 0, to: size }));
+  if (!found) return `no root, by the proof of leaf ${leaf}`;
+  return isSame(found, root) ? undefined : `root ${toBase64(found)}, by the proof of leaf ${leaf}`;
 }
-
-/** The number of hashes that prove a leaf in a tree of this size. */
-const proofLength = (index: number, size: number): number =>
-  pathTo({ from: 0, to: size }, index).length;
 
 async function rootsFrom(
   proof: readonly Bytes[],
@@ -117,10 +64,9 @@ async function rootsFrom(
     if (rest.length > 0 || (part.from === 0) !== (last === undefined)) return undefined;
     return { before: last ?? older.root, after: last ?? older.root };
   }
-  if (!last) return undefined;
   const [left, right] = halvesOf(part);
   const isLeft = older.size <= left.to;
-  const below = await rootsFrom(rest, isLeft ? left : right, older);
+  const below = last && (await rootsFrom(rest, isLeft ? left : right, older));
   if (!below) return undefined;
   if (isLeft) return { before: below.before, after: await parentOf(below.after, last) };
   return { before: await parentOf(last, below.before), after: await parentOf(last, below.after) };
@@ -138,32 +84,26 @@ export async function provesExtension(
   return roots !== undefined && isSame(roots.before, older.root) && isSame(roots.after, newer.root);
 }
 
-/** Reads hashes of complete subtrees: of the leaves from `index` × 256^level on, 256^level many. */
+/** Reads the root of the leaves from `index` × 256^level on, 256^level many. */
 export type ReadHash = (level: number, index: number) => Promise<Bytes>;
 
-const TILE_BITS = 8;
-
-/** The root of leaves, from the hashes that tiles have. */
 async function rootOf(part: Part, read: ReadHash): Promise<Bytes> {
   const count = part.to - part.from;
-  const bits = Math.log2(count);
-  if (bits % TILE_BITS === 0 && part.from % count === 0)
-    return read(bits / TILE_BITS, part.from / count);
+  const level = Math.log2(count) / 8;
+  if (Number.isInteger(level) && part.from % count === 0) return read(level, part.from / count);
   const [left, right] = halvesOf(part);
   return parentOf(await rootOf(left, read), await rootOf(right, read));
 }
 
-async function extensionOf(size: number, part: Part, read: ReadHash): Promise<Bytes[]> {
+/** The proof that the leaves of `part` extend its first `size` ones, made of hashes of tiles. */
+export async function makeExtensionProof(
+  size: number,
+  part: Part,
+  read: ReadHash,
+): Promise<Bytes[]> {
+  if (size === 0) return [];
   if (size === part.to) return part.from === 0 ? [] : [await rootOf(part, read)];
   const [left, right] = halvesOf(part);
-  return size <= left.to
-    ? [...(await extensionOf(size, left, read)), await rootOf(right, read)]
-    : [...(await extensionOf(size, right, read)), await rootOf(left, read)];
+  const [inside, beside] = size <= left.to ? [left, right] : [right, left];
+  return [...(await makeExtensionProof(size, inside, read)), await rootOf(beside, read)];
 }
-
-/** The proof that a tree of `to` leaves extends that of `from` leaves, made of hashes of tiles. */
-export const makeExtensionProof = async (
-  from: number,
-  to: number,
-  read: ReadHash,
-): Promise<Bytes[]> => (from === 0 ? [] : extensionOf(from, { from: 0, to }, read));

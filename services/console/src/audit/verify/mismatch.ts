@@ -1,12 +1,12 @@
 /** Where a verification ended, for the person who reads its result. */
 export interface MismatchDetails {
-  /** The first event that does not match. */
-  event?: { revision: number; type: string; time: string } | undefined;
-  /** What the hash, the root or the text would have to be, and what it is. */
-  expected?: string | undefined;
-  actual?: string | undefined;
   /** What that means. */
   meaning: string;
+  /** What a hash, a root or a number would have to be, and what it is. */
+  expected?: string | undefined;
+  actual?: string | undefined;
+  /** The first event that does not match. */
+  event?: { revision: number; type: string; time: string };
 }
 
 /** Something does not match; the message says what. */
@@ -19,8 +19,6 @@ export class Mismatch extends Error {
   }
 }
 
-const DAMAGED_FILE = 'The file was changed, damaged, or is no file of this kind. Ask for it again.';
-
-/** A file or a pasted text that can't be read. */
+/** A text that can't be read. */
 export const unreadable = (message: string): Mismatch =>
-  new Mismatch(message, { meaning: DAMAGED_FILE });
+  new Mismatch(message, { meaning: 'The text was changed, or is none of this kind.' });

@@ -1,18 +1,10 @@
-/** Verifies a session, or a receipt, against what a person trusts. Uses no network by itself. */
+/** Verifies a session against what a person trusts. Reaches the service by its arguments alone. */
 import { isSame, toBase64, type Bytes } from './bytes.ts';
 import { chainVerifier, labelOf, type ChainState } from './chain.ts';
-import {
-  hashOfLeaf,
-  inclusionVerifier,
-  makeExtensionProof,
-  provesExtension,
-  type ReadHash,
-  type Tree,
-} from './merkle.ts';
+import { inclusionFault, makeExtensionProof, provesExtension, type ReadHash } from './merkle.ts';
 import { Mismatch } from './mismatch.ts';
 import {
   cosignaturesOf,
-  logKeyOf,
   requireSignature,
   type Checkpoint,
   type Cosignature,
@@ -26,176 +18,107 @@ export interface Trust {
   pinned?: Checkpoint | undefined;
 }
 
-/** An older tree, and the proof that another one extends it. */
-interface Extension {
-  older: Tree;
-  hashes: readonly Bytes[];
-}
-
-/** How the log itself is read, where trees of two sizes have to be compared. */
-export type ReadTree = (size: number) => ReadHash;
-
-/** How the log is read to find the hash of the event that it has at a leaf, if it tells. */
-export type ReadLeaf = (leaf: number, size: number) => Promise<string | undefined>;
-
 const REWRITTEN =
-  'Events before the pinned checkpoint were changed, dropped or added after it was signed, or the log shows others another history. Keep both checkpoints: their signatures are the evidence.';
-
-function twoHistories(older: Checkpoint, newer: Checkpoint, which: string): Mismatch {
-  return new Mismatch(
-    `The log of ${newer.size} events does not begin with the ${older.size} events of the ${which} checkpoint.`,
-    {
-      expected: `${older.size} events, root ${toBase64(older.root)}`,
-      actual: `${newer.size} events, root ${toBase64(newer.root)}`,
-      meaning: REWRITTEN,
-    },
-  );
-}
-
-interface CheckpointOptions {
-  readTree: ReadTree;
-  /** An extension that is proven already. */
-  known?: Extension | undefined;
-  /** The key that the verified file itself names. */
-  ownKey?: TrustedKey | undefined;
-}
-
-/** Throws Mismatch unless the larger of two checkpoints extends the smaller one. */
-async function requireExtension(
-  [a, b]: readonly [Checkpoint, Checkpoint],
-  { known, readTree, pinned }: CheckpointOptions & { pinned: Checkpoint | undefined },
-): Promise<void> {
-  const [older, newer] = a.size <= b.size ? [a, b] : [b, a];
-  const which = older === pinned ? 'pinned' : 'other';
-  if (older.size === newer.size) {
-    if (isSame(older.root, newer.root)) return;
-    throw twoHistories(older, newer, which);
-  }
-  const isKnown = known?.older.size === older.size && isSame(known.older.root, older.root);
-  const proof = isKnown
-    ? known.hashes
-    : await makeExtensionProof(older.size, newer.size, readTree(newer.size));
-  if (!(await provesExtension(proof, older, newer))) throw twoHistories(older, newer, which);
-}
-
-/** Whose signature a checkpoint has. */
-export interface SignedBy {
-  key: TrustedKey;
-  /** False for the key that the verified file itself names. */
-  isTrusted: boolean;
-}
+  'Events before the older checkpoint were changed, dropped or added after it was signed, or the log shows others another history. Keep both checkpoints: their signatures are the evidence.';
+const ROLLED_BACK =
+  'The log was rolled back, for example to an older copy: events that were recorded are gone. Right after a switch to another replica, try again in a minute.';
+const RENAMED =
+  'A log that was restored, or whose tree was lost, gets another name, which its operator announces. Otherwise somebody replaced it.';
 
 /**
- * Accepts checkpoints of one log: each must have the log's signature and be of the same history as
- * the pinned one and the ones before. Its functions throw Mismatch.
+ * Accepts checkpoints of one log, and throws Mismatch for others: each must have the signature of a
+ * trusted key of a log, where there is one, and be of the same history as the pinned checkpoint and
+ * those before. `readTree` reads the log to compare trees of two sizes.
  */
-export function checkpointVerifier({ keys, pinned }: Trust, options: CheckpointOptions) {
+export function checkpointVerifier(
+  { keys, pinned }: Trust,
+  readTree: (size: number) => ReadHash,
+): (checkpoint: Checkpoint) => Promise<void> {
   let last = pinned;
-  let signedBy: SignedBy | undefined;
-  const hasLogKeys = keys.some(({ kind }) => kind === 'log');
+  const logs = keys.filter(({ kind }) => kind === 'log');
 
   async function requireSigned(checkpoint: Checkpoint): Promise<void> {
-    const trusted = logKeyOf(checkpoint, keys);
-    if (!trusted && hasLogKeys)
-      throw new Mismatch('The checkpoint is of a log whose key you do not trust.', {
-        expected: keys
-          .filter(({ kind }) => kind === 'log')
-          .map(({ name }) => name)
-          .join(', '),
-        actual: checkpoint.origin,
-        meaning:
-          'A log that was restored, or whose tree was lost, gets another name, which its operator announces. Otherwise somebody replaced it.',
-      });
-    const key = trusted ?? options.ownKey;
-    if (!key) return;
-    await requireSignature(checkpoint, key);
-    signedBy = { key, isTrusted: trusted !== undefined };
+    const { origin } = checkpoint;
+    const key = logs.find(({ name }) => name === origin);
+    if (key) return requireSignature(checkpoint, key);
+    if (logs.length === 0) return undefined;
+    const expected = logs.map(({ name }) => name).join(', ');
+    const message = 'The checkpoint is of a log whose key you do not trust.';
+    throw new Mismatch(message, { expected, actual: origin, meaning: RENAMED });
   }
 
-  return {
-    signedBy: () => signedBy,
-    async accept(checkpoint: Checkpoint): Promise<void> {
-      if (pinned && pinned.origin !== checkpoint.origin)
-        throw new Mismatch('The checkpoint is of another log than the pinned one.', {
-          expected: pinned.origin,
-          actual: checkpoint.origin,
-          meaning:
-            'A log that was restored, or whose tree was lost, gets another name, which its operator announces. Otherwise somebody replaced it. A file of another log needs a checkpoint of that log.',
-        });
-      if (last === pinned && pinned) await requireSigned(pinned);
-      await requireSigned(checkpoint);
-      if (last && last.note !== checkpoint.note)
-        await requireExtension([last, checkpoint], { ...options, pinned });
-      last = checkpoint;
-    },
-    /** Throws Mismatch when the log, which now has this newest checkpoint, was longer before. */
-    requireNotShorter(newest: Checkpoint): void {
-      if (pinned && pinned.size > newest.size && pinned.origin === newest.origin)
-        throw new Mismatch(
-          `The log has ${newest.size} events, and the pinned checkpoint is of ${pinned.size}.`,
-          {
-            expected: `at least ${pinned.size} events`,
-            actual: `${newest.size} events`,
-            meaning:
-              'The log was rolled back, for example to an older copy: events that were recorded are gone. Right after a switch to another replica, try again in a minute.',
-          },
-        );
-    },
+  async function isExtension(older: Checkpoint, newer: Checkpoint): Promise<boolean> {
+    if (older.size === newer.size) return isSame(older.root, newer.root);
+    const whole = { from: 0, to: newer.size };
+    const proof = await makeExtensionProof(older.size, whole, readTree(newer.size));
+    return provesExtension(proof, older, newer);
+  }
+
+  return async (checkpoint) => {
+    if (last && last.origin !== checkpoint.origin)
+      throw new Mismatch('The checkpoint is of another log than the pinned one.', {
+        expected: last.origin,
+        actual: checkpoint.origin,
+        meaning: RENAMED,
+      });
+    if (last && last === pinned) await requireSigned(pinned);
+    await requireSigned(checkpoint);
+    if (last && last.size > checkpoint.size)
+      throw new Mismatch(
+        `The log has ${checkpoint.size} events, and a checkpoint before it had ${last.size}.`,
+        { expected: `${last.size} events`, actual: `${checkpoint.size}`, meaning: ROLLED_BACK },
+      );
+    if (last && last.note !== checkpoint.note && !(await isExtension(last, checkpoint)))
+      throw new Mismatch(
+        `The log of ${checkpoint.size} events does not begin with the ${last.size} events of the ${last === pinned ? 'pinned' : 'earlier'} checkpoint.`,
+        {
+          expected: `root ${toBase64(last.root)} of ${last.size} events`,
+          actual: `root ${toBase64(checkpoint.root)} of ${checkpoint.size} events`,
+          meaning: REWRITTEN,
+        },
+      );
+    last = checkpoint;
   };
 }
 
-/** An event of a session with its proof under a checkpoint. */
+/** An event of a session with its proof under a checkpoint: the leaf’s sibling comes first. */
 export interface EventProof {
   event: unknown;
   leaf: number;
-  /** Of the inclusion proof, the leaf’s sibling first. */
   hashes: readonly Bytes[];
   checkpoint: Checkpoint;
-}
-
-/** Where a session comes from: the service, or a bundle. */
-export interface SessionSource {
-  session_id: string;
-  events: AsyncIterable<EventProof>;
-  /** How many events the source says there are, as far as it is known. */
-  total: () => number;
-  /** True when inclusion proofs have all hashes, false when they omit what is known. */
-  isWhole: boolean;
 }
 
 /** What was verified. */
 export interface VerifiedSession {
-  session_id: string;
   chain: ChainState;
   /** The checkpoint that the last event was proven under. */
   checkpoint: Checkpoint;
   lastLeaf: number;
-  signedBy: SignedBy | undefined;
   cosignatures: Cosignature[];
-  /** The pinned checkpoint, and how many of the events are under it. */
-  pinned: { checkpoint: Checkpoint; events: number } | undefined;
+  /** How many of the events are under the pinned checkpoint. */
+  pinnedEvents: number;
 }
 
-interface VerifyOptions {
+interface Verification {
+  session_id: string;
+  proofs: AsyncIterable<EventProof>;
+  /** How many events the service says there are, as far as it is known. */
+  total: () => number;
   trust: Trust;
-  checkpoints: ReturnType<typeof checkpointVerifier>;
-  /** Finds the event that the log has in place of one that it does not. */
-  readLeaf?: ReadLeaf;
+  accept: ReturnType<typeof checkpointVerifier>;
   signal: AbortSignal;
   onProgress: (events: number, total: number) => void;
 }
 
-/** After this long the page gets its turn. */
+/** After this long the page gets its turn: WebCrypto may answer without a task of its own. */
 const SLICE_MS = 16;
 
 /** Lets the page draw and react. A timer would be slowed down in a tab that is not shown. */
-const yieldToPage = (): Promise<void> =>
+const yieldToPage = (): Promise<unknown> =>
   new Promise((resolve) => {
     const { port1, port2 } = new MessageChannel();
-    port1.onmessage = () => {
-      port1.close();
-      resolve();
-    };
+    port1.onmessage = ({ target }) => resolve((target as MessagePort).close());
     port2.postMessage(null);
   });
 
@@ -203,71 +126,50 @@ const yieldToPage = (): Promise<void> =>
  * Verifies every event of a session: its hash chain, its texts, and that it is in the log. Throws
  * Mismatch for the first one that does not match, and the abort reason of the signal.
  */
-export async function verifySession(
-  source: SessionSource,
-  { trust, checkpoints, readLeaf, signal, onProgress }: VerifyOptions,
-): Promise<VerifiedSession> {
-  const { state, add } = chainVerifier(source.session_id);
-  const pinnedSize = trust.pinned?.size ?? 0;
+export async function verifySession({
+  session_id,
+  proofs,
+  total,
+  trust,
+  accept,
+  signal,
+  onProgress,
+}: Verification): Promise<VerifiedSession> {
+  const { state, add } = chainVerifier(session_id);
   let checkpoint: Checkpoint | undefined;
-  let lastLeaf = -1;
-  let underPinned = 0;
-  let isIncluded: ReturnType<typeof inclusionVerifier> | undefined;
-  let sliceBegan = performance.now();
-  for await (const proof of source.events) {
-    // WebCrypto may answer without a task of its own.
+  let [lastLeaf, pinnedEvents, sliceBegan] = [-1, 0, performance.now()];
+  for await (const proof of proofs) {
     if (performance.now() - sliceBegan > SLICE_MS) {
       await yieldToPage();
       sliceBegan = performance.now();
     }
     signal.throwIfAborted();
-    if (!isIncluded || proof.checkpoint !== checkpoint) {
-      await checkpoints.accept(proof.checkpoint);
-      checkpoint = proof.checkpoint;
-      isIncluded = inclusionVerifier(checkpoint, source.isWhole);
-    }
-    const revision = state.events;
+    if (proof.checkpoint !== checkpoint) await accept(proof.checkpoint);
+    checkpoint = proof.checkpoint;
+    const event = labelOf(proof.event, state.events);
     await add(proof.event);
-    const leaf = await hashOfLeaf(state.hash, proof.leaf);
-    const fault =
-      proof.leaf > lastLeaf
-        ? await isIncluded(leaf, proof.leaf, proof.hashes)
-        : {
-            reason: 'its leaf is not after that of the event before it',
-            expected: `a leaf after ${lastLeaf}`,
-            actual: `leaf ${proof.leaf}`,
-          };
-    if (fault) {
-      // The proof holds for what the log has there, if that is another event.
-      const recorded = await readLeaf?.(proof.leaf, checkpoint!.size).catch(() => undefined);
-      const isProven =
-        recorded !== undefined &&
-        !(await isIncluded(await hashOfLeaf(recorded, proof.leaf), proof.leaf, proof.hashes));
-      throw new Mismatch(`The event at revision ${revision} is not in the log: ${fault.reason}.`, {
-        event: labelOf(proof.event, revision),
-        expected: isProven ? `event hash ${recorded}` : fault.expected,
-        actual: isProven ? `event hash ${state.hash}` : fault.actual,
+    const isLater = proof.leaf > lastLeaf;
+    const fault = isLater
+      ? await inclusionFault(checkpoint, { hash: state.hash, ...proof })
+      : `leaf ${proof.leaf}, after leaf ${lastLeaf}`;
+    if (fault !== undefined)
+      throw new Mismatch(`The event at revision ${event.revision} is not in the log.`, {
+        event,
+        expected: isLater
+          ? `root ${toBase64(checkpoint.root)}`
+          : 'a later leaf than the event before',
+        actual: fault,
         meaning:
-          'The log was signed with another event at this place: the event was changed with its hash, or was added afterwards.',
+          'The event was changed together with its hash, or added, after the log was signed with another event at this place.',
       });
-    }
     lastLeaf = proof.leaf;
-    if (lastLeaf < pinnedSize) underPinned += 1;
-    onProgress(state.events, source.total());
+    if (lastLeaf < (trust.pinned?.size ?? 0)) pinnedEvents += 1;
+    onProgress(state.events, total());
   }
-  if (!checkpoint || state.events !== source.total())
-    throw new Mismatch(`There are ${state.events} events, and there should be ${source.total()}.`, {
-      expected: `${source.total()} events`,
-      actual: `${state.events} events`,
+  if (!checkpoint || state.events !== total())
+    throw new Mismatch(`There are ${state.events} events, and there should be ${total()}.`, {
       meaning: 'Events at the end are missing, or were added.',
     });
-  return {
-    session_id: source.session_id,
-    chain: state,
-    checkpoint,
-    lastLeaf,
-    signedBy: checkpoints.signedBy(),
-    cosignatures: await cosignaturesOf(checkpoint, trust.keys),
-    pinned: trust.pinned && { checkpoint: trust.pinned, events: underPinned },
-  };
+  const cosignatures = await cosignaturesOf(checkpoint, trust.keys);
+  return { chain: state, checkpoint, lastLeaf, cosignatures, pinnedEvents };
 }

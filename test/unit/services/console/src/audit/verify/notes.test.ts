@@ -42,7 +42,7 @@ test('accepts the signature of the log, once, and refuses another text, key or a
   await requireSignature(readCheckpoint(NOTE), log!);
   const forged = readCheckpoint(NOTE.replace('\n7\n', '\n8\n'));
   await expect(requireSignature(forged, log!)).rejects.toThrow(
-    'below the checkpoint of 8 events is wrong',
+    'The checkpoint of 8 events is not signed by',
   );
   const twice = readCheckpoint(NOTE + NOTE.slice(TEXT.length + 1));
   await expect(requireSignature(twice, log!)).rejects.toThrow('is not signed by');

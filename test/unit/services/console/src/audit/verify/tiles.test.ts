@@ -8,12 +8,11 @@ import { vectors } from '../../../../../../support/builders/vectors.ts';
 
 test('tiles have the paths that Go gives them', () => {
   for (const { Level, Index, Width, Path } of vectors.Paths)
-    if (typeof Level === 'number' && Level >= 0)
-      expect(pathOfTile({ level: Level, index: Index, width: Width })).toBe(Path);
+    if (typeof Level === 'number' && Level >= 0) expect(pathOfTile(Level, Index, Width)).toBe(Path);
 });
 
 test('a partial tile that was removed is read from the full one, and each tile once', async () => {
-  const full = Uint8Array.from({ length: 256 * 32 }, (_, at) => Math.floor(at / 32)) as Bytes;
+  const full = Uint8Array.from({ length: 256 * 32 }, (_, at) => Math.floor(at / 32));
   const asked: string[] = [];
   const read = tileHashes(300, async (path) => {
     asked.push(path);
@@ -22,5 +21,5 @@ test('a partial tile that was removed is read from the full one, and each tile o
   expect([...(await read(0, 257))]).toEqual(Array.from({ length: 32 }, () => 1));
   await read(0, 258);
   expect(asked).toEqual(['tile/0/001.p/44', 'tile/0/001']);
-  await expect(read(0, 3)).rejects.toThrow('The log does not serve its tile tile/0/000.');
+  await expect(read(0, 3)).rejects.toThrow('The log does not serve its tile/0/000.');
 });
