@@ -2,7 +2,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { useDeferredValue, useState, type FormEvent, type ReactNode } from 'react';
 import { modelsQuery } from '../agents/agentQueries.ts';
-import { api, dataOf, pageOf } from '../api/client.ts';
+import { api, dataOf, pageOf, type Schema } from '../api/client.ts';
 import { newIdempotencyKey } from '../api/idempotencyKey.ts';
 import { toCurl } from '../api/requestLog.ts';
 import { Button } from '../components/Button.tsx';
@@ -43,7 +43,7 @@ function Matches({ form }: { form: ReplayForm }) {
   const { data } = useQuery({
     queryKey: ['sessions', 'matches', filter],
     queryFn: () => {
-      const query = { ...(JSON.parse(filter) as ReturnType<typeof filterOf>), limit: MOST_LISTED };
+      const query = { ...(JSON.parse(filter) as Schema<'SessionsToReplay'>), limit: MOST_LISTED };
       return pageOf(api.GET('/v1/sessions', { params: { query } }));
     },
     enabled: !form['sessions'] || filter !== '{}',
@@ -72,7 +72,7 @@ export function NewReplayView() {
     budget: '1000000',
     concurrency: '1',
   });
-  const body = toReplayBody(form);
+  const body = toReplayBody(form) as Schema<'StartReplayRequest'> | undefined;
   const start = useMutation({
     mutationFn: (sent: NonNullable<typeof body>) => {
       const header = { 'Idempotency-Key': key };

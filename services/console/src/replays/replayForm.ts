@@ -1,7 +1,3 @@
-import type { Schema } from '../api/client.ts';
-
-type Body = Schema<'StartReplayRequest'>;
-
 /** The form of a new replay as it is typed: texts by the names of the fields. */
 export type ReplayForm = Readonly<Record<string, string>>;
 
@@ -20,10 +16,10 @@ export const filterOf = ({ filter_agent, q, label }: ReplayForm) =>
     agent_id: filter_agent,
     q: q?.trim(),
     label: label?.trim() ? [label.trim()] : undefined,
-  }) as NonNullable<Body['filter']>;
+  });
 
 /** The request of a form; undefined if its checks are not JSON. */
-export function toReplayBody(form: ReplayForm): Body | undefined {
+export function toReplayBody(form: ReplayForm): Record<string, unknown> | undefined {
   const sessions = form['sessions']?.split(/[\s,]+/).filter((id) => id !== '') ?? [];
   const filter = filterOf(form);
   const turns = given({ from: numberOf(form['from']), up_to: numberOf(form['up_to']) });
@@ -43,7 +39,7 @@ export function toReplayBody(form: ReplayForm): Body | undefined {
       concurrency: numberOf(form['concurrency']) ?? 1,
       budget: budget === undefined ? undefined : { tokens: budget },
       checks: checks?.trim() ? (JSON.parse(checks) as unknown) : undefined,
-    }) as Body;
+    });
   } catch {
     return undefined;
   }

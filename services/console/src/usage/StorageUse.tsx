@@ -14,6 +14,11 @@ const LABELS: Readonly<Record<keyof Schema<'StorageQuotas'>, string>> = {
   audits_per_day: 'Audited reads today',
 };
 
+const Bar = ({ percent }: { percent: number }) => {
+  const background = `linear-gradient(to right, var(--primary) ${percent}%, var(--muted) 0)`;
+  return <span aria-hidden className="h-1.5 rounded-full" style={{ background }} />;
+};
+
 /** What the account stores, and how much it may. */
 export function StorageUse() {
   const query = useQuery({
@@ -32,9 +37,7 @@ export function StorageUse() {
                 LABELS[name as keyof typeof LABELS],
                 <span key={name} className="grid gap-1">
                   {formatCount(used)}
-                  {limit !== null && (
-                    <progress value={used} max={limit} aria-hidden className="h-1.5 w-full" />
-                  )}
+                  {limit !== null && <Bar percent={(used / limit) * 100} />}
                   <span className="text-xs text-muted-foreground">
                     {limit === null
                       ? 'no quota'

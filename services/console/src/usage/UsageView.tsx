@@ -15,24 +15,18 @@ const route = getRouteApi('/usage');
 /** Bars of a chart; the table has all entries. */
 const MOST_BARS = 12;
 
-const CHARTS: readonly (readonly [title: string, series: readonly ChartSeries[]])[] = [
-  [
-    'Runs',
-    [
-      ['completed', 'Completed', 1],
-      ['failed', 'Failed', 3],
-      ['interrupted', 'Interrupted', 4],
-    ],
+const CHARTS: Readonly<Record<string, readonly ChartSeries[]>> = {
+  Runs: [
+    ['completed', 'Completed', 1],
+    ['failed', 'Failed', 3],
+    ['interrupted', 'Interrupted', 4],
   ],
-  [
-    'Tokens',
-    [
-      ['prompt', 'Prompt', 1],
-      ['completion', 'Answer', 2],
-    ],
+  Tokens: [
+    ['prompt', 'Prompt', 1],
+    ['completion', 'Answer', 2],
   ],
-  ['Cost', [['cost', 'Cost', 1]]],
-];
+  Cost: [['cost', 'Cost', 1]],
+};
 
 const NO_USE: UsageEntry = {
   runs: 0,
@@ -133,15 +127,17 @@ export function UsageView() {
       {grouped.data && total.runs > 0 && (
         <>
           <div className="grid gap-3 lg:grid-cols-2 xl:grid-cols-3">
-            {CHARTS.filter(([title]) => title !== 'Cost' || total.cost).map(([title, series]) => (
-              <Chart
-                key={title}
-                kind={group === 'day' ? 'columns' : 'bars'}
-                title={`${title} by ${noun}${charted.length < rows.length && rows.length > MOST_BARS ? `, the first ${MOST_BARS}` : ''}`}
-                series={series}
-                rows={charted.map(toChartRow)}
-              />
-            ))}
+            {Object.entries(CHARTS)
+              .filter(([title]) => title !== 'Cost' || total.cost)
+              .map(([title, series]) => (
+                <Chart
+                  key={title}
+                  kind={group === 'day' ? 'columns' : 'bars'}
+                  title={`${title} by ${noun}${charted.length < rows.length && rows.length > MOST_BARS ? `, the first ${MOST_BARS}` : ''}`}
+                  series={series}
+                  rows={charted.map(toChartRow)}
+                />
+              ))}
           </div>
           {grouped.data.next && (
             <p role="status">Only the first entries are shown. Choose fewer days, or a filter.</p>
