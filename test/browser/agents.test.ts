@@ -46,7 +46,7 @@ withBrowser('creates the first agent from a ready example', async () => {
   await page.getByRole('link', { name: 'Start from an example' }).click();
   await heading(page, 'New agent');
   expect(await page.getByLabel('Name', { exact: true }).inputValue()).toBe('Sums');
-  expect(await page.getByRole('checkbox', { name: /calculator/ }).isChecked()).toBe(true);
+  await page.getByRole('button', { name: 'calculator', pressed: true }).waitFor();
   await page.getByRole('button', { name: 'Create agent' }).click();
   await heading(page, 'Sums');
   const { body } = await service.get('/v1/agents');
@@ -65,14 +65,14 @@ withBrowser('stores every field that the API has', async () => {
   await page.getByLabel('Model', { exact: true }).selectOption('narrow');
   await page.getByLabel('Temperature').fill('0.25');
   await page.getByLabel('Most output tokens').fill('20');
-  await page.getByRole('checkbox', { name: /calculator/ }).check();
-  await page.getByRole('checkbox', { name: /clock/ }).check();
+  for (const tool of ['web_fetch', 'calculator', 'clock', 'web_fetch'])
+    await page.getByRole('button', { name: tool, exact: true }).click();
   await page.getByLabel('Response format').selectOption('JSON that matches a schema');
   await page.getByLabel('Name of the schema').fill('sum');
   await page.getByLabel('JSON Schema').fill('{"type":"object"}');
-  await page.getByRole('checkbox', { name: /strict/ }).check();
+  await page.getByLabel('The schema is enforced by').selectOption('true');
   await page.getByLabel('Component').fill('Wizard');
-  await page.getByRole('checkbox', { name: /Summarise older turns/ }).check();
+  await page.getByLabel('Compaction').selectOption('true');
   await page.getByRole('button', { name: 'Create agent' }).click();
   await heading(page, 'Everything');
   const [{ agent_id }] = (await service.get('/v1/agents')).body.data;
@@ -231,6 +231,7 @@ withBrowser('compares any two revisions, field by field and line by line', async
   await page.getByLabel('To revision').fill('2');
   await page.getByRole('heading', { name: 'From revision 0 to 2' }).waitFor();
   expect(new URL(page.url()).search).toBe('?from=0&to=2');
+  await page.getByRole('heading', { name: 'Name', level: 3 }).waitFor();
   expect(await page.getByRole('heading', { level: 3 }).allInnerTexts()).toEqual([
     'Name',
     'Instruction',

@@ -63,7 +63,7 @@ withBrowser('shows texts of visitors, agents and tools without running them', as
               { name: 'calculator', arguments: JSON.stringify({ expression: payload }) },
             ],
           }
-        : { text: marked, pieces: [...marked] },
+        : { text: marked, pieces: Array.from(marked) },
     );
     await page.ask(payload);
     await page.locator('.agent').nth(at).getByText(`The end of ${at}.`).last().waitFor();
@@ -85,8 +85,8 @@ withBrowser('does not show the session of another visitor', async () => {
   const victim = await chat!.visit();
   await victim.ask('My secret');
   await victim.getByText(HELLO.text).waitFor();
-  const stored: [string, string][] = await victim.evaluate(
-    () => Object.entries((globalThis as any).sessionStorage) as [string, string][],
+  const stored: [string, string][] = await victim.evaluate(() =>
+    Object.entries((globalThis as any).sessionStorage),
   );
   expect(stored).toEqual([[expect.any(String), expect.stringMatching(/^session_/)]]);
   const [[name, session]] = stored as [[string, string]];

@@ -159,12 +159,12 @@ withBrowser('keeps the elements of finished blocks while the next ones are writt
   await page.ask('Write');
   await page.getByText('word1 ').waitFor();
   const first = await page.getByText('First block').elementHandle();
-  const place = await first!.boundingBox();
+  const place = await first.boundingBox();
   await page.getByText(lastWord(60)).waitFor();
   // Nor does the end of the answer move anything.
   await page.getByRole('button', { name: 'Send' }).waitFor();
-  expect(await first!.boundingBox()).toEqual(place);
-  expect(await first!.evaluate((element: any) => element.isConnected as boolean)).toBe(true);
+  expect(await first.boundingBox()).toEqual(place);
+  expect(await first.evaluate((element: any) => element.isConnected as boolean)).toBe(true);
   await page.context().close();
 });
 

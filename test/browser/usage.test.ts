@@ -103,7 +103,7 @@ withBrowser(
     await page.getByRole('rowheader', { name: KEY_NAME, exact: true }).waitFor();
     expect(await cellOf(page, KEY_NAME, 0).innerText()).toBe('3');
     await page.getByRole('link', { name: KEY_NAME, exact: true }).click();
-    await groupBy(page, 'failure');
+    await groupBy(page, 'code');
     await page.getByRole('rowheader', { name: 'model_error' }).waitFor();
     expect(await cellOf(page, 'model_error', 2).innerText()).toBe('1');
     await page.locator('dt:text-is("Runs") + dd:text-is("3")').waitFor();

@@ -20,7 +20,11 @@ const describeApi = ({ errorResponses }: Api): string =>
 
 const SECURITY = {
   apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key', description: 'An API key' },
-  bearer: { type: 'http', scheme: 'bearer', description: 'The same key, as a bearer token' },
+  bearer: {
+    type: 'http',
+    scheme: 'bearer',
+    description: 'The same key, or a chat token where the operation accepts one',
+  },
 };
 
 const offeredNames = ({ models, toolbox }: AgentCatalogue): OfferedNames => ({

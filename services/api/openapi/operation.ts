@@ -137,7 +137,7 @@ export const tagOf = (path: string): string =>
 export const describeOperation = (route: Route, api: Api, collection: SchemaCollection) => ({
   operationId: route.operationId,
   summary: route.summary,
-  description: route.description ?? `${route.summary}.`,
+  description: `${route.description ?? `${route.summary}.`}${route.chatTarget ? ' Accepts chat tokens.' : ''}`,
   tags: [tagOf(route.path)],
   security: route.access === 'open' ? [] : [{ apiKey: [] }, { bearer: [] }],
   parameters: parameters(route, api, collection),

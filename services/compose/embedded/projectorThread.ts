@@ -15,7 +15,7 @@ import { withTextsForRows } from '../../../shared/eventlog/encryption/protectedS
 import { locateReadModels } from '../logLocation.ts';
 import { runProverInThread, type ThreadData } from '../features/prover.ts';
 import { followGenerations } from '../../followers/projector/followGenerations.ts';
-import type { ThreadMessage, ThreadRequest } from '../../followers/projector/startThread.ts';
+import type { ThreadMessage, ProjectorRequest } from '../../followers/projector/startThread.ts';
 import { createGathering, type ProjectorLogger } from '../../followers/projector/projection.ts';
 
 if (!parentPort) throw new Error('this file is a worker; startProjectorThread starts it');
@@ -34,7 +34,7 @@ const GATHER_MS = 100;
 
 const closing = new AbortController();
 const gathering = createGathering(GATHER_MS);
-port.on('message', (request: ThreadRequest) => {
+port.on('message', (request: ProjectorRequest) => {
   if (request === 'close') closing.abort();
   else gathering.requestBatch();
 });

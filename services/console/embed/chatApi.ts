@@ -48,7 +48,7 @@ export function createChatApi(server: string, agent: string | null, getToken: Ge
   /** Sends a request, and once more with a fresh token where the service refuses the one before. */
   async function send(
     path: (agent_id: string) => string,
-    { headers, ...init }: RequestInit & { headers?: Record<string, string> },
+    { headers, ...init }: Omit<RequestInit, 'headers'> & { headers?: Record<string, string> },
   ): Promise<Response> {
     for (let attempt = 0; attempt < 2; attempt += 1) {
       const { token, agent_id = agent } = await (current ??= requestToken());

@@ -1,5 +1,5 @@
 import type { Schema } from '../src/api/client.ts';
-import { marked, sanitize } from '../src/components/sanitize.ts';
+import { marked, sanitize } from '../src/markdown/sanitize.ts';
 import type { Texts } from './texts.ts';
 
 /** Within this distance of its end, the log follows what is written. */

@@ -28,7 +28,7 @@ export type ThreadMessage =
   | { type: 'log'; level: keyof ProjectorLogger; fields: object; message: string };
 
 /** A message to the projector's thread: close, or apply at once what is being gathered. */
-export type ThreadRequest = 'close' | 'apply';
+export type ProjectorRequest = 'close' | 'apply';
 
 export interface ProjectorThread extends ProjectorStatus {
   /** For the read models of this thread. */
@@ -71,7 +71,7 @@ export async function startProjectorThread({
   let worker: Worker;
   /** True until the next progress. */
   let isRequested = false;
-  const send = (request: ThreadRequest): void => worker.postMessage(request);
+  const send = (request: ProjectorRequest): void => worker.postMessage(request);
 
   function receive(message: ThreadMessage): void {
     if (message.type === 'opened') return;

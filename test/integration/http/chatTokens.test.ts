@@ -33,7 +33,10 @@ interface Issued {
   expires_at: string;
 }
 
-async function issue(body: object, { of = agent, by = service as Client } = {}): Promise<Issued> {
+async function issue(
+  body: object,
+  { of = agent, by = service }: { of?: string; by?: Client } = {},
+): Promise<Issued> {
   const reply = await by.post(tokenPath(of), body);
   if (reply.status !== 200) throw new Error(JSON.stringify(reply.body));
   return reply.body.data as Issued;
@@ -442,8 +445,8 @@ describe('401', () => {
       const { token } = await issue({ user: 'ada' }, { of });
       const chat = apiClient(service.url, token);
       expect((await chat.post(runPath(of), { input: 'Hi' })).status).toBe(200);
-      const path = `/v1/agents/${of}${suffix}`;
-      const erase = await service.send(method, path, suffix === '' ? '' : { reason: 'request' });
+      const ending = `/v1/agents/${of}${suffix}`;
+      const erase = await service.send(method, ending, suffix === '' ? '' : { reason: 'request' });
       expect(erase.status).toBe(200);
       expectFailure(await chat.post(runPath(of), { input: 'Hi' }), 'unauthorized');
     }

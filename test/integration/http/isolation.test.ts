@@ -131,6 +131,28 @@ describe("another account's agent or session", () => {
       'post /v1/agents/{agentId}/run',
     ],
     [
+      'issue a chat token',
+      () => stranger.post(`/v1/agents/${agent}/chat-tokens`, { user: 'ada' }),
+      () => stranger.post(`/v1/agents/${NO_AGENT}/chat-tokens`, { user: 'ada' }),
+      'agent_not_found',
+      'post /v1/agents/{agentId}/chat-tokens',
+    ],
+    [
+      'issue a chat token for a session',
+      () =>
+        stranger.post(`/v1/agents/${strangersAgent}/chat-tokens`, {
+          user: 'ada',
+          session_id: session,
+        }),
+      () =>
+        stranger.post(`/v1/agents/${strangersAgent}/chat-tokens`, {
+          user: 'ada',
+          session_id: NO_SESSION,
+        }),
+      'session_not_found',
+      'post /v1/agents/{agentId}/chat-tokens',
+    ],
+    [
       'run an agent in its own session',
       () => stranger.post(`/v1/agents/${agent}/run`, { ...input, session_id: session }),
       () => stranger.post(`/v1/agents/${NO_AGENT}/run`, { ...input, session_id: session }),

@@ -40,12 +40,12 @@ export const httpFeature = defineFeature({
     },
     unauthorized: {
       status: 401,
-      description: 'The API key is missing, unknown, revoked or expired',
+      description: 'The API key or chat token is missing, unknown, revoked or expired',
     },
     forbidden: {
       status: 403,
       description:
-        'The API key lacks the scope that the operation needs, or a scope of the key that it would manage',
+        'The API key lacks the scope that the operation needs, or a scope of the key that it would manage; or a chat token is not for the operation or the agent',
     },
     not_found: { status: 404, description: 'There is no such path' },
     method_not_allowed: {

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { useId, useRef, useState, type ReactNode, type SubmitEvent } from 'react';
+import { useRef, useState, type ReactNode, type SubmitEvent } from 'react';
 import { ApiError } from '../api/apiError.ts';
 import { Button } from '../components/Button.tsx';
 import { bindFields, SelectField, TextAreaField, TextField } from '../components/Field.tsx';
@@ -8,6 +8,7 @@ import { errorsOf, FIELD_LABELS, fieldsOf, toolsOf } from './agentFields.ts';
 import type { AgentDraft, AgentFields, DraftErrors } from './agentFields.ts';
 import { modelsQuery, toolsQuery } from './agentQueries.ts';
 
+const SCHEMA = 'response_format/json_schema';
 const FORMATS = [
   ['', 'Any text'],
   ['text', 'Text, set explicitly'],
@@ -15,63 +16,42 @@ const FORMATS = [
   ['json_schema', 'JSON that matches a schema'],
 ] as const;
 
-interface CheckProps {
-  label: ReactNode;
-  hint?: string;
-  isChecked: boolean;
-  onChange: (isChecked: boolean) => void;
-}
+const ENFORCEMENTS = [
+  ['', 'Turnlog, which checks the answer'],
+  ['true', 'The provider, too (strict)'],
+] as const;
+const COMPACTIONS = [
+  ['', 'Older turns fall out of the context'],
+  ['true', 'The model summarises older turns, which costs tokens'],
+] as const;
 
-const Check = ({ label, hint, isChecked, onChange }: CheckProps) => (
-  <label className="flex gap-2.5 rounded px-2 py-1.5 hover:bg-muted">
-    <input
-      type="checkbox"
-      className="mt-0.5 size-4 shrink-0"
-      checked={isChecked}
-      onChange={({ target }) => onChange(target.checked)}
-    />
-    <span className="min-w-0">
-      {label}
-      <span className="line-clamp-2 text-xs text-muted-foreground">{hint}</span>
-    </span>
-  </label>
-);
-
-interface ToolsFieldProps {
+interface ToolButtonsProps {
   value: string;
-  error: string | undefined;
   onValue: (tool: string) => void;
 }
 
-/** The tools that the model may call: built-in ones, and those of tool servers. */
-function ToolsField({ value, error, onValue }: ToolsFieldProps) {
-  const noteId = useId();
+/** Adds and removes the tools that are available: built-in ones, and those of tool servers. */
+function ToolButtons({ value, onValue }: ToolButtonsProps) {
   const { data: tools = [] } = useQuery(toolsQuery);
   const selected = toolsOf({ tool: value });
-  const known = new Map(selected.map((name) => [name, 'Not available at present.']));
-  for (const { name, description } of tools) known.set(name, description);
-  const change = (name: string) => (isChecked: boolean) => {
-    const others = selected.filter((each) => each !== name);
-    onValue((isChecked ? [...others, name] : others).join(','));
-  };
+  const toggle = (name: string): string[] =>
+    selected.includes(name) ? selected.filter((each) => each !== name) : [...selected, name];
   return (
-    <fieldset aria-describedby={noteId} className="grid gap-1.5">
-      <legend className="mb-1.5 font-medium">{FIELD_LABELS.tool}</legend>
-      <div className="max-h-64 overflow-y-auto rounded-md border p-1">
-        {[...known].map(([name, description]) => (
-          <Check
-            key={name}
-            label={<code className="break-all">{name}</code>}
-            hint={description}
-            isChecked={selected.includes(name)}
-            onChange={change(name)}
-          />
-        ))}
-      </div>
-      <p id={noteId} className={`text-xs ${error ? 'text-destructive' : 'text-muted-foreground'}`}>
-        {error ?? 'A name such as mcp:files stands for all tools of that server.'}
-      </p>
-    </fieldset>
+    <div className="-mt-3 flex max-h-40 flex-wrap gap-1.5 overflow-y-auto">
+      {tools.map(({ name, description }) => (
+        <Button
+          key={name}
+          variant="outline"
+          size="small"
+          title={description}
+          aria-pressed={selected.includes(name)}
+          className="font-mono aria-pressed:bg-accent aria-pressed:text-accent-foreground"
+          onClick={() => onValue(toggle(name).join(','))}
+        >
+          {name}
+        </Button>
+      ))}
+    </div>
   );
 }
 
@@ -96,7 +76,7 @@ export function AgentForm({ initial, action, onSave, notice }: AgentFormProps) {
     const details = error instanceof ApiError && error.details;
     const found =
       error instanceof SyntaxError
-        ? { schema: `This is not JSON: ${error.message}` }
+        ? { [SCHEMA]: `This is not JSON: ${error.message}` }
         : errorsOf(details);
     setErrors(found);
     setProblem(Object.keys(found).length > 0 ? 'Some fields need a change.' : error.message);
@@ -118,10 +98,7 @@ export function AgentForm({ initial, action, onSave, notice }: AgentFormProps) {
   };
   const change = (changes: Partial<AgentDraft>): void => setDraft({ ...draft, ...changes });
   const bind = bindFields(draft, change, errors);
-  const field = (name: keyof AgentFields & keyof AgentDraft) => ({
-    label: FIELD_LABELS[name],
-    ...bind(name),
-  });
+  const field = (name: keyof AgentFields) => ({ label: FIELD_LABELS[name], ...bind(name) });
   const model = models.find(({ id }) => id === draft.model);
   const offered = models.map(({ id }) => [id, id] as const);
   const missing = [draft.model, `${draft.model} (not available)`] as const;
@@ -156,20 +133,24 @@ export function AgentForm({ initial, action, onSave, notice }: AgentFormProps) {
           {...field('max_output_tokens')}
         />
       </div>
-      <ToolsField {...bind('tool')} />
-      <SelectField label={FIELD_LABELS.response_format} options={FORMATS} {...bind('format')} />
-      {draft.format === 'json_schema' && (
+      <TextField
+        hint="Names with commas. A name such as mcp:files stands for all tools of that server."
+        {...field('tool')}
+      />
+      <ToolButtons {...bind('tool')} />
+      <SelectField options={FORMATS} {...field('response_format')} />
+      {draft.response_format === 'json_schema' && (
         <div className="grid gap-4 border-l-2 pl-4">
-          <TextField label="Name of the schema" {...bind('schema_name')} />
+          <TextField label="Name of the schema" {...bind(`${SCHEMA}/name`)} />
           <TextAreaField
             label="JSON Schema"
             className="min-h-48 font-mono text-xs"
-            {...bind('schema')}
+            {...bind(SCHEMA)}
           />
-          <Check
-            label="The provider enforces the schema (strict)"
-            isChecked={draft.strict}
-            onChange={(strict) => change({ strict })}
+          <SelectField
+            label="The schema is enforced by"
+            options={ENFORCEMENTS}
+            {...bind(`${SCHEMA}/strict`)}
           />
         </div>
       )}
@@ -177,12 +158,7 @@ export function AgentForm({ initial, action, onSave, notice }: AgentFormProps) {
         hint="Names the UI component that shows the agent in your own application; Chat by default."
         {...field('component')}
       />
-      <Check
-        label="Summarise older turns before they fall out of the context"
-        hint="The model writes the summaries, which costs tokens."
-        isChecked={draft.compaction}
-        onChange={(compaction) => change({ compaction })}
-      />
+      <SelectField options={COMPACTIONS} {...field('compaction')} />
       {problem && <Alert title={problem} />}
       {notice}
       <Button type="submit" disabled={isSaving} className="justify-self-start">

@@ -4,12 +4,12 @@ import { History, MessageSquare, Pencil, Trash2 } from 'lucide-react';
 import { useState } from 'react';
 import { api, type Schema } from '../api/client.ts';
 import { Button } from '../components/Button.tsx';
-import { CopyButton } from '../components/CopyButton.tsx';
 import { Dialog } from '../components/Dialog.tsx';
-import { View } from '../components/layout.tsx';
+import { Card, View } from '../components/layout.tsx';
 import { Alert, Loaded } from '../components/states.tsx';
 import { Facts } from '../components/tables.tsx';
 import { Time } from '../components/Time.tsx';
+import { Plain } from '../sessions/session/texts.tsx';
 import { FIELD_LABELS, toolsOf } from './agentFields.ts';
 import { agentQuery, type StoredAgent } from './agentQueries.ts';
 
@@ -17,17 +17,10 @@ const route = getRouteApi('/agents/$agentId');
 
 const TextBlock = ({ label, text }: { label: string; text: string }) => (
   <section className="grid gap-1.5">
-    <div className="flex items-center justify-between gap-2">
-      <h2 className="font-medium">{label}</h2>
-      <CopyButton text={text} label="Copy" />
-    </div>
-    <pre
-      tabIndex={0}
-      aria-label={label}
-      className="max-h-96 overflow-y-auto rounded-md border bg-card p-3 font-sans whitespace-pre-wrap wrap-anywhere"
-    >
-      {text}
-    </pre>
+    <h2 className="font-medium">{label}</h2>
+    <Card>
+      <Plain text={text} />
+    </Card>
   </section>
 );
 

@@ -12,7 +12,7 @@ import { useListKeys } from '../components/useListKeys.ts';
 import { toolsOf } from './agentFields.ts';
 import { agentsQuery } from './agentQueries.ts';
 
-const COLUMNS = ['Name', 'Model', 'Tools', '#Revision', 'Changed', 'Chat'];
+const COLUMNS = ['Name', 'Chat', 'Model', 'Tools', '#Revision', 'Changed'];
 const LINK = 'font-medium text-primary hover:underline';
 
 const route = getRouteApi('/agents');
@@ -39,18 +39,18 @@ const toRow = (
 ) => ({
   key: agent_id,
   cells: [
-    <span data-index={index} className="wrap-anywhere">
+    <span data-index={index} className="block min-w-36 wrap-anywhere">
       <Link to="/agents/$agentId" params={{ agentId: agent_id }} className="hover:underline">
         {name}
       </Link>
     </span>,
+    <Link to="/chat/$agentId" params={{ agentId: agent_id }} className={LINK}>
+      Chat<span className="sr-only"> with {name}</span>
+    </Link>,
     config.model,
     toolsOf(config).join(', ') || '–',
     revision,
     <Time value={updated_at} className="whitespace-nowrap tabular-nums" />,
-    <Link to="/chat/$agentId" params={{ agentId: agent_id }} className={LINK}>
-      Chat<span className="sr-only"> with {name}</span>
-    </Link>,
   ],
 });
 
@@ -92,7 +92,7 @@ export function AgentsView() {
           all.length === 0 ? (
             <NoAgents />
           ) : (
-            <div ref={table} className="grid gap-3">
+            <div ref={table} className="space-y-3">
               <DataTable caption="Agents" columns={COLUMNS} rows={agents.map(toRow)} />
               <p role="status" className="text-xs text-muted-foreground">
                 {agents.length} of {all.length} {hasNextPage ? 'loaded so far' : 'agents'}

@@ -1,5 +1,5 @@
 import { Facts } from '../components/tables.tsx';
-import { TextDiff } from '../components/TextDiff.tsx';
+import { TextDiff } from '../components/diff/TextDiff.tsx';
 import { diffFields, type StoredFields } from './agentFields.ts';
 
 interface ConfigDiffProps {

@@ -7,9 +7,9 @@ import { newIdempotencyKey } from '../api/idempotencyKey.ts';
 import { Button } from '../components/Button.tsx';
 import { View } from '../components/layout.tsx';
 import { Alert, Loaded } from '../components/states.tsx';
-import { draftOf, EMPTY_DRAFT, exampleDraft, type AgentFields } from './agentFields.ts';
+import { draftOf, EMPTY_DRAFT, EXAMPLE_DRAFT, type AgentFields } from './agentFields.ts';
 import { AgentForm } from './AgentForm.tsx';
-import { agentQuery, modelsQuery, toolsQuery, type StoredAgent } from './agentQueries.ts';
+import { agentQuery, modelsQuery, type StoredAgent } from './agentQueries.ts';
 import { ConfigDiff } from './ConfigDiff.tsx';
 
 type AgentBody = Schema<'CreateAgentRequest'>;
@@ -32,7 +32,6 @@ export function NewAgentView() {
   const { example } = newRoute.useSearch();
   const show = useSaved();
   const models = useQuery(modelsQuery);
-  const tools = useQuery(toolsQuery);
   // A second attempt after a lost answer must not create a second agent.
   const [attempt, setAttempt] = useState({ key: '', text: '' });
   const create = async (fields: AgentFields): Promise<void> => {
@@ -47,19 +46,12 @@ export function NewAgentView() {
     <View title="New agent" description={example && 'An example. Change what you like.'}>
       <Loaded query={models}>
         {([model]) => (
-          <Loaded query={tools}>
-            {(offered) => (
-              <AgentForm
-                key={String(example)}
-                initial={{
-                  ...(example ? exampleDraft(offered) : EMPTY_DRAFT),
-                  model: model?.id ?? '',
-                }}
-                action="Create agent"
-                onSave={create}
-              />
-            )}
-          </Loaded>
+          <AgentForm
+            key={String(example)}
+            initial={{ ...(example ? EXAMPLE_DRAFT : EMPTY_DRAFT), model: model?.id ?? '' }}
+            action="Create agent"
+            onSave={create}
+          />
         )}
       </Loaded>
     </View>
@@ -72,6 +64,9 @@ interface ConflictProps {
   onResolve: (next: StoredAgent) => void;
 }
 
+const scrollTo = (element: HTMLElement | null): void =>
+  element?.scrollIntoView({ block: 'nearest' });
+
 /** Says what somebody else changed in the meantime, and offers both ways on. */
 function Conflict({ mine, theirs, onResolve }: ConflictProps) {
   const names = [mine, theirs].map(({ agent }) => `Revision ${agent.revision}`);
@@ -82,7 +77,7 @@ function Conflict({ mine, theirs, onResolve }: ConflictProps) {
         saved yet. These fields have changed there:
       </p>
       <ConfigDiff before={mine.agent} after={theirs.agent} names={[names[0]!, names[1]!]} />
-      <div className="flex flex-wrap gap-2">
+      <div ref={scrollTo} className="flex flex-wrap gap-2">
         <Button variant="outline" size="small" onClick={() => onResolve(theirs)}>
           Discard mine and edit {names[1]}
         </Button>

@@ -50,7 +50,7 @@ export function RevisionsView() {
                       params={{ agentId }}
                       search={{ from: Math.max(revision - 1, 0), to: revision }}
                       aria-current={revision === to || undefined}
-                      className="block rounded-md px-3 py-1.5 font-medium tabular-nums hover:bg-muted aria-[current=true]:bg-accent aria-[current=true]:text-accent-foreground"
+                      className="block rounded-md px-3 py-1.5 font-medium tabular-nums hover:bg-muted aria-[current]:bg-accent aria-[current]:text-accent-foreground"
                     >
                       {CHANGES[change]} · {revision}
                       <Time value={recorded_at} className="block text-xs font-normal" />

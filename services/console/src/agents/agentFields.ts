@@ -26,31 +26,34 @@ export const FIELD_LABELS = {
   instruction: 'Instruction',
 } as const satisfies Record<keyof AgentFields, string>;
 
-/** The values of the form, as they are typed. Empty ones are left to the defaults of the API. */
+/**
+ * The values of the form, as they are typed, by the paths of the API. Empty ones are left to its
+ * defaults.
+ */
 export const EMPTY_DRAFT = {
   name: '',
   instruction: '',
   model: '',
   tool: '',
   component: '',
-  compaction: false,
+  compaction: '',
   temperature: '',
   max_output_tokens: '',
-  format: '',
-  schema_name: 'answer',
-  schema: '{\n  "type": "object"\n}',
-  strict: false,
+  response_format: '',
+  'response_format/json_schema': '{\n  "type": "object"\n}',
+  'response_format/json_schema/name': 'answer',
+  'response_format/json_schema/strict': '',
 };
 export type AgentDraft = typeof EMPTY_DRAFT;
 export type DraftErrors = Partial<Record<keyof AgentDraft, string>>;
 
-/** An agent that works with what every installation has. */
-export const exampleDraft = (tools: readonly { name: string }[]): AgentDraft => ({
+/** A first agent; the calculator is built in. */
+export const EXAMPLE_DRAFT: AgentDraft = {
   ...EMPTY_DRAFT,
   name: 'Sums',
   instruction: 'Answer briefly. Use the calculator for every sum, and show how you got the result.',
-  tool: tools.find(({ name }) => name === 'calculator')?.name ?? '',
-});
+  tool: 'calculator',
+};
 
 /** The tools of an agent, whose `tool` lists them with commas. */
 export const toolsOf = ({ tool = '' }: { tool?: string | undefined }): string[] =>
@@ -67,18 +70,23 @@ export interface StoredFields {
 
 /** The form of an agent as it is stored. */
 export function draftOf({ config, component }: StoredFields): AgentDraft {
-  const { name, instruction, model, tool = '', compaction = false, response_format } = config;
+  const { name, instruction, model, tool = '', response_format } = config;
   const schema = response_format?.json_schema;
   return {
     ...EMPTY_DRAFT,
-    ...{ name, instruction, model, tool, component, compaction },
+    name,
+    instruction,
+    model,
+    tool,
+    component,
+    compaction: config.compaction ? 'true' : '',
     temperature: config.temperature?.toString() ?? '',
     max_output_tokens: config.max_output_tokens?.toString() ?? '',
-    format: response_format?.type ?? '',
+    response_format: response_format?.type ?? '',
     ...(schema && {
-      schema_name: schema.name,
-      schema: toText(schema.schema)!,
-      strict: schema.strict ?? false,
+      'response_format/json_schema': toText(schema.schema)!,
+      'response_format/json_schema/name': schema.name,
+      'response_format/json_schema/strict': schema.strict ? 'true' : '',
     }),
   };
 }
@@ -90,38 +98,36 @@ const numberOf = (text: string): number | undefined => (text === '' ? undefined 
  * else is checked by the API, whose errors name the fields.
  */
 export function fieldsOf(draft: AgentDraft): AgentFields {
-  const { name, instruction, model, tool, component, compaction, format, strict } = draft;
-  const json_schema = format === 'json_schema' && {
-    name: draft.schema_name,
-    schema: JSON.parse(draft.schema) as object,
-    ...(strict && { strict }),
+  const { name, instruction, model, tool, component, compaction, response_format: type } = draft;
+  const json_schema = type === 'json_schema' && {
+    name: draft['response_format/json_schema/name'],
+    schema: JSON.parse(draft['response_format/json_schema']) as object,
+    ...(draft['response_format/json_schema/strict'] && { strict: true }),
   };
   return {
-    ...{ name, instruction, model },
+    name,
+    instruction,
+    model,
     tool: tool || undefined,
     component: component || undefined,
-    compaction: compaction || undefined,
+    compaction: compaction ? true : undefined,
     temperature: numberOf(draft.temperature),
     max_output_tokens: numberOf(draft.max_output_tokens),
-    response_format: format ? { type: format, ...(json_schema && { json_schema }) } : undefined,
+    response_format: type ? { type, ...(json_schema && { json_schema }) } : undefined,
   };
 }
 
-const SCHEMA_PATH = 'response_format/json_schema/';
-
-/** The field of the form that a path of the API is about. */
-function fieldOf(path: string): string {
-  if (path === `${SCHEMA_PATH}name`) return 'schema_name';
-  if (`${path}/`.startsWith(SCHEMA_PATH)) return 'schema';
-  return path.startsWith('response_format') ? 'format' : path;
-}
+const PATHS = Object.keys(EMPTY_DRAFT);
 
 /** The `details` of an error of the API, by the field of the form that each is about. */
 export function errorsOf(details: unknown): DraftErrors {
-  const found = Object.entries((details || {}) as Record<string, { message?: string }>)
-    .map(([path, { message }]) => [fieldOf(path), message] as const)
-    .filter(([field, message]) => message !== undefined && Object.hasOwn(EMPTY_DRAFT, field));
-  return Object.fromEntries(found) as DraftErrors;
+  const found = Object.entries((details || {}) as Record<string, { message: string }>).map(
+    ([path, { message }]) => [
+      PATHS.findLast((field) => `${path}/`.startsWith(`${field}/`)) ?? '',
+      message,
+    ],
+  );
+  return Object.fromEntries(found.filter(([field]) => field !== '')) as DraftErrors;
 }
 
 /**

@@ -2,16 +2,10 @@ import { EventSourceParserStream, type EventSourceMessage } from 'eventsource-pa
 
 /** The server-sent events in the body of a response, until it ends. */
 export async function* eventsIn(response: Response): AsyncGenerator<EventSourceMessage> {
-  const events = response
-    .body!.pipeThrough(new TextDecoderStream())
-    .pipeThrough(new EventSourceParserStream());
-  const reader = events.getReader();
+  const texts = response.body!.pipeThrough(new TextDecoderStream());
+  const reader = texts.pipeThrough(new EventSourceParserStream()).getReader();
   try {
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) return;
-      yield value;
-    }
+    for (let next = await reader.read(); !next.done; next = await reader.read()) yield next.value;
   } finally {
     await reader.cancel().catch(() => undefined);
   }

@@ -91,19 +91,11 @@ export function Chart({ title, kind, series, rows, format = formatCount }: Chart
   };
   const fillOf = (look: Look): string => `url(#${id.replaceAll(/\W/g, '')}${look})`;
   const move = (event: KeyboardEvent): void => {
-    const last = rows.length - 1;
-    const [back, on] = [Math.max(active - 1, 0), Math.min(active + 1, last)];
-    const keys = {
-      ArrowLeft: back,
-      ArrowUp: back,
-      ArrowRight: on,
-      ArrowDown: on,
-      Home: 0,
-      End: last,
-    };
-    if (!(event.key in keys)) return;
+    const step = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 }[event.key];
+    const end = { Home: 0, End: rows.length - 1 }[event.key];
+    if (step === undefined && end === undefined) return;
     event.preventDefault();
-    setActive(keys[event.key as keyof typeof keys]);
+    setActive(end ?? Math.min(Math.max(active + step!, 0), rows.length - 1));
   };
   const place = (of: string, from: number, to: number) =>
     isFlat

@@ -1,5 +1,5 @@
 import { memo, useLayoutEffect, useRef } from 'react';
-import { marked, sanitize } from './sanitize.ts';
+import { marked, sanitize } from '../markdown/sanitize.ts';
 
 /** A text of a person, an agent or a tool, as Markdown. */
 export const Markdown = memo(({ text }: { text: string }) => {

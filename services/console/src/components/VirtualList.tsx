@@ -8,8 +8,8 @@ interface VirtualListProps<Row> {
   label: string;
   rows: readonly Row[];
   idOf: (row: Row) => string;
-  /** The height of a row in pixels, on a wide screen and on a phone. */
-  heights: readonly [wide: number, phone: number];
+  /** The height of a row in pixels, until it is measured. */
+  rowHeight: number;
   children: (row: Row) => ReactNode;
   /** The query whose next page is read at the end of the list. */
   query: Pick<UseInfiniteQueryResult, 'hasNextPage' | 'isFetchingNextPage' | 'fetchNextPage'>;
@@ -21,7 +21,7 @@ export function VirtualList<Row>({
   label,
   rows,
   idOf,
-  heights,
+  rowHeight,
   children,
   query: { hasNextPage, isFetchingNextPage, fetchNextPage },
   className,
@@ -30,7 +30,7 @@ export function VirtualList<Row>({
   const virtual = useVirtualizer({
     count: rows.length,
     getScrollElement: () => scroller.current,
-    estimateSize: () => heights[matchMedia('(min-width: 768px)').matches ? 0 : 1],
+    estimateSize: () => rowHeight,
     overscan: 8,
   });
   useListKeys(scroller, rows.length, (index) => virtual.scrollToIndex(index));
@@ -42,12 +42,13 @@ export function VirtualList<Row>({
   return (
     <div ref={scroller} className={cn('overflow-y-auto', className)}>
       <ul aria-label={label} className="relative" style={{ height: virtual.getTotalSize() }}>
-        {items.map(({ index, start, size }) => (
+        {items.map(({ index, start }) => (
           <li
             key={idOf(rows[index]!)}
+            ref={virtual.measureElement}
             data-index={index}
             className="absolute inset-x-0 top-0 border-b hover:bg-muted/60"
-            style={{ height: size, transform: `translateY(${start}px)` }}
+            style={{ transform: `translateY(${start}px)` }}
           >
             {children(rows[index]!)}
           </li>

@@ -6,7 +6,7 @@ import { Button } from '../components/Button.tsx';
 import { Badge, Card, View } from '../components/layout.tsx';
 import { Alert, EmptyState, Loaded } from '../components/states.tsx';
 import { DataTable, Facts } from '../components/tables.tsx';
-import { TextDiff } from '../components/TextDiff.tsx';
+import { TextDiff } from '../components/diff/TextDiff.tsx';
 import { isTyping } from '../shell/useShortcuts.ts';
 import { BeforeAfter } from './BeforeAfter.tsx';
 import { StatusBadge } from './ReplaysView.tsx';
@@ -72,7 +72,7 @@ function Comparison({ turn, rules }: { turn: ReplayTurn; rules: readonly unknown
   const answers = { before: recorded.data?.output ?? '', after: replayed?.output ?? '' };
   const [before, after] = [callsText(recorded.data?.tool_calls), callsText(replayed?.tool_calls)];
   return (
-    <>
+    <div className="grid grid-cols-[minmax(0,1fr)] gap-5">
       {recorded.error && <Alert title={recorded.error.message} />}
       <Part title="Input">
         <Card className={TEXT} tabIndex={0}>
@@ -130,11 +130,11 @@ function Comparison({ turn, rules }: { turn: ReplayTurn; rules: readonly unknown
             'Replayed',
             <TurnLink key="replayed" id={replayedId} label="Replayed turn" />,
           ],
-          ['Models', `${turn.recorded.model}, ${turn.replayed?.model ?? 'none'}`],
+          ['Models', `${turn.recorded.model} → ${turn.replayed?.model ?? '–'}`],
           ['Request', turn.requests === 'same' ? 'the same bytes' : 'not the same bytes'],
         ]}
       />
-    </>
+    </div>
   );
 }
 
@@ -193,7 +193,6 @@ export function ReplayTurnView({ replay, id, filter }: TurnViewProps) {
           ))}
         </>
       }
-      className="grid grid-cols-[minmax(0,1fr)] content-start gap-5"
     >
       <Loaded query={query}>
         {(found) =>

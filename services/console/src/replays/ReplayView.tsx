@@ -62,12 +62,7 @@ function TurnList({ replay, filter }: { replay: ShownReplay; filter: TurnFilter 
   if (!data) return <Loaded query={query}>{() => null}</Loaded>;
   const rows = data.pages.flatMap((page) => page.rows);
   const again = status === 'running' && (
-    <Button
-      variant="outline"
-      size="small"
-      className="justify-self-center"
-      onClick={() => void refetch()}
-    >
+    <Button variant="outline" size="small" onClick={() => void refetch()}>
       Show the turns compared meanwhile
     </Button>
   );
@@ -85,12 +80,12 @@ function TurnList({ replay, filter }: { replay: ShownReplay; filter: TurnFilter 
         label="Turns"
         rows={rows}
         idOf={formatTurnId}
-        heights={[44, 76]}
+        rowHeight={44}
         query={query}
         className="max-h-[70dvh] rounded-lg border bg-card"
       >
         {(turn) => (
-          <div className="flex h-full flex-wrap content-center items-center gap-x-3 gap-y-1 px-4 md:flex-nowrap">
+          <div className="flex flex-wrap items-center gap-x-3 gap-y-1 px-4 py-2.5 md:flex-nowrap">
             <Link
               to="/replays/$replayId"
               params={{ replayId }}

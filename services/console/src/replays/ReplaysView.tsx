@@ -84,12 +84,12 @@ function ReplayList() {
       label="Replays"
       rows={data.pages.flatMap(({ rows }) => rows)}
       idOf={({ replay_id }) => replay_id}
-      heights={[56, 124]}
+      rowHeight={56}
       query={query}
       className="h-full"
     >
       {({ replay_id: replayId, replacements, status, sums: { turns }, created_at }) => (
-        <div className={`${COLUMNS} h-full content-center px-4 md:px-6`}>
+        <div className={`${COLUMNS} px-4 py-2 md:px-6`}>
           <div className="min-w-0 text-xs text-muted-foreground">
             <Link
               to="/replays/$replayId"

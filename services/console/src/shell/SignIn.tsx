@@ -70,7 +70,7 @@ export function SignIn({ problem }: { problem: string | undefined }) {
         </Button>
         <p className="text-xs text-muted-foreground">
           No key yet? <code>npm start</code> prints the first one, and{' '}
-          <code>npm run cli -- keys create</code> makes more.
+          <code>npm run cli -- keys issue</code> makes more.
         </p>
       </form>
     </main>

@@ -9,7 +9,6 @@ import { useKeys } from './useUsage.ts';
 
 interface FiltersProps {
   search: UsageSearch;
-  /** The days that are shown. */
   range: { from: string; to: string };
 }
 

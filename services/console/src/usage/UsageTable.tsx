@@ -14,7 +14,7 @@ export interface NamedEntry {
 }
 
 /** A cost with all its digits. */
-export const formatCost = (cost: UsageEntry['cost']): string =>
+export const showCost = (cost: UsageEntry['cost']): string =>
   cost ? `${cost.amount} ${cost.currency}` : '–';
 
 const COLUMNS: readonly (readonly [string, (entry: UsageEntry) => number | string])[] = [
@@ -27,7 +27,7 @@ const COLUMNS: readonly (readonly [string, (entry: UsageEntry) => number | strin
   ['All tokens', ({ tokens }) => tokens.total],
   ['Model calls', ({ model_calls }) => model_calls],
   ['Tool calls', ({ tool_calls }) => tool_calls],
-  ['Cost', ({ cost }) => formatCost(cost)],
+  ['Cost', ({ cost }) => showCost(cost)],
   ['Tokens without a price', ({ unpriced_tokens }) => unpriced_tokens],
 ];
 

@@ -7,7 +7,7 @@ import { useAgents } from '../sessions/useAgents.ts';
 import { daysOf, eachDay, GROUPS, type UsageSearch } from './search.ts';
 import { StorageUse } from './StorageUse.tsx';
 import { UsageFilters } from './UsageFilters.tsx';
-import { formatCost, UsageTable, type NamedEntry } from './UsageTable.tsx';
+import { showCost, UsageTable, type NamedEntry } from './UsageTable.tsx';
 import { useKeys, useUsage, type UsageEntry } from './useUsage.ts';
 
 const route = getRouteApi('/usage');
@@ -53,7 +53,7 @@ const toChartRow = ({ id, name, entry }: NamedEntry): ChartRow => {
   // The number is only for the length of a bar: its text has all digits.
   const values = { completed, failed, interrupted, ...tokens, cost: Number(cost?.amount ?? 0) };
   const tick = day === undefined ? {} : { tick: DAY.format(new Date(day)) };
-  return { id, label: name, ...tick, values, texts: { cost: formatCost(cost) } };
+  return { id, label: name, ...tick, values, texts: { cost: showCost(cost) } };
 };
 
 const totalsOf = ({ tokens, ...entry }: UsageEntry) =>
@@ -64,7 +64,7 @@ const totalsOf = ({ tokens, ...entry }: UsageEntry) =>
     ['Prompt tokens', formatCount(tokens.prompt)],
     ['Answer tokens', formatCount(tokens.completion)],
     ['All tokens', formatCount(tokens.total)],
-    ['Cost', formatCost(entry.cost)],
+    ['Cost', showCost(entry.cost)],
     ['Tokens without a price', formatCount(entry.unpriced_tokens)],
   ] as const;
 
@@ -111,7 +111,6 @@ export function UsageView() {
   const charted = rows
     .filter(({ id }) => id !== '')
     .slice(0, group === 'day' ? undefined : MOST_BARS);
-  const charts = CHARTS.filter(([title]) => title !== 'Cost' || total.cost);
   return (
     <View
       title="Usage"
@@ -134,7 +133,7 @@ export function UsageView() {
       {grouped.data && total.runs > 0 && (
         <>
           <div className="grid gap-3 lg:grid-cols-2 xl:grid-cols-3">
-            {charts.map(([title, series]) => (
+            {CHARTS.filter(([title]) => title !== 'Cost' || total.cost).map(([title, series]) => (
               <Chart
                 key={title}
                 kind={group === 'day' ? 'columns' : 'bars'}

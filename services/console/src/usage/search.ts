@@ -26,10 +26,11 @@ export interface UsageSearch {
   kind?: 'run' | 'replay';
 }
 
+const isDay = (value: unknown): boolean =>
+  /^\d{4}-\d{2}-\d{2}$/.test(String(value)) && !Number.isNaN(Date.parse(String(value)));
+
 /** The search of an address, without values that it can't have. */
 export function parseUsageSearch(search: Readonly<Record<string, unknown>>): UsageSearch {
-  const isDay = (value: unknown): boolean =>
-    /^\d{4}-\d{2}-\d{2}$/.test(String(value)) && !Number.isNaN(Date.parse(String(value)));
   const among = (name: string, values: readonly unknown[]) =>
     values.includes(search[name]) ? [[name, search[name]]] : [];
   return Object.fromEntries([
@@ -37,7 +38,7 @@ export function parseUsageSearch(search: Readonly<Record<string, unknown>>): Usa
     ...['from', 'to'].flatMap((name) => (isDay(search[name]) ? [[name, search[name]]] : [])),
     ...among('by', Object.keys(GROUPS)),
     ...['agent_id', 'model', 'key_id'].flatMap((name) =>
-      search[name] ? [[name, String(search[name])]] : [],
+      search[name] ? [[name, search[name]]] : [],
     ),
     ...among('kind', ['run', 'replay']),
   ]) as UsageSearch;

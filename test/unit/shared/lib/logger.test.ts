@@ -50,7 +50,15 @@ describe('the logger', () => {
   });
 
   test('shows no secret, at the top or one level down', async () => {
-    const secrets = ['api_key', 'apiKey', 'authorization', 'secret', 'password', 'token', 'x-api-key'];
+    const secrets = [
+      'api_key',
+      'apiKey',
+      'authorization',
+      'secret',
+      'password',
+      'token',
+      'x-api-key',
+    ];
     const fields = Object.fromEntries(secrets.map((name) => [name, 'hidden-value']));
     const lines = JSON.stringify(
       await logged(

@@ -5,7 +5,6 @@ import {
   draftOf,
   EMPTY_DRAFT,
   errorsOf,
-  exampleDraft,
   type AgentFields,
   type StoredFields,
 } from '../../../../../../services/console/src/agents/agentFields.ts';
@@ -30,9 +29,9 @@ test.each(BODIES)('the form of %j stores the same agent again', (body) => {
 });
 
 test('a schema that is not JSON is an error of syntax, where a schema is wanted', () => {
-  const draft = { ...EMPTY_DRAFT, schema: '{"type":' };
-  expect(() => fieldsOf({ ...draft, format: 'json_schema' })).toThrow(SyntaxError);
-  expect(fieldsOf({ ...draft, format: 'text' }).response_format).toEqual({ type: 'text' });
+  const draft = { ...EMPTY_DRAFT, 'response_format/json_schema': '{"type":' };
+  expect(() => fieldsOf({ ...draft, response_format: 'json_schema' })).toThrow(SyntaxError);
+  expect(fieldsOf({ ...draft, response_format: 'text' }).response_format).toEqual({ type: 'text' });
 });
 
 test('each error of the API is shown at the field that it names', () => {
@@ -48,17 +47,12 @@ test('each error of the API is shown at the field that it names', () => {
   expect(errorsOf(details)).toEqual({
     name: message,
     tool: message,
-    schema: message,
-    schema_name: message,
+    'response_format/json_schema': message,
+    'response_format/json_schema/name': message,
     max_output_tokens: message,
   });
   expect(errorsOf(undefined)).toEqual({});
   expect(errorsOf(false)).toEqual({});
-});
-
-test('the example needs only what an installation has', () => {
-  expect(exampleDraft([{ name: 'clock' }]).tool).toBe('');
-  expect(exampleDraft([{ name: 'clock' }, { name: 'calculator' }]).tool).toBe('calculator');
 });
 
 const BASE: StoredFields = {

@@ -1,5 +1,5 @@
 import { useMemo } from 'react';
-import { cn } from './classNames.ts';
+import { cn } from '../classNames.ts';
 import { diffText, toBlocks, type DiffBlock, type DiffLine, type DiffPiece } from './diffText.ts';
 
 /** Unchanged lines that are shown before and after a change; the others unfold. */

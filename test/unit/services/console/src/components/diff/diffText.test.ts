@@ -4,7 +4,7 @@ import {
   toBlocks,
   type DiffLine,
   type DiffPiece,
-} from '../../../../../../services/console/src/components/diffText.ts';
+} from '../../../../../../../services/console/src/components/diff/diffText.ts';
 
 const textOf = (parts: readonly DiffPiece[], without: DiffPiece['op']): string =>
   parts
