@@ -55,8 +55,6 @@ withBrowser(
     // CPU is known from the second read on: the view has refreshed.
     await process_.getByText(/^\d+ %$/).waitFor();
     await inspectAll(page, 'ready');
-    await limits.scrollIntoViewIfNeeded();
-    await inspectAll(page, 'limits');
     expect(page.problems).toEqual([]);
   },
 );

@@ -144,7 +144,7 @@ const wordsOf = (name: string): string =>
 
 const Limits = ({ metrics }: { metrics: MetricSamples }) => (
   <DataTable
-    caption="Limits and their use"
+    caption="Bounded resources"
     columns={['Resource', '#In use', '#Waiting', '#Rejected']}
     rows={resourcesOf(metrics).map(({ name, waiting, rejected, ...use }) => ({
       key: `${name} ${use.isBytes}`,

@@ -1,5 +1,4 @@
 import { expect, test } from '@jest/globals';
-import type { Bytes } from '../../../../../../../services/console/src/audit/verify/bytes.ts';
 import {
   pathOfTile,
   tileHashes,

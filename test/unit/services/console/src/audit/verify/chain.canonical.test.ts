@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
-import { toCanonical } from '../../../../../../../services/console/src/audit/verify/canonical.ts';
+import { toCanonical } from '../../../../../../../services/console/src/audit/verify/chain.ts';
 import { canonicalJson } from '../../../../../../../shared/eventlog/canonicalJson.ts';
 
 test('writes the same canonical JSON as the service', () => {
