@@ -1,11 +1,12 @@
 import { Link } from '@tanstack/react-router';
 import { X } from 'lucide-react';
-import { useEffect, useEffectEvent, useRef, useState } from 'react';
+import { useRef, useState } from 'react';
 import type { Schema } from '../api/client.ts';
 import { Button } from '../components/Button.tsx';
 import { cn } from '../components/classNames.ts';
 import { Skeleton } from '../components/layout.tsx';
 import { Alert, EmptyState, ErrorState } from '../components/states.tsx';
+import { useKeyDown } from '../shell/useShortcuts.ts';
 import { Composer } from './thread/Composer.tsx';
 import { Thread } from './thread/Thread.tsx';
 import { useConversation } from './useConversation.ts';
@@ -33,16 +34,11 @@ export function SessionPane({ agent, sessionId, label, ...props }: SessionPanePr
     chat.send(text);
     setText('');
   };
-  const onKey = useEffectEvent(({ key }: KeyboardEvent): void => {
+  useKeyDown(({ key }) => {
     const focused = document.activeElement;
     const isHere = focused === document.body || pane.current?.contains(focused);
     if (key === 'Escape' && isHere && !document.querySelector('dialog[open]')) chat.stop();
   });
-  useEffect(() => {
-    const listen = (event: KeyboardEvent): void => onKey(event);
-    addEventListener('keydown', listen);
-    return () => removeEventListener('keydown', listen);
-  }, []);
   const hasEarlier = (turns[0]?.number ?? 1) > 1;
   return (
     <section
