@@ -23,7 +23,6 @@ interface ChartProps {
   kind: 'columns' | 'bars';
   series: readonly ChartSeries[];
   rows: readonly ChartRow[];
-  format?: (value: number) => string;
 }
 
 const NUMBERS = new Intl.NumberFormat();
@@ -49,7 +48,7 @@ const LABEL = { fill: 'var(--muted-foreground)', fontSize: 11, fontFamily: 'inhe
  * A chart. The pointer and the arrow keys, Home and End choose a row, whose values are shown below.
  * A table beside the chart has to have all its values.
  */
-export function Chart({ title, kind, series, rows, format = formatCount }: ChartProps) {
+export function Chart({ title, kind, series, rows }: ChartProps) {
   const id = useId();
   const [active, setActive] = useState(-1);
   const row = rows[active];
@@ -80,7 +79,7 @@ export function Chart({ title, kind, series, rows, format = formatCount }: Chart
   };
   const textOf = ([key, name]: ChartSeries): string => {
     const value = row?.values[key];
-    return `${name}: ${row?.texts?.[key] ?? (value === undefined ? '–' : format(value))}`;
+    return `${name}: ${row?.texts?.[key] ?? (value === undefined ? '–' : formatCount(value))}`;
   };
   const place = (of: string, from: number, to: number) => {
     const [start, end] = [scale(from), scale(to)];
