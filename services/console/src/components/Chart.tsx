@@ -42,7 +42,8 @@ const PATTERNS = {
   3: 'M0 0L6 6M6 0L0 6',
   4: 'M3 2V4',
 } as const;
-const LABEL = { fill: 'var(--muted-foreground)', fontSize: 11, fontFamily: 'inherit' } as const;
+
+const colorOf = (look: Look): string => `var(--color-chart-${look})`;
 
 /**
  * A chart. The pointer and the arrow keys, Home and End choose a row, whose values are shown below.
@@ -69,7 +70,8 @@ export function Chart({ title, kind, series, rows }: ChartProps) {
   const isWhole = sums.every(Number.isInteger);
   const ticks = scale.ticks(isFlat ? 3 : 4).filter((tick) => !isWhole || Number.isInteger(tick));
   const every = isFlat ? 1 : Math.ceil(rows.length / MOST_TICKS);
-  const fillOf = (look: Look): string => `url(#${id.replaceAll(/\W/g, '')}${look})`;
+  const patternOf = (look: Look): string => `${id.replaceAll(/\W/g, '')}${look}`;
+  const paint = (look: Look) => ({ fill: `url(#${patternOf(look)})`, stroke: colorOf(look) });
   const move = (event: KeyboardEvent): void => {
     const step = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 }[event.key];
     const end = { Home: 0, End: rows.length - 1 }[event.key];
@@ -91,7 +93,7 @@ export function Chart({ title, kind, series, rows }: ChartProps) {
   const label = (key: string | number, text: string, at: number, isBelow: boolean) => (
     <text
       key={key}
-      {...LABEL}
+      className="fill-muted-foreground text-[11px]"
       textAnchor={isBelow ? 'middle' : 'end'}
       x={isBelow ? `${at}%` : -6}
       y={isBelow ? height + 16 : at + 4}
@@ -112,7 +114,7 @@ export function Chart({ title, kind, series, rows }: ChartProps) {
           {series.map(([key, label, look]) => (
             <span key={key} className="flex items-center gap-1.5">
               <svg width="12" height="12" aria-hidden>
-                <rect width="12" height="12" fill={fillOf(look)} stroke={`var(--chart-${look})`} />
+                <rect width="12" height="12" {...paint(look)} />
               </svg>
               {label}
             </span>
@@ -144,44 +146,29 @@ export function Chart({ title, kind, series, rows }: ChartProps) {
             {series.map(([, , look]) => (
               <pattern
                 key={look}
-                id={fillOf(look).slice(5, -1)}
+                id={patternOf(look)}
                 width="6"
                 height="6"
                 patternUnits="userSpaceOnUse"
               >
-                <rect width="6" height="6" fill={`var(--chart-${look})`} fillOpacity={0.35} />
-                <path
-                  d={PATTERNS[look]}
-                  stroke={`var(--chart-${look})`}
-                  strokeWidth={look === 1 ? 6 : 2}
-                />
+                <rect width="6" height="6" fill={colorOf(look)} fillOpacity={0.35} />
+                <path d={PATTERNS[look]} stroke={colorOf(look)} strokeWidth={look === 1 ? 6 : 2} />
               </pattern>
             ))}
           </defs>
-          {row && (
-            <rect {...place(row.id, scale(0), scale(scale.domain()[1]!))} fill="var(--muted)" />
-          )}
+          {row && <rect {...place(row.id, 0, scale.domain()[1]!)} className="fill-muted" />}
           {ticks.map((tick) => {
             const at = isFlat ? `${scale(tick)}%` : scale(tick);
             const line = isFlat ? { x1: at, x2: at, y2: height } : { x2: '100%', y1: at, y2: at };
-            return <line key={tick} {...line} stroke="var(--border)" />;
+            return <line key={tick} {...line} className="stroke-border" />;
           })}
           {rows.map(({ id: of, values }) => {
             let end = 0;
             return series.map(([key, , look]) => {
               const start = end;
               end += values[key] ?? 0;
-              return (
-                end > start && (
-                  <rect
-                    key={key}
-                    {...place(of, scale(start), scale(end))}
-                    fill={fillOf(look)}
-                    stroke={`var(--chart-${look})`}
-                    strokeWidth={0.75}
-                  />
-                )
-              );
+              if (end === start) return null;
+              return <rect key={key} {...place(of, start, end)} {...paint(look)} />;
             });
           })}
           {ticks.map((tick) => label(tick, SHORT.format(tick), scale(tick), isFlat))}
