@@ -1,6 +1,6 @@
 /**
  * An example host of `<turnlog-chat>`: it serves a page and requests chat tokens for its visitors, so
- * that its API key stays here. Run it: TURNLOG_API_KEY=… AGENT_ID=… node examples/chat/server.ts
+ * that its API key stays here. Run it: TURNLOG_API_KEY=… AGENT_ID=… npm run example:chat
  */
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
