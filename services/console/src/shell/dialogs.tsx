@@ -11,7 +11,7 @@ interface DialogProps {
 }
 
 /** The latest requests of this tab; each can be copied as a curl command. */
-export function RequestsDialog(props: DialogProps) {
+export function RequestLogDialog(props: DialogProps) {
   const requests = useSyncExternalStore(onRequestLogChange, getRequestLog);
   return (
     <Dialog title="Requests as curl" className="w-[min(52rem,calc(100vw-2rem))]" {...props}>
