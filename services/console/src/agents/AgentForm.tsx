@@ -25,13 +25,8 @@ const COMPACTIONS = [
   ['true', 'The model summarises older turns, which costs tokens'],
 ] as const;
 
-interface ToolButtonsProps {
-  value: string;
-  onValue: (tool: string) => void;
-}
-
 /** Adds and removes the tools that are available: built-in ones, and those of tool servers. */
-function ToolButtons({ value, onValue }: ToolButtonsProps) {
+function ToolButtons({ value, onValue }: { value: string; onValue: (tool: string) => void }) {
   const { data: tools = [] } = useQuery(toolsQuery);
   const selected = toolsOf({ tool: value });
   const toggle = (name: string): string[] =>
@@ -72,14 +67,14 @@ export function AgentForm({ initial, action, onSave, notice }: AgentFormProps) {
   const [problem, setProblem] = useState<string>();
   const [isSaving, setSaving] = useState(false);
   const form = useRef<HTMLFormElement>(null);
-  const showError = (error: Error): void => {
-    const details = error instanceof ApiError && error.details;
+  const showError = (error: unknown): void => {
     const found =
       error instanceof SyntaxError
         ? { [SCHEMA]: `This is not JSON: ${error.message}` }
-        : errorsOf(details);
+        : errorsOf(error instanceof ApiError && error.details);
+    const message = (error as Error).message;
     setErrors(found);
-    setProblem(Object.keys(found).length > 0 ? 'Some fields need a change.' : error.message);
+    setProblem(Object.keys(found).length > 0 ? 'Some fields need a change.' : message);
     requestAnimationFrame(() =>
       form.current?.querySelector<HTMLElement>('[aria-invalid=true]')?.focus(),
     );
@@ -89,11 +84,7 @@ export function AgentForm({ initial, action, onSave, notice }: AgentFormProps) {
     setSaving(true);
     setErrors({});
     setProblem(undefined);
-    try {
-      await onSave(fieldsOf(draft));
-    } catch (error) {
-      showError(error as Error);
-    }
+    await (async () => onSave(fieldsOf(draft)))().catch(showError);
     setSaving(false);
   };
   const change = (changes: Partial<AgentDraft>): void => setDraft({ ...draft, ...changes });

@@ -64,9 +64,6 @@ interface ConflictProps {
   onResolve: (next: StoredAgent) => void;
 }
 
-const scrollTo = (element: HTMLElement | null): void =>
-  element?.scrollIntoView({ block: 'nearest' });
-
 /** Says what somebody else changed in the meantime, and offers both ways on. */
 function Conflict({ mine, theirs, onResolve }: ConflictProps) {
   const names = [mine, theirs].map(({ agent }) => `Revision ${agent.revision}`);
@@ -77,7 +74,10 @@ function Conflict({ mine, theirs, onResolve }: ConflictProps) {
         saved yet. These fields have changed there:
       </p>
       <ConfigDiff before={mine.agent} after={theirs.agent} names={[names[0]!, names[1]!]} />
-      <div ref={scrollTo} className="flex flex-wrap gap-2">
+      <div
+        ref={(element) => element?.scrollIntoView({ block: 'nearest' })}
+        className="flex flex-wrap gap-2"
+      >
         <Button variant="outline" size="small" onClick={() => onResolve(theirs)}>
           Discard mine and edit {names[1]}
         </Button>
