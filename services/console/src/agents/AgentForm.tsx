@@ -4,7 +4,7 @@ import { ApiError } from '../api/apiError.ts';
 import { Button } from '../components/Button.tsx';
 import { bindFields, SelectField, TextAreaField, TextField } from '../components/Field.tsx';
 import { Alert } from '../components/states.tsx';
-import { errorsOf, FIELD_LABELS, fieldsOf, toolsOf } from './agentFields.ts';
+import { errorsOf, FIELD_LABELS, fieldsOf } from './agentFields.ts';
 import type { AgentDraft, AgentFields, DraftErrors } from './agentFields.ts';
 import { modelsQuery, toolsQuery } from './agentQueries.ts';
 
@@ -25,31 +25,6 @@ const COMPACTIONS = [
   ['true', 'The model summarises older turns, which costs tokens'],
 ] as const;
 
-/** Adds and removes the tools that are available: built-in ones, and those of tool servers. */
-function ToolButtons({ value, onValue }: { value: string; onValue: (tool: string) => void }) {
-  const { data: tools = [] } = useQuery(toolsQuery);
-  const selected = toolsOf({ tool: value });
-  const toggle = (name: string): string[] =>
-    selected.includes(name) ? selected.filter((each) => each !== name) : [...selected, name];
-  return (
-    <div className="-mt-3 flex max-h-40 flex-wrap gap-1.5 overflow-y-auto">
-      {tools.map(({ name, description }) => (
-        <Button
-          key={name}
-          variant="outline"
-          size="small"
-          title={description}
-          aria-pressed={selected.includes(name)}
-          className="font-mono aria-pressed:bg-accent aria-pressed:text-accent-foreground"
-          onClick={() => onValue(toggle(name).join(','))}
-        >
-          {name}
-        </Button>
-      ))}
-    </div>
-  );
-}
-
 interface AgentFormProps {
   initial: AgentDraft;
   action: string;
@@ -61,7 +36,8 @@ interface AgentFormProps {
 
 /** The form of an agent: all fields that the API has. */
 export function AgentForm({ initial, action, onSave, notice }: AgentFormProps) {
-  const models = useQuery(modelsQuery).data ?? [];
+  const { data: models = [] } = useQuery(modelsQuery);
+  const { data: tools = [] } = useQuery(toolsQuery);
   const [draft, setDraft] = useState(initial);
   const [errors, setErrors] = useState<DraftErrors>({});
   const [problem, setProblem] = useState<string>();
@@ -125,10 +101,9 @@ export function AgentForm({ initial, action, onSave, notice }: AgentFormProps) {
         />
       </div>
       <TextField
-        hint="Names with commas. A name such as mcp:files stands for all tools of that server."
+        hint={`Names with commas. Available: ${tools.map(({ name }) => name).join(', ') || 'none'}. A name such as mcp:files stands for all tools of that server.`}
         {...field('tool')}
       />
-      <ToolButtons {...bind('tool')} />
       <SelectField options={FORMATS} {...field('response_format')} />
       {draft.response_format === 'json_schema' && (
         <div className="grid gap-4 border-l-2 pl-4">

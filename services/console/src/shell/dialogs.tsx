@@ -6,6 +6,7 @@ import { api, dataOf } from '../api/client.ts';
 import { getRequestLog, onRequestLogChange, toCurl } from '../api/requestLog.ts';
 import { CopyButton } from '../components/CopyButton.tsx';
 import { Dialog } from '../components/Dialog.tsx';
+import { Facts } from '../components/tables.tsx';
 import { Time } from '../components/Time.tsx';
 import { VIEWS } from './navigation.ts';
 
@@ -46,7 +47,7 @@ export function RequestLogDialog(props: DialogProps) {
 }
 
 const KEYS: readonly (readonly [string, string])[] = [
-  ['⌘K or Ctrl K', 'Go to a view, an agent or a session'],
+  ['⌘K or Ctrl K', 'Go to a view or an agent'],
   ['/', 'Search in this view'],
   ...VIEWS.map(({ key, label }) => [`g ${key}`, label] as const),
   ['j and k', 'Next and previous entry of a list'],
@@ -57,16 +58,10 @@ const KEYS: readonly (readonly [string, string])[] = [
 
 export const ShortcutsDialog = (props: DialogProps) => (
   <Dialog title="Keyboard shortcuts" {...props}>
-    <dl className="grid grid-cols-[auto_1fr] gap-x-6 gap-y-2">
-      {KEYS.map(([keys, meaning]) => (
-        <div key={keys} className="contents">
-          <dt>
-            <kbd className="rounded border bg-muted px-1.5 py-0.5 text-xs">{keys}</kbd>
-          </dt>
-          <dd>{meaning}</dd>
-        </div>
-      ))}
-    </dl>
+    <Facts
+      className="md:grid-cols-2"
+      facts={KEYS.map(([keys, meaning]) => [meaning, <kbd>{keys}</kbd>])}
+    />
   </Dialog>
 );
 
