@@ -419,7 +419,7 @@ withBrowser('shows what a model, a tool and a person say as text', async () => {
   const targets = await loaded.evaluate<string[]>(
     "[...document.querySelectorAll('.markdown a[href]')].map((link) => link.href)",
   );
-  // Of a picture only its description is shown.
+  // A picture is its description, which leads nowhere.
   expect(new Set(targets)).toEqual(new Set(['https://example.com/safe']));
 });
 
