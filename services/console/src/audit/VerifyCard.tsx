@@ -183,13 +183,8 @@ export function VerifyCard() {
     setShown({ progress: 'Reading the session…' });
     const accept = checkpointVerifier(trusted, readTree);
     const source = sessionFromService(session_id, signal);
-    const ended = await verifySession({
-      ...source,
-      trust: trusted,
-      accept,
-      signal,
-      onProgress,
-    }).then(
+    const verifying = verifySession({ ...source, trust: trusted, accept, signal, onProgress });
+    const ended = await verifying.then(
       (verified) => ({ verified }),
       (failure: unknown) => ({ failure }),
     );

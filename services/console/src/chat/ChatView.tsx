@@ -66,7 +66,7 @@ function Panes({ agent }: { agent: Schema<'AgentDetail'> }) {
       className="flex flex-col overflow-hidden p-0 md:p-0"
       actions={actions}
     >
-      {/* On a phone each session has the whole width, and the next one is a swipe away. */}
+      {/* On a phone a session has the width, and the next one, whose edge shows, is a swipe away. */}
       <div className="flex min-h-0 flex-1 snap-x snap-mandatory overflow-x-auto">
         {panes.map((pane) => (
           <SessionPane

@@ -49,7 +49,7 @@ export function SessionPane({ agent, sessionId, label, onSession, onClose }: Ses
     <section
       ref={pane}
       aria-label={label}
-      className="flex min-h-0 min-w-full flex-1 snap-start flex-col not-last:border-r md:min-w-88"
+      className="flex min-h-0 min-w-[94%] flex-1 snap-start flex-col not-last:border-r md:min-w-88"
     >
       <header className="flex min-h-11 items-center justify-between gap-2 border-b px-4">
         <h2 className="truncate text-sm font-medium">{label}</h2>
