@@ -81,7 +81,7 @@ export function Chart({ title, kind, series, rows }: ChartProps) {
       : { y: end, height: start - end, x: `${band(of)}%`, width: `${band.bandwidth()}%` };
   };
   /** A label below the chart, or left of it. */
-  const label = (key: string | number, text: string, at: number, isBelow: boolean) => (
+  const textAt = (key: string | number, text: string, at: number, isBelow: boolean) => (
     <text
       key={key}
       className="fill-muted-foreground text-[11px]"
@@ -157,11 +157,11 @@ export function Chart({ title, kind, series, rows }: ChartProps) {
               </g>
             );
           })}
-          {ticks.map((tick) => label(tick, SHORT.format(tick), scale(tick), isFlat))}
+          {ticks.map((tick) => textAt(tick, SHORT.format(tick), scale(tick), isFlat))}
           {rows
             .filter((_, index) => index % every === 0)
             .map(({ id: of, label: name, tick = name }) =>
-              label(of, tick, band(of)! + band.bandwidth() / 2, !isFlat),
+              textAt(of, tick, band(of)! + band.bandwidth() / 2, !isFlat),
             )}
         </svg>
       </div>
