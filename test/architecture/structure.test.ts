@@ -105,14 +105,14 @@ test(`a file has at most ${MAX_LINES} lines`, () => {
 /** What the console may have in all, and its share per folder, so that each view knows its own. */
 const CONSOLE_LINES = 8_000;
 const CONSOLE_SHARES: Readonly<Record<string, number>> = {
-  'src/agents': 865,
+  'src/agents': 870,
   'src/api': 210,
   'src/audit': 1_270,
   'src/chat': 770,
   'src/components': 900,
   'src/markdown': 85,
   'src/replays': 1_000,
-  'src/sessions': 1_230,
+  'src/sessions': 1_225,
   'src/shell': 450,
   'src/system': 555,
   'src/usage': 480,

@@ -58,6 +58,9 @@ export function NewAgentView() {
   );
 }
 
+const scrollTo = (element: HTMLElement | null): void =>
+  element?.scrollIntoView({ block: 'nearest' });
+
 function EditForm({ agentId, loaded }: { agentId: string; loaded: StoredAgent }) {
   const show = useSaved();
   const queryClient = useQueryClient();
@@ -92,6 +95,7 @@ function EditForm({ agentId, loaded }: { agentId: string; loaded: StoredAgent })
             </p>
             <ConfigDiff before={mine.agent} after={theirs.agent} names={[names[0]!, names[1]!]} />
             <Button
+              ref={scrollTo}
               variant="outline"
               size="small"
               className="justify-self-start"
