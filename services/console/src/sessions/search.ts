@@ -17,7 +17,6 @@ export interface SessionFilters extends Partial<Record<(typeof TEXT_FILTERS)[num
   status?: (typeof STATUSES)[number];
   outcome?: (typeof OUTCOMES)[number];
   label?: string[];
-  order?: 'oldest';
 }
 
 /** The text of a value that the router may have read as a number. */
@@ -35,14 +34,13 @@ const defined = <Members extends object>(members: Members): Members =>
 
 /** The filters in an address. Omits values that no filter has. */
 export function parseListSearch(search: Search): SessionFilters {
-  const { label, status, outcome, order } = search;
+  const { label, status, outcome } = search;
   const labels = (Array.isArray(label) ? label : [label]).flatMap((each) => textOf(each) ?? []);
   return defined({
     ...Object.fromEntries(TEXT_FILTERS.map((name) => [name, textOf(search[name])])),
     status: STATUSES.find((each) => each === status),
     outcome: OUTCOMES.find((each) => each === outcome),
     label: labels.length > 0 ? labels : undefined,
-    order: order === 'oldest' ? order : undefined,
   } as SessionFilters);
 }
 

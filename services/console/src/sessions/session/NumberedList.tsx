@@ -3,6 +3,7 @@ import { useState, type ReactNode } from 'react';
 import { ErrorState } from '../../components/states.tsx';
 import { EntryList } from '../EntryList.tsx';
 
+const PAGE_ENTRIES = 20;
 /** Entries beyond the screen that are loaded as well. */
 const AHEAD = 5;
 
@@ -10,7 +11,6 @@ interface NumberedListProps<Entry> {
   label: string;
   queryKey: readonly unknown[];
   count: number;
-  pageSize: number;
   /** Reads the entries from `start` up to `end` (exclusive). */
   read: (start: number, end: number, signal: AbortSignal) => Promise<readonly Entry[]>;
   /** The height of an entry before it is measured, in pixels. */
@@ -22,20 +22,20 @@ interface NumberedListProps<Entry> {
 
 /** A list whose entries are numbered from 0, of which only the pages on screen are loaded. */
 export function NumberedList<Entry>(props: NumberedListProps<Entry>) {
-  const { queryKey, count, pageSize, read, target, ...list } = props;
+  const { queryKey, count, read, target, ...list } = props;
   const [range, setRange] = useState(() => {
     const initial = Math.min(target ?? count - 1, count - 1);
     return { start: initial, end: initial };
   });
   const pageOf = (index: number): number =>
-    Math.floor(Math.min(Math.max(index, 0), count - 1) / pageSize);
+    Math.floor(Math.min(Math.max(index, 0), count - 1) / PAGE_ENTRIES);
   const first = pageOf(range.start - AHEAD);
   const results = useQueries({
     queries: Array.from({ length: pageOf(range.end + AHEAD) - first + 1 }, (_, at) => ({
       queryKey: [...queryKey, first + at],
       queryFn: ({ signal }: { signal: AbortSignal }) => {
-        const start = (first + at) * pageSize;
-        return read(start, Math.min(start + pageSize, count), signal);
+        const start = (first + at) * PAGE_ENTRIES;
+        return read(start, Math.min(start + PAGE_ENTRIES, count), signal);
       },
       // Recorded entries do not change: the view invalidates them when the session does.
       staleTime: Infinity,
@@ -52,7 +52,9 @@ export function NumberedList<Entry>(props: NumberedListProps<Entry>) {
       target={target}
       isFollowing
       onRange={setRange}
-      entryAt={(index) => results[Math.floor(index / pageSize) - first]?.data?.[index % pageSize]}
+      entryAt={(index) =>
+        results[Math.floor(index / PAGE_ENTRIES) - first]?.data?.[index % PAGE_ENTRIES]
+      }
     />
   );
 }
