@@ -5,6 +5,7 @@
  */
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 import type { Keyring } from '../eventlog/encryption/keyring.ts';
+import { isIdOf } from '../eventlog/streams.ts';
 import { wordsKeyId } from '../search/wordTokens.ts';
 
 /** What a chat token is for: one agent and one end user. */
@@ -84,7 +85,7 @@ export function parseChatToken(token: string): PresentedChatToken | undefined {
     const claims = JSON.parse(Buffer.from(signed, 'base64url').toString()) as unknown;
     const key_id = (claims as { key_id?: unknown } | null)?.key_id;
     // The other claims are used only once the MAC is verified: this service has written them.
-    if (typeof key_id !== 'string') return undefined;
+    if (typeof key_id !== 'string' || !isIdOf('key', key_id)) return undefined;
     return { claims: claims as ChatClaims, signed, mac: Buffer.from(mac, 'base64url') };
   } catch {
     return undefined;

@@ -81,6 +81,21 @@ withBrowser('shows texts of visitors, agents and tools without running them', as
   await page.context().close();
 });
 
+withBrowser('shows Markdown that would exceed the stack, or take minutes', async () => {
+  const page = await chat!.visit();
+  const texts = ['>'.repeat(20_000), '- '.repeat(5_000), '*a_'.repeat(30_000)];
+  for (const [at, text] of texts.entries()) {
+    chat!.service.model.use({ text: `${text}x\n\n**The end of ${at}.**` });
+    await page.ask('Hi');
+    await page.locator('.agent strong').getByText(`The end of ${at}.`).waitFor();
+  }
+  await page.reload();
+  await page.locator('.agent strong').getByText('The end of 2.').waitFor();
+  expect(await page.locator('.agent strong').count()).toBe(3);
+  expect(page.problems).toEqual([]);
+  await page.context().close();
+});
+
 withBrowser('does not show the session of another visitor', async () => {
   const victim = await chat!.visit();
   await victim.ask('My secret');

@@ -1,5 +1,5 @@
 import DOMPurify from 'dompurify';
-import { Marked } from 'marked';
+import { Marked, Tokenizer, type Tokens } from 'marked';
 
 const ESCAPES: Readonly<Record<string, string>> = {
   '<': '&lt;',
@@ -9,6 +9,31 @@ const ESCAPES: Readonly<Record<string, string>> = {
 };
 const escapeText = (text: string): string =>
   text.replaceAll(/[<>&"]/g, (character) => ESCAPES[character]!);
+
+/** Lists and quotations that are nested deeper are shown as text. */
+const MAX_NESTING = 50;
+/** The time that marked needs for a paragraph grows with the square of its length. */
+const MAX_PARAGRAPH_CHARACTERS = 10_000;
+/** It grows with the cube of the number of these characters in a paragraph. */
+const EMPHASIS = /[*_]/;
+const MAX_EMPHASIS = 200;
+
+/** Whether the rest of a paragraph is shown as it was written, because it would take too long. */
+const isCostly = (rest: string): boolean =>
+  rest.length > MAX_PARAGRAPH_CHARACTERS ||
+  (EMPHASIS.test(rest[0]!) && rest.split(EMPHASIS).length > MAX_EMPHASIS);
+
+let nesting = 0;
+/** Bounds the recursion of marked, which would exceed the stack. */
+function nested<Token>(tokenize: () => Token): Token | undefined {
+  if (nesting >= MAX_NESTING) return undefined;
+  nesting += 1;
+  try {
+    return tokenize();
+  } finally {
+    nesting -= 1;
+  }
+}
 
 /**
  * HTML in Markdown is shown as the text that it is, also since the browser reports its inline scripts
@@ -21,6 +46,17 @@ export const marked = new Marked({
   renderer: {
     html: ({ text, block }) => (block ? `<p>${escapeText(text)}</p>` : escapeText(text)),
     image: ({ href, text }) => escapeText(text || href),
+  },
+  // `false` stands for the method of marked itself.
+  tokenizer: {
+    blockquote(src): Tokens.Blockquote | undefined {
+      return nested(() => Tokenizer.prototype.blockquote.call(this, src));
+    },
+    list(src): Tokens.List | undefined {
+      return nested(() => Tokenizer.prototype.list.call(this, src));
+    },
+    // The first rule that marked applies to what is left of a paragraph.
+    escape: (src) => (isCostly(src) ? { type: 'escape', raw: src, text: src } : false),
   },
 });
 // Links open elsewhere and learn nothing; what loads by itself (images, media) or submits is removed.

@@ -9,7 +9,7 @@ import {
 import { wordsKeyId } from '../../../../shared/search/wordTokens.ts';
 import { memoryKeys } from '../../../support/fakes/memoryKeys.ts';
 
-const CLAIMS = { key_id: 'key_1', agent_id: 'agent_1', user_hmac: 'u', expires_at: 1 };
+const CLAIMS = { key_id: 'key_01kahz0b2re5v8k2s4n6t8w0y2', agent_id: 'agent_1', user_hmac: 'u', expires_at: 1 };
 
 test('a token of one process is authentic in another one, and in no other account', async () => {
   const { open } = memoryKeys();
@@ -46,4 +46,12 @@ test('the erasure of the account ends its tokens, and no more are signed', async
   expect(await isAuthenticChatToken(later, 'acct_1', parseChatToken(token)!)).toBe(false);
   expect(await signChatToken(later, 'acct_1', CLAIMS)).toBeUndefined();
   expect(await hashChatUser(later, 'acct_1', 'ada')).toBeUndefined();
+});
+
+test('a token that names no id of a key is none, so that no database reads what it names', () => {
+  const naming = (key_id: unknown): string =>
+    `tlc_${Buffer.from(JSON.stringify({ ...CLAIMS, key_id })).toString('base64url')}.${'A'.repeat(43)}`;
+  expect(parseChatToken(naming(CLAIMS.key_id))?.claims.key_id).toBe(CLAIMS.key_id);
+  for (const key_id of ['key_\u0000', `${CLAIMS.key_id}\u0000`, '\ud800', '', 'key_1', 7, {}])
+    expect(parseChatToken(naming(key_id))).toBeUndefined();
 });
