@@ -1,9 +1,9 @@
 import { Link } from '@tanstack/react-router';
-import { ArrowUp, RotateCw } from 'lucide-react';
+import { ArrowUp } from 'lucide-react';
 import { useState } from 'react';
 import { Button } from '../components/Button.tsx';
 import { cn } from '../components/classNames.ts';
-import { EmptyState, ErrorState } from '../components/states.tsx';
+import { Alert, EmptyState, ErrorState } from '../components/states.tsx';
 import { Time } from '../components/Time.tsx';
 import { EntryList } from './EntryList.tsx';
 import type { SessionFilters } from './search.ts';
@@ -43,11 +43,7 @@ export function SessionList({ filters, isLive, onReset }: SessionListProps) {
     return Object.keys(filters).length > 0 ? (
       <EmptyState
         title="No session matches"
-        action={
-          <Button variant="outline" onClick={onReset}>
-            Clear the filters
-          </Button>
-        }
+        action={<Button onClick={onReset}>Clear the filters</Button>}
       >
         {filters.q === undefined
           ? 'Remove a filter.'
@@ -77,12 +73,11 @@ export function SessionList({ filters, isLive, onReset }: SessionListProps) {
         </p>
       )}
       {error && (
-        <p role="alert" className="flex items-center gap-2 border-b px-4 py-1 text-xs md:px-6">
-          {error.message}
-          <Button variant="ghost" size="small" onClick={retry}>
-            <RotateCw aria-hidden /> Try again
+        <Alert title={error.message}>
+          <Button variant="outline" size="small" className="w-fit" onClick={retry}>
+            Try again
           </Button>
-        </p>
+        </Alert>
       )}
       {newCount > 0 && (
         <Button

@@ -21,9 +21,7 @@ export interface SessionFilters extends Partial<Record<(typeof TEXT_FILTERS)[num
 
 /** The text of a value that the router may have read as a number. */
 const textOf = (value: unknown): string | undefined =>
-  typeof value === 'number' || (typeof value === 'string' && value !== '')
-    ? String(value)
-    : undefined;
+  typeof value === 'number' || typeof value === 'string' ? String(value) || undefined : undefined;
 
 const numberOf = (value: unknown, least: number): number | undefined =>
   Number.isSafeInteger(value) && (value as number) >= least ? (value as number) : undefined;
@@ -55,9 +53,9 @@ export interface SessionSearch {
 /** The parts of a session's address. An event is shown in the event history. */
 export function parseSessionSearch({ tab, turn, event }: Search): SessionSearch {
   const revision = numberOf(event, 0);
+  const shown = revision === undefined ? tab : 'events';
   return defined({
-    tab:
-      revision !== undefined || tab === 'events' ? 'events' : tab === 'timeline' ? tab : undefined,
+    tab: shown === 'events' || shown === 'timeline' ? shown : undefined,
     turn: numberOf(turn, 1),
     event: revision,
   } as SessionSearch);

@@ -10,6 +10,7 @@ import { isOpen, turnOfTranscript } from '../../chat/thread/turnState.ts';
 import { Button } from '../../components/Button.tsx';
 import { cn } from '../../components/classNames.ts';
 import { Badge, Skeleton } from '../../components/layout.tsx';
+import { Alert } from '../../components/states.tsx';
 import { Time } from '../../components/Time.tsx';
 import { formatDuration, formatTokens } from './format.ts';
 import { RequestsDialog } from './RequestsDialog.tsx';
@@ -184,11 +185,7 @@ function TurnActions({ session: { session_id }, turn: { turn, status } }: TurnPr
       <Button variant="ghost" size="small" onClick={() => setShowsRequests(true)}>
         <FileJson aria-hidden /> Requests
       </Button>
-      {fork.error && (
-        <p role="alert" className="text-destructive">
-          {fork.error.message}
-        </p>
-      )}
+      {fork.error && <Alert title={fork.error.message} />}
       {showsRequests && (
         <RequestsDialog
           sessionId={session_id}
