@@ -54,7 +54,6 @@ export const SessionRow = memo(({ session, agents }: SessionRowProps) => {
             turn {turn}
           </Link>
         ))}
-        {matches.length > MOST_MATCHES && `+${matches.length - MOST_MATCHES}`}
         {session.forked_from && <Badge>Fork</Badge>}
         <span className="hidden min-w-0 flex-1 basis-0 gap-1 overflow-hidden lg:flex">
           {Object.entries(session.labels)

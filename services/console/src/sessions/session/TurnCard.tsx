@@ -124,12 +124,13 @@ function Spans({ session: { session_id }, turn }: TurnProps) {
   if (waterfall === undefined) return <Skeleton className="h-8" />;
   return (
     <>
-      <ul className="grid gap-1 text-xs">
-        {waterfall?.spans.map((span, index) => (
-          <SpanRow key={index} span={span} totalMs={waterfall.durationMs} />
-        ))}
-      </ul>
-      {!waterfall?.spans.length && (
+      {waterfall?.spans.length ? (
+        <ul className="grid gap-1 text-xs">
+          {waterfall.spans.map((span, index) => (
+            <SpanRow key={index} span={span} totalMs={waterfall.durationMs} />
+          ))}
+        </ul>
+      ) : (
         <p className="text-xs text-muted-foreground">No call has been recorded for this turn.</p>
       )}
       {waterfall && (
