@@ -13,7 +13,7 @@ import { Badge, Skeleton } from '../../components/layout.tsx';
 import { Alert } from '../../components/states.tsx';
 import { Time } from '../../components/Time.tsx';
 import { formatDuration, formatTokens } from './format.ts';
-import { RequestsDialog } from './RequestsDialog.tsx';
+import { TurnRequestsDialog } from './TurnRequestsDialog.tsx';
 import { waterfallQuery, type Turn } from './sessionQueries.ts';
 import { Plain } from './texts.tsx';
 import type { Span } from './waterfall.ts';
@@ -188,7 +188,7 @@ function TurnActions({ session: { session_id }, turn: { turn, status } }: TurnPr
       </Button>
       {fork.error && <Alert title={fork.error.message} />}
       {showsRequests && (
-        <RequestsDialog
+        <TurnRequestsDialog
           sessionId={session_id}
           turn={turn}
           onClose={() => setShowsRequests(false)}

@@ -14,7 +14,7 @@ const history = (...events: readonly [type: string, atMs: number, data: object][
     type: `session.${type}.v1`,
     data,
     metadata: { recorded_at: new Date(STARTED_AT + atMs).toISOString() },
-  })) as unknown as TurnEvent[];
+  }));
 
 const tokens = (prompt: number, completion: number) => ({
   prompt,
