@@ -3,7 +3,6 @@ import { useState } from 'react';
 import { ErrorState } from '../../components/states.tsx';
 import { EntryList, type EntryListProps } from '../EntryList.tsx';
 
-const PAGE_ENTRIES = 20;
 /** Entries beyond the screen that are loaded as well. */
 const AHEAD = 5;
 
@@ -12,6 +11,7 @@ interface NumberedListProps<Entry> extends Omit<
   'entryAt' | 'onRange' | 'isFollowing'
 > {
   queryKey: readonly unknown[];
+  pageSize: number;
   /** Reads the entries from `start` up to `end` (exclusive). */
   read: (start: number, end: number, signal: AbortSignal) => Promise<readonly Entry[]>;
 }
@@ -21,20 +21,20 @@ interface NumberedListProps<Entry> extends Omit<
  * target it starts at its end.
  */
 export function NumberedList<Entry>(props: NumberedListProps<Entry>) {
-  const { queryKey, count, read, target, ...list } = props;
+  const { queryKey, count, pageSize, read, target, ...list } = props;
   const [range, setRange] = useState(() => {
     const initial = Math.min(target ?? count - 1, count - 1);
     return { start: initial, end: initial };
   });
   const pageOf = (index: number): number =>
-    Math.floor(Math.min(Math.max(index, 0), count - 1) / PAGE_ENTRIES);
+    Math.floor(Math.min(Math.max(index, 0), count - 1) / pageSize);
   const first = pageOf(range.start - AHEAD);
   const results = useQueries({
     queries: Array.from({ length: pageOf(range.end + AHEAD) - first + 1 }, (_, at) => ({
       queryKey: [...queryKey, first + at],
       queryFn: ({ signal }: { signal: AbortSignal }) => {
-        const start = (first + at) * PAGE_ENTRIES;
-        return read(start, Math.min(start + PAGE_ENTRIES, count), signal);
+        const start = (first + at) * pageSize;
+        return read(start, Math.min(start + pageSize, count), signal);
       },
       // Recorded entries do not change: the view invalidates them when the session does.
       staleTime: Infinity,
@@ -51,9 +51,7 @@ export function NumberedList<Entry>(props: NumberedListProps<Entry>) {
       target={target}
       isFollowing
       onRange={setRange}
-      entryAt={(index) =>
-        results[Math.floor(index / PAGE_ENTRIES) - first]?.data?.[index % PAGE_ENTRIES]
-      }
+      entryAt={(index) => results[Math.floor(index / pageSize) - first]?.data?.[index % pageSize]}
     />
   );
 }

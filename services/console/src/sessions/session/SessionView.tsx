@@ -42,6 +42,8 @@ export function SessionView() {
     label: TABS[shown][0],
     queryKey: ['session', sessionId, 'entries', shown === 'events' ? shown : 'turns'],
     estimate: TABS[shown][1],
+    // The account's audit records each read of events.
+    pageSize: shown === 'events' ? 100 : 20,
   });
   const isErased = query.error instanceof ApiError && query.error.code === 'session_erased';
   return (

@@ -85,7 +85,14 @@ async function revisionBefore(sessionId: string, turn: Turn, signal: AbortSignal
 /** What a turn did with its time, from its events; undefined without the start of the turn. */
 export const waterfallQuery = (sessionId: string, turn: Turn) =>
   queryOptions({
-    queryKey: ['session', sessionId, 'entries', 'waterfall', turn.turn],
+    // What an ended turn did does not change.
+    queryKey: [
+      'session',
+      sessionId,
+      turn.status === 'running' ? 'entries' : 'ended',
+      'waterfall',
+      turn.turn,
+    ],
     queryFn: async ({ signal }) => {
       const recordedBy = turn.origin_session_id ?? sessionId;
       const events: TurnEvent[] = [];
